@@ -21,7 +21,7 @@
 enum { MOST_RUNS = 1000000, RANKS = 4, MOST_TILES = 1 << 24, MOST_BUFFERS = 4096 };
 
 typedef struct tile_settings {
-  const char *times, *semiring, *mask, *algo, *grid, *tiles, *dtype, *transport, *json;
+  const char *times, *semiring, *mask, *algo, *grid, *tiles, *dtype, *device, *transport, *json;
   int64_t k, mem_limit, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
   double timeout;
   bool verify;
@@ -113,11 +113,19 @@ static const cli_option own_options[] = {
      .offset = AT(threads),
      .most = 4096,
      .help = "threads of each rank; 0: cores / ranks"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "where tiles lie and are multiplied; cuda: one GPU a rank in turn, not with --times; auto: cuda "
+             "where there is a GPU, else cpu"},
     {.name = "transport",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
-     .help = "threads (the default): ranks in one process; tcp, mpi: ranks as processes"},
+     .help =
+         "threads (the default): ranks in one process; tcp, mpi, on GPUs nccl, nvshmem: ranks as processes"},
     {.name = "timeout",
      .kind = CLI_REAL,
      .value = "S",
@@ -158,6 +166,7 @@ static const cli_option *const options[] = {own_options, NULL};
 static const tile_settings defaults = {.algo = "tile-c",
                                        .semiring = "plus-times",
                                        .dtype = "f32",
+                                       .device = "cpu",
                                        .k = 64,
                                        .seed = 1,
                                        .repeat = 10,
@@ -326,6 +335,9 @@ static int check_words(const tile_settings *s, const char *name, const char **na
     cli_error("tile: --%s is of C = A B: give --times too", s->mask ? "mask" : "mem-limit");
     return CLI_USAGE;
   }
+  if (s->times && strcmp(s->device, "cuda") == 0)
+    return cli_refuse(SLEY_ERR_UNSUPPORTED,
+                      "tile: --times: products of two sparse matrices in tiles are made on --device cpu");
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -345,7 +357,7 @@ static int run(void *settings, char **positionals) {
                       .verify = s->verify};
   int code = check_words(s, b.name, names, &b.algos);
   if (code == CLI_DONE)
-    code = cli_start(s->ranks, RANKS, s->threads, "cpu", s->transport, &b.ranks);
+    code = cli_start(s->ranks, RANKS, s->threads, s->times ? "cpu" : s->device, s->transport, &b.ranks);
   if (code == CLI_DONE)
     code = read_tilings(&b, s);
   if (code == CLI_DONE)

@@ -19,7 +19,7 @@ _sley() {
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
     spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --device --local --ranks --threads --seed --repeat --verify --json --help" ;;
-    tile) options="--k --times --semiring --mask --mem-limit --algo --ranks --grid --tiles --columns --buffers --dtype --workgroup --threads --transport --timeout --seed --repeat --warmup --verify --no-verify --json --help" ;;
+    tile) options="--k --times --semiring --mask --mem-limit --algo --ranks --grid --tiles --columns --buffers --dtype --device --workgroup --threads --transport --timeout --seed --repeat --warmup --verify --no-verify --json --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
     roofline) options="--k --spgemm --ranks --workgroup --grid --tiles --columns --algo --dtype --machine --device --threads --memory-bandwidth --network-bandwidth --latency --peak --compression --measured-ms --measured --per-rank --seed --plot --json --help" ;;
     convert) options="--dtype --threads --mem-limit --help" ;;

@@ -15,7 +15,8 @@
  *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gives a rank's rows of C
  *
  * What sley.h says of errors, of structs that begin with their size and of collective calls holds here too.
- * Matrices in tiles lie in the host's memory: comms of the device cpu have them, with every transport.
+ * Matrices in tiles lie in the memory of the comm's device, with every transport; arrays that are given and
+ * got here are in the host's memory. sley_tile_spgemm is for the device cpu.
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024.
  */
@@ -51,8 +52,9 @@ typedef struct sley_tiled sley_tiled;
 /* A sparse matrix in tiles, copied from rows: block holds this rank's rows, row_begin[rank] to row_begin[rank
  * + 1] - 1 (row_begin: size + 1 numbers, the same on all ranks), with columns numbered over the whole matrix;
  * or, with row_begin NULL, block is the whole matrix on every rank. comm outlives it. Errors: SLEY_ERR_ARG
- * (also: the ranks' blocks have different columns or types), SLEY_ERR_UNSUPPORTED (the device is not cpu),
- * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW (2^32 entries in one row of one tile). Collective. */
+ * (also: the ranks' blocks have different columns or types), SLEY_ERR_UNSUPPORTED (so many ranks in one
+ * process that they take turns on its cores), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW (2^32 entries in one row of
+ * one tile). Collective. */
 sley_status sley_tiled_create_sparse(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                                      const sley_tiling *tiling, sley_tiled **out);
 
@@ -66,7 +68,7 @@ sley_status sley_tiled_create_dense(sley_comm *comm, int64_t rows, int64_t cols,
  */
 sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const int64_t *row_begin);
 
-/* Copies rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from or to this rank's memory, of
+/* Copies rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from or to the host's memory, of
  * its dtype; ld: elements between rows, at least the columns. Waits for all ranks at the end. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_MEMORY. Collective. */
 sley_status sley_tiled_set_rows(sley_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
@@ -225,8 +227,9 @@ typedef struct sley_tile_spgemm_options {
  * of C; where that tile has no entries nothing is fetched or multiplied.
  * report, which may be NULL: of this rank; accumulate_ms is sending and adding, flops 2 for each product of
  * two entries, before the mask, of the tiles that are multiplied. An error ends a comm of several ranks,
- * unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY (also: a product of two tiles does not fit
- * mem_limit; the message says which, and how much would do), SLEY_ERR_OVERFLOW. Collective. */
+ * unless it is SLEY_ERR_ARG or SLEY_ERR_UNSUPPORTED. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY (also: a product
+ * of two tiles does not fit mem_limit; the message says which, and how much would do), SLEY_ERR_OVERFLOW,
+ * SLEY_ERR_UNSUPPORTED (the device is not cpu). Collective. */
 sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report);

@@ -58,7 +58,7 @@ sley_status sl_tile_put(sl_tiled *tiled, int64_t i, int64_t j, const void *value
   const int64_t offset = p->offset + sl_tile_values_offset(tiled, i, j),
                 count = tiled->sparse ? p->entries : sl_tile_height(t, i) * sl_tile_width(t, j),
                 bytes = count * (int64_t)sley_dtype_bytes(tiled->dtype);
-  char *block = tiled->blocks[p->rank];
+  char *block = sl_tiled_block(tiled, p->rank);
   if (bytes == 0)
     return SLEY_OK;
   if (!block) {

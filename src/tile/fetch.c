@@ -3,34 +3,54 @@
 
 #include "base/memory.h"
 
-/* Bytes of tile n if it must be copied. */
-static int64_t copied_bytes(const sl_tiled *of, int64_t n) {
-  return of->blocks[of->pointers[n].rank] ? 0 : of->pointers[n].bytes;
+/* The block of a rank where the reader can load it, or NULL. */
+static const char *block_of(const sl_tile_fetch *fetch, int rank) {
+  return fetch->on_device ? fetch->of->blocks[rank] : sl_tiled_block(fetch->of, rank);
 }
 
-static sley_status open_for(sl_tile_fetch *fetch, const sl_tiled *of, int64_t bytes) {
-  *fetch = (sl_tile_fetch){.of = of};
-  if (bytes > 0 && !(fetch->room = sl_alloc(bytes, 1, "room for a tile")))
+/* Bytes of tile n if it must be copied. */
+static int64_t copied_bytes(const sl_tile_fetch *fetch, int64_t n) {
+  const sl_tile_pointer *p = &fetch->of->pointers[n];
+  return block_of(fetch, p->rank) ? 0 : p->bytes;
+}
+
+static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes) {
+  const sl_comm *comm = fetch->of->comm;
+  static const char what[] = "room for a tile";
+  if (bytes == 0)
+    return SLEY_OK;
+  if (fetch->on_device)
+    SL_TRY(comm->device->ops->alloc(comm->device, bytes, what, (void **)&fetch->room));
+  else if (!(fetch->room = sl_alloc(bytes, 1, what)))
+    return SLEY_ERR_MEMORY;
+  if (fetch->on_device && comm->processes && fetch->of->sparse && !(fetch->seen = sl_alloc(bytes, 1, what)))
     return SLEY_ERR_MEMORY;
   return SLEY_OK;
 }
 
-sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of) {
+void sl_tile_fetch_open_own(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader) {
+  *fetch = (sl_tile_fetch){
+      .of = of, .on_device = reader == SL_TILE_FOR_DEVICE && !of->comm->device->ops->host_addresses};
+}
+
+sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader) {
   int64_t most = 0;
+  sl_tile_fetch_open_own(fetch, of, reader);
   for (int64_t n = 0; n < sl_tiles(&of->tiling); n++)
-    if (copied_bytes(of, n) > most)
-      most = copied_bytes(of, n);
-  return open_for(fetch, of, most);
+    if (copied_bytes(fetch, n) > most)
+      most = copied_bytes(fetch, n);
+  return take_room(fetch, most);
 }
 
 sley_status sl_tile_fetch_open_one(sl_tile_fetch *fetch, const sl_tiled *of, int64_t i, int64_t j) {
-  return open_for(fetch, of, copied_bytes(of, sl_tile_number(&of->tiling, i, j)));
+  sl_tile_fetch_open_own(fetch, of, SL_TILE_FOR_HOST);
+  return take_room(fetch, copied_bytes(fetch, sl_tile_number(&of->tiling, i, j)));
 }
 
 sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
   const sl_tiled *of = fetch->of;
   const sl_tile_pointer *p = sl_tile_at(of, i, j);
-  const char *block = of->blocks[p->rank];
+  const char *block = block_of(fetch, p->rank);
   fetch->i = i;
   fetch->j = j;
   if (block) {
@@ -41,23 +61,43 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
   fetch->at = fetch->room;
   if (p->bytes == 0)
     return SLEY_OK;
-  SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, fetch->room, p->bytes, &fetch->rma));
+  if (fetch->on_device && !fetch->seen)
+    SL_TRY(sl_rma_after(of->symm, of->comm->queue)); /* which may still read the tile before */
+  SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, fetch->seen ? fetch->seen : fetch->room, p->bytes,
+                      &fetch->rma));
   fetch->in_flight = true;
+  return SLEY_OK;
+}
+
+/* Whether the host has what another process has sent. */
+static bool is_doubted(const sl_tile_fetch *fetch, int owner) {
+  const sl_comm *comm = fetch->of->comm;
+  return fetch->of->sparse && comm->processes && owner != comm->rank &&
+         (!fetch->on_device || fetch->at == fetch->room);
+}
+
+static sley_status check(const sl_tile_fetch *fetch, int owner) {
+  const sl_tiled *of = fetch->of;
+  const sl_tile tile = sl_tile_view(of, fetch->i, fetch->j, fetch->seen ? fetch->seen : fetch->at);
+  if (tile.entries > 0 && !sl_sparse_tile_is_csr(&tile, of->index))
+    return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
+                        (long long)fetch->j);
   return SLEY_OK;
 }
 
 sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
   const sl_tiled *of = fetch->of;
-  const int owner = sl_tile_owner(&of->tiling, fetch->i, fetch->j);
+  const sl_tile_pointer *p = sl_tile_at(of, fetch->i, fetch->j);
   if (fetch->in_flight) {
     fetch->in_flight = false;
     SL_TRY(sl_rma_wait(&fetch->rma));
   }
+  if (is_doubted(fetch, p->rank))
+    SL_TRY(check(fetch, p->rank));
+  if (fetch->seen && fetch->at == fetch->room && p->bytes > 0)
+    SL_TRY(
+        of->comm->device->ops->copy(of->comm->queue, SL_COPY_TO_DEVICE, fetch->room, fetch->seen, p->bytes));
   *out = sl_tile_view(of, fetch->i, fetch->j, fetch->at);
-  if (of->sparse && out->entries > 0 && of->comm->processes && owner != of->comm->rank &&
-      !sl_sparse_tile_is_csr(out, of->index))
-    return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
-                        (long long)fetch->j);
   return SLEY_OK;
 }
 
@@ -69,6 +109,10 @@ sley_status sl_tile_get(sl_tile_fetch *fetch, int64_t i, int64_t j, sl_tile *out
 void sl_tile_fetch_close(sl_tile_fetch *fetch) {
   if (fetch->in_flight)
     (void)sl_rma_wait(&fetch->rma);
-  sl_free(fetch->room);
+  if (fetch->on_device && fetch->room)
+    fetch->of->comm->device->ops->free(fetch->of->comm->device, fetch->room);
+  else
+    sl_free(fetch->room);
+  sl_free(fetch->seen);
   *fetch = (sl_tile_fetch){0};
 }

@@ -91,14 +91,6 @@ static int64_t largest_product(const sl_tile_sums *s) {
   return most;
 }
 
-static int64_t own_bytes(const sl_tile_sums *s) {
-  const sl_tiling *t = &s->o->y->tiling;
-  int64_t bytes = 0;
-  for (sl_own_tile at = sl_own_first(t, s->comm->rank); sl_own_is(t, &at); sl_own_next(t, &at))
-    bytes += sl_tile_at(s->o->y, at.i, at.j)->bytes;
-  return bytes;
-}
-
 /* Whether entries of the queue, see below, fit 64 bits. */
 static sley_status check_entries(const sl_tile_sums *s, int buffers) {
   const sl_tile_operands *o = s->o;
@@ -111,10 +103,13 @@ static sley_status check_entries(const sl_tile_sums *s, int buffers) {
 }
 
 static sley_status take_memory(sl_tile_sums *s, int buffers) {
-  if (sl_is_16_bit(s->o->y->dtype) && !(s->wide = sl_alloc(own_bytes(s), 2, "sums of tiles")))
-    return SLEY_ERR_MEMORY;
+  sl_device *device = s->comm->device;
+  if (sl_is_16_bit(s->o->y->dtype))
+    SL_TRY(device->ops->alloc(device, 2 * s->o->y->own_bytes, "sums of tiles", (void **)&s->wide));
   if (!sl_tile_pushes(s->o))
     return SLEY_OK;
+  if (s->comm->processes && !device->ops->host_addresses)
+    SL_TRY(SL_NEW(s->rows, sl_tile_height(&s->o->y->tiling, 0), "rows of a product")); /* no tile is higher */
   SL_TRY(check_entries(s, buffers));
   return list_products(s);
 }
@@ -143,7 +138,9 @@ void sl_tile_sums_destroy(sl_tile_sums *s) {
   if (!s)
     return;
   sl_tile_queue_destroy(s->queue);
-  sl_free(s->wide);
+  if (s->wide)
+    s->comm->device->ops->free(s->comm->device, s->wide);
+  sl_free(s->rows);
   sl_free(s->tiles);
   sl_free(s->l);
   sl_free(s->holder);
@@ -221,18 +218,34 @@ static bool are_rows(const int64_t *rows, int64_t stored, int64_t height) {
   return true;
 }
 
+/* Whether the rows that a product names are rows of its tile, where they have come from another process. In
+ * the memory of a device that this one can load they are not looked at: see fetch.h. */
+static sley_status check_rows(sl_tile_sums *s, const sl_tile_task *task, int from, const int64_t *rows,
+                              int64_t stored) {
+  const sl_device_ops *device = s->comm->device->ops;
+  if (!rows || from == s->comm->rank || !s->comm->processes ||
+      (!device->host_addresses && s->queue->blocks[from]))
+    return SLEY_OK;
+  if (!device->host_addresses) {
+    SL_TRY(device->copy(s->comm->queue, SL_COPY_TO_HOST, s->rows, rows, stored * WORD));
+    SL_TRY(s->comm->ops->wait(s->comm));
+    rows = s->rows;
+  }
+  return are_rows(rows, stored, sl_tile_height(&s->o->y->tiling, task->i))
+             ? SLEY_OK
+             : sl_fail_peer(from, "its product for tile (%lld, %lld) names rows that are not in the tile",
+                            (long long)task->i, (long long)task->j);
+}
+
 static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_t holder) {
   const sl_tile_operands *o = s->o;
   const int from = (int)(holder / s->queue->buffers), buffer = (int)(holder % s->queue->buffers);
-  const int64_t stored = sl_tile_at(o->a, task->i, task->l)->stored,
-                height = sl_tile_height(&o->y->tiling, task->i);
+  const int64_t stored = sl_tile_at(o->a, task->i, task->l)->stored;
   const int64_t row_bytes = sl_tile_width(&o->y->tiling, task->j) * (int64_t)sley_dtype_bytes(s->dtype);
   const void *product;
   SL_TRY(sl_tile_queue_read(s->queue, from, buffer, sl_product_bytes(s, task), &product));
   const int64_t *rows = sl_product_rows(s, task, product);
-  if (rows && from != s->comm->rank && s->comm->processes && !are_rows(rows, stored, height))
-    return sl_fail_peer(from, "its product for tile (%lld, %lld) names rows that are not in the tile",
-                        (long long)task->i, (long long)task->j);
+  SL_TRY(check_rows(s, task, from, rows, stored));
   const sl_rows_args add = {.count = stored,
                             .bytes = row_bytes,
                             .src = product,

@@ -18,16 +18,19 @@ typedef struct sl_tile_sums {
   const sl_tile_operands *o;
   sl_comm *comm;
   sley_dtype dtype; /* of sums: that of Y, or f32 where Y has 16 bits */
-  char *wide;       /* sums of 16-bit tiles; NULL: they are made in Y */
+  char *wide;       /* sums of 16-bit tiles, in the device's memory; NULL: they are made in Y */
   /* Where products are pushed, else NULL: */
   sl_tile_queue *queue;
   sl_expected *tiles; /* of this rank */
   int64_t *l;         /* list, in the order of adding: the product's l, and */
   int64_t *holder;    /* where it has come: its maker * buffers + the buffer; or -1 */
   int64_t expected, added;
+  int64_t *rows; /* of a product in a device's memory, for the host to check; NULL: none is */
 } sl_tile_sums;
 
-/* Takes all memory. buffers: of each rank for products. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW.
+/* All work on tiles goes to the comm's queue, for which the calls do not wait.
+ *
+ * Takes all memory. buffers: of each rank for products. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW.
  * Collective, agreed.
  */
 sley_status sl_tile_sums_create(const sl_tile_operands *o, int buffers, sl_tile_sums **out);
@@ -49,7 +52,8 @@ int64_t *sl_product_rows(const sl_tile_sums *sums, const sl_tile_task *task, con
  * others have pushed: they may wait for buffers, too. Errors: those of drain. */
 sley_status sl_tile_sums_buffer(sl_tile_sums *sums, bool waits, int *buffer);
 
-/* The product of a task, which this rank has made in a buffer of the queue, goes to the owner of its tile. */
+/* The product of a task, which the comm's queue makes in a buffer, goes to the owner of its tile: see
+ * sl_tile_queue_push. */
 sley_status sl_tile_sums_push(sl_tile_sums *sums, const sl_tile_task *task, int buffer);
 
 /* Adds what has come, as far as it is its turn. *any, which may be NULL: whether anything had come. Errors:

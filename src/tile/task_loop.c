@@ -42,14 +42,15 @@ static void predict(sl_task_loop *loop) {
  * divided as Y. */
 static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
   const bool steals = o->stealing != SL_STEAL_NOTHING;
-  pair->a = (sl_tile_fetch){.of = o->a};
-  pair->x = (sl_tile_fetch){.of = o->x};
-  pair->mask = (sl_tile_fetch){.of = o->mask};
+  sl_tile_fetch_open_own(&pair->a, o->a, SL_TILE_FOR_DEVICE);
+  sl_tile_fetch_open_own(&pair->x, o->x, SL_TILE_FOR_DEVICE);
+  sl_tile_fetch_open_own(&pair->mask, o->mask, SL_TILE_FOR_HOST);
   if (o->mask && sl_tile_pushes(o))
-    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask));
+    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask, SL_TILE_FOR_HOST));
   if (o->stationary != SL_STATIONARY_A || steals)
-    SL_TRY(sl_tile_fetch_open(&pair->a, o->a));
-  return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK : sl_tile_fetch_open(&pair->x, o->x);
+    SL_TRY(sl_tile_fetch_open(&pair->a, o->a, SL_TILE_FOR_DEVICE));
+  return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK
+                                                     : sl_tile_fetch_open(&pair->x, o->x, SL_TILE_FOR_DEVICE);
 }
 
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report) {

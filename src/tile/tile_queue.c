@@ -24,6 +24,11 @@ static sley_status measure(sl_tile_queue *q) {
 static sley_status take_memory(sl_tile_queue *q) {
   SL_TRY(measure(q));
   SL_TRY(SL_NEW_ZERO(q->in_use, q->buffers, "buffers"));
+  if (!q->comm->device->ops->host_addresses) {
+    q->late_most = q->places + q->buffers;
+    SL_TRY(SL_NEW(q->late, q->late_most, "words of a queue"));
+    SL_TRY(sl_marks_open(q->comm->device, &q->marks));
+  }
   return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
 }
 
@@ -34,7 +39,9 @@ static sley_status find_blocks(sl_tile_queue *q) {
     q->blocks[r] = sl_peer_ptr(q->symm, r);
     reaches_all &= q->blocks[r] != NULL;
   }
-  return reaches_all ? SLEY_OK : SL_NEW(q->room, q->buffer_bytes, "room for a buffer");
+  sl_device *device = q->comm->device;
+  return reaches_all ? SLEY_OK
+                     : device->ops->alloc(device, q->buffer_bytes, "room for a buffer", (void **)&q->room);
 }
 
 sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out) {
@@ -62,9 +69,13 @@ sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_byte
 void sl_tile_queue_destroy(sl_tile_queue *q) {
   if (!q)
     return;
+  sl_device *device = q->comm->device;
   if (q->symm)
     sl_symm_free(q->symm);
-  sl_free(q->room);
+  if (q->room)
+    device->ops->free(device, q->room);
+  sl_marks_close(&q->marks);
+  sl_free(q->late);
   sl_free(q->blocks);
   sl_free(q->in_use);
   sl_free(q);
@@ -78,7 +89,66 @@ static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
   return *word ? sl_fetch_add(q->symm, me, offset, (int64_t)(0 - (uint64_t)*word), NULL) : SLEY_OK;
 }
 
+/* ---- words for others */
+
+static sley_status send_entry(sl_tile_queue *q, int rank, int64_t entry) {
+  int64_t place;
+  SL_TRY(sl_fetch_add(q->symm, rank, 0, 1, &place));
+  q->comm->ops->counters_add(q->comm, sl_link_to(q->comm, rank), WORD, 1);
+  return sl_fetch_add(q->symm, rank, RING + (int64_t)((uint64_t)place % (uint64_t)q->places) * WORD, entry,
+                      NULL);
+}
+
+static sley_status send_word(sl_tile_queue *q, const sl_late_word *w) {
+  return w->gives_back ? sl_fetch_add(q->symm, w->rank, q->returns + w->value * WORD, 1, NULL)
+                       : send_entry(q, w->rank, w->value);
+}
+
+/* Sends what the device has come to, in order. */
+static sley_status send_reached(sl_tile_queue *q) {
+  while (q->late_count > 0) {
+    const sl_late_word *first = &q->late[q->late_first];
+    bool reached;
+    SL_TRY(sl_marks_test(&q->marks, first->mark, &reached));
+    if (!reached)
+      return SLEY_OK;
+    SL_TRY(send_word(q, first));
+    q->late_first = (q->late_first + 1) % q->late_most;
+    q->late_count--;
+  }
+  return SLEY_OK;
+}
+
+sley_status sl_tile_queue_settle(sl_tile_queue *q) {
+  SL_TRY(send_reached(q));
+  if (q->late_count == 0)
+    return SLEY_OK;
+  SL_TRY(q->comm->ops->wait(q->comm));
+  return send_reached(q);
+}
+
+static sley_status send_later(sl_tile_queue *q, sl_late_word word) {
+  if (!q->late) /* on the host the comm's queue is always done */
+    return send_word(q, &word);
+  if (q->late_count == q->late_most)
+    SL_TRY(sl_tile_queue_settle(q));
+  SL_TRY(sl_marks_set(&q->marks, q->comm->queue, &word.mark));
+  q->late[(q->late_first + q->late_count++) % q->late_most] = word;
+  return send_reached(q);
+}
+
+sley_status sl_tile_queue_push(sl_tile_queue *q, int rank, int64_t entry) {
+  return send_later(q, (sl_late_word){.rank = rank, .value = entry});
+}
+
+sley_status sl_tile_queue_return(sl_tile_queue *q, int rank, int buffer) {
+  return send_later(q, (sl_late_word){.rank = rank, .gives_back = true, .value = buffer});
+}
+
+/* ---- this rank's buffers and entries */
+
 sley_status sl_tile_queue_buffer(sl_tile_queue *q, int *buffer) {
+  SL_TRY(send_reached(q));
   for (int b = 0; b < q->buffers; b++) {
     int64_t returned = 0;
     if (q->in_use[b])
@@ -101,14 +171,8 @@ void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
   return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
 }
 
-sley_status sl_tile_queue_push(sl_tile_queue *q, int rank, int64_t entry) {
-  int64_t place;
-  SL_TRY(sl_fetch_add(q->symm, rank, 0, 1, &place));
-  SL_TRY(sl_put(q->symm, rank, RING + (int64_t)((uint64_t)place % (uint64_t)q->places) * WORD, &entry, WORD));
-  return sl_flush(q->symm, rank);
-}
-
 sley_status sl_tile_queue_take(sl_tile_queue *q, int64_t *entry) {
+  SL_TRY(send_reached(q));
   SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));
   q->taken += *entry != 0;
   return SLEY_OK;
@@ -152,9 +216,6 @@ sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t b
     return SLEY_OK;
   }
   *out = q->room;
+  SL_TRY(sl_rma_after(q->symm, q->comm->queue)); /* which may still read what is there */
   return sl_get(q->symm, rank, offset, q->room, bytes);
-}
-
-sley_status sl_tile_queue_return(sl_tile_queue *q, int rank, int buffer) {
-  return sl_fetch_add(q->symm, rank, q->returns + buffer * WORD, 1, NULL);
 }

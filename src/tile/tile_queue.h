@@ -2,16 +2,29 @@
 /* A queue on every rank that all ranks push to, and the buffers that what is pushed lies in.
  *
  * A buffer is memory of the rank that fills it, which others read. To push an entry, a word that names a
- * buffer, is one fetch-and-add, which reserves a place in the ring of the receiver, and one put, which fills
- * it. The receiver takes entries in the order of their places, reads the buffers when it wants to, and gives
- * each back. A rank has so many buffers, so there are never more entries than places: an entry never finds
- * its place taken.
+ * buffer, is two fetch-and-adds: one reserves a place in the ring of the receiver, the other fills it. (The
+ * paper fills it with a put, which in a device's memory would be atomic with nothing.) The receiver takes
+ * entries in the order of their places, reads the buffers when it wants to, and gives each back. A rank has
+ * so many buffers, so there are never more entries than places: an entry never finds its place taken.
+ *
+ * Buffers and words lie in symmetric memory, of the host or of the ranks' devices. Devices fill and read
+ * buffers in the order of the comm's queue, for which the host does not wait: what is pushed and given back
+ * is noted behind a mark in that queue, and sent by the next call here that finds the mark reached.
  *
  * Source: Brock and others, sections 3.1.2 and 5.3. */
 #ifndef SLEY_TILE_TILE_QUEUE_H
 #define SLEY_TILE_TILE_QUEUE_H
 
+#include "device/marks.h"
 #include "transport/transport.h"
+
+/* A word for another rank that is sent once a mark is reached. */
+typedef struct sl_late_word {
+  uint64_t mark;
+  int rank;
+  bool gives_back;
+  int64_t value; /* the entry, or the buffer */
+} sl_late_word;
 
 typedef struct sl_tile_queue {
   sl_comm *comm;
@@ -24,6 +37,10 @@ typedef struct sl_tile_queue {
   int64_t taken;             /* entries so far */
   bool *in_use;              /* of this rank's buffers */
   char *room;                /* for a buffer that is read; NULL: this rank can load all of them */
+  sl_marks marks;            /* of the comm's queue */
+  sl_late_word *late;        /* a ring: at most one for each place and each buffer of this rank; NULL: words
+                              * are sent at once */
+  int64_t late_first, late_count, late_most;
 } sl_tile_queue;
 
 /* Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. All ranks give the same numbers. Collective, agreed. */
@@ -35,8 +52,9 @@ sley_status sl_tile_queue_buffer(sl_tile_queue *queue, int *buffer);
 void sl_tile_queue_put_back(sl_tile_queue *queue, int buffer); /* It was not used. */
 void *sl_tile_queue_contents(const sl_tile_queue *queue, int buffer);
 
-/* Appends an entry, not 0, to the rank's queue; what was written to this rank's buffers before can be read by
- * who takes it. Errors: SLEY_ERR_PEER. */
+/* Appends an entry, not 0, to the rank's queue, once the comm's queue has done what it has been given so far:
+ * what that writes to this rank's buffers can be read by who takes the entry. On the host that is now, else
+ * at a later call. Counts as a put of a word. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 
 /* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
@@ -56,11 +74,16 @@ sley_status sl_tile_queue_await(sl_tile_queue *queue, sl_tile_queue_taker taker,
 /* Waits a moment, where nothing has come and this rank has nothing else to do: others may want the core. */
 void sl_tile_queue_nap(void);
 
-/* The first bytes of a rank's buffer: where they lie, or a copy that the next read replaces. Counts as a get.
- * Errors: SLEY_ERR_PEER. */
+/* The first bytes of a rank's buffer: where they lie, or a copy that the next read replaces, in the memory of
+ * the comm's device; to be read by the comm's queue. Counts as a get. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_read(sl_tile_queue *queue, int rank, int buffer, int64_t bytes, const void **out);
 
-/* This rank will not read that buffer again. Errors: SLEY_ERR_PEER. */
+/* This rank will not read that buffer again, once the comm's queue has done what it has been given so far.
+ * Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_return(sl_tile_queue *queue, int rank, int buffer);
+
+/* All that has been pushed and given back is sent; waits for the comm's queue if need be. Errors:
+ * SLEY_ERR_PEER. */
+sley_status sl_tile_queue_settle(sl_tile_queue *queue);
 
 #endif

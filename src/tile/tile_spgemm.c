@@ -291,6 +291,12 @@ sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiri
   sl_comm *comm = factors->a->comm;
   *out = NULL;
   *report = (sley_tile_report){0};
+  if (!comm->device->ops->host_addresses)
+    return sl_fail(
+        SLEY_ERR_UNSUPPORTED,
+        "products of two sparse matrices in tiles are made in the host's memory, but the ranks are on "
+        "%s: open them on the device cpu",
+        comm->device->ops->name);
   sley_status status = open_all(&s, buffers, report);
   if (status == SLEY_OK) {
     sl_task_loop_start(&s.loop);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tile/tile_spmm.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 enum { WORD = sizeof(int64_t) };
@@ -78,8 +76,7 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
                                  .val = a->val,
                                  .index = of->index,
                                  .dtype = of->dtype};
-  const sl_spmm_problem problem = {
-      .a = &matrix, .k = x->cols, .x_rows = x->rows, .wide_y = true, .arrives = true};
+  sl_spmm_problem problem = {.a = &matrix, .k = x->cols, .x_rows = x->rows, .wide_y = true, .arrives = true};
   const sl_spmm_run product = {.problem = &problem,
                                .alpha = p->alpha,
                                .beta = beta,
@@ -87,8 +84,15 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
                                .ldx = x->cols,
                                .y = y,
                                .ldy = x->cols};
-  SL_TRY(sl_kernel_run(p->comm->queue, &(sl_kernel_args){.op = SL_OP_SPMM, .spmm = product}));
-  return p->comm->device->ops->queue_wait(p->comm->queue);
+  const sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = product};
+  const sl_kernel *kernel;
+  sl_spmm_matrix known = matrix; /* what the host can read of it */
+  if (!p->comm->device->ops->host_addresses)
+    known.rows = 0;
+  problem.a = &known;
+  SL_TRY(sl_kernel_find(p->comm->device, &args, &kernel));
+  problem.a = &matrix;
+  return kernel->run(p->comm->queue, &args);
 }
 
 /* Makes a product in a buffer, and pushes it to the owner of its tile of Y. */
@@ -103,7 +107,8 @@ static sley_status multiply_and_push(sl_tile_spmm *p, const sl_tile_task *task, 
   SL_TRY(multiply(p, a, x, false, 0, product));
   sl_task_spend(&p->loop, &p->report.compute_ms);
   if (a->rowid)
-    memcpy(sl_product_rows(s, task, product), a->rowid, (size_t)a->stored * sizeof *a->rowid);
+    SL_TRY(p->comm->device->ops->copy(p->comm->queue, SL_COPY_WITHIN, sl_product_rows(s, task, product),
+                                      a->rowid, a->stored * WORD));
   SL_TRY(sl_tile_sums_push(s, task, buffer));
   SL_TRY(sl_tile_sums_drain(s, NULL));
   sl_task_spend(&p->loop, &p->report.accumulate_ms);
@@ -139,7 +144,7 @@ static sley_status next_claim(void *context, bool waits, sl_tile_task *task, boo
   return SLEY_OK;
 }
 
-/* Products of other ranks, until all have come. */
+/* Products of other ranks, until all have come; and what this rank owes to others. */
 static sley_status add_the_rest(sl_tile_spmm *p) {
   while (p->sums->added < p->sums->expected) {
     bool any;
@@ -148,7 +153,7 @@ static sley_status add_the_rest(sl_tile_spmm *p) {
       sl_tile_queue_nap();
     sl_task_spend(&p->loop, any ? &p->report.accumulate_ms : &p->report.imbalance_ms);
   }
-  return SLEY_OK;
+  return p->sums->queue ? sl_tile_queue_settle(p->sums->queue) : SLEY_OK;
 }
 
 static sley_status run_all(sl_tile_spmm *p, double beta) {

@@ -13,11 +13,11 @@ static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_d
                                   sl_tiled **out) {
   const unsigned needed = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS | SL_ONE_SIDED_PASSIVE;
   sl_tiled *t;
-  if ((comm->one_sided & needed) != needed || !comm->device->ops->host_addresses)
+  if ((comm->one_sided & needed) != needed)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "matrices in tiles lie in the host's memory, but the ranks are on %s: open them "
-                   "on the device cpu",
-                   comm->device->ops->name);
+                   "matrices in tiles are read while their owners compute, which transport %s on %s cannot: "
+                   "use fewer ranks, or ranks that are processes",
+                   comm->transport, comm->device->ops->name);
   SL_TRY(SL_NEW_ZERO(t, 1, "a matrix in tiles"));
   *t = (sl_tiled){.comm = comm, .tiling = *tiling, .sparse = sparse, .dtype = dtype};
   t->index = sl_index_for(sl_tile_width(tiling, 0)); /* no tile is wider */
@@ -128,8 +128,10 @@ sley_status sl_tiled_lay_out(sl_tiled *t) {
   if (status == SLEY_OK)
     status = SL_NEW(t->blocks, t->comm->size, "addresses of blocks");
   status = sl_agree(t->comm, status);
-  if (status == SLEY_OK)
-    status = sl_symm_alloc(t->comm, filled[t->comm->rank], &t->symm);
+  if (status == SLEY_OK) {
+    t->own_bytes = filled[t->comm->rank];
+    status = sl_symm_alloc(t->comm, t->own_bytes, &t->symm);
+  }
   sl_free(filled);
   if (status != SLEY_OK)
     return status;
@@ -198,4 +200,40 @@ sl_tile sl_tile_view(const sl_tiled *t, int64_t i, int64_t j, const char *at) {
 
 char *sl_tile_own(const sl_tiled *t, int64_t i, int64_t j) {
   return t->blocks[t->comm->rank] + sl_tile_at(t, i, j)->offset;
+}
+
+/* ---- this rank's block, for the host */
+
+/* Between the block and a copy of it. */
+static sley_status copy_own(const sl_tiled *t, sl_copy_kind kind, char *copy) {
+  const sl_device_ops *ops = t->comm->device->ops;
+  char *block = t->blocks[t->comm->rank];
+  if (t->own_bytes == 0)
+    return SLEY_OK;
+  SL_TRY(ops->copy(t->comm->queue, kind, kind == SL_COPY_TO_HOST ? copy : block,
+                   kind == SL_COPY_TO_HOST ? block : copy, t->own_bytes));
+  return t->comm->ops->wait(t->comm);
+}
+
+sley_status sl_tiled_own_open(const sl_tiled *t, bool filled, char **out) {
+  *out = sl_tiled_block(t, t->comm->rank);
+  if (*out)
+    return SLEY_OK;
+  if (!(*out = sl_alloc_zero(t->own_bytes, 1, "a copy of tiles")))
+    return SLEY_ERR_MEMORY;
+  const sley_status status = filled ? copy_own(t, SL_COPY_TO_HOST, *out) : SLEY_OK;
+  if (status != SLEY_OK) {
+    sl_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+sley_status sl_tiled_own_close(const sl_tiled *t, char *own, sley_status status) {
+  if (own == sl_tiled_block(t, t->comm->rank))
+    return status;
+  if (status == SLEY_OK)
+    status = copy_own(t, SL_COPY_TO_DEVICE, own);
+  sl_free(own);
+  return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A matrix in tiles, dense or sparse, in the symmetric memory of its owners, and the directory by which every
- * rank reads every tile without a call of its owner.
+/* A matrix in tiles, dense or sparse, in the symmetric memory of its owners, of the host or of their devices,
+ * and the directory by which every rank reads every tile without a call of its owner.
  *
  * A dense tile is its rows, one after the other; for a sparse one see sparse_tile.h. Both lie in one piece,
  * so that one get brings a tile (the paper's three arrays took three).
@@ -31,7 +31,8 @@ struct sley_tiled {
   sley_dtype dtype;
   sley_index index; /* of a sparse matrix's columns within tiles */
   sl_symm *symm;
-  char **blocks;             /* of all ranks; NULL: this rank cannot load that one's memory */
+  char **blocks;             /* of all ranks; NULL: this rank's device cannot load that one's memory */
+  int64_t own_bytes;         /* of this rank's block */
   sl_tile_pointer *pointers; /* of all tiles, row by row */
   uint64_t pattern;          /* of a sparse matrix: a hash of the rows and columns that this rank has given */
 };
@@ -43,8 +44,9 @@ typedef struct sl_tile_source {
   const int64_t *row_begin;
 } sl_tile_source;
 
-/* Zeros. All ranks give the same tiling, which has been checked. Errors: SLEY_ERR_UNSUPPORTED (the comm's
- * memory is not the host's), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
+/* Zeros. All ranks give the same tiling, which has been checked. Errors: SLEY_ERR_UNSUPPORTED (the comm has
+ * no one-sided memory that works while its owner computes), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective,
+ * agreed. */
 sley_status sl_tiled_create_dense(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, sl_tiled **out);
 
 /* The tiles of a sparse matrix, copied; its rows, columns and dtype are those of the tiling and the same on
@@ -57,7 +59,7 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
  * SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
 
-/* Rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from and to memory of this rank; ld in
+/* Rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from and to memory of the host; ld in
  * elements. By puts and gets; waits for all ranks at the end, and get also before, so that nobody reads what
  * is being written. Collective. */
 sley_status sl_tiled_set_rows(sl_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
@@ -74,6 +76,11 @@ void sl_tiled_destroy(sl_tiled *tiled);
 
 static inline const sl_tile_pointer *sl_tile_at(const sl_tiled *tiled, int64_t i, int64_t j) {
   return &tiled->pointers[sl_tile_number(&tiled->tiling, i, j)];
+}
+
+/* Where the host can load and store the tiles of a rank: NULL: it gets and puts them. */
+static inline char *sl_tiled_block(const sl_tiled *tiled, int rank) {
+  return tiled->comm->device->ops->host_addresses ? tiled->blocks[rank] : NULL;
 }
 
 /* ---- for the files of this folder */
@@ -98,8 +105,14 @@ sl_tile_shape sl_tile_shape_of(const sl_tiled *tiled, int64_t i, int64_t j);
 /* The arrays of tile (i, j) that lies at `at`, which is not read. */
 sl_tile sl_tile_view(const sl_tiled *tiled, int64_t i, int64_t j, const char *at);
 
-/* The same of a tile of this rank, to be written. */
+/* Where a tile of this rank lies, for its device. */
 char *sl_tile_own(const sl_tiled *tiled, int64_t i, int64_t j);
+
+/* This rank's block for the host to change: where it lies, or a copy, with its contents if `filled`, else
+ * zeros. close writes the copy to the block, unless status is an error, and frees it; it returns status, or
+ * its own error. Errors: SLEY_ERR_MEMORY, those of the device. Not collective. */
+sley_status sl_tiled_own_open(const sl_tiled *tiled, bool filled, char **out);
+sley_status sl_tiled_own_close(const sl_tiled *tiled, char *own, sley_status status);
 
 /* Where the values of tile (i, j) begin in its bytes. */
 int64_t sl_tile_values_offset(const sl_tiled *tiled, int64_t i, int64_t j);

@@ -71,7 +71,7 @@ static sley_status gather(gathering *g, sley_matrix **out) {
   if (status == SLEY_OK)
     status = SL_NEW(g->filled, rows, "places of entries");
   if (status == SLEY_OK)
-    status = sl_tile_fetch_open(&fetch, g->tiled);
+    status = sl_tile_fetch_open(&fetch, g->tiled, SL_TILE_FOR_HOST);
   if (status == SLEY_OK)
     status = take_tiles(g, &fetch);
   if (status == SLEY_OK)

@@ -36,7 +36,7 @@ static sley_status move_overlap(const move *m, int64_t i, int64_t j, int64_t fir
   const int64_t offset = p->offset + (first - sl_tile_row(&t->tiling, i)) * row_bytes,
                 bytes = (last - first) * row_bytes;
   char *data = m->data + (size_t)((first - m->begin) * m->ld + sl_tile_col(&t->tiling, j)) * value_bytes(m);
-  char *block = t->blocks[p->rank];
+  char *block = sl_tiled_block(t, p->rank);
   if (block) {
     copy_rows(m, block + offset, data, last - first, width, to_tile);
     t->comm->ops->counters_add(t->comm, sl_link_to(t->comm, p->rank), bytes, bytes > 0);

@@ -41,8 +41,9 @@ typedef struct filling {
   int64_t stored, entries;
 } filling;
 
-static filling start_tile(const sl_tiled *t, const sl_own_tile *at) {
-  const sl_tile tile = sl_tile_view(t, at->i, at->j, sl_tile_own(t, at->i, at->j));
+/* own: this rank's block. */
+static filling start_tile(const sl_tiled *t, const sl_own_tile *at, char *own) {
+  const sl_tile tile = sl_tile_view(t, at->i, at->j, own + sl_tile_at(t, at->i, at->j)->offset);
   const filling f = {(int64_t *)tile.rowptr, (int64_t *)tile.rowid, (char *)tile.col, (char *)tile.val, 0, 0};
   if (f.rowptr)
     f.rowptr[0] = 0;
@@ -68,7 +69,7 @@ static void fill_parcel(const sl_tiled *t, filling *f, int64_t first, int64_t la
   memcpy(f->val + (size_t)before * value, val, (size_t)(f->entries - before) * value);
 }
 
-static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
+static sley_status fill_block(const sl_tiled *t, const sl_parcels *p, char *own) {
   const sl_tiling *g = &t->tiling;
   const size_t index = sl_index_bytes(t->index), value = sley_dtype_bytes(t->dtype);
   filling *tiles;
@@ -79,7 +80,7 @@ static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
     for (sl_own_tile at = sl_own_first(g, t->comm->rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
       filling *f = &tiles[at.local];
       if (s == 0)
-        *f = start_tile(t, &at);
+        *f = start_tile(t, &at, own);
       int64_t first, last, before = f->entries;
       sl_parcels_rows(p, g, s, at.i, &first, &last);
       fill_parcel(t, f, first - sl_tile_row(g, at.i), last - sl_tile_row(g, at.i), length, col, val);
@@ -89,6 +90,12 @@ static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
     }
   sl_free(tiles);
   return SLEY_OK;
+}
+
+static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
+  char *own;
+  SL_TRY(sl_tiled_own_open(t, false, &own));
+  return sl_tiled_own_close(t, own, fill_block(t, p, own));
 }
 
 /* ---- the calls */
@@ -160,13 +167,13 @@ static sley_status renew_parcel(const sl_tiled *t, const sl_tile *tile, int sour
   return SLEY_OK;
 }
 
-static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
+static sley_status renew_block(const sl_tiled *t, const sl_parcels *p, const char *own) {
   const sl_tiling *g = &t->tiling;
   const char *val = p->val;
   for (int s = 0; s < p->sources; s++) {
     int64_t left = p->entries_from[s];
     for (sl_own_tile at = sl_own_first(g, t->comm->rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
-      const sl_tile tile = sl_tile_view(t, at.i, at.j, sl_tile_own(t, at.i, at.j));
+      const sl_tile tile = sl_tile_view(t, at.i, at.j, own + sl_tile_at(t, at.i, at.j)->offset);
       const int64_t begin = sl_tile_row(g, at.i);
       int64_t first, last;
       sl_parcels_rows(p, g, s, at.i, &first, &last);
@@ -176,6 +183,12 @@ static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
       return sl_fail_peer(s, "it has sent more values than the tiles have of its rows");
   }
   return SLEY_OK;
+}
+
+static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
+  char *own;
+  SL_TRY(sl_tiled_own_open(t, true, &own));
+  return sl_tiled_own_close(t, own, renew_block(t, p, own));
 }
 
 sley_status sl_tiled_renew(sl_tiled *t, const sl_tile_source *source) {

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies complete in the order of their queue, so an event recorded after a later copy speaks for an earlier
- * one too: a ring of events serves any number of copies in flight, and none is ever taken for complete too
- * early. */
 #include "transport/rma_queue.h"
 
 #include "base/memory.h"
@@ -21,8 +18,8 @@ sley_status sl_rma_queue_create(sl_device *device, sl_rma_queue **out) {
   q->word = word;
   if (status == SLEY_OK)
     status = ops->event_create(device, &q->joined);
-  for (int i = 0; i < SL_RMA_EVENTS && status == SLEY_OK; i++)
-    status = ops->event_create(device, &q->reached[i]);
+  if (status == SLEY_OK)
+    status = sl_marks_open(device, &q->done);
   if (status != SLEY_OK) {
     sl_rma_queue_destroy(q);
     return status;
@@ -37,9 +34,7 @@ void sl_rma_queue_destroy(sl_rma_queue *q) {
   const sl_device_ops *ops = q->device->ops;
   if (q->copies)
     (void)ops->queue_wait(q->copies);
-  for (int i = 0; i < SL_RMA_EVENTS; i++)
-    if (q->reached[i])
-      ops->event_destroy(q->reached[i]);
+  sl_marks_close(&q->done);
   if (q->joined)
     ops->event_destroy(q->joined);
   if (q->word)
@@ -59,32 +54,22 @@ sley_status sl_rma_queue_after(sl_rma_queue *q, sl_queue *queue) {
 
 sley_status sl_rma_queue_copy(sl_rma_queue *q, void *dst, const void *src, int64_t bytes, uint64_t *number) {
   const sl_device_ops *ops = q->device->ops;
-  *number = q->begun;
+  *number = q->done.set;
   if (bytes == 0)
     return SLEY_OK;
   SL_TRY(ops->copy(q->copies, SL_COPY_WITHIN, dst, src, bytes));
-  SL_TRY(ops->event_record(q->copies, q->reached[(q->begun + 1) % SL_RMA_EVENTS]));
-  *number = ++q->begun;
-  return SLEY_OK;
+  return sl_marks_set(&q->done, q->copies, number);
 }
 
 sley_status sl_rma_queue_test(sl_rma_queue *q, uint64_t number, bool *done) {
-  *done = number <= q->complete;
-  if (*done)
-    return SLEY_OK;
-  SL_TRY(q->device->ops->event_query(q->reached[number % SL_RMA_EVENTS], done));
-  if (*done) { /* the event speaks for the last copy that recorded it */
-    uint64_t last = q->begun - (q->begun - number) % SL_RMA_EVENTS;
-    q->complete = last > q->complete ? last : q->complete;
-  }
-  return SLEY_OK;
+  return sl_marks_test(&q->done, number, done);
 }
 
 sley_status sl_rma_queue_drain(sl_rma_queue *q) {
-  if (q->complete == q->begun)
+  if (!sl_rma_queue_busy(q))
     return SLEY_OK;
   SL_TRY(q->device->ops->queue_wait(q->copies));
-  q->complete = q->begun;
+  q->done.reached = q->done.set;
   return SLEY_OK;
 }
 

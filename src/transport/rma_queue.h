@@ -4,20 +4,16 @@
 #ifndef SLEY_TRANSPORT_RMA_QUEUE_H
 #define SLEY_TRANSPORT_RMA_QUEUE_H
 
-#include "device/device.h"
-
-enum { SL_RMA_EVENTS = 16 };
+#include "device/marks.h"
 
 /* Used by one thread at a time. */
 typedef struct sl_rma_queue {
   sl_device *device;
-  sl_queue *copies;                 /* in order */
-  sl_queue *words;                  /* atomics, which wait for no copy */
-  int64_t *word;                    /* what an atomic has found; of the host, for the device to write */
-  sl_event *joined;                 /* for after */
-  uint64_t begun;                   /* copies so far */
-  uint64_t complete;                /* of those, known to be */
-  sl_event *reached[SL_RMA_EVENTS]; /* recorded after copy n: n modulo their number, if n was the last such */
+  sl_queue *copies; /* in order */
+  sl_queue *words;  /* atomics, which wait for no copy */
+  int64_t *word;    /* what an atomic has found; of the host, for the device to write */
+  sl_event *joined; /* for after */
+  sl_marks done;    /* a mark after each copy */
 } sl_rma_queue;
 
 /* Errors: those of the device. */
@@ -33,6 +29,11 @@ sley_status sl_rma_queue_copy(sl_rma_queue *q, void *dst, const void *src, int64
 
 /* Whether copy `number` and all before it are complete. Does not wait. */
 sley_status sl_rma_queue_test(sl_rma_queue *q, uint64_t number, bool *done);
+
+/* Whether a copy is not known to be complete. */
+static inline bool sl_rma_queue_busy(const sl_rma_queue *q) {
+  return q->done.reached < q->done.set;
+}
 
 /* Returns when all copies are complete. */
 sley_status sl_rma_queue_drain(sl_rma_queue *q);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# sley tile: products that are checked, figures, grids and tiles, transports, and refusals.
-# Usage: test_tile.sh SLEY ROOT JSON_FIELD
+# sley tile: products that are checked, figures, grids and tiles, transports, devices, and refusals.
+# Usage: test_tile.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE
 set -u
-sley=$1 root=$2 json_field=$3
+sley=$1 root=$2 json_field=$3 mock=$4
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 graph=$root/data/karate.mtx
@@ -76,6 +76,20 @@ done
 run 0 tile "$graph" --json - --repeat 1
 grep -q '"algorithms"' "$work/out" || fail "--json - prints no JSON"
 grep -q '^matrix' "$work/err" || fail "--json - prints no text on stderr"
+
+echo "on a device whose memory the host cannot address: the same traffic"
+export SLEY_MODULE_PATH=$mock
+run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --device cuda --json "$work/d.json"
+field "$work/d.json" algorithms.0.ok true
+for name in direct_bytes message_bytes messages self_bytes; do
+  field "$work/d.json" algorithms.0.$name "$("$json_field" "$work/t.json" algorithms.0.$name)"
+done
+grep -q '^ranks .*, cuda, ' "$work/out" || fail "tile does not tell the device"
+run 0 tile "$graph" --device cuda --ranks 2 --transport tcp --repeat 1 --warmup 0
+run 2 tile "$graph" --device cuda --times "$graph"
+one_line "tile" "are made on --device cpu"
+run 0 tile "$graph" --device auto --times "$graph" --repeat 1
+unset SLEY_MODULE_PATH
 
 echo "what cannot be done is refused in one line"
 run 2 tile

@@ -5,6 +5,8 @@
 
 #include "allocations.h"
 #include "base/random.h"
+#include "chosen_device.h"
+#include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
 
@@ -287,6 +289,12 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   CHECK(sley_tiled_create_sparse(comm, o.block, c->whole ? NULL : c->row_begin, &other, &none) ==
         SLEY_ERR_ARG);
   CHECK(strstr(sley_last_error(), "tiles_down"));
+  if (!test_on_cpu()) {
+    sley_tile_report report;
+    const sl_tile_operands factors = {.a = o.a, .x = o.a};
+    CHECK(sl_tile_spgemm(&factors, SLEY_PLUS_TIMES, 1, &none, &report) == SLEY_ERR_UNSUPPORTED && !none);
+    CHECK(strstr(sley_last_error(), "on the device cpu"));
+  }
   TRY(sley_tile_spmm_create(o.a, o.x, o.y, NULL, &product)); /* all is as good as before */
   TRY(sley_tile_spmm_run(product, s->alpha, 0));
   TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));
@@ -428,6 +436,94 @@ static void entries_that_cannot_be_are_an_error(void **state) {
   assert_true(found_wrong > 0 || test_launched()); /* a launcher's number of ranks gives few cases */
 }
 
+/* A product that names rows which its tile does not have, made by another process. */
+typedef struct spoiled_product {
+  int64_t maker, i, j, l; /* maker -1: this rank waits for none that it would check */
+} spoiled_product;
+
+static int found_spoiled; /* cases in which there was one */
+
+/* The first product for one of this rank's tiles, if another process makes it, only some of its rows are
+ * stored, and they are checked: see sums.c. */
+static spoiled_product first_of_another(const sl_tile_sums *s) {
+  const sl_tiling *t = &s->o->y->tiling;
+  for (sl_own_tile at = sl_own_first(t, s->comm->rank); sl_own_is(t, &at); sl_own_next(t, &at)) {
+    const sl_expected *e = &s->tiles[at.local];
+    if (e->count == 0)
+      continue;
+    const sl_tile_task task = {.i = at.i, .j = at.j, .l = s->l[e->first]};
+    const int maker = sl_task_rank(s->o, &task);
+    if (maker != s->comm->rank && sl_tile_at(s->o->a, task.i, task.l)->stored < sl_tile_height(t, at.i) &&
+        (s->comm->device->ops->host_addresses || !s->queue->blocks[maker]))
+      return (spoiled_product){maker, task.i, task.j, task.l};
+  }
+  return (spoiled_product){.maker = -1};
+}
+
+static sley_status push_spoiled(sl_tile_sums *s, const spoiled_product *p) {
+  const sl_tile_task task = {.i = p->i, .j = p->j, .l = p->l};
+  const int64_t stored = sl_tile_at(s->o->a, p->i, p->l)->stored;
+  int buffer;
+  SL_TRY(sl_tile_sums_buffer(s, true, &buffer));
+  int64_t *rows = sl_product_rows(s, &task, sl_tile_queue_contents(s->queue, buffer));
+  const int64_t wrong = sl_tile_height(&s->o->y->tiling, p->i);
+  for (int64_t n = 0; n < stored; n++)
+    SL_TRY(s->comm->device->ops->copy(s->comm->queue, SL_COPY_TO_DEVICE, rows + n, &wrong, sizeof wrong));
+  SL_TRY(sl_tile_sums_push(s, &task, buffer));
+  return sl_tile_queue_settle(s->queue);
+}
+
+static sley_status spoiled_product_main(sl_comm *comm, void *arg) {
+  const sample *s = arg;
+  operands o = {0};
+  sley_tile_spmm *product = NULL;
+  sley_tile_spmm_options options = SLEY_TILE_SPMM_OPTIONS_INIT;
+  spoiled_product all[TILE_MOST_RANKS];
+  sley_status status = make(comm, s, &o);
+  int owner = 0;
+  if (status != SLEY_OK)
+    goto done;
+  options.algo = s->algo;
+  TRY(sley_tile_spmm_create(o.a, o.x, o.y, &options, &product));
+  const spoiled_product mine = first_of_another(product->sums);
+  TRY(comm->ops->allgather(comm, &mine, sizeof mine, all));
+  while (owner < comm->size && all[owner].maker < 0)
+    owner++;
+  if (owner == comm->size)
+    goto done;
+  found_spoiled += comm->rank == owner;
+  TRY(sl_tile_sums_begin(product->sums, 0));
+  if (comm->rank == all[owner].maker)
+    TRY(push_spoiled(product->sums, &all[owner]));
+  TRY(sley_comm_barrier(comm));
+  if (comm->rank == owner)
+    CHECK(sl_tile_sums_drain(product->sums, NULL) == SLEY_ERR_PEER &&
+          strstr(sley_last_error(), "names rows that are not in the tile"));
+  TRY(sley_comm_barrier(comm));
+done:
+  sley_tile_spmm_destroy(product);
+  end(&o);
+  return status;
+}
+
+static void spoiled_products(const rank_case *rank) {
+  for (uint64_t n = 0; n < 3; n++) {
+    sample s = draw(rank, 900 + n, n % 2 ? "tile-a" : "tile-b");
+    assert_case_ok(rank, run_case(rank, spoiled_product_main, &s));
+    tile_case_free(&s.c);
+  }
+}
+
+static void products_of_other_processes_are_checked(void **state) {
+  (void)state;
+  const char *transport = getenv("SLEY_TEST_TRANSPORT");
+  if (!transport || strcmp(transport, "threads") == 0) /* threads of one process are not doubted */
+    skip();
+  found_spoiled = 0;
+  each_case(spoiled_products);
+  assert_true(found_spoiled > 0 || test_launched() || !test_on_cpu()); /* devices may share all memory */
+}
+
 /* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. */
 static void every_allocation_may_fail(void **state) {
   (void)state;
@@ -445,6 +541,7 @@ int main(void) {
                                      cmocka_unit_test(wrong_operands_are_refused_on_all_ranks),
                                      cmocka_unit_test(a_rank_that_fails_ends_all),
                                      cmocka_unit_test(entries_that_cannot_be_are_an_error),
+                                     cmocka_unit_test(products_of_other_processes_are_checked),
                                      cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,8 +53,8 @@ static sley_status read_ahead(const tile_case *c, const sl_tiled *t, double fact
   sl_tile_fetch fetch[2] = {0};
   sl_tile tile;
   sley_status status = SLEY_OK;
-  TRY(sl_tile_fetch_open(&fetch[0], t));
-  TRY(sl_tile_fetch_open(&fetch[1], t));
+  TRY(sl_tile_fetch_open(&fetch[0], t, SL_TILE_FOR_HOST));
+  TRY(sl_tile_fetch_open(&fetch[1], t, SL_TILE_FOR_HOST));
   for (int64_t n = -1; n < count; n++) {
     const int64_t now = (n + t->comm->rank) % count, next = (n + 1 + t->comm->rank) % count;
     if (n + 1 < count)
@@ -77,7 +77,7 @@ static sley_status read_blocking(const tile_case *c, const sl_tiled *t, double f
   sl_counters before, after;
   int64_t bytes = 0, counted = 0;
   sley_status status = SLEY_OK;
-  TRY(sl_tile_fetch_open(&fetch, t));
+  TRY(sl_tile_fetch_open(&fetch, t, SL_TILE_FOR_HOST));
   t->comm->ops->counters(t->comm, &before);
   for (int64_t n = 0; n < sl_tiles(&t->tiling); n++) {
     const int64_t i = n / t->tiling.across, j = n % t->tiling.across;
@@ -246,9 +246,8 @@ static void a_rank_that_fails_ends_all(void **state) {
 
 /* A tile of another process that is no CSR matrix is found when it is read, whichever of its arrays is wrong.
  */
-static void spoil(const sl_tiled *t, int64_t i, int64_t j, int which) {
-  char *at = sl_tile_own(t, i, j);
-  const sl_tile tile = sl_tile_view(t, i, j, at);
+static void spoil(const sl_tiled *t, int64_t i, int64_t j, char *own, int which) {
+  const sl_tile tile = sl_tile_view(t, i, j, own + sl_tile_at(t, i, j)->offset);
   if (which == 0)
     ((int64_t *)tile.rowptr)[tile.stored / 2] += tile.entries + 1;
   else if (which == 1)
@@ -261,21 +260,30 @@ static void spoil(const sl_tiled *t, int64_t i, int64_t j, int which) {
     ((int64_t *)tile.rowptr)[0] = 1;
 }
 
+static sley_status spoil_all(const sl_tiled *t) {
+  char *own;
+  SL_TRY(sl_tiled_own_open(t, true, &own));
+  const sl_tiling *g = &t->tiling;
+  for (sl_own_tile at = sl_own_first(g, t->comm->rank); sl_own_is(g, &at); sl_own_next(g, &at))
+    if (sl_tile_at(t, at.i, at.j)->entries > 0)
+      spoil(t, at.i, at.j, own, (int)((at.i + at.j) % 4));
+  return sl_tiled_own_close(t, own, SLEY_OK);
+}
+
 static sley_status spoiled_main(sl_comm *comm, void *arg) {
   const tile_case *c = arg;
   sley_matrix *block;
   sl_tiled *t = NULL;
-  sl_tile_fetch fetch = {0};
+  sl_tile_fetch fetch = {0}, there = {0};
   sl_tile tile;
   SL_TRY(tile_block(c, c->matrix, comm->rank, &block));
   sley_status status =
       sl_tiled_create_sparse(comm, &c->a, &(sl_tile_source){block, c->whole ? NULL : c->row_begin}, &t);
   if (status != SLEY_OK)
     goto done;
-  TRY(sl_tile_fetch_open(&fetch, t));
-  for (sl_own_tile at = sl_own_first(&c->a, comm->rank); sl_own_is(&c->a, &at); sl_own_next(&c->a, &at))
-    if (sl_tile_at(t, at.i, at.j)->entries > 0)
-      spoil(t, at.i, at.j, (int)((at.i + at.j) % 4));
+  TRY(sl_tile_fetch_open(&fetch, t, SL_TILE_FOR_HOST));
+  TRY(sl_tile_fetch_open(&there, t, SL_TILE_FOR_DEVICE));
+  TRY(spoil_all(t));
   TRY(comm->ops->barrier(comm));
   for (int64_t n = 0; n < sl_tiles(&c->a); n++) {
     const int64_t i = n / c->a.across, j = n % c->a.across;
@@ -283,10 +291,13 @@ static sley_status spoiled_main(sl_comm *comm, void *arg) {
       continue;
     CHECK(sl_tile_get(&fetch, i, j, &tile) == SLEY_ERR_PEER &&
           strstr(sley_last_error(), "is not a CSR matrix"));
+    const bool trusted = there.on_device && t->blocks[t->pointers[n].rank];
+    CHECK(sl_tile_get(&there, i, j, &tile) == (trusted ? SLEY_OK : SLEY_ERR_PEER));
   }
   TRY(comm->ops->barrier(comm));
 done:
   sl_tile_fetch_close(&fetch);
+  sl_tile_fetch_close(&there);
   sl_tiled_destroy(t);
   sl_matrix_destroy(block);
   return status;

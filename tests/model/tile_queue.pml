@@ -3,7 +3,7 @@
  * in which the steps of their ranks can happen.
  *
  * Each rank sends UPDATES updates to other ranks, in all choices of to whom, and takes what comes. A step is one
- * remote operation: a fetch-and-add, a put, a get. Between any two steps of a rank the others may take any number.
+ * remote operation: a fetch-and-add, a get. Between any two steps of a rank the others may take any number.
  *
  * Checked: an entry's place is empty when it is written; an update is read before its buffer is filled anew; each
  * update is added once; all ranks come to an end. With -DBROKEN=1 the buffer is given back before it is read, with
@@ -98,7 +98,7 @@ proctype rank(byte me) {
     }
     d_step {
       assert(memory[to].ring[place % PLACES] == 0);
-      memory[to].ring[place % PLACES] = 1 + me * BUFFERS + free; /* a put */
+      memory[to].ring[place % PLACES] = 1 + me * BUFFERS + free; /* another fetch-and-add */
       place = 0; to = 0; free = 0
     }
     sent++

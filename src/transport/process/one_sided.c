@@ -413,7 +413,7 @@ sley_status sl_process_flush_puts(sl_process_comm *comm, int rank) {
     SL_TRY(drive(comm));
     sched_yield();
   }
-  if (comm->staging && comm->staging->own->complete < comm->staging->own->begun) {
+  if (comm->staging && sl_rma_queue_busy(comm->staging->own)) {
     SL_TRY(sl_process_wait_for(comm, comm->staging->own->copies));
     SL_TRY(sl_rma_queue_drain(comm->staging->own));
   }
