@@ -292,7 +292,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   if (!test_on_cpu()) {
     sley_tile_report report;
     const sl_tile_operands factors = {.a = o.a, .x = o.a};
-    CHECK(sl_tile_spgemm(&factors, SLEY_PLUS_TIMES, 1, &none, &report) == SLEY_ERR_UNSUPPORTED && !none);
+    CHECK(sl_tile_spgemm(&factors, SLEY_PLUS_TIMES, 1, 0, &none, &report) == SLEY_ERR_UNSUPPORTED && !none);
     CHECK(strstr(sley_last_error(), "on the device cpu"));
   }
   TRY(sley_tile_spmm_create(o.a, o.x, o.y, NULL, &product)); /* all is as good as before */
