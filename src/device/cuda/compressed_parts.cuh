@@ -5,8 +5,9 @@
  * A block of threads takes up to MOST_ENTRIES tiles at once, entries: of one array, or the same one of
  * several. First a warp an entry finds which values it keeps (look_up). Then the values of as many entries as
  * fit are copied to shared memory at once (stage_some), and then given to the threads (give), each of which
- * has its share of a tile (compressed_tile.cuh). So the latencies of memory, also of another GPU's, are
- * waited for twice, not twice a tile. */
+ * has its share of a tile (compressed_tile.cuh). What look_up reads of the next entries is asked for before
+ * the values of these are waited for (ask). So the latency of memory, also of another GPU's, is waited for
+ * once, not twice a tile. */
 #ifndef SLEY_DEVICE_CUDA_COMPRESSED_PARTS_CUH
 #define SLEY_DEVICE_CUDA_COMPRESSED_PARTS_CUH
 
@@ -66,9 +67,16 @@ template <class V> struct tile_bits {
   unsigned long long fields[RANGES][SL_TILE_COLUMNS * FIELD / 64];
 };
 
+/* Of Pici: what look_up reads, copied to shared memory. */
+struct asked_tile {
+  unsigned long long words[SL_TILE_COLUMNS];
+  unsigned long long before[2]; /* PICI32: as two numbers of 32 bits */
+};
+
 template <class V> struct entries {
   tile_entry entry[MOST_ENTRIES];
   alignas(16) tile_bits<V> bits[MOST_ENTRIES];
+  asked_tile asked[MOST_ENTRIES]; /* of the entries to come */
 };
 
 /* ---- looking up */
@@ -90,28 +98,42 @@ __device__ __forceinline__ void set_fields(BITS *fields, int lane, unsigned left
     reinterpret_cast<uint2 *>(fields)[lane] = make_uint2(left, right);
 }
 
-/* All lanes of a warp. Bits of sl_compressed_fault: then *out is not changed. */
+/* All lanes of a warp: begins to copy what look_up of the tile reads, which may be called once the copies are
+ * waited for by the warp. */
+__device__ __forceinline__ void ask(const part_view &part, int64_t count, int64_t tile, asked_tile *out) {
+  const int lane = threadIdx.x % 32;
+  if (part.format != SL_COMPRESSED_PICI32 && part.format != SL_COMPRESSED_PICI64)
+    return;
+  __syncwarp(); /* all lanes have read what was there */
+  const auto *words = reinterpret_cast<const unsigned long long *>(part.payload) + tile * SL_TILE_COLUMNS;
+  copy_ahead<8>(&out->words[lane], words + lane);
+  copy_ahead<8>(&out->words[32 + lane], words + 32 + lane);
+  if (lane > 1 || tile + lane == sl_compressed_tiles(count)) /* the last tile has none after it */
+    return;
+  if (part.format == SL_COMPRESSED_PICI32)
+    copy_ahead<4>(reinterpret_cast<unsigned *>(out->before) + lane,
+                  reinterpret_cast<const unsigned *>(part.payload + part.index) + tile + lane);
+  else
+    copy_ahead<8>(&out->before[lane],
+                  reinterpret_cast<const unsigned long long *>(part.payload + part.index) + tile + lane);
+}
+
+/* All lanes of a warp, of a tile that has been asked for. Bits of sl_compressed_fault: then *out is not
+ * changed.
+ */
 template <class V>
-__device__ unsigned look_up_pici(const part_view &part, int64_t count, int64_t tile, tile_entry *out,
-                                 tile_bits<V> *bits) {
+__device__ unsigned look_up_pici(const part_view &part, int64_t count, int64_t tile, const asked_tile &asked,
+                                 tile_entry *out, tile_bits<V> *bits) {
   constexpr int FIELD = tile_bits<V>::FIELD;
   constexpr unsigned MASK = FIELD == 32 ? ~0u : (1u << FIELD) - 1;
   const int lane = threadIdx.x % 32, length = length_of_tile(count, tile);
-  const auto *words = reinterpret_cast<const unsigned long long *>(part.payload) + tile * SL_TILE_COLUMNS;
   const auto all = static_cast<unsigned long long>(part.nonzeros);
-  unsigned long long left = words[2 * lane], right = words[2 * lane + 1], begin, end = all;
-  const bool last = tile + 1 == sl_compressed_tiles(count);
-  if (part.format == SL_COMPRESSED_PICI32) {
-    const unsigned *before = reinterpret_cast<const unsigned *>(part.payload + part.index) + tile;
-    begin = before[0];
-    if (!last)
-      end = before[1];
-  } else {
-    const auto *before = reinterpret_cast<const unsigned long long *>(part.payload + part.index) + tile;
-    begin = before[0];
-    if (!last)
-      end = before[1];
-  }
+  const auto *before = reinterpret_cast<const unsigned *>(asked.before);
+  const bool last = tile + 1 == sl_compressed_tiles(count), narrow = part.format == SL_COMPRESSED_PICI32;
+  unsigned long long left = asked.words[2 * lane], right = asked.words[2 * lane + 1];
+  const unsigned long long begin = narrow ? before[0] : asked.before[0], end = last     ? all
+                                                                               : narrow ? before[1]
+                                                                                        : asked.before[1];
   const bool beyond =
       ((left & ~bits_of_column(length, 2 * lane)) | (right & ~bits_of_column(length, 2 * lane + 1))) != 0;
   const unsigned in_left = __popcll(left);
@@ -189,11 +211,12 @@ __device__ void look_up_dense(const part_view &part, int64_t count, int64_t tile
   out->values = values;
 }
 
-/* All lanes of a warp: what there is to know of a tile before its values are read. Of one that is wrong, that
- * it counts as zeros; bits of sl_compressed_fault. */
+/* All lanes of a warp: what there is to know of a tile, which the warp has asked for, before its values are
+ * read. Of one that is wrong, that it counts as zeros; bits of sl_compressed_fault. */
 template <class V>
-__device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, tile_entry *out,
-                            tile_bits<V> *bits) {
+__device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, const asked_tile &asked,
+                            tile_entry *out, tile_bits<V> *bits) {
+  copies_wait_all();
   if (threadIdx.x % 32 == 0) {
     out->format = ABSENT;
     out->bytes = 0;
@@ -204,7 +227,7 @@ __device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, 
   if (part.format == ABSENT || part.format == SL_COMPRESSED_DENSE)
     return 0;
   return part.format == SL_COMPRESSED_COO ? look_up_coo<V>(part, count, tile, out)
-                                          : look_up_pici<V>(part, count, tile, out, bits);
+                                          : look_up_pici<V>(part, count, tile, asked, out, bits);
 }
 
 /* ---- staging. All threads of the block. */

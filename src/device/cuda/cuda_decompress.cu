@@ -47,21 +47,24 @@ __device__ void write_tile(const tile_entry &e, const tile_bits<V> &bits, const 
     store_piece<V>(piece[j], to, share.at(j), length, wide);
 }
 
-/* Tiles first .. first + count - 1 of a part. */
-template <class V>
-__device__ void write_unit(const target &part, const part_view &view, int64_t first, int count,
-                           uint32_t *wrong, const tile_share<V> &share, entries<V> *all, char *stage) {
-  const int warp = threadIdx.x / 32;
-  unsigned fault = 0;
-  if (warp < count)
-    fault = look_up<V>(view, part.count, first + warp, &all->entry[warp], &all->bits[warp]);
-  fault |= use_entries<V>(all->entry, count, stage, ROOM<V>, [&](int e, int at) {
-    write_tile<V>(all->entry[e], all->bits[e], share, stage, at,
-                  static_cast<V *>(part.dst) + (first + e) * SL_TILE_VALUES,
-                  length_of_tile(part.count, first + e));
-  });
-  if (fault && threadIdx.x % 32 == 0)
-    atomicOr(wrong, fault);
+/* The tiles of a unit: `count` of them, from `first` on, of a part; none past the last unit. */
+struct unit_tiles {
+  int part, count;
+  int64_t first;
+};
+
+/* level: of the unit that was found before, or 0. Units are looked for in ascending order. */
+__device__ __forceinline__ unit_tiles tiles_of(const decompression &job, int64_t unit, int *level) {
+  while (*level < job.parts && unit >= job.part[*level].end)
+    ++*level;
+  if (*level == job.parts)
+    return {0, 0, 0};
+  const int p = *level, left = job.parts - p;
+  const int64_t turns = p > 0 ? job.part[p - 1].units : 0, within = unit - (p > 0 ? job.part[p - 1].end : 0);
+  const int part = p + static_cast<int>(within % left);
+  const int64_t first = (turns + within / left) * job.tiles_each;
+  const int64_t rest = sl_compressed_tiles(job.part[part].count) - first;
+  return {part, rest < job.tiles_each ? static_cast<int>(rest) : job.tiles_each, first};
 }
 
 template <class V>
@@ -79,21 +82,31 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<V>)
       atomicOr(job.wrong, fault);
   }
   __syncthreads();
-  int p = 0;
-  for (int64_t unit = blockIdx.x;; unit += gridDim.x) {
-    while (p < job.parts && unit >= job.part[p].end)
-      p++;
-    if (p == job.parts)
-      return;
-    const int64_t turns = p > 0 ? job.part[p - 1].units : 0,
-                  within = unit - (p > 0 ? job.part[p - 1].end : 0);
-    const int left_parts = job.parts - p, at = p + static_cast<int>(within % left_parts);
-    const target &part = job.part[at];
-    const int64_t first = (turns + within / left_parts) * job.tiles_each;
-    const int64_t left = sl_compressed_tiles(part.count) - first;
-    write_unit<V>(part, view[at], first, left < job.tiles_each ? static_cast<int>(left) : job.tiles_each,
-                  job.wrong, share, &all, stage);
+  const int warp = threadIdx.x / 32;
+  int level = 0;
+  int64_t unit = blockIdx.x;
+  unsigned fault = 0;
+  unit_tiles now = tiles_of(job, unit, &level);
+  if (warp < now.count)
+    ask(view[now.part], job.part[now.part].count, now.first + warp, &all.asked[warp]);
+  while (now.count > 0) {
+    const target &part = job.part[now.part];
+    if (warp < now.count)
+      fault |= look_up<V>(view[now.part], part.count, now.first + warp, all.asked[warp], &all.entry[warp],
+                          &all.bits[warp]);
+    unit += gridDim.x;
+    const unit_tiles next = tiles_of(job, unit, &level);
+    if (warp < next.count)
+      ask(view[next.part], job.part[next.part].count, next.first + warp, &all.asked[warp]);
+    fault |= use_entries<V>(all.entry, now.count, stage, ROOM<V>, [&](int e, int at) {
+      write_tile<V>(all.entry[e], all.bits[e], share, stage, at,
+                    static_cast<V *>(part.dst) + (now.first + e) * SL_TILE_VALUES,
+                    length_of_tile(part.count, now.first + e));
+    });
+    now = next;
   }
+  if (fault && threadIdx.x % 32 == 0)
+    atomicOr(job.wrong, fault);
 }
 
 /* Which units the parts have, for so many blocks. */

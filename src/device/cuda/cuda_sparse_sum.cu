@@ -79,6 +79,45 @@ template <class T> struct tile_sums {
   }
 };
 
+/* The tiles and parts that a block takes at once: all parts of some tiles, or, of one tile, some parts. */
+struct step {
+  int64_t first; /* tile */
+  int unit, from, parts;
+
+  __device__ step(const summation &job, int64_t tiles) {
+    begin_at(static_cast<int64_t>(blockIdx.x) * job.tiles_each, job, tiles);
+  }
+  __device__ void begin_at(int64_t tile, const summation &job, int64_t tiles) {
+    first = tile;
+    unit = tiles - tile < job.tiles_each ? static_cast<int>(tiles - tile) : job.tiles_each;
+    take_parts(0, job);
+  }
+  __device__ void take_parts(int part, const summation &job) {
+    from = part;
+    parts = job.parts - part < MOST_ENTRIES ? job.parts - part : MOST_ENTRIES;
+  }
+  __device__ void advance(const summation &job, int64_t tiles) {
+    if (from + parts < job.parts)
+      take_parts(from + parts, job);
+    else
+      begin_at(first + static_cast<int64_t>(gridDim.x) * job.tiles_each, job, tiles);
+  }
+  /* A warp for each; past the last tile there are none. */
+  __device__ int entries() const {
+    return unit * parts;
+  }
+  __device__ int64_t tile(int e) const {
+    return first + e / parts;
+  }
+  __device__ int part(int e) const {
+    return from + e % parts;
+  }
+  __device__ void ask(const summation &job, const part_view *view, int warp, asked_tile *out) const {
+    if (warp < entries())
+      sley::ask(view[part(warp)], job.count, tile(warp), &out[warp]);
+  }
+};
+
 /* Of a multiprocessor. */
 template <class T> constexpr int BLOCKS = sizeof(T) == 8 ? 2 : 3;
 
@@ -105,25 +144,26 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<T>) sparse_sum(const __grid
     else
       fault |= open_part(job.src[p], job.room, job.type, sizeof(V), job.count, &view[p]);
   __syncthreads();
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * job.tiles_each; first < tiles;
-       first += static_cast<int64_t>(gridDim.x) * job.tiles_each) {
-    const int unit = tiles - first < job.tiles_each ? static_cast<int>(tiles - first) : job.tiles_each;
-    tile_sums<T> sums;
-    for (int from = 0; from < job.parts; from += MOST_ENTRIES) { /* more than once only if unit is 1 */
-      const int parts = job.parts - from < MOST_ENTRIES ? job.parts - from : MOST_ENTRIES;
-      if (warp < unit * parts)
-        fault |= look_up<V>(view[from + warp % parts], job.count, first + warp / parts, &all.entry[warp],
-                            &all.bits[warp]);
-      fault |= use_entries<V>(all.entry, unit * parts, stage, ROOM<T>, [&](int e, int at) {
-        const int64_t tile = first + e / parts;
-        const int length = length_of_tile(job.count, tile), part = from + e % parts;
-        if (part == 0)
-          sums.clear();
-        sums.add([&](auto take) { give<V>(all.entry[e], all.bits[e], share, stage, at, length, take); });
-        if (part == job.parts - 1)
-          sums.store(static_cast<T *>(job.dst) + tile * SL_TILE_VALUES, share, length, wide);
-      });
-    }
+  tile_sums<T> sums; /* of a tile whose parts take several steps, too */
+  step now(job, tiles);
+  now.ask(job, view, warp, all.asked);
+  while (now.first < tiles) {
+    if (warp < now.entries())
+      fault |= look_up<V>(view[now.part(warp)], job.count, now.tile(warp), all.asked[warp], &all.entry[warp],
+                          &all.bits[warp]);
+    step next = now;
+    next.advance(job, tiles);
+    next.ask(job, view, warp, all.asked);
+    fault |= use_entries<V>(all.entry, now.entries(), stage, ROOM<T>, [&](int e, int at) {
+      const int64_t tile = now.tile(e);
+      const int length = length_of_tile(job.count, tile), part = now.part(e);
+      if (part == 0)
+        sums.clear();
+      sums.add([&](auto take) { give<V>(all.entry[e], all.bits[e], share, stage, at, length, take); });
+      if (part == job.parts - 1)
+        sums.store(static_cast<T *>(job.dst) + tile * SL_TILE_VALUES, share, length, wide);
+    });
+    now = next;
   }
   if (fault)
     atomicOr(job.wrong, fault);
