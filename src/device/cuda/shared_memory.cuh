@@ -3,9 +3,32 @@
 #ifndef SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
 #define SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
 
+#include <atomic>
+
 #include "device/cuda/cuda.h"
 
 namespace sley {
+
+/* Which kernels have all the shared memory that a block may have, by device: to ask the runtime costs as much
+ * as a launch. Entries are only added. */
+struct granted_kernels {
+  static constexpr int PLACES = 1024; /* a power of two, more than there are kernels times devices */
+  std::atomic<uint64_t> key[PLACES];
+  std::atomic<int> bytes[PLACES]; /* 0 until it is known */
+
+  /* Where the key is or may be put; -1: all places are taken. */
+  int place_of(uint64_t wanted) {
+    const unsigned start = static_cast<unsigned>(wanted * 0x9e3779b97f4a7c15u >> 54);
+    for (unsigned i = 0; i < PLACES; i++) {
+      const int place = static_cast<int>((start + i) % PLACES);
+      uint64_t there = 0;
+      if (key[place].compare_exchange_strong(there, wanted) || there == wanted)
+        return place;
+    }
+    return -1;
+  }
+};
+inline granted_kernels granted;
 
 /* Lets a kernel have `bytes` of shared memory, and then all that a block may have: ranks that are threads
  * launch a kernel of one device with different sizes at a time, and none may take from another what it has
@@ -14,16 +37,21 @@ namespace sley {
 template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
   cudaFuncAttributes had;
   int device, most;
-  SL_TRY(sl_cuda_check(cudaFuncGetAttributes(&had, kernel), "shared memory"));
-  if (had.maxDynamicSharedSizeBytes >= bytes)
-    return SLEY_OK;
   SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
+  const int place =
+      granted.place_of(reinterpret_cast<uint64_t>(kernel) << 8 | static_cast<unsigned>(device & 255));
+  if (place >= 0 && granted.bytes[place].load() >= bytes)
+    return SLEY_OK;
   SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
                        "shared memory"));
+  SL_TRY(sl_cuda_check(cudaFuncGetAttributes(&had, kernel), "shared memory"));
   const int all = most - static_cast<int>(had.sharedSizeBytes), asked = static_cast<int>(bytes);
-  return sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             asked > all ? asked /* an error */ : all),
-                       "shared memory");
+                       "shared memory"));
+  if (place >= 0)
+    granted.bytes[place].store(all);
+  return SLEY_OK;
 }
 
 /* BYTES, 4, 8 or 16, from the device's memory into shared memory, while the thread goes on. */
