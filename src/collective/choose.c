@@ -207,10 +207,18 @@ static sl_compressed_format format_of(const flow *f, sl_link link, int64_t value
   return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density);
 }
 
+/* One of the arrays that are compressed by a call. */
+static void compress_one(flow *f, sl_link link, int64_t values) {
+  if (values > 0)
+    f->work +=
+        compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
+}
+
+/* The same, by a call of its own. */
 static void send_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
-    f->work += f->costs->launch + compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type,
-                                                   values, f->density);
+    f->work += f->costs->launch;
+  compress_one(f, link, values);
 }
 
 static void receive_one(flow *f, sl_link link, int64_t values) {
@@ -250,9 +258,10 @@ static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s,
   for (int p = 0; p < s->comm->size; p++) {
     if (p == rank)
       continue;
-    send_one(&f, sl_link_to(s->comm, p), values_of(s, p));
+    compress_one(&f, sl_link_to(s->comm, p), values_of(s, p));
     receive_one(&f, sl_link_to(s->comm, p), values_of(s, rank));
   }
+  f.work += c->launch; /* of all */
   sum_them(&f, s->comm->size, values_of(s, rank));
   return flow_seconds(&f);
 }

@@ -100,13 +100,7 @@ static sley_status direct_scatter(sl_sparse_route *route, const void *src, void 
   sl_transfer *scatter = &d->scatter;
   int rank = base->comm->rank;
   int64_t values = sl_route_reduced_values(base, rank);
-  for (int i = 0; i < scatter->sends; i++) {
-    const sl_transfer_item *item = &scatter->send[i];
-    sl_compressed_format format =
-        sl_route_format(base, sl_link_to(base->comm, item->peer), item->values, base->density);
-    SL_TRY(sl_route_compress(base, format, sl_route_reduced_part(base, src, item->peer), item->values,
-                             d->send + item->at, NULL, queue));
-  }
+  SL_TRY(sl_route_compress_reduced(base, scatter->send, scatter->sends, src, d->send, queue));
   SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
   *density = sl_route_density(scatter, base->density);

@@ -143,12 +143,7 @@ static sley_status in_place_scatter(sl_sparse_route *route, const void *src, voi
   sl_sparse_base *base = route->base;
   sl_mapped *scatter = &d->scatter;
   SL_TRY(sl_mapped_reclaim(scatter, queue));
-  for (int i = 0; i < scatter->sends; i++) {
-    const sl_transfer_item *item = &scatter->send[i];
-    sl_compressed_format format = sl_route_format(base, SL_LINK_DIRECT, item->values, base->density);
-    SL_TRY(sl_route_compress(base, format, sl_route_reduced_part(base, src, item->peer), item->values,
-                             d->area + item->at, NULL, queue));
-  }
+  SL_TRY(sl_route_compress_reduced(base, scatter->send, scatter->sends, src, d->area, queue));
   SL_TRY(sl_mapped_open(scatter, d->area, queue));
   SL_TRY(fold(d, src, dst, queue));
   SL_TRY(take_headers(d, scatter, 0, queue));

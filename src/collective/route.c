@@ -78,18 +78,40 @@ sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, i
   }
 }
 
+static sl_compress_part part_of(const sl_sparse_base *base, sl_compressed_format format, const void *src,
+                                int64_t values, void *dst, void *copy) {
+  return (sl_compress_part){.src = src,
+                            .count = values,
+                            .format = format,
+                            .dst = dst,
+                            .room = sl_transfer_room(base->spec.dense.type, values),
+                            .copy = copy};
+}
+
+static sley_status compress(const sl_sparse_base *base, int parts, const sl_compress_part *part,
+                            sl_queue *queue) {
+  sl_kernel_args args = {
+      .op = SL_OP_COMPRESS,
+      .compress = {.parts = parts, .part = part, .type = base->spec.dense.type, .work = base->work}};
+  return parts > 0 ? sl_kernel_run(queue, &args) : SLEY_OK;
+}
+
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
                               int64_t values, void *dst, void *copy, sl_queue *queue) {
-  sl_kernel_args args = {.op = SL_OP_COMPRESS,
-                         .compress = {.src = src,
-                                      .count = values,
-                                      .type = base->spec.dense.type,
-                                      .format = format,
-                                      .dst = dst,
-                                      .room = sl_transfer_room(base->spec.dense.type, values),
-                                      .work = base->work,
-                                      .copy = copy}};
-  return sl_kernel_run(queue, &args);
+  const sl_compress_part part = part_of(base, format, src, values, dst, copy);
+  return compress(base, 1, &part, queue);
+}
+
+sley_status sl_route_compress_reduced(const sl_sparse_base *base, const sl_transfer_item *items, int count,
+                                      const void *src, char *area, sl_queue *queue) {
+  for (int i = 0; i < count; i++) {
+    const sl_transfer_item *item = &items[i];
+    sl_link link = sl_link_to(base->comm, item->peer);
+    base->to_compress[i] =
+        part_of(base, sl_route_format(base, link, item->values, base->density),
+                sl_route_reduced_part(base, src, item->peer), item->values, area + item->at, NULL);
+  }
+  return compress(base, count, base->to_compress, queue);
 }
 
 void sl_route_list(sl_sparse_base *base, const void *src, int64_t bytes, int64_t values, void *dst) {

@@ -15,13 +15,14 @@ typedef struct sl_sparse_base {
   int64_t *begin;  /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
   int64_t longest; /* array that a transfer moves, in values */
   sl_sparse_costs costs;
-  double density;           /* expected of this rank's src */
-  int64_t *work;            /* of the device, for SL_OP_COMPRESS of `longest` values */
-  sl_compressed_part *part; /* size: see sl_route_list */
-  int parts;                /* of them listed */
-  const void **src;         /* size: where the arrays are that sl_route_fold adds up */
-  char *expanded;           /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
-  uint32_t *wrong;          /* of the device, bits of sl_compressed_fault: what kernels have found */
+  double density; /* expected of this rank's src */
+  int64_t *work;  /* of the device, for SL_OP_COMPRESS of `longest` values, or of all peers' parts */
+  sl_compress_part *to_compress; /* size: see sl_route_compress_reduced */
+  sl_compressed_part *part;      /* size: see sl_route_list */
+  int parts;                     /* of them listed */
+  const void **src;              /* size: where the arrays are that sl_route_fold adds up */
+  char *expanded;                /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
+  uint32_t *wrong;               /* of the device, bits of sl_compressed_fault: what kernels have found */
   /* Of what this rank compressed of src, in the newest run whose headers the host has read; values 0: in none
    * since this was last taken. */
   sl_sparse_counts known;
@@ -127,6 +128,11 @@ sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, i
 /* Compresses src, values of it, at least 1, to dst; copy: NULL, or where all of them go as well. */
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
                               int64_t values, void *dst, void *copy, sl_queue *queue);
+
+/* Of the direct way: compresses, in one call, what src has for the reductions at the items' peers, fewer than
+ * ranks, to where the items lie in area, each in the format for its link. */
+sley_status sl_route_compress_reduced(const sl_sparse_base *base, const sl_transfer_item *items, int count,
+                                      const void *src, char *area, sl_queue *queue);
 
 /* Lists an array of values, compressed within `bytes` of src, that is to be taken apart to dst: fewer than
  * ranks. Of no values: nothing. */

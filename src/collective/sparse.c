@@ -45,10 +45,7 @@ static sley_status check_spec(sl_comm *comm, const sl_sparse_spec *spec) {
 }
 
 static bool has_kernels(const sl_comm *comm, const sl_sparse_spec *spec) {
-  sl_kernel_args compress = {.op = SL_OP_COMPRESS,
-                             .compress = {.type = spec->dense.type,
-                                          .format = SL_COMPRESSED_PICI32,
-                                          .room = sl_transfer_room(spec->dense.type, 0)}};
+  sl_kernel_args compress = {.op = SL_OP_COMPRESS, .compress = {.type = spec->dense.type}};
   return sl_kernel_serves(comm->device, &compress);
 }
 
@@ -152,12 +149,22 @@ static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_
   return route == &sl_sparse_two_level ? f->two_level : f->direct;
 }
 
+/* Bytes to work in for the largest call of SL_OP_COMPRESS: one array, or all that the direct way reduces. */
+static int64_t work_of(const sl_sparse_base *base) {
+  int64_t one = sl_compress_work(base->longest), all = 0;
+  for (int p = 0; p < base->comm->size && sl_route_reduces(base); p++)
+    if (p != base->comm->rank)
+      all += sl_compress_work(sl_route_reduced_values(base, p));
+  return one > all ? one : all;
+}
+
 static sley_status take_base(sl_sparse_base *base) {
   static const uint32_t none = 0;
   sl_queue *queue = base->comm->queue;
   SL_TRY(SL_NEW(base->part, base->comm->size, "a sparse collective"));
   SL_TRY(SL_NEW(base->src, base->comm->size, "a sparse collective"));
-  SL_TRY(sl_route_take(base, sl_compress_work(base->longest), (void **)&base->work));
+  SL_TRY(SL_NEW(base->to_compress, base->comm->size, "a sparse collective"));
+  SL_TRY(sl_route_take(base, work_of(base), (void **)&base->work));
   SL_TRY(sl_route_take(base, (int64_t)sizeof none, (void **)&base->wrong));
   return queue->ops->copy(queue, SL_COPY_TO_DEVICE, base->wrong, &none, sizeof none);
 }
@@ -262,6 +269,7 @@ void sl_sparse_destroy(sl_sparse *sparse) {
   sl_route_give(base, base->expanded);
   sl_route_give(base, base->wrong);
   sl_route_give(base, base->work);
+  sl_free(base->to_compress);
   sl_free(base->src);
   sl_free(base->part);
   sl_free(base->begin);

@@ -65,22 +65,28 @@ typedef struct sl_nonzeros_args {
   int64_t *nonzeros;
 } sl_nonzeros_args;
 
-/* SL_OP_COMPRESS: dst becomes src, compressed in the format, if that takes at most room bytes; else dense,
- * which room must hold (sl_compressed_bytes). What lies behind it up to room is undefined. The bytes are the
- * same on every device.
+/* An array to compress: dst becomes src, compressed in the format, if that takes at most room bytes; else
+ * dense, which room must hold (sl_compressed_bytes). What lies behind it up to room is undefined. */
+typedef struct sl_compress_part {
+  const void *src; /* aligned to the type */
+  int64_t count;   /* values */
+  sl_compressed_format format;
+  void *dst; /* aligned to SL_COMPRESSED_ALIGN; overlaps nothing else */
+  int64_t room;
+  void *copy; /* NULL, or where all values of src go as well; overlaps nothing else */
+} sl_compress_part;
+
+/* SL_OP_COMPRESS: each part is compressed. The bytes are the same on every device, and those that a call with
+ * the part alone gives. The list of parts lies in the host's memory and is not used after run has returned.
  *
  * A device can do it in one pass over src: room is the worst case, tiles find their place by the counts of
  * those before them, values that would lie beyond room are not written, and a second pass, which begins only
- * then, copies src. dst is aligned to 8 bytes and does not overlap src. */
+ * then, copies src. */
 typedef struct sl_compress_args {
-  const void *src;
-  int64_t count;
+  int parts;
+  const sl_compress_part *part;
   sley_type type;
-  sl_compressed_format format;
-  void *dst;
-  int64_t room;
-  void *work; /* sl_compress_work bytes of the device's memory, aligned to 8, for the time of the run */
-  void *copy; /* NULL, or where all values of src go as well; overlaps nothing else */
+  void *work; /* device memory, aligned to 8, for the time of the run: the sum of sl_compress_work of parts */
 } sl_compress_args;
 
 /* A compressed array, and where it goes. */
@@ -169,6 +175,8 @@ static inline int64_t sl_compressed_bytes(sl_compressed_format format, sley_type
   return SL_COMPRESSED_HEADER + sl_compressed_payload(format, type, count, nonzeros).bytes;
 }
 
+/* Bytes of working memory that SL_OP_COMPRESS needs for an array of count values; of several arrays, the sum.
+ */
 static inline int64_t sl_compress_work(int64_t count) {
   return (sl_compressed_tiles(count) + 1) * 8;
 }
@@ -197,10 +205,21 @@ static inline bool sl_sparsely_summable(const sl_sparse_sum_args *a) {
   return sl_compressible(a->type, a->count) && (unsigned)a->type <= SLEY_TYPE_BF16 && a->parts >= 1 &&
          a->own < a->parts;
 }
-/* Format and room; room holds the array if it is dense. */
+/* Of each part format and room, which holds the array if it is dense. No part: whether the type is served. */
 static inline bool sl_compresses(const sl_compress_args *a) {
-  return sl_compressible(a->type, a->count) && (unsigned)a->format < SL_COMPRESSED_FORMATS &&
-         a->room >= sl_compressed_bytes(SL_COMPRESSED_DENSE, a->type, a->count, 0);
+  for (int p = 0; p < a->parts; p++)
+    if (!sl_compressible(a->type, a->part[p].count) || (unsigned)a->part[p].format >= SL_COMPRESSED_FORMATS ||
+        a->part[p].room < sl_compressed_bytes(SL_COMPRESSED_DENSE, a->type, a->part[p].count, 0))
+      return false;
+  return sley_type_bytes(a->type) != 0;
+}
+
+/* Of the arrays that are read. */
+static inline int64_t sl_compress_bytes(const sl_compress_args *a) {
+  int64_t values = 0;
+  for (int p = 0; p < a->parts; p++)
+    values += a->part[p].count;
+  return values * (int64_t)sley_type_bytes(a->type);
 }
 
 /* Of the arrays that are made. */

@@ -78,24 +78,16 @@ static sley_status fill(const arrays *a, int kept) {
 
 /* ---- passes */
 
-static sl_kernel_args compress_args(const arrays *a, sl_compressed_format format) {
-  return (sl_kernel_args){.op = SL_OP_COMPRESS,
-                          .compress = {.src = a->src,
-                                       .count = a->count,
-                                       .type = SLEY_TYPE_F32,
-                                       .format = format,
-                                       .dst = a->packed,
-                                       .room = a->room,
-                                       .work = a->work}};
-}
-
 static sley_status time_kernel(arrays *a, sl_tuning *tune, const sl_kernel_args *args, double *seconds) {
   a->args = *args;
   return sl_tune_measure(a->comm, tune, &(sl_timed){.run = run_kernel, .context = a}, seconds);
 }
 
 static sley_status time_compress(arrays *a, sl_tuning *tune, sl_compressed_format format, double *seconds) {
-  sl_kernel_args args = compress_args(a, format);
+  sl_compress_part part = {
+      .src = a->src, .count = a->count, .format = format, .dst = a->packed, .room = a->room};
+  sl_kernel_args args = {.op = SL_OP_COMPRESS,
+                         .compress = {.parts = 1, .part = &part, .type = SLEY_TYPE_F32, .work = a->work}};
   return time_kernel(a, tune, &args, seconds);
 }
 
@@ -185,7 +177,7 @@ sley_status sl_tune_compress(sl_comm *comm, sl_tuning *tune) {
   double bytes = fmin(sl_tune_enqueues(comm) ? BY_GPU : BY_CORE, tune->most_bytes);
   a.count = (int64_t)bytes / (int64_t)sizeof(float);
   a.room = sl_compressed_bytes(SL_COMPRESSED_DENSE, SLEY_TYPE_F32, a.count, a.count);
-  sl_kernel_args args = compress_args(&a, SL_COMPRESSED_PICI32);
+  sl_kernel_args args = {.op = SL_OP_COMPRESS, .compress = {.type = SLEY_TYPE_F32}};
   int64_t serves = sl_kernel_serves(comm->device, &args);
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &serves, 1));
   if (!serves)

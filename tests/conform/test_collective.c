@@ -45,9 +45,7 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
 }
 
 static sley_status open_job(sl_comm *comm, sparse_job *j, uint64_t seed) {
-  sl_kernel_args args = {.op = SL_OP_COMPRESS,
-                         .compress = {.type = SLEY_TYPE_U8,
-                                      .room = sl_compressed_bytes(SL_COMPRESSED_DENSE, SLEY_TYPE_U8, 0, 0)}};
+  sl_kernel_args args = {.op = SL_OP_COMPRESS, .compress = {.type = SLEY_TYPE_U8}};
   draw_job(j, comm->size, sl_kernel_serves(comm->device, &args), seed);
   return sparse_job_open(comm, j);
 }

@@ -36,7 +36,7 @@ typedef struct mock_task {
   sl_spmm_matrix a;
   sl_spmm_problem problem; /* of a */
   uintptr_t *pages;        /* a copy */
-  void *arrays;            /* a copy of the list of compressed arrays */
+  void *arrays;            /* a copy of a list of arrays */
   sl_pull_source source[SL_PULL_SOURCES];
   int pieces; /* of a pull, or of rows that a product waits for */
   int64_t piece_end[SL_PIECES_MOST];

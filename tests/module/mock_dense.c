@@ -63,9 +63,12 @@ sley_status mock_check_compressed(sl_queue *queue, const sl_kernel_args *args) {
   const sl_sparsify_args *k = &args->sparsify;
   if (args->op == SL_OP_NONZEROS)
     return CHECK_PLACES(queue, {n->count > 0 ? n->src : NULL, "values"}, {n->nonzeros, "a count"});
+  for (int p = 0; args->op == SL_OP_COMPRESS && p < c->parts; p++)
+    SL_TRY(CHECK_PLACES(queue, {c->part[p].count > 0 ? c->part[p].src : NULL, "values"},
+                        {c->part[p].dst, "a compressed array"},
+                        {c->part[p].count > 0 ? c->part[p].copy : NULL, "values"}));
   if (args->op == SL_OP_COMPRESS)
-    return CHECK_PLACES(queue, {c->count > 0 ? c->src : NULL, "values"}, {c->dst, "a compressed array"},
-                        {c->work, "working memory"}, {c->copy && c->count > 0 ? c->copy : NULL, "values"});
+    return CHECK_PLACES(queue, {c->work, "working memory"});
   if (args->op == SL_OP_THRESHOLD)
     return CHECK_PLACES(queue, {t->rank > 0 ? t->src : NULL, "values"},
                         {t->rank > 0 ? t->residual : NULL, "a residual"},

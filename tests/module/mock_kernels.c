@@ -215,20 +215,29 @@ static sley_status copy_pages(const sl_spmm_problem *s, uintptr_t **out) {
   return SLEY_OK;
 }
 
-/* The list of compressed arrays, which is not used after run. */
-static sley_status copy_arrays(mock_task *t) {
-  sl_decompress_args *d = &t->args.decompress;
-  sl_sparse_sum_args *s = &t->args.sparse_sum;
-  bool sums = t->args.op == SL_OP_SPARSE_SUM;
-  size_t bytes = sums ? (size_t)s->parts * sizeof *s->src : (size_t)d->parts * sizeof *d->part;
+static sley_status copy_list(mock_task *t, const void *list, size_t bytes) {
   if (!(t->arrays = malloc(bytes + 1)))
     return sl_fail(SLEY_ERR_MEMORY, "no memory for work of the mock device");
   if (bytes > 0)
-    memcpy(t->arrays, sums ? (const void *)s->src : (const void *)d->part, bytes);
-  if (sums)
-    s->src = t->arrays;
-  else
+    memcpy(t->arrays, list, bytes);
+  return SLEY_OK;
+}
+
+/* The list of arrays to compress or of compressed ones, which is not used after run. */
+static sley_status copy_arrays(mock_task *t) {
+  sl_compress_args *c = &t->args.compress;
+  sl_decompress_args *d = &t->args.decompress;
+  sl_sparse_sum_args *s = &t->args.sparse_sum;
+  if (t->args.op == SL_OP_COMPRESS) {
+    SL_TRY(copy_list(t, c->part, (size_t)c->parts * sizeof *c->part));
+    c->part = t->arrays;
+  } else if (t->args.op == SL_OP_DECOMPRESS) {
+    SL_TRY(copy_list(t, d->part, (size_t)d->parts * sizeof *d->part));
     d->part = t->arrays;
+  } else {
+    SL_TRY(copy_list(t, s->src, (size_t)s->parts * sizeof *s->src));
+    s->src = t->arrays;
+  }
   return SLEY_OK;
 }
 
@@ -414,7 +423,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
   if (multiplies && args->spmm.problem->pages)
     SL_TRY(copy_pages(args->spmm.problem, &t.pages));
-  if (args->op == SL_OP_DECOMPRESS || args->op == SL_OP_SPARSE_SUM)
+  if (args->op == SL_OP_COMPRESS || args->op == SL_OP_DECOMPRESS || args->op == SL_OP_SPARSE_SUM)
     SL_TRY(copy_arrays(&t));
   return mock_add_task(queue, &t);
 }

@@ -5,11 +5,12 @@
  *
  * Cases are drawn by the seed, or given: a type (f32, f64, f16, bf16, i64), the size of the dense array in
  * MiB, and how many of 100 values are zero, each drawn by itself. For each case a line an operation: count
- * the values that are not zero; compress; decompress; sum PARTS arrays, all but the last compressed. ms: the
- * median of --repeat rounds of BATCH calls. bytes: those that must be read and written, dense and compressed.
- * share: that rate by the rate of a copy of the dense array within the device's memory, measured in turn.
- * Results are checked: what is decompressed is the array, and the sum has the bits of the dense one. Exit
- * code 1 if not. */
+ * the values that are not zero; compress; decompress; sum PARTS arrays, all but the last compressed; compress
+ * PIECES pieces of the array, as a reduce-scatter does, all by one call ("pieces") or by a call each
+ * ("alone"). ms: the median of --repeat rounds of BATCH times the operation. bytes: those that must be read
+ * and written, dense and compressed, without the headers and words that pieces add. share: that rate by the
+ * rate of a copy of the dense array within the device's memory, measured in turn. Results are checked: what
+ * is decompressed is the array, and the sum has the bits of the dense one. Exit code 1 if not. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 #include "device/device.h"
 
-enum { MOST_REPEAT = 64, BATCH = 10, PARTS = 4 };
+enum { MOST_REPEAT = 64, BATCH = 10, PARTS = 4, PIECES = PARTS - 1 };
 
 typedef struct bench_case {
   char name[8];
@@ -121,32 +122,36 @@ static void run(const sl_kernel_args *args) {
   need(sl_kernel_run(queue, args));
 }
 
-static sl_kernel_args compress_args(const bench_case *c, const bench_arrays *a) {
+/* Bytes of a compressed array at most. */
+static int64_t room_of(const bench_case *c, int64_t count) {
+  return sl_compressed_bytes(SL_COMPRESSED_DENSE, c->type, count, 0);
+}
+
+static sl_kernel_args compress_args(const bench_case *c, const bench_arrays *a, int parts,
+                                    const sl_compress_part *part) {
   return (sl_kernel_args){.op = SL_OP_COMPRESS,
-                          .compress = {.src = a->dense,
-                                       .count = a->count,
-                                       .type = c->type,
-                                       .format = SL_COMPRESSED_PICI32,
-                                       .dst = a->part[0],
-                                       .room = sl_compressed_bytes(SL_COMPRESSED_DENSE, c->type, a->count, 0),
-                                       .work = a->work}};
+                          .compress = {.parts = parts, .part = part, .type = c->type, .work = a->work}};
+}
+
+static sl_compress_part whole_of(const bench_case *c, const bench_arrays *a) {
+  return (sl_compress_part){a->dense, a->count, SL_COMPRESSED_PICI32, a->part[0], room_of(c, a->count), NULL};
 }
 
 static bench_arrays make_arrays(const bench_case *c) {
   bench_arrays a = {.count = (c->mib << 20) / (int64_t)sley_type_bytes(c->type), .bytes = c->mib << 20};
-  const int64_t room = sl_compressed_bytes(SL_COMPRESSED_DENSE, c->type, a.count, 0);
   sl_compressed_header header;
   a.host = need_memory(malloc((size_t)a.bytes));
   fill(a.host, c->type, a.count, c->zeros);
   need(sl_device_upload(queue, a.host, a.bytes, "an array", &a.dense));
   a.out = take(a.bytes);
-  a.work = take(sl_compress_work(a.count));
+  a.work = take(sl_compress_work(a.count) + PIECES * sl_compress_work(1)); /* of the pieces, too */
   a.nonzeros = take(sizeof *a.nonzeros);
   const uint32_t none = 0;
   need(sl_device_upload(queue, &none, sizeof none, "a verdict", (void **)&a.wrong));
   for (int p = 0; p < PARTS - 1; p++)
-    a.part[p] = take(room);
-  const sl_kernel_args compress = compress_args(c, &a);
+    a.part[p] = take(room_of(c, a.count));
+  const sl_compress_part whole = whole_of(c, &a);
+  const sl_kernel_args compress = compress_args(c, &a, 1, &whole);
   run(&compress);
   need(queue->ops->copy(queue, SL_COPY_TO_HOST, &header, a.part[0], sizeof header));
   need(queue->ops->queue_wait(queue));
@@ -172,30 +177,31 @@ static int ascending(const void *a, const void *b) {
   return (p > q) - (p < q);
 }
 
-/* Seconds of a call; args NULL: of a copy of the dense array. */
-static double time_of(const sl_kernel_args *args, const bench_arrays *a) {
+/* Seconds of so many calls; none: of a copy of the dense array. */
+static double time_of(int calls, const sl_kernel_args *args, const bench_arrays *a) {
   struct timespec begin, end;
   need(queue->ops->queue_wait(queue));
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  for (int i = 0; i < BATCH; i++)
-    if (args)
-      run(args);
-    else
+  for (int i = 0; i < BATCH; i++) {
+    for (int call = 0; call < calls; call++)
+      run(&args[call]);
+    if (calls == 0)
       need(queue->ops->copy(queue, SL_COPY_WITHIN, a->out, a->dense, a->bytes));
+  }
   need(queue->ops->queue_wait(queue));
   clock_gettime(CLOCK_MONOTONIC, &end);
   return ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) / BATCH;
 }
 
 /* Medians of rounds in which both are measured in turn. */
-static void measure(const sl_kernel_args *args, const bench_arrays *a, int repeat, double *own,
+static void measure(int calls, const sl_kernel_args *args, const bench_arrays *a, int repeat, double *own,
                     double *copy) {
   double owns[MOST_REPEAT], copies[MOST_REPEAT];
-  (void)time_of(args, a);
-  (void)time_of(NULL, a);
+  (void)time_of(calls, args, a);
+  (void)time_of(0, NULL, a);
   for (int i = 0; i < repeat; i++) {
-    owns[i] = time_of(args, a);
-    copies[i] = time_of(NULL, a);
+    owns[i] = time_of(calls, args, a);
+    copies[i] = time_of(0, NULL, a);
   }
   qsort(owns, (size_t)repeat, sizeof *owns, ascending);
   qsort(copies, (size_t)repeat, sizeof *copies, ascending);
@@ -235,11 +241,32 @@ static void check(const bench_arrays *a, const void *expected, const char *opera
   free(found);
 }
 
+static void bench_calls(const bench_case *c, const bench_arrays *a, int calls, const sl_kernel_args *args,
+                        const char *name, double bytes, int repeat) {
+  double own, copy;
+  measure(calls, args, a, repeat, &own, &copy);
+  print_line(c, name, bytes, own, 2 * (double)a->bytes / copy);
+}
+
 static void bench_one(const bench_case *c, const bench_arrays *a, const sl_kernel_args *args,
                       const char *name, double bytes, int repeat) {
-  double own, copy;
-  measure(args, a, repeat, &own, &copy);
-  print_line(c, name, bytes, own, 2 * (double)a->bytes / copy);
+  bench_calls(c, a, 1, args, name, bytes, repeat);
+}
+
+/* The last of a case: writes to the parts. */
+static void bench_pieces(const bench_case *c, const bench_arrays *a, double bytes, int repeat) {
+  const int64_t each = (int64_t)sley_type_bytes(c->type);
+  sl_compress_part piece[PIECES];
+  sl_kernel_args alone[PIECES];
+  for (int p = 0; p < PIECES; p++) {
+    const int64_t begin = a->count * p / PIECES, count = a->count * (p + 1) / PIECES - begin;
+    piece[p] = (sl_compress_part){
+        (char *)a->dense + begin * each, count, SL_COMPRESSED_PICI32, a->part[p], room_of(c, count), NULL};
+    alone[p] = compress_args(c, a, 1, &piece[p]);
+  }
+  const sl_kernel_args all = compress_args(c, a, PIECES, piece);
+  bench_one(c, a, &all, "pieces", bytes, repeat);
+  bench_calls(c, a, PIECES, alone, "alone", bytes, repeat);
 }
 
 static void bench_sum(const bench_case *c, const bench_arrays *a, int repeat) {
@@ -277,7 +304,8 @@ static void bench(const bench_case *c, int repeat) {
   bench_arrays a = make_arrays(c);
   const double dense = (double)a.bytes, packed = (double)a.packed;
   sl_compressed_part part = {a.part[0], a.packed, a.out, a.count};
-  const sl_kernel_args compress = compress_args(c, &a),
+  const sl_compress_part whole = whole_of(c, &a);
+  const sl_kernel_args compress = compress_args(c, &a, 1, &whole),
                        nonzeros = {.op = SL_OP_NONZEROS, .nonzeros = {a.dense, a.count, c->type, a.nonzeros}},
                        decompress = {.op = SL_OP_DECOMPRESS, .decompress = {1, &part, c->type, a.wrong}};
   bench_one(c, &a, &nonzeros, "count", dense, repeat);
@@ -287,6 +315,7 @@ static void bench(const bench_case *c, int repeat) {
   check(&a, a.host, "decompress");
   if (c->type != SLEY_TYPE_I64)
     bench_sum(c, &a, repeat);
+  bench_pieces(c, &a, dense + packed, repeat);
   drop_arrays(&a);
 }
 

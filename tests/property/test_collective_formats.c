@@ -67,35 +67,50 @@ static size_t oracle_payload(sl_compressed_format format, const char *src, size_
   return padded((size_t)count * each);
 }
 
+/* A compressed array by its definition, of *bytes; freed by free. */
+static char *oracle_compressed(const char *src, const sl_compress_part *part, sley_type type, size_t *bytes) {
+  size_t each = sley_type_bytes(type);
+  int64_t nonzeros = oracle_nonzeros(src, each, part->count);
+  bool fits = sl_compressed_bytes(part->format, type, part->count, nonzeros) <= part->room;
+  sl_compressed_format taken = fits ? part->format : SL_COMPRESSED_DENSE;
+  char *made = calloc(1, (size_t)sl_compressed_bytes(taken, type, part->count, part->count) + 8);
+  size_t payload = oracle_payload(taken, src, each, part->count, made + SL_COMPRESSED_HEADER);
+  sl_compressed_header header = {.magic = SL_COMPRESSED_MAGIC,
+                                 .version = SL_COMPRESSED_VERSION,
+                                 .format = (uint8_t)taken,
+                                 .type = (uint8_t)type,
+                                 .count = part->count,
+                                 .nonzeros = nonzeros,
+                                 .payload_bytes = (int64_t)payload};
+  memcpy(made, &header, sizeof header);
+  *bytes = SL_COMPRESSED_HEADER + payload;
+  return made;
+}
+
 /* ---- tests */
+
+static void check_bytes(const sl_compress_part *part, sley_type type) {
+  size_t bytes;
+  char *expected = oracle_compressed(part->src, part, type, &bytes);
+  if (memcmp(part->dst, expected, bytes) != 0)
+    fail_msg("%lld values of type %d in format %d, in room of %lld bytes: the bytes differ",
+             (long long)part->count, (int)type, (int)part->format, (long long)part->room);
+  free(expected);
+}
 
 static void check_round_trip(sl_queue *queue, const char *src, int64_t count, sley_type type,
                              sl_compressed_format format, int64_t room) {
-  size_t each = sley_type_bytes(type), bytes = (size_t)count * each;
-  int64_t nonzeros = oracle_nonzeros(src, each, count);
+  size_t bytes = (size_t)count * sley_type_bytes(type);
   char *base = open_margins((size_t)room), *made = base + MARGIN;
-  run_compress(queue, src, count, type, format, made, room);
+  const sl_compress_part part = {src, count, format, made, room, NULL};
+  run_compress_all(queue, type, 1, &part);
   check_margins(base, (size_t)room);
-
-  bool fits = sl_compressed_bytes(format, type, count, nonzeros) <= room;
-  sl_compressed_format taken = fits ? format : SL_COMPRESSED_DENSE;
-  char *payload = calloc(1, (size_t)sl_compressed_bytes(taken, type, count, count) + 8);
-  size_t length = oracle_payload(taken, src, each, count, payload);
-  sl_compressed_header header, expected = {.magic = SL_COMPRESSED_MAGIC,
-                                           .version = SL_COMPRESSED_VERSION,
-                                           .format = (uint8_t)taken,
-                                           .type = (uint8_t)type,
-                                           .count = count,
-                                           .nonzeros = nonzeros,
-                                           .payload_bytes = (int64_t)length};
+  check_bytes(&part, type);
+  sl_compressed_header header;
   memcpy(&header, made, sizeof header);
-  assert_memory_equal(&header, &expected, sizeof header);
   assert_null(sl_compressed_fault_of(&header, type, count, SL_COMPRESSED_HEADER + header.payload_bytes));
-  if (memcmp(made + SL_COMPRESSED_HEADER, payload, length) != 0)
-    fail_msg("the payload of %lld values of type %d in format %d differs", (long long)count, (int)type,
-             (int)taken);
 
-  fenced exact = fenced_of(SL_COMPRESSED_HEADER + length);
+  fenced exact = fenced_of((size_t)(SL_COMPRESSED_HEADER + header.payload_bytes));
   memcpy(exact.data, made, exact.bytes);
   char *back = open_margins(bytes);
   assert_int_equal(run_decompress(queue, &exact, back + MARGIN, count, type), 0);
@@ -103,7 +118,6 @@ static void check_round_trip(sl_queue *queue, const char *src, int64_t count, sl
   assert_memory_equal(back + MARGIN, src, bytes);
   free(back);
   fenced_free(&exact);
-  free(payload);
   free(base);
 }
 
@@ -135,6 +149,45 @@ static void arrays_come_back(void **state) {
     }
     free(src);
   }
+}
+
+/* Arrays of one call have the bytes that each has alone, on any device. */
+static void check_together(sley_type type, int parts) {
+  sl_compress_part part[MOST_TOGETHER];
+  char *base[MOST_TOGETHER];
+  const bool pici = draw(2); /* all of them, as in a collective */
+  for (int p = 0; p < parts; p++) {
+    int64_t count = PICK(0, 1, 4095, 4097, 20481, 70001, 300007);
+    sl_compressed_format format =
+        pici ? SL_COMPRESSED_PICI32 : (sl_compressed_format)draw(SL_COMPRESSED_FORMATS);
+    int64_t least = sl_compressed_bytes(SL_COMPRESSED_DENSE, type, count, 0),
+            most = sl_compressed_bytes(format, type, count, count);
+    char *src = malloc((size_t)count * sley_type_bytes(type) + 1);
+    draw_values(src, type, count, PICK(0, 500, 900, 950, 990, 1000));
+    part[p] = (sl_compress_part){src, count, format, NULL, draw(2) && most > least ? most : least, NULL};
+  }
+  for (int q = 0; q < QUEUES; q++) {
+    for (int p = 0; p < parts; p++) {
+      base[p] = open_margins((size_t)part[p].room);
+      part[p].dst = base[p] + MARGIN;
+    }
+    run_compress_all(queues[q], type, parts, part);
+    for (int p = 0; p < parts; p++) {
+      check_bytes(&part[p], type);
+      check_margins(base[p], (size_t)part[p].room);
+      free(base[p]);
+    }
+  }
+  for (int p = 0; p < parts; p++)
+    free((void *)part[p].src);
+}
+
+static void arrays_are_compressed_together(void **state) {
+  (void)state;
+  for (int repeat = 0; repeat < repeats(30); repeat++)
+    check_together(draw_type(), (int)draw(10) + 1);
+  check_together(draw_type(), 0);
+  check_together(draw_type(), MOST_TOGETHER);
 }
 
 /* Several arrays of different lengths and formats at once, into memory with gaps. */
@@ -335,7 +388,8 @@ static void many_tiles_come_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arrays_come_back), cmocka_unit_test(arrays_come_back_together),
-      cmocka_unit_test(many_tiles_come_back), cmocka_unit_test(sums_are_those_of_dense_arrays)};
+      cmocka_unit_test(arrays_come_back), cmocka_unit_test(arrays_are_compressed_together),
+      cmocka_unit_test(arrays_come_back_together), cmocka_unit_test(many_tiles_come_back),
+      cmocka_unit_test(sums_are_those_of_dense_arrays)};
   return cmocka_run_group_tests(tests, open_queues, close_queues);
 }

@@ -46,27 +46,56 @@ void draw_values(void *array, sley_type type, int64_t count, int64_t zeros) {
   }
 }
 
+/* A part in the host's memory, and what the device has of it. */
+typedef struct part_images {
+  image from, to, copy;
+} part_images;
+
+static part_images open_part(sl_queue *queue, const sl_compress_part *part, size_t each) {
+  size_t bytes = (size_t)part->count * each;
+  char *copy = draw(2) ? calloc(bytes + 1, 1) : NULL;
+  return (part_images){.from = image_of(queue, part->src, bytes, draw_skew(each)),
+                       .to = image_of(queue, part->dst, (size_t)part->room, draw_skew(8)),
+                       .copy = image_of(queue, copy, bytes, draw_skew(each))};
+}
+
+static void close_part(part_images *i, const sl_compress_part *part, size_t each) {
+  image_return(&i->to);
+  image_return(&i->copy);
+  image_drop(&i->from);
+  assert_true(!i->copy.host || memcmp(i->copy.host, part->src, (size_t)part->count * each) == 0);
+  free(i->copy.host);
+}
+
+void run_compress_all(sl_queue *queue, sley_type type, int parts, const sl_compress_part *part) {
+  size_t each = sley_type_bytes(type), bytes = 0;
+  sl_compress_part there[MOST_TOGETHER];
+  part_images images[MOST_TOGETHER];
+  assert_in_range(parts, 0, MOST_TOGETHER);
+  for (int p = 0; p < parts; p++) {
+    images[p] = open_part(queue, &part[p], each);
+    there[p] = part[p];
+    there[p].src = images[p].from.data;
+    there[p].dst = images[p].to.data;
+    there[p].copy = images[p].copy.data;
+    bytes += (size_t)sl_compress_work(part[p].count);
+  }
+  void *work = malloc(bytes + 1);
+  image scratch = image_of(queue, work, bytes, 0);
+  sl_kernel_args args = {.op = SL_OP_COMPRESS, .compress = {parts, there, type, scratch.data}};
+  assert_sley_ok(sl_kernel_run(queue, &args));
+  memset(there, 0x5a, sizeof there); /* run has returned */
+  for (int p = 0; p < parts; p++)
+    close_part(&images[p], &part[p], each);
+  assert_sley_ok(queue->ops->queue_wait(queue));
+  image_drop(&scratch);
+  free(work);
+}
+
 void run_compress(sl_queue *queue, const void *src, int64_t count, sley_type type,
                   sl_compressed_format format, char *dst, int64_t room) {
-  size_t each = sley_type_bytes(type);
-  void *work = malloc((size_t)sl_compress_work(count));
-  image from = image_of(queue, src, (size_t)count * each, draw_skew(each)),
-        to = image_of(queue, dst, (size_t)room, draw_skew(8)),
-        scratch = image_of(queue, work, (size_t)sl_compress_work(count), 0);
-  char *copy = calloc((size_t)count * each + 1, 1);
-  image second = image_of(queue, copy, (size_t)count * each, draw_skew(each));
-  const bool copies = draw(2);
-  sl_kernel_args args = {
-      .op = SL_OP_COMPRESS,
-      .compress = {from.data, count, type, format, to.data, room, scratch.data, copies ? second.data : NULL}};
-  assert_sley_ok(sl_kernel_run(queue, &args));
-  image_return(&to);
-  image_return(&second);
-  assert_true(!copies || memcmp(copy, src, (size_t)count * each) == 0);
-  free(copy);
-  image_drop(&scratch);
-  image_drop(&from);
-  free(work);
+  const sl_compress_part part = {src, count, format, dst, room, NULL};
+  run_compress_all(queue, type, 1, &part);
 }
 
 uint32_t run_decompress(sl_queue *queue, const fenced *src, void *dst, int64_t count, sley_type type) {
@@ -104,9 +133,7 @@ size_t draw_skew(size_t each) {
 sley_type draw_type(void) {
   enum { TYPES = SLEY_TYPE_U8 + 1, EVERYWHERE = SLEY_TYPE_I64 + 1 };
   sley_type type = (sley_type)draw(TYPES);
-  sl_kernel_args args = {
-      .op = SL_OP_COMPRESS,
-      .compress = {.type = type, .room = sl_compressed_bytes(SL_COMPRESSED_DENSE, type, 0, 0)}};
+  sl_kernel_args args = {.op = SL_OP_COMPRESS, .compress = {.type = type}};
   for (int q = 0; q < QUEUES; q++)
     if (!sl_kernel_serves(queues[q]->device, &args))
       return (sley_type)draw(EVERYWHERE);

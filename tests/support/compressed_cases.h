@@ -33,6 +33,13 @@ sley_type draw_type(void);
 /* Values of which a share, in thousandths, is zero: one by one, or in blocks. */
 void draw_values(void *array, sley_type type, int64_t count, int64_t zeros);
 
+enum { MOST_TOGETHER = 20 };
+
+/* Compresses arrays in one call; addresses are the host's. A part's `copy` is not looked at: some are asked
+ * for, and checked. */
+void run_compress_all(sl_queue *queue, sley_type type, int parts, const sl_compress_part *part);
+
+/* One array. */
 void run_compress(sl_queue *queue, const void *src, int64_t count, sley_type type,
                   sl_compressed_format format, char *dst, int64_t room);
 

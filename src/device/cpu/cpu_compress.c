@@ -84,7 +84,8 @@ const sl_kernel sl_cpu_nonzeros = {.name = "nonzeros",
 /* ---- compressing */
 
 typedef struct compression {
-  const sl_compress_args *a;
+  const sl_compress_part *a;
+  sley_type type;
   int64_t value_bytes;
   int64_t *before; /* tiles + 1: values kept before each tile; at first, of each tile */
   sl_compressed_format format;
@@ -203,7 +204,7 @@ static void write_header_and_pads(const compression *c, int64_t tiles, int64_t n
   sl_compressed_header header = {.magic = SL_COMPRESSED_MAGIC,
                                  .version = SL_COMPRESSED_VERSION,
                                  .format = (uint8_t)c->format,
-                                 .type = (uint8_t)c->a->type,
+                                 .type = (uint8_t)c->type,
                                  .count = c->a->count,
                                  .nonzeros = nonzeros,
                                  .payload_bytes = c->layout.bytes};
@@ -215,12 +216,11 @@ static void write_header_and_pads(const compression *c, int64_t tiles, int64_t n
     pad(c, c->layout.index + tiles * (int64_t)sizeof(uint32_t));
 }
 
-static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
-  const sl_compress_args *a = &args->compress;
-  sl_team *team = sl_cpu_queue_team(queue);
+static sley_status compress_part(sl_team *team, const sl_compress_part *a, sley_type type, void *work) {
   compression c = {.a = a,
-                   .value_bytes = (int64_t)sley_type_bytes(a->type),
-                   .before = a->work,
+                   .type = type,
+                   .value_bytes = (int64_t)sley_type_bytes(type),
+                   .before = work,
                    .format = a->format,
                    .payload = (char *)a->dst + SL_COMPRESSED_HEADER};
   int64_t tiles = sl_compressed_tiles(a->count), nonzeros = 0;
@@ -232,11 +232,19 @@ static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
   }
   c.before[tiles] = nonzeros;
   if (!sl_compressed_serves(a->format, a->count) ||
-      sl_compressed_bytes(a->format, a->type, a->count, nonzeros) > a->room)
+      sl_compressed_bytes(a->format, type, a->count, nonzeros) > a->room)
     c.format = SL_COMPRESSED_DENSE;
-  c.layout = sl_compressed_payload(c.format, a->type, a->count, nonzeros);
+  c.layout = sl_compressed_payload(c.format, type, a->count, nonzeros);
   write_header_and_pads(&c, tiles, nonzeros);
   return sl_team_for(team, tiles, GRAIN_TILES, write_tiles, &c);
+}
+
+/* One part after the other, which all use the beginning of the working memory. */
+static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
+  const sl_compress_args *a = &args->compress;
+  for (int p = 0; p < a->parts; p++)
+    SL_TRY(compress_part(sl_cpu_queue_team(queue), &a->part[p], a->type, a->work));
+  return SLEY_OK;
 }
 
 static bool compress_ok(const sl_kernel_args *args) {
@@ -244,8 +252,7 @@ static bool compress_ok(const sl_kernel_args *args) {
 }
 
 static double compress_cost(const sl_kernel_args *args) {
-  const sl_compress_args *a = &args->compress;
-  return (double)a->count * (double)sley_type_bytes(a->type) * 3 / 8e9;
+  return (double)sl_compress_bytes(&args->compress) * 3 / 8e9;
 }
 
 const sl_kernel sl_cpu_compress = {.name = "compress",

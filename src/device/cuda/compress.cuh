@@ -8,6 +8,9 @@
 
 namespace sley {
 
+/* Of one launch: a warp of a block places the tiles of each (compress_pici.cu). */
+enum { MOST_ARRAYS = 8 };
+
 struct compression {
   const char *src;
   char *dst;
@@ -55,11 +58,19 @@ __device__ inline const sl_compressed_header *header_of(const compression &job) 
   return reinterpret_cast<const sl_compressed_header *>(job.dst);
 }
 
-/* Launchers; the queue's device is in use, and the words of state are 0. pici: the words and counts of the
- * tiles fit into room. dense: of a format asked for that is not dense, only if the header says dense. */
-sley_status launch_pici(sl_queue *queue, const compression &job);
+/* Arrays of one call, of one type. */
+struct compressions {
+  int arrays = 0;
+  compression array[MOST_ARRAYS];
+};
+
+/* Launchers; the queue's device is in use. pici: the words of state are 0, and the words and counts of the
+ * tiles fit into room; all arrays in one kernel. rest: the values of those arrays whose headers say dense, in
+ * one kernel. */
+sley_status launch_pici(sl_queue *queue, const compressions &jobs);
 sley_status launch_coo(sl_queue *queue, const compression &job);
 sley_status launch_dense(sl_queue *queue, const compression &job);
+sley_status launch_rest(sl_queue *queue, const compressions &jobs);
 
 /* Adds to *a->nonzeros. */
 sley_status launch_count(sl_queue *queue, const sl_nonzeros_args *a);

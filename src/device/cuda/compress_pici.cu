@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compression to Pici in one pass over the values.
+/* Compression to Pici in one pass over the values, of several arrays at once.
  *
- * Blocks of threads take tiles by a ticket, and a tile goes through a block like this: it is copied to a slot
- * of shared memory while others are worked on; its bits are found, and how many values it keeps, which the
- * block publishes in the tile's word of `state`; the values kept are moved together, within the slot; and,
- * DEFER tiles later, when it is known how many values all tiles before it keep, they are written to where
- * they belong. So no block waits for the tiles of others unless these are late by as much as it takes to work
- * on DEFER tiles.
+ * The tiles of all arrays are numbered, those of the first array first. Blocks of threads take tiles by a
+ * ticket, and a tile goes through a block like this: it is copied to a slot of shared memory while others are
+ * worked on; its bits are found, and how many values it keeps, which the block publishes in the tile's word
+ * of `state`; the values kept are moved together, within the slot; and, DEFER tiles later, when it is known
+ * how many values all tiles of its array before it keep, they are written to where they belong. So no block
+ * waits for the tiles of others unless these are late by as much as it takes to work on DEFER tiles.
  *
- * Who draws the first ticket takes no tile: one warp of that block places tiles. It goes through the words of
- * `state` in order, many at a time, and replaces each count by the sum of those before it. Since the sum is
- * taken in the order of tiles and of whole numbers, the bytes do not depend on who was first.
+ * Who draws the first ticket takes no tile: its warps place tiles, each those of one array. A warp goes
+ * through its array's words of `state` in order, many at a time, and replaces each count by the sum of those
+ * before it. Since the sum is taken in the order of tiles and of whole numbers, the bytes do not depend on
+ * who was first, or on the other arrays.
  *
- * No deadlock: tickets are drawn by blocks that run, the placing one first. A tile is counted without waiting
- * for anything but tiles that the same block drew before, and those wait only for smaller tiles. */
+ * No deadlock: tickets are drawn by blocks that run, the placing one first, and its warps wait for nothing
+ * but counts of their own arrays. A tile is counted without waiting for anything but tiles that the same
+ * block drew before, of whatever array. These have smaller numbers, and each waits only for its array's
+ * tiles of smaller numbers still to be counted. So the tile of the smallest number that is not counted yet
+ * can always be counted. */
 #include "device/cuda/compress.cuh"
 #include "device/cuda/compressed_tile.cuh"
 #include "device/cuda/published.cuh"
@@ -38,18 +42,39 @@ template <class V> struct pipeline {
   static constexpr int SLOT_BYTES = staged_bytes(tile_bytes<V>);
 };
 
-struct pici_job {
+struct pici_array {
   compression all;
-  word_t *ticket;
   char *words, *index, *values;
   int64_t capacity; /* values that there is room for */
+  int64_t end;      /* tiles of this array and those before it */
 };
 
-/* The words of state of all tiles, in order, become PLACED. All lanes of a warp. How many values are kept. */
-__device__ int64_t place_tiles(const pici_job &job) {
+struct pici_job {
+  int arrays;
+  word_t *ticket;
+  pici_array array[MOST_ARRAYS];
+};
+
+/* A tile: of which array, and its number there; array = arrays: none. kept: values, once they are counted. */
+struct place {
+  int array;
+  unsigned kept;
+  int64_t tile;
+};
+
+/* The tile of this number of all arrays' tiles, which is not of an array before `array`. */
+__device__ __forceinline__ place place_of(const pici_job &job, int64_t number, int array) {
+  while (array < job.arrays && number >= job.array[array].end)
+    array++;
+  return {array, 0, array > 0 ? number - job.array[array - 1].end : number};
+}
+
+/* The words of state of an array's tiles, in order, become PLACED. All lanes of a warp. How many values are
+ * kept. */
+__device__ int64_t place_tiles(const compression &all) {
   const int lane = threadIdx.x % 32;
-  const int64_t tiles = job.all.tiles;
-  word_t *state = job.all.state;
+  const int64_t tiles = all.tiles;
+  word_t *state = all.state;
   word_t before = 0;
   for (int64_t first = 0; first < tiles;) {
     word_t word[WINDOW];
@@ -79,7 +104,8 @@ __device__ int64_t place_tiles(const pici_job &job) {
 }
 
 /* Begins to copy a tile to a slot, COPY bytes at a time; what is beyond the array's end becomes zero. */
-template <class V, int COPY> __device__ void fetch(char *slot, const compression &all, int64_t tile) {
+template <class V, int COPY>
+__device__ __forceinline__ void fetch_by(char *slot, const compression &all, int64_t tile) {
   const char *from = all.src + tile * tile_bytes<V>;
   const int there = length_of_tile(all.count, tile) * static_cast<int>(sizeof(V));
   constexpr int STEP = TILE_BLOCK * COPY;
@@ -99,6 +125,14 @@ template <class V, int COPY> __device__ void fetch(char *slot, const compression
           *reinterpret_cast<V *>(slot + i) = i < there ? *reinterpret_cast<const V *>(from + i) : 0;
     }
   }
+}
+
+/* By whether the array begins at a multiple of 16 bytes. */
+template <class V> __device__ __forceinline__ void fetch(char *slot, const compression &all, int64_t tile) {
+  if (reinterpret_cast<uintptr_t>(all.src) % PIECE_BYTES == 0)
+    fetch_by<V, PIECE_BYTES>(slot, all, tile);
+  else
+    fetch_by<V, static_cast<int>(sizeof(V))>(slot, all, tile);
 }
 
 /* Fields of a thread's columns, FIELD bits each, in two words. */
@@ -219,10 +253,10 @@ template <class V> __device__ __forceinline__ V staged_value(const char *slot, i
 
 /* A tile's values, from a slot to value `base` of all and on, as far as there is room. */
 template <class V>
-__device__ void write_values(const pici_job &job, const char *slot, int64_t base, unsigned kept) {
-  const int64_t room = job.capacity - base;
+__device__ void write_values(const pici_array &array, const char *slot, int64_t base, unsigned kept) {
+  const int64_t room = array.capacity - base;
   const int count = room <= 0 ? 0 : room < kept ? static_cast<int>(room) : static_cast<int>(kept);
-  V *to = reinterpret_cast<V *>(job.values) + base;
+  V *to = reinterpret_cast<V *>(array.values) + base;
   if constexpr (sizeof(V) != 2) {
     for (int i = threadIdx.x; i < count; i += TILE_BLOCK)
       to[i] = staged_value<V>(slot, i);
@@ -238,11 +272,11 @@ __device__ void write_values(const pici_job &job, const char *slot, int64_t base
   }
 }
 
-__device__ void write_count(const pici_job &job, int64_t tile, int64_t base) {
-  if (job.all.format == SL_COMPRESSED_PICI32)
-    reinterpret_cast<unsigned *>(job.index)[tile] = static_cast<unsigned>(base);
+__device__ void write_count(const pici_array &array, int64_t tile, int64_t base) {
+  if (array.all.format == SL_COMPRESSED_PICI32)
+    reinterpret_cast<unsigned *>(array.index)[tile] = static_cast<unsigned>(base);
   else
-    reinterpret_cast<int64_t *>(job.index)[tile] = base;
+    reinterpret_cast<int64_t *>(array.index)[tile] = base;
 }
 
 /* The sum of the values that tiles before this one keep, once it is known. */
@@ -254,17 +288,17 @@ __device__ int64_t wait_for_place(const word_t *state) {
   }
 }
 
-template <class V, int COPY>
+template <class V>
 __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
     compress_pici(const __grid_constant__ pici_job job) {
   constexpr int SLOTS = pipeline<V>::SLOTS, DEFER = pipeline<V>::DEFER, SLOT = pipeline<V>::SLOT_BYTES;
   extern __shared__ __align__(16) char slots[];
   __shared__ word_t words[SL_TILE_COLUMNS];
   __shared__ __align__(16) unsigned starts[TILE_WARPS][32];
-  __shared__ word_t drawn[2]; /* tickets: the first one, and the next one */
+  __shared__ word_t drawn[2];   /* tickets: the first one, and the next one */
+  __shared__ place held[SLOTS]; /* the tile of each slot */
   __shared__ int64_t base;
-  const int thread = threadIdx.x, warp = thread / 32;
-  const int64_t tiles = job.all.tiles;
+  const int thread = threadIdx.x, warp = thread / 32, arrays = job.arrays;
   if (thread == 0) {
     drawn[0] = atomicAdd(job.ticket, 1ull);
     if (drawn[0] != 0)
@@ -272,99 +306,102 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
   }
   __syncthreads();
   if (drawn[0] == 0) {
-    if (warp > 0)
+    if (warp >= arrays)
       return;
-    const int64_t kept = place_tiles(job);
-    if (thread == 0)
-      finish_compression(job.all, kept);
+    const compression &all = job.array[warp].all;
+    const int64_t kept = place_tiles(all);
+    if (thread % 32 == 0)
+      finish_compression(all, kept);
     return;
   }
   const tile_share<V> share(thread);
-  int64_t now = static_cast<int64_t>(drawn[0]) - 1;
-  int64_t old[DEFER]; /* tiles that wait for their place, the latest first; tiles: none */
-  unsigned old_kept[DEFER];
-#pragma unroll
-  for (int i = 0; i < DEFER; i++) {
-    old[i] = tiles;
-    old_kept[i] = 0;
-  }
-  if (now < tiles)
-    fetch<V, COPY>(slots, job.all, now);
-  bool waiting = false;
-  for (int slot = 0; now < tiles || waiting; slot = slot + 1 == SLOTS ? 0 : slot + 1) {
+  const place first = place_of(job, static_cast<int64_t>(drawn[0]) - 1, 0);
+  if (thread < SLOTS)
+    held[thread] = {thread == 0 ? first.array : arrays, 0, first.tile};
+  if (first.array < arrays)
+    fetch<V>(slots, job.array[first.array].all, first.tile);
+  int turns = first.array < arrays ? DEFER : 0; /* until no tile waits for its place, if no other comes */
+  for (int slot = 0; turns > 0; slot = slot + 1 == SLOTS ? 0 : slot + 1) {
+    const int next_slot = slot + 1 == SLOTS ? 0 : slot + 1, old_slot = (slot + SLOTS - DEFER) % SLOTS;
     char *here = slots + slot * SLOT;
     copies_wait_all();
     __syncthreads(); /* the tile is there; nobody reads the slot that is filled next, or drawn[1] writes */
-    const int64_t next = static_cast<int64_t>(drawn[1]) - 1;
-    if (next < tiles)
-      fetch<V, COPY>(slots + (slot + 1 == SLOTS ? 0 : slot + 1) * SLOT, job.all, next);
+    place &now = held[slot];
+    const bool works = now.array < arrays;
     word_t ticket = drawn[1];
-    if (thread == 0 && next < tiles)
-      ticket = atomicAdd(job.ticket, 1ull);
+    const place next = place_of(job, static_cast<int64_t>(ticket) - 1, now.array);
+    if (next.array < arrays)
+      fetch<V>(slots + next_slot * SLOT, job.array[next.array].all, next.tile);
+    if (thread == 0) {
+      held[next_slot] = next;
+      if (next.array < arrays)
+        ticket = atomicAdd(job.ticket, 1ull);
+    }
     thread_tile<V> t;
-    unsigned kept = 0;
-    if (now < tiles)
+    if (works)
       find_bits<V>(here, share, &t, words);
     __syncthreads(); /* words are there; the slot has been read */
-    if (now < tiles) {
-      if (job.all.copy)
-        copy_on<V>(job.all, now, share, t);
-      kept = count_columns<V>(words, share, starts[warp]);
-      if (thread == 0)
-        publish(&job.all.state[now], COUNTED | kept);
+    if (works) {
+      const pici_array &array = job.array[now.array];
+      const int64_t tile = now.tile;
+      if (array.all.copy)
+        copy_on<V>(array.all, tile, share, t);
+      const unsigned kept = count_columns<V>(words, share, starts[warp]);
+      if (thread == 0) {
+        publish(&array.all.state[tile], COUNTED | kept);
+        now.kept = kept;
+      }
       if (thread < SL_TILE_COLUMNS)
-        reinterpret_cast<word_t *>(job.words)[now * SL_TILE_COLUMNS + thread] = words[thread];
+        reinterpret_cast<word_t *>(array.words)[tile * SL_TILE_COLUMNS + thread] = words[thread];
       compact<V>(here, share, t, starts[warp]);
     }
-    const int64_t oldest = old[DEFER - 1];
-    if (thread == TILE_BLOCK - 32 && oldest < tiles) {
-      base = wait_for_place(&job.all.state[oldest]);
-      write_count(job, oldest, base);
+    const place &old = held[old_slot];
+    if (thread == TILE_BLOCK - 32 && old.array < arrays) {
+      base = wait_for_place(&job.array[old.array].all.state[old.tile]);
+      write_count(job.array[old.array], old.tile, base);
     }
     if (thread == 0)
       drawn[1] = ticket;
     __syncthreads(); /* base and drawn[1] are there; the slot's values are together */
-    if (oldest < tiles)
-      write_values<V>(job, slots + (slot + SLOTS - DEFER) % SLOTS * SLOT, base, old_kept[DEFER - 1]);
-    waiting = now < tiles;
-#pragma unroll
-    for (int i = DEFER - 1; i > 0; i--) {
-      old[i] = old[i - 1];
-      old_kept[i] = old_kept[i - 1];
-      waiting = waiting || old[i] < tiles;
-    }
-    old[0] = now;
-    old_kept[0] = kept;
-    now = next;
+    if (old.array < arrays)
+      write_values<V>(job.array[old.array], slots + old_slot * SLOT, base, old.kept);
+    turns = works ? DEFER : turns - 1;
   }
 }
 
-template <class V, int COPY> sley_status launch(sl_queue *queue, const pici_job &job) {
+template <class V> sley_status launch(sl_queue *queue, const pici_job &job) {
   constexpr int BYTES = pipeline<V>::SLOTS * pipeline<V>::SLOT_BYTES;
   const int64_t most = static_cast<int64_t>(pipeline<V>::BLOCKS) * sl_cuda_processors(queue);
-  const int64_t wanted = job.all.tiles + 1;
+  const int64_t wanted = job.array[job.arrays - 1].end + 1;
   const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
-  SL_TRY(grant(compress_pici<V, COPY>, BYTES));
-  compress_pici<V, COPY><<<blocks, TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(job);
+  SL_TRY(grant(compress_pici<V>, BYTES));
+  compress_pici<V><<<blocks, TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(job);
   return sl_cuda_launched(queue, "compress");
-}
-
-/* By whether the values begin at a multiple of 16 bytes. */
-template <class V, int COPY> sley_status launch_by_width(sl_queue *queue, const pici_job &job) {
-  return reinterpret_cast<uintptr_t>(job.all.src) % PIECE_BYTES == 0 ? launch<V, PIECE_BYTES>(queue, job)
-                                                                     : launch<V, COPY>(queue, job);
 }
 
 } // namespace
 
-sley_status sley::launch_pici(sl_queue *queue, const compression &all) {
-  const sl_compressed_layout layout = sl_compressed_lay_out(all.format, all.value_bytes, all.count, 0);
-  char *payload = all.dst + SL_COMPRESSED_HEADER;
-  pici_job job = {all, all.state + all.tiles, payload, payload + layout.index, payload + layout.values, 0};
-  job.capacity = (all.room - SL_COMPRESSED_HEADER - layout.values) / all.value_bytes;
-  if (all.value_bytes == 2)
-    return launch_by_width<unsigned short, 2>(queue, job);
-  if (all.value_bytes == 4)
-    return launch_by_width<unsigned, 4>(queue, job);
-  return launch_by_width<word_t, 8>(queue, job);
+sley_status sley::launch_pici(sl_queue *queue, const compressions &jobs) {
+  const compression &one = jobs.array[0];
+  pici_job job = {};
+  job.arrays = jobs.arrays;
+  job.ticket = one.state + one.tiles; /* the words behind those of the other arrays' tiles are not used */
+  int64_t end = 0;
+  for (int i = 0; i < jobs.arrays; i++) {
+    const compression &all = jobs.array[i];
+    const sl_compressed_layout layout = sl_compressed_lay_out(all.format, all.value_bytes, all.count, 0);
+    char *payload = all.dst + SL_COMPRESSED_HEADER;
+    end += all.tiles;
+    job.array[i] = {all,
+                    payload,
+                    payload + layout.index,
+                    payload + layout.values,
+                    (all.room - SL_COMPRESSED_HEADER - layout.values) / all.value_bytes,
+                    end};
+  }
+  if (one.value_bytes == 2)
+    return launch<unsigned short>(queue, job);
+  if (one.value_bytes == 4)
+    return launch<unsigned>(queue, job);
+  return launch<word_t>(queue, job);
 }

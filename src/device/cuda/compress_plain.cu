@@ -46,13 +46,14 @@ __device__ void add_to(int64_t *total, int64_t mine) {
     atomicAdd(reinterpret_cast<unsigned long long *>(total), sum);
 }
 
-/* Copies values to dst, if there is one, and counts them, if there is a count; in words W, to which both are
- * aligned. only: if this header says dense. */
-template <class V, class W>
-__global__ void __launch_bounds__(TILE_BLOCK)
-    move_values(const V *src, V *dst, int64_t count, int64_t *nonzeros, const sl_compressed_header *only) {
-  if (only && only->format != SL_COMPRESSED_DENSE)
-    return;
+/* Whether both addresses are those of pieces. */
+__host__ __device__ bool is_wide(const void *src, const void *dst) {
+  return (reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst)) % PIECE_BYTES == 0;
+}
+
+/* All threads of a launch: copies values to dst, if there is one; in words W, to which both are aligned. How
+ * many of those that the thread has are not zero, if that is asked. */
+template <class V, class W> __device__ int64_t move_words(const V *src, V *dst, int64_t count, bool counts) {
   constexpr int EACH = sizeof(W) / sizeof(V);
   const W *from = reinterpret_cast<const W *>(src);
   W *to = reinterpret_cast<W *>(dst);
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(TILE_BLOCK)
       word[i] = first + i * step < words ? from[first + i * step] : W{};
 #pragma unroll
     for (int i = 0; i < AHEAD; i++) {
-      if (nonzeros)
+      if (counts)
         found += nonzeros_in<V>(word[i]);
       if (dst && first + i * step < words)
         to[first + i * step] = word[i];
@@ -79,33 +80,60 @@ __global__ void __launch_bounds__(TILE_BLOCK)
   }
   if (dst && thread == 0)
     pad_array(reinterpret_cast<char *>(dst), count * static_cast<int64_t>(sizeof(V)));
-  if (nonzeros)
-    add_to(nonzeros, found);
+  return found;
+}
+
+/* Copies values to dst, if there is one, and adds how many are not zero. */
+template <class V, class W>
+__global__ void __launch_bounds__(TILE_BLOCK)
+    move_values(const V *src, V *dst, int64_t count, int64_t *nonzeros) {
+  add_to(nonzeros, move_words<V, W>(src, dst, count, true));
+}
+
+/* The values of arrays whose headers say dense. */
+template <class V>
+__global__ void __launch_bounds__(TILE_BLOCK) move_rest(const __grid_constant__ compressions jobs) {
+  const int lane = threadIdx.x % 32;
+  const bool mine = lane < jobs.arrays && header_of(jobs.array[lane])->format == SL_COMPRESSED_DENSE;
+  for (unsigned left = __ballot_sync(~0u, mine); left != 0; left &= left - 1) {
+    const compression &job = jobs.array[__ffs(left) - 1];
+    const V *src = reinterpret_cast<const V *>(job.src);
+    V *dst = reinterpret_cast<V *>(job.dst + SL_COMPRESSED_HEADER);
+    if (is_wide(src, dst))
+      move_words<V, uint4>(src, dst, job.count, false);
+    else
+      move_words<V, V>(src, dst, job.count, false);
+  }
 }
 
 template <class V>
-void move_by_width(sl_queue *queue, const void *src, void *dst, int64_t count, int64_t *nonzeros,
-                   const sl_compressed_header *only) {
-  const uintptr_t bits = reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst);
+void move_by_width(sl_queue *queue, const void *src, void *dst, int64_t count, int64_t *nonzeros) {
   const V *from = static_cast<const V *>(src);
   V *to = static_cast<V *>(dst);
-  if (bits % sizeof(uint4) == 0)
+  if (is_wide(src, dst))
     move_values<V, uint4><<<blocks_to_move(queue, count / (TILE_BLOCK * AHEAD * tile_share<V>::COLUMNS) + 1),
-                            TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(from, to, count, nonzeros, only);
+                            TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(from, to, count, nonzeros);
   else
     move_values<V, V>
         <<<blocks_to_move(queue, count / (TILE_BLOCK * AHEAD) + 1), TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(
-            from, to, count, nonzeros, only);
+            from, to, count, nonzeros);
 }
 
-void move(sl_queue *queue, int64_t value_bytes, const void *src, void *dst, int64_t count, int64_t *nonzeros,
-          const sl_compressed_header *only) {
+void move(sl_queue *queue, int64_t value_bytes, const void *src, void *dst, int64_t count,
+          int64_t *nonzeros) {
   if (value_bytes == 2)
-    move_by_width<unsigned short>(queue, src, dst, count, nonzeros, only);
+    move_by_width<unsigned short>(queue, src, dst, count, nonzeros);
   else if (value_bytes == 4)
-    move_by_width<unsigned>(queue, src, dst, count, nonzeros, only);
+    move_by_width<unsigned>(queue, src, dst, count, nonzeros);
   else
-    move_by_width<unsigned long long>(queue, src, dst, count, nonzeros, only);
+    move_by_width<unsigned long long>(queue, src, dst, count, nonzeros);
+}
+
+template <class V> void launch_rest_of(sl_queue *queue, const compressions &jobs) {
+  int64_t wanted = 0;
+  for (int i = 0; i < jobs.arrays; i++)
+    wanted += jobs.array[i].count / (TILE_BLOCK * AHEAD * tile_share<V>::COLUMNS) + 1;
+  move_rest<V><<<blocks_to_move(queue, wanted), TILE_BLOCK, 0, sl_cuda_stream(queue)>>>(jobs);
 }
 
 __global__ void begin_dense(const __grid_constant__ compression job) {
@@ -236,17 +264,24 @@ sley_status sley::launch_coo(sl_queue *queue, const compression &job) {
 }
 
 sley_status sley::launch_dense(sl_queue *queue, const compression &job) {
-  auto *header = reinterpret_cast<sl_compressed_header *>(job.dst);
-  const bool asked = job.format == SL_COMPRESSED_DENSE;
-  if (asked)
-    begin_dense<<<1, 1, 0, sl_cuda_stream(queue)>>>(job);
+  begin_dense<<<1, 1, 0, sl_cuda_stream(queue)>>>(job);
   move(queue, job.value_bytes, job.src, job.dst + SL_COMPRESSED_HEADER, job.count,
-       asked ? &header->nonzeros : nullptr, asked ? nullptr : header);
+       &reinterpret_cast<sl_compressed_header *>(job.dst)->nonzeros);
+  return sl_cuda_launched(queue, "compress to dense");
+}
+
+sley_status sley::launch_rest(sl_queue *queue, const compressions &jobs) {
+  const int64_t value_bytes = jobs.array[0].value_bytes;
+  if (value_bytes == 2)
+    launch_rest_of<unsigned short>(queue, jobs);
+  else if (value_bytes == 4)
+    launch_rest_of<unsigned>(queue, jobs);
+  else
+    launch_rest_of<unsigned long long>(queue, jobs);
   return sl_cuda_launched(queue, "compress to dense");
 }
 
 sley_status sley::launch_count(sl_queue *queue, const sl_nonzeros_args *a) {
-  move(queue, static_cast<int64_t>(sley_type_bytes(a->type)), a->src, nullptr, a->count, a->nonzeros,
-       nullptr);
+  move(queue, static_cast<int64_t>(sley_type_bytes(a->type)), a->src, nullptr, a->count, a->nonzeros);
   return sl_cuda_launched(queue, "nonzeros");
 }
