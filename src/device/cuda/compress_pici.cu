@@ -29,7 +29,7 @@ using namespace sley;
 
 typedef unsigned long long word_t;
 
-enum { WINDOW = 16 }; /* words of `state` that a lane of the placing warp looks at at once */
+enum { RUN = 8 }; /* successive words of `state` that a lane of a placing warp looks at at once */
 
 /* A word of state: nothing yet; how many values a tile keeps; how many all tiles before it keep. */
 constexpr word_t COUNTED = 1ull << 62, PLACED = 1ull << 63, NUMBER = COUNTED - 1;
@@ -69,36 +69,39 @@ __device__ __forceinline__ place place_of(const pici_job &job, int64_t number, i
   return {array, 0, array > 0 ? number - job.array[array - 1].end : number};
 }
 
-/* The words of state of an array's tiles, in order, become PLACED. All lanes of a warp. How many values are
- * kept. */
+/* The words of state of an array's tiles, in order, become PLACED. All lanes of a warp, each with a run of
+ * words. How many values are kept. */
 __device__ int64_t place_tiles(const compression &all) {
   const int lane = threadIdx.x % 32;
-  const int64_t tiles = all.tiles;
-  word_t *state = all.state;
   word_t before = 0;
-  for (int64_t first = 0; first < tiles;) {
-    word_t word[WINDOW];
+  for (int64_t first = 0; first < all.tiles;) {
+    const int64_t from = first + lane * RUN;
+    word_t word[RUN];
 #pragma unroll
-    for (int i = 0; i < WINDOW; i++) {
-      const int64_t tile = first + i * 32 + lane;
-      word[i] = tile < tiles ? published(&state[tile]) : 0;
-    }
-    int placed = 0;
+    for (int i = 0; i < RUN; i++)
+      word[i] = from + i < all.tiles ? published(&all.state[from + i]) : 0;
+    int lead = 0; /* words of the run that no gap is before, and how many values their tiles keep */
+    unsigned mine = 0, ahead;
 #pragma unroll
-    for (int i = 0; i < WINDOW; i++) {
-      if (placed < i * 32)
-        break;
-      const unsigned counted = __ballot_sync(~0u, (word[i] & COUNTED) != 0);
-      const int lead = counted == ~0u ? 32 : __ffs(~counted) - 1; /* those that no gap is before */
-      const unsigned mine = lane < lead ? static_cast<unsigned>(word[i] & NUMBER) : 0;
-      unsigned ahead;
-      const unsigned sum = scan_columns(mine, &ahead);
-      if (lane < lead)
-        publish(&state[first + i * 32 + lane], PLACED | (before + ahead));
-      before += sum;
-      placed += lead;
-    }
-    first += placed;
+    for (int i = 0; i < RUN; i++)
+      if (lead == i && (word[i] & COUNTED)) {
+        lead++;
+        mine += static_cast<unsigned>(word[i] & NUMBER);
+      }
+    const unsigned whole = __ballot_sync(~0u, lead == RUN);
+    const int gap = whole == ~0u ? 32 : __ffs(~whole) - 1; /* the lane that has the first gap */
+    if (lane > gap)
+      lead = mine = 0;
+    const unsigned sum = scan_columns(mine, &ahead);
+    word_t next = before + ahead;
+#pragma unroll
+    for (int i = 0; i < RUN; i++)
+      if (i < lead) {
+        publish(&all.state[from + i], PLACED | next);
+        next += word[i] & NUMBER;
+      }
+    before += sum;
+    first += gap * RUN + (gap < 32 ? __shfl_sync(~0u, lead, gap) : 0);
   }
   return static_cast<int64_t>(before);
 }
