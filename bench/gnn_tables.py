@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of networks trained on GPUs, from bench/results/gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
-bench/gnn/epoch.py, and on two; accuracy on real graphs, by bench/gnn/accuracy.py."""
+bench/gnn/epoch.py, and on more; accuracy on real graphs, by bench/gnn/accuracy.py."""
 import glob
 import json
 import os
@@ -9,7 +9,7 @@ from ops_tables import geomean
 
 HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
-TWO_HEAD = ["model", "graph", "one GPU: ms", "two", "times as fast", "one GPU: MiB", "two: MiB of the first"]
+MORE = {"two_gpus": ("two", 2), "four_gpus": ("four", 4)}  # file: in words, and how many
 ACCURACY_HEAD = ["graph", "model", "Sley", "PyTorch Geometric", "runs"]
 RUNS = ["one_gpu", "one_gpu_tf32"]
 
@@ -75,18 +75,23 @@ def report_epochs(folder, table):
     table(HEAD, [row for run in runs for row in case_rows(run)])
 
 
-def report_two(folder, table):
-    run = load(folder, "two_gpus")
+def report_more(folder, name, table):
+    """Of a file of MORE."""
+    run, (word, gpus) = load(folder, name), MORE[name]
     if not run:
         return
-    print("### Networks on two GPUs\n")
-    print(f"The same networks on one GPU and on two in one process, sums of the features kept (gat: none are). {machine_of(run)}.\n")
+    print(f"### Networks on {word} GPUs\n")
+    print(f"The same networks on one GPU and on {word} in one process; sums of the features are kept where the run has that (gat: none are). "
+          f"{machine_of(run)}.\n")
     rows = []
     for case in run["cases"]:
-        one, two = way(case, "kept", 1), way(case, "kept", 2)
-        if one and two:
-            rows.append([case["model"], case["graph"], f"{one['ms']:.1f}", f"{two['ms']:.1f}", f"{one['ms'] / two['ms']:.2f}", f"{one['mib']:.0f}", f"{two['mib']:.0f}"])
-    table(TWO_HEAD, rows)
+        one, more, (name, rival) = way(case, "kept", 1), way(case, "kept", gpus), best_of(case)
+        if one and more:
+            rows.append([case["model"], case["graph"], "kept" if f"kept on {gpus}" in case["sley"] else "fresh", f"{one['ms']:.1f}", f"{more['ms']:.1f}",
+                         f"{one['ms'] / more['ms']:.2f}", f"{one['mib']:.0f}", f"{more['mib']:.0f}",
+                         f"{name}: {rival['ms']:.1f}" if rival else "-", f"{rival['ms'] / more['ms']:.2f}" if rival else "-"])
+    table(["model", "graph", "sums", "one GPU: ms", word, "times as fast", "one GPU: MiB", f"{word}: MiB of the first", "best rival on one GPU: ms",
+           f"rival / {word}"], rows)
 
 
 def share(one):
@@ -114,5 +119,6 @@ def report_accuracy(folder, table):
 
 def report(folder, table):
     report_epochs(folder, table)
-    report_two(folder, table)
+    for name in MORE:
+        report_more(folder, name, table)
     report_accuracy(folder, table)

@@ -68,8 +68,8 @@ def gpu_ranks(cases):
     print("### Several GPUs of one host, one process\n")
     print("f32, equal row blocks. ms: of the slowest rank, from a barrier on; steady: a product's share of many enqueued one after "
           "the other. Local: the plan's local parts alone, all GPUs at once; gather: its exchange alone, and its rate on the slowest "
-          "GPU, from the start until its own rows are there. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster. CoLa: "
-          f"times kept in `bench/gpu/anchors.json`: {anchors['source']}\n")
+          "GPU, from the start until its own rows are there. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster."
+          + (f" CoLa: times kept in `bench/gpu/anchors.json`: {anchors['source']}" if any(r["cola_ms"] for r in cases) else "") + "\n")
     for line in tables.ranks_summary(cases):
         print(line + "\n")
     table(["matrix", "k", "GPUs", "algorithm", "ms", "steady", "local", "gather", "GB/s", "x longer of both", "halo MiB",

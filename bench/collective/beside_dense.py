@@ -17,6 +17,7 @@ ratio. A fixed case of the usual size has what is claimed of it, and whether tha
 2 for wrong words, 77 where the launcher cannot run here; a ratio decides nothing.
 """
 import argparse
+import functools
 import json
 import math
 import os
@@ -163,21 +164,39 @@ def show(case):
           f"{case['most_ratio']:.2f})  wire {last['wire_bytes'] / max(last['dense_wire_bytes'], 1):.4f}  wrong {case['wrong']}  {last['path']}{claim}", flush=True)
 
 
-def summary(name, cases):
+def summary(cases):
     """Geometric mean and worst of the ratios; None: there are none."""
     cases = [case for case in cases if "ratio" in case]
     if not cases:
         return None
     worst = min(cases, key=lambda case: case["ratio"])
-    mean = {"cases": len(cases), "geomean": math.exp(statistics.fmean(math.log(case["ratio"]) for case in cases)), "worst": worst["ratio"],
+    return {"cases": len(cases), "geomean": math.exp(statistics.fmean(math.log(case["ratio"]) for case in cases)), "worst": worst["ratio"],
             "worst_case": f"{worst['kind']}, {worst['bytes']} B, zeros {worst['zeros']:g}"}
-    print(f"{name}: {mean['cases']} cases, dense / compressed: geometric mean {mean['geomean']:.3f}, worst {mean['worst']:.3f} ({mean['worst_case']})")
-    return mean
+
+
+def summaries(cases):
+    return {"drawn": summary([case for case in cases if not case["fixed"]]), "all": summary(cases)}
+
+
+def write(args, cases, means):
+    """The file, so far: of a run that is cut off the cases before are kept."""
+    if not args.json:
+        return
+    with open(args.json, "w") as stream:
+        json.dump({"where": args.where, "machine": machine(cases), "seed": args.seed,
+                   "options": {key: value for key, value in vars(args).items() if key not in ("json", "program")}, "summary": means,
+                   "cases": cases}, stream, indent=1)
+        stream.write("\n")
 
 
 def machine(cases):
-    """What the figures depend on, by the script for the device; None if that cannot tell."""
-    on_gpu = any(one["device"].startswith("cuda") for case in cases for one in case.get("rounds", []))
+    """What the figures depend on; None if that cannot be told."""
+    return describe(any(one["device"].startswith("cuda") for case in cases for one in case.get("rounds", [])))
+
+
+@functools.cache
+def describe(on_gpu):
+    """By the script for the device."""
     script = os.path.join(HERE, "..", *(["gpu"] if on_gpu else []), "machine.py")
     try:
         return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
@@ -224,17 +243,15 @@ def main():
     args = options()
     print(f"{args.where}: seed {args.seed}, {args.rounds} rounds of {args.repeat} runs", flush=True)
     cases = list_cases(args)
-    for case in cases:
+    for number, case in enumerate(cases):
         measure(args, case)
         show(case)
-    means = {"drawn": summary("drawn", [case for case in cases if not case["fixed"]]), "all": summary("all", cases)}
+        write(args, cases[:number + 1], summaries(cases[:number + 1]))
+    means = summaries(cases)
+    for name, mean in means.items():
+        if mean:
+            print(f"{name}: {mean['cases']} cases, dense / compressed: geometric mean {mean['geomean']:.3f}, worst {mean['worst']:.3f} ({mean['worst_case']})")
     print(f"seed {args.seed}")
-    if args.json:
-        with open(args.json, "w") as stream:
-            json.dump({"where": args.where, "machine": machine(cases), "seed": args.seed,
-                       "options": {key: value for key, value in vars(args).items() if key not in ("json", "program")}, "summary": means,
-                       "cases": cases}, stream, indent=1)
-            stream.write("\n")
     return 1 if any("failed" in case or case["wrong"] for case in cases) else 0
 
 

@@ -29,13 +29,15 @@ def geomean(values):
 
 
 def load(folder):
-    """{"machine", "spmm": [...], "ranks": [...]} of one run; ranks' cases have cola_ms, speedup and so on added."""
+    """{"machine", "spmm": [...], "ranks": [...]} of one run; ranks' cases have cola_ms, where it was measured on the same kind of GPU, speedup and
+    so on added."""
     with open(os.path.join(folder, "machine.json")) as stream:
         machine = json.load(stream)
     spmm = [r for r in read_lines(os.path.join(folder, "spmm_gpu.jsonl")) if r["record"] == "case"]
     ranks = [r for r in read_lines(os.path.join(folder, "ranks_gpu.jsonl")) if r["record"] == "case"]
     with open(os.path.join(HERE, "anchors.json")) as stream:
-        anchors = {(a["matrix"], a["k"], a["gpus"]): a["ms"] for a in json.load(stream)["cola_ms"]}
+        kept = json.load(stream)
+    anchors = {(a["matrix"], a["k"], a["gpus"]): a["ms"] for a in kept["cola_ms"] if kept["gpu"] == machine["gpu"]}
     one = {(r["matrix"], r["k"]): r["sley"]["ms"]["median"] for r in ranks if r["gpus"] == 1}
     for r in ranks:
         ms = r["sley"]["ms"]["median"]
