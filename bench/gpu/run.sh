@@ -2,54 +2,64 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPU benchmarks: builds, verifies, times, writes JSON, and prints a short table last.
 #
-#   bench/gpu/run.sh [single|spgemm|ranks|ablation|all] [RESULTS]
+#   bench/gpu/run.sh [single|spgemm|ranks|ablation|collective|networks|torch|training|all] [RESULTS]
 #
 # single: one GPU beside every cuSPARSE product; spgemm: sparse times sparse beside cuSPARSE's three algorithms; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
 # cuSPARSE, and CoLa's times of bench/gpu/anchors.json; ablation: two workgroups of two GPUs, of four processes, that
 # sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
+# collective: compressed collectives on all GPUs beside NCCL, and on as many hosts that sockets join (4 GPUs: two of two); networks: epochs on one
+# GPU and on all beside PyTorch's CSR products; torch: steps of sley.torch under torchrun on one GPU and on all, and the gradients of both; training:
+# a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts. `all` is the first four.
 # Environment:
 #   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use what is there, build nothing
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
 #   SLEY_COMMIT     the commit, where git is missing
-#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_ABLATION_ARGS   more options of the four, e.g. "--matrices cyt --k 32"
+#   SLEY_DEBS       see tools/unpack_debs.sh
+#   SLEY_PYTHON     the interpreter with torch and torch_geometric for the last three (python3 by default)
+#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_ABLATION_ARGS, SLEY_COLLECTIVE_ARGS, SLEY_NETWORKS_ARGS,
+#   SLEY_TORCH_ARGS, SLEY_TRAINING_ARGS   more options of each, e.g. "--matrices cyt --k 32"
 # Each benchmark ends within SLEY_LIMIT seconds, 280 by default; what it wrote by then counts.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  single | spgemm | ranks | ablation | all) ;;
+  single | spgemm | ranks | ablation | collective | networks | torch | training | all) ;;
   *)
-    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|ablation|all] [RESULTS]" >&2
+    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|ablation|collective|networks|torch|training|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
 build=${SLEY_BUILD:-build}
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+python=${SLEY_PYTHON:-python3}
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | tr 'A-Z ' 'a-z-' | sed 's/^nvidia-//')
 if [ -z "$gpu" ]; then
   echo "bench/gpu/run.sh: nvidia-smi shows no GPU" >&2
   exit 2
 fi
 results=${2:-bench/results/gpu-$gpu}
+gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)
 mkdir -p "$results"
+# shellcheck source=tools/unpack_debs.sh
+. tools/unpack_debs.sh
 if [ -z "${SLEY_PREBUILT:-}" ]; then
-  cmake -S . -B "$build" -G Ninja -DCMAKE_CUDA_ARCHITECTURES=native >"$results/build.log"
+  cmake -S . -B "$build" -G Ninja -DCMAKE_CUDA_ARCHITECTURES=native "$@" >"$results/build.log"
   ninja -C "$build" sley_cuda sley_command bench/gpu/all >>"$results/build.log" &&
-    { [ "$what" != ablation ] || ninja -C "$build" sley_nccl >>"$results/build.log"; } || {
+    case "$what" in
+      ablation | collective | torch | training) ninja -C "$build" sley_nccl >>"$results/build.log" ;;
+    esac || {
     tail -n 30 "$results/build.log" >&2
     exit 1
   }
   rm "$results/build.log"
 fi
 python3 bench/gpu/machine.py >"$results/machine.json"
-LD_LIBRARY_PATH=$PWD/$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-SLEY_MODULE_PATH=$PWD/$build/src
-case "$build" in
-  /*)
-    LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    SLEY_MODULE_PATH=$build/src
-    ;;
-esac
-export LD_LIBRARY_PATH SLEY_MODULE_PATH
+LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+SLEY_MODULE_PATH=$build/src
+SLEY_LIBRARY=$build/src/libsley.so.0
+PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+export LD_LIBRARY_PATH SLEY_MODULE_PATH SLEY_LIBRARY PYTHONPATH
 failed=0
 run() { # name, further options
   name=$1
@@ -70,7 +80,7 @@ case "$what" in spgemm | all) run spgemm_gpu ${SLEY_SPGEMM_ARGS:-} ;; esac
 case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} ;; esac
 # shellcheck disable=SC2086
 case "$what" in ablation | all)
-  if [ "$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)" -ge 4 ]; then
+  if [ "$gpus" -ge 4 ]; then
     python3 bench/gpu/ablation.py --sley "$build/cli/sley" --json "$results/ablation.jsonl" \
       ${SLEY_CACHE:+--cache "$SLEY_CACHE"} ${SLEY_ABLATION_ARGS:-} || failed=1
   else
@@ -78,5 +88,44 @@ case "$what" in ablation | all)
   fi
   ;;
 esac
-python3 bench/gpu/tables.py "$results"
+run_script() { # name, words...
+  name=$1
+  shift
+  echo "== $name"
+  timeout "${SLEY_LIMIT:-280}" "$@" || {
+    echo "$name ended with status $?" >&2
+    failed=1
+  }
+}
+sley=$build/cli/sley
+numbers=1,$gpus
+[ "$gpus" -gt 1 ] || numbers=1
+# shellcheck disable=SC2086
+case "$what" in collective)
+  run_script collective "$python" bench/collective/beside_dense.py gpus "$sley" --ranks "$gpus" --json "$results/collective_gpus.json" \
+    ${SLEY_COLLECTIVE_ARGS:-}
+  hosts=$gpus
+  [ "$gpus" -ne 4 ] || hosts=2x2
+  run_script collective_hosts "$python" bench/collective/beside_dense.py hosts "$sley" --launch "bench/collective/as_hosts.sh $hosts" \
+    --json "$results/collective_hosts.json" ${SLEY_COLLECTIVE_ARGS:-}
+  ;;
+esac
+# shellcheck disable=SC2086
+case "$what" in networks)
+  run_script networks "$python" bench/gnn/epoch.py "$sley" --matrix "twin:clj:scale=0.5 twin:prd:scale=0.5" --ranks "$numbers" --ways fresh \
+    --rivals csr --json "$results/networks.json" ${SLEY_NETWORKS_ARGS:-}
+  ;;
+esac
+# shellcheck disable=SC2086
+case "$what" in torch)
+  run_script torch "$python" bench/gnn/torch_ranks.py twin:prd:scale=0.5 --ranks "$numbers" --json "$results/torch_ranks.json" ${SLEY_TORCH_ARGS:-}
+  ;;
+esac
+# shellcheck disable=SC2086
+case "$what" in training)
+  run_script training bench/collective/as_hosts.sh 2 "$python" bench/collective/ddp_gpt.py --warmup-steps 20 --ramp-steps 150 \
+    --json "$results/ddp_gpt.json" ${SLEY_TRAINING_ARGS:-}
+  ;;
+esac
+case "$what" in single | ranks | ablation | all) python3 bench/gpu/tables.py "$results" ;; esac
 exit $failed

@@ -4,8 +4,9 @@
 # between the CPU and every number of GPUs, runs compute-sanitizer's four tools on a small selection, and prints a
 # table last.
 #
-#   tests/gpu/run.sh [tests|bits|processes|tune|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
+#   tests/gpu/run.sh [tests|bits|processes|tune|torch|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
 #
+# torch: the tests of the Python package that want a GPU, by pytest, files side by side, each on one GPU or two.
 # tune: measures the GPUs (SLEY_TUNE_SECONDS, 20), prints their description, and plans with it.
 # processes: 4 GPUs (or as many as there are) of as many processes, over nccl and nvshmem, and over nccl as two groups of
 # two that sockets join.
@@ -13,22 +14,21 @@
 # Environment:
 #   SLEY_BUILD      build folder, build-gpu by default; SLEY_PREBUILT=1: use what is there, build nothing
 #   SLEY_DEBS       folder with .deb files to unpack beside the build, for machines where nothing can be installed:
-#                   libcmocka-dev libcmocka0 libjansson-dev libjansson4 libzip-dev libzip4 libzstd-dev libzstd1
-#                   libsodium-dev libsodium23
-#                   zlib1g-dev zlib1g libpng-dev libpng16-16 libbz2-1.0 liblzma5, and, where pkg-config lacks,
-#                   pkgconf pkgconf-bin libpkgconf3
+#                   tools/unpack_debs.sh says which
 #   SLEY_DATA       the real matrices; without them the sweep over them is left out
 #   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default); SLEY_TEST_CASES: likewise those of the
 #                   transport tests, which take all numbers of ranks
 #   SLEY_TEST_PROGRAMS  those of the test programs to run, instead of all
+#   SLEY_TEST_JOBS  programs of `tests` that run at a time (1 by default)
+#   SLEY_PYTHON     the interpreter with pytest, torch and torch_geometric (python3 by default)
 #   SLEY_LIMIT      seconds for one program (250 by default)
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  tests | bits | processes | tune | sanitize | all) ;;
+  tests | bits | processes | tune | torch | sanitize | all) ;;
   *)
-    echo "usage: tests/gpu/run.sh [tests|bits|processes|tune|sanitize|all] [RESULTS]" >&2
+    echo "usage: tests/gpu/run.sh [tests|bits|processes|tune|torch|sanitize|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -38,36 +38,9 @@ build=$(cd "$build" && pwd)
 logs=${2:-$build/logs}
 mkdir -p "$logs"
 limit=${SLEY_LIMIT:-250}
-machine=$(uname -m)-linux-gnu
 
-# ---- libraries from .deb files
-if [ -n "${SLEY_DEBS:-}" ]; then
-  prefix=$build/debs
-  if [ ! -e "$prefix/done" ]; then
-    mkdir -p "$prefix"
-    for deb in "$SLEY_DEBS"/*.deb; do
-      dpkg -x "$deb" "$prefix"
-    done
-    # Links that name a place of the whole system name it inside the prefix, where that has it.
-    find "$prefix" -type l | while read -r link; do
-      target=$(readlink "$link")
-      case "$target" in
-        /*) [ ! -e "$prefix$target" ] || ln -sf "$prefix$target" "$link" ;;
-      esac
-    done
-    touch "$prefix/done"
-  fi
-  libraries=$prefix/usr/lib/$machine:$prefix/lib/$machine
-  LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-  PATH=$PATH:$prefix/usr/bin
-  PKG_CONFIG_PATH=$prefix/usr/lib/$machine/pkgconfig
-  PKG_CONFIG_SYSROOT_DIR=$prefix
-  export LD_LIBRARY_PATH PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
-  set -- "-DCMAKE_PREFIX_PATH=$prefix/usr" "-DCMAKE_LIBRARY_ARCHITECTURE=$machine" \
-    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,$libraries" "-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-rpath-link,$libraries"
-else
-  set --
-fi
+# shellcheck source=tools/unpack_debs.sh
+. tools/unpack_debs.sh
 
 # ---- build
 all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange
@@ -121,6 +94,29 @@ check() {
   printf '%-44s %6d s   %s\n' "$name" "$(($(date +%s) - begin))" "$verdict" >>"$table"
 }
 
+# The same side by side: SLEY_TEST_JOBS at a time, or as many as `jobs` says. What fails is counted by beside_end, which waits for all.
+jobs=${SLEY_TEST_JOBS:-1}
+running=0
+beside() {
+  (
+    before=$failed
+    check "$@"
+    [ "$failed" -eq "$before" ] || echo "$1" >>"$logs/beside_failed"
+  ) &
+  running=$((running + 1))
+  [ "$running" -lt "$jobs" ] || beside_wait
+}
+beside_wait() {
+  wait
+  running=0
+}
+beside_end() {
+  beside_wait
+  # shellcheck disable=SC2031 # those of the shells beside are in the file
+  [ ! -f "$logs/beside_failed" ] || failed=$((failed + $(wc -l <"$logs/beside_failed")))
+  rm -f "$logs/beside_failed"
+}
+
 "$sley" info | grep '^device *cuda'
 gpus=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | wc -l)
 [ "$gpus" -gt 0 ] || gpus=1
@@ -135,8 +131,9 @@ case "$what" in tests | all)
   export SLEY_TEST_DEVICE
   for program in $programs; do
     [ "$program" != test_spmm_sweep ] || [ -n "${SLEY_DATA:-}" ] || continue
-    check "$program" "$build/tests/$program"
+    beside "$program" "$build/tests/$program"
   done
+  beside_end
   for program in test_transport_exchange test_transport_pieces test_spmm; do
     check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
   done
@@ -292,6 +289,25 @@ case "$what" in tune | all)
   check tune_read "$sley" plan twin:cyt:scale=0.1 --ranks 4 --machine "$described"
   check tune_used env SLEY_MACHINE="$described" sh -c "'$sley' plan twin:cyt:scale=0.1 --ranks $gpus --device cuda >'$logs/tuned' &&
     cat '$logs/tuned' && grep -q '^machine .*gpus.machine' '$logs/tuned'"
+  ;;
+esac
+
+# Files of the Python package's tests, on one GPU after the other; two for those that start ranks.
+case "$what" in torch | all)
+  PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+  SLEY_LIBRARY=$build/src/libsley.so.0
+  export PYTHONPATH SLEY_LIBRARY
+  python=${SLEY_PYTHON:-python3}
+  jobs=8
+  gpu=0
+  for file in test_torch_ops test_torch_dense test_torch_layers test_torch_train test_torch_hook test_torch_docs test_gpu test_foreign; do
+    beside "python_$file" env CUDA_VISIBLE_DEVICES=$((gpu % gpus)) OMP_NUM_THREADS=4 "$python" -m pytest -q -p no:cacheprovider \
+      "python/tests/$file.py"
+    gpu=$((gpu + 1))
+  done
+  beside_end
+  check python_test_torch_dist env OMP_NUM_THREADS=4 "$python" -m pytest -q -p no:cacheprovider --durations=10 python/tests/test_torch_dist.py
+  jobs=${SLEY_TEST_JOBS:-1}
   ;;
 esac
 
