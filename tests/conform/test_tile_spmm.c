@@ -441,7 +441,7 @@ typedef struct spoiled_product {
   int64_t maker, i, j, l; /* maker -1: this rank waits for none that it would check */
 } spoiled_product;
 
-static int found_spoiled; /* cases in which there was one */
+static _Atomic int found_spoiled; /* cases in which there was one */
 
 /* The first product for one of this rank's tiles, if another process makes it, only some of its rows are
  * stored, and they are checked: see sums.c. */
