@@ -23,7 +23,7 @@ typedef struct sl_reduce_args {
   int parts;     /* at least 1 */
   const void *src;
   int64_t stride;        /* bytes */
-  const void *const *at; /* NULL, or in the host's memory, for the call */
+  const void *const *at; /* NULL, or in the host's memory; not used after run has returned */
   int own;
   const void *own_src;
   void *dst;

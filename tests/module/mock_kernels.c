@@ -223,9 +223,10 @@ static sley_status copy_list(mock_task *t, const void *list, size_t bytes) {
   return SLEY_OK;
 }
 
-/* The list of arrays to compress or of compressed ones, which is not used after run. */
+/* The list of arrays to compress, of compressed ones, or of those to reduce, which is not used after run. */
 static sley_status copy_arrays(mock_task *t) {
   sl_compress_args *c = &t->args.compress;
+  sl_reduce_args *r = &t->args.reduce;
   sl_decompress_args *d = &t->args.decompress;
   sl_sparse_sum_args *s = &t->args.sparse_sum;
   if (t->args.op == SL_OP_COMPRESS) {
@@ -234,7 +235,10 @@ static sley_status copy_arrays(mock_task *t) {
   } else if (t->args.op == SL_OP_DECOMPRESS) {
     SL_TRY(copy_list(t, d->part, (size_t)d->parts * sizeof *d->part));
     d->part = t->arrays;
-  } else {
+  } else if (t->args.op == SL_OP_REDUCE && r->at) {
+    SL_TRY(copy_list(t, r->at, (size_t)r->parts * sizeof *r->at));
+    r->at = t->arrays;
+  } else if (t->args.op == SL_OP_SPARSE_SUM) {
     SL_TRY(copy_list(t, s->src, (size_t)s->parts * sizeof *s->src));
     s->src = t->arrays;
   }
@@ -423,8 +427,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
   if (multiplies && args->spmm.problem->pages)
     SL_TRY(copy_pages(args->spmm.problem, &t.pages));
-  if (args->op == SL_OP_COMPRESS || args->op == SL_OP_DECOMPRESS || args->op == SL_OP_SPARSE_SUM)
-    SL_TRY(copy_arrays(&t));
+  SL_TRY(copy_arrays(&t));
   return mock_add_task(queue, &t);
 }
 
