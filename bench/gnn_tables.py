@@ -85,11 +85,11 @@ def report_more(folder, name, table):
           f"{machine_of(run)}.\n")
     rows = []
     for case in run["cases"]:
-        one, more, (name, rival) = way(case, "kept", 1), way(case, "kept", gpus), best_of(case)
+        one, more, (rival, best) = way(case, "kept", 1), way(case, "kept", gpus), best_of(case)
         if one and more:
             rows.append([case["model"], case["graph"], "kept" if f"kept on {gpus}" in case["sley"] else "fresh", f"{one['ms']:.1f}", f"{more['ms']:.1f}",
                          f"{one['ms'] / more['ms']:.2f}", f"{one['mib']:.0f}", f"{more['mib']:.0f}",
-                         f"{name}: {rival['ms']:.1f}" if rival else "-", f"{rival['ms'] / more['ms']:.2f}" if rival else "-"])
+                         f"{rival}: {best['ms']:.1f}" if best else "-", f"{best['ms'] / more['ms']:.2f}" if best else "-"])
     table(["model", "graph", "sums", "one GPU: ms", word, "times as fast", "one GPU: MiB", f"{word}: MiB of the first", "best rival on one GPU: ms",
            f"rival / {word}"], rows)
 

@@ -178,13 +178,13 @@ def summaries(cases):
     return {"drawn": summary([case for case in cases if not case["fixed"]]), "all": summary(cases)}
 
 
-def write(args, cases, means):
+def write(args, cases):
     """The file, so far: of a run that is cut off the cases before are kept."""
     if not args.json:
         return
     with open(args.json, "w") as stream:
         json.dump({"where": args.where, "machine": machine(cases), "seed": args.seed,
-                   "options": {key: value for key, value in vars(args).items() if key not in ("json", "program")}, "summary": means,
+                   "options": {key: value for key, value in vars(args).items() if key not in ("json", "program")}, "summary": summaries(cases),
                    "cases": cases}, stream, indent=1)
         stream.write("\n")
 
@@ -246,9 +246,8 @@ def main():
     for number, case in enumerate(cases):
         measure(args, case)
         show(case)
-        write(args, cases[:number + 1], summaries(cases[:number + 1]))
-    means = summaries(cases)
-    for name, mean in means.items():
+        write(args, cases[:number + 1])
+    for name, mean in summaries(cases).items():
         if mean:
             print(f"{name}: {mean['cases']} cases, dense / compressed: geometric mean {mean['geomean']:.3f}, worst {mean['worst']:.3f} ({mean['worst_case']})")
     print(f"seed {args.seed}")

@@ -61,15 +61,20 @@ SLEY_LIBRARY=$build/src/libsley.so.0
 PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 export LD_LIBRARY_PATH SLEY_MODULE_PATH SLEY_LIBRARY PYTHONPATH
 failed=0
-run() { # name, further options
+run_script() { # name, words...
   name=$1
   shift
   echo "== $name"
-  timeout "${SLEY_LIMIT:-280}" "$build/bench/gpu/bench_$name" ${SLEY_CACHE:+--cache "$SLEY_CACHE"} \
-    --json "$results/$name.jsonl" "$@" || {
-    echo "bench_$name ended with status $?" >&2
+  timeout "${SLEY_LIMIT:-280}" "$@" || {
+    echo "$name ended with status $?" >&2
     failed=1
   }
+}
+run() { # name, further options
+  bench=$1
+  shift
+  run_script "bench_$bench" "$build/bench/gpu/bench_$bench" ${SLEY_CACHE:+--cache "$SLEY_CACHE"} \
+    --json "$results/$bench.jsonl" "$@"
 }
 # The options are words: they are to be split.
 # shellcheck disable=SC2086
@@ -88,15 +93,6 @@ case "$what" in ablation | all)
   fi
   ;;
 esac
-run_script() { # name, words...
-  name=$1
-  shift
-  echo "== $name"
-  timeout "${SLEY_LIMIT:-280}" "$@" || {
-    echo "$name ended with status $?" >&2
-    failed=1
-  }
-}
 sley=$build/cli/sley
 numbers=1,$gpus
 [ "$gpus" -gt 1 ] || numbers=1

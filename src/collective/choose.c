@@ -172,8 +172,8 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
   if (s->spec->kind != SLEY_ALLGATHER) {
     const double moved = receipt_seconds(c, s->comm, &scatter),
                  added = size * dense_bytes(type, reduced) / c->reduce.bandwidth;
-    seconds +=
-        (!whole && sl_dense_is_mapped(s->comm) ? fmax(moved, added) : moved + added) + c->machine->meeting;
+    seconds += sl_dense_is_mapped(s->spec, s->comm) ? fmax(moved, added) : moved + added;
+    seconds += c->machine->meeting;
   }
   if (s->spec->kind != SLEY_REDUCE_SCATTER && !whole)
     seconds += receipt_seconds(c, s->comm, &gather) + c->machine->meeting;

@@ -5,6 +5,9 @@
 
 #include "base/types.h"
 
+/* Parts that may be told one by one, at most. */
+enum { SL_REDUCE_PLACES = 64 };
+
 /* For i < count: dst[i] = part(0)[i] op part(1)[i] op ... op part(parts - 1)[i], from left to right.
  *
  * SLEY_SUM adds values of 16 bits as f32 and rounds the sum once, other values in their own type; i64 wraps
@@ -16,8 +19,6 @@
  * others at src, src + stride, ... in ascending order; own < 0: all lie at src. Or `at` is not NULL: part p
  * lies at at[p], p != own, and there are at most SL_REDUCE_PLACES parts. dst may be one of the parts and
  * overlaps none otherwise. */
-enum { SL_REDUCE_PLACES = 64 };
-
 typedef struct sl_reduce_args {
   int64_t count; /* values of a part */
   int parts;     /* at least 1 */

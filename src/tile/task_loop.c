@@ -30,9 +30,10 @@ static void predict(sl_task_loop *loop) {
     const sl_tile_pointer *a = sl_tile_at(o->a, task.i, task.l), *x = sl_tile_at(o->x, task.l, task.j);
     sl_task_predict(loop, a->rank, a->bytes);
     sl_task_predict(loop, x->rank, x->bytes);
-    if (o->mask)
-      sl_task_predict(loop, sl_tile_at(o->mask, task.i, task.j)->rank,
-                      sl_tile_at(o->mask, task.i, task.j)->bytes);
+    if (o->mask) {
+      const sl_tile_pointer *mask = sl_tile_at(o->mask, task.i, task.j);
+      sl_task_predict(loop, mask->rank, mask->bytes);
+    }
   }
 }
 

@@ -115,7 +115,8 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
   }
 }
 
-bool sl_dense_is_mapped(const sl_comm *comm) {
+/* Whether every rank can read all others' arrays while it reduces. */
+static bool can_map(const sl_comm *comm) {
   return comm->zero_copy && comm->workgroup == comm->size && comm->size > 1 && comm->size <= SL_REDUCE_PLACES;
 }
 
@@ -123,8 +124,11 @@ bool sl_dense_is_whole(const sl_dense_spec *spec, const sl_comm *comm) {
   const int64_t each = (int64_t)sley_type_bytes(spec->type);
   if (spec->kind != SLEY_ALLREDUCE)
     return false;
-  return spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / each ||
-         (comm->size <= 2 && !sl_dense_is_mapped(comm));
+  return spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / each || (comm->size <= 2 && !can_map(comm));
+}
+
+bool sl_dense_is_mapped(const sl_dense_spec *spec, const sl_comm *comm) {
+  return spec->kind != SLEY_ALLGATHER && can_map(comm) && !sl_dense_is_whole(spec, comm);
 }
 
 static bool is_ring(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
@@ -241,7 +245,7 @@ static sley_status take_memory(sl_dense *dense) {
   dense->slot = (values * dense->value_bytes + SLOT_BYTES - 1) / SLOT_BYTES * SLOT_BYTES;
   if (!reduces(dense) || dense->native || comm->size == 1)
     return SLEY_OK;
-  dense->mapped = !dense->whole && sl_dense_is_mapped(comm);
+  dense->mapped = sl_dense_is_mapped(&dense->spec, comm);
   if (dense->mapped) {
     SL_TRY(SL_NEW_ZERO(dense->rows, comm->size, "a collective"));
     return SL_NEW_ZERO(dense->at, comm->size, "a collective");

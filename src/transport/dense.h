@@ -4,9 +4,11 @@
  * and SL_OP_REDUCE, so that they run on every transport and device and every value is reduced in the order of
  * the ranks:
  *
- *   reduce-scatter   every rank receives its peers' values for its own part, and reduces them; where it can
- * read all peers' memory, it reduces them where they lie all-gather       every rank receives its peers'
- * parts; where every rank is a workgroup of its own and parts are long, by way of its neighbours in a ring
+ *   reduce-scatter   every rank receives its peers' values for its own part, and reduces them; where all
+ *                    ranks can read each other's memory, they reduce them where they lie
+ *
+ *   all-gather       every rank receives its peers' parts; where every rank is a workgroup of its own and
+ *                    parts are long, by way of its neighbours in a ring
  *
  *   all-reduce       the array is cut into a part for each rank: reduce-scatter, then all-gather; where that
  *                    is faster, one exchange brings every rank all arrays, and it reduces them whole. The
@@ -53,10 +55,10 @@ sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec);
  * (size + 1): the values of rank r's part are begin[r] .. begin[r + 1] of all. */
 void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin);
 
-/* Whether a reduction reads the peers' arrays where they lie; and whether an all-reduce of a valid spec is
- * done in one exchange. */
-bool sl_dense_is_mapped(const sl_comm *comm);
+/* Whether an all-reduce of a valid spec is done in one exchange; and whether a reduction reads the peers'
+ * arrays where they lie. Local. */
 bool sl_dense_is_whole(const sl_dense_spec *spec, const sl_comm *comm);
+bool sl_dense_is_mapped(const sl_dense_spec *spec, const sl_comm *comm);
 
 /* Bytes that a rank of comm sends in one run of a valid spec, if exchanges move them; begin as
  * sl_dense_lay_out fills it. Local. */
