@@ -377,7 +377,7 @@ template <class V> sley_status launch(sl_queue *queue, const pici_job &job) {
   const int64_t most = static_cast<int64_t>(pipeline<V>::BLOCKS) * sl_cuda_processors(queue);
   const int64_t wanted = job.array[job.arrays - 1].end + 1;
   const unsigned blocks = static_cast<unsigned>(wanted < most ? wanted : most);
-  SL_TRY(grant(compress_pici<V>, BYTES));
+  SL_TRY(grant<compress_pici<V>>(BYTES));
   compress_pici<V><<<blocks, TILE_BLOCK, BYTES, sl_cuda_stream(queue)>>>(job);
   return sl_cuda_launched(queue, "compress");
 }

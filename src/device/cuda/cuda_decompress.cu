@@ -131,7 +131,7 @@ template <class V> sley_status launch(sl_queue *queue, decompression *job) {
   lay_out_units(job, most);
   const int64_t units = job->part[job->parts - 1].end;
   const unsigned blocks = static_cast<unsigned>(units < 1 ? 1 : units < most ? units : most);
-  SL_TRY(grant(decompress<V>, staged_bytes(ROOM<V>)));
+  SL_TRY(grant<decompress<V>>(staged_bytes(ROOM<V>)));
   decompress<V><<<blocks, TILE_BLOCK, staged_bytes(ROOM<V>), sl_cuda_stream(queue)>>>(*job);
   return sl_cuda_launched(queue, "decompress");
 }

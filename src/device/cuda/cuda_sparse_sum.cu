@@ -175,7 +175,7 @@ template <class T> sley_status launch(sl_queue *queue, summation *job) {
   job->tiles_each = tiles_at_once(tiles, most, job->parts < MOST_ENTRIES ? MOST_ENTRIES / job->parts : 1);
   const int64_t wanted = (tiles + job->tiles_each - 1) / job->tiles_each;
   const unsigned blocks = static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
-  SL_TRY(grant(sparse_sum<T>, bytes));
+  SL_TRY(grant<sparse_sum<T>>(bytes));
   sparse_sum<T><<<blocks, TILE_BLOCK, static_cast<size_t>(bytes), sl_cuda_stream(queue)>>>(*job);
   return sl_cuda_launched(queue, "sparse sum");
 }

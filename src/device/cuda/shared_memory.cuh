@@ -9,48 +9,31 @@
 
 namespace sley {
 
-/* Which kernels have all the shared memory that a block may have, by device: to ask the runtime costs as much
- * as a launch. Entries are only added. */
-struct granted_kernels {
-  static constexpr int PLACES = 1024; /* a power of two, more than there are kernels times devices */
-  std::atomic<uint64_t> key[PLACES];
-  std::atomic<int> bytes[PLACES]; /* 0 until it is known */
-
-  /* Where the key is or may be put; -1: all places are taken. */
-  int place_of(uint64_t wanted) {
-    const unsigned start = static_cast<unsigned>(wanted * 0x9e3779b97f4a7c15u >> 54);
-    for (unsigned i = 0; i < PLACES; i++) {
-      const int place = static_cast<int>((start + i) % PLACES);
-      uint64_t there = 0;
-      if (key[place].compare_exchange_strong(there, wanted) || there == wanted)
-        return place;
-    }
-    return -1;
-  }
-};
-inline granted_kernels granted;
+/* Devices for which it is remembered what kernels have been given: to ask the runtime costs as much as a
+ * launch.
+ */
+enum { GRANT_DEVICES = 64 };
 
 /* Lets a kernel have `bytes` of shared memory, and then all that a block may have: ranks that are threads
  * launch a kernel of one device with different sizes at a time, and none may take from another what it has
  * been given.
  */
-template <class KERNEL> sley_status grant(KERNEL kernel, int64_t bytes) {
+template <auto KERNEL> sley_status grant(int64_t bytes) {
+  static std::atomic<int> granted[GRANT_DEVICES];
   cudaFuncAttributes had;
   int device, most;
   SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
-  const int place =
-      granted.place_of(reinterpret_cast<uint64_t>(kernel) << 8 | static_cast<unsigned>(device & 255));
-  if (place >= 0 && granted.bytes[place].load() >= bytes)
+  if (device < GRANT_DEVICES && granted[device].load() >= bytes)
     return SLEY_OK;
   SL_TRY(sl_cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
                        "shared memory"));
-  SL_TRY(sl_cuda_check(cudaFuncGetAttributes(&had, kernel), "shared memory"));
+  SL_TRY(sl_cuda_check(cudaFuncGetAttributes(&had, KERNEL), "shared memory"));
   const int all = most - static_cast<int>(had.sharedSizeBytes), asked = static_cast<int>(bytes);
-  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  SL_TRY(sl_cuda_check(cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             asked > all ? asked /* an error */ : all),
                        "shared memory"));
-  if (place >= 0)
-    granted.bytes[place].store(all);
+  if (device < GRANT_DEVICES)
+    granted[device].store(all);
   return SLEY_OK;
 }
 

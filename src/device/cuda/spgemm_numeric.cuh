@@ -40,8 +40,8 @@ template <class T, bool TIMES> struct make_pass {
 
   template <int WIDTH> sley_status span(cudaStream_t stream, const bin_rows &rows, int64_t widest) const {
     const int64_t room = span_room(widest, WIDTH), bytes = span_bytes(room, WIDTH, sizeof(S));
-    const auto kernel = make_span_rows<T, WIDTH, TIMES>;
-    SL_TRY(grant(kernel, bytes));
+    constexpr auto kernel = make_span_rows<T, WIDTH, TIMES>;
+    SL_TRY(grant<kernel>(bytes));
     kernel<<<blocks_for(rows.count, WIDTH, SPAN_THREADS), SPAN_THREADS, bytes, stream>>>(p, rows.list,
                                                                                          rows.count, room);
     return sl_cuda_launched(queue, "making rows of close columns");
@@ -50,8 +50,8 @@ template <class T, bool TIMES> struct make_pass {
   /* EACH: slots of a table for each lane, which sorts them in registers; 0: in shared memory. */
   template <int EACH> sley_status tables(cudaStream_t stream, const bin_rows &rows, unsigned slots) const {
     const int64_t bytes = HASH_WARPS * hash_bytes(slots, sizeof(S));
-    const auto kernel = make_hash_rows<T, TIMES, EACH>;
-    SL_TRY(grant(kernel, bytes));
+    constexpr auto kernel = make_hash_rows<T, TIMES, EACH>;
+    SL_TRY(grant<kernel>(bytes));
     kernel<<<blocks_for(rows.count, SPGEMM_WARP, HASH_THREADS), HASH_THREADS, bytes, stream>>>(
         p, rows.list, rows.count, slots);
     return sl_cuda_launched(queue, "making rows");
@@ -85,8 +85,8 @@ template <class T, bool TIMES> struct make_pass {
     const int64_t parts = (most + window - 1) / window, blocks = parts * rows.count;
     if (blocks > INT32_MAX)
       return sl_fail(SLEY_ERR_OVERFLOW, "sley_spgemm: the rows of the product are too long for this GPU");
-    const auto kernel = make_dense_rows<T, TIMES>;
-    SL_TRY(grant(kernel, shared));
+    constexpr auto kernel = make_dense_rows<T, TIMES>;
+    SL_TRY(grant<kernel>(shared));
     kernel<<<static_cast<unsigned>(blocks), DENSE_ROW_THREADS, shared, stream>>>(
         p, rows.list, static_cast<unsigned>(parts), window);
     return sl_cuda_launched(queue, "making long rows");

@@ -18,7 +18,7 @@ struct count_pass {
 
   template <int WIDTH> sley_status span(cudaStream_t stream, const bin_rows &rows, int64_t widest) const {
     const int64_t room = span_room(widest, WIDTH), bytes = span_bytes(room, WIDTH, 0);
-    SL_TRY(grant(count_span_rows<WIDTH>, bytes));
+    SL_TRY(grant<count_span_rows<WIDTH>>(bytes));
     count_span_rows<WIDTH><<<blocks_for(rows.count, WIDTH, SPAN_THREADS), SPAN_THREADS, bytes, stream>>>(
         p, rows.list, rows.count, room);
     return sl_cuda_launched(queue, "counting rows of close columns");
@@ -26,7 +26,7 @@ struct count_pass {
 
   sley_status hash(cudaStream_t stream, const bin_rows &rows, unsigned slots) const {
     const int64_t bytes = HASH_WARPS * hash_bytes(slots, 0);
-    SL_TRY(grant(count_hash_rows, bytes));
+    SL_TRY(grant<count_hash_rows>(bytes));
     count_hash_rows<<<blocks_for(rows.count, SPGEMM_WARP, HASH_THREADS), HASH_THREADS, bytes, stream>>>(
         p, rows.list, rows.count, slots);
     return sl_cuda_launched(queue, "counting rows");
@@ -34,7 +34,7 @@ struct count_pass {
 
   sley_status dense(cudaStream_t stream, const bin_rows &rows, int) const {
     const int64_t bytes = dense_count_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
-    SL_TRY(grant(count_dense_rows, bytes));
+    SL_TRY(grant<count_dense_rows>(bytes));
     count_dense_rows<<<rows.count, DENSE_ROW_THREADS, bytes, stream>>>(p, rows.list);
     return sl_cuda_launched(queue, "counting long rows");
   }

@@ -214,7 +214,7 @@ struct sums_in_shared_memory {
     const moves m = {run.k * static_cast<int64_t>(sizeof(input<T>)), word_of(run, sizeof(input<T>))};
     if (blocks == 0)
       return SLEY_OK;
-    SL_TRY(grant(rowwise_shared<T, BLOCK>, layout.bytes));
+    SL_TRY((grant<rowwise_shared<T, BLOCK>>(layout.bytes)));
     rowwise_shared<T, BLOCK>
         <<<blocks, threads, layout.bytes, sl_cuda_stream(queue)>>>(run, layout, m, shape.dist);
     return sl_cuda_launched(queue, "spmm-rowwise, in shared memory");

@@ -338,7 +338,7 @@ sley_status launch_sums(sl_queue *queue, const sl_update_sums &run, const x_plac
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%lld columns are too many for the fused update of this GPU",
                    (long long)run.dense.k);
   const int64_t all = (run.a.chunks + room.warps - 1) / room.warps;
-  SL_TRY(grant(update_sums<T, S>, room.bytes()));
+  SL_TRY((grant<update_sums<T, S>>(room.bytes())));
   update_sums<T, S><<<(unsigned)(all < processors ? all : processors), (unsigned)room.warps * 32,
                       (size_t)room.bytes(), sl_cuda_stream(queue)>>>(run, places, room);
   return sl_cuda_launched(queue, "update-fused");

@@ -87,7 +87,7 @@ template <typename V> sley_status launch(sl_queue *queue, const sl_update_args *
   const given source = {(const float *)a->t, a->rows, a->ldt, (int)a->k,
                         a->k % 4 == 0 && a->ldt % 4 == 0 && (uintptr_t)a->t % 16 == 0};
   const int64_t all = (tiles + room.warps - 1) / room.warps;
-  SL_TRY(grant(update_given<V>, room.bytes()));
+  SL_TRY(grant<update_given<V>>(room.bytes()));
   update_given<V><<<(unsigned)(all < processors ? all : processors), (unsigned)room.warps * 32,
                     (size_t)room.bytes(), sl_cuda_stream(queue)>>>(source, dense, room);
   return sl_cuda_launched(queue, "update-tensor");

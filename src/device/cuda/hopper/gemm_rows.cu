@@ -248,7 +248,7 @@ template <int N, bool GATED> sley_status launch(sl_queue *queue, const sl_gemm_a
   groups = groups < MOST_GROUPS ? groups : MOST_GROUPS;
   blocks = blocks < (tiles + groups - 1) / groups ? blocks : (tiles + groups - 1) / groups;
   const int64_t bytes = static_cast<int64_t>(panels) * 2 * N * 128 + groups * 4 * AHEAD * COPY_BYTES;
-  SL_TRY(grant(rows_times<N, GATED>, bytes));
+  SL_TRY((grant<rows_times<N, GATED>>(bytes)));
   split_columns<N>
       <<<static_cast<unsigned>(pieces), SPLIT_THREADS, 0, sl_cuda_stream(queue)>>>(*a, panels, split);
   SL_TRY(sl_cuda_launched(queue, "splitting columns"));

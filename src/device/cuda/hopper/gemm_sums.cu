@@ -244,7 +244,7 @@ template <int N, bool SUMS> sley_status launch(sl_queue *queue, const sl_gemm_ar
   const int64_t parts = (a->k + rows_each - 1) / rows_each;
   double *const column_sums = static_cast<double *>(workspace);
   float *const sums = reinterpret_cast<float *>(column_sums + (SUMS ? parts * a->n : 0));
-  SL_TRY(grant(sum_rows<N, SUMS>, BYTES));
+  SL_TRY((grant<sum_rows<N, SUMS>>(BYTES)));
   sum_rows<N, SUMS>
       <<<dim3(static_cast<unsigned>(parts), static_cast<unsigned>(down), static_cast<unsigned>(across)),
          THREADS, BYTES, sl_cuda_stream(queue)>>>(*a, rows_each, has_wide_rows(a->a, a->lda),
