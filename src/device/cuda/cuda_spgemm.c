@@ -135,13 +135,13 @@ static sley_status read_state(product *self) {
 
 /* Side streams for a pass, of those that are kept: the queue makes one bin of the state's. */
 static sley_status open_sides(const product *self, sl_spgemm_sides *out) {
-  int wanted = -1;
+  int bins = 0;
   for (int bin = SL_SPGEMM_EMPTY + 1; bin < SL_SPGEMM_BINS; bin++)
-    wanted += self->kept->state->rows[bin] > 0;
+    bins += self->kept->state->rows[bin] > 0;
+  const int wanted = bins > 0 ? bins - 1 : 0;
   SL_TRY(sl_cuda_spgemm_open_sides(self->kept, wanted));
   *out = self->kept->sides;
-  if (out->used > wanted)
-    out->used = wanted > 0 ? wanted : 0;
+  out->used = out->used < wanted ? out->used : wanted;
   return SLEY_OK;
 }
 
