@@ -20,7 +20,7 @@ enum { MOST_RANKS = 4096, MOST_RUNS = 1000000, RANKS = 4, GRAIN = 16 };
 
 typedef struct collective_settings {
   const char *op, *dtype, *device, *format, *way, *transport, *plot, *json;
-  int64_t bytes, block, ranks, workgroup, threads, repeat, warmup, seed;
+  int64_t bytes, block, ranks, workgroup, threads, repeat, warmup, iters, seed;
   double zeros, timeout;
   bool any_order, check, sweep;
 } collective_settings;
@@ -134,13 +134,21 @@ static const cli_option own_options[] = {
      .offset = AT(repeat),
      .least = 1,
      .most = MOST_RUNS,
-     .help = "timed runs of each collective"},
+     .help = "times that each collective is measured"},
     {.name = "warmup",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(warmup),
      .most = MOST_RUNS,
-     .help = "runs before them"},
+     .help = "the same before them, not counted"},
+    {.name = "iters",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(iters),
+     .least = 1,
+     .most = MOST_RUNS,
+     .help = "runs of a measurement, started one after the other and waited for together; the time is that "
+             "of one"},
     {.name = "seed",
      .kind = CLI_INT,
      .value = "N",
@@ -176,6 +184,7 @@ static const collective_settings defaults = {.op = "sum",
                                              .block = 1,
                                              .repeat = 11,
                                              .warmup = 2,
+                                             .iters = 1,
                                              .seed = 1,
                                              .zeros = 0.99,
                                              .check = true};
@@ -295,6 +304,7 @@ static int run(void *settings, char **positionals) {
                             .seed = s->seed,
                             .repeat = s->repeat,
                             .warmup = s->warmup,
+                            .iters = s->iters,
                             .check = s->check};
   b.options.kind = kind;
   b.options.op = (sley_reduce)value_of(s->op, cli_collective_ops);

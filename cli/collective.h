@@ -40,7 +40,8 @@ typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* count is each case's */
   int64_t block;                   /* so many values in a row are zero or not together */
-  int64_t seed, repeat, warmup;    /* runs of each: timed, and before */
+  int64_t seed, repeat, warmup;    /* batches of runs of each: timed, and before */
+  int64_t iters;                   /* runs of a batch, started without waiting between them */
   bool check, tells;               /* tells: progress */
   int cases;
   cli_collective_result *result; /* from cli_share */

@@ -91,9 +91,9 @@ static void print_start(const cli_collective_bench *b, FILE *stream) {
           cli_collective_kinds[b->options.kind], b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s",
           b->result->found, b->result->transport, b->block, b->seed);
   fprintf(stream,
-          "# out of place; medians of %" PRId64
-          " runs of the slowest rank, spread p90 - p10; runs of the dense collective alternate with them\n",
-          b->repeat);
+          "# out of place; medians of %" PRId64 " measurements of %" PRId64
+          " runs, of the slowest rank, spread p90 - p10; those of the dense collective alternate with them\n",
+          b->repeat, b->iters);
   fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s %11s %6s  %s\n", "size",
           "count", "type", "redop", "time", "algbw", "busbw", "#wrong", "spread", "in", "out", "wire",
           "dense", "spread", "time /", "bound", "of it", "path");
@@ -178,6 +178,7 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   cli_json_int(&json, "seed", b->seed);
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
+  cli_json_int(&json, "iters", b->iters);
   cli_json_real(&json, "geomean", s.geomean);
   cli_json_real(&json, "worst", s.worst);
   for (int i = 0; i < b->cases; i++)

@@ -21,7 +21,7 @@ typedef struct part {
   sley_collective *collective[BOTH];
   void *src, *dst[BOTH];
   int64_t src_values, dst_values;
-  double *ms[BOTH]; /* of each timed run */
+  double *ms[BOTH]; /* of a run, in each measurement */
 } part;
 
 static bool leads(const part *p) {
@@ -71,20 +71,27 @@ static void end(part *p) {
 
 /* ---- timing */
 
-typedef struct one_run {
+typedef struct batch {
   const part *of;
   int which;
-} one_run;
+} batch;
 
-static sley_status run_one(sley_comm *comm, void *arg) {
-  const one_run *one = arg;
+static sley_status run_batch(sley_comm *comm, void *arg) {
+  const batch *runs = arg;
+  const part *p = runs->of;
+  sley_status status = SLEY_OK;
   (void)comm;
-  return sley_collective_run(one->of->collective[one->which], one->of->src, one->of->dst[one->which]);
+  for (int64_t i = 0; i < p->bench->iters && status == SLEY_OK; i++)
+    status = sley_collective_run(p->collective[runs->which], p->src, p->dst[runs->which]);
+  return status;
 }
 
-static sley_status run_once(const part *p, int which, double *ms) {
-  one_run one = {.of = p, .which = which};
-  return cli_collective_time(p->comm, &(cli_timed){.run = run_one, .arg = &one}, ms);
+/* *ms: of one of its runs. */
+static sley_status time_batch(const part *p, int which, double *ms) {
+  batch runs = {.of = p, .which = which};
+  const sley_status status = cli_collective_time(p->comm, &(cli_timed){.run = run_batch, .arg = &runs}, ms);
+  *ms /= (double)p->bench->iters;
+  return status;
 }
 
 /* The two take turns, and turns at being first, so that both see the same machine. */
@@ -95,7 +102,7 @@ static sley_status time_runs(const part *p) {
   for (int64_t i = -b->warmup; i < b->repeat && status == SLEY_OK; i++)
     for (int turn = 0; turn < BOTH && status == SLEY_OK; turn++) {
       const int which = (int)((turn + i + b->warmup) % BOTH);
-      status = run_once(p, which, i < 0 ? &ms : &p->ms[which][i]);
+      status = time_batch(p, which, i < 0 ? &ms : &p->ms[which][i]);
     }
   return status;
 }
@@ -226,6 +233,7 @@ static sley_status agree(sley_comm *comm, const cli_collective_bench *b) {
                                       "--seed",
                                       "--repeat",
                                       "--warmup",
+                                      "--iters",
                                       "--check",
                                       "the collective",
                                       "--op",
@@ -239,6 +247,7 @@ static sley_status agree(sley_comm *comm, const cli_collective_bench *b) {
                             b->seed,
                             b->repeat,
                             b->warmup,
+                            b->iters,
                             b->check,
                             b->options.kind,
                             b->options.op,

@@ -29,7 +29,7 @@ _sley() {
     tune) options="--device --out --transport --seconds --help" ;;
     bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
-    collective) options="--bytes --zeros --blocks --dtype --op --format --way --any-order --ranks --workgroup --threads --transport --timeout --device --repeat --warmup --seed --check --no-check --sweep --plot --json --help" ;;
+    collective) options="--bytes --zeros --blocks --dtype --op --format --way --any-order --ranks --workgroup --threads --transport --timeout --device --repeat --warmup --iters --seed --check --no-check --sweep --plot --json --help" ;;
     gnn) options="--help" ;;
     "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --help" ;;
     "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --help" ;;

@@ -11,6 +11,7 @@ and shares of zeros are drawn with a printed seed.
       PROGRAM is build/bench/bench_mpi_allreduce: all-reduces beside MPI_Allreduce, in turn in one run; over slow links
       --launch "tests/hosts/hosts.sh --hosts 4 --per-host 1 --rate 1gbit --mpirun mpirun --" --address 10.77.0.1
 
+Runs on GPUs are started --iters at a time without waiting between them, as nccl-tests and a training step do.
 A case is run --rounds times, each with a seed of its own. Its time is the median of the rounds' medians; its ratio is dense / compressed,
 above 1 where compressed is faster. Printed are the cases, and of the drawn ones and of all the geometric mean and the worst
 ratio. A fixed case of the usual size has what is claimed of it, and whether that holds. Exit status: 1 where a value is wrong or a run fails,
@@ -96,7 +97,7 @@ def command(args, case, seed, launch, words):
     """What `sley collective` reports as JSON."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         run([*launch, args.program, "collective", case["kind"], "--bytes", str(case["bytes"]), "--zeros", f"{case['zeros']:.9g}", "--repeat",
-             str(args.repeat), "--warmup", str(args.warmup), "--seed", str(seed), "--threads", str(args.threads), "--device", args.device, "--json",
+             str(args.repeat), "--warmup", str(args.warmup), "--iters", str(args.iters), "--seed", str(seed), "--threads", str(args.threads), "--device", args.device, "--json",
              report.name, *words], bool(launch))
         with open(report.name) as stream:  # another file by now
             return json.load(stream)
@@ -215,6 +216,7 @@ def options():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=11, help="timed runs of each side in a round")
     parser.add_argument("--warmup", type=int, default=3, help="runs before them; of mpi always 2")
+    parser.add_argument("--iters", type=int, default=0, help="runs that are waited for together: default 5 of gpus, else 1; of mpi always 1")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=2, help="of gpus; else the launcher's")
     parser.add_argument("--threads", type=int, default=0, help="of each rank; 0: cores / ranks; of mpi always 1")
@@ -227,7 +229,8 @@ def options():
     args = parser.parse_args()
     args.launch = shlex.split(args.launch)
     args.bytes = args.bytes or SIZES[args.where]
-    for name, least in (("bytes", 64), ("cases", 0), ("rounds", 1), ("repeat", 1), ("warmup", 0), ("seed", 0), ("ranks", 1), ("threads", 0)):
+    args.iters = args.iters or (5 if args.where == "gpus" else 1)
+    for name, least in (("bytes", 64), ("cases", 0), ("rounds", 1), ("repeat", 1), ("warmup", 0), ("iters", 1), ("seed", 0), ("ranks", 1), ("threads", 0)):
         if getattr(args, name) < least:
             parser.error(f"--{name} is {getattr(args, name)}: it must be {least} or more")
     if args.where == "gpus" and args.launch:
@@ -241,7 +244,7 @@ def options():
 
 def main():
     args = options()
-    print(f"{args.where}: seed {args.seed}, {args.rounds} rounds of {args.repeat} runs", flush=True)
+    print(f"{args.where}: seed {args.seed}, {args.rounds} rounds of {args.repeat} times {args.iters} runs", flush=True)
     cases = list_cases(args)
     for number, case in enumerate(cases):
         measure(args, case)

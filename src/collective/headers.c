@@ -10,6 +10,10 @@ static int64_t run_bytes(const sl_headers *headers) {
   return ((int64_t)headers->most + 1) * PLACE;
 }
 
+static char *place_of(const sl_headers *headers, int64_t run) {
+  return headers->here + run % SL_HEADERS_RUNS * run_bytes(headers);
+}
+
 sley_status sl_headers_open(sl_headers *headers, sl_queue *queue, const uint32_t *verdict, int most) {
   const sl_device_ops *ops = queue->ops;
   sl_device *device = queue->device;
@@ -17,7 +21,6 @@ sley_status sl_headers_open(sl_headers *headers, sl_queue *queue, const uint32_t
   *headers = (sl_headers){.device = device, .verdict = verdict, .most = most};
   for (int i = 0; i < SL_PULL_SOURCES; i++)
     entries[i].source = (unsigned)i & (SL_PULL_SOURCES - 1);
-  SL_TRY(ops->alloc(device, run_bytes(headers), "a sparse collective", (void **)&headers->there));
   SL_TRY(ops->host_alloc(device, SL_HEADERS_RUNS * run_bytes(headers), "a sparse collective",
                          (void **)&headers->here));
   SL_TRY(sl_device_upload(queue, entries, sizeof entries, "a sparse collective", (void **)&headers->list));
@@ -37,8 +40,6 @@ void sl_headers_close(sl_headers *headers) {
     ops->free(headers->device, headers->list);
   if (headers->here)
     ops->host_free(headers->device, headers->here);
-  if (headers->there)
-    ops->free(headers->device, headers->there);
 }
 
 /* The first source is the verdict. */
@@ -53,7 +54,7 @@ static sley_status take_some(sl_headers *headers, int first, int count, const vo
                                   .list = headers->list,
                                   .sources = count + 1,
                                   .source = source,
-                                  .dst = headers->there,
+                                  .dst = place_of(headers, headers->runs),
                                   .dtype = SLEY_F32}};
   return sl_kernel_run(queue, &args);
 }
@@ -70,15 +71,8 @@ sley_status sl_headers_take(sl_headers *headers, int first, int count, const voi
   return SLEY_OK;
 }
 
-static char *place_of(const sl_headers *headers, int64_t run) {
-  return headers->here + run % SL_HEADERS_RUNS * run_bytes(headers);
-}
-
 sley_status sl_headers_send(sl_headers *headers, sl_queue *queue) {
-  const sl_device_ops *ops = queue->ops;
-  int64_t run = headers->runs;
-  SL_TRY(ops->copy(queue, SL_COPY_TO_HOST, place_of(headers, run), headers->there, run_bytes(headers)));
-  SL_TRY(ops->event_record(queue, headers->sent[run % SL_HEADERS_RUNS]));
+  SL_TRY(queue->ops->event_record(queue, headers->sent[headers->runs % SL_HEADERS_RUNS]));
   headers->runs++;
   return SLEY_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers of the compressed arrays of runs, and the verdict of the kernels that have read them, on their
- * way to the host: copied in the queue's order, and read when they have come. So no host waits for a device
- * to know them. Up to SL_HEADERS_RUNS runs are on their way at once. */
+ * way to the host: a kernel writes them to pinned memory in the queue's order, and they are read when they
+ * have come. So no host waits for a device to know them. Up to SL_HEADERS_RUNS runs are on their way at once.
+ */
 #ifndef SLEY_COLLECTIVE_HEADERS_H
 #define SLEY_COLLECTIVE_HEADERS_H
 
@@ -13,9 +14,9 @@ typedef struct sl_headers {
   sl_device *device;
   const uint32_t *verdict; /* of the device */
   int most;                /* headers of a run */
-  char *there;             /* of the device: the verdict and the headers of a run, a place each */
-  char *here;              /* of the host, pinned: those of SL_HEADERS_RUNS runs */
-  sl_pull_entry *list;     /* of the device: entry i takes row 0 of source i */
+  char *here; /* of the host, pinned: the verdict and the headers of a run, a place each, of SL_HEADERS_RUNS
+                 runs */
+  sl_pull_entry *list; /* of the device: entry i takes row 0 of source i */
   sl_event *sent[SL_HEADERS_RUNS];
   int64_t runs, read; /* that were sent; of these, that were read */
 } sl_headers;
@@ -36,8 +37,8 @@ void sl_headers_close(sl_headers *headers);
 sley_status sl_headers_take(sl_headers *headers, int first, int count, const void *const *at,
                             sl_queue *queue);
 
-/* Sends those of a run to the host, with the verdict as it was at the last take. Fewer than SL_HEADERS_RUNS
- * are on their way. */
+/* After the last take of a run: the next one's headers are those of another run. The verdict is as it was at
+ * that take. Fewer than SL_HEADERS_RUNS are on their way. */
 sley_status sl_headers_send(sl_headers *headers, sl_queue *queue);
 
 /* How many runs are on their way, or have come and were not read. */

@@ -64,7 +64,8 @@ typedef struct sl_device_ops {
   sley_status (*share)(sl_device *device, void *block, int64_t bytes, sl_shared *out);
   sley_status (*share_open)(sl_device *device, const sl_shared *shared, void **out);
   void (*share_close)(sl_device *device, const sl_shared *shared, void *block);
-  /* Memory of the host, zeroed, that kernels of every device of the kind can read at the same address. */
+  /* Memory of the host, zeroed, that kernels of every device of the kind can read and write at the same
+   * address. */
   sley_status (*host_alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*host_free)(sl_device *device, void *block);
 
