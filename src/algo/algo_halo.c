@@ -74,11 +74,18 @@ static void fill_exchange(sl_plan *plan, const sl_inspection *ins, const sl_halo
   }
 }
 
+/* Rows of the halo begin at whole sectors where that makes them at most a quarter longer, so that kernels can
+ * read them as they arrive. */
+static int64_t stride_of_halo(const sl_inspection *ins) {
+  const int64_t row = ins->wishes->row_bytes, whole = (row + SL_SECTOR - 1) / SL_SECTOR * SL_SECTOR;
+  return 4 * (whole - row) <= row ? whole : row;
+}
+
 /* The pull is given to the device before anything is summed. The other rows go beside, where their pieces are
  * awaited, so that the early ones' last leave no device idle. */
 static sley_status add_pieces(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces) {
   int buffer, early, exchange;
-  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, ins->wishes->row_bytes, &buffer));
+  SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, stride_of_halo(ins), &buffer));
   SL_TRY(sl_plan_add_exchange(plan, "halo", SL_BUFFER_X, buffer, SL_GRAIN_ROW, &exchange));
   SL_TRY(cut_pieces(plan, ins, pieces, buffer, exchange, &early));
   fill_exchange(plan, ins, pieces, exchange);

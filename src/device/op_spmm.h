@@ -68,8 +68,8 @@ typedef struct sl_spmm_problem {
   const sl_spmm_matrix *a;
   int64_t k;
   /* far_rows > 0: X lies in two memories. Columns below x_rows are rows of x; column x_rows + i is row i of
-   * far. far_rows = 0: all columns are below x_rows. */
-  int64_t x_rows, far_rows;
+   * far, of which rows begin far_stride values apart. far_rows = 0: all columns are below x_rows. */
+  int64_t x_rows, far_rows, far_stride;
   /* pieces > 0: the rows of far arrive in pieces. Stored rows before piece_end[s] name only rows that are
    * there once piece s is complete. piece_end lies in the host's memory and is read by prepare only. Only for
    * kernels that wait for pieces (sl_kernel's waits). */
@@ -103,7 +103,7 @@ typedef struct sl_spmm_run {
   const void *prepared; /* what prepare returned for the problem, or NULL */
   double alpha, beta;
   const void *x, *far;
-  int64_t ldx, ldfar; /* elements between rows */
+  int64_t ldx, ldfar; /* elements between rows; ldfar: the problem's far_stride */
   void *y;
   int64_t ldy; /* elements between rows */
   /* With pieces: words by which the kernel waits for the pieces after the first, which the caller has waited
@@ -111,5 +111,13 @@ typedef struct sl_spmm_run {
   const sl_piece_words *arrivals;
   bool during_pull; /* a pull runs at the same time on the device: a hint, which affects speed only */
 } sl_spmm_run;
+
+/* Bytes that a device loads at once. Rows that arrive while others are read have none in common with them:
+ * the first one that is loaded would leave in a cache what the second was before it arrived. */
+enum { SL_SECTOR = 32 };
+
+static inline bool sl_far_has_own_sectors(const sl_spmm_problem *p) {
+  return p->far_stride * (int64_t)sley_dtype_bytes(p->a->dtype) % SL_SECTOR == 0;
+}
 
 #endif

@@ -18,6 +18,9 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .k = part->k,
                            .x_rows = SL_BUFFER(plan, part->x)->rows,
                            .far_rows = part->far ? SL_BUFFER(plan, part->far)->rows : 0,
+                           .far_stride = part->far ? SL_BUFFER(plan, part->far)->row_bytes /
+                                                         (int64_t)sley_dtype_bytes(plan->dtype)
+                                                   : 0,
                            .pieces = part->pieces,
                            .piece_end = part->piece_end,
                            .pages = part->in_place ? pages : NULL,

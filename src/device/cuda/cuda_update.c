@@ -252,11 +252,8 @@ static int64_t fused_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes(entries * 4) + sl_device_bytes(entries * (int64_t)sley_dtype_bytes(a->dtype));
 }
 
-/* As the product by streams: where rows of X fill whole sectors. */
 static bool fused_waits(const sl_kernel_args *args) {
-  enum { SECTOR = 32 };
-  const sl_spmm_problem *p = args->update.product.problem;
-  return p->k * (int64_t)sley_dtype_bytes(p->a->dtype) % SECTOR == 0;
+  return sl_far_has_own_sectors(args->update.product.problem);
 }
 
 static sley_status fused_run(sl_queue *queue, const sl_kernel_args *args) {

@@ -289,12 +289,8 @@ static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
          sl_device_bytes(c.slots * s->k * sum_bytes(a));
 }
 
-/* Where rows of X fill whole sectors: else the first row that was loaded from a sector might leave in a cache
- * what the second was before it arrived. */
 static bool stream_waits(const sl_kernel_args *args) {
-  enum { SECTOR = 32 };
-  const sl_spmm_problem *p = args->spmm.problem;
-  return p->k * (int64_t)sley_dtype_bytes(p->a->dtype) % SECTOR == 0;
+  return sl_far_has_own_sectors(args->spmm.problem);
 }
 
 static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
