@@ -138,6 +138,17 @@ template <class V> __device__ __forceinline__ void fetch(char *slot, const compr
     fetch_by<V, static_cast<int>(sizeof(V))>(slot, all, tile);
 }
 
+/* Asks for a tile ahead of all that are copied by now: the one that comes a turn of all blocks later. */
+template <class V>
+__device__ __forceinline__ void look_ahead(const pici_job &job, int64_t number, int array) {
+  const place later = place_of(job, number + gridDim.x, array);
+  if (later.array < job.arrays) {
+    const compression &all = job.array[later.array].all;
+    fetch_to_l2(all.src + later.tile * tile_bytes<V>,
+                length_of_tile(all.count, later.tile) * static_cast<int>(sizeof(V)));
+  }
+}
+
 /* Fields of a thread's columns, FIELD bits each, in two words. */
 template <class V> struct fields {
   unsigned word[2] = {0, 0};
@@ -321,8 +332,10 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
   const place first = place_of(job, static_cast<int64_t>(drawn[0]) - 1, 0);
   if (thread < SLOTS)
     held[thread] = {thread == 0 ? first.array : arrays, 0, first.tile};
-  if (first.array < arrays)
+  if (first.array < arrays) {
     fetch<V>(slots, job.array[first.array].all, first.tile);
+    look_ahead<V>(job, static_cast<int64_t>(drawn[0]) - 1, first.array);
+  }
   int turns = first.array < arrays ? DEFER : 0; /* until no tile waits for its place, if no other comes */
   for (int slot = 0; turns > 0; slot = slot + 1 == SLOTS ? 0 : slot + 1) {
     const int next_slot = slot + 1 == SLOTS ? 0 : slot + 1, old_slot = (slot + SLOTS - DEFER) % SLOTS;
@@ -333,8 +346,10 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
     const bool works = now.array < arrays;
     word_t ticket = drawn[1];
     const place next = place_of(job, static_cast<int64_t>(ticket) - 1, now.array);
-    if (next.array < arrays)
+    if (next.array < arrays) {
       fetch<V>(slots + next_slot * SLOT, job.array[next.array].all, next.tile);
+      look_ahead<V>(job, static_cast<int64_t>(ticket) - 1, next.array);
+    }
     if (thread == 0) {
       held[next_slot] = next;
       if (next.array < arrays)
