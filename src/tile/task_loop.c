@@ -45,9 +45,10 @@ static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
   const bool steals = o->stealing != SL_STEAL_NOTHING;
   sl_tile_fetch_open_own(&pair->a, o->a, SL_TILE_FOR_DEVICE);
   sl_tile_fetch_open_own(&pair->x, o->x, SL_TILE_FOR_DEVICE);
-  sl_tile_fetch_open_own(&pair->mask, o->mask, SL_TILE_FOR_HOST);
+  if (o->mask)
+    sl_tile_fetch_open_own(&pair->mask, o->mask, SL_TILE_FOR_DEVICE);
   if (o->mask && sl_tile_pushes(o))
-    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask, SL_TILE_FOR_HOST));
+    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask, SL_TILE_FOR_DEVICE));
   if (o->stationary != SL_STATIONARY_A || steals)
     SL_TRY(sl_tile_fetch_open(&pair->a, o->a, SL_TILE_FOR_DEVICE));
   return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK
