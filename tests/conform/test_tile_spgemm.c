@@ -351,9 +351,9 @@ done:
   return status;
 }
 
-/* Those of one rank that steals nothing. */
+/* Those of one rank that steals nothing, on the cpu. */
 static void same_bits(const rank_case *rank) {
-  const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
+  const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2, .device = "cpu"};
   sample here = draw(rank, 80 + rank->seed);
   here.options.semiring = SLEY_PLUS_TIMES;
   uint64_t sum = 0;
