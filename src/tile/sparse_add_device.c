@@ -91,7 +91,8 @@ static sley_status stack_array(const sl_sparse_adder *s, void **a, int64_t a_byt
   SL_TRY(ops->alloc(s->queue->device, a_bytes + b_bytes, what, out));
   SL_TRY(ops->copy(s->queue, SL_COPY_WITHIN, *out, *a, a_bytes));
   SL_TRY(ops->copy(s->queue, SL_COPY_WITHIN, (char *)*out + a_bytes, *b, b_bytes));
-  ops->free(s->queue->device, *a); /* once the queue has done with it */
+  SL_TRY(ops->queue_wait(s->queue)); /* so that the sum need not fit beside a and b */
+  ops->free(s->queue->device, *a);
   ops->free(s->queue->device, *b);
   *a = *b = NULL;
   return SLEY_OK;

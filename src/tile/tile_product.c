@@ -85,6 +85,8 @@ static sley_status make(sl_queue *queue, const sl_tile_product *p, sl_spgemm_res
     if (status == SLEY_ERR_MEMORY && p->limit > 0 && copies > 0)
       sl_fail_prefix(status, "besides %lld bytes of the limit, for copies of the tiles: ", (long long)copies);
   }
+  if (status != SLEY_OK)
+    (void)queue->ops->queue_wait(queue); /* which may still write to the copies */
   free_csr(queue->device, &a);
   free_csr(queue->device, &b);
   free_csr(queue->device, &mask);

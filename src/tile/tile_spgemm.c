@@ -187,9 +187,10 @@ static sley_status store_tiles(spgemm *s) {
     const sl_tile_shape shape = sl_tile_shape_of(c, at.i, at.j);
     SL_TRY(sl_tile_arrays_store(c->comm->queue, &shape, &s->made[at.local], s->dtype,
                                 sl_tile_own(c, at.i, at.j)));
+    SL_TRY(c->comm->ops->wait(c->comm));
     sl_tile_arrays_free(c->comm->device, &s->made[at.local]);
   }
-  return c->comm->ops->wait(c->comm);
+  return SLEY_OK;
 }
 
 /* Sizes are shared, and tiles move. Collective, agreed. */
