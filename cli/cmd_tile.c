@@ -118,8 +118,8 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(device),
      .choices = cli_devices,
-     .help = "where tiles lie and are multiplied; cuda: one GPU a rank in turn, not with --times; auto: cuda "
-             "where there is a GPU, else cpu"},
+     .help = "where tiles lie and are multiplied; cuda: one GPU a rank in turn; auto: cuda where there is "
+             "a GPU, else cpu"},
     {.name = "transport",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -335,9 +335,6 @@ static int check_words(const tile_settings *s, const char *name, const char **na
     cli_error("tile: --%s is of C = A B: give --times too", s->mask ? "mask" : "mem-limit");
     return CLI_USAGE;
   }
-  if (s->times && strcmp(s->device, "cuda") == 0)
-    return cli_refuse(SLEY_ERR_UNSUPPORTED,
-                      "tile: --times: products of two sparse matrices in tiles are made on --device cpu");
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -357,7 +354,7 @@ static int run(void *settings, char **positionals) {
                       .verify = s->verify};
   int code = check_words(s, b.name, names, &b.algos);
   if (code == CLI_DONE)
-    code = cli_start(s->ranks, RANKS, s->threads, s->times ? "cpu" : s->device, s->transport, &b.ranks);
+    code = cli_start(s->ranks, RANKS, s->threads, s->device, s->transport, &b.ranks);
   if (code == CLI_DONE)
     code = read_tilings(&b, s);
   if (code == CLI_DONE)

@@ -16,7 +16,7 @@
  *
  * What sley.h says of errors, of structs that begin with their size and of collective calls holds here too.
  * Matrices in tiles lie in the memory of the comm's device, with every transport; arrays that are given and
- * got here are in the host's memory. sley_tile_spgemm is for the device cpu.
+ * got here are in the host's memory.
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024.
  */
@@ -210,8 +210,9 @@ typedef struct sley_tile_spgemm_options {
   const sley_tiled *mask; /* NULL, or a sparse matrix of C's size and tiles, of the same comm: C has entries
                              only where it has, whatever its values and dtype */
   int64_t mem_limit; /* bytes that a product of two tiles may take while a rank makes it, as of sley_spgemm:
-                        of the result, and of all that is allocated to make it; 0: none. It bounds neither
-                        tiles that are fetched, nor products that wait to be added, nor C */
+                        of the result, and of all that is allocated to make it, in the memory of the
+                        comm's device; 0: none. It bounds neither tiles that are fetched, nor products that
+                        wait to be added, nor C */
 } sley_tile_spgemm_options;
 #define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \
   { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0, NULL, 0 }
@@ -227,9 +228,9 @@ typedef struct sley_tile_spgemm_options {
  * of C; where that tile has no entries nothing is fetched or multiplied.
  * report, which may be NULL: of this rank; accumulate_ms is sending and adding, flops 2 for each product of
  * two entries, before the mask, of the tiles that are multiplied. An error ends a comm of several ranks,
- * unless it is SLEY_ERR_ARG or SLEY_ERR_UNSUPPORTED. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY (also: a product
- * of two tiles does not fit mem_limit; the message says which, and how much would do), SLEY_ERR_OVERFLOW,
- * SLEY_ERR_UNSUPPORTED (the device is not cpu). Collective. */
+ * unless it is SLEY_ERR_ARG. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY (also: a product of two tiles does not
+ * fit mem_limit; the message says which, and on a CPU how much would do), SLEY_ERR_OVERFLOW,
+ * SLEY_ERR_UNSUPPORTED (a tile has more rows than a GPU's kernel takes, 2^32 - 1). Collective. */
 sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                              const sley_tile_spgemm_options *options, sley_tiled **out,
                              sley_tile_report *report);

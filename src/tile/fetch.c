@@ -3,8 +3,10 @@
 
 #include "base/memory.h"
 
-/* The block of a rank where the reader can load it, or NULL. */
+/* The block of a rank where tiles are read in place, or NULL. */
 static const char *block_of(const sl_tile_fetch *fetch, int rank) {
+  if (fetch->often && rank != fetch->of->comm->rank)
+    return NULL;
   return fetch->on_device ? fetch->of->blocks[rank] : sl_tiled_block(fetch->of, rank);
 }
 
@@ -14,7 +16,14 @@ static int64_t copied_bytes(const sl_tile_fetch *fetch, int64_t n) {
   return block_of(fetch, p->rank) ? 0 : p->bytes;
 }
 
-static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes) {
+/* Whether what a device gets of a rank comes from another process as a message: the host checks it first. */
+static bool is_seen_first(const sl_tile_fetch *fetch, int rank) {
+  const sl_tiled *of = fetch->of;
+  return fetch->on_device && of->comm->processes && of->sparse && !of->blocks[rank];
+}
+
+/* Room for a tile that must be copied, and for one that is seen first. */
+static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes, int64_t seen_bytes) {
   const sl_comm *comm = fetch->of->comm;
   static const char what[] = "room for a tile";
   if (bytes == 0)
@@ -23,28 +32,32 @@ static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes) {
     SL_TRY(comm->device->ops->alloc(comm->device, bytes, what, (void **)&fetch->room));
   else if (!(fetch->room = sl_alloc(bytes, 1, what)))
     return SLEY_ERR_MEMORY;
-  if (fetch->on_device && comm->processes && fetch->of->sparse && !(fetch->seen = sl_alloc(bytes, 1, what)))
+  if (seen_bytes > 0 && !(fetch->seen = sl_alloc(seen_bytes, 1, what)))
     return SLEY_ERR_MEMORY;
   return SLEY_OK;
 }
 
 void sl_tile_fetch_open_own(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader) {
+  const bool on_device = reader != SL_TILE_FOR_HOST && !of->comm->device->ops->host_addresses;
   *fetch = (sl_tile_fetch){
-      .of = of, .on_device = reader == SL_TILE_FOR_DEVICE && !of->comm->device->ops->host_addresses};
+      .of = of, .on_device = on_device, .often = on_device && reader == SL_TILE_FOR_DEVICE_OFTEN};
 }
 
 sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader) {
-  int64_t most = 0;
+  int64_t most = 0, most_seen = 0;
   sl_tile_fetch_open_own(fetch, of, reader);
-  for (int64_t n = 0; n < sl_tiles(&of->tiling); n++)
-    if (copied_bytes(fetch, n) > most)
-      most = copied_bytes(fetch, n);
-  return take_room(fetch, most);
+  for (int64_t n = 0; n < sl_tiles(&of->tiling); n++) {
+    const int64_t bytes = copied_bytes(fetch, n);
+    most = bytes > most ? bytes : most;
+    if (is_seen_first(fetch, of->pointers[n].rank))
+      most_seen = bytes > most_seen ? bytes : most_seen;
+  }
+  return take_room(fetch, most, most_seen);
 }
 
 sley_status sl_tile_fetch_open_one(sl_tile_fetch *fetch, const sl_tiled *of, int64_t i, int64_t j) {
   sl_tile_fetch_open_own(fetch, of, SL_TILE_FOR_HOST);
-  return take_room(fetch, copied_bytes(fetch, sl_tile_number(&of->tiling, i, j)));
+  return take_room(fetch, copied_bytes(fetch, sl_tile_number(&of->tiling, i, j)), 0);
 }
 
 sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
@@ -61,9 +74,10 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
   fetch->at = fetch->room;
   if (p->bytes == 0)
     return SLEY_OK;
-  if (fetch->on_device && !fetch->seen)
+  const bool seen_first = is_seen_first(fetch, p->rank);
+  if (fetch->on_device && !seen_first)
     SL_TRY(sl_rma_after(of->symm, of->comm->queue)); /* which may still read the tile before */
-  SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, fetch->seen ? fetch->seen : fetch->room, p->bytes,
+  SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, seen_first ? fetch->seen : fetch->room, p->bytes,
                       &fetch->rma));
   fetch->in_flight = true;
   return SLEY_OK;
@@ -73,12 +87,13 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
 static bool is_doubted(const sl_tile_fetch *fetch, int owner) {
   const sl_comm *comm = fetch->of->comm;
   return fetch->of->sparse && comm->processes && owner != comm->rank &&
-         (!fetch->on_device || fetch->at == fetch->room);
+         (!fetch->on_device || is_seen_first(fetch, owner));
 }
 
 static sley_status check(const sl_tile_fetch *fetch, int owner) {
   const sl_tiled *of = fetch->of;
-  const sl_tile tile = sl_tile_view(of, fetch->i, fetch->j, fetch->seen ? fetch->seen : fetch->at);
+  const sl_tile tile =
+      sl_tile_view(of, fetch->i, fetch->j, is_seen_first(fetch, owner) ? fetch->seen : fetch->at);
   if (tile.entries > 0 && !sl_sparse_tile_is_csr(&tile, of->index))
     return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
                         (long long)fetch->j);
@@ -94,7 +109,7 @@ sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
   }
   if (is_doubted(fetch, p->rank))
     SL_TRY(check(fetch, p->rank));
-  if (fetch->seen && fetch->at == fetch->room && p->bytes > 0)
+  if (is_seen_first(fetch, p->rank) && p->bytes > 0)
     SL_TRY(
         of->comm->device->ops->copy(of->comm->queue, SL_COPY_TO_DEVICE, fetch->room, fetch->seen, p->bytes));
   *out = sl_tile_view(of, fetch->i, fetch->j, fetch->at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get_tile: a tile of any rank, blocking or as a future, for the host or for the comm's device to read. A
- * tile whose memory the reader can load is used where it lies; another is copied into room of the fetch.
+ * tile whose memory the reader can load is used where it lies, unless it is read often; another is copied
+ * into room of the fetch.
  * Either way traffic counts as if it had been copied. */
 #ifndef SLEY_TILE_FETCH_H
 #define SLEY_TILE_FETCH_H
@@ -10,13 +11,16 @@
 /* Who reads tiles; on the cpu both are the host. */
 typedef enum sl_tile_reader {
   SL_TILE_FOR_HOST,
-  SL_TILE_FOR_DEVICE /* work that the comm's queue is given before the next begin */
+  SL_TILE_FOR_DEVICE,      /* work that the comm's queue is given before the next begin */
+  SL_TILE_FOR_DEVICE_OFTEN /* the same, which reads entries many times: another rank's tile is always copied,
+                              for between devices each of these reads would cross the link */
 } sl_tile_reader;
 
 /* One tile at a time; does not move while a tile is on its way. */
 typedef struct sl_tile_fetch {
   const sl_tiled *of;
   bool on_device; /* tiles are for a device whose memory the host cannot address */
+  bool often;     /* which reads them many times */
   char *room;     /* for the largest tile that must be copied, in the reader's memory; NULL: there is none */
   char *seen;     /* room in the host's memory, where what comes for a device is checked first; or NULL */
   int64_t i, j;

@@ -2,8 +2,6 @@
 /* An entry of the queue is 1 + (bytes of the piece * ranks + sender) * buffers + buffer. */
 #include "tile/product_stream.h"
 
-#include <string.h>
-
 #include "base/memory.h"
 
 enum { WORD = sizeof(int64_t) };
@@ -56,11 +54,17 @@ void sl_product_stream_destroy(sl_product_stream *s) {
 
 /* ---- receiving */
 
+/* From a buffer to the host's memory. */
+static sley_status read_piece(const sl_product_stream *s, void *to, const void *piece, int64_t bytes) {
+  return s->comm->device->ops->copy(s->comm->queue, SL_COPY_TO_HOST, to, piece, bytes);
+}
+
 /* The first piece of a message tells how long that is. */
-static sley_status begin_message(struct sl_half_message *half, int from, const void *piece, int64_t bytes) {
+static sley_status begin_message(const sl_product_stream *s, struct sl_half_message *half, int from,
+                                 const void *piece, int64_t bytes) {
   int64_t all = 0;
   if (bytes >= WORD)
-    memcpy(&all, piece, WORD);
+    SL_TRY(read_piece(s, &all, piece, WORD));
   if (all < bytes || bytes < WORD)
     return sl_fail_peer(from, "its product of tiles begins with %lld of %lld bytes", (long long)bytes,
                         (long long)all);
@@ -76,11 +80,11 @@ static sley_status take_piece(sl_product_stream *s, int from, int buffer, int64_
   const void *piece;
   SL_TRY(sl_tile_queue_read(s->queue, from, buffer, bytes, &piece));
   if (!half->message)
-    SL_TRY(begin_message(half, from, piece, bytes));
+    SL_TRY(begin_message(s, half, from, piece, bytes));
   if (bytes > half->bytes - half->come)
     return sl_fail_peer(from, "its product of tiles is longer than the %lld bytes that it begins with",
                         (long long)half->bytes);
-  memcpy((char *)half->message + half->come, piece, (size_t)bytes);
+  SL_TRY(read_piece(s, (char *)half->message + half->come, piece, bytes));
   half->come += bytes;
   SL_TRY(sl_tile_queue_return(s->queue, from, buffer));
   if (half->come < half->bytes)
@@ -114,9 +118,14 @@ sley_status sl_product_stream_send(sl_product_stream *s, int rank, const int64_t
     const int64_t left = bytes - sent, piece = left < q->buffer_bytes ? left : q->buffer_bytes;
     int buffer;
     SL_TRY(sl_tile_queue_await(q, take_entry, s, &buffer));
-    memcpy(sl_tile_queue_contents(q, buffer), (const char *)message + sent, (size_t)piece);
+    SL_TRY(s->comm->device->ops->copy(s->comm->queue, SL_COPY_TO_DEVICE, sl_tile_queue_contents(q, buffer),
+                                      (const char *)message + sent, piece));
     SL_TRY(sl_tile_queue_push(q, rank, 1 + (piece * s->comm->size + s->comm->rank) * q->buffers + buffer));
     sent += piece;
   }
   return SLEY_OK;
+}
+
+sley_status sl_product_stream_settle(sl_product_stream *s) {
+  return sl_tile_queue_settle(s->queue);
 }

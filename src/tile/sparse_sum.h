@@ -4,18 +4,14 @@
 #ifndef SLEY_TILE_SPARSE_SUM_H
 #define SLEY_TILE_SPARSE_SUM_H
 
-#include "device/op_spgemm.h"
-#include "matrix/matrix.h"
+#include "tile/sparse_add.h"
 
 /* Neighbours are added in pairs, whose sums are added in pairs, and so on, each as soon as both are there: of
  * n matrices an entry is copied about log2 n times. Which are added to which depends on their number alone,
  * and so do the bits. */
 typedef struct sl_sparse_sum {
-  int64_t rows;
-  sley_index index;
-  sley_dtype dtype; /* f32 or f64 */
-  sley_semiring semiring;
-  sl_team *team;
+  sl_sparse_adder *adder; /* which outlives the sum */
+  int64_t rows, cols;
   int64_t count, missing; /* matrices: all of them, and those that have not come */
   bool *came;             /* of each */
   sl_csr_arrays *node; /* sums that wait for their neighbours: of 1 matrix at count places, then of 2 at half
@@ -31,7 +27,7 @@ sley_status sl_sparse_sum_open(sl_sparse_sum *sum, int64_t count);
 sley_status sl_sparse_sum_put(sl_sparse_sum *sum, int64_t number, sl_csr_arrays arrays);
 
 /* The sum, once all have come; its arrays are NULL if count is 0. Nothing is left in the sum. Errors:
- * SLEY_ERR_MEMORY. */
+ * as put. */
 sley_status sl_sparse_sum_take(sl_sparse_sum *sum, sl_csr_arrays *out);
 
 /* Frees what has not been taken. Of a sum of zeros: nothing. */

@@ -57,24 +57,24 @@ sl_tile sl_sparse_tile_view(const sl_tile_shape *s, const char *at) {
   return tile;
 }
 
-void sl_sparse_tile_write(const sl_tile_shape *s, const sl_csr_arrays *arrays, sley_dtype from, char *at) {
-  const sl_tile tile = sl_sparse_tile_view(s, at);
-  int64_t *rowptr = (int64_t *)tile.rowptr, *rowid = (int64_t *)tile.rowid, stored = 0;
-  if (tile.entries == 0)
+void sl_sparse_tile_write_rows(const sl_tile_shape *s, const int64_t *from, int64_t *words) {
+  int64_t *rowptr = words, *rowid = s->stored < s->rows ? words + s->stored + 1 : NULL, stored = 0;
+  if (s->entries == 0)
     return;
   rowptr[0] = 0;
-  for (int64_t row = 0; row < tile.rows; row++) {
-    if (rowid && arrays->rowptr[row + 1] == arrays->rowptr[row])
+  for (int64_t row = 0; row < s->rows; row++) {
+    if (rowid && from[row + 1] == from[row])
       continue;
     if (rowid)
       rowid[stored] = row;
-    rowptr[++stored] = arrays->rowptr[row + 1];
+    rowptr[++stored] = from[row + 1];
   }
-  memcpy((void *)tile.col, arrays->col, (size_t)tile.entries * sl_index_bytes(s->index));
-  sl_values_convert(from, arrays->val, s->dtype, (void *)tile.val, tile.entries);
+}
+
+void sl_sparse_tile_pad(const sl_tile_shape *s, char *at) {
   int64_t used, bytes;
-  if (array_bytes(s, &used) && sl_tile_shape_bytes(s, &bytes))
-    memset(at + used, 0, (size_t)(bytes - used)); /* it may travel */
+  if (s->entries > 0 && array_bytes(s, &used) && sl_tile_shape_bytes(s, &bytes))
+    memset(at + used, 0, (size_t)(bytes - used));
 }
 
 void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr) {

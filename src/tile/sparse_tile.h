@@ -38,8 +38,12 @@ int64_t sl_sparse_tile_values(const sl_tile_shape *shape);
 /* The arrays of a sparse tile that lies at `at`, which is aligned to 8 bytes and is not read. */
 sl_tile sl_sparse_tile_view(const sl_tile_shape *shape, const char *at);
 
-/* Writes a sparse tile, of that shape, from CSR of all its rows with values of dtype `from`. */
-void sl_sparse_tile_write(const sl_tile_shape *shape, const sl_csr_arrays *arrays, sley_dtype from, char *at);
+/* Writes the row pointers and row numbers of a sparse tile, which come first in it, from the row pointers
+ * `from` of all its rows. */
+void sl_sparse_tile_write_rows(const sl_tile_shape *shape, const int64_t *from, int64_t *words);
+
+/* Zeros what a sparse tile at `at` has behind its arrays: it may travel. */
+void sl_sparse_tile_pad(const sl_tile_shape *shape, char *at);
 
 /* Row pointers of all rows of a tile (rows + 1), from those of its stored rows. */
 void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr);

@@ -40,18 +40,19 @@ static void predict(sl_task_loop *loop) {
 /* ---- memory */
 
 /* Tiles of the stationary matrix are this rank's own, and need no room, unless tasks are stolen. The mask is
- * divided as Y. */
+ * divided as Y. A product of two sparse tiles reads rows of the second for each entry of the first, twice. */
 static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
   const bool steals = o->stealing != SL_STEAL_NOTHING;
-  sl_tile_fetch_open_own(&pair->a, o->a, SL_TILE_FOR_DEVICE);
-  sl_tile_fetch_open_own(&pair->x, o->x, SL_TILE_FOR_DEVICE);
-  sl_tile_fetch_open_own(&pair->mask, o->mask, SL_TILE_FOR_HOST);
+  const sl_tile_reader reader = o->y->sparse ? SL_TILE_FOR_DEVICE_OFTEN : SL_TILE_FOR_DEVICE;
+  sl_tile_fetch_open_own(&pair->a, o->a, reader);
+  sl_tile_fetch_open_own(&pair->x, o->x, reader);
+  if (o->mask)
+    sl_tile_fetch_open_own(&pair->mask, o->mask, SL_TILE_FOR_DEVICE);
   if (o->mask && sl_tile_pushes(o))
-    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask, SL_TILE_FOR_HOST));
+    SL_TRY(sl_tile_fetch_open(&pair->mask, o->mask, SL_TILE_FOR_DEVICE));
   if (o->stationary != SL_STATIONARY_A || steals)
-    SL_TRY(sl_tile_fetch_open(&pair->a, o->a, SL_TILE_FOR_DEVICE));
-  return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK
-                                                     : sl_tile_fetch_open(&pair->x, o->x, SL_TILE_FOR_DEVICE);
+    SL_TRY(sl_tile_fetch_open(&pair->a, o->a, reader));
+  return o->stationary == SL_STATIONARY_B && !steals ? SLEY_OK : sl_tile_fetch_open(&pair->x, o->x, reader);
 }
 
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report) {

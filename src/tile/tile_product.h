@@ -22,8 +22,11 @@ typedef struct sl_tile_product {
   sl_tile_factor mask; /* as a product's mask is, values not read; tile NULL: none */
 } sl_tile_product;
 
-/* Multiplies on the queue of a CPU. The arrays of *out are the caller's, NULL after an error. Errors:
- * SLEY_ERR_MEMORY (also: the limit is too low, with what is needed), SLEY_ERR_INTERRUPTED. */
-sley_status sl_tile_product_make(sl_queue *queue, const sl_tile_product *product, sl_spgemm_result *out);
+/* Multiplies on the device that the queue belongs to, in whose memory the factors lie; waits for the queue.
+ * *out: see tile_arrays.h, NULLs after an error; *products: of two entries, before the mask. Errors:
+ * SLEY_ERR_MEMORY (also: the limit is too low, with what is needed), SLEY_ERR_INTERRUPTED, those of the
+ * device. */
+sley_status sl_tile_product_make(sl_queue *queue, const sl_tile_product *product, sl_csr_arrays *out,
+                                 int64_t *products);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each rank makes products of tiles, and gives them to the owners of tiles of C, who add them as sparse
  * matrices: its own at once, those of others as messages. The sizes of C are known when all are made; then
- * the directory is shared, and the tiles move to symmetric memory. */
+ * the directory is shared, and the tiles move to symmetric memory. On a device products are made, added and
+ * moved in its memory; the host has their row pointers, and messages. */
 #include "tile/tile_spgemm.h"
 
 #include <string.h>
@@ -21,8 +22,9 @@ typedef struct spgemm {
   sley_dtype dtype; /* of sums */
   int64_t limit;    /* of memory for a product of two tiles; 0: none */
   sl_task_loop loop;
+  sl_sparse_adder adder;
   sl_sparse_sum *sums; /* of this rank's tiles of C, and */
-  sl_csr_arrays *made; /* those that are complete: all rows, or NULL arrays where there are no entries */
+  sl_csr_arrays *made; /* those that are complete: see tile_arrays.h; or NULLs where there are no entries */
   int64_t missing;     /* products that these tiles wait for */
   /* Where products go to other ranks, else NULL: */
   sl_product_stream *stream;
@@ -62,9 +64,10 @@ static sley_status send_product(spgemm *s, const sl_tile_task *task, const sl_cs
     return SLEY_ERR_MEMORY;
   const int64_t words[WORDS] = {WORDS * WORD + bytes, task->i, task->j, task->l, shape.stored, shape.entries};
   memcpy(message, words, sizeof words);
-  sl_sparse_tile_write(&shape, product, s->dtype, (char *)(message + WORDS));
-  const sley_status status =
-      sl_product_stream_send(s->stream, sl_tile_at(s->o.y, task->i, task->j)->rank, message);
+  sley_status status =
+      sl_tile_arrays_download(s->o.y->comm->queue, &shape, product, (char *)(message + WORDS));
+  if (status == SLEY_OK)
+    status = sl_product_stream_send(s->stream, sl_tile_at(s->o.y, task->i, task->j)->rank, message);
   sl_free(message);
   return status;
 }
@@ -108,7 +111,7 @@ static sley_status receive_product(void *context, int from, const int64_t *messa
   if (tile.entries > 0 && s->o.y->comm->processes && !sl_sparse_tile_is_csr(&tile, shape.index))
     return sl_fail_peer(from, "its product for tile (%lld, %lld) is not a CSR matrix", (long long)task.i,
                         (long long)task.j);
-  SL_TRY(sl_sparse_tile_copy(&tile, shape.index, shape.dtype, &product));
+  SL_TRY(sl_tile_arrays_upload(s->o.y->comm->queue, &tile, shape.index, shape.dtype, &product));
   return add_product(s, &task, product);
 }
 
@@ -119,7 +122,7 @@ static sl_tile_factor factor_of(const sl_tiled *of, const sl_tile *tile) {
 }
 
 static sley_status multiply(const spgemm *s, const sl_tile_task *task, const sl_tile *a, const sl_tile *b,
-                            sl_spgemm_result *made) {
+                            sl_csr_arrays *made, int64_t *products) {
   sl_tile_product product = {.semiring = s->semiring,
                              .dtype = s->dtype,
                              .limit = s->limit,
@@ -127,7 +130,7 @@ static sley_status multiply(const spgemm *s, const sl_tile_task *task, const sl_
                              .b = factor_of(s->o.x, b)};
   if (s->o.mask)
     product.mask = factor_of(s->o.mask, &s->loop.mask);
-  const sley_status status = sl_tile_product_make(s->o.y->comm->queue, &product, made);
+  const sley_status status = sl_tile_product_make(s->o.y->comm->queue, &product, made, products);
   if (status == SLEY_ERR_MEMORY)
     sl_fail_prefix(status,
                    "the product of tile (%lld, %lld) of A and (%lld, %lld) of B: ", (long long)task->i,
@@ -138,17 +141,17 @@ static sley_status multiply(const spgemm *s, const sl_tile_task *task, const sl_
 static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_task *task, const sl_tile *a,
                             const sl_tile *b) {
   spgemm *s = context;
-  sl_spgemm_result made;
-  SL_TRY(multiply(s, task, a, b, &made));
-  loop->report->flops += 2 * made.products;
+  sl_csr_arrays product;
+  int64_t products;
+  SL_TRY(multiply(s, task, a, b, &product, &products));
+  loop->report->flops += 2 * products;
   loop->report->tasks += s->claims != NULL;
   sl_task_spend(loop, &loop->report->compute_ms);
-  sl_csr_arrays product = {made.rowptr, made.col, made.val};
   if (sl_tile_at(s->o.y, task->i, task->j)->rank == s->o.y->comm->rank) {
     SL_TRY(add_product(s, task, product));
   } else {
     const sley_status status = send_product(s, task, &product);
-    sl_csr_arrays_free(&product);
+    sl_tile_arrays_free(s->o.y->comm->device, &product);
     SL_TRY(status);
   }
   if (s->stream)
@@ -176,6 +179,20 @@ static void count_rows(const spgemm *s, int64_t *tally) {
   }
 }
 
+/* This rank's tiles move to the memory where they are read. */
+static sley_status store_tiles(spgemm *s) {
+  sl_tiled *c = s->o.y;
+  for (sl_own_tile at = sl_own_first(&c->tiling, c->comm->rank); sl_own_is(&c->tiling, &at);
+       sl_own_next(&c->tiling, &at)) {
+    const sl_tile_shape shape = sl_tile_shape_of(c, at.i, at.j);
+    SL_TRY(sl_tile_arrays_store(c->comm->queue, &shape, &s->made[at.local], s->dtype,
+                                sl_tile_own(c, at.i, at.j)));
+    SL_TRY(c->comm->ops->wait(c->comm));
+    sl_tile_arrays_free(c->comm->device, &s->made[at.local]);
+  }
+  return SLEY_OK;
+}
+
 /* Sizes are shared, and tiles move. Collective, agreed. */
 static sley_status settle(spgemm *s) {
   sl_tiled *c = s->o.y;
@@ -187,30 +204,25 @@ static sley_status settle(spgemm *s) {
   sl_free(tally);
   if (status == SLEY_OK)
     status = sl_tiled_lay_out(c);
-  if (status != SLEY_OK)
-    return status;
-  for (sl_own_tile at = sl_own_first(&c->tiling, c->comm->rank); sl_own_is(&c->tiling, &at);
-       sl_own_next(&c->tiling, &at)) {
-    const sl_tile_shape shape = sl_tile_shape_of(c, at.i, at.j);
-    sl_sparse_tile_write(&shape, &s->made[at.local], s->dtype, sl_tile_own(c, at.i, at.j));
-    sl_csr_arrays_free(&s->made[at.local]);
-  }
-  return c->comm->ops->barrier(c->comm);
+  return status == SLEY_OK ? sl_agree(c->comm, store_tiles(s)) : status; /* also the barrier before reading */
 }
 
 /* Memory for sums of this rank's tiles. */
 static sley_status open_sums(spgemm *s) {
   const sl_tiling *t = &s->o.y->tiling;
   const int rank = s->o.y->comm->rank;
+  s->adder = (sl_sparse_adder){.queue = s->o.y->comm->queue,
+                               .team = s->o.y->comm->team,
+                               .index = s->o.y->index,
+                               .dtype = s->dtype,
+                               .semiring = s->semiring,
+                               .most_rows = sl_tile_height(t, 0)}; /* no tile is higher */
   SL_TRY(SL_NEW_ZERO(s->made, sl_own_count(t, rank), "tiles of C"));
   SL_TRY(SL_NEW_ZERO(s->sums, sl_own_count(t, rank), "tiles of C"));
   for (sl_own_tile at = sl_own_first(t, rank); sl_own_is(t, &at); sl_own_next(t, &at)) {
     sl_sparse_sum *sum = &s->sums[at.local];
-    *sum = (sl_sparse_sum){.rows = sl_tile_height(t, at.i),
-                           .index = s->o.y->index,
-                           .dtype = s->dtype,
-                           .semiring = s->semiring,
-                           .team = s->o.y->comm->team};
+    *sum =
+        (sl_sparse_sum){.adder = &s->adder, .rows = sl_tile_height(t, at.i), .cols = sl_tile_width(t, at.j)};
     SL_TRY(sl_sparse_sum_open(sum, sl_task_count(&s->o, at.i, at.j)));
     s->missing += sum->count;
   }
@@ -249,18 +261,19 @@ static void close_all(spgemm *s) {
   const int64_t count = s->o.y ? sl_own_count(&s->o.y->tiling, s->o.y->comm->rank) : 0;
   for (int64_t n = 0; n < count; n++) {
     if (s->made)
-      sl_csr_arrays_free(&s->made[n]);
+      sl_tile_arrays_free(s->o.y->comm->device, &s->made[n]);
     if (s->sums)
       sl_sparse_sum_close(&s->sums[n]);
   }
   sl_free(s->made);
   sl_free(s->sums);
+  sl_sparse_adder_close(&s->adder);
   sl_claims_destroy(s->claims);
   sl_product_stream_destroy(s->stream);
   sl_task_loop_close(&s->loop);
 }
 
-/* Products of other ranks, until all have come. */
+/* Products of other ranks, until all have come; and what this rank owes to others. */
 static sley_status add_the_rest(spgemm *s) {
   sley_tile_report *report = s->loop.report;
   while (s->missing > 0) {
@@ -270,7 +283,7 @@ static sley_status add_the_rest(spgemm *s) {
       sl_tile_queue_nap();
     sl_task_spend(&s->loop, any ? &report->accumulate_ms : &report->imbalance_ms);
   }
-  return SLEY_OK;
+  return s->stream ? sl_product_stream_settle(s->stream) : SLEY_OK;
 }
 
 static sley_status make_tiles(spgemm *s) {
@@ -291,12 +304,6 @@ sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiri
   sl_comm *comm = factors->a->comm;
   *out = NULL;
   *report = (sley_tile_report){0};
-  if (!comm->device->ops->host_addresses)
-    return sl_fail(
-        SLEY_ERR_UNSUPPORTED,
-        "products of two sparse matrices in tiles are made in the host's memory, but the ranks are on "
-        "%s: open them on the device cpu",
-        comm->device->ops->name);
   sley_status status = open_all(&s, buffers, report);
   if (status == SLEY_OK) {
     sl_task_loop_start(&s.loop);

@@ -6,8 +6,8 @@
 #include "tile/walk.h"
 
 /* As sley_tile_spgemm with checked operands. factors: A, B as x, the mask, who makes products of tiles, and
- * no y. buffers: at least 1; limit: bytes for a product of two tiles, see tile_product.h, 0: none. Errors:
- * also SLEY_ERR_UNSUPPORTED, on all ranks (the comm's memory is not the host's). Collective. */
+ * no y. buffers: at least 1; limit: bytes for a product of two tiles, see tile_product.h, 0: none.
+ * Collective. */
 sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiring, int buffers,
                            int64_t limit, sl_tiled **out, sley_tile_report *report);
 

@@ -86,9 +86,22 @@ for name in direct_bytes message_bytes messages self_bytes; do
 done
 grep -q '^ranks .*, cuda, ' "$work/out" || fail "tile does not tell the device"
 run 0 tile "$graph" --device cuda --ranks 2 --transport tcp --repeat 1 --warmup 0
-run 2 tile "$graph" --device cuda --times "$graph"
-one_line "tile" "are made on --device cpu"
-run 0 tile "$graph" --device auto --times "$graph" --repeat 1
+for semiring in plus-times min-plus; do
+  run 0 tile "$graph" --device cuda --times "$graph" --semiring $semiring --algo all --tiles 5 --ranks 3 --repeat 1 --warmup 0 \
+    --json "$work/c.json"
+  for n in 0 1 2 3 4 5 6 7 8; do
+    field "$work/c.json" algorithms.$n.ok true
+  done
+done
+run 0 tile "$graph" --device cuda --times "$graph" --mask "$graph" --dtype bf16 --algo all --tiles 5 --ranks 3 --repeat 1 \
+  --warmup 0 --json "$work/d.json"
+for n in 0 1 2 3 4 5 6 7 8; do
+  field "$work/d.json" algorithms.$n.ok true
+  field "$work/d.json" algorithms.$n.c_nnz "$("$json_field" "$work/m.json" algorithms.0.c_nnz)"
+done
+run 2 tile "$graph" --device cuda --times "$graph" --mem-limit 1K
+one_line "tile" "mem_limit"
+run 0 tile "$graph" --device cuda --times "$graph" --algo tile-a --ranks 3 --transport tcp --repeat 1 --warmup 0
 unset SLEY_MODULE_PATH
 
 echo "what cannot be done is refused in one line"

@@ -52,6 +52,7 @@ static sley_status exchange_main(sl_comm *comm, void *arg) {
     }
   while (r.messages < MESSAGES * comm->size)
     TRY(sl_product_stream_receive(stream, NULL));
+  TRY(sl_product_stream_settle(stream));
   CHECK(!r.wrong);
   TRY(sley_comm_barrier(comm));
 done:
@@ -84,6 +85,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
       TRY(sl_tile_queue_push(stream->queue, 0, none[seed % 5]));
     else
       TRY(sl_product_stream_send(stream, 0, short_message));
+    TRY(sl_product_stream_settle(stream));
   }
   TRY(sley_comm_barrier(comm));
   if (comm->rank == 0) {

@@ -6,7 +6,6 @@
 #include "allocations.h"
 #include "base/random.h"
 #include "chosen_device.h"
-#include "tile/tile_spgemm.h"
 #include "tile/tile_spmm.h"
 #include "tile_case.h"
 
@@ -289,12 +288,6 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   CHECK(sley_tiled_create_sparse(comm, o.block, c->whole ? NULL : c->row_begin, &other, &none) ==
         SLEY_ERR_ARG);
   CHECK(strstr(sley_last_error(), "tiles_down"));
-  if (!test_on_cpu()) {
-    sley_tile_report report;
-    const sl_tile_operands factors = {.a = o.a, .x = o.a};
-    CHECK(sl_tile_spgemm(&factors, SLEY_PLUS_TIMES, 1, 0, &none, &report) == SLEY_ERR_UNSUPPORTED && !none);
-    CHECK(strstr(sley_last_error(), "on the device cpu"));
-  }
   TRY(sley_tile_spmm_create(o.a, o.x, o.y, NULL, &product)); /* all is as good as before */
   TRY(sley_tile_spmm_run(product, s->alpha, 0));
   TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));

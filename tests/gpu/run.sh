@@ -49,7 +49,7 @@ all_programs="test_kernels test_row_kernels test_convert test_api_device test_tr
   test_sparsify test_spgemm test_api_spgemm test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo
   test_api_halo test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
   test_rowwise
-  test_tiled test_tile_access test_tile_spmm
+  test_tiled test_tile_access test_tile_spmm test_product_stream test_tile_spgemm
   test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts
   test_api_dense_refused test_graph_kernels
   test_graph_gradients test_edge_softmax test_attention_kernels test_graph_ops test_attention test_graph_use test_gnn
@@ -185,11 +185,19 @@ case "$what" in bits | all)
   done
   for dtype in f32 f64 f16 bf16; do
     check "tiles_${dtype}" "$sley" tile "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 --repeat 2 --warmup 1
+    check "tiles_times_${dtype}" "$sley" tile "$matrix" --times "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 \
+      --repeat 2 --warmup 1
   done
   for ranks in 1 "$gpus" 7; do
     check "tiles_${ranks}ranks" "$sley" tile twin:cyt:scale=0.2 --device cuda --ranks "$ranks" --algo all --repeat 3
   done
   check tiles_workgroups_of_2 "$sley" tile twin:cyt:scale=0.1 --device cuda --ranks 4 --workgroup 2 --algo all --repeat 3
+  for semiring in plus-times plus-pair min-plus or-and; do
+    for workgroup in 4 2; do
+      check "tiles_times_${semiring}_${workgroup}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --mask er:n=4096,nnz=400000 \
+        --semiring $semiring --device cuda --ranks 4 --workgroup $workgroup --tiles 4 --algo all --mem-limit 1G --repeat 2
+    done
+  done
   check all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
     --repeat 3
   for dtype in f32 f16 bf16; do
@@ -246,6 +254,10 @@ case "$what" in processes | all)
     check "tiles_${transport}" sh -c "'$sley' tile $matrix --device cuda --transport $transport --ranks $members --algo all \
       --repeat 3 >'$logs/tiles' && cat '$logs/tiles' && grep -q '^ranks .* transport $transport' '$logs/tiles'"
   done
+  for transport in nccl nvshmem tcp; do
+    check "tiles_times_${transport}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --device cuda --transport $transport \
+      --ranks "$members" --tiles 4 --algo all --repeat 2
+  done
   check tiles_nccl_workgroups_of_2 "$sley" tile $matrix --device cuda --transport nccl --ranks "$members" --workgroup 2 \
     --algo all --repeat 3
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
@@ -271,7 +283,7 @@ case "$what" in processes | all)
   fi
   for program in test_transport test_transport_exchange test_transport_pieces test_transport_dense \
     test_transport_sized test_one_sided test_halo test_set_values test_transport_failure \
-    test_tiled test_tile_access test_tile_spmm; do
+    test_tiled test_tile_access test_tile_spmm test_product_stream test_tile_spgemm; do
     # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
     check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_CASES=10 "$build/tests/$program"
   done
@@ -314,6 +326,9 @@ esac
 case "$what" in sanitize | all)
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   for tool in memcheck racecheck initcheck synccheck; do
+    # racecheck does not know bar.arrive: it finds hazards in the PTX manual's own producer and consumer. The kernel
+    # whose warps take turns by it is left out there.
+    case $tool in racecheck) without=kernel_substring=make_dense_rows ;; *) without=kernel_substring=none ;; esac
     for workgroup in 3 2; do
       check "${tool}_workgroup_${workgroup}" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
         er:n=700,nnz=9000 --device cuda --ranks 3 --workgroup $workgroup --algo all --k 33 --repeat 1 --warmup 1
@@ -326,13 +341,13 @@ case "$what" in sanitize | all)
       --ranks 3 --workgroup 2 --algo halo-pipelined,cover --k 33 --wire f16 --repeat 1 --warmup 0
     check "${tool}_tiles" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" tile er:n=700,nnz=9000 --device cuda --ranks 3 \
       --workgroup 2 --algo tile-c,tile-a,tile-a-steal --tiles 4 --k 33 --repeat 1 --warmup 0
+    check "${tool}_tiles_times" "$sanitizer" --tool $tool --kernel-name-exclude $without --error-exitcode 9 "$sley" tile \
+      er:n=700,nnz=9000 --times er:n=700,nnz=9000 --device cuda --ranks 3 --workgroup 2 --algo tile-c,tile-a,tile-a-steal \
+      --tiles 4 --dtype bf16 --repeat 1 --warmup 0
     check "${tool}_pieces" env SLEY_HALO_PIECE=2000 "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
       er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
-    # racecheck does not know bar.arrive: it finds hazards in the PTX manual's own producer and consumer. The kernel
-    # whose warps take turns by it is left out there.
-    case $tool in racecheck) without=kernel_substring=make_dense_rows ;; *) without=kernel_substring=none ;; esac
     check "${tool}_spgemm" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=40 "$sanitizer" --tool $tool \
       --kernel-name-exclude $without --error-exitcode 9 "$build/tests/test_spgemm"
     check "${tool}_updates" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=20 "$sanitizer" --tool $tool \

@@ -129,8 +129,10 @@ sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
   meet_beside();
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
-  sl_launch launch = {
-      .ranks = c->ranks, .workgroup = c->workgroup, .threads = c->threads, .device = test_device()};
+  sl_launch launch = {.ranks = c->ranks,
+                      .workgroup = c->workgroup,
+                      .threads = c->threads,
+                      .device = c->device ? c->device : test_device()};
   traced_main traced = {main, arg};
   if (backend->process && test_launched())
     return c->traced ? run_launched(backend, &launch, run_main_traced, &traced)

@@ -11,7 +11,8 @@ typedef struct rank_case {
   const char *transport;
   bool traced;
   int ranks, workgroup, threads;
-  uint64_t seed; /* differs from case to case */
+  uint64_t seed;      /* differs from case to case */
+  const char *device; /* NULL: the environment's */
 } rank_case;
 
 /* Runs main on the ranks of a case and returns what the transport's run does. Traced: the events are

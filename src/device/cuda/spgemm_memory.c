@@ -13,7 +13,7 @@ sley_status sl_spgemm_count(sl_spgemm_memory *m, int64_t bytes, const char *what
   if (limit > 0 && wanted > limit)
     return sl_fail(SLEY_ERR_MEMORY,
                    "sley_spgemm: with %s %" PRId64
-                   " bytes of the GPU's memory are needed: a limit of %" PRId64 " is too low",
+                   " bytes of the GPU's memory are needed: a mem_limit of %" PRId64 " is too low",
                    what, wanted, limit);
   m->now = wanted;
   if (m->peak < wanted)
