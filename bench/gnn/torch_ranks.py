@@ -13,6 +13,7 @@ GRAPH: what sley takes. With SLEY_LIBRARY, and PYTHONPATH=python, where the pack
 """
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -135,7 +136,8 @@ def launch(options, ranks, folder):
     words += [options.graph, "--out", folder, "--models", options.models, "--device", options.device]
     for name in ("features", "hidden", "classes", "layers", "steps", "seed"):
         words += [f"--{name}", str(getattr(options, name))]
-    subprocess.run(words, check=True)
+    threads = str(max(1, (os.cpu_count() or 1) // ranks))  # torchrun would give each one, and graphs are prepared on the host
+    subprocess.run(words, check=True, env={"OMP_NUM_THREADS": threads, **os.environ})
     found = json.loads((Path(folder) / "found.json").read_text(encoding="utf-8"))
     return found, {model: dict(np.load(Path(folder) / f"{model}.npz")) for model in found["models"]}
 
