@@ -81,12 +81,14 @@ int64_t sl_headers_waiting(const sl_headers *headers) {
   return headers->runs - headers->read;
 }
 
-sley_status sl_headers_read(sl_headers *headers, bool *come, sl_headers_run *out) {
+sley_status sl_headers_read(sl_headers *headers, bool waits, bool *come, sl_headers_run *out) {
   int64_t run = headers->read;
   *come = false;
   if (run == headers->runs)
     return SLEY_OK;
-  SL_TRY(headers->device->ops->event_query(headers->sent[run % SL_HEADERS_RUNS], come));
+  do
+    SL_TRY(headers->device->ops->event_query(headers->sent[run % SL_HEADERS_RUNS], come));
+  while (waits && !*come);
   if (!*come)
     return SLEY_OK;
   memcpy(&out->verdict, place_of(headers, run), sizeof out->verdict);

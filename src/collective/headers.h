@@ -44,8 +44,10 @@ sley_status sl_headers_send(sl_headers *headers, sl_queue *queue);
 /* How many runs are on their way, or have come and were not read. */
 int64_t sl_headers_waiting(const sl_headers *headers);
 
-/* The oldest of these, where it has come; else *come is false. Waits for nothing. out->header holds until as
- * many runs as may be on their way have been sent. */
-sley_status sl_headers_read(sl_headers *headers, bool *come, sl_headers_run *out);
+/* The oldest of these, where it has come or is waited for; else *come is false. waits: after the queue has
+ * been waited for, when an event may be a moment late: on an H100 one was asked for within microseconds of
+ * its queue's end and was not there. out->header holds until as many runs as may be on their way have been
+ * sent. */
+sley_status sl_headers_read(sl_headers *headers, bool waits, bool *come, sl_headers_run *out);
 
 #endif

@@ -228,12 +228,12 @@ static sley_status note_run(in_place *d, const sl_headers_run *run, bool is_last
   return SLEY_OK;
 }
 
-/* All that has come. */
-static sley_status note_runs(in_place *d) {
+/* All that has come; waits: or is to come. */
+static sley_status note_runs(in_place *d, bool waits) {
   bool ran_last = d->route.base->report.in_place, come = true;
   while (come) {
     sl_headers_run run;
-    SL_TRY(sl_headers_read(&d->headers, &come, &run));
+    SL_TRY(sl_headers_read(&d->headers, waits, &come, &run));
     if (come)
       SL_TRY(note_run(d, &run, ran_last && sl_headers_waiting(&d->headers) == 0));
   }
@@ -244,12 +244,12 @@ static sley_status note_runs(in_place *d) {
 static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
   in_place *d = (in_place *)route;
   sl_comm *comm = route->base->comm;
-  SL_TRY(note_runs(d));
+  SL_TRY(note_runs(d, false));
   int64_t waiting = sl_headers_waiting(&d->headers);
   if (waiting == 0 || (!wait && waiting < SL_HEADERS_RUNS))
     return SLEY_OK;
   SL_TRY(comm->ops->wait(comm));
-  return note_runs(d);
+  return note_runs(d, true);
 }
 
 const sl_sparse_route_ops sl_sparse_in_place = {.path = SL_SPARSE_PATH_DIRECT,

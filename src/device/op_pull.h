@@ -96,7 +96,7 @@ typedef struct sl_pull_args {
   const sl_pull_entry *list;
   int sources; /* at most SL_PULL_SOURCES */
   const sl_pull_source *source;
-  void *dst;          /* without add and signals also memory of the device's host_alloc */
+  void *dst;          /* without add also memory of the device's host_alloc */
   int64_t dst_stride; /* bytes */
   bool add;
   bool unhurried; /* waited for later than it takes: it should slow down less what runs at the same time */

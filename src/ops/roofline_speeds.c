@@ -6,8 +6,10 @@
 
 /* Bytes/s of large messages. */
 static double bandwidth_of(const sl_link_speed *link) {
+  if (link->points == 0)
+    return link->bandwidth;
   const sl_link_point *last = &link->point[link->points - 1];
-  return link->points > 0 ? last->bytes / last->seconds : link->bandwidth;
+  return last->bytes / last->seconds;
 }
 
 static sl_link link_of(sl_reach reach) {

@@ -38,7 +38,7 @@ check() {
       field "$json" "cases.$i.$name"
     done
   done
-  grep -q "^$1: seed 5, 2 rounds of 2 runs$" "$work/out" || fail "$1: no seed in the first line"
+  grep -q "^$1: seed 5, 2 rounds of 2 times [15] runs$" "$work/out" || fail "$1: no seed in the first line"
   grep -qE '^drawn: 3 cases, dense / compressed: geometric mean [0-9.]+, worst [0-9.]+ \(' "$work/out" || fail "$1: no means: $(cat "$work/out")"
   mkdir -p "$work/results"
   cp "$json" "$work/results/$1.json"

@@ -77,7 +77,12 @@ static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   EXPECT(path < 0 || (int)report.path == path);
   EXPECT(report.in_place ==
          (report.path == SL_SPARSE_PATH_DIRECT && comm->zero_copy && comm->workgroup == comm->size));
-  EXPECT(report.received == counted.bytes[SL_LINK_DIRECT] + counted.bytes[SL_LINK_MESSAGE]);
+  if (report.received != counted.bytes[SL_LINK_DIRECT] + counted.bytes[SL_LINK_MESSAGE])
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "kind %d, path %d, in place %d, %s: %lld bytes have come, counted are %lld and %lld",
+                   (int)j->spec.dense.kind, (int)report.path, (int)report.in_place,
+                   sl_sparse_reason_text(report.reason), (long long)report.received,
+                   (long long)counted.bytes[SL_LINK_DIRECT], (long long)counted.bytes[SL_LINK_MESSAGE]);
   EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);

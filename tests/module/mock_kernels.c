@@ -295,8 +295,7 @@ static sley_status check_pull(sl_queue *queue, mock_task *t) {
   if (a->count == 0)
     return SLEY_OK;
   SL_TRY(mock_check(queue, a->list, "a list"));
-  if (a->add || a->signals || !mock_memory_is_pinned(a->dst))
-    SL_TRY(mock_check(queue, a->dst, "rows"));
+  SL_TRY(!a->add && mock_memory_is_pinned(a->dst) ? SLEY_OK : mock_check(queue, a->dst, "rows"));
   for (int i = 0; i < a->sources; i++)
     if (a->source[i].src && a->source[i].bytes > 0)
       SL_TRY(mock_check(queue, a->source[i].src, "rows"));

@@ -138,6 +138,13 @@ template <class V> __device__ __forceinline__ void fetch(char *slot, const compr
     fetch_by<V, static_cast<int>(sizeof(V))>(slot, all, tile);
 }
 
+/* All threads of the block: asks for bytes that some block of the grid reads soon, as far as the L2 cache. */
+__device__ __forceinline__ void fetch_to_l2(const char *from, int bytes) {
+  constexpr int LINE = 128;
+  for (int at = threadIdx.x * LINE; at < bytes; at += TILE_BLOCK * LINE)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
+}
+
 /* Asks for a tile ahead of all that are copied by now: the one that comes a turn of all blocks later. */
 template <class V>
 __device__ __forceinline__ void look_ahead(const pici_job &job, int64_t number, int array) {

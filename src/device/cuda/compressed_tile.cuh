@@ -58,13 +58,6 @@ __device__ __forceinline__ int length_of_tile(int64_t count, int64_t tile) {
   return rest < SL_TILE_VALUES ? static_cast<int>(rest) : SL_TILE_VALUES;
 }
 
-/* All threads of the block: asks for bytes that some block of the grid reads soon, as far as the L2 cache. */
-__device__ __forceinline__ void fetch_to_l2(const char *from, int bytes) {
-  constexpr int LINE = 128;
-  for (int at = threadIdx.x * LINE; at < bytes; at += TILE_BLOCK * LINE)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
-}
-
 /* ---- pieces, as words of 32 bits: indices are constants where loops are unrolled */
 
 template <class V> __device__ __forceinline__ V value_in(const unsigned (&piece)[PIECE_WORDS], int c) {

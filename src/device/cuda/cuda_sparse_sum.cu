@@ -116,14 +116,6 @@ struct step {
     if (warp < entries())
       sley::ask(view[part(warp)], job.count, tile(warp), &out[warp]);
   }
-  /* Of the rank's own array, which is dense, what the step reads. */
-  template <class V> __device__ void fetch_own(const summation &job, int64_t tiles) const {
-    if (first >= tiles || job.own < from || job.own >= from + parts)
-      return;
-    const int64_t begin = first * SL_TILE_VALUES, rest = job.count - begin, most = unit * SL_TILE_VALUES;
-    fetch_to_l2(static_cast<const char *>(job.own_src) + begin * static_cast<int64_t>(sizeof(V)),
-                static_cast<int>(rest < most ? rest : most) * static_cast<int>(sizeof(V)));
-  }
 };
 
 /* Of a multiprocessor. */
@@ -162,7 +154,6 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<T>) sparse_sum(const __grid
     step next = now;
     next.advance(job, tiles);
     next.ask(job, view, warp, all.asked);
-    next.fetch_own<V>(job, tiles);
     fault |= use_entries<V>(all.entry, now.entries(), stage, ROOM<T>, [&](int e, int at) {
       const int64_t tile = now.tile(e);
       const int length = length_of_tile(job.count, tile), part = now.part(e);
