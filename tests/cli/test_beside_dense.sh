@@ -67,6 +67,8 @@ done
 
 if [ -n "$program" ]; then
   echo "beside MPI_Allreduce"
+  # shellcheck source=tests/mpi/habits.sh
+  . "$root/tests/mpi/habits.sh"
   script 0 mpi "$program" "${quick[@]}" --launch "$mpirun -n 2" --json "$json"
   check mpi 5
   field "$json" cases.0.rounds.0.transport mpi
