@@ -82,10 +82,9 @@ sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t b
 double cli_collective_least_ms(sley_collective_kind kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds) {
   const double all = (double)bytes, part = all / ranks;
-  const bool is_whole = kind == SLEY_ALLREDUCE && ranks == 2;
   double dense = all + part, made = wire; /* what is read and written of arrays; compressed bytes written */
   if (kind == SLEY_ALLREDUCE)
-    dense = is_whole ? 3 * all : 2 * all + part;
+    dense = 2 * all + part;
   if (kind == SLEY_ALLGATHER)
     made = wire / (ranks - 1);
   return ((dense + made + wire) / speeds->copy + wire / speeds->link) / MS;

@@ -295,7 +295,7 @@ static double direct_whole(const sl_sparse_costs *c, const sl_sparse_shape *s, d
 
 double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
   double seconds = 0, sums = density;
-  if (s->spec->kind == SLEY_ALLREDUCE && s->comm->size == 2)
+  if (s->spec->kind == SLEY_ALLREDUCE && s->comm->size == 2 && !s->in_place)
     return direct_whole(costs, s, density);
   if (s->spec->kind != SLEY_ALLGATHER)
     seconds += direct_scatter(costs, s, density);

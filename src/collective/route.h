@@ -5,6 +5,7 @@
 #define SLEY_COLLECTIVE_ROUTE_H
 
 #include "collective/choose.h"
+#include "collective/mapped.h"
 #include "collective/sparse_spec.h"
 #include "collective/transfer.h"
 
@@ -79,10 +80,11 @@ static inline bool sl_route_gathers(const sl_sparse_base *base) {
 }
 
 /* Whether arrays go whole to the other of two ranks: the sums of parts would be denser than what they are
- * made of, and take a second transfer. */
+ * made of, and take a second transfer. Where arrays are read in place, nothing is transferred, and each rank
+ * adds only its part. */
 static inline bool sl_route_is_whole(const sl_sparse_base *base) {
   return base->spec.dense.kind == SLEY_ALLREDUCE && base->comm->size == 2 &&
-         base->spec.way != SL_SPARSE_WAY_RING;
+         base->spec.way != SL_SPARSE_WAY_RING && !sl_mapped_serves(base->comm);
 }
 
 static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
