@@ -22,7 +22,8 @@ def where(run):
     rival = f"; beside {first['rival']}" if "rival" in first else ""
     launch = f"; started by `{' '.join(run['options']['launch'])}`" if run["options"]["launch"] else ""
     note = f" {run['note']}" if "note" in run else ""
-    return (f"{place}; {ranks}{rival}{launch}; seed {run['seed']}, {run['options']['rounds']} rounds of {run['options']['repeat']} runs; commit "
+    return (f"{place}; {ranks}{rival}{launch}; seed {run['seed']}, {run['options']['rounds']} rounds of {run['options']['repeat']} times "
+            f"{run['options'].get('iters', 1)} runs; commit "
             f"{m.get('commit', 'unknown')}, {m.get('time', 'unknown')}.{note}")
 
 
