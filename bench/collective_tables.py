@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of compressed collectives beside dense ones, from bench/results/collective/*.json, which bench/collective/beside_dense.py
-writes."""
+and sweep.py write."""
 import glob
 import json
 import os
@@ -56,6 +56,24 @@ def report_training(path, table):
             f"{run['loss']:.4f}"] + [f"{run['split_ms'][part]:.2f}" for part in parts] for run in found["runs"]])
 
 
+def report_sweep(path, table):
+    """Of bench/collective/sweep.py: for each collective and size the case nearest to the limit, and the fastest."""
+    with open(path) as stream:
+        found = json.load(stream)
+    m, summary, rows = found["machine"] or {}, found["summary"], []
+    print("### Never slower than dense\n")
+    print("`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 % and seven sizes; the limit of a case is 1.05 x the time of a dense collective + "
+          f"20 us. Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
+          f"the same run. {found['ranks']} x {m.get('gpu', found['device'])}, driver {m.get('driver', '?')}, NCCL {m.get('nccl', '?')}; seed {found['seed']}, "
+          f"{found['repeat']} times {found['iters']} runs; commit {m.get('commit', 'unknown')}, {m.get('time', 'unknown')}. {found.get('note', '')}\n")
+    for kind, size in sorted({(case["kind"], case["size"]) for case in found["cases"]}):
+        cases = [case for case in found["cases"] if (case["kind"], case["size"]) == (kind, size)]
+        worst, best = max(cases, key=lambda case: case["share"]), min(cases, key=lambda case: case["time_us"])
+        rows.append([kind, f"{size / 2**20:.0f}", f"{worst['rival_us'] / 1e3:.3f}", f"{worst['time_us'] / 1e3:.3f}", f"{100 * worst['zeros']:g} %",
+                     f"{100 * worst['share']:.0f} %", f"{best['time_us'] / 1e3:.3f}", f"{100 * best['zeros']:g} %"])
+    table(["collective", "MiB", "NCCL dense ms", "slowest ms", "its zeros", "of the limit", "fastest ms", "its zeros"], rows)
+
+
 def report(folder, table):
     runs = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
@@ -75,6 +93,9 @@ def report(folder, table):
         means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
         table(MEAN_HEAD, means)
         table(HEAD, [row(case) for case in run["cases"]])
+    sweep = os.path.join(folder, "sweep.json")
+    if os.path.exists(sweep):
+        report_sweep(sweep, table)
     training = os.path.join(folder, "ddp_gpt.json")
     if os.path.exists(training):
         report_training(training, table)
