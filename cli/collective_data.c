@@ -12,9 +12,28 @@ static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static bool is_zero(const char *value, size_t bytes) {
-  static const char none[sizeof(double)];
-  return memcmp(value, none, bytes) == 0;
+/* Values that are not zero; one of -0 is not. */
+static int64_t count_nonzeros(const void *values, int64_t count, size_t bytes) {
+  int64_t nonzeros = 0;
+  switch (bytes) {
+  case 1:
+    for (int64_t i = 0; i < count; i++)
+      nonzeros += ((const uint8_t *)values)[i] != 0;
+    break;
+  case 2:
+    for (int64_t i = 0; i < count; i++)
+      nonzeros += ((const uint16_t *)values)[i] != 0;
+    break;
+  case 4:
+    for (int64_t i = 0; i < count; i++)
+      nonzeros += ((const uint32_t *)values)[i] != 0;
+    break;
+  default:
+    for (int64_t i = 0; i < count; i++)
+      nonzeros += ((const uint64_t *)values)[i] != 0;
+    break;
+  }
+  return nonzeros;
 }
 
 /* ---- drawing */
@@ -28,16 +47,14 @@ static int64_t draw_piece(const cli_collective_draw *draw, int rank, int64_t fir
                           char *out) {
   const size_t bytes = sley_type_bytes(draw->type);
   const uint64_t seed = seed_of(draw, rank, 0);
-  int64_t nonzeros = 0;
-  for (int64_t i = 0; i < count;) {
-    const int64_t block = (first + i) / draw->block, end = lesser((block + 1) * draw->block - first, count);
-    const bool zero = cli_random_uniform_at(seed, (uint64_t)block) < draw->zeros;
-    if (zero)
+  int64_t i = 0;
+  for (int64_t block = first / draw->block; i < count; block++) {
+    const int64_t end = lesser((block + 1) * draw->block - first, count);
+    if (cli_random_uniform_at(seed, (uint64_t)block) < draw->zeros)
       memset(out + (size_t)i * bytes, 0, (size_t)(end - i) * bytes);
-    for (; i < end; i++)
-      nonzeros += !is_zero(out + (size_t)i * bytes, bytes);
+    i = end;
   }
-  return nonzeros;
+  return count_nonzeros(out, count, bytes);
 }
 
 static bool is_whole(sley_type type) {
@@ -141,8 +158,7 @@ sley_status cli_collective_compare(sley_comm *comm, sley_type type, const void *
       status = sley_comm_wait(comm);
     if (status != SLEY_OK)
       break;
-    for (int64_t i = 0; i < values; i++)
-      *nonzeros += !is_zero(p.a + (size_t)i * each, each);
+    *nonzeros += count_nonzeros(p.a, values, each);
     if (other && bound > 0)
       status = count_far((sley_dtype)type, p.a, p.b, values, bound, p.wide, wrong);
     else if (other && memcmp(p.a, p.b, (size_t)bytes) != 0)

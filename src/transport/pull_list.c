@@ -15,38 +15,56 @@ static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   return piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
 }
 
-/* Entries of a list that have had their turn after so many of `turns`. */
-static int64_t due(int64_t count, int64_t turn, int64_t turns) {
-  return (int64_t)((__int128)count * turn / turns);
-}
+/* Where a list is. due: entries that have had their turn after t turns, floor(count * t / turns), and what
+ * that division leaves, so that the next turn needs none. */
+typedef struct place {
+  int64_t next, due, left;
+  int64_t end; /* of the piece of the next entry */
+  int piece;   /* of the next entry; `pieces` where none is left */
+} place;
 
 /* Where the turns of several lists are. */
 typedef struct turns {
   const sl_pull_rows *lists;
   int count, pieces, low; /* the least piece of an entry that has not been listed */
-  int64_t next[SL_PULL_SOURCES];
-  int piece[SL_PULL_SOURCES]; /* of the next entry; `pieces` where none is left */
+  place at[SL_PULL_SOURCES];
 } turns;
 
+/* Goes on to the piece of the next entry. */
 static void settle(turns *t, int l) {
-  while (t->piece[l] < t->pieces && t->next[l] >= before(&t->lists[l], t->piece[l] + 1, t->pieces))
-    t->piece[l]++;
+  place *at = &t->at[l];
+  while (at->piece < t->pieces && at->next >= at->end) {
+    at->piece++;
+    at->end = at->piece < t->pieces ? before(&t->lists[l], at->piece + 1, t->pieces) : INT64_MAX;
+  }
 }
 
 static void find_low(turns *t) {
   t->low = t->pieces;
   for (int l = 0; l < t->count; l++)
-    t->low = t->piece[l] < t->low ? t->piece[l] : t->low;
+    t->low = t->at[l].piece < t->low ? t->at[l].piece : t->low;
+}
+
+/* One more turn of `turns`, the most entries that a list has. */
+static void count_turn(place *at, int64_t count, int64_t turns) {
+  if (at->due == count)
+    return;
+  at->left += count;
+  if (at->left >= turns) {
+    at->left -= turns;
+    at->due++;
+  }
 }
 
 /* Entries of a list up to the one that is due, of a single piece, if that is not beyond `most`. */
-static int64_t take_turn(turns *t, int l, int64_t due, int most, sl_pull_entry *out) {
-  int64_t taken = 0;
-  int piece = t->piece[l];
-  while (t->next[l] < due && t->piece[l] == piece && piece <= most) {
-    out[taken++] = entry_of(&t->lists[l], t->next[l]++);
-    settle(t, l);
-  }
+static int64_t take_turn(turns *t, int l, int most, sl_pull_entry *out) {
+  place *at = &t->at[l];
+  if (at->piece > most)
+    return 0;
+  int64_t end = at->due < at->end ? at->due : at->end, taken = 0;
+  while (at->next < end)
+    out[taken++] = entry_of(&t->lists[l], at->next++);
+  settle(t, l);
   return taken;
 }
 
@@ -65,18 +83,21 @@ int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int 
     return list_one(&lists[0], pieces, piece_end, out);
   turns t = {.lists = lists, .count = count, .pieces = pieces};
   int64_t most = 0, at = 0;
+  int first = count > 0 ? start % count : 0;
   for (int l = 0; l < count; l++) {
     most = lists[l].count > most ? lists[l].count : most;
+    t.at[l].end = before(&lists[l], 1, pieces);
     settle(&t, l);
   }
   find_low(&t);
   for (int s = 0; s < t.low && piece_end; s++)
     piece_end[s] = 0;
-  for (int64_t turn = 1; t.low < pieces; turn++)
+  while (t.low < pieces)
     for (int i = 0; i < count; i++) {
-      int l = (start + i) % count, low = t.low;
-      at += take_turn(&t, l, due(lists[l].count, turn < most ? turn : most, most), low + ahead, out + at);
-      if (t.piece[l] > low)
+      int l = first + i < count ? first + i : first + i - count, low = t.low;
+      count_turn(&t.at[l], lists[l].count, most);
+      at += take_turn(&t, l, low + ahead, out + at);
+      if (t.at[l].piece > low)
         find_low(&t);
       for (; low < t.low && piece_end; low++)
         piece_end[low] = at;
