@@ -12,7 +12,7 @@ static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Values that are not zero; one of -0 is not. */
+/* Values that have a bit set: -0 counts. */
 static int64_t count_nonzeros(const void *values, int64_t count, size_t bytes) {
   int64_t nonzeros = 0;
   switch (bytes) {

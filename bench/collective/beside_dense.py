@@ -111,11 +111,15 @@ def of_command(found):
             "transport": found["transport"], "ranks": found["ranks"], **{key: case[key] for key in kept if key in case}}
 
 
+def dense_processes(args, case, seed):
+    """Processes that NCCL is left to, since their ranks are workgroups of their own; both sides of that run are dense."""
+    return command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", args.rival, "--workgroup", "1", "--any-order",
+                                          "--format", "dense", "--no-check"])
+
+
 def round_of_gpus(args, case, seed):
-    """Two processes that NCCL is left to, since their ranks are workgroups of their own; both sides of that run are dense."""
     mine = command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", "threads"])
-    rival = command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", args.rival, "--workgroup", "1", "--any-order",
-                                           "--format", "dense", "--no-check"])
+    rival = dense_processes(args, case, seed)
     one = of_command(mine)
     one["rival_us"] = rival["cases"][0]["dense_us"]
     one["rival"] = f"{rival['ranks']} processes over {rival['transport']}"

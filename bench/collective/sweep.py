@@ -14,40 +14,25 @@ the fastest one, and how many cases are above it. Exit status: 1 where a run fai
 import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import beside_dense
+
 KINDS = ["allgather", "reducescatter", "allreduce"]
 SHARE, MORE_US = 1.05, 20.0
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
-def command(args, kind, size, words):
-    """What the command reports."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        done = subprocess.run([args.program, "collective", kind, "--bytes", str(size), "--ranks", str(args.ranks), "--repeat",
-                               str(args.repeat), "--iters", str(args.iters), "--seed", str(args.seed), "--device", args.device, "--no-check",
-                               "--json", report.name, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode != 0:
-            sys.exit(f"sweep.py: {kind} {' '.join(words)} ended with {done.returncode}: {done.stderr.strip()}")
-        with open(report.name) as stream:  # another file by now
-            return json.load(stream)
 
 
 def limit(dense_us):
     return SHARE * dense_us + MORE_US
 
 
+def case_of(kind, size):
+    return {"kind": kind, "bytes": size, "zeros": 0}
+
+
 def dense_times(args, kind, sizes):
     """The rival's, by size."""
-    words = ["--transport", args.rival, "--workgroup", "1", "--any-order", "--format", "dense"]
-    return {size: command(args, kind, size, words)["cases"][0]["dense_us"] for size in sizes}
+    return {size: beside_dense.dense_processes(args, case_of(kind, size), args.seed)["cases"][0]["dense_us"] for size in sizes}
 
 
 def join(kind, cases, rival):
@@ -70,19 +55,21 @@ def show(cases):
 
 
 def options():
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = beside_dense.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="the command sley")
     parser.add_argument("--bytes", type=int, default=2 << 30, help="of the greatest size")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=11)
+    parser.add_argument("--warmup", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=0, help="of each rank; 0: cores / ranks")
     parser.add_argument("--iters", type=int, default=1, help="runs that are waited for together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cuda", choices=["cpu", "cuda"])
     parser.add_argument("--rival", default="nccl", help="transport of the dense processes")
     parser.add_argument("--json", help="file for the figures")
     args = parser.parse_args()
-    for name, least in (("bytes", 1 << 20), ("ranks", 2), ("repeat", 1), ("iters", 1), ("seed", 0)):
+    for name, least in (("bytes", 1 << 20), ("ranks", 2), ("repeat", 1), ("warmup", 0), ("threads", 0), ("iters", 1), ("seed", 0)):
         if getattr(args, name) < least:
             parser.error(f"--{name} is {getattr(args, name)}: it must be {least} or more")
     if not set(args.kinds.split(",")) <= set(KINDS):
@@ -92,27 +79,20 @@ def options():
     return args
 
 
-def machine(args):
-    script = os.path.join(HERE, "..", *(["gpu"] if args.device == "cuda" else []), "machine.py")
-    try:
-        return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
-    except (subprocess.CalledProcessError, ValueError):
-        return None
-
-
 def main():
     args = options()
     print(f"sweep: seed {args.seed}, {args.repeat} times {args.iters} runs", flush=True)
     cases = []
     for kind in args.kinds.split(","):
-        mine = command(args, kind, args.bytes, ["--sweep", "--transport", "threads"])
+        mine = beside_dense.command(args, case_of(kind, args.bytes), args.seed, [],
+                                    ["--sweep", "--ranks", str(args.ranks), "--transport", "threads", "--no-check"])
         cases += join(kind, mine["cases"], dense_times(args, kind, sorted({case["size"] for case in mine["cases"]})))
         show([case for case in cases if case["kind"] == kind])
         if args.json:  # so far: of a run that is cut off the collectives before are kept
             summary = {"cases": len(cases), "above": sum(case["share"] > 1 for case in cases), "above_own": sum(case["own_share"] > 1 for case in cases),
                        "greatest": max(case["share"] for case in cases)}
             with open(args.json, "w") as stream:
-                json.dump({"machine": machine(args), "device": mine["device"], "ranks": mine["ranks"], "rival": args.rival, "seed": args.seed,
+                json.dump({"machine": beside_dense.describe(args.device == "cuda"), "device": mine["device"], "ranks": mine["ranks"], "rival": args.rival, "seed": args.seed,
                            "repeat": args.repeat, "iters": args.iters, "summary": summary, "cases": cases}, stream, indent=1)
                 stream.write("\n")
     for name, key in (("NCCL's dense" if args.rival == "nccl" else f"dense over {args.rival}", "share"), ("dense of the same run", "own_share")):
@@ -124,4 +104,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except beside_dense.Failed as error:
+        sys.exit(f"sweep.py: {error}")

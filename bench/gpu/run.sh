@@ -7,7 +7,8 @@
 # single: one GPU beside every cuSPARSE product; spgemm: sparse times sparse beside cuSPARSE's three algorithms; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
 # cuSPARSE, and CoLa's times of bench/gpu/anchors.json; ablation: two workgroups of two GPUs, of four processes, that
 # sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
-# collective: compressed collectives on all GPUs beside NCCL, of chosen and drawn sizes and in a sweep of both, and on as many hosts that sockets join (4 GPUs: two of two); networks: epochs on one
+# collective: compressed collectives on all GPUs beside NCCL, of chosen and drawn sizes and in a sweep of both, and on as
+# many hosts that sockets join (4 GPUs: two of two); networks: epochs on one
 # GPU and on all beside PyTorch's CSR products; torch: steps of sley.torch under torchrun on one GPU and on all, and the gradients of both; training:
 # a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts. `all` is the first four.
 # Environment:
