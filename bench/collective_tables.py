@@ -11,6 +11,11 @@ MEAN_HEAD = ["cases", "number", "dense / compressed: geometric mean", "worst", "
 WORDS = {"gpus": "GPUs of one process beside NCCL", "hosts": "Hosts joined by sockets", "mpi": "Over MPI beside MPI_Allreduce"}
 
 
+def heading(run):
+    ranks = next((case["rounds"][0]["ranks"] for case in run["cases"] if case.get("rounds")), "?")
+    return f"{WORDS[run['where']]}, {ranks} ranks"
+
+
 def where(run):
     """The machine, and what ran beside what."""
     m, first = run["machine"] or {}, next((case["rounds"][0] for case in run["cases"] if case.get("rounds")), {})
@@ -88,7 +93,7 @@ def report(folder, table):
           "Sizes are of the larger array of a rank. Fixed cases come first; the others' sizes and shares of zeros were drawn. Rounds: the least and the "
           "greatest ratio of a round.\n")
     for run in runs:
-        print(f"### {WORDS[run['where']]}\n")
+        print(f"### {heading(run)}\n")
         print(where(run) + "\n")
         means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
         table(MEAN_HEAD, means)

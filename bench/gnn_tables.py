@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of networks trained on GPUs, from bench/results/gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
-bench/gnn/epoch.py, and on more; accuracy on real graphs, by bench/gnn/accuracy.py."""
+bench/gnn/epoch.py, and on more; ways of sending rows, by bench/gnn/cola_table11.py; accuracy on real graphs, by
+bench/gnn/accuracy.py."""
 import glob
 import json
 import os
@@ -9,7 +10,9 @@ from ops_tables import geomean
 
 HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
-MORE = {"two_gpus": ("two", 2), "four_gpus": ("four", 4)}  # file: in words, and how many
+MORE = {"two_gpus": ("Networks on two GPUs", "two", 2),  # file: heading, in words, and how many
+        "four_gpus": ("Networks on four GPUs", "four", 4),
+        "four_gpus_gat": ("Attention on four GPUs, beside PyTorch Geometric", "four", 4)}
 ACCURACY_HEAD = ["graph", "model", "Sley", "PyTorch Geometric", "runs"]
 RUNS = ["one_gpu", "one_gpu_tf32"]
 
@@ -25,6 +28,11 @@ def load(folder, name):
 def best_of(case):
     ran = {name: one for name, one in case["rivals"].items() if "ms" in one}
     return min(ran.items(), key=lambda pair: pair[1]["ms"]) if ran else (None, None)
+
+
+def failed_of(case):
+    failed = [f"{name}: {one['failed']}" for name, one in case["rivals"].items() if "failed" in one]
+    return ", ".join(failed) or "-"
 
 
 def way(case, name, ranks=1):
@@ -77,10 +85,10 @@ def report_epochs(folder, table):
 
 def report_more(folder, name, table):
     """Of a file of MORE."""
-    run, (word, gpus) = load(folder, name), MORE[name]
+    run, (heading, word, gpus) = load(folder, name), MORE[name]
     if not run:
         return
-    print(f"### Networks on {word} GPUs\n")
+    print(f"### {heading}\n")
     print(f"The same networks on one GPU and on {word} in one process; sums of the features are kept where the run has that (gat: none are). "
           f"{machine_of(run)}.\n")
     rows = []
@@ -89,9 +97,25 @@ def report_more(folder, name, table):
         if one and more:
             rows.append([case["model"], case["graph"], "kept" if f"kept on {gpus}" in case["sley"] else "fresh", f"{one['ms']:.1f}", f"{more['ms']:.1f}",
                          f"{one['ms'] / more['ms']:.2f}", f"{one['mib']:.0f}", f"{more['mib']:.0f}",
-                         f"{rival}: {best['ms']:.1f}" if best else "-", f"{best['ms'] / more['ms']:.2f}" if best else "-"])
+                         f"{rival}: {best['ms']:.1f}" if best else failed_of(case), f"{best['ms'] / more['ms']:.2f}" if best else "-"])
     table(["model", "graph", "sums", "one GPU: ms", word, "times as fast", "one GPU: MiB", f"{word}: MiB of the first", "best rival on one GPU: ms",
            f"rival / {word}"], rows)
+
+
+def report_ways(folder, table):
+    """Of bench/gnn/cola_table11.py."""
+    run = load(folder, "cola_table11")
+    if not run:
+        return
+    m, o, first = run["machine"], run["options"], run["cases"][0]
+    print("### Ways of sending rows, in CoLa's setting\n")
+    print("`bench/gnn/cola_table11.py`: an epoch of a GCN of five layers, 16 features, rows of 32 and 16 classes; every way is Sley's code. Ratios are to "
+          "halo-pipelined, which is CoLa's; those of the paper are of each method's own program on 8 A800, and of the graphs themselves. "
+          f"{m['gpus']} {m['gpu']}, driver {m['driver']}; twins of the graphs by {o['scale']:g}, {first['ranks']} ranks, transport {first['transport']}; "
+          f"seed {o['seed']}, {o['rounds']} round of {o['epochs']} epochs after {o['warm']}; commit {m['commit']}.\n")
+    table(["graph", "rows", "entries", "way", "ms an epoch", "ratio", "the paper's"],
+          [[case["graph"], case["rows"], case["entries"], case["aggregate"], f"{case['ms']:.2f}", f"{case['ratio']:.2f}",
+            f"{case['paper_ratio']:.2f}" if case["paper_ratio"] else "-"] for case in run["cases"] if "ms" in case])
 
 
 def share(one):
@@ -121,4 +145,5 @@ def report(folder, table):
     report_epochs(folder, table)
     for name in MORE:
         report_more(folder, name, table)
+    report_ways(folder, table)
     report_accuracy(folder, table)

@@ -245,7 +245,9 @@ def end(args, source, cases):
     """Writes --json: where, with which options, and the cases, which say their device. Ends with 1 if a case failed, else 0."""
     if args.json:
         device = next((one["device"] for one in cases if "device" in one), args.device)
+        options = {**vars(args), "sley": os.path.basename(args.sley)}
+        del options["json"]
         with open(args.json, "w") as stream:
-            json.dump({"paper": source, "machine": machine(device), "options": vars(args), "cases": cases}, stream, indent=1)
+            json.dump({"paper": source, "machine": machine(device), "options": options, "cases": cases}, stream, indent=1)
             stream.write("\n")
     sys.exit(1 if any("failed" in one for one in cases) else 0)

@@ -82,7 +82,7 @@ import collective_tables
 collective_tables.report(sys.argv[2] + "/none", None)
 collective_tables.report(sys.argv[2], lambda head, rows: [print(len(head), len(row), row[0]) for row in rows])
 EOT
-grep -q '^### GPUs of one process beside NCCL$' "$work/out" || fail "no table of GPUs: $(cat "$work/out")"
+grep -q '^### GPUs of one process beside NCCL, 2 ranks$' "$work/out" || fail "no table of GPUs: $(cat "$work/out")"
 [ "$(grep -c '^11 11 all' "$work/out")" -ge 12 ] || fail "rows are missing: $(cat "$work/out")"
 [ "$(grep -c '^5 5 ' "$work/out")" -ge 4 ] || fail "means are missing: $(cat "$work/out")"
 
