@@ -15,8 +15,12 @@ static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   return piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
 }
 
-/* Where a list is. due: entries that have had their turn after t turns, floor(count * t / turns), and what
- * that division leaves, so that the next turn needs none. */
+/* Entries that the longest list gets in its turn. A kernel has thousands of rows in flight, so links are
+ * filled as with one; and the list is made several times as fast. */
+enum { TURN = 8 };
+
+/* Where a list is. due: entries that have had their turn after t rounds, floor(count * t / rounds), and what
+ * that division leaves, so that the next round needs no product that could overflow. */
 typedef struct place {
   int64_t next, due, left;
   int64_t end; /* of the piece of the next entry */
@@ -45,15 +49,13 @@ static void find_low(turns *t) {
     t->low = t->at[l].piece < t->low ? t->at[l].piece : t->low;
 }
 
-/* One more turn of `turns`, the most entries that a list has. */
-static void count_turn(place *at, int64_t count, int64_t turns) {
+/* One more round of `rounds`. */
+static void count_turn(place *at, int64_t count, int64_t rounds) {
   if (at->due == count)
     return;
   at->left += count;
-  if (at->left >= turns) {
-    at->left -= turns;
-    at->due++;
-  }
+  at->due += at->left / rounds;
+  at->left %= rounds;
 }
 
 /* Entries of a list up to the one that is due, of a single piece, if that is not beyond `most`. */
@@ -89,13 +91,14 @@ int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int 
     t.at[l].end = before(&lists[l], 1, pieces);
     settle(&t, l);
   }
+  const int64_t rounds = (most + TURN - 1) / TURN;
   find_low(&t);
   for (int s = 0; s < t.low && piece_end; s++)
     piece_end[s] = 0;
   while (t.low < pieces)
     for (int i = 0; i < count; i++) {
       int l = first + i < count ? first + i : first + i - count, low = t.low;
-      count_turn(&t.at[l], lists[l].count, most);
+      count_turn(&t.at[l], lists[l].count, rounds);
       at += take_turn(&t, l, low + ahead, out + at);
       if (t.at[l].piece > low)
         find_low(&t);

@@ -16,12 +16,12 @@ typedef struct sl_pull_rows {
                                entries are of the last */
 } sl_pull_rows;
 
-/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, each in
- * proportion to its length: so that a kernel that works along the result keeps every link busy from beginning
- * to end. No entry is of a piece more than `ahead` after that of an entry still to come: pieces need some
- * links more than others, so the more ahead, the better the links are filled, but the later a piece is
- * complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is. Returns the
- * number of entries; out has room for all counts. */
+/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, of a few
+ * entries each, in proportion to its length: so that a kernel that works along the result keeps every link
+ * busy from beginning to end. No entry is of a piece more than `ahead` after that of an entry still to come:
+ * pieces need some links more than others, so the more ahead, the better the links are filled, but the later
+ * a piece is complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is.
+ * Returns the number of entries; out has room for all counts. */
 int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int pieces, int ahead,
                            int64_t *piece_end, sl_pull_entry *out);
 

@@ -127,7 +127,7 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
       total += exchange->recv[i].count;
     }
   sl_pull_entry *entries;
-  SL_TRY(SL_NEW_ZERO(entries, total, "a list of rows"));
+  SL_TRY(SL_NEW(entries, total, "a list of rows"));
   list_entries(exchange, rows, entries);
   sley_status status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
                                         "a list of rows", (void **)&device->list);
