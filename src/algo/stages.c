@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "algo/algorithm.h"
 #include "algo/fusion.h"
 #include "plan/parts.h"

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "transport/pull_list.h"
 
-enum { LISTS = 7, MOST = 400, TURN = 8 /* as in pull_list.c */ };
+enum { LISTS = 7, MOST = 400, TURN = 32 /* as in pull_list.c */ };
 
 static void check_order(const sl_pull_rows *lists, int count, int start) {
   int64_t total = 0, most = 0, next[LISTS] = {0};
@@ -15,7 +15,7 @@ static void check_order(const sl_pull_rows *lists, int count, int start) {
     most = lists[l].count > most ? lists[l].count : most;
   }
   sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-  assert_int_equal(sl_pull_interleave(lists, count, start, 1, 0, NULL, entries), total);
+  assert_sley_ok(sl_pull_interleave(NULL, lists, count, start, 1, 0, NULL, entries));
   for (int64_t at = 0; at < total; at++) {
     int l = entries[at].source;
     const sl_pull_rows *list = &lists[l];
@@ -97,7 +97,8 @@ static void test_stages_follow_each_other(void **state) {
       total += lists[l].count;
     }
     sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-    assert_int_equal(sl_pull_interleave(lists, LISTS, repeat % LISTS, STAGES, ahead, end, entries), total);
+    assert_int_equal(sl_pull_count(lists, LISTS), total);
+    assert_sley_ok(sl_pull_interleave(NULL, lists, LISTS, repeat % LISTS, STAGES, ahead, end, entries));
     for (int64_t at = 0; at < total; at++) {
       const sl_pull_rows *list = &lists[entries[at].source];
       assert_int_equal(entries[at].src_row, next[entries[at].source]++);
@@ -119,7 +120,7 @@ static void test_equal_lists_alternate_from_the_start(void **state) {
   sl_pull_entry entries[3 * EACH];
   for (int32_t l = 0; l < 3; l++)
     lists[l] = (sl_pull_rows){.source = l, .count = EACH, .src_first = 100 * l, .dst_first = 1000 * l};
-  assert_int_equal(sl_pull_interleave(lists, 3, 2, 1, 0, NULL, entries), 3 * EACH);
+  assert_sley_ok(sl_pull_interleave(NULL, lists, 3, 2, 1, 0, NULL, entries));
   for (int i = 0; i < 3 * EACH; i++) {
     int l = (2 + i / TURN) % 3, at = i / (3 * TURN) * TURN + i % TURN;
     assert_int_equal(entries[i].source, l);
@@ -128,9 +129,33 @@ static void test_equal_lists_alternate_from_the_start(void **state) {
   }
 }
 
+/* Long lists, which several threads fill, are as one thread lists them. */
+static void test_a_team_lists_the_same(void **state) {
+  (void)state;
+  enum { LONG = 20000 };
+  sl_team *team;
+  assert_sley_ok(sl_team_create(3, &team));
+  sl_pull_rows lists[3];
+  for (int32_t l = 0; l < 3; l++)
+    lists[l] = (sl_pull_rows){.source = l, .count = LONG / (l + 1), .src_first = LONG * l, .dst_first = l};
+  const int64_t total = sl_pull_count(lists, 3);
+  sl_pull_entry *one = calloc((size_t)total, sizeof *one), *all = calloc((size_t)total, sizeof *all);
+  assert_sley_ok(sl_pull_interleave(NULL, lists, 3, 1, 1, 0, NULL, one));
+  assert_sley_ok(sl_pull_interleave(team, lists, 3, 1, 1, 0, NULL, all));
+  for (int64_t i = 0; i < total; i++) {
+    assert_int_equal(one[i].source, all[i].source);
+    assert_int_equal(one[i].src_row, all[i].src_row);
+    assert_int_equal(one[i].dst_row, all[i].dst_row);
+  }
+  free(all);
+  free(one);
+  sl_team_destroy(team);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists_take_turns),
                                      cmocka_unit_test(test_stages_follow_each_other),
-                                     cmocka_unit_test(test_equal_lists_alternate_from_the_start)};
+                                     cmocka_unit_test(test_equal_lists_alternate_from_the_start),
+                                     cmocka_unit_test(test_a_team_lists_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
