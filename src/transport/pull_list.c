@@ -20,7 +20,7 @@ static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
 
 /* Entries that the longest list gets in its turn: few beside the thousands of rows that a kernel has in
  * flight, so that links are filled as by turns of one. */
-enum { TURN = 32 };
+enum { TURN = 128 };
 
 /* Neighbours of a list that follow each other in the result, from `at` on. */
 typedef struct run {

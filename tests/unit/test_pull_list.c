@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "transport/pull_list.h"
 
-enum { LISTS = 7, MOST = 400, TURN = 32 /* as in pull_list.c */ };
+enum { LISTS = 7, MOST = 1600, TURN = 128 /* as in pull_list.c */ };
 
 static void check_order(const sl_pull_rows *lists, int count, int start) {
   int64_t total = 0, most = 0, next[LISTS] = {0};
