@@ -30,15 +30,25 @@ static bool sums_in(const sl_inspection *ins, int s) {
   return s == 0 || s == ins->comm->rank || ins->halo->begin[s] < ins->halo->begin[s + 1];
 }
 
+/* Of a stage's halo entries, in the column map. */
+static void map_owner(const sl_inspection *ins, int owner, int number, int32_t *part, int64_t *place) {
+  for (int64_t h = ins->halo->begin[owner]; h < ins->halo->begin[owner + 1]; h++) {
+    part[h] = number;
+    place[h] = ins->halo->row[h] - ins->col_begin[owner];
+  }
+}
+
 /* A part for each stage that needs one: the columns that rank s owns. Of many ranks most have none. */
 static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int *buffer_of, int *first) {
   int ranks = ins->comm->size, parts = 0, local = 0;
-  int32_t *part = NULL;
+  const int64_t mapped = plan->dry ? 0 : ins->halo_set.count;
+  int32_t *part = NULL, *part_of_owner = NULL;
   int64_t *place = NULL;
   sl_part_frame *frames = NULL;
   sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(part, ins->halo_set.count, "the column map"), done);
-  SL_TRY_GOTO(status, SL_NEW(place, ins->halo_set.count, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW(part, mapped, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW(place, mapped, "the column map"), done);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(part_of_owner, ranks, "the column map"), done);
   SL_TRY_GOTO(status, SL_NEW(frames, ranks, "parts"), done);
   for (int p = 0; p < ranks; p++) {
     if (!sums_in(ins, p))
@@ -49,17 +59,17 @@ static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int
                                     .kind = own ? SLEY_PART_LOCAL : SLEY_PART_STAGE,
                                     .x = own ? SL_BUFFER_X : buffer_of[p % 2],
                                     .whole = p == 0};
-    for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++) {
-      part[h] = parts;
-      place[h] = ins->halo->row[h] - ins->col_begin[p];
-    }
-    parts++;
+    if (!plan->dry)
+      map_owner(ins, p, parts, part, place);
+    part_of_owner[p] = parts++;
   }
-  sl_column_map map = {.local = local, .part = part, .place = place};
+  sl_column_map map = {
+      .local = local, .part = part, .place = place, .part_of_owner = plan->dry ? part_of_owner : NULL};
   status = sl_parts_cut(plan, ins, &map, parts, frames, first);
 done:
   sl_free(frames);
   sl_free(place);
+  sl_free(part_of_owner);
   sl_free(part);
   return status;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "matrix/matrix.h"
 #include "partition/partition.h"
 #include "algo/algorithm.h"

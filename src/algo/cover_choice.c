@@ -6,6 +6,7 @@
 
 #include "algo/cover_blocks.h"
 #include "base/memory.h"
+#include "base/search.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
 #include "partition/partition.h"
@@ -270,7 +271,7 @@ static void group_blocks_free(group_blocks *b) {
 /* The columns asked about, by workgroup. */
 static sley_status number_columns(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
   const int groups = sl_workgroups(ins->comm);
-  int64_t total = 0, *list, at = 0;
+  int64_t total = 0, *list;
   for (int p = 0; p < ins->comm->size; p++)
     total += asked->edge_count[p];
   reader start = read_from_start(ins, asked);
@@ -278,14 +279,11 @@ static sley_status number_columns(const sl_inspection *ins, const edge_lists *as
   SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &b->columns));
   SL_TRY(SL_NEW(b->first_col, groups + 1, "workgroup starts"));
   SL_TRY(SL_NEW(list, b->columns.count, "the columns of blocks"));
-  sl_colset_list(&b->columns, list);
-  for (int g = 0; g <= groups; g++) {
-    while (at < b->columns.count && list[at] < group_first_col(ins, g))
-      at++;
-    b->first_col[g] = at;
-  }
+  sley_status status = sl_colset_list(&b->columns, sl_plan_team(ins), list);
+  for (int g = 0; g <= groups && status == SLEY_OK; g++)
+    b->first_col[g] = sl_lower_bound(list, 0, b->columns.count, group_first_col(ins, g));
   sl_free(list);
-  return SLEY_OK;
+  return status;
 }
 
 /* Least covers of the blocks that this rank handles. */

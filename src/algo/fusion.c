@@ -20,17 +20,6 @@ sley_status sl_starts(const int64_t *count, int ranks, int64_t **out) {
   return SLEY_OK;
 }
 
-int64_t sl_lower_bound(const int64_t *array, int64_t begin, int64_t end, int64_t value) {
-  while (begin < end) {
-    int64_t middle = begin + (end - begin) / 2;
-    if (array[middle] < value)
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  return begin;
-}
-
 static int64_t all_numbers(const void *context, int64_t begin, int64_t end, int64_t *out) {
   memcpy(out, (const int64_t *)context + begin, (size_t)(end - begin) * sizeof *out);
   return end - begin;
@@ -41,8 +30,7 @@ sley_status sl_distinct(const int64_t *numbers, int64_t count, int64_t range, sl
   sl_colset_source source = {count, all_numbers, numbers};
   SL_TRY(sl_colset_build(range, &source, team, set));
   SL_TRY(SL_NEW(*list, set->count, "distinct numbers"));
-  sl_colset_list(set, *list);
-  return SLEY_OK;
+  return sl_colset_list(set, team, *list);
 }
 
 /* Groups the halo entries outside the workgroup by their relay; requests: the columns in the same order. */

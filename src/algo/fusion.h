@@ -28,10 +28,6 @@ void sl_fusion_free(sl_fusion *fusion);
 /* ranks + 1 starts from ranks counts. */
 sley_status sl_starts(const int64_t *count, int ranks, int64_t **out);
 
-/* First place in begin .. end-1 of an ascending array whose entry is not below value; end if there is none.
- */
-int64_t sl_lower_bound(const int64_t *array, int64_t begin, int64_t end, int64_t value);
-
 /* Distinct values of an array of numbers below range: a set and its ascending list. */
 sley_status sl_distinct(const int64_t *numbers, int64_t count, int64_t range, sl_team *team, sl_colset *set,
                         int64_t **list);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/search.h"
 #include "algo/algorithm.h"
 #include "algo/fusion.h"
 #include "plan/parts.h"
@@ -514,20 +515,32 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
   return sl_add_stages(ins, &(sl_stage_options){.grain = SL_GRAIN_PEER, .pipelined = true}, plan);
 }
 
+/* In one workgroup nothing is far, so the three are one plan: rows are brought to a buffer, then summed.
+ * Devices that load rows from each other's memory do that by halo, and begin to sum before all have come. */
+static bool fused_considered(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)best, (void)why_not;
+  return sl_workgroups(ins->comm) > 1 || ins->comm->device->ops->host_addresses;
+}
+
+static bool later_considered(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  (void)best, (void)why_not;
+  return sl_workgroups(ins->comm) > 1;
+}
+
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
                                          .summary =
                                              "as halo, across workgroups once a workgroup, one message a row",
-                                         .considered = sl_considered_always,
+                                         .considered = fused_considered,
                                          .prepare = sl_prepare_no_more,
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
-                                             .considered = sl_considered_always,
+                                             .considered = later_considered,
                                              .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
     .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
-    .considered = sl_considered_always,
+    .considered = later_considered,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

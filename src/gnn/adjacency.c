@@ -124,8 +124,7 @@ static sley_status list_remote(degrees *d) {
   const sl_colset_source source = {d->comm->size == 1 ? 0 : d->block->nnz, remote_columns, d};
   SL_TRY(sl_colset_build(d->row_begin[d->comm->size], &source, d->comm->team, &d->remote));
   SL_TRY(SL_NEW(d->column, d->remote.count, "columns of other ranks"));
-  sl_colset_list(&d->remote, d->column);
-  return SLEY_OK;
+  return sl_colset_list(&d->remote, d->comm->team, d->column);
 }
 
 /* How many of the columns each rank owns. */

@@ -94,8 +94,7 @@ static sley_status find_remote(request *q, int64_t **rows) {
                    "sley_graph_create: rank %d has and needs more than 2^31 - 1 rows of X: use more ranks",
                    q->comm->rank);
   SL_TRY(SL_NEW(*rows, q->remote.count, "the halo"));
-  sl_colset_list(&q->remote, *rows);
-  return SLEY_OK;
+  return sl_colset_list(&q->remote, q->comm->team, *rows);
 }
 
 /* Collective, agreed. */

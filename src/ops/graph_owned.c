@@ -122,8 +122,7 @@ static sley_status find_rows(gathering *g, int64_t **rows) {
     return sl_fail(SLEY_ERR_OVERFLOW, "rank %d has and needs more than 2^31 - 1 rows: use more ranks",
                    g->comm->rank);
   SL_TRY(SL_NEW(*rows, g->remote.count, "the halo of rows"));
-  sl_colset_list(&g->remote, *rows);
-  return SLEY_OK;
+  return sl_colset_list(&g->remote, g->comm->team, *rows);
 }
 
 /* The pattern on the host. */

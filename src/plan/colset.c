@@ -106,14 +106,29 @@ sley_status sl_colset_from_bits(int64_t range, const uint64_t *bits, sl_colset *
   return SLEY_OK;
 }
 
-void sl_colset_list(const sl_colset *set, int64_t *out) {
-  for (int64_t page = 0; page < set->pages; page++) {
-    if (set->page_at[page] < 0)
+typedef struct listing {
+  const sl_colset *set;
+  int64_t *out;
+} listing;
+
+static sley_status list_pages(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const listing *l = context;
+  for (int64_t page = begin; page < end; page++) {
+    if (l->set->page_at[page] < 0)
       continue;
+    const sl_colset_word *words = &l->set->words[l->set->page_at[page]];
+    int64_t *out = l->out + words->before;
     for (int64_t i = 0; i < WORDS_A_PAGE; i++)
-      for (uint64_t bits = set->words[set->page_at[page] + i].bits; bits; bits &= bits - 1)
+      for (uint64_t bits = words[i].bits; bits; bits &= bits - 1)
         *out++ = page * SL_COLSET_PAGE + i * 64 + __builtin_ctzll(bits);
   }
+  return SLEY_OK;
+}
+
+sley_status sl_colset_list(const sl_colset *set, sl_team *team, int64_t *out) {
+  enum { FEW = 1 << 12, GRAIN = 16 };
+  return sl_team_for(set->count < FEW ? NULL : team, set->pages, GRAIN, list_pages, &(listing){set, out});
 }
 
 void sl_colset_free(sl_colset *set) {

@@ -36,8 +36,8 @@ sley_status sl_colset_build(int64_t range, const sl_colset_source *source, sl_te
 sley_status sl_colset_from_bits(int64_t range, const uint64_t *bits, sl_colset *out);
 void sl_colset_free(sl_colset *set);
 
-/* The members in ascending order; out has room for count. */
-void sl_colset_list(const sl_colset *set, int64_t *out);
+/* The members in ascending order, written by the team's threads; out has room for count. */
+sley_status sl_colset_list(const sl_colset *set, sl_team *team, int64_t *out);
 
 /* Bits that are 1; not every processor that Sley is built for has an instruction for it. */
 static inline int64_t sl_ones(uint64_t bits) {

@@ -2,23 +2,54 @@
 /* The lists of a halo: by owner from the rows that are needed, by peer from what the owners are told. */
 #include "plan/halo.h"
 
+#include <stdatomic.h>
+
 #include "base/memory.h"
+#include "base/search.h"
+
+enum { GRAIN = 1 << 15 };
+
+typedef struct checking {
+  const int64_t *row;
+  int64_t end;            /* of all rows */
+  _Atomic int64_t *wrong; /* the first entry found to be wrong */
+} checking;
+
+static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const checking *c = context;
+  for (int64_t h = begin; h < end; h++)
+    if (c->row[h] < 0 || c->row[h] >= c->end || (h > 0 && c->row[h] <= c->row[h - 1])) {
+      int64_t least = atomic_load(c->wrong);
+      while (h < least && !atomic_compare_exchange_weak(c->wrong, &least, h)) {
+      }
+      break;
+    }
+  return SLEY_OK;
+}
 
 /* Where each owner's rows begin, and whether all ascend and have an owner. */
 static sley_status find_owners(sl_halo *halo, const int64_t *begin) {
   int ranks = halo->comm->size;
+  _Atomic int64_t wrong = halo->count;
   SL_TRY(SL_NEW(halo->begin, ranks + 1, "the halo"));
-  for (int64_t h = 0; h < halo->count; h++)
-    if (halo->row[h] < 0 || halo->row[h] >= begin[ranks] || (h > 0 && halo->row[h] <= halo->row[h - 1]))
-      return sl_fail(SLEY_ERR_ARG,
-                     "entry %lld of the halo is row %lld: the rows must ascend and be less than %lld",
-                     (long long)h, (long long)halo->row[h], (long long)begin[ranks]);
-  int64_t h = 0;
-  for (int p = 0; p <= ranks; p++) {
-    while (h < halo->count && halo->row[h] < begin[p])
-      h++;
-    halo->begin[p] = h;
-  }
+  SL_TRY(sl_team_for(halo->comm->team, halo->count, GRAIN, check_rows,
+                     &(checking){halo->row, begin[ranks], &wrong}));
+  if (wrong < halo->count)
+    return sl_fail(SLEY_ERR_ARG,
+                   "entry %lld of the halo is row %lld: the rows must ascend and be less than %lld",
+                   (long long)wrong, (long long)halo->row[wrong], (long long)begin[ranks]);
+  for (int p = 0; p <= ranks; p++)
+    halo->begin[p] = sl_lower_bound(halo->row, 0, halo->count, begin[p]);
+  return SLEY_OK;
+}
+
+/* Rows of all ranks become this rank's. */
+static sley_status number_locally(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sl_halo *halo = context;
+  for (int64_t i = begin; i < end; i++)
+    halo->wanted[i] -= halo->first;
   return SLEY_OK;
 }
 
@@ -41,8 +72,7 @@ static sley_status tell_owners(sl_halo *halo) {
     halo->wanted_begin[0] = 0;
     for (int p = 0; p < comm->size; p++)
       halo->wanted_begin[p + 1] = halo->wanted_begin[p] + received[p];
-    for (int64_t i = 0; i < halo->wanted_begin[comm->size]; i++)
-      halo->wanted[i] -= halo->first;
+    status = sl_team_for(comm->team, halo->wanted_begin[comm->size], GRAIN, number_locally, halo);
   }
   sl_free(counts);
   return status;

@@ -82,8 +82,7 @@ static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   else
     SL_TRY(sl_colset_build(ins->block->cols, &source, sl_plan_team(ins), &ins->halo_set));
   SL_TRY(SL_NEW(*rows, ins->halo_set.count, "the halo"));
-  sl_colset_list(&ins->halo_set, *rows);
-  return SLEY_OK;
+  return sl_colset_list(&ins->halo_set, sl_plan_team(ins), *rows);
 }
 
 /* Collective, agreed. */

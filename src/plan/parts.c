@@ -274,15 +274,28 @@ static sley_status cut_block(sl_plan *plan, cut *c) {
   return sl_team_run(team, c->map->row_part ? copy_rows : fill_rows, c);
 }
 
+/* The part of halo entry h, of owner p's rows, and of those behind it up to *next, which is `end` at most. */
+static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, int64_t *next) {
+  *next = end;
+  if (map->part_of_owner)
+    return map->part_of_owner[p];
+  if (!map->part)
+    return map->remote;
+  for (*next = h + 1; *next < end && map->part[*next] == map->part[h];)
+    ++*next;
+  return map->part[h];
+}
+
 /* Whether every entry goes to the local part, and that stores every row. */
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
-  int64_t halo = c->ins->halo_set.count;
-  if (map->row_part || !c->frames[map->local].whole || (!map->part && halo > 0 && map->remote != map->local))
+  const int64_t *begin = c->ins->halo->begin;
+  if (map->row_part || !c->frames[map->local].whole)
     return false;
-  for (int64_t h = 0; map->part && h < halo; h++)
-    if (map->part[h] != map->local)
-      return false;
+  for (int p = 0; p < c->ins->comm->size; p++)
+    for (int64_t h = begin[p], next; h < begin[p + 1]; h = next)
+      if (part_of_run(map, p, h, begin[p + 1], &next) != map->local)
+        return false;
   return true;
 }
 
@@ -410,9 +423,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
     int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
     for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly of one part */
-      int part = map->part ? map->part[h] : map->remote;
-      for (next = map->part ? h + 1 : end; next < end && map->part[next] == part;)
-        next++;
+      int part = part_of_run(map, p, h, end, &next);
       if (part >= 0)
         SL_PART(plan, first + part)->work += each * (double)(next - h);
     }

@@ -15,6 +15,8 @@ typedef struct sl_column_map {
   int64_t local_place;
   int remote; /* the part of all halo entries where part is NULL */
   const int32_t *part;
+  /* Of a dry plan, in place of `part`: the part of all halo entries of an owner's rows. */
+  const int32_t *part_of_owner;
   const int64_t *place; /* NULL: halo entry h is at h */
   int64_t far_place;    /* added to the places of halo entries */
   /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], at most SL_TURNS - 1,

@@ -6,9 +6,9 @@
  * takes a tenth longer, with two a twentieth. */
 enum { PIECES_AHEAD = 8 };
 
-int64_t sl_arrivals_interleave(sl_arrivals *pieces, const sl_pull_rows *lists, int count, int start,
-                               sl_pull_entry *out) {
-  return sl_pull_interleave(lists, count, start, pieces->count > 0 ? pieces->count : 1, PIECES_AHEAD,
+sley_status sl_arrivals_interleave(sl_arrivals *pieces, sl_team *team, const sl_pull_rows *lists, int count,
+                                   int start, sl_pull_entry *out) {
+  return sl_pull_interleave(team, lists, count, start, pieces->count > 0 ? pieces->count : 1, PIECES_AHEAD,
                             pieces->count > 0 ? pieces->end : NULL, out);
 }
 

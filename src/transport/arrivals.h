@@ -16,8 +16,8 @@ typedef struct sl_arrivals {
 } sl_arrivals;
 
 /* As sl_pull_interleave, piece after piece; fills pieces->end for pieces->count, which may be 0. */
-int64_t sl_arrivals_interleave(sl_arrivals *pieces, const sl_pull_rows *lists, int count, int start,
-                               sl_pull_entry *out);
+sley_status sl_arrivals_interleave(sl_arrivals *pieces, sl_team *team, const sl_pull_rows *lists, int count,
+                                   int start, sl_pull_entry *out);
 
 /* The words, in the memory of the queue's device, zeroed in the queue's order. After an error destroy is
  * allowed too. */

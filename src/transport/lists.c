@@ -27,7 +27,10 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
                      (long long)staged);
     staged = list->piece_end[s];
   }
+  int64_t signs = 0; /* most lists are long and right */
   for (int64_t i = 0; list->rows && i < list->count; i++)
+    signs |= list->rows[i];
+  for (int64_t i = 0; signs < 0; i++)
     if (list->rows[i] < 0)
       return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
                      list->peer, (long long)i, (long long)list->rows[i]);

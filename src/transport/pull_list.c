@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders the list of a pull so that it alternates between the peers. */
+/* Orders the list of a pull so that it alternates between the peers: first which runs of entries follow each
+ * other, by one thread, then the entries, by all. */
 #include "transport/pull_list.h"
+
+#include "base/memory.h"
 
 static sl_pull_entry entry_of(const sl_pull_rows *list, int64_t i) {
   return (sl_pull_entry){.src_row = list->src_rows ? list->src_rows[i] : list->src_first + i,
@@ -15,8 +18,18 @@ static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   return piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
 }
 
-/* Where a list is. due: entries that have had their turn after t turns, floor(count * t / turns), and what
- * that division leaves, so that the next turn needs none. */
+/* Entries that the longest list gets in its turn: few beside the thousands of rows that a kernel has in
+ * flight, so that links are filled as by turns of one. */
+enum { TURN = 128 };
+
+/* Neighbours of a list that follow each other in the result, from `at` on. */
+typedef struct run {
+  int64_t at, first, count;
+  const sl_pull_rows *list;
+} run;
+
+/* Where a list is. due: entries that have had their turn after t rounds, floor(count * t / rounds), and what
+ * that division leaves, so that the next round needs no product that could overflow. */
 typedef struct place {
   int64_t next, due, left;
   int64_t end; /* of the piece of the next entry */
@@ -28,6 +41,8 @@ typedef struct turns {
   const sl_pull_rows *lists;
   int count, pieces, low; /* the least piece of an entry that has not been listed */
   place at[SL_PULL_SOURCES];
+  run *run;
+  int64_t runs, listed; /* runs, and their entries */
 } turns;
 
 /* Goes on to the piece of the next entry. */
@@ -45,62 +60,86 @@ static void find_low(turns *t) {
     t->low = t->at[l].piece < t->low ? t->at[l].piece : t->low;
 }
 
-/* One more turn of `turns`, the most entries that a list has. */
-static void count_turn(place *at, int64_t count, int64_t turns) {
+/* One more round of `rounds`. */
+static void count_turn(place *at, int64_t count, int64_t rounds) {
   if (at->due == count)
     return;
   at->left += count;
-  if (at->left >= turns) {
-    at->left -= turns;
-    at->due++;
-  }
+  at->due += at->left / rounds;
+  at->left %= rounds;
 }
 
 /* Entries of a list up to the one that is due, of a single piece, if that is not beyond `most`. */
-static int64_t take_turn(turns *t, int l, int most, sl_pull_entry *out) {
+static void take_turn(turns *t, int l, int most) {
   place *at = &t->at[l];
-  if (at->piece > most)
-    return 0;
-  int64_t end = at->due < at->end ? at->due : at->end, taken = 0;
-  while (at->next < end)
-    out[taken++] = entry_of(&t->lists[l], at->next++);
+  const int64_t end = at->due < at->end ? at->due : at->end, count = end - at->next;
+  if (at->piece > most || count <= 0)
+    return;
+  t->run[t->runs++] = (run){t->listed, at->next, count, &t->lists[l]};
+  t->listed += count;
+  at->next = end;
   settle(t, l);
-  return taken;
 }
 
-/* Nothing to take turns with. */
-static int64_t list_one(const sl_pull_rows *list, int pieces, int64_t *piece_end, sl_pull_entry *out) {
-  for (int64_t i = 0; i < list->count; i++)
-    out[i] = entry_of(list, i);
-  for (int s = 0; s < pieces && piece_end; s++)
-    piece_end[s] = before(list, s + 1, pieces);
-  return list->count;
-}
-
-int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int pieces, int ahead,
-                           int64_t *piece_end, sl_pull_entry *out) {
-  if (count == 1)
-    return list_one(&lists[0], pieces, piece_end, out);
-  turns t = {.lists = lists, .count = count, .pieces = pieces};
-  int64_t most = 0, at = 0;
-  int first = count > 0 ? start % count : 0;
-  for (int l = 0; l < count; l++) {
+static int64_t rounds_of(const sl_pull_rows *lists, int count) {
+  int64_t most = 0;
+  for (int l = 0; l < count; l++)
     most = lists[l].count > most ? lists[l].count : most;
-    t.at[l].end = before(&lists[l], 1, pieces);
-    settle(&t, l);
+  return (most + TURN - 1) / TURN;
+}
+
+static void list_runs(turns *t, int start, int ahead, int64_t *piece_end) {
+  const int64_t rounds = rounds_of(t->lists, t->count);
+  const int first = t->count > 0 ? start % t->count : 0;
+  for (int l = 0; l < t->count; l++) {
+    t->at[l].end = before(&t->lists[l], 1, t->pieces);
+    settle(t, l);
   }
-  find_low(&t);
-  for (int s = 0; s < t.low && piece_end; s++)
+  find_low(t);
+  for (int s = 0; s < t->low && piece_end; s++)
     piece_end[s] = 0;
-  while (t.low < pieces)
-    for (int i = 0; i < count; i++) {
-      int l = first + i < count ? first + i : first + i - count, low = t.low;
-      count_turn(&t.at[l], lists[l].count, most);
-      at += take_turn(&t, l, low + ahead, out + at);
-      if (t.at[l].piece > low)
-        find_low(&t);
-      for (; low < t.low && piece_end; low++)
-        piece_end[low] = at;
+  while (t->low < t->pieces)
+    for (int i = 0; i < t->count; i++) {
+      int l = first + i < t->count ? first + i : first + i - t->count, low = t->low;
+      count_turn(&t->at[l], t->lists[l].count, rounds);
+      take_turn(t, l, low + ahead);
+      if (t->at[l].piece > low)
+        find_low(t);
+      for (; low < t->low && piece_end; low++)
+        piece_end[low] = t->listed;
     }
-  return at;
+}
+
+typedef struct filling {
+  const run *run;
+  sl_pull_entry *out;
+} filling;
+
+static sley_status fill_runs(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const filling *f = context;
+  for (int64_t r = begin; r < end; r++)
+    for (int64_t i = 0; i < f->run[r].count; i++)
+      f->out[f->run[r].at + i] = entry_of(f->run[r].list, f->run[r].first + i);
+  return SLEY_OK;
+}
+
+int64_t sl_pull_count(const sl_pull_rows *lists, int count) {
+  int64_t sum = 0;
+  for (int l = 0; l < count; l++)
+    sum += lists[l].count;
+  return sum;
+}
+
+sley_status sl_pull_interleave(sl_team *team, const sl_pull_rows *lists, int count, int start, int pieces,
+                               int ahead, int64_t *piece_end, sl_pull_entry *out) {
+  enum { FEW = 1 << 14, GRAIN = 256 };
+  turns t = {.lists = lists, .count = count, .pieces = pieces};
+  /* A run ends where a turn does, or a piece. */
+  SL_TRY(SL_NEW(t.run, (rounds_of(lists, count) + pieces) * count, "a list of rows"));
+  list_runs(&t, start, ahead, piece_end);
+  sley_status status =
+      sl_team_for(t.listed < FEW ? NULL : team, t.runs, GRAIN, fill_runs, &(filling){t.run, out});
+  sl_free(t.run);
+  return status;
 }

@@ -3,6 +3,7 @@
 #ifndef SLEY_TRANSPORT_PULL_LIST_H
 #define SLEY_TRANSPORT_PULL_LIST_H
 
+#include "base/team.h"
 #include "device/kernel.h"
 
 /* Rows of one source: entry i goes from its row src_rows[i] (NULL: src_first + i) to row dst_rows[i] (NULL:
@@ -16,13 +17,17 @@ typedef struct sl_pull_rows {
                                entries are of the last */
 } sl_pull_rows;
 
-/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, each in
- * proportion to its length: so that a kernel that works along the result keeps every link busy from beginning
- * to end. No entry is of a piece more than `ahead` after that of an entry still to come: pieces need some
- * links more than others, so the more ahead, the better the links are filled, but the later a piece is
- * complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is. Returns the
- * number of entries; out has room for all counts. */
-int64_t sl_pull_interleave(const sl_pull_rows *lists, int count, int start, int pieces, int ahead,
-                           int64_t *piece_end, sl_pull_entry *out);
+/* Entries of all lists together. */
+int64_t sl_pull_count(const sl_pull_rows *lists, int count);
+
+/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, of a few
+ * neighbours each, in proportion to its length: so that a kernel that works along the result keeps every link
+ * busy from beginning to end. No entry is of a piece more than `ahead` after that of an entry still to come:
+ * pieces need some links more than others, so the more ahead, the better the links are filled, but the later
+ * a piece is complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is.
+ * out has room for sl_pull_count entries. The team's threads fill it; NULL: the calling thread does. Errors:
+ * SLEY_ERR_MEMORY. */
+sley_status sl_pull_interleave(sl_team *team, const sl_pull_rows *lists, int count, int start, int pieces,
+                               int ahead, int64_t *piece_end, sl_pull_entry *out);
 
 #endif

@@ -21,7 +21,7 @@ static int64_t columns(const void *context, int64_t begin, int64_t end, int64_t 
   return count;
 }
 
-static void check(const source *s, int64_t range, int64_t entries, const sl_colset *set) {
+static void check(const source *s, int64_t range, int64_t entries, sl_team *team, const sl_colset *set) {
   static bool in[MAX_RANGE];
   static int64_t list[MAX_ENTRIES + 1];
   int64_t occurrences = 0, members = 0;
@@ -33,7 +33,7 @@ static void check(const source *s, int64_t range, int64_t entries, const sl_cols
     }
   assert_int_equal(set->occurrences, occurrences);
   assert_true(set->count <= MAX_ENTRIES);
-  sl_colset_list(set, list);
+  assert_sley_ok(sl_colset_list(set, team, list));
   for (int64_t c = 0; c < range; c++)
     if (in[c]) {
       assert_int_equal(list[members], c);
@@ -58,8 +58,9 @@ static void sets_hold_their_sources(void **state) {
     }
     sl_colset_source from = {entries, columns, &s};
     sl_colset set;
-    assert_sley_ok(sl_colset_build(range, &from, round % 3 ? team : NULL, &set));
-    check(&s, range, entries, &set);
+    sl_team *helpers = round % 3 ? team : NULL;
+    assert_sley_ok(sl_colset_build(range, &from, helpers, &set));
+    check(&s, range, entries, helpers, &set);
     sl_colset_free(&set);
   }
   sl_team_destroy(team);

@@ -6,14 +6,16 @@
 #include "base/random.h"
 #include "transport/pull_list.h"
 
-enum { LISTS = 7, MOST = 400 };
+enum { LISTS = 7, MOST = 1600, TURN = 128 /* as in pull_list.c */ };
 
 static void check_order(const sl_pull_rows *lists, int count, int start) {
-  int64_t total = 0, next[LISTS] = {0};
-  for (int l = 0; l < count; l++)
+  int64_t total = 0, most = 0, next[LISTS] = {0};
+  for (int l = 0; l < count; l++) {
     total += lists[l].count;
+    most = lists[l].count > most ? lists[l].count : most;
+  }
   sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-  assert_int_equal(sl_pull_interleave(lists, count, start, 1, 0, NULL, entries), total);
+  assert_sley_ok(sl_pull_interleave(NULL, lists, count, start, 1, 0, NULL, entries));
   for (int64_t at = 0; at < total; at++) {
     int l = entries[at].source;
     const sl_pull_rows *list = &lists[l];
@@ -21,12 +23,13 @@ static void check_order(const sl_pull_rows *lists, int count, int start) {
     assert_true(l >= 0 && l < count && i < list->count);
     assert_int_equal(entries[at].src_row, list->src_rows ? list->src_rows[i] : list->src_first + i);
     assert_int_equal(entries[at].dst_row, list->dst_rows ? list->dst_rows[i] : list->dst_first + i);
-    /* No list is ahead or behind by more than a round. */
+    /* No list is ahead or behind by more than a round, in which the longest has TURN entries. */
     for (int other = 0; other < count; other++)
       if (lists[other].count > 0 && list->count > 0) {
         double share = (double)(i + 1) / (double)list->count;
         double theirs = (double)next[other] / (double)lists[other].count;
-        assert_true(theirs <= share + 1.0 / (double)lists[other].count + 1.0 / (double)list->count);
+        const double one_each = 1.0 / (double)lists[other].count + 1.0 / (double)list->count;
+        assert_true(theirs <= share + one_each + (double)TURN / (double)most);
       }
   }
   free(entries);
@@ -94,7 +97,8 @@ static void test_stages_follow_each_other(void **state) {
       total += lists[l].count;
     }
     sl_pull_entry *entries = calloc((size_t)total + 1, sizeof *entries);
-    assert_int_equal(sl_pull_interleave(lists, LISTS, repeat % LISTS, STAGES, ahead, end, entries), total);
+    assert_int_equal(sl_pull_count(lists, LISTS), total);
+    assert_sley_ok(sl_pull_interleave(NULL, lists, LISTS, repeat % LISTS, STAGES, ahead, end, entries));
     for (int64_t at = 0; at < total; at++) {
       const sl_pull_rows *list = &lists[entries[at].source];
       assert_int_equal(entries[at].src_row, next[entries[at].source]++);
@@ -111,22 +115,47 @@ static void test_stages_follow_each_other(void **state) {
 
 static void test_equal_lists_alternate_from_the_start(void **state) {
   (void)state;
+  enum { EACH = 3 * TURN };
   sl_pull_rows lists[3];
-  sl_pull_entry entries[12];
+  sl_pull_entry entries[3 * EACH];
   for (int32_t l = 0; l < 3; l++)
-    lists[l] = (sl_pull_rows){.source = l, .count = 4, .src_first = 10 * l, .dst_first = 100 * l};
-  assert_int_equal(sl_pull_interleave(lists, 3, 2, 1, 0, NULL, entries), 12);
-  for (int i = 0; i < 12; i++) {
-    int l = (2 + i) % 3;
+    lists[l] = (sl_pull_rows){.source = l, .count = EACH, .src_first = 100 * l, .dst_first = 1000 * l};
+  assert_sley_ok(sl_pull_interleave(NULL, lists, 3, 2, 1, 0, NULL, entries));
+  for (int i = 0; i < 3 * EACH; i++) {
+    int l = (2 + i / TURN) % 3, at = i / (3 * TURN) * TURN + i % TURN;
     assert_int_equal(entries[i].source, l);
-    assert_int_equal(entries[i].src_row, 10 * l + i / 3);
-    assert_int_equal(entries[i].dst_row, 100 * l + i / 3);
+    assert_int_equal(entries[i].src_row, 100 * l + at);
+    assert_int_equal(entries[i].dst_row, 1000 * l + at);
   }
+}
+
+/* Long lists, which several threads fill, are as one thread lists them. */
+static void test_a_team_lists_the_same(void **state) {
+  (void)state;
+  enum { LONG = 20000 };
+  sl_team *team;
+  assert_sley_ok(sl_team_create(3, &team));
+  sl_pull_rows lists[3];
+  for (int32_t l = 0; l < 3; l++)
+    lists[l] = (sl_pull_rows){.source = l, .count = LONG / (l + 1), .src_first = LONG * l, .dst_first = l};
+  const int64_t total = sl_pull_count(lists, 3);
+  sl_pull_entry *one = calloc((size_t)total, sizeof *one), *all = calloc((size_t)total, sizeof *all);
+  assert_sley_ok(sl_pull_interleave(NULL, lists, 3, 1, 1, 0, NULL, one));
+  assert_sley_ok(sl_pull_interleave(team, lists, 3, 1, 1, 0, NULL, all));
+  for (int64_t i = 0; i < total; i++) {
+    assert_int_equal(one[i].source, all[i].source);
+    assert_int_equal(one[i].src_row, all[i].src_row);
+    assert_int_equal(one[i].dst_row, all[i].dst_row);
+  }
+  free(all);
+  free(one);
+  sl_team_destroy(team);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lists_take_turns),
                                      cmocka_unit_test(test_stages_follow_each_other),
-                                     cmocka_unit_test(test_equal_lists_alternate_from_the_start)};
+                                     cmocka_unit_test(test_equal_lists_alternate_from_the_start),
+                                     cmocka_unit_test(test_a_team_lists_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

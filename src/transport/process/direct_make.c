@@ -210,8 +210,8 @@ static int fill_sources(sl_direct *direct) {
   return moving;
 }
 
-/* One batch of all lanes, or, where rows are added, one a lane. Returns the entries' number. */
-static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_pull_entry *entries) {
+/* One batch of all lanes, or, where rows are added, one a lane. */
+static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_pull_entry *entries) {
   int moving = 0, start = 0;
   int64_t listed = 0;
   for (int i = 0; i < direct->recvs; i++) {
@@ -225,7 +225,8 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
                                   .dst_first = l->list.first,
                                   .piece_end = l->list.piece_end};
     if (add) {
-      int64_t count = sl_pull_interleave(&rows[moving], 1, 0, 1, 0, NULL, entries + listed);
+      int64_t count = sl_pull_count(&rows[moving], 1);
+      SL_TRY(sl_pull_interleave(direct->comm->base.team, &rows[moving], 1, 0, 1, 0, NULL, entries + listed));
       l->batch = direct->round.batches++;
       direct->batch[l->batch] = (sl_pull_batch){listed, count, moving, 1};
       listed += count;
@@ -235,11 +236,12 @@ static int64_t fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_
     moving++;
   }
   if (!add && moving > 0) {
-    listed = sl_arrivals_interleave(&direct->pieces, rows, moving, start < moving ? start : 0, entries);
-    direct->batch[0] = (sl_pull_batch){0, listed, 0, moving};
+    SL_TRY(sl_arrivals_interleave(&direct->pieces, direct->comm->base.team, rows, moving,
+                                  start < moving ? start : 0, entries));
+    direct->batch[0] = (sl_pull_batch){0, sl_pull_count(rows, moving), 0, moving};
     direct->round.batches = 1;
   }
-  return listed;
+  return SLEY_OK;
 }
 
 static sley_status upload_regions(sl_direct *direct) {
@@ -263,12 +265,12 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   for (int i = 0; i < direct->recvs; i++)
     total += positions_in(&direct->recv[i]);
   SL_TRY(SL_NEW_ZERO(rows, direct->recvs, "row lists"));
-  sley_status status = SL_NEW_ZERO(entries, total, "row lists");
-  if (status == SLEY_OK) {
-    fill_entries(direct, spec->add, rows, entries);
+  sley_status status = SL_NEW(entries, total, "row lists");
+  if (status == SLEY_OK)
+    status = fill_entries(direct, spec->add, rows, entries);
+  if (status == SLEY_OK)
     status = sl_device_upload(direct->comm->base.queue, entries, total * (int64_t)sizeof *entries,
                               "row lists", (void **)&direct->list);
-  }
   sl_free(entries);
   sl_free(rows);
   return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;

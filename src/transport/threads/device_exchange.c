@@ -100,7 +100,8 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
 
 /* Cuts the sources into launches and lists their entries. Adding goes source by source; pieces are for a
  * single launch. */
-static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows, sl_pull_entry *entries) {
+static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows,
+                                sl_pull_entry *entries) {
   sl_device_exchange *device = exchange->device;
   int most = exchange->add ? 1 : SL_PULL_SOURCES;
   int64_t at = 0;
@@ -111,11 +112,13 @@ static int64_t list_entries(sl_threads_exchange *exchange, const sl_pull_rows *r
     while (start < count - 1 &&
            exchange->recv[device->origin[first + start].recv].peer <= exchange->base.comm->rank)
       start++;
-    int64_t listed = sl_arrivals_interleave(&device->pieces, rows + first, count, start, entries + at);
+    SL_TRY(sl_arrivals_interleave(&device->pieces, exchange->base.comm->team, rows + first, count, start,
+                                  entries + at));
+    int64_t listed = sl_pull_count(rows + first, count);
     device->batch[device->batches++] = (sl_pull_batch){at, listed, first, count};
     at += listed;
   }
-  return at;
+  return SLEY_OK;
 }
 
 static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows *rows) {
@@ -127,10 +130,11 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
       total += exchange->recv[i].count;
     }
   sl_pull_entry *entries;
-  SL_TRY(SL_NEW_ZERO(entries, total, "a list of rows"));
-  list_entries(exchange, rows, entries);
-  sley_status status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
-                                        "a list of rows", (void **)&device->list);
+  SL_TRY(SL_NEW(entries, total, "a list of rows"));
+  sley_status status = list_entries(exchange, rows, entries);
+  if (status == SLEY_OK)
+    status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
+                              "a list of rows", (void **)&device->list);
   sl_free(entries);
   return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
