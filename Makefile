@@ -67,6 +67,9 @@ deb:
 	@$(call build,$(BUILD),--target sley_product)
 	@cd $(BUILD) && cpack -G DEB -B deb
 
+# gcc 13 places vectors of 64 bytes wrongly on the stacks by which it finds uses after return.
+sanitize sanitize-some: export ASAN_OPTIONS := detect_stack_use_after_return=0$(if $(ASAN_OPTIONS),:$(ASAN_OPTIONS))
+
 sanitize:
 	@tools/setup.sh test
 	@$(call configure,$(BUILD)-asan,-DSLEY_SANITIZE=address$(comma)undefined)
