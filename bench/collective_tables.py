@@ -11,14 +11,18 @@ MEAN_HEAD = ["cases", "number", "dense / compressed: geometric mean", "worst", "
 WORDS = {"gpus": "GPUs of one process beside NCCL", "hosts": "Hosts joined by sockets", "mpi": "Over MPI beside MPI_Allreduce"}
 
 
+def first_round(run):
+    """Of the first case that ran; empty where none did."""
+    return next((case["rounds"][0] for case in run["cases"] if case.get("rounds")), {})
+
+
 def heading(run):
-    ranks = next((case["rounds"][0]["ranks"] for case in run["cases"] if case.get("rounds")), "?")
-    return f"{WORDS[run['where']]}, {ranks} ranks"
+    return f"{WORDS[run['where']]}, {first_round(run).get('ranks', '?')} ranks"
 
 
 def where(run):
     """The machine, and what ran beside what."""
-    m, first = run["machine"] or {}, next((case["rounds"][0] for case in run["cases"] if case.get("rounds")), {})
+    m, first = run["machine"] or {}, first_round(run)
     if "gpu" in m:
         place = f"{m['gpus']} x {m['gpu']}, driver {m['driver']}, CUDA {m['nvcc']}, NCCL {m['nccl']}"
     else:

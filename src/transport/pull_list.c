@@ -18,10 +18,6 @@ static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   return piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
 }
 
-/* Entries that the longest list gets in its turn: few beside the thousands of rows that a kernel has in
- * flight, so that links are filled as by turns of one. */
-enum { TURN = 128 };
-
 /* Neighbours of a list that follow each other in the result, from `at` on. */
 typedef struct run {
   int64_t at, first, count;
@@ -85,7 +81,7 @@ static int64_t rounds_of(const sl_pull_rows *lists, int count) {
   int64_t most = 0;
   for (int l = 0; l < count; l++)
     most = lists[l].count > most ? lists[l].count : most;
-  return (most + TURN - 1) / TURN;
+  return (most + SL_PULL_TURN - 1) / SL_PULL_TURN;
 }
 
 static void list_runs(turns *t, int start, int ahead, int64_t *piece_end) {

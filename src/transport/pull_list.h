@@ -17,16 +17,20 @@ typedef struct sl_pull_rows {
                                entries are of the last */
 } sl_pull_rows;
 
+/* Entries that the longest list gets in its turn: few beside the thousands of rows that a kernel has in
+ * flight, so that links are filled as by turns of one. */
+enum { SL_PULL_TURN = 128 };
+
 /* Entries of all lists together. */
 int64_t sl_pull_count(const sl_pull_rows *lists, int count);
 
-/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, of a few
- * neighbours each, in proportion to its length: so that a kernel that works along the result keeps every link
- * busy from beginning to end. No entry is of a piece more than `ahead` after that of an entry still to come:
- * pieces need some links more than others, so the more ahead, the better the links are filled, but the later
- * a piece is complete. piece_end (NULL: not wanted) gets where in the result each of `pieces` > 0 pieces is.
- * out has room for sl_pull_count entries. The team's threads fill it; NULL: the calling thread does. Errors:
- * SLEY_ERR_MEMORY. */
+/* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among them from list `start` on, of
+ * SL_PULL_TURN neighbours at most, in proportion to its length: so that a kernel that works along the result
+ * keeps every link busy from beginning to end. No entry is of a piece more than `ahead` after that of an
+ * entry still to come: pieces need some links more than others, so the more ahead, the better the links are
+ * filled, but the later a piece is complete. piece_end (NULL: not wanted) gets where in the result each of
+ * `pieces` > 0 pieces is. out has room for sl_pull_count entries. The team's threads fill it; NULL: the
+ * calling thread does. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_pull_interleave(sl_team *team, const sl_pull_rows *lists, int count, int start, int pieces,
                                int ahead, int64_t *piece_end, sl_pull_entry *out);
 

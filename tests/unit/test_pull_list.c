@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "transport/pull_list.h"
 
-enum { LISTS = 7, MOST = 1600, TURN = 128 /* as in pull_list.c */ };
+enum { LISTS = 7, MOST = 1600, TURN = SL_PULL_TURN };
 
 static void check_order(const sl_pull_rows *lists, int count, int start) {
   int64_t total = 0, most = 0, next[LISTS] = {0};
@@ -88,7 +88,8 @@ static void test_stages_follow_each_other(void **state) {
     int ahead = repeat % (STAGES + 1);
     int64_t ends[LISTS][STAGES - 1], end[STAGES], next[LISTS] = {0}, total = 0;
     for (int l = 0; l < LISTS; l++) {
-      lists[l] = (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), repeat < 3 ? 1 : 50)};
+      lists[l] =
+          (sl_pull_rows){.source = l, .count = sl_below(sl_random(2, seed++, 0), repeat < 3 ? 1 : 3 * TURN)};
       lists[l].piece_end = l % 3 ? ends[l] : NULL;
       for (int s = 0; s < STAGES - 1; s++) {
         int64_t first = s > 0 ? ends[l][s - 1] : 0;
