@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large copies of ordinary host memory to a GPU. The runtime fills its pinned buffers with one thread, which
- * is slower than the link by far; here the rank's threads fill two alternately, each while the other is on
- * its way. */
+ * is slower than the link by far. Here each of the rank's threads takes fragments, whichever is next, fills
+ * two slots of pinned memory alternately, and enqueues its copies itself: so none waits for another thread
+ * until all fragments are taken. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
 
-enum { BUFFERS = 2, BUFFER = 8 << 20, FRAGMENT = 1 << 18, LEAST = 1 << 20, POOL = 32 };
+/* A buffer has one slot for each of THREADS threads; more would not copy faster. */
+enum {
+  BUFFERS = 2,
+  THREADS = 16,
+  FRAGMENT = 1 << 19,
+  BUFFER = THREADS * FRAGMENT,
+  LEAST = 1 << 20,
+  POOL = 32
+};
 
 struct sl_cuda_staging {
   pthread_mutex_t lock; /* queues of several threads may copy to one device */
   void *buffer[BUFFERS];
-  cudaEvent_t sent[BUFFERS]; /* the buffer may be filled again */
+  cudaEvent_t sent[BUFFERS][THREADS]; /* the slot may be filled again */
 };
 
 /* Buffers of devices that were closed: to pin one takes milliseconds, and it serves every GPU. */
@@ -43,18 +53,31 @@ static void return_buffer(void *buffer) {
     (void)cudaFreeHost(buffer);
 }
 
+static void free_event(cudaEvent_t event) {
+  if (!event)
+    return;
+  (void)cudaEventSynchronize(event);
+  (void)cudaEventDestroy(event);
+}
+
 void sl_cuda_staging_destroy(sl_cuda_staging *staging) {
   if (!staging)
     return;
   for (int b = 0; b < BUFFERS; b++) {
-    if (staging->sent[b]) {
-      (void)cudaEventSynchronize(staging->sent[b]);
-      (void)cudaEventDestroy(staging->sent[b]);
-    }
+    for (int t = 0; t < THREADS; t++)
+      free_event(staging->sent[b][t]);
     return_buffer(staging->buffer[b]);
   }
   pthread_mutex_destroy(&staging->lock);
   sl_free(staging);
+}
+
+static sley_status make_buffer(sl_cuda_staging *staging, int b) {
+  SL_TRY(take_buffer(&staging->buffer[b]));
+  for (int t = 0; t < THREADS; t++)
+    SL_TRY(sl_cuda_check(cudaEventCreateWithFlags(&staging->sent[b][t], cudaEventDisableTiming),
+                         "making an event"));
+  return SLEY_OK;
 }
 
 sley_status sl_cuda_staging_create(sl_cuda_staging **out) {
@@ -63,12 +86,8 @@ sley_status sl_cuda_staging_create(sl_cuda_staging **out) {
   SL_TRY(SL_NEW_ZERO(staging, 1, "buffers for copies"));
   pthread_mutex_init(&staging->lock, NULL);
   sley_status status = SLEY_OK;
-  for (int b = 0; b < BUFFERS && status == SLEY_OK; b++) {
-    status = take_buffer(&staging->buffer[b]);
-    if (status == SLEY_OK)
-      status = sl_cuda_check(cudaEventCreateWithFlags(&staging->sent[b], cudaEventDisableTiming),
-                             "making an event");
-  }
+  for (int b = 0; b < BUFFERS && status == SLEY_OK; b++)
+    status = make_buffer(staging, b);
   if (status != SLEY_OK) {
     sl_cuda_staging_destroy(staging);
     return status;
@@ -81,37 +100,47 @@ bool sl_cuda_staging_suits(const sl_queue *queue, int64_t bytes) {
   return bytes >= LEAST && sl_team_size(queue->team) > 1;
 }
 
-typedef struct filling {
+typedef struct sending {
+  sl_cuda_staging *staging;
+  sl_queue *queue;
   char *to;
   const char *from;
-} filling;
+  int64_t bytes;
+  _Atomic int64_t next; /* the fragment that no thread has taken yet */
+} sending;
 
-static sley_status fill(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  const filling *f = context;
-  memcpy(f->to + begin, f->from + begin, (size_t)(end - begin));
-  return SLEY_OK;
+/* Through a slot of the thread's own. */
+static sley_status send_fragment(const sending *s, int64_t at, int thread, int b) {
+  cudaStream_t stream = sl_cuda_stream(s->queue);
+  cudaEvent_t sent = s->staging->sent[b][thread];
+  char *slot = (char *)s->staging->buffer[b] + (int64_t)thread * FRAGMENT;
+  size_t count = (size_t)(s->bytes - at < FRAGMENT ? s->bytes - at : FRAGMENT);
+  SL_TRY(sl_cuda_check(cudaEventSynchronize(sent), "waiting for a copy"));
+  memcpy(slot, s->from + at, count);
+  SL_TRY(sl_cuda_check(cudaMemcpyAsync(s->to + at, slot, count, cudaMemcpyHostToDevice, stream), "a copy"));
+  return sl_cuda_check(cudaEventRecord(sent, stream), "recording an event");
 }
 
-static sley_status copy(sl_cuda_staging *staging, sl_queue *queue, char *dst, const char *src,
-                        int64_t bytes) {
-  cudaStream_t stream = sl_cuda_stream(queue);
-  for (int64_t at = 0, b = 0; at < bytes; at += BUFFER, b = (b + 1) % BUFFERS) {
-    int64_t count = bytes - at < BUFFER ? bytes - at : BUFFER;
-    SL_TRY(sl_cuda_check(cudaEventSynchronize(staging->sent[b]), "waiting for a copy"));
-    SL_TRY(sl_team_for(queue->team, count, FRAGMENT, fill, &(filling){staging->buffer[b], src + at}));
-    SL_TRY(sl_cuda_check(
-        cudaMemcpyAsync(dst + at, staging->buffer[b], (size_t)count, cudaMemcpyHostToDevice, stream),
-        "a copy"));
-    SL_TRY(sl_cuda_check(cudaEventRecord(staging->sent[b], stream), "recording an event"));
+static sley_status send_fragments(void *context, int thread, int threads) {
+  (void)threads;
+  sending *s = context;
+  if (thread >= THREADS)
+    return SLEY_OK;
+  SL_TRY(sl_cuda_use(s->queue->device)); /* it is this thread's setting */
+  for (int b = 0;; b = (b + 1) % BUFFERS) {
+    int64_t at = atomic_fetch_add_explicit(&s->next, FRAGMENT, memory_order_relaxed);
+    if (at >= s->bytes)
+      return SLEY_OK;
+    SL_TRY(send_fragment(s, at, thread, b));
   }
-  return SLEY_OK;
 }
 
 sley_status sl_cuda_staging_copy(sl_cuda_staging *staging, sl_queue *queue, void *dst, const void *src,
                                  int64_t bytes) {
   pthread_mutex_lock(&staging->lock);
-  sley_status status = copy(staging, queue, dst, src, bytes);
+  sley_status status =
+      sl_team_run(queue->team, send_fragments,
+                  &(sending){.staging = staging, .queue = queue, .to = dst, .from = src, .bytes = bytes});
   pthread_mutex_unlock(&staging->lock);
   return status;
 }
