@@ -132,54 +132,81 @@ static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wan
   }
 }
 
-/* Entries sorted by their pieces, those of a piece in their order. Each thread takes a run of them. */
+/* The entries of each peer sorted by their pieces, those of a piece in their order. Each thread takes a run
+ * of the entries of all peers. */
 typedef struct sorting {
-  int64_t count;
+  int peers;
+  const int64_t *begin; /* of each peer's entries, and their end */
   const int32_t *piece;
-  int64_t *at; /* of each thread and piece: entries, then where the next one goes */
-  int64_t *place;
+  int64_t *at; /* of each thread, peer and piece: entries, then where the next one goes */
+  /* Either place[e] is to tell where entry e goes, or moved is to have from[e] there. */
+  int64_t *place, *moved;
+  const int64_t *from;
 } sorting;
 
-static sley_status count_pieces_of(void *context, int thread, int threads) {
+static int64_t *counts_of(const sorting *s, int thread, int peer) {
+  return s->at + ((int64_t)thread * s->peers + peer) * SL_PIECES_MOST;
+}
+
+/* Those of a peer's entries that a thread takes. */
+static void take_run(const sorting *s, int peer, int thread, int threads, int64_t *first, int64_t *end) {
+  int64_t all = s->begin[s->peers], from = all * thread / threads, to = all * (thread + 1) / threads;
+  *first = from > s->begin[peer] ? from : s->begin[peer];
+  *end = to < s->begin[peer + 1] ? to : s->begin[peer + 1];
+}
+
+static sley_status count_entries(void *context, int thread, int threads) {
   const sorting *s = context;
-  int64_t counts[SL_PIECES_MOST] = {0};
-  for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
-    counts[s->piece[e]]++;
-  memcpy(s->at + (int64_t)thread * SL_PIECES_MOST, counts, sizeof counts);
+  for (int p = 0; p < s->peers; p++) {
+    int64_t counts[SL_PIECES_MOST] = {0}, e, end;
+    for (take_run(s, p, thread, threads, &e, &end); e < end; e++) {
+      if ((uint32_t)s->piece[e] >= SL_PIECES_MOST) /* a rank may have told anything */
+        return sl_fail(SLEY_ERR_INTERNAL, "rank %d wants a row for piece %d of %d", p, s->piece[e],
+                       SL_PIECES_MOST);
+      counts[s->piece[e]]++;
+    }
+    memcpy(counts_of(s, thread, p), counts, sizeof counts);
+  }
   return SLEY_OK;
 }
 
 static sley_status place_entries(void *context, int thread, int threads) {
   const sorting *s = context;
-  int64_t at[SL_PIECES_MOST];
-  memcpy(at, s->at + (int64_t)thread * SL_PIECES_MOST, sizeof at);
-  for (int64_t e = s->count * thread / threads; e < s->count * (thread + 1) / threads; e++)
-    s->place[e] = at[s->piece[e]]++;
+  for (int p = 0; p < s->peers; p++) {
+    int64_t at[SL_PIECES_MOST], e, end;
+    memcpy(at, counts_of(s, thread, p), sizeof at);
+    for (take_run(s, p, thread, threads, &e, &end); e < end; e++) {
+      int64_t to = at[s->piece[e]]++;
+      if (s->place)
+        s->place[e] = to;
+      else
+        s->moved[to] = s->from[e];
+    }
+  }
   return SLEY_OK;
 }
 
-/* Places from `first` on of count entries in the order of their pieces, and where each piece ends, counted
- * from the first. */
-static sley_status sort_by_piece(sl_team *team, int64_t first, int64_t count, const int32_t *piece,
-                                 int pieces, int64_t *place, int64_t *end) {
+/* Where each of `pieces` pieces of each peer ends, counted from the peer's first (NULL: not wanted). */
+static sley_status sort_by_piece(sl_team *team, sorting *s, int pieces, int64_t *ends) {
   enum { FEW = 1 << 14 };
-  sl_team *some = count < FEW ? NULL : team;
+  int64_t all = s->begin[s->peers], sum = 0;
+  sl_team *some = all < FEW ? NULL : team;
   int threads = sl_team_size(some);
-  int64_t sum = first;
-  sorting s = {count, piece, NULL, place};
-  SL_TRY(SL_NEW(s.at, (int64_t)threads * SL_PIECES_MOST, "pieces of the halo"));
-  sley_status status = sl_team_run(some, count_pieces_of, &s);
-  for (int i = 0; i < pieces; i++) {
+  SL_TRY(SL_NEW(s->at, (int64_t)threads * s->peers * SL_PIECES_MOST, "pieces of the halo"));
+  sley_status status = sl_team_run(some, count_entries, s);
+  for (int64_t i = 0; i < (int64_t)s->peers * pieces; i++) {
+    int peer = (int)(i / pieces);
     for (int t = 0; t < threads; t++) {
-      int64_t *at = &s.at[(int64_t)t * SL_PIECES_MOST + i], entries = *at;
+      int64_t *at = counts_of(s, t, peer) + i % pieces, entries = *at;
       *at = sum;
       sum += entries;
     }
-    end[i] = sum - first;
+    if (ends)
+      ends[i] = sum - s->begin[peer];
   }
   if (status == SLEY_OK)
-    status = sl_team_run(some, place_entries, &s);
-  sl_free(s.at);
+    status = sl_team_run(some, place_entries, s);
+  sl_free(s->at);
   return status;
 }
 
@@ -198,43 +225,20 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
   SL_TRY(SL_NEW(out->place, ins->halo_set.count, "pieces of the halo"));
   SL_TRY(take_lists(ins, plan, out));
   SL_TRY(mark_all(ins, out, pieces));
-  for (int p = 0; p < size; p++) {
-    int64_t first = ins->halo->begin[p], count = ins->halo->begin[p + 1] - first;
-    SL_TRY(sort_by_piece(sl_plan_team(ins), first, count, pieces + first, out->count, out->place + first,
-                         out->end + (int64_t)p * out->count));
-  }
+  sorting s = {.peers = size, .begin = ins->halo->begin, .piece = pieces, .place = out->place};
+  SL_TRY(sort_by_piece(sl_plan_team(ins), &s, out->count, out->end));
   choose_early(ins, out, head_start(ins, out));
   return SLEY_OK;
 }
 
-/* The owners' side: rows to their places. */
-typedef struct wanting {
-  const int64_t *from, *place;
-  int64_t *to;
-} wanting;
-
-static sley_status move_wanted(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  const wanting *w = context;
-  for (int64_t e = begin; e < end; e++)
-    w->to[w->place[e]] = w->from[e];
-  return SLEY_OK;
-}
-
-/* Given the pieces of what is wanted. */
+/* The owners' side, given the pieces of what is wanted: rows to their places. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
-  sl_team *team = sl_plan_team(ins);
-  int64_t *place, end[SL_PIECES_MOST], all = ins->halo->wanted_begin[ins->comm->size];
-  SL_TRY(SL_NEW(place, all, "pieces of the halo"));
-  sley_status status = SLEY_OK;
-  for (int p = 0; p < ins->comm->size && status == SLEY_OK; p++) {
-    int64_t first = ins->halo->wanted_begin[p], count = ins->halo->wanted_begin[p + 1] - first;
-    status = sort_by_piece(team, first, count, pieces + first, SL_PIECES_MOST, place + first, end);
-  }
-  if (status == SLEY_OK)
-    status = sl_team_for(team, all, GRAIN, move_wanted, &(wanting){ins->halo->wanted, place, out->wanted});
-  sl_free(place);
-  return status;
+  sorting s = {.peers = ins->comm->size,
+               .begin = ins->halo->wanted_begin,
+               .piece = pieces,
+               .moved = out->wanted,
+               .from = ins->halo->wanted};
+  return sort_by_piece(sl_plan_team(ins), &s, SL_PIECES_MOST, NULL);
 }
 
 sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
