@@ -13,6 +13,7 @@
 #include "algo/algorithm.h"
 #include "plan/parts.h"
 #include "plan/resident_cut.h"
+#include "plan/travel.h"
 
 typedef struct grid {
   const sl_inspection *ins;
@@ -303,23 +304,44 @@ static sley_status assemble(sl_plan *plan, const grid *g, const sl_item *items, 
   return add_return(plan, g, y);
 }
 
-static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
+/* As many grid columns as rows, or more. */
+static grid grid_of(const sl_inspection *ins) {
   int ranks = ins->comm->size;
   grid g = {.ins = ins, .pr = 1};
   for (int d = 1; d * d <= ranks; d++)
     if (ranks % d == 0)
       g.pr = d;
   g.pc = ranks / g.pr;
+  g.index = sl_index_for(ins->block->cols);
+  g.index_bytes = sl_index_bytes(g.index);
+  g.value_bytes = sley_dtype_bytes(ins->block->dtype);
+  g.sum_bytes = sley_dtype_bytes(sl_sum_dtype(ins->block->dtype));
+  return g;
+}
+
+/* It is left out where its entries and slices alone, not narrowed, take longer to move than the best takes.
+ * Each entry goes to all ranks of its grid row but its holder, each row of X to all grid rows, and slices of
+ * Y to the owners of their rows. */
+static bool could_be_fastest(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+  const grid g = grid_of(ins);
+  double k = (double)ins->wishes->k, others = g.pc - 1;
+  double entries = (double)ins->nnz_all * others * (double)(g.index_bytes + g.value_bytes);
+  double x = (double)ins->block->cols * k * (double)g.value_bytes * (g.pr - 1.0 / g.pc);
+  double y = (double)ins->row_begin[ins->comm->size] * k * (double)g.sum_bytes * others / g.pc;
+  *why_not = "its entries and rows take longer to move";
+  return best->seconds == 0 || sl_asks_to_travel(ins) ||
+         (entries + x + y) / ins->comm->size <= 1.02 * best->seconds * best->bandwidth;
+}
+
+static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
+  int ranks = ins->comm->size;
+  grid g = grid_of(ins);
   g.i = ins->comm->rank / g.pc;
   g.j = ins->comm->rank % g.pc;
   g.panels = g.pc;
   while (g.panels % g.pr != 0)
     g.panels += g.pc;
   g.panel_ranks = ranks / g.panels;
-  g.index = sl_index_for(ins->block->cols);
-  g.index_bytes = sl_index_bytes(g.index);
-  g.value_bytes = sley_dtype_bytes(plan->dtype);
-  g.sum_bytes = sley_dtype_bytes(plan->sum_dtype);
   plan->separate_result = true;
   plan->entries_travel = true;
   plan->slices = g.pc;
@@ -340,6 +362,6 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_summa_2d = {
     .name = "summa-2d",
     .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
-    .considered = sl_considered_always,
+    .considered = could_be_fastest,
     .prepare = sl_prepare_no_more,
     .build = build_summa};

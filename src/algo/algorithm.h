@@ -6,9 +6,11 @@
 
 #include "plan/plan.h"
 
-/* What the algorithms that come before one in the table are predicted to take: the best of them. */
+/* What an algorithm is told that may leave itself out of the choice: of those that are always considered, and
+ * of those before it in the table, what the best is predicted to take. */
 typedef struct sl_best_so_far {
   double seconds, spare_seconds; /* see sl_plan; 0: there is none yet */
+  double bandwidth;              /* of the fastest link of any rank, bytes a second */
 } sl_best_so_far;
 
 /* No slot is NULL. */

@@ -3,6 +3,7 @@
  * counted and its time predicted. */
 #include "predict/choice.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,12 +55,33 @@ static int for_one_rank(void) {
   return i;
 }
 
+/* The machine whose figures the predictions take. */
+static sley_status find_machine(const sl_inspection *ins, const sl_machine **out) {
+  *out = ins->wishes->machine;
+  return *out ? SLEY_OK : sl_machine_find(sl_machine_of(ins->comm->device), out);
+}
+
+/* The most that any rank's links carry with messages of any size, bytes a second. Collective, agreed. */
+static sley_status fastest_link(const sl_inspection *ins, double *out) {
+  static const sl_link links[] = {SL_LINK_DIRECT, SL_LINK_MESSAGE};
+  const sl_machine *machine;
+  double most = 0;
+  SL_TRY(sl_agree(ins->comm, find_machine(ins, &machine)));
+  for (int l = 0; l < 2; l++)
+    for (double bytes = 1024; bytes <= (1 << 30); bytes *= 4)
+      most = fmax(most, bytes / sl_machine_link_seconds(machine, links[l], 1, bytes));
+  int64_t agreed = most < 1e18 ? (int64_t)most : INT64_MAX;
+  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &agreed, 1));
+  *out = (double)agreed;
+  return SLEY_OK;
+}
+
 /* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. */
 static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorithm, const candidate *best,
-                          char *left_out, size_t bytes) {
+                          double bandwidth, char *left_out, size_t bytes) {
   const char *why_not = NULL;
   size_t used = strlen(left_out);
-  if (algorithm->considered(ins, &(sl_best_so_far){best->seconds, best->spare_seconds}, &why_not))
+  if (algorithm->considered(ins, &(sl_best_so_far){best->seconds, best->spare_seconds, bandwidth}, &why_not))
     return true;
   if (why_not)
     snprintf(left_out + used, bytes - used, "; %s not considered: %s", algorithm->name, why_not);
@@ -68,10 +90,9 @@ static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorith
 
 /* Adds that the figures are typical ones, where they are. */
 static sley_status say_whose_figures(const sl_inspection *ins, char *reason, size_t reason_bytes) {
-  const sl_machine *machine = ins->wishes->machine;
+  const sl_machine *machine;
   size_t used = strlen(reason);
-  if (!machine)
-    SL_TRY(sl_machine_find(sl_machine_of(ins->comm->device), &machine));
+  SL_TRY(find_machine(ins, &machine));
   if (sl_machine_is_built_in(machine))
     snprintf(reason + used, reason_bytes - used, " (built-in figures; run sley tune)");
   return SLEY_OK;
@@ -85,9 +106,16 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     return SLEY_OK;
   }
   candidate best = {.index = -1}, next = {.index = -1};
-  char left_out[128] = "";
+  char left_out[256] = "";
+  double bandwidth;
+  SL_TRY(fastest_link(ins, &bandwidth));
   for (int i = 0; sl_algorithms[i]; i++)
-    if (is_considered(ins, sl_algorithms[i], &best, left_out, sizeof left_out))
+    if (sl_algorithms[i]->considered == sl_considered_always)
+      SL_TRY(consider(forecasts, i, &best, &next));
+  /* Those that compare themselves with the best do so with all of these. */
+  for (int i = 0; sl_algorithms[i]; i++)
+    if (sl_algorithms[i]->considered != sl_considered_always &&
+        is_considered(ins, sl_algorithms[i], &best, bandwidth, left_out, sizeof left_out))
       SL_TRY(consider(forecasts, i, &best, &next));
   *chosen = best.index;
   if (best.index < 0) /* none by the kernel that is asked for */
