@@ -23,7 +23,8 @@ sley_status sl_headers_open(sl_headers *headers, sl_queue *queue, const uint32_t
     entries[i].source = (unsigned)i & (SL_PULL_SOURCES - 1);
   SL_TRY(ops->host_alloc(device, SL_HEADERS_RUNS * run_bytes(headers), "a sparse collective",
                          (void **)&headers->here));
-  SL_TRY(sl_device_upload(queue, entries, sizeof entries, "a sparse collective", (void **)&headers->list));
+  SL_TRY(sl_device_upload_private(queue, entries, sizeof entries, "a sparse collective",
+                                  (void **)&headers->list));
   for (int i = 0; i < SL_HEADERS_RUNS; i++)
     SL_TRY(ops->event_create(device, &headers->sent[i]));
   return SLEY_OK;

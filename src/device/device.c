@@ -94,16 +94,27 @@ void sl_release_nothing(sl_device *device, void *prepared) {
   (void)prepared;
 }
 
-sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
-  const sl_device_ops *ops = queue->device->ops;
-  *out = NULL;
-  SL_TRY(ops->alloc(queue->device, bytes, what, out));
-  sley_status status = ops->copy(queue, SL_COPY_TO_DEVICE, *out, host, bytes);
+/* Fills a block that was taken with a status. */
+static sley_status fill_block(sl_queue *queue, sley_status taken, const void *host, int64_t bytes,
+                              void **out) {
+  SL_TRY(taken);
+  sley_status status = queue->ops->copy(queue, SL_COPY_TO_DEVICE, *out, host, bytes);
   if (status != SLEY_OK) {
-    ops->free(queue->device, *out);
+    queue->ops->free(queue->device, *out);
     *out = NULL;
   }
   return status;
+}
+
+sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out) {
+  *out = NULL;
+  return fill_block(queue, queue->ops->alloc(queue->device, bytes, what, out), host, bytes, out);
+}
+
+sley_status sl_device_upload_private(sl_queue *queue, const void *host, int64_t bytes, const char *what,
+                                     void **out) {
+  *out = NULL;
+  return fill_block(queue, queue->ops->alloc_private(queue->device, bytes, what, out), host, bytes, out);
 }
 
 sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,

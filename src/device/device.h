@@ -56,7 +56,10 @@ typedef struct sl_device_ops {
   void (*counters)(const sl_device *device, sl_device_counters *out);
 
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
-  void (*free)(sl_device *device, void *block);
+  /* Memory that no other device and no other process may reach, for what kernels of this device alone use: it
+   * may come from a pool, which is quicker. */
+  sley_status (*alloc_private)(sl_device *device, int64_t bytes, const char *what, void **out);
+  void (*free)(sl_device *device, void *block); /* of either */
   /* Names a block of alloc to other processes of the host, and opens such a name: *out is the block's address
    * for kernels of device, until share_close, which comes before the owner frees it. In the owner's own
    * process that is the block itself. Errors: SLEY_ERR_UNSUPPORTED (no such memory, or it is out of reach).
@@ -121,6 +124,10 @@ static inline int64_t sl_device_bytes(int64_t bytes) {
 /* A copy of host memory in the memory of the queue's device, freed by the device's free; *out is NULL on an
  * error. */
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
+
+/* The same in private memory: see alloc_private. */
+sley_status sl_device_upload_private(sl_queue *queue, const void *host, int64_t bytes, const char *what,
+                                     void **out);
 
 /* For refill of kernels that keep the values in stored order, in the queue's device: enqueues the copy of the
  * values of a's entries from val, as refill is given it, to kept, where that of the first entry lies. */

@@ -86,7 +86,7 @@ static sley_status make_lists(sl_fetches *f) {
   SL_TRY(SL_NEW_ZERO(entries, most, "lists of fetches"));
   int64_t bytes = list_entries(f, entries) * (int64_t)sizeof *entries;
   sley_status status =
-      sl_device_upload(f->comm->queue, entries, bytes, "lists of fetches", (void **)&f->list);
+      sl_device_upload_private(f->comm->queue, entries, bytes, "lists of fetches", (void **)&f->list);
   sl_free(entries);
   return status;
 }

@@ -7,7 +7,8 @@
 sley_status sl_graph_upload(sl_comm *comm, const void *host, int64_t count, size_t bytes_each,
                             const void **out) {
   void *there = NULL;
-  sley_status status = sl_device_upload(comm->queue, host, count * (int64_t)bytes_each, "a graph", &there);
+  sley_status status =
+      sl_device_upload_private(comm->queue, host, count * (int64_t)bytes_each, "a graph", &there);
   *out = there;
   return status;
 }

@@ -100,7 +100,7 @@ void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each) {
 
 sley_status sl_plan_alloc_device(sl_plan *plan, int64_t bytes, const char *what, void **out) {
   sl_device *device = plan->comm->device;
-  SL_TRY(device->ops->alloc(device, bytes, what, out));
+  SL_TRY(device->ops->alloc_private(device, bytes, what, out));
   device_block kept = {*out, sl_device_bytes(bytes)};
   sley_status status = append(&plan->device_kept, &kept, sizeof kept, NULL);
   if (status != SLEY_OK) {

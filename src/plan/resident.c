@@ -26,8 +26,8 @@ static bool suits(const sl_inspection *ins) {
 
 sley_status sl_resident_upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,
                                void *out) {
-  return sl_device_upload(ins->comm->queue, host, count * (int64_t)bytes_each, "a block to plan for",
-                          (void **)out);
+  return sl_device_upload_private(ins->comm->queue, host, count * (int64_t)bytes_each, "a block to plan for",
+                                  (void **)out);
 }
 
 sley_status sl_resident_download(const sl_inspection *ins, void *host, const void *from, int64_t count,
@@ -131,8 +131,8 @@ static sley_status find_needs(const sl_inspection *ins, int pieces, const int64_
   SL_TRY(sl_resident_number(ins));
   SL_TRY(sl_resident_upload(ins, piece_row, pieces, sizeof *piece_row, &device->piece_row));
   SL_TRY(sl_resident_upload(ins, piece, halo, sizeof *piece, &device->piece));
-  SL_TRY(queue->ops->alloc(queue->device, rows * (int64_t)sizeof *needs, "needs of rows",
-                           (void **)&device->needs));
+  SL_TRY(queue->ops->alloc_private(queue->device, rows * (int64_t)sizeof *needs, "needs of rows",
+                                   (void **)&device->needs));
   sl_kernel_args args = {.op = SL_OP_NEEDS,
                          .needs = {.block = ins->resident->block,
                                    .words = ins->resident->words,

@@ -143,8 +143,8 @@ static sley_status tally(cutting *c) {
   sl_queue *queue = ins->comm->queue;
   int64_t count = c->count * ins->block->rows;
   SL_TRY(SL_NEW(c->tally, count, "part counts"));
-  SL_TRY(queue->ops->alloc(queue->device, count * (int64_t)sizeof *c->tally, "part counts",
-                           (void **)&c->device_tally));
+  SL_TRY(queue->ops->alloc_private(queue->device, count * (int64_t)sizeof *c->tally, "part counts",
+                                   (void **)&c->device_tally));
   sl_kernel_args args = {
       .op = SL_OP_TALLY,
       .tally = {

@@ -15,9 +15,9 @@ sley_status sl_arrivals_interleave(sl_arrivals *pieces, sl_team *team, const sl_
 sley_status sl_arrivals_create(sl_arrivals *pieces, sl_queue *queue) {
   static const sl_piece_words zeros;
   pieces->first_arrived = true;
-  return pieces->count == 0
-             ? SLEY_OK
-             : sl_device_upload(queue, &zeros, sizeof zeros, "words of pieces", (void **)&pieces->arrived);
+  return pieces->count == 0 ? SLEY_OK
+                            : sl_device_upload_private(queue, &zeros, sizeof zeros, "words of pieces",
+                                                       (void **)&pieces->arrived);
 }
 
 void sl_arrivals_destroy(sl_arrivals *pieces, sl_device *device) {

@@ -461,6 +461,7 @@ static const sl_device_ops mock = {
     .reach = reach,
     .counters = counters,
     .alloc = mock_take,
+    .alloc_private = mock_take,
     .free = mock_give,
     .share = share,
     .share_open = share_open,

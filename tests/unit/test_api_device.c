@@ -48,10 +48,59 @@ static sley_status copy_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* Sizes from nothing to several fragments of large copies, which do not end with one. */
+static const int64_t private_bytes[] = {0, 1, 4097, (3 << 20) + 5, (20 << 20) + 7, 8 << 20};
+enum { PRIVATE = sizeof private_bytes / sizeof *private_bytes };
+
+/* Byte i of what is written to a block in a round. */
+static unsigned char byte_of(int rank, int round, int block, int64_t i) {
+  return (unsigned char)(i * 31 + i / 4093 + 17 * rank + 5 * round + block);
+}
+
+static sley_status write_private(sley_comm *comm, int round, int b, unsigned char *host, void **out) {
+  for (int64_t i = 0; i < private_bytes[b]; i++)
+    host[i] = byte_of(comm->rank, round, b, i);
+  return sl_device_upload_private(comm->queue, host, private_bytes[b], "a test", out);
+}
+
+static sley_status read_private(sley_comm *comm, int round, int b, unsigned char *host, const void *block) {
+  SL_TRY(comm->queue->ops->copy(comm->queue, SL_COPY_TO_HOST, host, block, private_bytes[b]));
+  for (int64_t i = 0; i < private_bytes[b]; i++)
+    EXPECT(host[i] == byte_of(comm->rank, round, b, i));
+  return SLEY_OK;
+}
+
+/* Blocks are taken, some given back and taken anew, and none disturbs another. */
+static sley_status private_main(sley_comm *comm, void *arg) {
+  unsigned char *host = arg;
+  host += comm->rank * (private_bytes[4] + 1);
+  const sl_device_ops *ops = comm->device->ops;
+  void *block[PRIVATE];
+  for (int b = 0; b < PRIVATE; b++)
+    SL_TRY(write_private(comm, 0, b, host, &block[b]));
+  for (int round = 1; round < 3; round++)
+    for (int b = round % 2; b < PRIVATE; b += 2) {
+      SL_TRY(read_private(comm, round - (round > 1 ? 2 : 1), b, host, block[b]));
+      ops->free(comm->device, block[b]);
+      SL_TRY(write_private(comm, round, b, host, &block[b]));
+    }
+  int64_t available = 0, total = 0;
+  SL_TRY(ops->memory(comm->device, &available, &total));
+  EXPECT(available >= 0 && available <= total);
+  void *none = &none;
+  EXPECT(ops->alloc_private(comm->device, -1, "a test", &none) == SLEY_ERR_MEMORY && !none);
+  EXPECT(ops->alloc_private(comm->device, INT64_MAX / 2, "a test", &none) == SLEY_ERR_MEMORY && !none);
+  for (int b = 0; b < PRIVATE; b++) {
+    SL_TRY(read_private(comm, 2 - b % 2, b, host, block[b]));
+    ops->free(comm->device, block[b]);
+  }
+  return SLEY_OK;
+}
+
 static sley_status run_on(const char *device, sley_rank_fn fn, void *arg) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = 3;
-  options.threads = 1;
+  options.threads = 2;
   options.device = device;
   return sley_run_ranks(&options, fn, arg);
 }
@@ -59,6 +108,14 @@ static sley_status run_on(const char *device, sley_rank_fn fn, void *arg) {
 static void test_memory_of_a_rank(void **state) {
   (void)state;
   assert_sley_ok(run_on(test_device(), copy_main, NULL));
+}
+
+static void test_private_memory_of_a_device(void **state) {
+  (void)state;
+  unsigned char *host = malloc(3 * (size_t)(private_bytes[4] + 1));
+  assert_non_null(host);
+  assert_sley_ok(run_on(test_device(), private_main, host));
+  free(host);
 }
 
 static void test_no_comm(void **state) {
@@ -191,6 +248,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plans_to_capture),
       cmocka_unit_test(test_memory_of_a_rank),
+      cmocka_unit_test(test_private_memory_of_a_device),
       cmocka_unit_test(test_no_comm),
       cmocka_unit_test(test_older_options),
       cmocka_unit_test(test_device_that_is_not_there),

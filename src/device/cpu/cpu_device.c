@@ -254,6 +254,7 @@ const sl_device_ops sl_cpu_ops = {
     .reach = cpu_reach,
     .counters = cpu_counters,
     .alloc = cpu_alloc,
+    .alloc_private = cpu_alloc,
     .free = cpu_free,
     .share = cpu_share,
     .share_open = cpu_share_open,

@@ -21,16 +21,16 @@ sley_status sl_cuda_upload_columns(sl_queue *queue, const sl_spmm_matrix *a, con
   if (a->resident) {
     col = (void *)a->col;
   } else if (a->index == SLEY_I64) {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
+    status = sl_device_upload_private(queue, (const char *)a->col + first, entries * 8, "columns", &wide);
     if (status == SLEY_OK)
-      status = device->ops->alloc(device, entries * 4, "columns", &col);
+      status = device->ops->alloc_private(device, entries * 4, "columns", &col);
     if (status == SLEY_OK)
       status = sl_cuda_stream_narrow(queue, entries, wide, col);
     sley_status waited = device->ops->queue_wait(queue); /* before what the kernel reads is freed */
     device->ops->free(device, wide);
     status = status != SLEY_OK ? status : waited;
   } else {
-    status = sl_device_upload(queue, (const char *)a->col + first, entries * 4, "columns", &col);
+    status = sl_device_upload_private(queue, (const char *)a->col + first, entries * 4, "columns", &col);
   }
   *out = col;
   return status;

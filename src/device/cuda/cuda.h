@@ -13,6 +13,7 @@ extern "C" {
 #include "device/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
+typedef struct sl_cuda_pool sl_cuda_pool;               /* pool.h */
 typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
 typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm_kept.h */
 
@@ -21,6 +22,7 @@ typedef struct sl_cuda_device {
   int ordinal, processors; /* processors: multiprocessors */
   int least, greatest;     /* priorities of streams */
   sl_cuda_staging *staging;
+  sl_cuda_pool *pool;                    /* NULL: the GPU has none */
   sl_device_counters counted;            /* changed by atomic operations only */
   char text[512], place[SL_PLACE_BYTES]; /* place: its PCI address */
 } sl_cuda_device;

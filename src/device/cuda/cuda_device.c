@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/pool.h"
 
 /* The oldest GPUs the kernels are built for. */
 enum { CAPABILITY_LEAST = 80 };
@@ -121,7 +122,10 @@ static sley_status cuda_open(int ordinal, int threads, sl_device **out) {
   sley_status status = look_at(device);
   if (status == SLEY_OK)
     status = sl_cuda_staging_create(&device->staging);
+  if (status == SLEY_OK)
+    status = sl_cuda_pool_create(ordinal, &device->pool);
   if (status != SLEY_OK) {
+    sl_cuda_staging_destroy(device->staging);
     sl_free(device);
     return status;
   }
@@ -130,8 +134,10 @@ static sley_status cuda_open(int ordinal, int threads, sl_device **out) {
 }
 
 static void cuda_close(sl_device *device) {
-  if (cudaSetDevice(of(device)->ordinal) == cudaSuccess)
+  if (cudaSetDevice(of(device)->ordinal) == cudaSuccess) {
+    sl_cuda_pool_destroy(of(device)->pool);
     sl_cuda_staging_destroy(of(device)->staging);
+  }
   sl_free(device);
 }
 
@@ -147,7 +153,7 @@ static sley_status cuda_memory(sl_device *device, int64_t *free, int64_t *total)
   size_t now = 0, all = 0;
   SL_TRY(sl_cuda_use(device));
   SL_TRY(sl_cuda_check(cudaMemGetInfo(&now, &all), "asking for the GPU's memory"));
-  *free = (int64_t)now;
+  *free = (int64_t)now + sl_cuda_pool_unused(of(device)->pool);
   *total = (int64_t)all;
   return SLEY_OK;
 }
@@ -206,27 +212,52 @@ static void cuda_counters(const sl_device *device, sl_device_counters *out) {
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static sley_status cuda_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+/* A block of the pool, or else of the device's own. */
+static sley_status take_block(sl_cuda_pool *pool, int64_t bytes, void **out, cudaError_t *error) {
+  if (pool)
+    return sl_cuda_pool_take(pool, bytes, out, error);
+  *error = cudaMalloc(out, (size_t)bytes);
+  return SLEY_OK;
+}
+
+static sley_status alloc_of(sl_cuda_device *device, sl_cuda_pool *pool, int64_t bytes, const char *what,
+                            void **out) {
   *out = NULL;
   if (bytes < 0)
     return sl_fail(SLEY_ERR_MEMORY, "%s of %lld bytes", what, (long long)bytes);
-  SL_TRY(sl_cuda_use(device));
-  count_one(&of(device)->counted.allocations);
-  cudaError_t error = cudaMalloc(out, bytes > 0 ? (size_t)bytes : 1);
+  SL_TRY(sl_cuda_use(&device->base));
+  count_one(&device->counted.allocations);
+  cudaError_t error;
+  int64_t wanted = bytes > 0 ? bytes : 1;
+  SL_TRY(take_block(pool, wanted, out, &error));
+  if (error == cudaErrorMemoryAllocation) { /* the pool may have what is missing */
+    (void)cudaGetLastError();
+    sl_cuda_pool_trim(device->pool);
+    SL_TRY(take_block(pool, wanted, out, &error));
+  }
   if (error == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
     int64_t free = 0, total = 0;
-    SL_TRY(cuda_memory(device, &free, &total));
+    SL_TRY(cuda_memory(&device->base, &free, &total));
     *out = NULL;
     return sl_fail(SLEY_ERR_MEMORY, "%s: %.3f GiB wanted on GPU %d, %.3f of %.3f GiB are free", what,
-                   (double)bytes / (1 << 30), of(device)->ordinal, (double)free / (1 << 30),
+                   (double)bytes / (1 << 30), device->ordinal, (double)free / (1 << 30),
                    (double)total / (1 << 30));
   }
   return sl_cuda_check(error, what);
 }
 
+static sley_status cuda_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
+  return alloc_of(of(device), NULL, bytes, what, out);
+}
+
+static sley_status cuda_alloc_private(sl_device *device, int64_t bytes, const char *what, void **out) {
+  return alloc_of(of(device), of(device)->pool, bytes, what, out);
+}
+
 static void cuda_free(sl_device *device, void *block) {
-  if (block && cudaSetDevice(of(device)->ordinal) == cudaSuccess)
+  if (block && cudaSetDevice(of(device)->ordinal) == cudaSuccess &&
+      !sl_cuda_pool_give_back(of(device)->pool, block))
     (void)cudaFree(block);
 }
 
@@ -465,6 +496,7 @@ const sl_device_ops sl_cuda_ops = {
     .reach = cuda_reach,
     .counters = cuda_counters,
     .alloc = cuda_alloc,
+    .alloc_private = cuda_alloc_private,
     .free = cuda_free,
     .share = cuda_share,
     .share_open = cuda_share_open,

@@ -153,7 +153,7 @@ static sley_status upload_rowptr(sl_queue *queue, const sl_spmm_matrix *a, const
   SL_TRY(SL_NEW(from_zero, a->rows + 1, "a part's rows"));
   for (int64_t i = 0; i <= a->rows; i++)
     from_zero[i] = a->rowptr[i] - a->rowptr[0];
-  sley_status status = sl_device_upload(queue, from_zero, bytes, "a part's rows", (void **)out);
+  sley_status status = sl_device_upload_private(queue, from_zero, bytes, "a part's rows", (void **)out);
   sl_free(from_zero);
   return status;
 }
@@ -162,7 +162,7 @@ static sley_status upload_zeros(sl_queue *queue, int64_t count, unsigned **out) 
   unsigned *zeros;
   SL_TRY(SL_NEW_ZERO(zeros, count, "counters"));
   sley_status status =
-      sl_device_upload(queue, zeros, count * (int64_t)sizeof *zeros, "counters", (void **)out);
+      sl_device_upload_private(queue, zeros, count * (int64_t)sizeof *zeros, "counters", (void **)out);
   sl_free(zeros);
   return status;
 }
@@ -171,14 +171,14 @@ static sley_status upload_tiles(sl_queue *queue, const sl_row_tiles *t, int64_t 
   out->chunks = t->chunks;
   out->longs = t->longs;
   out->counters = sl_row_tile_counters(t);
-  SL_TRY(sl_device_upload(queue, t->chunk, t->chunks * (int64_t)sizeof *t->chunk, "tiles",
-                          (void **)&out->chunk));
-  SL_TRY(sl_device_upload(queue, t->long_row, (t->longs + 1) * (int64_t)sizeof *t->long_row, "tiles",
-                          (void **)&out->long_row));
+  SL_TRY(sl_device_upload_private(queue, t->chunk, t->chunks * (int64_t)sizeof *t->chunk, "tiles",
+                                  (void **)&out->chunk));
+  SL_TRY(sl_device_upload_private(queue, t->long_row, (t->longs + 1) * (int64_t)sizeof *t->long_row, "tiles",
+                                  (void **)&out->long_row));
   SL_TRY(upload_zeros(queue, out->counters, &out->finished));
   SL_TRY(upload_zeros(queue, 2, &out->next));
-  return queue->device->ops->alloc(queue->device, t->fragments * k * 4, "sums of fragments of rows",
-                                   &out->partial);
+  return queue->device->ops->alloc_private(queue->device, t->fragments * k * 4, "sums of fragments of rows",
+                                           &out->partial);
 }
 
 static sley_status inspect(sl_queue *queue, const sl_spmm_problem *p, sl_update_matrix *out) {
@@ -198,14 +198,14 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *p, sl_update_
   out->tile_rows = how.rows;
   SL_TRY(upload_rowptr(queue, a, &out->rowptr));
   if (a->rowid)
-    SL_TRY(sl_device_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
-                            (void **)&out->rowid));
+    SL_TRY(sl_device_upload_private(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
+                                    (void **)&out->rowid));
   SL_TRY(sl_cuda_upload_columns(queue, a, &out->col));
   if (a->resident)
     out->val = a->val;
   else
-    SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
-                            out->entries * value_bytes, "values", (void **)&out->val));
+    SL_TRY(sl_device_upload_private(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
+                                    out->entries * value_bytes, "values", (void **)&out->val));
   return SLEY_OK;
 }
 

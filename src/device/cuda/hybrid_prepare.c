@@ -67,7 +67,7 @@ static void free_drafts(sl_device *device, drafts *d) {
 }
 
 static sley_status alloc(sl_queue *queue, int64_t bytes, const char *what, const void *out) {
-  return queue->device->ops->alloc(queue->device, bytes, what, (void **)out);
+  return queue->device->ops->alloc_private(queue->device, bytes, what, (void **)out);
 }
 
 /* Each byte is `byte`. */
@@ -90,12 +90,12 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, sl_hy
     h->val = (void *)a->val;
     return SLEY_OK;
   }
-  SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * bytes, entries * bytes, "values",
-                          &h->val));
+  SL_TRY(sl_device_upload_private(queue, (const char *)a->val + a->rowptr[0] * bytes, entries * bytes,
+                                  "values", &h->val));
   if (a->index == SLEY_I32)
-    return sl_device_upload(queue, col, entries * each, "columns", (void **)&h->col);
+    return sl_device_upload_private(queue, col, entries * each, "columns", (void **)&h->col);
   void *wide;
-  SL_TRY(sl_device_upload(queue, col, entries * each, "columns", &wide));
+  SL_TRY(sl_device_upload_private(queue, col, entries * each, "columns", &wide));
   sley_status status = alloc(queue, entries * (int64_t)sizeof *h->col, "columns", &h->col);
   if (status == SLEY_OK)
     status = sl_cuda_stream_narrow(queue, entries, wide, h->col);
@@ -132,7 +132,7 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   void *windows = NULL;
   for (int64_t i = 0; i < count; i++)
     window[i] = i * d->windows / count;
-  SL_TRY(sl_device_upload(queue, window, count * (int64_t)sizeof *window, "windows", &windows));
+  SL_TRY(sl_device_upload_private(queue, window, count * (int64_t)sizeof *window, "windows", &windows));
   sley_status status = sl_window_count(queue, &d->matrix, count, windows, d->slots_there);
   if (status == SLEY_OK)
     status =
@@ -257,8 +257,8 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
   SL_TRY(
       alloc_bytes(queue, w->slabs * (slots / 2) * (int64_t)sizeof *w->word, 0, "bits of windows", &w->word));
   SL_TRY(alloc(queue, w->entries * (int64_t)sley_dtype_bytes(a->dtype), "values of windows", &w->val));
-  SL_TRY(sl_device_upload(queue, d->first_of, d->windows * (int64_t)sizeof *d->first_of, "windows",
-                          &d->first_there));
+  SL_TRY(sl_device_upload_private(queue, d->first_of, d->windows * (int64_t)sizeof *d->first_of, "windows",
+                                  &d->first_there));
   if (args->renewable)
     SL_TRY(alloc_bytes(queue, sl_spmm_entries(a) * (int64_t)sizeof *h->place, 0xff, "places of values",
                        &h->place));
@@ -270,10 +270,10 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
       SL_TRY(sort_batch(queue, a, d, from, to));
     SL_TRY(fill_batch(queue, a, d, from, to, &slabs, &values, h));
   }
-  SL_TRY(sl_device_upload(queue, d->first, (w->windows + 1) * (int64_t)sizeof *d->first, "windows",
-                          (void **)&w->first));
-  SL_TRY(sl_device_upload(queue, d->row, w->windows * SL_WINDOW_ROWS * (int64_t)sizeof *d->row,
-                          "rows of windows", (void **)&w->row));
+  SL_TRY(sl_device_upload_private(queue, d->first, (w->windows + 1) * (int64_t)sizeof *d->first, "windows",
+                                  (void **)&w->first));
+  SL_TRY(sl_device_upload_private(queue, d->row, w->windows * SL_WINDOW_ROWS * (int64_t)sizeof *d->row,
+                                  "rows of windows", (void **)&w->row));
   return sl_window_mark(queue, w->windows, w->first, a->dtype, (int32_t *)w->col);
 }
 
@@ -298,10 +298,10 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
   w->chunks = c->chunks;
   w->longs = c->longs;
   w->counters = sl_fragment_counters(c);
-  SL_TRY(
-      sl_device_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&w->chunk));
-  SL_TRY(sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
-                          (void **)&w->long_row));
+  SL_TRY(sl_device_upload_private(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks",
+                                  (void **)&w->chunk));
+  SL_TRY(sl_device_upload_private(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
+                                  (void **)&w->long_row));
   SL_TRY(alloc_bytes(queue, w->counters * panels_of(k) * (int64_t)sizeof *w->finished, 0, "chunks",
                      &w->finished));
   return alloc(queue, c->slots * SL_WINDOW_ROWS * k * (int64_t)sizeof(float), "sums of fragments of windows",
@@ -346,10 +346,10 @@ static sley_status list_rest(const sl_spmm_problem *args, drafts *d) {
 
 static sley_status gather_rest(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_hybrid *h) {
   int64_t entries = d->rest_rowptr[d->rest_rows], bytes = (int64_t)sley_dtype_bytes(args->a->dtype);
-  SL_TRY(sl_device_upload(queue, d->rest_from, d->rest_rows * (int64_t)sizeof *d->rest_from, "rows",
-                          (void **)&h->rest_from));
-  SL_TRY(sl_device_upload(queue, d->rest_rowptr, (d->rest_rows + 1) * (int64_t)sizeof *d->rest_rowptr, "rows",
-                          (void **)&h->rest_rowptr));
+  SL_TRY(sl_device_upload_private(queue, d->rest_from, d->rest_rows * (int64_t)sizeof *d->rest_from, "rows",
+                                  (void **)&h->rest_from));
+  SL_TRY(sl_device_upload_private(queue, d->rest_rowptr, (d->rest_rows + 1) * (int64_t)sizeof *d->rest_rowptr,
+                                  "rows", (void **)&h->rest_rowptr));
   SL_TRY(alloc(queue, entries * (int64_t)sizeof *h->rest_col, "columns", &h->rest_col));
   SL_TRY(alloc(queue, entries * bytes, "values", &h->rest_val));
   h->rest = (sl_spmm_matrix){.rows = d->rest_rows,
@@ -425,7 +425,8 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
     return SLEY_OK;
   int64_t slots = d->windows > SAMPLE ? d->windows : SAMPLE;
   SL_TRY(alloc(queue, slots * (int64_t)sizeof *d->slots, "windows", &d->slots_there));
-  SL_TRY(sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &d->rowptr));
+  SL_TRY(sl_device_upload_private(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows",
+                                  &d->rowptr));
   d->matrix.rowptr = d->rowptr;
   if (!all)
     SL_TRY(look(queue, args, d, &worth));

@@ -90,8 +90,8 @@ static sley_status upload_rowptr(sl_queue *queue, const sl_spmm_matrix *a, cuspa
     else
       narrow[i] = (int32_t)at;
   }
-  status = sl_device_upload(queue, p->wide ? (void *)wide : (void *)narrow, (a->rows + 1) * (p->wide ? 8 : 4),
-                            "a part's rows", &p->rowptr);
+  status = sl_device_upload_private(queue, p->wide ? (void *)wide : (void *)narrow,
+                                    (a->rows + 1) * (p->wide ? 8 : 4), "a part's rows", &p->rowptr);
 done:
   sl_free(narrow);
   sl_free(wide);
@@ -105,15 +105,16 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, cuspa
     p->cols = col >= p->cols ? col + 1 : p->cols;
   }
   SL_TRY(upload_rowptr(queue, a, p));
-  SL_TRY(sl_device_upload(queue, (const char *)a->col + first * index_bytes, p->entries * index_bytes,
-                          "a part's columns", &p->col));
-  SL_TRY(sl_device_upload(queue, (const char *)a->val + first * p->value_bytes, p->entries * p->value_bytes,
-                          "a part's values", &p->val));
+  SL_TRY(sl_device_upload_private(queue, (const char *)a->col + first * index_bytes, p->entries * index_bytes,
+                                  "a part's columns", &p->col));
+  SL_TRY(sl_device_upload_private(queue, (const char *)a->val + first * p->value_bytes,
+                                  p->entries * p->value_bytes, "a part's values", &p->val));
   if (!a->rowid)
     return SLEY_OK;
-  SL_TRY(sl_device_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows", &p->rowid));
-  return queue->device->ops->alloc(queue->device, a->rows * p->k * p->y_bytes, "sums of listed rows",
-                                   &p->packed);
+  SL_TRY(sl_device_upload_private(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
+                                  &p->rowid));
+  return queue->device->ops->alloc_private(queue->device, a->rows * p->k * p->y_bytes, "sums of listed rows",
+                                           &p->packed);
 }
 
 /* X and Y for these strides; the pointers are set at each run. */
@@ -178,7 +179,7 @@ static sley_status candidate_make(cusparse_product *p, sl_device *device, cuspar
                p->library->SpMM_bufferSize(p->handle, as_stored, as_stored, &one, c->a, p->x, &zero, p->y,
                                            sums, algorithm, &bytes),
                "sizing its buffer"));
-  SL_TRY(device->ops->alloc(device, (int64_t)bytes, "cuSPARSE's buffer", &c->buffer));
+  SL_TRY(device->ops->alloc_private(device, (int64_t)bytes, "cuSPARSE's buffer", &c->buffer));
   return check(p,
                p->library->SpMM_preprocess(p->handle, as_stored, as_stored, &one, c->a, p->x, &zero, p->y,
                                            sums, algorithm, c->buffer),
@@ -218,8 +219,8 @@ static sley_status choose(cusparse_product *p, sl_queue *queue) {
   void *x = NULL, *y = NULL;
   double least = INFINITY;
   sley_status status, refused = SLEY_OK;
-  SL_TRY_GOTO(status, device->ops->alloc(device, x_bytes, "X to time with", &x), done);
-  SL_TRY_GOTO(status, device->ops->alloc(device, y_bytes, "Y to time with", &y), done);
+  SL_TRY_GOTO(status, device->ops->alloc_private(device, x_bytes, "X to time with", &x), done);
+  SL_TRY_GOTO(status, device->ops->alloc_private(device, y_bytes, "Y to time with", &y), done);
   SL_TRY_GOTO(status,
               sl_cuda_check(cudaMemsetAsync(x, 0, (size_t)x_bytes, sl_cuda_stream(queue)), "clearing X"),
               done);

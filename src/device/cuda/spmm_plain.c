@@ -35,14 +35,14 @@ static sley_status upload(sl_queue *queue, const sl_spmm_matrix *a, sl_cuda_csr 
   csr->rows = a->rows;
   csr->first = first;
   if (a->rowid)
-    SL_TRY(sl_device_upload(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
-                            (void **)&csr->rowid));
-  SL_TRY(sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "a part's rows",
-                          (void **)&csr->rowptr));
-  SL_TRY(sl_device_upload(queue, (const char *)a->col + first * index_bytes, entries * index_bytes,
-                          "a part's columns", (void **)&csr->col));
-  return sl_device_upload(queue, (const char *)a->val + first * value_bytes, entries * value_bytes,
-                          "a part's values", (void **)&csr->val);
+    SL_TRY(sl_device_upload_private(queue, a->rowid, a->rows * (int64_t)sizeof *a->rowid, "a part's rows",
+                                    (void **)&csr->rowid));
+  SL_TRY(sl_device_upload_private(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr,
+                                  "a part's rows", (void **)&csr->rowptr));
+  SL_TRY(sl_device_upload_private(queue, (const char *)a->col + first * index_bytes, entries * index_bytes,
+                                  "a part's columns", (void **)&csr->col));
+  return sl_device_upload_private(queue, (const char *)a->val + first * value_bytes, entries * value_bytes,
+                                  "a part's values", (void **)&csr->val);
 }
 
 static sley_status plain_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,

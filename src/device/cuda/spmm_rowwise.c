@@ -93,17 +93,19 @@ static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
   if (!*fits)
     goto done;
   SL_TRY_GOTO(status,
-              sl_device_upload(queue, lists.local, lists.locals * (int64_t)sizeof *lists.local,
-                               "neighbour partitions", (void **)&r->run.local),
+              sl_device_upload_private(queue, lists.local, lists.locals * (int64_t)sizeof *lists.local,
+                                       "neighbour partitions", (void **)&r->run.local),
               done);
   SL_TRY_GOTO(status,
-              sl_device_upload(queue, lists.remote, lists.remotes * (int64_t)sizeof *lists.remote,
-                               "neighbour partitions", (void **)&r->run.remote),
+              sl_device_upload_private(queue, lists.remote, lists.remotes * (int64_t)sizeof *lists.remote,
+                                       "neighbour partitions", (void **)&r->run.remote),
               done);
+  SL_TRY_GOTO(
+      status,
+      sl_device_upload_private(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
+      done);
   SL_TRY_GOTO(status,
-              sl_device_upload(queue, lists.joined, joins, "neighbour partitions", (void **)&r->run.joined),
-              done);
-  SL_TRY_GOTO(status, ops->alloc(queue->device, sums, "sums of neighbour partitions", &r->run.partial), done);
+              ops->alloc_private(queue->device, sums, "sums of neighbour partitions", &r->run.partial), done);
   r->run.joins = lists.joins;
   r->listed = ps;
 done:
@@ -115,11 +117,12 @@ static sley_status upload_half(sl_queue *queue, const sl_neighbour_half *half, i
                                int64_t value_bytes, const int32_t **col, const uint8_t **owner,
                                const void **val) {
   int64_t entries = half->rowptr[rows];
-  SL_TRY(sl_device_upload(queue, half->col, entries * (int64_t)sizeof *half->col, "a part's columns",
-                          (void **)col));
+  SL_TRY(sl_device_upload_private(queue, half->col, entries * (int64_t)sizeof *half->col, "a part's columns",
+                                  (void **)col));
   if (owner)
-    SL_TRY(sl_device_upload(queue, half->owner, entries, "owners of a part's columns", (void **)owner));
-  return sl_device_upload(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
+    SL_TRY(
+        sl_device_upload_private(queue, half->owner, entries, "owners of a part's columns", (void **)owner));
+  return sl_device_upload_private(queue, half->val, entries * value_bytes, "a part's values", (void **)val);
 }
 
 static int64_t window_bytes(const sl_spmm_matrix *a) {
@@ -130,11 +133,12 @@ static int64_t window_bytes(const sl_spmm_matrix *a) {
 
 /* What refill needs to put values into their halves. */
 static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwise *r) {
-  SL_TRY(sl_device_upload(queue, r->split.word, r->split.words * (int64_t)sizeof *r->split.word,
-                          "places of a part's values", (void **)&r->word));
+  SL_TRY(sl_device_upload_private(queue, r->split.word, r->split.words * (int64_t)sizeof *r->split.word,
+                                  "places of a part's values", (void **)&r->word));
   sl_free(r->split.word);
   r->split.word = NULL;
-  return queue->device->ops->alloc(queue->device, window_bytes(a), "new values of a part", &r->window);
+  return queue->device->ops->alloc_private(queue->device, window_bytes(a), "new values of a part",
+                                           &r->window);
 }
 
 /* What the device has now. */

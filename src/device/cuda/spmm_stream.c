@@ -142,8 +142,8 @@ static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_
   int64_t bytes = (c->rows + 2) * (int64_t)sizeof *c->row;
   void *row;
   if (c->row)
-    return sl_device_upload(queue, c->row, bytes, "chunks", (void **)out);
-  SL_TRY(queue->device->ops->alloc(queue->device, bytes, "chunks", &row));
+    return sl_device_upload_private(queue, c->row, bytes, "chunks", (void **)out);
+  SL_TRY(queue->device->ops->alloc_private(queue->device, bytes, "chunks", &row));
   *out = row;
   return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
 }
@@ -158,19 +158,19 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
   a->empties = c->empties;
   a->longs = c->longs;
   a->every_row = !c->row && c->empties == 0;
-  SL_TRY(
-      sl_device_upload(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks", (void **)&a->chunk));
-  SL_TRY(sl_device_upload(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks",
-                          (void **)&a->empty));
+  SL_TRY(sl_device_upload_private(queue, c->chunk, c->chunks * (int64_t)sizeof *c->chunk, "chunks",
+                                  (void **)&a->chunk));
+  SL_TRY(sl_device_upload_private(queue, c->empty, c->empties * (int64_t)sizeof *c->empty, "chunks",
+                                  (void **)&a->empty));
   SL_TRY(upload_rows(queue, c, a->empty, &a->row));
-  SL_TRY(sl_device_upload(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
-                          (void **)&a->long_row));
+  SL_TRY(sl_device_upload_private(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
+                                  (void **)&a->long_row));
   unsigned *zeros;
   int64_t counters = sl_fragment_counters(c) * panels_of(k);
   a->counters = sl_fragment_counters(c);
   SL_TRY(SL_NEW_ZERO(zeros, counters, "chunks"));
-  sley_status status =
-      sl_device_upload(queue, zeros, counters * (int64_t)sizeof *zeros, "chunks", (void **)&a->finished);
+  sley_status status = sl_device_upload_private(queue, zeros, counters * (int64_t)sizeof *zeros, "chunks",
+                                                (void **)&a->finished);
   sl_free(zeros);
   return status;
 }
@@ -193,7 +193,7 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
   void *rowptr = NULL;
   SL_TRY(sl_cuda_upload_columns(queue, a, out));
   sley_status status =
-      sl_device_upload(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
+      sl_device_upload_private(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
   if (status == SLEY_OK)
     status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, (int32_t *)*out);
   sley_status waited = device->ops->queue_wait(queue); /* before what the kernel reads is freed */
@@ -236,10 +236,10 @@ static sley_status inspect(sl_queue *queue, const sl_spmm_problem *args, sl_stre
   if (a->resident)
     out->val = a->val;
   else
-    SL_TRY(sl_device_upload(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
-                            sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
-  return queue->device->ops->alloc(queue->device, slots * args->k * sum_bytes(a), "sums of fragments of rows",
-                                   &out->partial);
+    SL_TRY(sl_device_upload_private(queue, (const char *)a->val + a->rowptr[0] * value_bytes,
+                                    sl_spmm_entries(a) * value_bytes, "values", (void **)&out->val));
+  return queue->device->ops->alloc_private(queue->device, slots * args->k * sum_bytes(a),
+                                           "sums of fragments of rows", &out->partial);
 }
 
 static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,

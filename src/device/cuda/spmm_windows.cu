@@ -298,8 +298,8 @@ sley_status sl_window_sort_create(sl_queue *queue, int64_t entries, sl_window_so
     return SLEY_ERR_MEMORY;
   s->room = entries;
   s->temporary_bytes = temporary_for(entries);
-  sley_status status = queue->device->ops->alloc(queue->device, sl_window_sort_bytes(entries),
-                                                 "the sort of windows", &s->memory);
+  sley_status status = queue->device->ops->alloc_private(queue->device, sl_window_sort_bytes(entries),
+                                                         "the sort of windows", &s->memory);
   if (status != SLEY_OK) {
     sl_free(s);
     return status;
@@ -385,7 +385,8 @@ sley_status sl_window_number(sl_queue *queue, int64_t slabs, uint32_t base, sley
     return SLEY_OK;
   const size_t bytes = temporary_for(words);
   void *room;
-  SL_TRY(device->ops->alloc(device, count_bytes + static_cast<int64_t>(bytes), "sums over windows", &room));
+  SL_TRY(device->ops->alloc_private(device, count_bytes + static_cast<int64_t>(bytes), "sums over windows",
+                                    &room));
   sley_status status = number_words(queue, words, base, word, static_cast<uint32_t *>(room),
                                     static_cast<char *>(room) + count_bytes, bytes);
   const sley_status waited = device->ops->queue_wait(queue);

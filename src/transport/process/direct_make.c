@@ -248,8 +248,8 @@ static sley_status upload_regions(sl_direct *direct) {
   for (int i = 0; i < direct->regions; i++) {
     sl_region *r = &direct->region[i];
     void *there = NULL;
-    sley_status status = sl_device_upload(direct->comm->base.queue, r->rows,
-                                          r->count * (int64_t)sizeof *r->rows, "row lists", &there);
+    sley_status status = sl_device_upload_private(direct->comm->base.queue, r->rows,
+                                                  r->count * (int64_t)sizeof *r->rows, "row lists", &there);
     sl_free(r->rows);
     r->rows = there;
     r->on_device = true;
@@ -269,8 +269,8 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   if (status == SLEY_OK)
     status = fill_entries(direct, spec->add, rows, entries);
   if (status == SLEY_OK)
-    status = sl_device_upload(direct->comm->base.queue, entries, total * (int64_t)sizeof *entries,
-                              "row lists", (void **)&direct->list);
+    status = sl_device_upload_private(direct->comm->base.queue, entries, total * (int64_t)sizeof *entries,
+                                      "row lists", (void **)&direct->list);
   sl_free(entries);
   sl_free(rows);
   return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;

@@ -22,8 +22,8 @@ static sley_status open_channel(sl_comm *comm, const sl_row_list *list, sl_proce
   if (!sl_list_moves(list) || sl_direct_serves((const sl_process_comm *)comm, list->peer))
     return SLEY_OK;
   if (list->rows && !ops->host_addresses) {
-    SL_TRY(sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows, "row lists",
-                            &block));
+    SL_TRY(sl_device_upload_private(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows,
+                                    "row lists", &block));
     out->list.rows = out->rows = block;
   }
   if (list->peer == comm->rank)

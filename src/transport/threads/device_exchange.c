@@ -61,8 +61,8 @@ static sley_status prepare_send(sl_threads_exchange *exchange, int i) {
                                   (void **)&channel->buffer));
   if (!list->rows)
     return SLEY_OK;
-  return sl_device_upload(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows,
-                          "a list of rows", (void **)&exchange->device->packed_rows[i]);
+  return sl_device_upload_private(comm->queue, list->rows, list->count * (int64_t)sizeof *list->rows,
+                                  "a list of rows", (void **)&exchange->device->packed_rows[i]);
 }
 
 /* Said once, to whoever asks why it is slow. */
@@ -133,8 +133,8 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   SL_TRY(SL_NEW(entries, total, "a list of rows"));
   sley_status status = list_entries(exchange, rows, entries);
   if (status == SLEY_OK)
-    status = sl_device_upload(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
-                              "a list of rows", (void **)&device->list);
+    status = sl_device_upload_private(exchange->base.comm->queue, entries, total * (int64_t)sizeof *entries,
+                                      "a list of rows", (void **)&device->list);
   sl_free(entries);
   return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
