@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/cores.h"
@@ -85,8 +86,9 @@ static bool all_done(sl_team *team, uint64_t unused) {
   return atomic_load(&team->running) == 0;
 }
 
-/* Raises a flag whose readers set what the caller reads next: one of the two sees the other. An exchange instead
- * of a store, for QEMU on x86 lets a load of aarch64 pass the store before it, and both would sleep. */
+/* Raises a flag whose readers set what the caller reads next: one of the two sees the other. An exchange
+ * instead of a store, for QEMU on x86 lets a load of aarch64 pass the store before it, and both would sleep.
+ */
 static void raise_before_reading(_Atomic bool *flag) {
   atomic_exchange(flag, true);
 }
@@ -270,4 +272,21 @@ sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_bo
 
 sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context) {
   return run_loop(team, count, 1, false, body, context);
+}
+
+typedef struct copying {
+  char *dst;
+  const char *src;
+} copying;
+
+static sley_status copy_range(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const copying *c = context;
+  memcpy(c->dst + begin, c->src + begin, (size_t)(end - begin));
+  return SLEY_OK;
+}
+
+void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
+  enum { GRAIN = 1 << 17 };
+  (void)sl_team_for(team, bytes, GRAIN, copy_range, &(copying){dst, src}); /* its body cannot fail */
 }

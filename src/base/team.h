@@ -35,4 +35,7 @@ sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_bo
  * been there. */
 sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context);
 
+/* Copies bytes >= 0 from src to dst, which do not overlap: a long block by all threads. */
+void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes);
+
 #endif

@@ -4,8 +4,38 @@
 
 enum { ROW_HEADER = 128 }; /* the most that a transport adds to a row that travels alone */
 
+typedef struct signs {
+  const int64_t *row;
+  _Atomic bool negative; /* whether one is */
+} signs;
+
+static sley_status look_for_negative(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  signs *s = context;
+  int64_t all = 0;
+  for (int64_t i = begin; i < end; i++)
+    all |= s->row[i];
+  if (all < 0)
+    s->negative = true;
+  return SLEY_OK;
+}
+
+/* Most lists are long and right. */
+static sley_status check_rows(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
+                              sl_team *team) {
+  enum { GRAIN = 1 << 16 };
+  signs s = {.row = list->rows};
+  SL_TRY(sl_team_for(team, list->rows ? list->count : 0, GRAIN, look_for_negative, &s));
+  for (int64_t i = 0; s.negative; i++)
+    if (list->rows[i] < 0)
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
+                     list->peer, (long long)i, (long long)list->rows[i]);
+  return SLEY_OK;
+}
+
 static sley_status check_list(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
-                              int size) {
+                              const sl_comm *comm) {
+  const int size = comm->size;
   int64_t bytes;
   if (list->peer < 0 || list->peer >= size)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d of %d", spec->name, way, list->peer, size);
@@ -27,22 +57,16 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
                      (long long)staged);
     staged = list->piece_end[s];
   }
-  int64_t signs = 0; /* most lists are long and right */
-  for (int64_t i = 0; list->rows && i < list->count; i++)
-    signs |= list->rows[i];
-  for (int64_t i = 0; signs < 0; i++)
-    if (list->rows[i] < 0)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
-                     list->peer, (long long)i, (long long)list->rows[i]);
-  return SLEY_OK;
+  return check_rows(spec, way, list, comm->team);
 }
 
 static sley_status check_lists(const sl_exchange_spec *spec, const char *way, const sl_row_list *lists,
-                               int count, int size) {
+                               int count, const sl_comm *comm) {
+  const int size = comm->size;
   if (count < 0 || count > size || (count > 0 && !lists))
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %d lists to %s %d ranks", spec->name, count, way, size);
   for (int i = 0; i < count; i++) {
-    SL_TRY(check_list(spec, way, &lists[i], size));
+    SL_TRY(check_list(spec, way, &lists[i], comm));
     if (i > 0 && lists[i].peer <= lists[i - 1].peer)
       return sl_fail(SLEY_ERR_ARG, "exchange %s: the lists to %s must have ascending peers, not %d after %d",
                      spec->name, way, lists[i].peer, lists[i - 1].peer);
@@ -50,7 +74,7 @@ static sley_status check_lists(const sl_exchange_spec *spec, const char *way, co
   return SLEY_OK;
 }
 
-sley_status sl_lists_check(const sl_exchange_spec *spec, int size) {
+sley_status sl_lists_check(const sl_exchange_spec *spec, const sl_comm *comm) {
   if (!spec->name)
     return sl_fail(SLEY_ERR_ARG, "an exchange needs a name");
   if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
@@ -59,8 +83,8 @@ sley_status sl_lists_check(const sl_exchange_spec *spec, int size) {
   if (spec->pieces < 0 || spec->pieces > SL_PIECES_MOST || (spec->add && spec->pieces > 0))
     return sl_fail(SLEY_ERR_ARG, "exchange %s: %d pieces: 0 to %d are possible, none where rows are added",
                    spec->name, spec->pieces, SL_PIECES_MOST);
-  SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, size));
-  return check_lists(spec, "receive from", spec->recv, spec->recvs, size);
+  SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, comm));
+  return check_lists(spec, "receive from", spec->recv, spec->recvs, comm);
 }
 
 sl_list_facts sl_list_facts_of(const sl_exchange_spec *spec, const sl_row_list *lists, int count, int peer) {

@@ -5,8 +5,9 @@
 
 #include "transport/transport.h"
 
-/* Whether a spec is right in itself, for size ranks. Errors: SLEY_ERR_ARG. */
-sley_status sl_lists_check(const sl_exchange_spec *spec, int size);
+/* Whether a spec is right in itself, for the ranks of comm. Its team looks through long lists. Local. Errors:
+ * SLEY_ERR_ARG. */
+sley_status sl_lists_check(const sl_exchange_spec *spec, const sl_comm *comm);
 
 /* What one side of a pair of ranks has to say about rows from one to the other. */
 typedef struct sl_list_facts {

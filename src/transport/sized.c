@@ -8,7 +8,9 @@ static void fill(const sl_sized_list *lists, int count, sl_row_list *rows) {
     rows[i] = (sl_row_list){.peer = lists[i].peer, .count = lists[i].capacity, .bytes = 1};
 }
 
-sley_status sl_sized_as_rows(const sl_sized_spec *spec, int size, sl_exchange_spec *out, sl_row_list **rows) {
+sley_status sl_sized_as_rows(const sl_sized_spec *spec, const sl_comm *comm, sl_exchange_spec *out,
+                             sl_row_list **rows) {
+  const int size = comm->size;
   *rows = NULL;
   if (!spec->name)
     return sl_fail(SLEY_ERR_ARG, "a sized exchange needs a name");
@@ -25,7 +27,7 @@ sley_status sl_sized_as_rows(const sl_sized_spec *spec, int size, sl_exchange_sp
                             .send = *rows,
                             .recv = *rows + spec->sends,
                             .dtype = SLEY_F32};
-  return sl_lists_check(out, size);
+  return sl_lists_check(out, comm);
 }
 
 sley_status sl_sized_check_lengths(const char *name, const sl_row_list *send, int sends,

@@ -137,7 +137,7 @@ sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec
   pair_facts *facts = NULL;
   int64_t *places = NULL;
   if (mine == SLEY_OK)
-    mine = sl_lists_check(spec, (int)size);
+    mine = sl_lists_check(spec, &comm->base);
   if (mine == SLEY_OK)
     mine = SL_NEW(facts, 2 * size, "an exchange");
   if (mine == SLEY_OK)

@@ -69,7 +69,7 @@ sley_status sl_process_sized_create(sl_comm *base, const sl_sized_spec *spec, sl
   sl_exchange_spec rows = {.name = "sized"};
   *out = NULL;
   uint64_t id = comm->next_id++;
-  sley_status status = sl_sized_as_rows(spec, base->size, &rows, &lists);
+  sley_status status = sl_sized_as_rows(spec, base, &rows, &lists);
   status = sl_process_over(base, sl_process_match_lists(comm, &rows, status));
   if (status == SLEY_OK)
     status = sl_process_over(

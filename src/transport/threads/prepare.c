@@ -59,7 +59,7 @@ int64_t sl_threads_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec) 
 }
 
 static sley_status make(sl_comm *comm, const sl_exchange_spec *spec, sl_threads_exchange **out) {
-  SL_TRY(sl_lists_check(spec, comm->size));
+  SL_TRY(sl_lists_check(spec, comm));
   sl_threads_exchange *exchange;
   SL_TRY(SL_NEW_ZERO(exchange, 1, "an exchange"));
   *out = exchange;

@@ -62,9 +62,9 @@ sley_status sl_threads_alltoallv(sl_comm *base, const void *send, const int64_t 
     status = match_pair(comm, &post, r);
     const sl_post *theirs = sl_world_post(comm, r);
     if (status == SLEY_OK && recv_bytes[r] > 0)
-      memcpy((char *)recv + recv_at[r],
-             (const char *)theirs->data[SEND] + ((const int64_t *)theirs->data[SEND_AT])[base->rank],
-             (size_t)recv_bytes[r]);
+      sl_team_copy(base->team, (char *)recv + recv_at[r],
+                   (const char *)theirs->data[SEND] + ((const int64_t *)theirs->data[SEND_AT])[base->rank],
+                   recv_bytes[r]);
     sl_world_leave(comm, r);
   }
   return sl_world_meet(comm, &(sl_post){.call = "end of alltoallv", .status = status});

@@ -104,7 +104,7 @@ static sley_status make(sl_comm *comm, const sl_sized_spec *spec, threads_sized 
   sized->base.comm = comm;
   sized->work = (sl_device_work){.owner = sized, .retreat = retreat_nowhere, .settle = settle};
   atomic_init(&sized->references, comm->size);
-  SL_TRY(sl_sized_as_rows(spec, comm->size, &rows, &sized->lists));
+  SL_TRY(sl_sized_as_rows(spec, comm, &rows, &sized->lists));
   sized->sends = rows.sends;
   sized->recvs = rows.recvs;
   sized->send = rows.send;
