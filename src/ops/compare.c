@@ -40,6 +40,7 @@ sley_status sl_spmm_compare_all(sley_plan *handle, sl_inspection *ins, const sle
                                 sley_comparison *comparison) {
   sl_forecasts forecasts;
   sley_status status = sl_forecasts_begin(ins, &forecasts);
+  forecasts.wants_memory = true;
   forecasts.progress = options->progress;
   forecasts.progress_context = options->progress_context;
   for (int i = 0; i < comparison->count && status == SLEY_OK; i++) {

@@ -21,8 +21,9 @@ void sl_forecasts_end(sl_forecasts *forecasts) {
 
 /* This rank's part, which ends without its plan. Collective at its beginning: once the plan has its lists no
  * rank waits for another. */
-static sley_status plan_here(sl_inspection *ins, const sl_algorithm *algorithm, sl_forecast *out,
+static sley_status plan_here(const sl_forecasts *forecasts, const sl_algorithm *algorithm, sl_forecast *out,
                              sl_plan_share *share, sl_estimate *estimate) {
+  sl_inspection *ins = forecasts->ins;
   sl_plan plan;
   *estimate = (sl_estimate){0};
   sley_status status = sl_algorithm_draft(algorithm, ins, true, &plan);
@@ -30,7 +31,8 @@ static sley_status plan_here(sl_inspection *ins, const sl_algorithm *algorithm, 
     status = sl_plan_count(&plan, share);
   if (status == SLEY_OK)
     status = sl_plan_estimate(ins, &plan, estimate);
-  if (status == SLEY_OK)
+  /* Also whether the kernel that is asked for serves. */
+  if (status == SLEY_OK && (forecasts->wants_memory || ins->wishes->kernel))
     status = sl_exec_memory(&plan, ins->block, false, &out->needed_bytes);
   out->roundings = plan.roundings;
   sl_plan_free(&plan);
@@ -47,7 +49,7 @@ sley_status sl_forecast_get(sl_forecasts *forecasts, int i, const sl_forecast **
     forecasts->progress(forecasts->progress_context, sl_algorithms[i]->name);
   sl_plan_share share;
   sl_estimate estimate;
-  sley_status status = sl_agree(ins->comm, plan_here(ins, sl_algorithms[i], f, &share, &estimate));
+  sley_status status = sl_agree(ins->comm, plan_here(forecasts, sl_algorithms[i], f, &share, &estimate));
   if (status == SLEY_OK)
     status = sl_plan_sum_up(ins->comm, &share, &f->figures);
   if (status == SLEY_OK)

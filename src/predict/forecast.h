@@ -10,7 +10,7 @@
 typedef struct sl_forecast {
   const sl_algorithm *algorithm; /* NULL: not made yet */
   sl_figures figures;
-  int64_t needed_bytes; /* of this rank, see sl_exec_memory */
+  int64_t needed_bytes; /* of this rank, see sl_exec_memory; 0 where nobody wants it */
   int roundings;        /* see sl_plan */
 } sl_forecast;
 
@@ -18,12 +18,14 @@ typedef struct sl_forecast {
 typedef struct sl_forecasts {
   sl_inspection *ins;
   sl_forecast *of;
+  bool wants_memory; /* to be set before the first forecast is made */
   /* Called on rank 0 before each is made, or NULL. */
   void (*progress)(void *context, const char *algo);
   void *progress_context;
 } sl_forecasts;
 
-/* None is made yet, and nobody is told. The inspection outlives them. Agreed. Collective. */
+/* None is made yet, nobody is told, and nobody wants to know of memory. The inspection outlives them. Agreed.
+ * Collective. */
 sley_status sl_forecasts_begin(sl_inspection *ins, sl_forecasts *out);
 void sl_forecasts_end(sl_forecasts *forecasts);
 
