@@ -151,16 +151,14 @@ __global__ void __launch_bounds__(DENSE_THREADS) sparsify(const sl_sparsify_args
   for (int64_t i = thread_number() * N; i < a.count; i += thread_count() * N) {
     const vector<T, N> g = load_plain<T, N>(static_cast<const T *>(a.src) + i);
     vector<S, N> r = load_plain<S, N>(static_cast<S *>(a.residual) + i);
-    S sent[N], left[N];
+    vector<T, N> sent;
 #pragma unroll
     for (int v = 0; v < N; v++) {
-      const T out = cut<T, S>(threshold, value<T>::widen(g.item[v]), r.item[v]);
-      sent[v] = value<T>::widen(out);
-      left[v] = r.item[v];
-      kept += sent[v] != 0;
+      sent.item[v] = cut<T, S>(threshold, value<T>::widen(g.item[v]), r.item[v]);
+      kept += value<T>::widen(sent.item[v]) != 0;
     }
-    store_plain<T, N>(static_cast<T *>(a.dst) + i, sent);
-    store_plain<S, N>(static_cast<S *>(a.residual) + i, left);
+    store_values<T, N>(static_cast<T *>(a.dst) + i, sent);
+    store_values<S, N>(static_cast<S *>(a.residual) + i, r);
   }
   for (int d = WARP / 2; d > 0; d /= 2)
     kept += __shfl_down_sync(~0u, kept, d);

@@ -202,6 +202,19 @@ __device__ __forceinline__ void store_plain(T *p, const accumulator<T> (&sum)[N]
     *(typename word<sizeof(T) * M>::type *)(p + w) = narrowed<T, M>(sum + w).bits;
 }
 
+/* The values as they are: narrowing once more would change the bits of NaN. */
+template <typename T, int N> __device__ __forceinline__ void store_values(T *p, const vector<T, N> &from) {
+  constexpr int M = per_word<T, N>;
+#pragma unroll
+  for (int w = 0; w < N; w += M) {
+    packed<T, M> v;
+#pragma unroll
+    for (int i = 0; i < M; i++)
+      v.values.item[i] = from.item[w + i];
+    *(typename word<sizeof(T) * M>::type *)(p + w) = v.bits;
+  }
+}
+
 /* Memory that the kernel does not come back to. */
 template <typename T, int N>
 __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N]) {
