@@ -12,7 +12,8 @@ HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fre
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
 MORE = {"two_gpus": ("Networks on two GPUs", "two", 2),  # file: heading, in words, and how many
         "four_gpus": ("Networks on four GPUs", "four", 4),
-        "four_gpus_gat": ("Attention on four GPUs, beside PyTorch Geometric", "four", 4)}
+        "four_gpus_gat": ("Attention on four GPUs, beside PyTorch Geometric", "four", 4),
+        "four_gpus_gat_smaller": ("Attention on four GPUs, on smaller graphs beside PyTorch Geometric", "four", 4)}
 ACCURACY_HEAD = ["graph", "model", "Sley", "PyTorch Geometric", "runs"]
 RUNS = ["one_gpu", "one_gpu_tf32"]
 
