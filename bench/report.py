@@ -68,15 +68,16 @@ def gpu_ranks(cases):
     print("### Several GPUs of one host, one process\n")
     print("f32, equal row blocks. ms: of the slowest rank, from a barrier on; steady: a product's share of many enqueued one after "
           "the other. Local: the plan's local parts alone, all GPUs at once; gather: its exchange alone, and its rate on the slowest "
-          "GPU, from the start until its own rows are there. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster."
+          "GPU, from the start until its own rows are there. Plan: what sley_plan_create takes on the slowest rank, once, with "
+          "the copy of A from ordinary memory. Broadcast: NCCL broadcasts with the best cuSPARSE algorithm, all of X first or stage by stage, the faster."
           + (f" CoLa: times kept in `bench/gpu/anchors.json`: {anchors['source']}" if any(r["cola_ms"] for r in cases) else "") + "\n")
     for line in tables.ranks_summary(cases):
         print(line + "\n")
-    table(["matrix", "k", "GPUs", "algorithm", "ms", "steady", "local", "gather", "GB/s", "x longer of both", "halo MiB",
+    table(["matrix", "k", "GPUs", "algorithm", "ms", "steady", "local", "gather", "GB/s", "x longer of both", "halo MiB", "plan",
            "broadcast ms", "x broadcast", "CoLa ms", "x CoLa", "x one GPU"],
           [[r["matrix"], r["k"], r["gpus"], r["algo"], f"{r['ms']:.4f}", f"{r['sley']['steady_ms']:.4f}",
             f"{r['local']['ms']['median']:.4f}", f"{r['gather']['ms']['median']:.4f}", f"{r['gather_gb_s']:.0f}",
-            tables.number(r["over_floor"], ".2f"), f"{r['halo_bytes'] / 2**20:.1f}",
+            tables.number(r["over_floor"], ".2f"), f"{r['halo_bytes'] / 2**20:.1f}", f"{r['plan_ms']:.1f}",
             f"{r['broadcast']['ms']['median']:.4f} ({r['rival']})", f"{r['x_broadcast']:.2f}",
             tables.number(r["cola_ms"], ".3f"), tables.number(r["x_cola"], ".2f"), tables.number(r["speedup"], ".2f")]
            for r in cases])
