@@ -19,7 +19,7 @@
 #   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default); SLEY_TEST_CASES: likewise those of the
 #                   transport tests, which take all numbers of ranks
 #   SLEY_TEST_PROGRAMS  those of the test programs to run, instead of all
-#   SLEY_TEST_JOBS  programs of `tests` that run at a time (1 by default)
+#   SLEY_TEST_JOBS  programs of `tests`, and runs of `bits`, at a time (1 by default)
 #   SLEY_PYTHON     the interpreter with pytest, torch and torch_geometric (python3 by default)
 #   SLEY_LIMIT      seconds for one program (250 by default)
 set -eu
@@ -155,17 +155,18 @@ case "$what" in bits | all)
   matrix=rmat:scale=13,edgefactor=9
   for dtype in f32 f64 f16 bf16; do
     for k in 32 33; do
-      "$sley" spmm "$matrix" --device cpu --ranks 1 --dtype $dtype --k $k --reproducible --repeat 1 \
-        --out "$logs/cpu.npy" >/dev/null
+      cpu=$logs/cpu_${dtype}_$k.npy
+      "$sley" spmm "$matrix" --device cpu --ranks 1 --dtype $dtype --k $k --reproducible --repeat 1 --out "$cpu" >/dev/null
       for count in $(seq 1 "$gpus"); do
         for ranks in "$count" 7; do
-          check "bits_${dtype}_k${k}_${count}gpu_${ranks}ranks" sh -c "CUDA_VISIBLE_DEVICES=$(first_gpus "$count") \
-            '$sley' spmm $matrix --device cuda --ranks $ranks --dtype $dtype --k $k --reproducible --repeat 2 \
-            --out '$logs/gpu.npy' && cmp '$logs/cpu.npy' '$logs/gpu.npy'"
+          name=bits_${dtype}_k${k}_${count}gpu_${ranks}ranks
+          beside "$name" sh -c "CUDA_VISIBLE_DEVICES=$(first_gpus "$count") '$sley' spmm $matrix --device cuda --ranks $ranks \
+            --dtype $dtype --k $k --reproducible --repeat 2 --out '$logs/$name.npy' && cmp '$cpu' '$logs/$name.npy'"
         done
       done
     done
   done
+  beside_end
   for dtype in f32 f64 f16 bf16; do
     for semiring in plus-times min-plus; do
       for device in cpu cuda; do
@@ -180,35 +181,36 @@ case "$what" in bits | all)
   done
   check spgemm_chunks "$sley" spgemm "$matrix" --device cuda --mem-limit 12M --verify
   for count in $(seq 1 "$gpus"); do
-    check "all_${count}gpu" env CUDA_VISIBLE_DEVICES="$(first_gpus "$count")" "$sley" spmm twin:cyt:scale=0.2 \
+    beside "all_${count}gpu" env CUDA_VISIBLE_DEVICES="$(first_gpus "$count")" "$sley" spmm twin:cyt:scale=0.2 \
       --device cuda --ranks "$count" --algo all --repeat 3
   done
   for dtype in f32 f64 f16 bf16; do
-    check "tiles_${dtype}" "$sley" tile "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 --repeat 2 --warmup 1
-    check "tiles_times_${dtype}" "$sley" tile "$matrix" --times "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 \
+    beside "tiles_${dtype}" "$sley" tile "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 --repeat 2 --warmup 1
+    beside "tiles_times_${dtype}" "$sley" tile "$matrix" --times "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 \
       --repeat 2 --warmup 1
   done
   for ranks in 1 "$gpus" 7; do
-    check "tiles_${ranks}ranks" "$sley" tile twin:cyt:scale=0.2 --device cuda --ranks "$ranks" --algo all --repeat 3
+    beside "tiles_${ranks}ranks" "$sley" tile twin:cyt:scale=0.2 --device cuda --ranks "$ranks" --algo all --repeat 3
   done
-  check tiles_workgroups_of_2 "$sley" tile twin:cyt:scale=0.1 --device cuda --ranks 4 --workgroup 2 --algo all --repeat 3
+  beside tiles_workgroups_of_2 "$sley" tile twin:cyt:scale=0.1 --device cuda --ranks 4 --workgroup 2 --algo all --repeat 3
   for semiring in plus-times plus-pair min-plus or-and; do
     for workgroup in 4 2; do
-      check "tiles_times_${semiring}_${workgroup}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --mask er:n=4096,nnz=400000 \
+      beside "tiles_times_${semiring}_${workgroup}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --mask er:n=4096,nnz=400000 \
         --semiring $semiring --device cuda --ranks 4 --workgroup $workgroup --tiles 4 --algo all --mem-limit 1G --repeat 2
     done
   done
-  check all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
+  beside all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
     --repeat 3
   for dtype in f32 f16 bf16; do
-    check "all_${dtype}" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --dtype $dtype \
+    beside "all_${dtype}" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --dtype $dtype \
       --k 48 --beta 0.5 --verify --repeat 1
     for ranks in $(seq 1 "$gpus"); do
-      check "cusparse_${dtype}_${ranks}ranks" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$ranks" \
+      beside "cusparse_${dtype}_${ranks}ranks" "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$ranks" \
         --algo halo --local cusparse --dtype $dtype --k 48 --verify --repeat 1
     done
   done
-  rm -f "$logs/cpu.npy" "$logs/gpu.npy" "$logs/cpu.sley" "$logs/cuda.sley"
+  beside_end
+  rm -f "$logs"/cpu_*.npy "$logs"/bits_*.npy "$logs/cpu.sley" "$logs/cuda.sley"
   ;;
 esac
 
