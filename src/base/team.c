@@ -287,6 +287,7 @@ static sley_status copy_range(void *context, int64_t begin, int64_t end, int thr
 }
 
 void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
-  enum { GRAIN = 1 << 17 };
-  (void)sl_team_for(team, bytes, GRAIN, copy_range, &(copying){dst, src}); /* its body cannot fail */
+  enum { GRAIN = 1 << 17, LONG = 1 << 20 }; /* a shorter block is copied before the threads are awake */
+  (void)sl_team_for(bytes < LONG ? NULL : team, bytes, GRAIN, copy_range,
+                    &(copying){dst, src}); /* its body cannot fail */
 }

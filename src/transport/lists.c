@@ -23,9 +23,10 @@ static sley_status look_for_negative(void *context, int64_t begin, int64_t end, 
 /* Most lists are long and right. */
 static sley_status check_rows(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
                               sl_team *team) {
-  enum { GRAIN = 1 << 16 };
+  enum { GRAIN = 1 << 14, LONG = 1 << 17 };
+  const int64_t count = list->rows ? list->count : 0;
   signs s = {.row = list->rows};
-  SL_TRY(sl_team_for(team, list->rows ? list->count : 0, GRAIN, look_for_negative, &s));
+  SL_TRY(sl_team_for(count < LONG ? NULL : team, count, GRAIN, look_for_negative, &s));
   for (int64_t i = 0; s.negative; i++)
     if (list->rows[i] < 0)
       return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,

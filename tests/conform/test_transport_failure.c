@@ -235,6 +235,10 @@ static void test_lists_that_do_not_match(void **state) {
   each_case(mismatch_body);
 }
 
+/* A list that all threads look through, wrong in one entry. */
+static int64_t long_list[200000];
+enum { LONG_LIST = sizeof long_list / sizeof *long_list, WRONG_ENTRY = 150001 };
+
 /* Lists that are wrong in themselves, on every rank. */
 static sley_status invalid_main(sl_comm *comm, void *arg) {
   (void)arg;
@@ -247,6 +251,7 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
       {.peer = 0, .count = 1, .offset = -8, .bytes = 4},
       {.peer = 0, .count = 1, .first = -1, .bytes = 4},
       {.peer = 0, .count = 2, .rows = negative, .bytes = 4},
+      {.peer = 0, .count = LONG_LIST, .rows = long_list, .bytes = 4},
       {.peer = 0, .count = INT64_MAX / 2, .bytes = 4},
       {.peer = 0, .count = 1, .bytes = INT64_MAX},
       {.peer = 0, .count = 1, .bytes = 3}, /* no whole value to add */
@@ -271,6 +276,7 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
 }
 
 static void invalid_body(const rank_case *c) {
+  long_list[WRONG_ENTRY] = -5;
   assert_case_ok(c, run_case(c, invalid_main, NULL));
 }
 

@@ -105,6 +105,31 @@ static void test_the_lowest_failure_is_reported(void **state) {
   sl_team_destroy(team);
 }
 
+/* Blocks of one thread and of all, at any address. */
+static void test_blocks_are_copied(void **state) {
+  (void)state;
+  static const int64_t bytes[] = {0, 1, 4095, (1 << 20) - 1, 1 << 20, (3 << 20) + 77};
+  enum { MOST_BYTES = (3 << 20) + 77 };
+  unsigned char *from = malloc(MOST_BYTES + 1), *to = malloc(MOST_BYTES + 2);
+  assert_true(from && to);
+  for (int64_t i = 0; i < MOST_BYTES + 1; i++)
+    from[i] = (unsigned char)(i * 11 + i / 251);
+  for (int threads = 0; threads <= 4; threads += 2) {
+    sl_team *team = NULL;
+    if (threads > 0)
+      assert_sley_ok(sl_team_create(threads, &team));
+    for (size_t b = 0; b < sizeof bytes / sizeof *bytes; b++) {
+      memset(to, 0, MOST_BYTES + 2);
+      sl_team_copy(team, to + 1, from, bytes[b]);
+      assert_memory_equal(to + 1, from, (size_t)bytes[b]);
+      assert_true(to[0] == 0 && to[bytes[b] + 1] == 0);
+    }
+    sl_team_destroy(team);
+  }
+  free(to);
+  free(from);
+}
+
 static void test_creation_without_memory(void **state) {
   (void)state;
   int64_t before = sl_memory_now();
@@ -125,6 +150,7 @@ int main(void) {
       cmocka_unit_test(test_the_caller_waits_for_a_slow_worker),
       cmocka_unit_test(test_a_loop_covers_its_range_once),
       cmocka_unit_test(test_the_lowest_failure_is_reported),
+      cmocka_unit_test(test_blocks_are_copied),
       cmocka_unit_test(test_creation_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
