@@ -55,6 +55,7 @@ typedef struct sl_device_ops {
   bool (*reach)(sl_device *device, sl_device *other);
   void (*counters)(const sl_device *device, sl_device_counters *out);
 
+  /* *out is NULL on an error. */
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   /* Memory that no other device and no other process may reach, for what kernels of this device alone use: it
    * may come from a pool, which is quicker. */

@@ -102,7 +102,7 @@ void mock_memory_unpin(void *block) {
 
 sley_status mock_memory_take(int ordinal, int64_t bytes, const char *what, void **out) {
   *out = NULL;
-  if (sl_device_bytes(bytes) > mock_memory_free(ordinal))
+  if (bytes < 0 || sl_device_bytes(bytes) > mock_memory_free(ordinal))
     return sl_fail(SLEY_ERR_MEMORY, "out of memory: %lld bytes for %s", (long long)bytes, what);
   header *h = make_block(bytes, ordinal, 0xA5, what);
   if (!h)
