@@ -15,6 +15,7 @@
 #include "plan/resident.h"
 #include "plan/symmetric.h"
 #include "predict/choice.h"
+#include "predict/cost.h"
 #include "predict/locality.h"
 
 /* The library that the option names; its text is static. */
@@ -115,11 +116,9 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
 /* Samples the block for machines whose rates ask for it, and for CPUs, which are measured by such samples:
  * they take as long as hundreds of products of a GPU. */
 static sley_status look_at_locality(sl_inspection *ins) {
-  const sl_device *device = ins->comm->device;
-  const sl_machine *machine = ins->wishes->machine;
-  if (!machine)
-    SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
-  return machine->nears > 0 || device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
+  const sl_machine *machine;
+  SL_TRY(sl_cost_machine(ins, &machine));
+  return machine->nears > 0 || ins->comm->device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
 }
 
 /* What both building and comparing plans begin with. */

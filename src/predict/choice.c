@@ -55,18 +55,12 @@ static int for_one_rank(void) {
   return i;
 }
 
-/* The machine whose figures the predictions take. */
-static sley_status find_machine(const sl_inspection *ins, const sl_machine **out) {
-  *out = ins->wishes->machine;
-  return *out ? SLEY_OK : sl_machine_find(sl_machine_of(ins->comm->device), out);
-}
-
 /* The most that any rank's links carry with messages of any size, bytes a second. Collective, agreed. */
 static sley_status fastest_link(const sl_inspection *ins, double *out) {
   static const sl_link links[] = {SL_LINK_DIRECT, SL_LINK_MESSAGE};
   const sl_machine *machine;
   double most = 0;
-  SL_TRY(sl_agree(ins->comm, find_machine(ins, &machine)));
+  SL_TRY(sl_agree(ins->comm, sl_cost_machine(ins, &machine)));
   for (int l = 0; l < 2; l++)
     for (double bytes = 1024; bytes <= (1 << 30); bytes *= 4)
       most = fmax(most, bytes / sl_machine_link_seconds(machine, links[l], 1, bytes));
@@ -92,7 +86,7 @@ static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorith
 static sley_status say_whose_figures(const sl_inspection *ins, char *reason, size_t reason_bytes) {
   const sl_machine *machine;
   size_t used = strlen(reason);
-  SL_TRY(find_machine(ins, &machine));
+  SL_TRY(sl_cost_machine(ins, &machine));
   if (sl_machine_is_built_in(machine))
     snprintf(reason + used, reason_bytes - used, " (built-in figures; run sley tune)");
   return SLEY_OK;

@@ -231,12 +231,16 @@ static sley_status agree_on_times(sl_comm *comm, sl_figures *f) {
   return SLEY_OK;
 }
 
+sley_status sl_cost_machine(const sl_inspection *ins, const sl_machine **out) {
+  *out = ins->wishes->machine;
+  return *out ? SLEY_OK : sl_machine_find(sl_machine_of(ins->comm->device), out);
+}
+
 sley_status sl_plan_estimate(const sl_inspection *ins, const sl_plan *plan, sl_estimate *out) {
-  const sl_machine *m = ins->wishes->machine;
+  const sl_machine *m;
   *out = (sl_estimate){0};
   sl_comm *comm = ins->comm;
-  if (!m)
-    SL_TRY(sl_machine_find(sl_machine_of(comm->device), &m));
+  SL_TRY(sl_cost_machine(ins, &m));
   double own_threads = m->overlaps ? 1 : sl_team_size(sl_plan_team(ins));
   sl_prediction *p = &out->p;
   *p = (sl_prediction){.m = m,

@@ -20,6 +20,10 @@ typedef struct sl_estimate {
   bool in_flight;     /* a part is summed while an exchange is in flight */
 } sl_estimate;
 
+/* The machine whose figures predictions take: that of the wishes, else the device's. Local. Errors: those of
+ * sl_machine_find. */
+sley_status sl_cost_machine(const sl_inspection *ins, const sl_machine **out);
+
 /* Of this rank's plan, which is not needed any more then. Ended by sl_estimate_free, also on error. Local.
  * Errors: SLEY_ERR_MEMORY, and those of sl_machine_find. */
 sley_status sl_plan_estimate(const sl_inspection *ins, const sl_plan *plan, sl_estimate *out);
