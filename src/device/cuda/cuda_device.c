@@ -211,23 +211,25 @@ static sley_status alloc_of(sl_cuda_device *device, sl_cuda_pool *pool, int64_t 
   SL_TRY(sl_cuda_use(&device->base));
   count_one(&device->counted.allocations);
   cudaError_t error;
+  void *block = NULL;
   int64_t wanted = bytes > 0 ? bytes : 1;
-  SL_TRY(take_block(pool, wanted, out, &error));
+  SL_TRY(take_block(pool, wanted, &block, &error));
   if (error == cudaErrorMemoryAllocation) { /* the pool may have what is missing */
     (void)cudaGetLastError();
     sl_cuda_pool_trim(device->pool);
-    SL_TRY(take_block(pool, wanted, out, &error));
+    SL_TRY(take_block(pool, wanted, &block, &error));
   }
   if (error == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
     int64_t free = 0, total = 0;
     SL_TRY(cuda_memory(&device->base, &free, &total));
-    *out = NULL;
     return sl_fail(SLEY_ERR_MEMORY, "%s: %.3f GiB wanted on GPU %d, %.3f of %.3f GiB are free", what,
                    (double)bytes / (1 << 30), device->ordinal, (double)free / (1 << 30),
                    (double)total / (1 << 30));
   }
-  return sl_cuda_check(error, what);
+  SL_TRY(sl_cuda_check(error, what));
+  *out = block;
+  return SLEY_OK;
 }
 
 static sley_status cuda_alloc(sl_device *device, int64_t bytes, const char *what, void **out) {
