@@ -70,7 +70,7 @@ static sley_status read_private(sley_comm *comm, int round, int b, unsigned char
   return SLEY_OK;
 }
 
-/* Blocks are taken, some given back and taken anew, and none disturbs another. */
+/* Blocks are taken, the odd ones given back and taken anew, then the even ones, and none disturbs another. */
 static sley_status private_main(sley_comm *comm, void *arg) {
   unsigned char *host = arg;
   host += comm->rank * (private_bytes[4] + 1);
@@ -80,7 +80,7 @@ static sley_status private_main(sley_comm *comm, void *arg) {
     SL_TRY(write_private(comm, 0, b, host, &block[b]));
   for (int round = 1; round < 3; round++)
     for (int b = round % 2; b < PRIVATE; b += 2) {
-      SL_TRY(read_private(comm, round - (round > 1 ? 2 : 1), b, host, block[b]));
+      SL_TRY(read_private(comm, 0, b, host, block[b]));
       ops->free(comm->device, block[b]);
       SL_TRY(write_private(comm, round, b, host, &block[b]));
     }
