@@ -140,6 +140,6 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_bcast_15d = {.name = "bcast-1.5d",
                                         .summary = "blocks of X to every c-th rank, partial sums of Y added",
-                                        .considered = sl_considered_always,
+                                        .consider = sl_consider_always,
                                         .prepare = sl_prepare_no_more,
                                         .build = build_15d};

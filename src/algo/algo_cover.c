@@ -19,6 +19,8 @@
 #include "plan/parts.h"
 #include "algo/stages.h"
 
+extern const sl_algorithm sl_algo_halo_pipelined;
+
 /* Rows of Y are named by their global number. All lists ascend, hence are grouped by the rows' owners. */
 typedef struct partials {
   const sl_inspection *ins;
@@ -339,17 +341,46 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
+/* The share of the halo's rows that a cover may have, for its plan to take no longer than the best. Its plan
+ * is halo-pipelined's with fewer rows, of which it spares its share. Collective, agreed. */
+static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
+  sl_prospect all;
+  *share = 1;
+  if (sl_workgroups(ins->comm) > 1 && ins->comm->workgroup > 1) /* rows are brought once a workgroup */
+    return SLEY_OK;
+  sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
+  if (status == SLEY_ERR_UNSUPPORTED)
+    return SLEY_OK;
+  if (status == SLEY_OK && all.seconds > rivals->best.seconds)
+    *share = 1 - (all.seconds - 1.02 * rivals->best.seconds) / all.spare_seconds;
+  return status;
+}
+
 /* A cover takes a matching for every remote block, so it is looked at only where it could spare at least a
- * quarter of the best time so far. */
-static bool could_spare(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
-  (void)ins;
+ * quarter of the best time so far, and where as few rows as it needs are not surely too many. In column order
+ * it is halo-pipelined. */
+static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                                  const char **why_not) {
+  double share;
+  *why_not = "in column order it moves what halo-pipelined moves";
+  if (ins->wishes->reproducible)
+    return SLEY_OK;
   *why_not = "it could spare less than a quarter of the time";
-  return best->spare_seconds >= 0.25 * best->seconds;
+  if (rivals->best.spare_seconds < 0.25 * rivals->best.seconds)
+    return SLEY_OK;
+  *why_not = "it needs too many rows";
+  SL_TRY(most_rows(ins, rivals, &share));
+  return share > 0 ? sl_cover_choose(ins, share, considered) : SLEY_OK;
+}
+
+static sley_status prepare_cover(sl_inspection *ins) {
+  bool chosen;
+  return sl_cover_choose(ins, 1, &chosen);
 }
 
 const sl_algorithm sl_algo_cover = {.name = "cover",
                                     .summary =
                                         "as halo-pipelined, the fewest rows of X and partial rows of Y",
-                                    .considered = could_spare,
-                                    .prepare = sl_cover_choose,
+                                    .consider = consider_cover,
+                                    .prepare = prepare_cover,
                                     .build = build_cover};

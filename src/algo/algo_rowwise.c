@@ -251,13 +251,14 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
 }
 
 /* It moves what halo moves, and more. */
-static bool moves_more(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
-  (void)ins, (void)best, (void)why_not;
-  return false;
+static sley_status consider_never(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                                  const char **why_not) {
+  (void)ins, (void)rivals, (void)considered, (void)why_not;
+  return SLEY_OK;
 }
 
 const sl_algorithm sl_algo_rowwise = {.name = "rowwise",
                                       .summary = "one fetch of a row of X for every remote nonzero",
-                                      .considered = moves_more,
+                                      .consider = consider_never,
                                       .prepare = sl_prepare_no_more,
                                       .build = build_rowwise};

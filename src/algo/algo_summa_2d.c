@@ -322,15 +322,17 @@ static grid grid_of(const sl_inspection *ins) {
 /* It is left out where its entries and slices alone, not narrowed, take longer to move than the best takes.
  * Each entry goes to all ranks of its grid row but its holder, each row of X to all grid rows, and slices of
  * Y to the owners of their rows. */
-static bool could_be_fastest(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
+static sley_status consider_summa(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                                  const char **why_not) {
   const grid g = grid_of(ins);
   double k = (double)ins->wishes->k, others = g.pc - 1;
   double entries = (double)ins->nnz_all * others * (double)(g.index_bytes + g.value_bytes);
   double x = (double)ins->block->cols * k * (double)g.value_bytes * (g.pr - 1.0 / g.pc);
   double y = (double)ins->row_begin[ins->comm->size] * k * (double)g.sum_bytes * others / g.pc;
   *why_not = "its entries and rows take longer to move";
-  return best->seconds == 0 || sl_asks_to_travel(ins) ||
-         (entries + x + y) / ins->comm->size <= 1.02 * best->seconds * best->bandwidth;
+  *considered = rivals->best.seconds == 0 || sl_asks_to_travel(ins) ||
+                (entries + x + y) / ins->comm->size <= 1.02 * rivals->best.seconds * rivals->bandwidth;
+  return SLEY_OK;
 }
 
 static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
@@ -362,6 +364,6 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
 const sl_algorithm sl_algo_summa_2d = {
     .name = "summa-2d",
     .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
-    .considered = could_be_fastest,
+    .consider = consider_summa,
     .prepare = sl_prepare_no_more,
     .build = build_summa};

@@ -6,28 +6,40 @@
 
 #include "plan/plan.h"
 
-/* What an algorithm is told that may leave itself out of the choice: of those that are always considered, and
- * of those before it in the table, what the best is predicted to take. */
-typedef struct sl_best_so_far {
-  double seconds, spare_seconds; /* see sl_plan; 0: there is none yet */
-  double bandwidth;              /* of the fastest link of any rank, bytes a second */
-} sl_best_so_far;
+typedef struct sl_algorithm sl_algorithm;
+
+/* What a plan is predicted to take; see sl_figures. */
+typedef struct sl_prospect {
+  double seconds, spare_seconds;
+} sl_prospect;
+
+/* What an algorithm is told that may leave itself out of the choice. */
+typedef struct sl_rivals {
+  sl_prospect
+      best; /* of those that are always considered, and of those before it in the table; 0: none yet */
+  double bandwidth; /* of the fastest link of any rank, bytes a second */
+  /* What another algorithm is predicted to take. Errors: those of sl_algorithm_build. Collective, agreed. */
+  sley_status (*predict)(void *context, const sl_algorithm *algorithm, sl_prospect *out);
+  void *context;
+} sl_rivals;
 
 /* No slot is NULL. */
-typedef struct sl_algorithm {
+struct sl_algorithm {
   const char *name, *summary;
-  /* For the choice, which plans each algorithm without building it unless this says no. *why_not, for the
-   * reason of the choice: static text, or NULL where there is nothing to say. The same on all ranks. Local.
-   */
-  bool (*considered)(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not);
+  /* For the choice, which plans each algorithm without building it unless *considered is false, as it is
+   * before. *why_not, for the reason of the choice: static text, or NULL where there is nothing to say. The
+   * same on all ranks. Collective, agreed. */
+  sley_status (*consider)(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                          const char **why_not);
   /* What it needs of the inspection beside what all do; called before build. Collective, agreed. */
   sley_status (*prepare)(sl_inspection *ins);
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
   bool serves_one_rank; /* the one to take where nothing travels, the first in the table */
-} sl_algorithm;
+};
 
 /* Of algorithms that are always considered, and that need nothing else of the inspection. */
-bool sl_considered_always(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not);
+sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                               const char **why_not);
 sley_status sl_prepare_no_more(sl_inspection *ins);
 
 /* What bcast-1.5d is where ranks cannot be divided into teams. */

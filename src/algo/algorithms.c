@@ -26,9 +26,11 @@ const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_cover,
                                              NULL};
 
-bool sl_considered_always(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
-  (void)ins, (void)best, (void)why_not;
-  return true;
+sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                               const char **why_not) {
+  (void)ins, (void)rivals, (void)why_not;
+  *considered = true;
+  return SLEY_OK;
 }
 
 sley_status sl_prepare_no_more(sl_inspection *ins) {

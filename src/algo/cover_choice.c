@@ -54,27 +54,41 @@ static sley_status take_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
+/* The blocks between this rank and every other. Freed also on error. */
+static sley_status take_blocks(rank_blocks *r) {
+  const sl_inspection *ins = r->ins;
+  sl_team *team = sl_plan_team(ins);
+  SL_TRY(sl_cover_blocks_begin(ins->comm->size, sl_team_size(team), ins->halo->begin, &r->blocks));
+  SL_TRY(sl_team_run(team, take_rows, r));
+  SL_TRY(sl_cover_blocks_place(&r->blocks));
+  r->stores = true;
+  return sl_team_run(team, take_rows, r);
+}
+
+/* Whether the covers of any rank may weigh less than a share of its halo. Collective, agreed. */
+static sley_status could_be_below(const rank_blocks *r, double share, bool *out) {
+  const sl_inspection *ins = r->ins;
+  int64_t least = 0;
+  SL_TRY(sl_agree(ins->comm, sl_cover_blocks_bound(&r->blocks, row_weight(ins), sl_plan_team(ins), &least)));
+  int64_t below = (double)least < share * (double)ins->halo_set.count;
+  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &below, 1));
+  *out = below;
+  return SLEY_OK;
+}
+
 /* Least covers of the blocks between this rank and every other, *size together; decides the columns of those
  * that are decided between ranks: within the workgroup, and everywhere if workgroups are single ranks. */
-static sley_status cover_rank_blocks(sl_inspection *ins, int64_t *size) {
+static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *blocks, int64_t *size) {
   const sl_comm *comm = ins->comm;
-  sl_team *team = sl_plan_team(ins);
   const int group = sl_workgroup_of(comm, comm->rank);
-  rank_blocks r = {.ins = ins};
-  bool *decides = NULL;
-  sley_status status;
-  SL_TRY_GOTO(status, SL_NEW(decides, comm->size, "remote blocks"), done);
+  bool *decides;
+  SL_TRY(SL_NEW(ins->cover_use, ins->halo_set.count, "the cover"));
+  memset(ins->cover_use, 1, (size_t)ins->halo_set.count);
+  SL_TRY(SL_NEW(decides, comm->size, "remote blocks"));
   for (int p = 0; p < comm->size; p++)
     decides[p] = comm->workgroup <= 1 || sl_workgroup_of(comm, p) == group;
-  SL_TRY_GOTO(status, sl_cover_blocks_begin(comm->size, sl_team_size(team), ins->halo->begin, &r.blocks),
-              done);
-  SL_TRY_GOTO(status, sl_team_run(team, take_rows, &r), done);
-  SL_TRY_GOTO(status, sl_cover_blocks_place(&r.blocks), done);
-  r.stores = true;
-  SL_TRY_GOTO(status, sl_team_run(team, take_rows, &r), done);
-  status = sl_cover_blocks_solve(&r.blocks, row_weight(ins), team, decides, ins->cover_use, size);
-done:
-  sl_cover_blocks_free(&r.blocks);
+  sley_status status =
+      sl_cover_blocks_solve(blocks, row_weight(ins), sl_plan_team(ins), decides, ins->cover_use, size);
   sl_free(decides);
   return status;
 }
@@ -387,24 +401,32 @@ done:
   return status;
 }
 
-sley_status sl_cover_choose(sl_inspection *ins) {
-  if (ins->cover_use)
-    return SLEY_OK;
+/* Ends the blocks. Collective, agreed. */
+static sley_status choose_columns(sl_inspection *ins, sl_cover_blocks *blocks) {
   sl_comm *comm = ins->comm;
   int64_t rows = 0;
-  sley_status status = SL_NEW(ins->cover_use, ins->halo_set.count, "the cover");
-  if (status == SLEY_OK) {
-    memset(ins->cover_use, 1, (size_t)ins->halo_set.count);
-    status = cover_rank_blocks(ins, &rows);
-  }
-  status = sl_agree(comm, status);
-  if (status == SLEY_OK)
-    status = comm->ops->allreduce(comm, SL_SUM, &rows, 1);
-  if (status == SLEY_OK && comm->workgroup > 1 && comm->workgroup < comm->size)
-    status = choose_between_groups(ins);
-  if (status == SLEY_OK) {
-    ins->cover_rows = rows;
-  } else {
+  sley_status status = cover_rank_blocks(ins, blocks, &rows);
+  sl_cover_blocks_free(blocks);
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
+  if (comm->workgroup > 1 && comm->workgroup < comm->size)
+    SL_TRY(choose_between_groups(ins));
+  ins->cover_rows = rows;
+  return SLEY_OK;
+}
+
+sley_status sl_cover_choose(sl_inspection *ins, double most_share, bool *chosen) {
+  rank_blocks r = {.ins = ins};
+  *chosen = true;
+  if (ins->cover_use)
+    return SLEY_OK;
+  sley_status status = sl_agree(ins->comm, take_blocks(&r));
+  if (status == SLEY_OK && most_share < 1)
+    status = could_be_below(&r, most_share, chosen);
+  if (status == SLEY_OK && *chosen)
+    status = choose_columns(ins, &r.blocks);
+  sl_cover_blocks_free(&r.blocks);
+  if (status != SLEY_OK) {
     sl_free(ins->cover_use);
     ins->cover_use = NULL;
   }

@@ -10,7 +10,9 @@
  * least: a row of X weighs 1, a partial row of Y 1 or, where sums are twice as wide as values, 2. So they
  * never weigh more than all rows of X that are needed, which are a cover too. An entry whose
  * column is in the cover is served by the row of X; every other one's row is in it. Does nothing the second
- * time. Source: SHIRO (arXiv 2512.20178); Konig's theorem. Collective, agreed. */
-sley_status sl_cover_choose(sl_inspection *ins);
+ * time. *chosen becomes false, and nothing is filled, where the covers of every rank that has a halo surely
+ * weigh most_share of it, or more; with a share of 1 it is always true. Source: SHIRO (arXiv 2512.20178);
+ * Konig's theorem. Collective, agreed. */
+sley_status sl_cover_choose(sl_inspection *ins, double most_share, bool *chosen);
 
 #endif

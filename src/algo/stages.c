@@ -517,30 +517,34 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 
 /* In one workgroup nothing is far, so the three are one plan: rows are brought to a buffer, then summed.
  * Devices that load rows from each other's memory do that by halo, and begin to sum before all have come. */
-static bool fused_considered(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
-  (void)best, (void)why_not;
-  return sl_workgroups(ins->comm) > 1 || ins->comm->device->ops->host_addresses;
+static sley_status consider_fused(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                                  const char **why_not) {
+  (void)rivals, (void)why_not;
+  *considered = sl_workgroups(ins->comm) > 1 || ins->comm->device->ops->host_addresses;
+  return SLEY_OK;
 }
 
-static bool later_considered(const sl_inspection *ins, const sl_best_so_far *best, const char **why_not) {
-  (void)best, (void)why_not;
-  return sl_workgroups(ins->comm) > 1;
+static sley_status consider_later(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
+                                  const char **why_not) {
+  (void)rivals, (void)why_not;
+  *considered = sl_workgroups(ins->comm) > 1;
+  return SLEY_OK;
 }
 
 const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
                                          .summary =
                                              "as halo, across workgroups once a workgroup, one message a row",
-                                         .considered = fused_considered,
+                                         .consider = consider_fused,
                                          .prepare = sl_prepare_no_more,
                                          .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
                                              .summary = "as halo-fused, packed into one message a peer",
-                                             .considered = later_considered,
+                                             .consider = consider_later,
                                              .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
     .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
-    .considered = later_considered,
+    .consider = consider_later,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

@@ -70,16 +70,31 @@ static sley_status fastest_link(const sl_inspection *ins, double *out) {
   return SLEY_OK;
 }
 
-/* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. */
-static bool is_considered(const sl_inspection *ins, const sl_algorithm *algorithm, const candidate *best,
-                          double bandwidth, char *left_out, size_t bytes) {
+static sley_status predict_rival(void *context, const sl_algorithm *algorithm, sl_prospect *out) {
+  const sl_forecast *forecast;
+  int i = 0;
+  while (sl_algorithms[i] != algorithm)
+    i++;
+  SL_TRY(sl_forecast_get(context, i, &forecast));
+  *out = (sl_prospect){forecast->figures.predicted_seconds, forecast->figures.spare_seconds};
+  return SLEY_OK;
+}
+
+/* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. Collective,
+ * agreed. */
+static sley_status ask(sl_forecasts *forecasts, const sl_algorithm *algorithm, const candidate *best,
+                       double bandwidth, bool *considered, char *left_out, size_t bytes) {
   const char *why_not = NULL;
   size_t used = strlen(left_out);
-  if (algorithm->considered(ins, &(sl_best_so_far){best->seconds, best->spare_seconds, bandwidth}, &why_not))
-    return true;
-  if (why_not)
+  const sl_rivals rivals = {.best = {best->seconds, best->spare_seconds},
+                            .bandwidth = bandwidth,
+                            .predict = predict_rival,
+                            .context = forecasts};
+  *considered = false;
+  SL_TRY(algorithm->consider(forecasts->ins, &rivals, considered, &why_not));
+  if (!*considered && why_not)
     snprintf(left_out + used, bytes - used, "; %s not considered: %s", algorithm->name, why_not);
-  return false;
+  return SLEY_OK;
 }
 
 /* Adds that the figures are typical ones, where they are. */
@@ -104,13 +119,17 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
   double bandwidth;
   SL_TRY(fastest_link(ins, &bandwidth));
   for (int i = 0; sl_algorithms[i]; i++)
-    if (sl_algorithms[i]->considered == sl_considered_always)
+    if (sl_algorithms[i]->consider == sl_consider_always)
       SL_TRY(consider(forecasts, i, &best, &next));
   /* Those that compare themselves with the best do so with all of these. */
-  for (int i = 0; sl_algorithms[i]; i++)
-    if (sl_algorithms[i]->considered != sl_considered_always &&
-        is_considered(ins, sl_algorithms[i], &best, bandwidth, left_out, sizeof left_out))
+  for (int i = 0; sl_algorithms[i]; i++) {
+    bool considered;
+    if (sl_algorithms[i]->consider == sl_consider_always)
+      continue;
+    SL_TRY(ask(forecasts, sl_algorithms[i], &best, bandwidth, &considered, left_out, sizeof left_out));
+    if (considered)
       SL_TRY(consider(forecasts, i, &best, &next));
+  }
   *chosen = best.index;
   if (best.index < 0) /* none by the kernel that is asked for */
     return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "no algorithm that auto considers is possible: ");

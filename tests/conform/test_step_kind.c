@@ -113,12 +113,12 @@ static sley_status build_dear(const sl_inspection *ins, sl_plan *plan) {
 
 static const sl_algorithm copied = {.name = "halo-copied",
                                     .summary = "as halo, from a copy of X",
-                                    .considered = sl_considered_always,
+                                    .consider = sl_consider_always,
                                     .prepare = sl_prepare_no_more,
                                     .build = build_copied};
 static const sl_algorithm dear = {.name = "halo-dear",
                                   .summary = "as halo-copied, said to take long",
-                                  .considered = sl_considered_always,
+                                  .consider = sl_consider_always,
                                   .prepare = sl_prepare_no_more,
                                   .build = build_dear};
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random bipartite graphs: the cover touches every edge and a matching of its size proves it least; the order
- * in which edges are listed does not change it. */
+ * in which edges are listed does not change it. Blocks of them: the bound of their covers' weight is below
+ * it, most of it, and the same whatever the threads. */
 #include "support.h"
 
 #include "base/random.h"
 #include "algo/cover.h"
+#include "algo/cover_blocks.h"
 
 enum { MAX_SIDE = 400, MAX_DEGREE = 6, ROUNDS = 1500 };
 
@@ -76,7 +78,65 @@ static void cover_is_least_and_canonical(void **state) {
   }
 }
 
+enum { BLOCKS = 3, BLOCK_ROUNDS = 300 };
+
+/* Each thread its share of the rows, as the passes over a matrix do. */
+static void pass(sl_cover_blocks *blocks, const sl_bipartite *b, bool stores) {
+  for (int t = 0; t < blocks->threads; t++)
+    for (int block = 0; block < BLOCKS; block++) {
+      const sl_bipartite *g = &b[block];
+      for (int32_t i = g->rows * t / blocks->threads; i < g->rows * (t + 1) / blocks->threads; i++)
+        for (int64_t e = g->rowptr[i]; e < g->rowptr[i + 1]; e++) {
+          sl_block_cursor *cursor = &sl_block_cursors(blocks, t)[block];
+          if (stores)
+            sl_block_store(blocks, cursor, block, i, blocks->first_col[block] + g->adjacency[e]);
+          else
+            sl_block_count(cursor, i);
+        }
+    }
+}
+
+/* The bound of the blocks, and what their covers weigh. */
+static int64_t bound_blocks(const sl_bipartite *b, int threads, int64_t weight, int64_t *size) {
+  static uint8_t use[BLOCKS * MAX_SIDE];
+  int64_t first_col[BLOCKS + 1] = {0}, least;
+  sl_cover_blocks blocks;
+  sl_team *team;
+  for (int i = 0; i < BLOCKS; i++)
+    first_col[i + 1] = first_col[i] + b[i].cols;
+  assert_sley_ok(sl_team_create(threads, &team));
+  assert_sley_ok(sl_cover_blocks_begin(BLOCKS, threads, first_col, &blocks));
+  pass(&blocks, b, false);
+  assert_sley_ok(sl_cover_blocks_place(&blocks));
+  pass(&blocks, b, true);
+  assert_sley_ok(sl_cover_blocks_bound(&blocks, weight, team, &least));
+  assert_sley_ok(sl_cover_blocks_solve(&blocks, weight, team, NULL, use, size));
+  sl_cover_blocks_free(&blocks);
+  sl_team_destroy(team);
+  return least;
+}
+
+static void bound_is_below_the_covers(void **state) {
+  (void)state;
+  static graph g[BLOCKS];
+  int64_t bounds = 0, sizes = 0;
+  for (uint64_t seed = 0; seed < BLOCK_ROUNDS; seed++) {
+    const int64_t weight = 1 + (int64_t)(seed % 2);
+    int64_t size;
+    sl_bipartite b[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+      b[i] = make(&g[i], BLOCKS * seed + (uint64_t)i);
+    int64_t least = bound_blocks(b, 1, weight, &size);
+    assert_true(least <= size);
+    assert_int_equal(bound_blocks(b, 3, weight, &size), least);
+    bounds += least;
+    sizes += size;
+  }
+  assert_true((double)bounds >= 0.85 * (double)sizes);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cover_is_least_and_canonical)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cover_is_least_and_canonical),
+                                     cmocka_unit_test(bound_is_below_the_covers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
