@@ -342,17 +342,18 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
 }
 
 /* The share of the halo's rows that a cover may have, for its plan to take no longer than the best. Its plan
- * is halo-pipelined's with fewer rows, of which it spares its share. Collective, agreed. */
+ * is halo-pipelined's with fewer rows. Those of Y are not packed, and it may spare all waiting, but every
+ * entry is summed by some rank. Collective, agreed. */
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
-  sl_prospect all;
+  const sl_figures *all;
   *share = 1;
   if (sl_workgroups(ins->comm) > 1 && ins->comm->workgroup > 1) /* rows are brought once a workgroup */
     return SLEY_OK;
   sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)
     return SLEY_OK;
-  if (status == SLEY_OK && all.seconds > rivals->best.seconds)
-    *share = 1 - (all.seconds - 1.02 * rivals->best.seconds) / all.spare_seconds;
+  if (status == SLEY_OK && all->least_seconds > 1.02 * rivals->best->predicted_seconds)
+    *share = 1 - (all->least_seconds - 1.02 * rivals->best->predicted_seconds) / all->row_seconds;
   return status;
 }
 
@@ -361,15 +362,16 @@ static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double
  * it is halo-pipelined. */
 static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
-  double share;
+  double share = 1;
   *why_not = "in column order it moves what halo-pipelined moves";
   if (ins->wishes->reproducible)
     return SLEY_OK;
   *why_not = "it could spare less than a quarter of the time";
-  if (rivals->best.spare_seconds < 0.25 * rivals->best.seconds)
+  if (rivals->best && rivals->best->spare_seconds < 0.25 * rivals->best->predicted_seconds)
     return SLEY_OK;
   *why_not = "it needs too many rows";
-  SL_TRY(most_rows(ins, rivals, &share));
+  if (rivals->best)
+    SL_TRY(most_rows(ins, rivals, &share));
   return share > 0 ? sl_cover_choose(ins, share, considered) : SLEY_OK;
 }
 

@@ -8,18 +8,13 @@
 
 typedef struct sl_algorithm sl_algorithm;
 
-/* What a plan is predicted to take; see sl_figures. */
-typedef struct sl_prospect {
-  double seconds, spare_seconds;
-} sl_prospect;
-
 /* What an algorithm is told that may leave itself out of the choice. */
 typedef struct sl_rivals {
-  sl_prospect
-      best; /* of those that are always considered, and of those before it in the table; 0: none yet */
+  const sl_figures
+      *best;        /* of those always considered, and of those before it in the table; NULL: none yet */
   double bandwidth; /* of the fastest link of any rank, bytes a second */
-  /* What another algorithm is predicted to take. Errors: those of sl_algorithm_build. Collective, agreed. */
-  sley_status (*predict)(void *context, const sl_algorithm *algorithm, sl_prospect *out);
+  /* Figures of another algorithm. Errors: those of sl_algorithm_build. Collective, agreed. */
+  sley_status (*predict)(void *context, const sl_algorithm *algorithm, const sl_figures **out);
   void *context;
 } sl_rivals;
 

@@ -135,6 +135,8 @@ typedef struct sl_figures {
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* of the slowest rank */
   double spare_seconds;            /* of it, at most what a cover that moved next to nothing would spare */
+  double least_seconds;            /* of it, without packing and waiting for slower ranks */
+  double row_seconds;              /* of that, what grows with the rows that move */
   double phase_seconds[SL_PHASES]; /* of predicted_seconds, on the average rank */
   int64_t messages_most;           /* that a rank receives at most */
   int64_t memory_bytes_most;       /* of the rank that needs most */

@@ -11,23 +11,21 @@
 #include "plan/travel.h"
 #include "predict/cost.h"
 
-/* An algorithm that was planned without being built. */
-typedef struct candidate {
-  int index;                     /* in sl_algorithms; -1: there is none */
-  double seconds, spare_seconds; /* see sl_figures */
-  int64_t bytes;
-} candidate;
-
-/* Of two within a hundredth, the one that moves less: its time hangs on less that was guessed. */
-static bool is_better(const candidate *a, const candidate *b) {
-  if (b->index < 0 || a->seconds < 0.99 * b->seconds)
-    return true;
-  return a->seconds <= 1.01 * b->seconds && a->bytes < b->bytes;
+static int64_t bytes_of(const sl_forecast *f) {
+  return f->figures.predicted.direct_bytes + f->figures.predicted.message_bytes;
 }
 
-/* Plans one more candidate and keeps the best two; of equals the first stays ahead. Those that cannot do what
- * is asked of how values travel are left out. */
-static sley_status consider(sl_forecasts *forecasts, int i, candidate *best, candidate *next) {
+/* Of two within a hundredth, the one that moves less: its time hangs on less that was guessed. */
+static bool is_better(const sl_forecast *a, const sl_forecast *b) {
+  if (!b || a->figures.predicted_seconds < 0.99 * b->figures.predicted_seconds)
+    return true;
+  return a->figures.predicted_seconds <= 1.01 * b->figures.predicted_seconds && bytes_of(a) < bytes_of(b);
+}
+
+/* Plans one more candidate and keeps the best two, NULL where there is none; of equals the first stays ahead.
+ * Those that cannot do what is asked of how values travel are left out. */
+static sley_status consider(sl_forecasts *forecasts, int i, const sl_forecast **best,
+                            const sl_forecast **next) {
   const sl_plan_wishes *wishes = forecasts->ins->wishes;
   const sl_forecast *forecast;
   sley_status status = sl_forecast_get(forecasts, i, &forecast);
@@ -35,14 +33,11 @@ static sley_status consider(sl_forecasts *forecasts, int i, candidate *best, can
       (sl_asks_to_travel(forecasts->ins) || wishes->renewable || wishes->kernel)) /* on all ranks */
     return SLEY_OK;
   SL_TRY(status);
-  const sl_figures *figures = &forecast->figures;
-  candidate c = {i, figures->predicted_seconds, figures->spare_seconds,
-                 figures->predicted.direct_bytes + figures->predicted.message_bytes};
-  if (is_better(&c, best)) {
+  if (is_better(forecast, *best)) {
     *next = *best;
-    *best = c;
-  } else if (is_better(&c, next)) {
-    *next = c;
+    *best = forecast;
+  } else if (is_better(forecast, *next)) {
+    *next = forecast;
   }
   return SLEY_OK;
 }
@@ -70,23 +65,23 @@ static sley_status fastest_link(const sl_inspection *ins, double *out) {
   return SLEY_OK;
 }
 
-static sley_status predict_rival(void *context, const sl_algorithm *algorithm, sl_prospect *out) {
+static sley_status predict_rival(void *context, const sl_algorithm *algorithm, const sl_figures **out) {
   const sl_forecast *forecast;
   int i = 0;
   while (sl_algorithms[i] != algorithm)
     i++;
   SL_TRY(sl_forecast_get(context, i, &forecast));
-  *out = (sl_prospect){forecast->figures.predicted_seconds, forecast->figures.spare_seconds};
+  *out = &forecast->figures;
   return SLEY_OK;
 }
 
 /* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. Collective,
  * agreed. */
-static sley_status ask(sl_forecasts *forecasts, const sl_algorithm *algorithm, const candidate *best,
+static sley_status ask(sl_forecasts *forecasts, const sl_algorithm *algorithm, const sl_forecast *best,
                        double bandwidth, bool *considered, char *left_out, size_t bytes) {
   const char *why_not = NULL;
   size_t used = strlen(left_out);
-  const sl_rivals rivals = {.best = {best->seconds, best->spare_seconds},
+  const sl_rivals rivals = {.best = best ? &best->figures : NULL,
                             .bandwidth = bandwidth,
                             .predict = predict_rival,
                             .context = forecasts};
@@ -114,7 +109,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     snprintf(reason, SL_REASON, "one rank: no row moves, all algorithms are the same");
     return SLEY_OK;
   }
-  candidate best = {.index = -1}, next = {.index = -1};
+  const sl_forecast *best = NULL, *next = NULL;
   char left_out[256] = "";
   double bandwidth;
   SL_TRY(fastest_link(ins, &bandwidth));
@@ -126,18 +121,20 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     bool considered;
     if (sl_algorithms[i]->consider == sl_consider_always)
       continue;
-    SL_TRY(ask(forecasts, sl_algorithms[i], &best, bandwidth, &considered, left_out, sizeof left_out));
+    SL_TRY(ask(forecasts, sl_algorithms[i], best, bandwidth, &considered, left_out, sizeof left_out));
     if (considered)
       SL_TRY(consider(forecasts, i, &best, &next));
   }
-  *chosen = best.index;
-  if (best.index < 0) /* none by the kernel that is asked for */
+  if (!best) /* none by the kernel that is asked for */
     return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "no algorithm that auto considers is possible: ");
-  int used = snprintf(reason, SL_REASON, "%s is predicted fastest: %.3g ms moving %.2f MiB",
-                      sl_algorithms[best.index]->name, 1e3 * best.seconds, (double)best.bytes / 1048576);
-  if (next.index >= 0)
+  *chosen = (int)(best - forecasts->of);
+  int used =
+      snprintf(reason, SL_REASON, "%s is predicted fastest: %.3g ms moving %.2f MiB", best->algorithm->name,
+               1e3 * best->figures.predicted_seconds, (double)bytes_of(best) / 1048576);
+  if (next)
     used += snprintf(reason + used, (size_t)(SL_REASON - used), "; next %s: %.3g ms, %.2f MiB",
-                     sl_algorithms[next.index]->name, 1e3 * next.seconds, (double)next.bytes / 1048576);
+                     next->algorithm->name, 1e3 * next->figures.predicted_seconds,
+                     (double)bytes_of(next) / 1048576);
   snprintf(reason + used, (size_t)(SL_REASON - used), "%s", left_out);
   return say_whose_figures(ins, reason, SL_REASON);
 }

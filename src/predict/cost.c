@@ -171,9 +171,9 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
             (passed_rows(p, false, 0) + first_loads(p, (double)ins->x_rows)) * row_bytes / store;
   s.partial = entry_seconds(p, &partial, row_bytes);
   double shared = slices > 1 ? 2 * (double)ins->rows * row_bytes : 0;
+  s.remote_entries = entry_seconds(p, &come, slice_bytes) * (reads_in_place(p) ? IN_PLACE : 1);
   s.remote =
-      entry_seconds(p, &come, slice_bytes) * (reads_in_place(p) ? IN_PLACE : 1) +
-      again_seconds(p, passed_rows(p, true, come.count), store) +
+      s.remote_entries + again_seconds(p, passed_rows(p, true, come.count), store) +
       (first_loads(p, halo * brought) * row_bytes + shared + partial_bytes(p) + steps_cost(p->plan).bytes) /
           store;
   conversion_seconds(p, &s.pack, &s.remote);
@@ -218,16 +218,20 @@ static sley_status summing_seconds(const sl_estimate *e, double *seconds) {
 }
 
 /* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
-enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_BYTES, SUMS };
+enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_REMOTE_ENTRIES, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
 /* Hosts may differ, in cores or in figures: the longest time of any rank is that of all, so that all choose
  * alike. Collective. */
 static sley_status agree_on_times(sl_comm *comm, sl_figures *f) {
-  int64_t most[] = {(int64_t)(f->predicted_seconds * 1e12), (int64_t)(f->spare_seconds * 1e12)};
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 2));
-  f->predicted_seconds = (double)most[0] * 1e-12;
-  f->spare_seconds = (double)most[1] * 1e-12;
+  double *seconds[] = {&f->predicted_seconds, &f->spare_seconds, &f->least_seconds, &f->row_seconds};
+  enum { TIMES = sizeof seconds / sizeof *seconds };
+  int64_t most[TIMES];
+  for (int i = 0; i < TIMES; i++)
+    most[i] = (int64_t)(*seconds[i] * 1e12);
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, TIMES));
+  for (int i = 0; i < TIMES; i++)
+    *seconds[i] = (double)most[i] * 1e-12;
   return SLEY_OK;
 }
 
@@ -277,7 +281,8 @@ sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out) {
   SL_TRY(sl_cost_all_moves(p, cores, &own->moves, &moved));
   SL_TRY(summing_seconds(own, &summing));
   int64_t sum[SUMS] = {(int64_t)(sums->pack * 1e9), (int64_t)(sums->local * 1e9),
-                       (int64_t)((sums->remote + sums->partial) * 1e9), (int64_t)own->least_bytes};
+                       (int64_t)((sums->remote + sums->partial) * 1e9),
+                       (int64_t)((sums->remote_entries + sums->partial) * 1e9), (int64_t)own->least_bytes};
   int64_t most[MOSTS] = {own->meetings, own->stages};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sum, SUMS));
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, MOSTS));
@@ -308,6 +313,9 @@ sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out) {
         fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (own->in_pieces ? 0 : remote);
   else
     out->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
+  out->least_seconds = transfer - hidden + out->phase_seconds[SL_PHASE_LOCAL] + remote + meet;
+  out->row_seconds =
+      transfer - hidden + remote - (double)sum[SUM_REMOTE_ENTRIES] * 1e-9 / comm->size * stretch;
   double spent = 0;
   for (int i = 0; i < SL_PHASE_WAIT; i++)
     spent += out->phase_seconds[i];

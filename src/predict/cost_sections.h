@@ -8,9 +8,10 @@
 /* Seconds of a rank's sums. */
 typedef struct sl_sums {
   double pack;
-  double local;   /* entries whose rows of X it owns */
-  double remote;  /* entries whose rows of X come, and what else is done to Y after the local ones */
-  double partial; /* entries of others' rows of Y */
+  double local;          /* entries whose rows of X it owns */
+  double remote;         /* entries whose rows of X come, and what else is done to Y after the local ones */
+  double partial;        /* entries of others' rows of Y */
+  double remote_entries; /* of remote: its entries alone */
 } sl_sums;
 
 enum { SL_SECTIONS = 64 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cover that is left out of the choice, since its least rows are too many, would not have been chosen: on
- * drawn matrices and machines it is predicted to take as long as what is chosen, or longer. */
+ * drawn matrices and machines it is predicted to take as long as what is chosen, or longer. What fewer rows
+ * spare is predicted from their number, not rank by rank: a few hundredths are allowed. */
 #include <math.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 
 #include "base/random.h"
 
-enum { CASES = 60, K = 64, MOST = 5 };
+enum { CASES = 80, K = 64, MOST = 5 };
 
 typedef struct shared {
   const sley_matrix *matrix;
@@ -65,9 +66,9 @@ static sley_machine *draw_machine(uint64_t seed) {
   assert_non_null(file);
   fprintf(file,
           "name drawn\nmeeting 1e-6\npack-bandwidth %g\nstream-bandwidth %g\nspmm-bandwidth %g\n"
-          "link direct 0 %g\nlink message 1e-6 %g\n",
+          "link direct 0 %g\nlink message 1e-6 %g\noverlap %s\n",
           drawn(seed, 0, 9, 11), drawn(seed, 1, 10, 11), drawn(seed, 2, 10, 11), drawn(seed, 3, 8, 10),
-          drawn(seed, 4, 7, 10));
+          drawn(seed, 4, 7, 10), seed % 2 ? "yes" : "no");
   fclose(file);
   assert_sley_ok(sley_machine_read(path, &machine));
   unlink(path);
@@ -79,7 +80,7 @@ static sley_matrix *draw_matrix(uint64_t seed) {
   sley_matrix *matrix;
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = seed % 5 == 0 ? SLEY_BF16 : SLEY_F32;
-  if (seed % 2)
+  if (seed % 4 < 2)
     snprintf(text, sizeof text, "er:n=1500,nnz=%d,seed=%d", (int)drawn(seed, 5, 3.2, 4.5), (int)seed);
   else
     snprintf(text, sizeof text, "rmat:scale=11,edgefactor=%d,seed=%d", (int)drawn(seed, 5, 0.3, 1.5),
@@ -102,7 +103,7 @@ static void no_cover_is_left_out_that_wins(void **state) {
     assert_sley_ok(sley_partition_rows(matrix, "rows", options.ranks, s.begin));
     assert_sley_ok(sley_run_ranks(&options, rank_main, &s));
     if (s.leaves_out)
-      assert_true(s.cover_ms >= 0.99 * s.auto_ms);
+      assert_true(s.cover_ms >= 0.95 * s.auto_ms);
     taken += s.takes_cover;
     left_out += s.leaves_out;
     sley_matrix_destroy(matrix);
