@@ -70,8 +70,8 @@ def report_sweep(path, table):
     with open(path) as stream:
         found = json.load(stream)
     m, summary, rows = found["machine"] or {}, found["summary"], []
-    print("### Never slower than dense\n")
-    print("`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 % and seven sizes; the limit of a case is 1.05 x the time of a dense collective + "
+    sizes = len({case["size"] for case in found["cases"]})
+    print(f"`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 % and {sizes} sizes; the limit of a case is 1.05 x the time of a dense collective + "
           f"20 us. Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
           f"the same run. {found['ranks']} x {m.get('gpu', found['device'])}, driver {m.get('driver', '?')}, NCCL {m.get('nccl', '?')}; seed {found['seed']}, "
           f"{found['repeat']} times {found['iters']} runs; commit {m.get('commit', 'unknown')}, {m.get('time', 'unknown')}. {found.get('note', '')}\n")
@@ -102,9 +102,11 @@ def report(folder, table):
         means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
         table(MEAN_HEAD, means)
         table(HEAD, [row(case) for case in run["cases"]])
-    sweep = os.path.join(folder, "sweep.json")
-    if os.path.exists(sweep):
-        report_sweep(sweep, table)
+    sweeps = sorted(glob.glob(os.path.join(folder, "sweep*.json")))
+    if sweeps:
+        print("### Never slower than dense\n")
+    for path in sweeps:
+        report_sweep(path, table)
     training = os.path.join(folder, "ddp_gpt.json")
     if os.path.exists(training):
         report_training(training, table)

@@ -83,6 +83,17 @@ def gpu_ranks(cases):
            for r in cases])
 
 
+def gpu_plans(cases):
+    if not cases:
+        return
+    print("### What plans take on GPUs\n")
+    print("`bench/gpu/bench_plan_gpu.c`: medians of the slowest rank, their range, and a product's share of many. f32, equal row blocks; the first plan, which "
+          "loads modules, does not count.\n")
+    table(["matrix", "k", "GPUs", "algorithm", "plans", "plan ms", "range", "product ms"],
+          [[r["matrix"], r["k"], r["ranks"], r["algo"], r["plans"], f"{r['plan_ms']['median']:.1f}",
+            f"{r['plan_ms']['min']:.1f} to {r['plan_ms']['max']:.1f}", f"{r['ms']:.4f}"] for r in cases])
+
+
 def gpu_ablation(lines):
     if not lines:
         return
@@ -131,6 +142,7 @@ def gpus(folders):
               f"{machine['time']}. Every product is verified.{' ' + machine['note'] if 'note' in machine else ''}\n")
         gpu_single(run["spmm"])
         gpu_ranks(run["ranks"])
+        gpu_plans(run["plans"])
         gpu_ablation(run["ablation"])
         gpu_predictions(run["predictions"])
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What plans and products take on GPUs, ranks being threads of this process:
  *
- *   bench_plan_gpu [--matrix SPEC] [--ranks N] [--k 32,128] [--algo auto,halo] [--plans 7] [--repeat 20]
+ *   bench_plan_gpu [--matrix SPEC]... [--ranks 1,4] [--k 32,128] [--algo auto,halo] [--plans 7] [--repeat 20]
+ *                  [--json FILE]
  *
  * copy_ms: the rank's columns, values and row pointers from ordinary memory to its GPU; plan_ms: a plan,
  * medians of the slowest rank over --plans; ms: a product's share of --repeat products in a row. f32, equal
- * row blocks. Plans are destroyed in between; the first plan, which loads modules, does not count. */
+ * row blocks. Plans are destroyed in between; the first plan, which loads modules, does not count. FILE gets
+ * a line of JSON for each line that is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +15,24 @@
 
 #include "sley.h"
 
-enum { MOST_PLANS = 64, MOST_WIDTHS = 8 };
+enum { MOST_PLANS = 64, MOST_OF_A_LIST = 8 };
 
 typedef struct settings {
-  const char *matrix_name, *algos;
-  int ranks, plans, repeat, widths;
-  int64_t k[MOST_WIDTHS];
-  sley_matrix *matrix;
-  int64_t rows, *begin;
+  const char *names[MOST_OF_A_LIST], *algos, *json;
+  int matrices, numbers, widths, plans, repeat;
+  int64_t ranks[MOST_OF_A_LIST], k[MOST_OF_A_LIST];
 } settings;
+
+/* What all ranks of a run share. */
+typedef struct run {
+  const settings *s;
+  const char *name;
+  int ranks;
+  const sley_matrix *matrix;
+  sley_matrix_info info;
+  int64_t *begin; /* ranks + 1 */
+  FILE *json;     /* or NULL */
+} run;
 
 static double now_ms(void) {
   struct timespec t;
@@ -64,26 +75,43 @@ static sley_status copy_once(sley_comm *comm, const sley_csr *csr, int64_t rows,
   return SLEY_OK;
 }
 
-static sley_status time_copy(sley_comm *comm, const settings *s, const sley_matrix *block) {
+/* What a line of JSON begins with. Matrices have plain names: those with quotes are refused. */
+static void begin_line(const run *r, const char *record) {
+  if (r->json)
+    fprintf(
+        r->json,
+        "{\"record\": \"%s\", \"bench\": \"plan_gpu\", \"matrix\": \"%s\", \"rows\": %lld, \"nnz\": %lld, "
+        "\"ranks\": %d, \"plans\": %d, ",
+        record, r->name, (long long)r->info.rows, (long long)r->info.nnz, r->ranks, r->s->plans);
+}
+
+static sley_status time_copy(sley_comm *comm, const run *r, const sley_matrix *block) {
+  const int plans = r->s->plans;
   sley_csr csr = {0};
   double ms[MOST_PLANS];
   TRY(sley_matrix_csr(block, &csr));
   sley_matrix_info info = {0};
   TRY(sley_matrix_info_get(block, &info));
-  for (int i = 0; i < s->plans; i++) {
+  for (int i = 0; i < plans; i++) {
     TRY(sley_comm_barrier(comm));
     double start = now_ms();
     TRY(copy_once(comm, &csr, info.rows, info.nnz));
     TRY(slowest(comm, now_ms() - start, &ms[i]));
   }
-  qsort(ms, (size_t)s->plans, sizeof *ms, ascending);
-  if (sley_comm_rank(comm) == 0)
-    printf("%d ranks: copy_ms %.2f (least %.2f)\n", s->ranks, ms[s->plans / 2], ms[0]);
+  qsort(ms, (size_t)plans, sizeof *ms, ascending);
+  if (sley_comm_rank(comm) > 0)
+    return SLEY_OK;
+  printf("%d ranks: copy_ms %.2f (least %.2f)\n", r->ranks, ms[plans / 2], ms[0]);
+  begin_line(r, "copy");
+  if (r->json)
+    fprintf(r->json, "\"copy_ms\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f}}\n", ms[plans / 2], ms[0],
+            ms[plans - 1]);
   return SLEY_OK;
 }
 
-static sley_status time_products(sley_comm *comm, const settings *s, sley_plan *plan, int64_t k, double *ms) {
-  int64_t rows = s->begin[sley_comm_rank(comm) + 1] - s->begin[sley_comm_rank(comm)];
+static sley_status time_products(sley_comm *comm, const run *r, sley_plan *plan, int64_t k, double *ms) {
+  const int repeat = r->s->repeat;
+  int64_t rows = r->begin[sley_comm_rank(comm) + 1] - r->begin[sley_comm_rank(comm)];
   void *x, *y;
   TRY(sley_comm_alloc(comm, rows * k * 4, &x));
   TRY(sley_comm_alloc(comm, rows * k * 4, &y));
@@ -92,101 +120,172 @@ static sley_status time_products(sley_comm *comm, const settings *s, sley_plan *
   TRY(sley_comm_wait(comm));
   TRY(sley_comm_barrier(comm));
   double start = now_ms();
-  for (int i = 0; i < s->repeat; i++)
+  for (int i = 0; i < repeat; i++)
     TRY(sley_spmm(plan, 1, x, k, 0, y, k));
   TRY(sley_comm_wait(comm));
-  TRY(slowest(comm, (now_ms() - start) / s->repeat, ms));
+  TRY(slowest(comm, (now_ms() - start) / repeat, ms));
   sley_comm_free(comm, y);
   sley_comm_free(comm, x);
   return SLEY_OK;
 }
 
-static sley_status time_plans(sley_comm *comm, const settings *s, const sley_matrix *block, const char *algo,
+static sley_status time_plans(sley_comm *comm, const run *r, const sley_matrix *block, const char *algo,
                               int64_t k) {
+  const int plans = r->s->plans;
   double ms[MOST_PLANS], product = 0;
   char ran[64] = "";
-  for (int i = -1; i < s->plans; i++) {
+  for (int i = -1; i < plans; i++) {
     sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
     sley_plan *plan = NULL;
     sley_plan_info info = {0};
     options.algo = algo;
     TRY(sley_comm_barrier(comm));
     double start = now_ms();
-    TRY(sley_plan_create(comm, block, s->begin, s->begin, k, &options, &plan));
+    TRY(sley_plan_create(comm, block, r->begin, r->begin, k, &options, &plan));
     TRY(slowest(comm, now_ms() - start, &ms[i < 0 ? 0 : i]));
     TRY(sley_plan_info_get(plan, &info));
     snprintf(ran, sizeof ran, "%s", info.algo);
-    if (i == s->plans - 1 && s->repeat > 0)
-      TRY(time_products(comm, s, plan, k, &product));
+    if (i == plans - 1)
+      TRY(time_products(comm, r, plan, k, &product));
     sley_plan_destroy(plan);
   }
-  qsort(ms, (size_t)s->plans, sizeof *ms, ascending);
-  if (sley_comm_rank(comm) == 0)
-    printf("%d ranks, k %lld, %s (%s): plan_ms %.2f (least %.2f), ms %.3f\n", s->ranks, (long long)k, algo,
-           ran, ms[s->plans / 2], ms[0], product);
+  qsort(ms, (size_t)plans, sizeof *ms, ascending);
+  if (sley_comm_rank(comm) > 0)
+    return SLEY_OK;
+  printf("%d ranks, k %lld, %s (%s): plan_ms %.2f (least %.2f), ms %.3f\n", r->ranks, (long long)k, algo, ran,
+         ms[plans / 2], ms[0], product);
   fflush(stdout);
+  begin_line(r, "plan");
+  if (r->json)
+    fprintf(
+        r->json,
+        "\"k\": %lld, \"asked\": \"%s\", \"algo\": \"%s\", \"plan_ms\": {\"median\": %.4f, \"min\": %.4f, "
+        "\"max\": %.4f}, \"ms\": %.6f}\n",
+        (long long)k, algo, ran, ms[plans / 2], ms[0], ms[plans - 1], product);
   return SLEY_OK;
 }
 
 static sley_status rank_main(sley_comm *comm, void *argument) {
-  const settings *s = argument;
+  const run *r = argument;
   int rank = sley_comm_rank(comm);
   sley_matrix *block;
-  TRY(sley_matrix_row_block(s->matrix, s->begin[rank], s->begin[rank + 1] - s->begin[rank], &block));
-  TRY(time_copy(comm, s, block));
+  TRY(sley_matrix_row_block(r->matrix, r->begin[rank], r->begin[rank + 1] - r->begin[rank], &block));
+  TRY(time_copy(comm, r, block));
   char algos[256];
-  snprintf(algos, sizeof algos, "%s", s->algos);
+  snprintf(algos, sizeof algos, "%s", r->s->algos);
   for (char *rest = algos, *algo; (algo = strtok_r(rest, ",", &rest)) != NULL;)
-    for (int i = 0; i < s->widths; i++)
-      TRY(time_plans(comm, s, block, algo, s->k[i]));
+    for (int i = 0; i < r->s->widths; i++)
+      TRY(time_plans(comm, r, block, algo, r->s->k[i]));
   sley_matrix_destroy(block);
   return SLEY_OK;
 }
 
-static int fail(const char *what) {
-  fprintf(stderr, "bench_plan_gpu: %s: %s\n", what, sley_last_error());
+static int refuse(const char *word, const char *what) {
+  fprintf(stderr, "bench_plan_gpu: %s: %s\n", word, what);
+  return 2;
+}
+
+/* Whole numbers from 1 on, separated by commas; how many, 0 where it is no such list. */
+static int read_list(const char *text, int64_t *out) {
+  int count = 0;
+  for (char *end;; text = end + 1) {
+    if (count == MOST_OF_A_LIST || (out[count++] = strtoll(text, &end, 10)) < 1 || end == text)
+      return 0;
+    if (!*end)
+      return count;
+    if (*end != ',')
+      return 0;
+  }
+}
+
+/* 0 where it is no number from 1 to most. */
+static int read_number(const char *text, int64_t most) {
+  int64_t number[MOST_OF_A_LIST];
+  return read_list(text, number) == 1 && number[0] <= most ? (int)number[0] : 0;
+}
+
+static int read_arguments(int count, char **words, settings *s) {
+  for (int i = 1; i < count; i += 2) {
+    const char *word = words[i], *value = words[i + 1];
+    if (!value)
+      return refuse(word, "a value is missing");
+    if (strcmp(word, "--matrix") == 0) {
+      if (s->matrices == MOST_OF_A_LIST || strpbrk(value, "\"\\"))
+        return refuse(value, "at most 8 matrices, without quotes and backslashes in their names");
+      s->names[s->matrices++] = value;
+    } else if (strcmp(word, "--algo") == 0) {
+      s->algos = value;
+    } else if (strcmp(word, "--json") == 0) {
+      s->json = value;
+    } else if (strcmp(word, "--ranks") == 0) {
+      s->numbers = read_list(value, s->ranks);
+    } else if (strcmp(word, "--k") == 0) {
+      s->widths = read_list(value, s->k);
+    } else if (strcmp(word, "--plans") == 0) {
+      s->plans = read_number(value, MOST_PLANS);
+    } else if (strcmp(word, "--repeat") == 0) {
+      s->repeat = read_number(value, 1000000);
+    } else {
+      return refuse(word, "there is no such option");
+    }
+    if (s->numbers == 0 || s->widths == 0 || s->plans == 0 || s->repeat == 0)
+      return refuse(
+          value,
+          "whole numbers from 1 on, of --ranks and --k up to 8, separated by commas; 64 plans at most");
+  }
+  return 0;
+}
+
+/* One matrix on one number of ranks. */
+static int measure(run *r) {
+  sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
+  options.ranks = r->ranks;
+  options.device = "cuda";
+  r->begin = malloc((size_t)(r->ranks + 1) * sizeof *r->begin);
+  if (!r->begin || sley_partition_equal(r->info.rows, r->ranks, r->begin) != SLEY_OK) {
+    free(r->begin);
+    return refuse("the partition", sley_last_error());
+  }
+  sley_status status = sley_run_ranks(&options, rank_main, r);
+  free(r->begin);
+  if (status == SLEY_OK)
+    return 0;
+  fprintf(stderr, "bench_plan_gpu: %s\n", sley_last_error());
   return 1;
 }
 
-static void read_arguments(int count, char **words, settings *s) {
-  for (int i = 1; i + 1 < count; i += 2) {
-    if (strcmp(words[i], "--matrix") == 0)
-      s->matrix_name = words[i + 1];
-    else if (strcmp(words[i], "--ranks") == 0)
-      s->ranks = atoi(words[i + 1]);
-    else if (strcmp(words[i], "--algo") == 0)
-      s->algos = words[i + 1];
-    else if (strcmp(words[i], "--repeat") == 0)
-      s->repeat = atoi(words[i + 1]);
-    else if (strcmp(words[i], "--plans") == 0)
-      s->plans = atoi(words[i + 1]) < MOST_PLANS ? atoi(words[i + 1]) : MOST_PLANS;
-    else if (strcmp(words[i], "--k") == 0)
-      for (char *at = words[i + 1], *end; s->widths < MOST_WIDTHS && *at; at = *end ? end + 1 : end)
-        s->k[s->widths++] = strtoll(at, &end, 10);
+static int measure_all(const settings *s, FILE *json) {
+  int failed = 0;
+  for (int m = 0; m < s->matrices && !failed; m++) {
+    sley_matrix *matrix = NULL;
+    run r = {.s = s, .name = s->names[m], .json = json};
+    if (sley_matrix_read(r.name, NULL, &matrix) != SLEY_OK ||
+        sley_matrix_info_get(matrix, &r.info) != SLEY_OK)
+      return refuse(r.name, sley_last_error());
+    printf("%s: %lld rows, %lld entries\n", r.name, (long long)r.info.rows, (long long)r.info.nnz);
+    r.matrix = matrix;
+    for (int n = 0; n < s->numbers && !failed; n++) {
+      r.ranks = (int)s->ranks[n];
+      failed = measure(&r);
+    }
+    sley_matrix_destroy(matrix);
   }
-  if (s->widths == 0)
-    s->k[s->widths++] = 32;
+  return failed;
 }
 
 int main(int count, char **words) {
   settings s = {
-      .matrix_name = "er:n=900000,nnz=59000000", .algos = "auto", .ranks = 2, .plans = 7, .repeat = 20};
-  read_arguments(count, words, &s);
-  if (s.ranks < 1 || s.plans < 1)
-    return 2;
-  sley_matrix_info info = {0};
-  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
-  ranks.ranks = s.ranks;
-  ranks.device = "cuda";
-  if (sley_matrix_read(s.matrix_name, NULL, &s.matrix) != SLEY_OK ||
-      sley_matrix_info_get(s.matrix, &info) != SLEY_OK)
-    return fail(s.matrix_name);
-  s.begin = malloc((size_t)(s.ranks + 1) * sizeof *s.begin);
-  if (!s.begin || sley_partition_equal(info.rows, s.ranks, s.begin) != SLEY_OK)
-    return fail("the partition");
-  printf("%s: %lld rows, %lld entries\n", s.matrix_name, (long long)info.rows, (long long)info.nnz);
-  sley_status status = sley_run_ranks(&ranks, rank_main, &s);
-  free(s.begin);
-  sley_matrix_destroy(s.matrix);
-  return status == SLEY_OK ? 0 : fail("the ranks");
+      .algos = "auto", .ranks = {2}, .numbers = 1, .k = {32}, .widths = 1, .plans = 7, .repeat = 20};
+  FILE *json = NULL;
+  int failed = read_arguments(count, words, &s);
+  if (failed)
+    return failed;
+  if (s.matrices == 0)
+    s.names[s.matrices++] = "er:n=900000,nnz=59000000";
+  if (s.json && !(json = fopen(s.json, "w")))
+    return refuse(s.json, "it cannot be written");
+  failed = measure_all(&s, json);
+  if (json && fclose(json) != 0)
+    return refuse(s.json, "it could not be written whole");
+  return failed;
 }

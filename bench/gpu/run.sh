@@ -2,31 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPU benchmarks: builds, verifies, times, writes JSON, and prints a short table last.
 #
-#   bench/gpu/run.sh [single|spgemm|ranks|ablation|collective|networks|torch|training|all] [RESULTS]
+#   bench/gpu/run.sh [single|spgemm|ranks|plans|ablation|collective|networks|torch|training|all] [RESULTS]
 #
 # single: one GPU beside every cuSPARSE product; spgemm: sparse times sparse beside cuSPARSE's three algorithms; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
-# cuSPARSE, and CoLa's times of bench/gpu/anchors.json; ablation: two workgroups of two GPUs, of four processes, that
+# cuSPARSE, and CoLa's times of bench/gpu/anchors.json; plans: what plans take on one GPU and on all; ablation: two workgroups of two GPUs, of four processes, that
 # sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
 # collective: compressed collectives on all GPUs beside NCCL, of chosen and drawn sizes and in a sweep of both, and on as
 # many hosts that sockets join (4 GPUs: two of two); networks: epochs on one
 # GPU and on all beside PyTorch's CSR products; torch: steps of sley.torch under torchrun on one GPU and on all, and the gradients of both; training:
-# a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts. `all` is the first four.
+# a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts. `all` is the first five.
 # Environment:
 #   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use what is there, build nothing
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
 #   SLEY_COMMIT     the commit, where git is missing
 #   SLEY_DEBS       see tools/unpack_debs.sh
 #   SLEY_PYTHON     the interpreter with torch and torch_geometric for the last three (python3 by default)
-#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_ABLATION_ARGS, SLEY_COLLECTIVE_ARGS, SLEY_NETWORKS_ARGS,
+#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_PLANS_ARGS, SLEY_ABLATION_ARGS, SLEY_COLLECTIVE_ARGS, SLEY_NETWORKS_ARGS,
 #   SLEY_TORCH_ARGS, SLEY_TRAINING_ARGS   more options of each, e.g. "--matrices cyt --k 32"
 # Each benchmark ends within SLEY_LIMIT seconds, 280 by default; what it wrote by then counts.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  single | spgemm | ranks | ablation | collective | networks | torch | training | all) ;;
+  single | spgemm | ranks | plans | ablation | collective | networks | torch | training | all) ;;
   *)
-    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|ablation|collective|networks|torch|training|all] [RESULTS]" >&2
+    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|plans|ablation|collective|networks|torch|training|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -84,6 +84,14 @@ case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} ;; esac
 case "$what" in spgemm | all) run spgemm_gpu ${SLEY_SPGEMM_ARGS:-} ;; esac
 # shellcheck disable=SC2086
 case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} ;; esac
+numbers=1,$gpus
+[ "$gpus" -gt 1 ] || numbers=1
+# shellcheck disable=SC2086
+case "$what" in plans | all)
+  run_script plans "$build/bench/gpu/bench_plan_gpu" --matrix twin:cyt --matrix twin:clj --matrix twin:prd --ranks "$numbers" --k 32,128 --plans 15 \
+    --json "$results/plan_gpu.jsonl" ${SLEY_PLANS_ARGS:-}
+  ;;
+esac
 # shellcheck disable=SC2086
 case "$what" in ablation | all)
   if [ "$gpus" -ge 4 ]; then
@@ -95,8 +103,6 @@ case "$what" in ablation | all)
   ;;
 esac
 sley=$build/cli/sley
-numbers=1,$gpus
-[ "$gpus" -gt 1 ] || numbers=1
 # shellcheck disable=SC2086
 case "$what" in collective)
   run_script collective "$python" bench/collective/beside_dense.py gpus "$sley" --ranks "$gpus" --json "$results/collective_gpus.json" \
@@ -125,5 +131,5 @@ case "$what" in training)
     --json "$results/ddp_gpt.json" ${SLEY_TRAINING_ARGS:-}
   ;;
 esac
-case "$what" in single | ranks | ablation | all) python3 bench/gpu/tables.py "$results" ;; esac
+case "$what" in single | ranks | plans | ablation | all) python3 bench/gpu/tables.py "$results" ;; esac
 exit $failed

@@ -50,7 +50,8 @@ def load(folder):
         r["over_floor"] = ms / floor if floor > 0 else None
     ablation = [r for r in read_lines(os.path.join(folder, "ablation.jsonl")) if r["record"] == "ablation"]
     predictions = [r for r in read_lines(os.path.join(folder, "predictions.jsonl")) if r["record"] == "prediction"]
-    return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation, "predictions": predictions}
+    plans = [r for r in read_lines(os.path.join(folder, "plan_gpu.jsonl")) if r["record"] == "plan"]
+    return {"machine": machine, "spmm": spmm, "ranks": ranks, "ablation": ablation, "predictions": predictions, "plans": plans}
 
 
 def spmm_rows(cases):
@@ -187,6 +188,9 @@ def main():
                   f"over floor {number(r['over_floor'], '5.2f')}  x cola {number(r['x_cola'], '5.2f'):5}  x broadcast "
                   f"{r['x_broadcast']:5.2f}  x one GPU {number(r['speedup'], '5.2f')}")
         print("\n".join(ranks_summary(run["ranks"])))
+    for r in run["plans"]:
+        print(f"a plan of {r['matrix']}, k {r['k']}, {r['ranks']} GPUs ({r['algo']}): {r['plan_ms']['median']:.1f} ms ({r['plan_ms']['min']:.1f} to "
+              f"{r['plan_ms']['max']:.1f})")
     if run["predictions"]:
         print(predictions_summary(run["predictions"]))
     if run["ablation"]:
