@@ -19,8 +19,6 @@
 #include "plan/parts.h"
 #include "algo/stages.h"
 
-extern const sl_algorithm sl_algo_halo_pipelined;
-
 /* Rows of Y are named by their global number. All lists ascend, hence are grouped by the rows' owners. */
 typedef struct partials {
   const sl_inspection *ins;

@@ -10,9 +10,8 @@ typedef struct sl_algorithm sl_algorithm;
 
 /* What an algorithm is told that may leave itself out of the choice. */
 typedef struct sl_rivals {
-  const sl_figures
-      *best;        /* of those always considered, and of those before it in the table; NULL: none yet */
-  double bandwidth; /* of the fastest link of any rank, bytes a second */
+  const sl_figures *best; /* of the best so far, those always considered first; NULL: none */
+  double bandwidth;       /* of the fastest link of any rank, bytes a second */
   /* Figures of another algorithm. Errors: those of sl_algorithm_build. Collective, agreed. */
   sley_status (*predict)(void *context, const sl_algorithm *algorithm, const sl_figures **out);
   void *context;
@@ -39,6 +38,8 @@ sley_status sl_prepare_no_more(sl_inspection *ins);
 
 /* What bcast-1.5d is where ranks cannot be divided into teams. */
 extern const sl_algorithm sl_algo_bcast_1d;
+/* What cover is with the halo's rows instead of fewer. */
+extern const sl_algorithm sl_algo_halo_pipelined;
 
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
