@@ -3,8 +3,8 @@
  * drawn matrices and machines it is predicted to take as long as what is chosen, or longer. What fewer rows
  * spare is predicted from their number, not rank by rank: a few hundredths are allowed. */
 #include <math.h>
-#include <unistd.h>
 
+#include "machines.h"
 #include "support.h"
 
 #include "base/random.h"
@@ -59,20 +59,11 @@ static double drawn(uint64_t seed, uint64_t i, double low, double high) {
 }
 
 static sley_machine *draw_machine(uint64_t seed) {
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  sley_machine *machine;
-  close(mkstemp(path));
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file,
-          "name drawn\nmeeting 1e-6\npack-bandwidth %g\nstream-bandwidth %g\nspmm-bandwidth %g\n"
-          "link direct 0 %g\nlink message 1e-6 %g\noverlap %s\n",
-          drawn(seed, 0, 9, 11), drawn(seed, 1, 10, 11), drawn(seed, 2, 10, 11), drawn(seed, 3, 8, 10),
-          drawn(seed, 4, 7, 10), seed % 2 ? "yes" : "no");
-  fclose(file);
-  assert_sley_ok(sley_machine_read(path, &machine));
-  unlink(path);
-  return machine;
+  return described_machine(
+      "name drawn\nmeeting 1e-6\npack-bandwidth %g\nstream-bandwidth %g\nspmm-bandwidth %g\n"
+      "link direct 0 %g\nlink message 1e-6 %g\noverlap %s\n",
+      drawn(seed, 0, 9, 11), drawn(seed, 1, 10, 11), drawn(seed, 2, 10, 11), drawn(seed, 3, 8, 10),
+      drawn(seed, 4, 7, 10), seed % 2 ? "yes" : "no");
 }
 
 static sley_matrix *draw_matrix(uint64_t seed) {

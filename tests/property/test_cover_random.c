@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random bipartite graphs: the cover touches every edge and a matching of its size proves it least; the order
  * in which edges are listed does not change it. Blocks of them: the bound of their covers' weight is below
- * it, most of it, and the same whatever the threads. */
+ * it or equal, nearly all of it, and the same whatever the threads. */
 #include "support.h"
 
 #include "base/random.h"

@@ -2,8 +2,8 @@
 /* A dry plan for a described machine moves what a real plan of as many ranks counts when it runs, and its
  * phases add up to its time. */
 #include <math.h>
-#include <unistd.h>
 
+#include "machines.h"
 #include "support.h"
 
 enum { N = 60, K = 5, MOST = 13 };
@@ -85,24 +85,17 @@ static void check(shared *s, int ranks, int workgroup) {
   }
 }
 
-static void write_machine(const char *path, const char *message_bandwidth) {
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file,
-          "name test\nmeeting 1e-6\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
-          "link direct 0 1e9\nlink message 1e-6 %s\n",
-          message_bandwidth);
-  fclose(file);
+static sley_machine *with_messages(const char *bandwidth) {
+  return described_machine(
+      "name test\nmeeting 1e-6\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
+      "link direct 0 1e9\nlink message 1e-6 %s\n",
+      bandwidth);
 }
 
 static void volumes_equal_real_plans(void **state) {
   (void)state;
   static const int ranks[] = {1, 2, 3, 4, 8, MOST}, groups[] = {1, 2, 4};
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  close(mkstemp(path));
-  write_machine(path, "1e9");
-  sley_machine *machine;
-  assert_sley_ok(sley_machine_read(path, &machine));
+  sley_machine *machine = with_messages("1e9");
   for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
       char text[80];
@@ -116,20 +109,15 @@ static void volumes_equal_real_plans(void **state) {
       sley_matrix_destroy(matrix);
     }
   sley_machine_destroy(machine);
-  unlink(path);
 }
 
 /* Slower links make a predicted time longer by what they carry, and change no volume. */
 static void slower_links_take_longer(void **state) {
   (void)state;
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  close(mkstemp(path));
   double ms[2];
   for (int slow = 0; slow < 2; slow++) {
-    write_machine(path, slow ? "1e6" : "1e9");
-    sley_machine *machine;
+    sley_machine *machine = with_messages(slow ? "1e6" : "1e9");
     sley_matrix *matrix;
-    assert_sley_ok(sley_machine_read(path, &machine));
     assert_sley_ok(
         sley_matrix_read("er:n=60,nnz=300,seed=3", &(sley_read_options)SLEY_READ_OPTIONS_INIT, &matrix));
     shared s = {.matrix = matrix, .machine = machine, .algo = "halo-coalesced"};
@@ -144,7 +132,6 @@ static void slower_links_take_longer(void **state) {
     sley_machine_destroy(machine);
   }
   assert_true(ms[1] > 10 * ms[0]);
-  unlink(path);
 }
 
 /* What an exchange costs beside its rows it costs only where there are rows: 1 s here. */
@@ -152,15 +139,9 @@ static void nothing_to_exchange_is_no_meeting(void **state) {
   (void)state;
   static const char *const shapes[] = {"empty:rows=60,cols=60", "er:n=60,nnz=300,seed=3"};
   static const char *const algos[] = {"halo", "halo-coalesced", "halo-pipelined", "cover"};
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  close(mkstemp(path));
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file, "name test\nmeeting 1\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
-                "link direct 0 1e9\nlink message 1e-6 1e9\n");
-  fclose(file);
-  sley_machine *machine;
-  assert_sley_ok(sley_machine_read(path, &machine));
+  sley_machine *machine =
+      described_machine("name test\nmeeting 1\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
+                        "link direct 0 1e9\nlink message 1e-6 1e9\n");
   for (int full = 0; full < 2; full++) {
     sley_matrix *matrix;
     assert_sley_ok(sley_matrix_read(shapes[full], &(sley_read_options)SLEY_READ_OPTIONS_INIT, &matrix));
@@ -180,7 +161,6 @@ static void nothing_to_exchange_is_no_meeting(void **state) {
     sley_matrix_destroy(matrix);
   }
   sley_machine_destroy(machine);
-  unlink(path);
 }
 
 int main(void) {

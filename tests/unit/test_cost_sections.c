@@ -2,8 +2,8 @@
 /* Times of plans whose ranks wait for each other between their sums. */
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "machines.h"
 #include "ranks.h"
 
 enum { RANKS = 2 };
@@ -71,20 +71,13 @@ static void broadcasts_wait_for_local_parts(void **state) {
 /* Whether a described machine's ranks would wait so is not known. */
 static void described_machines_do_not(void **state) {
   (void)state;
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  close(mkstemp(path));
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file, "name test\nmeeting 1e-6\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
-                "link direct 0 1e9\nlink message 1e-6 1e9\n");
-  fclose(file);
-  sley_machine *machine;
-  assert_sley_ok(sley_machine_read(path, &machine));
+  sley_machine *machine = described_machine(
+      "name test\nmeeting 1e-6\npack-bandwidth 1e9\nstream-bandwidth 1e9\nspmm-bandwidth 1e9\n"
+      "link direct 0 1e9\nlink message 1e-6 1e9\n");
   wanted w = {.machine = machine};
   sley_plan_info bcast = info_of(&w, "grid:nx=400,ny=400", "bcast-1d", true);
   assert_true(bcast.phases.wait_ms < 0.2 * bcast.phases.local_ms);
   sley_machine_destroy(machine);
-  unlink(path);
 }
 
 /* What the choice goes by is what the plan that is built then says. */

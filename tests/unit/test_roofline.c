@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The roofline's equations and counts, on cases worked by hand. */
 #include <math.h>
-#include <unistd.h>
 
 #include "predict/roofline.h"
 #include "sley_roofline.h"
+#include "machines.h"
 #include "support.h"
 
 static void near_to(double found, double expected) {
@@ -153,19 +153,10 @@ static void ranks_of_a_node_share_its_link(void **state) {
 }
 
 static sley_machine *described(const char *more) {
-  char path[] = "/tmp/sley-machine-XXXXXX";
-  close(mkstemp(path));
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file,
-          "name test\nmeeting 1e-6\npack-bandwidth 1e6\nstream-bandwidth 1e6\nlink direct 0 1e6\n"
-          "link message 1e-3 1e6\n%s",
-          more);
-  fclose(file);
-  sley_machine *machine;
-  assert_sley_ok(sley_machine_read(path, &machine));
-  unlink(path);
-  return machine;
+  return described_machine(
+      "name test\nmeeting 1e-6\npack-bandwidth 1e6\nstream-bandwidth 1e6\nlink direct 0 1e6\n"
+      "link message 1e-3 1e6\n%s",
+      more);
 }
 
 /* tile-c as above by machines. A rank's sums: 8 entries with rows of X of 8 bytes, and 4 rows of Y. */
