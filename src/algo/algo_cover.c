@@ -345,7 +345,7 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
   const sl_figures *all;
   *share = 1;
-  if (sl_workgroups(ins->comm) > 1 && ins->comm->workgroup > 1) /* rows are brought once a workgroup */
+  if (!rivals->best || sl_has_levels(ins->comm)) /* there rows are brought once a workgroup */
     return SLEY_OK;
   sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)
@@ -360,7 +360,7 @@ static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double
  * it is halo-pipelined. */
 static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
-  double share = 1;
+  double share;
   *why_not = "in column order it moves what halo-pipelined moves";
   if (ins->wishes->reproducible)
     return SLEY_OK;
@@ -368,8 +368,7 @@ static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, b
   if (rivals->best && rivals->best->spare_seconds < 0.25 * rivals->best->predicted_seconds)
     return SLEY_OK;
   *why_not = "it needs too many rows";
-  if (rivals->best)
-    SL_TRY(most_rows(ins, rivals, &share));
+  SL_TRY(most_rows(ins, rivals, &share));
   return share > 0 ? sl_cover_choose(ins, share, considered) : SLEY_OK;
 }
 

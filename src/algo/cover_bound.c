@@ -69,11 +69,12 @@ static void take_turn(const bound *b, int64_t row, int64_t first_col) {
   uint64_t *claims = b->claim + first_col;
   const int32_t *col = b->blocks->col;
   int64_t *claimed = &b->claimed[row];
-  if (b->round > 0 && *claimed < 0)
-    return;
-  if (b->round > 0)
-    b->matched[row] +=
-        __atomic_load_n(&claims[col[*claimed]], __ATOMIC_RELAXED) == claim_of(b, b->round - 1, row);
+  if (b->round > 0) {
+    if (*claimed < 0)
+      return;
+    const uint64_t holder = __atomic_load_n(&claims[col[*claimed]], __ATOMIC_RELAXED);
+    b->matched[row] += holder == claim_of(b, b->round - 1, row);
+  }
   *claimed = b->matched[row] < b->row_weight ? best_edge(b, row, first_col) : -1;
   if (*claimed >= 0)
     claim_column(&claims[col[*claimed]], claim_of(b, b->round, row));

@@ -409,7 +409,7 @@ static sley_status choose_columns(sl_inspection *ins, sl_cover_blocks *blocks) {
   sl_cover_blocks_free(blocks);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
-  if (comm->workgroup > 1 && comm->workgroup < comm->size)
+  if (sl_has_levels(comm))
     SL_TRY(choose_between_groups(ins));
   ins->cover_rows = rows;
   return SLEY_OK;

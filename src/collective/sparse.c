@@ -88,14 +88,9 @@ static bool is_free(const sl_dense_spec *spec) {
          spec->any_order;
 }
 
-/* Two levels of which one is empty are the direct way. */
-static bool has_levels(const sl_comm *comm) {
-  return comm->workgroup > 1 && comm->workgroup < comm->size;
-}
-
 /* Whether the way is left to the library, and there are two. */
 static bool chooses_way(const sl_sparse_base *base) {
-  return base->spec.way == SL_SPARSE_WAY_AUTO && has_levels(base->comm) && is_free(&base->spec.dense);
+  return base->spec.way == SL_SPARSE_WAY_AUTO && sl_has_levels(base->comm) && is_free(&base->spec.dense);
 }
 
 /* What the ranks agree on: times are the slowest rank's, limits the least of any rank's. */
@@ -113,7 +108,7 @@ static sley_status predict(const sl_sparse_base *base, forecast *out) {
   int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
   out->dense = (double)nanoseconds * 1e-9;
-  bool two_level = chooses_way(base) || (base->spec.way == SL_SPARSE_WAY_TWO_LEVEL && has_levels(comm));
+  bool two_level = chooses_way(base) || (base->spec.way == SL_SPARSE_WAY_TWO_LEVEL && sl_has_levels(comm));
   bool chooses = base->spec.format == SL_SPARSE_AUTO || chooses_way(base);
   int64_t least[] = {chooses ? sl_choose_limit(&base->costs, &shape, false, out->dense) : -1,
                      chooses && two_level ? sl_choose_limit(&base->costs, &shape, true, out->dense) : -1,
@@ -134,7 +129,7 @@ static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const
   case SL_SPARSE_WAY_RING:
     return &sl_sparse_ring;
   case SL_SPARSE_WAY_TWO_LEVEL:
-    return has_levels(base->comm) ? &sl_sparse_two_level : direct_route(base);
+    return sl_has_levels(base->comm) ? &sl_sparse_two_level : direct_route(base);
   case SL_SPARSE_WAY_AUTO:
     return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : direct_route(base);
   default:

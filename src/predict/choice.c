@@ -77,16 +77,12 @@ static sley_status predict_rival(void *context, const sl_algorithm *algorithm, c
 
 /* Asks an algorithm whether it is to be considered; if not, why, at the end of `left_out`. Collective,
  * agreed. */
-static sley_status ask(sl_forecasts *forecasts, const sl_algorithm *algorithm, const sl_forecast *best,
-                       double bandwidth, bool *considered, char *left_out, size_t bytes) {
+static sley_status ask(sl_inspection *ins, const sl_algorithm *algorithm, const sl_rivals *rivals,
+                       bool *considered, char *left_out, size_t bytes) {
   const char *why_not = NULL;
   size_t used = strlen(left_out);
-  const sl_rivals rivals = {.best = best ? &best->figures : NULL,
-                            .bandwidth = bandwidth,
-                            .predict = predict_rival,
-                            .context = forecasts};
   *considered = false;
-  SL_TRY(algorithm->consider(forecasts->ins, &rivals, considered, &why_not));
+  SL_TRY(algorithm->consider(ins, rivals, considered, &why_not));
   if (!*considered && why_not)
     snprintf(left_out + used, bytes - used, "; %s not considered: %s", algorithm->name, why_not);
   return SLEY_OK;
@@ -111,8 +107,8 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
   }
   const sl_forecast *best = NULL, *next = NULL;
   char left_out[256] = "";
-  double bandwidth;
-  SL_TRY(fastest_link(ins, &bandwidth));
+  sl_rivals rivals = {.predict = predict_rival, .context = forecasts};
+  SL_TRY(fastest_link(ins, &rivals.bandwidth));
   for (int i = 0; sl_algorithms[i]; i++)
     if (sl_algorithms[i]->consider == sl_consider_always)
       SL_TRY(consider(forecasts, i, &best, &next));
@@ -121,7 +117,8 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     bool considered;
     if (sl_algorithms[i]->consider == sl_consider_always)
       continue;
-    SL_TRY(ask(forecasts, sl_algorithms[i], best, bandwidth, &considered, left_out, sizeof left_out));
+    rivals.best = best ? &best->figures : NULL;
+    SL_TRY(ask(forecasts->ins, sl_algorithms[i], &rivals, &considered, left_out, sizeof left_out));
     if (considered)
       SL_TRY(consider(forecasts, i, &best, &next));
   }

@@ -234,6 +234,10 @@ static inline int sl_workgroup_of(const sl_comm *comm, int rank) {
 static inline int sl_workgroups(const sl_comm *comm) {
   return (comm->size + comm->workgroup - 1) / comm->workgroup;
 }
+/* Whether ranks exchange on two levels, within workgroups and between them, of which neither is empty. */
+static inline bool sl_has_levels(const sl_comm *comm) {
+  return comm->workgroup > 1 && comm->workgroup < comm->size;
+}
 static inline int sl_workgroup_first(const sl_comm *comm, int group) {
   return group * comm->workgroup;
 }
