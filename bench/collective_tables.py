@@ -70,9 +70,7 @@ def report_sweep(path, table):
     with open(path) as stream:
         found = json.load(stream)
     m, summary, rows = found["machine"] or {}, found["summary"], []
-    sizes = len({case["size"] for case in found["cases"]})
-    print(f"`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 % and {sizes} sizes; the limit of a case is 1.05 x the time of a dense collective + "
-          f"20 us. Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
+    print(f"Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
           f"the same run. {found['ranks']} x {m.get('gpu', found['device'])}, driver {m.get('driver', '?')}, NCCL {m.get('nccl', '?')}; seed {found['seed']}, "
           f"{found['repeat']} times {found['iters']} runs; commit {m.get('commit', 'unknown')}, {m.get('time', 'unknown')}. {found.get('note', '')}\n")
     for kind, size in sorted({(case["kind"], case["size"]) for case in found["cases"]}):
@@ -105,6 +103,8 @@ def report(folder, table):
     sweeps = sorted(glob.glob(os.path.join(folder, "sweep*.json")))
     if sweeps:
         print("### Never slower than dense\n")
+        print("`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 %, and sizes from 1 MiB; the limit of a case is 1.05 x the time of a "
+              "dense collective + 20 us.\n")
     for path in sweeps:
         report_sweep(path, table)
     training = os.path.join(folder, "ddp_gpt.json")
