@@ -85,6 +85,14 @@ static void begin_line(const run *r, const char *record) {
         record, r->name, (long long)r->info.rows, (long long)r->info.nnz, r->ranks, r->s->plans);
 }
 
+/* Of ms, which ascend. */
+static void write_times(const run *r, const char *name, const double *ms) {
+  const int plans = r->s->plans;
+  if (r->json)
+    fprintf(r->json, "\"%s\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f}", name, ms[plans / 2], ms[0],
+            ms[plans - 1]);
+}
+
 static sley_status time_copy(sley_comm *comm, const run *r, const sley_matrix *block) {
   const int plans = r->s->plans;
   sley_csr csr = {0};
@@ -103,9 +111,9 @@ static sley_status time_copy(sley_comm *comm, const run *r, const sley_matrix *b
     return SLEY_OK;
   printf("%d ranks: copy_ms %.2f (least %.2f)\n", r->ranks, ms[plans / 2], ms[0]);
   begin_line(r, "copy");
+  write_times(r, "copy_ms", ms);
   if (r->json)
-    fprintf(r->json, "\"copy_ms\": {\"median\": %.4f, \"min\": %.4f, \"max\": %.4f}}\n", ms[plans / 2], ms[0],
-            ms[plans - 1]);
+    fputs("}\n", r->json);
   return SLEY_OK;
 }
 
@@ -156,12 +164,10 @@ static sley_status time_plans(sley_comm *comm, const run *r, const sley_matrix *
          ms[plans / 2], ms[0], product);
   fflush(stdout);
   begin_line(r, "plan");
+  write_times(r, "plan_ms", ms);
   if (r->json)
-    fprintf(
-        r->json,
-        "\"k\": %lld, \"asked\": \"%s\", \"algo\": \"%s\", \"plan_ms\": {\"median\": %.4f, \"min\": %.4f, "
-        "\"max\": %.4f}, \"ms\": %.6f}\n",
-        (long long)k, algo, ran, ms[plans / 2], ms[0], ms[plans - 1], product);
+    fprintf(r->json, ", \"k\": %lld, \"asked\": \"%s\", \"algo\": \"%s\", \"ms\": %.6f}\n", (long long)k,
+            algo, ran, product);
   return SLEY_OK;
 }
 
