@@ -29,6 +29,9 @@ sley_status sl_spec_parse(const char *text, sl_spec *out) {
     char *equals = strchr(part, '=');
     if (equals)
       *equals++ = '\0';
+    for (int i = 0; i < out->keys; i++)
+      if (strcmp(out->key[i], part) == 0)
+        return sl_fail(SLEY_ERR_ARG, "'%s': the key '%s' is given twice", text, part);
     out->key[out->keys] = part;
     out->value[out->keys++] = equals;
   }

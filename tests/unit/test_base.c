@@ -213,6 +213,7 @@ static void wrong_specifications_are_refused(void **state) {
   int64_t n;
   double a;
   assert_int_equal(sl_spec_parse("er:n=1,,m=2", &spec), SLEY_ERR_ARG);
+  assert_int_equal(sl_spec_parse("er:n=1,m=2,n=3", &spec), SLEY_ERR_ARG);
   char large[2000];
   memset(large, 'k', sizeof large - 1);
   large[sizeof large - 1] = '\0';
