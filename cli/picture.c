@@ -32,6 +32,10 @@ void cli_picture_colour(double t, unsigned char *out) {
     out[c] = (unsigned char)lround(anchor[low][c] + part * (anchor[low + 1][c] - anchor[low][c]));
 }
 
+/* The shorter side has at least this part of the longer one's pixels, and at least so many: what is long and
+ * narrow is drawn wider than it is. */
+enum { LEAST_PART = 8, LEAST_PIXELS = 8 };
+
 /* Pixels of a side of length cells, where the longer side has most cells and takes size pixels at most. */
 static int side(int64_t cells, int64_t most, int size) {
   if (most <= 0)
@@ -39,8 +43,8 @@ static int side(int64_t cells, int64_t most, int size) {
   double scale = (double)size / (double)most;
   if (scale > 1)
     scale = floor(scale);
-  double pixels = (double)cells * scale;
-  return pixels < 1 ? 1 : (int)lround(pixels);
+  double pixels = fmax((double)cells * scale, LEAST_PIXELS);
+  return (int)lround(fmax(pixels, size / LEAST_PART));
 }
 
 /* Where the drawing of a cell of pixels begin .. end ends: large cells keep a gap. */

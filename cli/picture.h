@@ -20,7 +20,8 @@ typedef struct cli_picture {
 
 /* Draws the density of nonzeros: each pixel's share of cells that are nonzero, on a logarithmic scale of even
  * steps in perceived lightness. The longer side of the matrix's area takes size pixels, or, for a small
- * matrix, the largest multiple of its length below; the shorter in proportion. Errors: SLEY_ERR_MEMORY. */
+ * matrix, the largest multiple of its length below; the shorter in proportion, at least an eighth of size.
+ * Errors: SLEY_ERR_MEMORY. */
 sley_status cli_picture_of(const sley_matrix *matrix, int size, cli_picture *out);
 
 /* Draws the lines between ranks, behind the nonzeros: begin arrays of ranks + 1 entries. */

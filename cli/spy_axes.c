@@ -37,11 +37,17 @@ static void put_scale(FILE *script, const cli_picture *p) {
 
 /* Pixels of the picture as a part of its side, which gnuplot counts from the left and from below. */
 static void put_margins(FILE *script, const cli_picture *p, int width, int height) {
-  double left = LEFT, below = height - TOP - p->inner_height;
+  double left = LEFT + (width - LEFT - RIGHT - p->inner_width) / 2, below = height - TOP - p->inner_height;
   fprintf(script, "set lmargin at screen %.9g\nset rmargin at screen %.9g\n", left / width,
           (left + p->inner_width) / width);
   fprintf(script, "set bmargin at screen %.9g\nset tmargin at screen %.9g\n", below / height,
           (below + p->inner_height) / height);
+}
+
+/* Whole numbers of rows or columns, of few as well. */
+static void put_tics(FILE *script, const char *axis, int64_t cells) {
+  if (cells <= STEPS)
+    fprintf(script, "set %s 1\n", axis);
 }
 
 static void put_script(FILE *script, const cli_picture *p, const char *title, const char *path) {
@@ -52,6 +58,8 @@ static void put_script(FILE *script, const cli_picture *p, const char *title, co
   double dx = (double)cols / p->inner_width, dy = (double)rows / p->inner_height;
   cli_gnuplot_begin(script, path, width, height);
   fputs("unset key\nset tics out nomirror format \"%.0f\"\nset xtics rotate by -30\n", script);
+  put_tics(script, "xtics", cols);
+  put_tics(script, "ytics", rows);
   fputs("set xlabel \"column\"\nset ylabel \"row\"\nset cbtics format \"%g\"\nset title ", script);
   cli_gnuplot_text(script, title);
   fputc('\n', script);

@@ -42,11 +42,16 @@ pixel 31 63 32 64 not $paper
 run 0 spy empty:rows=10,cols=40 -o "$work/a.png" --bare --size 80
 pixel 0 0 80 20 is $paper
 run 0 spy empty:rows=0,cols=0 -o "$work/a.png" --bare --size 20
+# Long and narrow ones are drawn wider than they are, with a scale.
+run 0 spy dense:rows=1,cols=3000 -o "$work/a.png" --bare --size 80
+pixel 79 8 80 10 not $paper
+run 0 spy dense:rows=3000,cols=2 -o "$work/a.png" --bare --size 80
+pixel 8 79 10 80 not $paper
 
 # With axes, title and scale: the same pixels between margins, in both formats.
 if command -v gnuplot >/dev/null; then
   run 0 spy dense:rows=100,cols=50 -o "$work/a.png" --size 400
-  for at in "89 46 000000" "90 446 000000" "110 246 3e76b2"; do
+  for at in "109 46 000000" "110 446 000000" "130 246 3e76b2"; do
     read -r x y colour <<<"$at"
     got=$("$png_pixel" "$work/a.png" "$x" "$y")
     [ "$got" = "460 504 $colour" ] || fail "axes: pixel $x $y is $got, expected $colour"
@@ -55,9 +60,12 @@ if command -v gnuplot >/dev/null; then
   for text in "karate.mtx: 34 x 34" "order rcm, 2 ranks" ">column<" ">row<"; do
     grep -qF -- "$text" "$work/a.svg" || fail "the SVG lacks $text"
   done
-  for matrix in empty:rows=0,cols=0 empty:rows=0,cols=5 empty:rows=3,cols=1 diag:n=1; do
-    run 0 spy $matrix -o "$work/a.png"
-    silent_err "spy $matrix"
+  for matrix in empty:rows=0,cols=0 empty:rows=0,cols=5 empty:rows=3,cols=1 diag:n=1 dense:rows=1,cols=3000 \
+    dense:rows=3000,cols=1; do
+    for size in 16 800; do
+      run 0 spy $matrix -o "$work/a.png" --size $size
+      silent_err "spy $matrix, $size pixels"
+    done
   done
   run 0 spy twin:cyt:scale=0.05 -o "$work/a.svg"
   grep -qF "nonzeros in a pixel" "$work/a.svg" || fail "there is no scale"
