@@ -58,9 +58,9 @@ static inline void sl_block_store(const sl_cover_blocks *blocks, sl_block_cursor
 sley_status sl_cover_blocks_solve(const sl_cover_blocks *blocks, int64_t row_weight, sl_team *team,
                                   const bool *decides, uint8_t *use, int64_t *size);
 
-/* A lower bound of what sl_cover_blocks_solve would give, in a few passes over the edges. Source: no cover
- * weighs less than a matching has edges (Konig's theorem). */
-sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_weight, sl_team *team,
-                                  int64_t *least);
+/* A lower bound of what sl_cover_blocks_solve would give, in a few passes over the edges, which end where it
+ * is `enough`. Source: no cover weighs less than a matching has edges (Konig's theorem). */
+sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_weight, int64_t enough,
+                                  sl_team *team, int64_t *least);
 
 #endif

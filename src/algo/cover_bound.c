@@ -4,9 +4,7 @@
  * edges, and a column goes to the claim of the row of fewest edges: those have the least choice. In the last
  * rounds a row claims the first that it finds, for where rows have the same columns, all claim the same
  * before; each row begins at another. The threads' order changes nothing: of a round's claims of a column the
- * least number stays. */
-#include <string.h>
-
+ * greatest number stays. */
 #include "algo/cover_blocks.h"
 #include "base/memory.h"
 #include "matrix/matrix.h"
@@ -15,37 +13,41 @@
  * at least 0.96; on twins of large graphs at least 0.98. */
 enum { ROUNDS = 6, CAREFUL_ROUNDS = 3 };
 
-/* A claim: its round, the edges of its row, and the row. The first round's are less than the second's. */
+/* A claim: the complement of its round, the edges of its row, and the row, so that the greatest is the best;
+ * those of the first round are greater than those of the second. */
 enum { ROW_BITS = 40, EDGE_BITS = 16 };
-static const uint64_t FREE = UINT64_MAX;
+static const uint64_t FREE = 0;
 
 typedef struct bound bound;
 struct bound {
-  void (*visit)(const bound *b, int64_t row, int64_t first_col);
+  int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* gives how many edges it adds */
   const sl_cover_blocks *blocks;
   int64_t row_weight; /* columns that a row can be matched with */
   int round;
   int64_t *claimed; /* of each row: the edge whose column it claimed in the round before; -1: none */
   uint8_t *matched; /* of each row: its columns so far */
   uint32_t *edges;  /* of each column of all blocks */
-  uint64_t *claim;  /* of each column of all blocks: the least so far */
+  uint64_t *claim;  /* of each column of all blocks: the best so far */
+  int64_t least;    /* columns that are not free: each is given to one row in the end */
 };
 
 static uint64_t claim_of(const bound *b, int round, int64_t row) {
   const int64_t most = (1 << EDGE_BITS) - 1, edges = b->blocks->rowptr[row + 1] - b->blocks->rowptr[row];
-  return (uint64_t)round << (ROW_BITS + EDGE_BITS) | (uint64_t)(edges < most ? edges : most) << ROW_BITS |
-         (uint64_t)row;
+  return ~((uint64_t)round << (ROW_BITS + EDGE_BITS) | (uint64_t)(edges < most ? edges : most) << ROW_BITS |
+           (uint64_t)row);
 }
 
 static bool is_given_away(uint64_t claim, int round) {
-  return claim != FREE && claim >> (ROW_BITS + EDGE_BITS) < (uint64_t)round;
+  return claim != FREE && ~claim >> (ROW_BITS + EDGE_BITS) < (uint64_t)round;
 }
 
-static void claim_column(uint64_t *column, uint64_t mine) {
+/* Whether the column was free before. */
+static bool claim_column(uint64_t *column, uint64_t mine) {
   uint64_t held = __atomic_load_n(column, __ATOMIC_RELAXED);
-  while (mine < held &&
-         !__atomic_compare_exchange_n(column, &held, mine, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    ;
+  while (mine > held)
+    if (__atomic_compare_exchange_n(column, &held, mine, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return held == FREE;
+  return false;
 }
 
 /* The edge of a row to the column to claim; -1: all are given away. */
@@ -65,44 +67,46 @@ static int64_t best_edge(const bound *b, int64_t row, int64_t first_col) {
 }
 
 /* A row's turn: sees what became of its last claim, and makes the next. */
-static void take_turn(const bound *b, int64_t row, int64_t first_col) {
+static int64_t take_turn(const bound *b, int64_t row, int64_t first_col) {
   uint64_t *claims = b->claim + first_col;
   const int32_t *col = b->blocks->col;
   int64_t *claimed = &b->claimed[row];
   if (b->round > 0) {
     if (*claimed < 0)
-      return;
+      return 0;
     const uint64_t holder = __atomic_load_n(&claims[col[*claimed]], __ATOMIC_RELAXED);
     b->matched[row] += holder == claim_of(b, b->round - 1, row);
   }
   *claimed = b->matched[row] < b->row_weight ? best_edge(b, row, first_col) : -1;
-  if (*claimed >= 0)
-    claim_column(&claims[col[*claimed]], claim_of(b, b->round, row));
+  return *claimed >= 0 && claim_column(&claims[col[*claimed]], claim_of(b, b->round, row));
 }
 
-static void count_edges(const bound *b, int64_t row, int64_t first_col) {
+static int64_t count_edges(const bound *b, int64_t row, int64_t first_col) {
   for (int64_t e = b->blocks->rowptr[row]; e < b->blocks->rowptr[row + 1]; e++)
     __atomic_fetch_add(&b->edges[first_col + b->blocks->col[e]], 1, __ATOMIC_RELAXED);
+  return 0;
 }
 
 /* This thread's share of the rows of all blocks; first_col: of the row's block. */
 static sley_status visit_rows(void *context, int thread, int threads) {
-  const bound *b = context;
+  bound *b = context;
   const sl_cover_blocks *blocks = b->blocks;
   const int64_t rows = blocks->first_row[blocks->count],
                 first = sl_csr_split(rows, blocks->rowptr, thread, threads),
                 end = sl_csr_split(rows, blocks->rowptr, thread + 1, threads);
+  int64_t added = 0;
   int block = 0;
   for (int64_t row = first; row < end; row++) {
     while (row >= blocks->first_row[block + 1])
       block++;
-    b->visit(b, row, blocks->first_col[block]);
+    added += b->visit(b, row, blocks->first_col[block]);
   }
+  __atomic_fetch_add(&b->least, added, __ATOMIC_RELAXED);
   return SLEY_OK;
 }
 
-sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_weight, sl_team *team,
-                                  int64_t *least) {
+sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_weight, int64_t enough,
+                                  sl_team *team, int64_t *least) {
   const int64_t rows = blocks->first_row[blocks->count], cols = blocks->first_col[blocks->count];
   bound b = {.blocks = blocks, .row_weight = row_weight};
   sley_status status;
@@ -110,15 +114,13 @@ sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_wei
   SL_TRY_GOTO(status, SL_NEW(b.claimed, rows, "a cover's bound"), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(b.matched, rows, "a cover's bound"), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(b.edges, cols, "a cover's bound"), done);
-  SL_TRY_GOTO(status, SL_NEW(b.claim, cols, "a cover's bound"), done);
-  memset(b.claim, 0xff, (size_t)cols * sizeof *b.claim);
+  SL_TRY_GOTO(status, SL_NEW_ZERO(b.claim, cols, "a cover's bound"), done);
   b.visit = count_edges;
   SL_TRY_GOTO(status, sl_team_run(team, visit_rows, &b), done);
   b.visit = take_turn;
-  for (; b.round < ROUNDS; b.round++)
+  for (; b.round < ROUNDS && b.least < enough; b.round++)
     SL_TRY_GOTO(status, sl_team_run(team, visit_rows, &b), done);
-  for (int64_t c = 0; c < cols; c++)
-    *least += b.claim[c] != FREE;
+  *least = b.least;
 done:
   sl_free(b.claim);
   sl_free(b.edges);

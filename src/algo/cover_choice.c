@@ -2,6 +2,7 @@
 /* Chooses, for every remote block, which entries are served by rows of X and which by partial rows of Y. */
 #include "algo/cover_choice.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "algo/cover_blocks.h"
@@ -68,9 +69,11 @@ static sley_status take_blocks(rank_blocks *r) {
 /* Whether the covers of any rank may weigh less than a share of its halo. Collective, agreed. */
 static sley_status could_be_below(const rank_blocks *r, double share, bool *out) {
   const sl_inspection *ins = r->ins;
+  const int64_t enough = (int64_t)ceil(share * (double)ins->halo_set.count);
   int64_t least = 0;
-  SL_TRY(sl_agree(ins->comm, sl_cover_blocks_bound(&r->blocks, row_weight(ins), sl_plan_team(ins), &least)));
-  int64_t below = (double)least < share * (double)ins->halo_set.count;
+  SL_TRY(sl_agree(ins->comm,
+                  sl_cover_blocks_bound(&r->blocks, row_weight(ins), enough, sl_plan_team(ins), &least)));
+  int64_t below = least < enough;
   SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &below, 1));
   *out = below;
   return SLEY_OK;

@@ -109,7 +109,12 @@ static int64_t bound_blocks(const sl_bipartite *b, int threads, int64_t weight, 
   pass(&blocks, b, false);
   assert_sley_ok(sl_cover_blocks_place(&blocks));
   pass(&blocks, b, true);
-  assert_sley_ok(sl_cover_blocks_bound(&blocks, weight, team, &least));
+  assert_sley_ok(sl_cover_blocks_bound(&blocks, weight, INT64_MAX, team, &least));
+  for (int64_t enough = 0; enough <= least + 1; enough += 1 + least / 3) { /* it may end earlier */
+    int64_t some;
+    assert_sley_ok(sl_cover_blocks_bound(&blocks, weight, enough, team, &some));
+    assert_true(some <= least && (some >= enough || some == least));
+  }
   assert_sley_ok(sl_cover_blocks_solve(&blocks, weight, team, NULL, use, size));
   sl_cover_blocks_free(&blocks);
   sl_team_destroy(team);
