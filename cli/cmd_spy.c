@@ -84,7 +84,6 @@ static const spy_settings defaults = {
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
                         size_t bytes) {
   sley_matrix_info info;
-  const char *base = strrchr(name, '/');
   char order[64] = "", ranks[32] = "";
   if (sley_matrix_info_get(matrix, &info) != SLEY_OK)
     info = (sley_matrix_info){0};
@@ -92,7 +91,7 @@ static void write_title(const spy_settings *settings, const char *name, const sl
     snprintf(order, sizeof order, ", order %s", settings->order);
   if (settings->ranks > 1)
     snprintf(ranks, sizeof ranks, ", %" PRId64 " ranks", settings->ranks);
-  snprintf(out, bytes, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros%s%s", base ? base + 1 : name,
+  snprintf(out, bytes, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros%s%s", cli_base_name(name),
            info.rows, info.cols, info.nnz, order, ranks);
 }
 

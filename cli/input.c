@@ -79,3 +79,8 @@ bool cli_name_fits_json(const char *command, const char *text, const char *json)
     cli_error("%s: --json cannot hold the name of the matrix, which is not UTF-8: rename the file", command);
   return fits;
 }
+
+const char *cli_base_name(const char *name) {
+  const char *slash = strrchr(name, '/');
+  return slash ? slash + 1 : name;
+}

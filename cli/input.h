@@ -15,4 +15,7 @@ int cli_take_stdin(const char *command, const char *name, const char *other);
  */
 bool cli_name_fits_json(const char *command, const char *text, const char *json);
 
+/* The last part of an input's name, for titles. */
+const char *cli_base_name(const char *name);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "input.h"
 #include "output.h"
 #include "plot.h"
 #include "report.h"
@@ -271,7 +272,7 @@ static bool plot_scaling(const cli_job *job, const cli_planning *planning, const
   charts[1].title = "bytes over links, all ranks";
   charts[1].unit = "MiB";
   charts[1].value = mib;
-  snprintf(title, sizeof title, "%s, k = %" PRId64, job->name, planning->k);
+  snprintf(title, sizeof title, "%s, k = %" PRId64, cli_base_name(job->name), planning->k);
   return cli_plot(planning->plot, title, charts, 2);
 }
 

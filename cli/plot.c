@@ -7,11 +7,13 @@
 
 #include "command.h"
 #include "gnuplot.h"
+#include "input.h"
 #include "output.h"
 #include "terminal.h"
 
 #define MIB (1024.0 * 1024.0)
-enum { WIDTH = 560, HEIGHT = 420 };
+/* Pixels. LEGEND: for the legend of lines, beside the charts; LEFT, RIGHT: of a chart of lines. */
+enum { WIDTH = 560, HEIGHT = 420, LEGEND = 230, LEFT = 120, RIGHT = 20 };
 
 bool cli_plot_possible(const char *command, const char *path, int *code) {
   *code = CLI_USAGE;
@@ -51,41 +53,74 @@ static bool has_positive(const cli_chart *c, int series) {
   return false;
 }
 
-static void put_chart(FILE *script, const cli_chart *c, int number) {
+/* A tic at each point. */
+static void put_tics(FILE *script, const cli_chart *c) {
+  fputs("set xtics rotate by -35 (", script);
+  for (int p = 0; p < c->points; p++) {
+    fputs(p > 0 ? ", " : "", script);
+    cli_gnuplot_text(script, c->point[p]);
+    fprintf(script, " %s", c->point[p]);
+  }
+  fputs(")\n", script);
+}
+
+/* Charts of lines have a legend at the right of the last one, and all the same width beside it. */
+static void put_place(FILE *script, const cli_chart *c, int number, int count) {
+  if (!c->lines) {
+    fputs(c->series > 1 ? "set key outside top center horizontal\n" : "set key off\n", script);
+    return;
+  }
+  const double all = WIDTH * count + LEGEND, end = WIDTH * (number + 1);
+  fprintf(script, "set lmargin at screen %.9g\nset rmargin at screen %.9g\n", (end - WIDTH + LEFT) / all,
+          (end - RIGHT) / all);
+  if (number + 1 < count)
+    fputs("set key off\n", script);
+  else
+    fprintf(script, "set key at screen %.9g, 0.5 left center Left reverse\n", end / all);
+}
+
+static void put_chart(FILE *script, const cli_chart *c, int number, int count) {
   fputs("set title ", script);
   cli_gnuplot_text(script, c->title);
   fputs("\nset ylabel ", script);
   cli_gnuplot_text(script, c->unit);
-  fputs("\nunset logscale\nset key ", script);
-  fputs(c->lines        ? "outside right center\nset logscale xy\nset xtics norotate autofreq\n"
-        : c->series > 1 ? "top right\n"
-                        : "off\n",
-        script);
+  fputs("\nunset logscale\n", script);
+  put_place(script, c, number, count);
   if (c->lines) {
-    fputs("set autoscale\nset xlabel ", script);
+    put_tics(script, c);
+    fputs("set logscale xy\nset autoscale\nset autoscale xfix\nset offsets graph 0.05, graph 0.05, 0, 0\n"
+          "set xlabel ",
+          script);
     cli_gnuplot_text(script, c->across);
     fputs("\nplot ", script);
   } else {
-    fputs("unset xlabel\nset style data histogram\nset style fill solid 0.8 border -1\nset boxwidth 0.9\n"
-          "set xtics rotate by -35\nset yrange [0:*]\nplot ",
+    fputs("unset xlabel\nset tmargin 4\nset style data histogram\nset style histogram rowstacked\n"
+          "set style fill solid 0.8 border -1\nset boxwidth 0.9\nset xtics rotate by -35\nset yrange "
+          "[0:*]\nplot ",
           script);
   }
-  int drawn = 0;
+  bool drawn = false;
   for (int s = 0; s < c->series; s++) {
-    if (c->lines && !has_positive(c, s))
-      continue;
-    fprintf(script, "%s$chart%d using ", drawn++ > 0 ? ", " : "", number);
-    fprintf(script, c->lines ? "(real(strcol(1))):%d with linespoints title " : "%d:xtic(1) title ", s + 2);
+    const bool shown = !c->lines || has_positive(c, s);
+    fputs(s > 0 ? ", " : "", script);
+    if (!shown) /* for the legend */
+      fprintf(script, "NaN with linespoints linetype %d title ", s + 1);
+    else if (c->lines)
+      fprintf(script, "$chart%d using (real(strcol(1))):%d with linespoints linetype %d title ", number,
+              s + 2, s + 1);
+    else
+      fprintf(script, "$chart%d using %d:xtic(1) title ", number, s + 2);
     cli_gnuplot_text(script, c->name[s]);
+    drawn |= shown;
   }
-  if (drawn == 0)
-    fputs("[1:2] 1 notitle", script); /* an empty chart */
+  if (!drawn) /* gnuplot refuses an empty chart: nothing of this is seen */
+    fprintf(script, "%s1 with dots linecolor rgb \"white\" notitle", c->series > 0 ? ", " : "");
   fputc('\n', script);
 }
 
 static void put_script(FILE *script, const char *path, const char *title, const cli_chart *charts,
                        int count) {
-  cli_gnuplot_begin(script, path, WIDTH * count, HEIGHT);
+  cli_gnuplot_begin(script, path, WIDTH * count + (charts[0].lines ? LEGEND : 0), HEIGHT);
   fputs("set grid ytics\n", script);
   for (int i = 0; i < count; i++)
     put_data(script, &charts[i], i);
@@ -93,7 +128,7 @@ static void put_script(FILE *script, const char *path, const char *title, const 
   cli_gnuplot_text(script, title);
   fputc('\n', script);
   for (int i = 0; i < count; i++)
-    put_chart(script, &charts[i], i);
+    put_chart(script, &charts[i], i, count);
   fputs("unset multiplot\n", script);
 }
 
@@ -116,7 +151,8 @@ bool cli_plot_steps(const char *path, const cli_job *job, int64_t k, const cli_s
     mib[i] = (double)steps[i].traffic.direct_bytes / MIB;
     mib[count + i] = (double)steps[i].traffic.message_bytes / MIB;
   }
-  snprintf(title, sizeof title, "%s, k = %" PRId64 ", %d ranks", job->name, k, job->ranks.ranks);
+  snprintf(title, sizeof title, "%s, k = %" PRId64 ", %d ranks", cli_base_name(job->name), k,
+           job->ranks.ranks);
   const cli_chart charts[] = {{.title = times->title,
                                .unit = times->unit,
                                .points = count,

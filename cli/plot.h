@@ -7,7 +7,7 @@
 
 #include "ablation.h"
 
-/* Bars, or lines over numbers, both on logarithmic scales. */
+/* Bars, of several series stacked, or lines over numbers, on logarithmic scales. */
 typedef struct cli_chart {
   const char *title, *unit; /* unit: of the values */
   bool lines;
@@ -23,7 +23,8 @@ typedef struct cli_chart {
  * .png, it cannot be written (*code: CLI_FAILED), or there is no gnuplot. */
 bool cli_plot_possible(const char *command, const char *path, int *code);
 
-/* Draws the charts side by side. False, with nothing left behind, after one line on stderr. */
+/* Draws the charts side by side; of those of lines the last has a legend, for all. False, with nothing left
+ * behind, after one line on stderr. */
 bool cli_plot(const char *path, const char *title, const cli_chart *charts, int count);
 
 /* Draws the times and the bytes of count algorithms, CLI_ALGORITHMS + 1 at most, two charts. times: title and

@@ -3,9 +3,9 @@
  * level; below them are the points, on the lines of their algorithms. */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "gnuplot.h"
+#include "input.h"
 #include "roofline.h"
 
 enum { WIDTH = 760, HEIGHT = 440, COLOURS = 8 };
@@ -129,14 +129,15 @@ static void put_row(FILE *script, const cli_roofline *r, int i, int *drawn) {
 }
 
 static void put_title(FILE *script, const cli_roofline *r) {
+  const int nodes = r->row[0].line.nodes;
   char title[320];
-  const char *slash = strrchr(r->matrix, '/');
-  int at = snprintf(title, sizeof title, "%.128s, ", slash ? slash + 1 : r->matrix);
+  int at = snprintf(title, sizeof title, "%.128s, ", cli_base_name(r->matrix));
   if (r->sparse)
     at += snprintf(title + at, sizeof title - (size_t)at, "sparse times sparse");
   else
     at += snprintf(title + at, sizeof title - (size_t)at, "k = %" PRId64, r->k);
-  snprintf(title + at, sizeof title - (size_t)at, ", %d ranks on %d nodes", r->ranks, r->row[0].line.nodes);
+  snprintf(title + at, sizeof title - (size_t)at, ", %d rank%s on %d node%s", r->ranks,
+           r->ranks == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
   fputs("set title ", script);
   cli_gnuplot_text(script, title);
   fputc('\n', script);
