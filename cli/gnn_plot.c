@@ -29,7 +29,7 @@ bool cli_gnn_plot(const char *path, const cli_gnn_training *t) {
   cli_gnuplot_begin(script, path, WIDTH, HEIGHT);
   put_data(script, t->result);
   fputs("set xlabel \"epoch\"\nset ylabel \"loss\"\nset y2label \"share of rows that are right\"\n"
-        "set ytics nomirror\nset y2tics\nset yrange [0:*]\nset y2range [0:1]\nset key below\n"
+        "set ytics nomirror\nset y2tics\nset yrange [0:*]\nset y2range [0:1.05]\nset key below\n"
         "plot $epochs using 1:2 with lines dashtype 2 title \"loss\"",
         script);
   for (int set = CLI_GNN_TRAIN; set < CLI_GNN_SETS; set++)
