@@ -32,19 +32,16 @@ void cli_picture_colour(double t, unsigned char *out) {
     out[c] = (unsigned char)lround(anchor[low][c] + part * (anchor[low + 1][c] - anchor[low][c]));
 }
 
-/* The shorter side has at least this part of the longer one's pixels, and at least so many: what is long and
- * narrow is drawn wider than it is. */
-enum { LEAST_PART = 8, LEAST_PIXELS = 8 };
-
-/* Pixels of a side of length cells, where the longer side has most cells and takes size pixels at most. */
+/* Pixels of a side of length cells, where the longer side has most cells and takes size pixels at most. A
+ * side has an eighth of size at least, and 8 pixels: what is long and narrow is drawn wider than it is. */
 static int side(int64_t cells, int64_t most, int size) {
   if (most <= 0)
     return size;
   double scale = (double)size / (double)most;
   if (scale > 1)
     scale = floor(scale);
-  double pixels = fmax((double)cells * scale, LEAST_PIXELS);
-  return (int)lround(fmax(pixels, size / LEAST_PART));
+  int least = size / 8 > 8 ? size / 8 : 8;
+  return (int)lround(fmax((double)cells * scale, least));
 }
 
 /* Where the drawing of a cell of pixels begin .. end ends: large cells keep a gap. */

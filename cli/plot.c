@@ -95,8 +95,8 @@ static void put_chart(FILE *script, const cli_chart *c, int number, int count) {
     fputs("\nplot ", script);
   } else {
     fputs("unset xlabel\nset tmargin 4\nset style data histogram\nset style histogram rowstacked\n"
-          "set style fill solid 0.8 border -1\nset boxwidth 0.9\nset xtics rotate by -35\nset yrange "
-          "[0:*]\nplot ",
+          "set style fill solid 0.8 border -1\nset boxwidth 0.9\nset xtics rotate by -35\n"
+          "set yrange [0:*]\nplot ",
           script);
   }
   bool drawn = false;

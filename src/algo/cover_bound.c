@@ -16,7 +16,7 @@ enum { ROUNDS = 6, CAREFUL_ROUNDS = 3 };
 /* A claim: the complement of its round, the edges of its row, and the row, so that the greatest is the best;
  * those of the first round are greater than those of the second. */
 enum { ROW_BITS = 40, EDGE_BITS = 16 };
-static const uint64_t FREE = 0;
+static const uint64_t FREE = 0; /* as if claimed in a round after the last */
 
 typedef struct bound bound;
 struct bound {
@@ -38,7 +38,7 @@ static uint64_t claim_of(const bound *b, int round, int64_t row) {
 }
 
 static bool is_given_away(uint64_t claim, int round) {
-  return claim != FREE && ~claim >> (ROW_BITS + EDGE_BITS) < (uint64_t)round;
+  return ~claim >> (ROW_BITS + EDGE_BITS) < (uint64_t)round;
 }
 
 /* Whether the column was free before. */

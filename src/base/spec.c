@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* -1: it has none such. */
+static int place_of(const sl_spec *spec, const char *key) {
+  for (int i = 0; i < spec->keys; i++)
+    if (strcmp(spec->key[i], key) == 0)
+      return i;
+  return -1;
+}
+
 sley_status sl_spec_parse(const char *text, sl_spec *out) {
   *out = (sl_spec){0};
   size_t length = strlen(text);
@@ -29,22 +37,20 @@ sley_status sl_spec_parse(const char *text, sl_spec *out) {
     char *equals = strchr(part, '=');
     if (equals)
       *equals++ = '\0';
-    for (int i = 0; i < out->keys; i++)
-      if (strcmp(out->key[i], part) == 0)
-        return sl_fail(SLEY_ERR_ARG, "'%s': the key '%s' is given twice", text, part);
+    if (place_of(out, part) >= 0)
+      return sl_fail(SLEY_ERR_ARG, "'%s': the key '%s' is given twice", text, part);
     out->key[out->keys] = part;
     out->value[out->keys++] = equals;
   }
   return SLEY_OK;
 }
 
+/* Finds a key for its reader. */
 static int find(sl_spec *spec, const char *key) {
-  for (int i = 0; i < spec->keys; i++)
-    if (strcmp(spec->key[i], key) == 0) {
-      spec->used[i] = true;
-      return i;
-    }
-  return -1;
+  int i = place_of(spec, key);
+  if (i >= 0)
+    spec->used[i] = true;
+  return i;
 }
 
 const char *sl_spec_text(sl_spec *spec, const char *key) {

@@ -79,6 +79,11 @@ if command -v gnuplot >/dev/null; then
   printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n' >"$work/$name"
   (cd "$work" && "$sley" plan "$name" --ranks 2 --device cpu --plot d.svg >/dev/null) || fail "a plot of a matrix with an odd name"
   [ -s "$work/d.svg" ] && [ ! -e "$work/ran" ] || fail "gnuplot ran a matrix's name"
+  # One legend of all algorithms for both charts, though one rank moves nothing.
+  run 0 plan "$source/data/karate.mtx" --scaling 1 --device cpu --plot "$work/e.svg"
+  for text in '>rowwise<' '>cover<' '>karate.mtx, k = 32<'; do
+    [ "$(grep -o "$text" "$work/e.svg" | wc -l)" -eq 1 ] || fail "lines: not one $text"
+  done
   run 0 plan twin:cyt:scale=0.01 --scaling 1,2,4 --device cpu --plot "$work/b.png"
   [ "$(head -c 4 "$work/b.png" | tail -c 3)" = PNG ] || fail "no PNG"
   run 0 spmm twin:cyt:scale=0.01 --ranks 2 --device cpu --repeat 1 --algo cola --plot "$work/c.svg"
