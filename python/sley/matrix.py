@@ -40,7 +40,7 @@ class Matrix:
     Raises
     ------
     SleyOverflowError
-        A value is beyond the range of `dtype`, or, without `dtype`, an integer beyond 2^53.
+        A value is beyond the range of `dtype`, or an integer that becomes float64 is beyond 2^53.
     SleyInputError
         `indptr` descends, or a column is out of range; the message names the row.
 
