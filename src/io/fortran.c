@@ -68,7 +68,8 @@ static const char *parse_control(const char *at, sl_fortran_format *f) {
   int columns;
   at = skip(at + 1);
   if (letter == 'B')
-    return (next == 'N' || next == 'Z') && append(f, 1, SL_FORTRAN_ZEROS, next == 'Z', 0) ? skip(at + 1) : NULL;
+    return (next == 'N' || next == 'Z') && append(f, 1, SL_FORTRAN_ZEROS, next == 'Z', 0) ? skip(at + 1)
+                                                                                          : NULL;
   if (letter == 'S')
     return next == 'P' || next == 'S' ? skip(at + 1) : at;
   bool moves = next == 'L' || next == 'R';

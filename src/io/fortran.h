@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fortran's formats, as fixed-column matrix files use them, and the numbers in their columns: e.g. (16I5),
  * (1X,8I9), (1P,4D20.13), (3(1P,E24.16)). Source: ISO/IEC 1539-1, format specification and input editing of
- * numbers. Edit descriptors that are understood: I, F, E, EN, ES, D, G; X, T, TL, TR, /, P, BN, BZ, and S, SP,
- * SS and :, which do nothing here; groups with repeat counts. */
+ * numbers. Edit descriptors that are understood: I, F, E, EN, ES, D, G; X, T, TL, TR, /, P, BN, BZ, and S,
+ * SP, SS and :, which do nothing here; groups with repeat counts. */
 #ifndef SLEY_IO_FORTRAN_H
 #define SLEY_IO_FORTRAN_H
 

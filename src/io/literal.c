@@ -26,7 +26,8 @@ typedef struct decimal {
 static decimal take_apart(const char *at, const char *end) {
   enum { LEAD = 16 };
   decimal d = {.digits = true};
-  int64_t fraction = 0, last = INT64_MIN, exponent = 0; /* last: digits behind the point up to the last not 0 */
+  int64_t fraction = 0, last = INT64_MIN,
+          exponent = 0; /* last: digits behind the point up to the last not 0 */
   int lead = 0;
   bool point = false;
   at += *at == '-' || *at == '+';
@@ -71,10 +72,11 @@ const char *sl_value_reason(const sl_value_rule *rule, const char *at, const cha
     return "is negative, and the file's header promises unsigned integers";
   if (rule->dtype == SLEY_F64 && (typed || (rule->literal == SL_LITERAL_UNTYPED && d.digits)) &&
       (size > SL_MOST_WHOLE || (size == SL_MOST_WHOLE && d.lead > (uint64_t)SL_MOST_WHOLE)))
-    return typed ? "is beyond 2^53, where f64 does not hold every whole number; write real in the header to "
-                   "have it rounded"
-                 : "is beyond 2^53, where f64 does not hold every whole number; write it with a point to have "
-                   "it rounded";
+    return typed
+               ? "is beyond 2^53, where f64 does not hold every whole number; write real in the header to "
+                 "have it rounded"
+               : "is beyond 2^53, where f64 does not hold every whole number; write it with a point to have "
+                 "it rounded";
   if (isinf(value))
     return sl_dtype_beyond(SLEY_F64);
   return size < sl_dtype_limit(rule->dtype) ? NULL : sl_dtype_beyond(rule->dtype);

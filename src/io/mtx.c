@@ -71,12 +71,9 @@ static sley_status parse_banner(const sl_input *input, sl_mtx_header *header) {
   static const struct {
     const char *name;
     sl_literal literal;
-  } fields[] = {{"real", SL_LITERAL_REAL},
-                {"double", SL_LITERAL_REAL},
-                {"integer", SL_LITERAL_WHOLE},
-                {"unsigned-integer", SL_LITERAL_UNSIGNED},
-                {"pattern", SL_LITERAL_REAL},
-                {"complex", SL_LITERAL_REAL}};
+  } fields[] = {{"real", SL_LITERAL_REAL},     {"double", SL_LITERAL_REAL},
+                {"integer", SL_LITERAL_WHOLE}, {"unsigned-integer", SL_LITERAL_UNSIGNED},
+                {"pattern", SL_LITERAL_REAL},  {"complex", SL_LITERAL_REAL}};
   bool known = false;
   for (size_t f = 0; f < sizeof fields / sizeof *fields && !known; f++) {
     known = strcmp(word, fields[f].name) == 0;

@@ -7,9 +7,9 @@
 #include "io/literal.h"
 
 typedef struct sl_mtx_header {
-  bool array;   /* values column by column, else triplets */
-  bool pattern; /* triplets without values */
-  bool bare;    /* no header line: whether indices count from 0 or 1 shows in them */
+  bool array;         /* values column by column, else triplets */
+  bool pattern;       /* triplets without values */
+  bool bare;          /* no header line: whether indices count from 0 or 1 shows in them */
   sl_literal literal; /* of values */
   sl_symmetry symmetry;
   int64_t rows, cols, count; /* count: entries that follow */
@@ -37,7 +37,7 @@ typedef struct sl_mtx_lines {
   bool missing;     /* a blank line was counted as an entry where all counted lines are as many as promised */
   uint64_t least;   /* index in it, of files that do not say where they count from */
   bool below, above; /* whether entries of a symmetric matrix are below the diagonal, and above it */
-  sl_coo coo;       /* count entries, in the order of the lines */
+  sl_coo coo;        /* count entries, in the order of the lines */
 } sl_mtx_lines;
 
 /* The lines of part from begin on, which is the start of one, to its end. */
@@ -58,8 +58,8 @@ sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *t
 sley_status sl_mtx_tell_missing(const sl_mtx_lines *lines);
 
 /* mtx_triangles.c. A symmetric or skew-symmetric file stores an entry (i, j) or its mirror image (j, i), not
- * both: where entries are below and above, these three find out. The places of the entries below the diagonal,
- * or the mirrored ones of those above, without values: */
+ * both: where entries are below and above, these three find out. The places of the entries below the
+ * diagonal, or the mirrored ones of those above, without values: */
 sley_status sl_mtx_triangle(const sl_mtx_lines *lines, bool above, sl_coo *out);
 
 /* The first place that both matrices, made of the two, have; false if there is none. */

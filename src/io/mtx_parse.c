@@ -293,8 +293,9 @@ static sley_status tell_fault(const sl_mtx_lines *job, const text_piece *piece) 
     return sl_text_fail(job->part, at, "the column is outside %d..%lld", lowest, (long long)header->cols);
   case BAD_VALUE:
     return sl_value_fail(job->part, piece->value_at, &(sl_value_rule){header->literal, job->coo.dtype, 0},
-                         header->array ? "the value is missing or not a number; each line is 'value'"
-                                       : "the value is missing or not a number; each line is 'row column value'");
+                         header->array
+                             ? "the value is missing or not a number; each line is 'value'"
+                             : "the value is missing or not a number; each line is 'row column value'");
   case EXTRA:
     return sl_text_fail(job->part, at, "there is more on the line than '%s'",
                         header->array     ? "value"

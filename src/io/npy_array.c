@@ -281,12 +281,14 @@ static sley_status check_element(const char *name, const sl_npy_array *array, co
   if (!isfinite(value))
     return SLEY_OK;
   if (whole && dtype == SLEY_F64 && whole_size(array, at) > (uint64_t)SL_MOST_WHOLE)
-    return sl_fail(SLEY_ERR_INPUT,
-                   "%s: element %lld is an integer beyond 2^53, %s%llu, where f64 does not hold every whole number: "
-                   "convert the values first",
-                   name, (long long)i, value < 0 ? "-" : "", (unsigned long long)whole_size(array, at));
+    return sl_fail(
+        SLEY_ERR_INPUT,
+        "%s: element %lld is an integer beyond 2^53, %s%llu, where f64 does not hold every whole number: "
+        "convert the values first",
+        name, (long long)i, value < 0 ? "-" : "", (unsigned long long)whole_size(array, at));
   if (fabs(value) >= sl_dtype_limit(dtype))
-    return sl_fail(SLEY_ERR_INPUT, "%s: element %lld, %.9g, %s", name, (long long)i, value, sl_dtype_beyond(dtype));
+    return sl_fail(SLEY_ERR_INPUT, "%s: element %lld, %.9g, %s", name, (long long)i, value,
+                   sl_dtype_beyond(dtype));
   return SLEY_OK;
 }
 

@@ -168,7 +168,8 @@ static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, voi
     goto done;
   }
   *out = sl_alloc(*have, sley_dtype_bytes(dtype), "values");
-  status = *out ? sl_npy_values("data.npy", &data.array, elements(&data), 0, *have, dtype, *out) : SLEY_ERR_MEMORY;
+  status =
+      *out ? sl_npy_values("data.npy", &data.array, elements(&data), 0, *have, dtype, *out) : SLEY_ERR_MEMORY;
 done:
   sl_archive_member_free(&data);
   return status;

@@ -23,9 +23,7 @@ typedef struct header {
   char type[4];
   bool pattern;
   sl_symmetry symmetry;
-  const char *counts; /* the second line */
-  int64_t lines[5];   /* that it counts: all, of pointers, row numbers, values, right-hand sides */
-  int64_t rows, cols, nnz;
+  int64_t rows, cols, nnz, rhs_lines;
   sl_fortran_format pointers, indices, values;
   const char *body;
 } header;
@@ -41,7 +39,6 @@ typedef struct section {
   const char *line, *ended; /* the line, its newline; the line NULL before the first */
   const char *after;        /* the line after it */
   int64_t column, furthest; /* in it, of the next field; up to which it has been looked at */
-  int64_t lines;            /* begun */
 } section;
 
 static const char *line_end(const char *at, const char *end) {
@@ -112,15 +109,15 @@ static sley_status parse_format(const sl_input *input, const char **at, const ch
 static sley_status parse_header(const sl_input *input, header *out) {
   const char *end = input->end, *counts = sl_next_line(input->begin, end), *sizes = sl_next_line(counts, end);
   const char *at = sl_next_line(sizes, end);
-  int64_t numbers[4] = {0};
-  out->counts = counts;
-  if (scan_ints(counts, 5, out->lines) < 3)
+  int64_t lines[5] = {0}, numbers[4] = {0};
+  if (scan_ints(counts, 5, lines) < 3)
     return sl_text_fail(input, counts, "the second line must count the lines that follow, in 3 to 5 numbers");
   if (!scan_type(sizes, end, out->type))
     return sl_text_fail(input, sizes, "the third line must start with a matrix type such as rua or psa");
   if (scan_ints(sizes + 3, 4, numbers) < 3)
     return sl_text_fail(input, sizes, "rows, columns and entries must follow the matrix type");
   SL_TRY(parse_type(input, sizes, out));
+  out->rhs_lines = lines[4];
   out->rows = numbers[0];
   out->cols = numbers[1];
   out->nnz = numbers[2];
@@ -141,7 +138,7 @@ static sley_status parse_header(const sl_input *input, header *out) {
   if (*rest != '(' && *rest != '\n' && rest < end)
     return sl_text_fail(input, rest, "no format, but '%.*s'", (int)strcspn(rest, " \r\n"), rest);
   out->body = sl_next_line(at, end);
-  if (out->lines[4] > 0)
+  if (out->rhs_lines > 0)
     out->body = sl_next_line(out->body, end);
   return SLEY_OK;
 }
@@ -158,7 +155,8 @@ static sley_status pass_blanks(section *s, int64_t column) {
     if (s->line[s->furthest] != ' ' && s->line[s->furthest] != '\t')
       return sl_text_fail(s->input, s->line + s->furthest,
                           "there is more on the line than the format of the %s takes: '%.*s'", s->what,
-                          (int)(length - s->furthest > 40 ? 40 : length - s->furthest), s->line + s->furthest);
+                          (int)(length - s->furthest > 40 ? 40 : length - s->furthest),
+                          s->line + s->furthest);
   return SLEY_OK;
 }
 
@@ -177,7 +175,6 @@ static sley_status next_line(section *s) {
   while (s->ended > s->line && s->ended[-1] == '\r')
     s->ended--;
   s->column = s->furthest = 0;
-  s->lines++;
   return SLEY_OK;
 }
 
@@ -223,16 +220,11 @@ static sley_status next_field(section *s, const sl_fortran_item **item, const ch
   return SLEY_OK;
 }
 
-/* Ends the section, whose numbers have been read; *at receives the line after it. promised: the lines that the
- * header counts. */
-static sley_status section_end(section *s, const header *h, int64_t promised, const char **at) {
+/* Ends the section, whose numbers have been read; *at receives the line after it. */
+static sley_status section_end(section *s, const char **at) {
   for (; s->line && s->next < s->format->count && s->format->item[s->next].kind > SL_FORTRAN_REAL; s->next++)
     SL_TRY(obey(s, &s->format->item[s->next]));
   SL_TRY(end_line(s));
-  if (s->lines != promised && s->lines > 0)
-    return sl_text_fail(s->input, h->counts,
-                        "%" PRId64 " lines of %s are promised, but they fill %" PRId64 " in their format", promised,
-                        s->what, s->lines);
   *at = s->after;
   return SLEY_OK;
 }
@@ -275,7 +267,7 @@ static sley_status read_pointers(const sl_input *input, const header *h, const c
     return sl_text_fail(input, s.line,
                         "the last pointer is %" PRId64 ", but %" PRId64 " entries need %" PRId64, pointer,
                         h->nnz, h->nnz + 1);
-  return section_end(&s, h, h->lines[1], at);
+  return section_end(&s, at);
 }
 
 /* Row numbers of the entries. Of a symmetric or skew matrix all must lie in one triangle. */
@@ -294,7 +286,7 @@ static sley_status read_indices(const sl_input *input, const header *h, const ch
                           "entry (%" PRId64 ", %" PRId64 ") lies in the other triangle; type %s has one only",
                           row, col + 1, h->type);
   }
-  return section_end(&s, h, h->lines[2], at);
+  return section_end(&s, at);
 }
 
 /* Whole numbers where the type or the format says so. */
@@ -331,20 +323,20 @@ static sley_status read_values(const sl_input *input, const header *h, const cha
       return sl_text_fail(input, from, "a skew-symmetric matrix has zeros on its diagonal");
     sl_value_set(coo->val, coo->dtype, e, value);
   }
-  return section_end(&s, h, h->lines[3], at);
+  return section_end(&s, at);
 }
 
 /* Nothing follows but right-hand sides, which are not read: at most as many lines as the header counts. */
 static sley_status check_rest(const sl_input *input, const header *h, const char *at) {
   sl_text rest = {input, at};
-  for (int64_t line = 0; line <= h->lines[4]; line++) {
+  for (int64_t line = 0; line <= h->rhs_lines; line++) {
     if (!sl_text_next_data(&rest, ""))
       return SLEY_OK;
-    if (line < h->lines[4])
+    if (line < h->rhs_lines)
       rest.at = sl_next_line(rest.at, input->end);
   }
   return sl_text_fail(input, rest.at, "more lines follow than %" PRId64 " entries%s need", h->nnz,
-                      h->lines[4] > 0 ? " and the promised right-hand sides" : "");
+                      h->rhs_lines > 0 ? " and the promised right-hand sides" : "");
 }
 
 sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {

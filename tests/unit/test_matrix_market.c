@@ -164,7 +164,8 @@ static void refuses_with_file_and_line(void **state) {
       {MM "coordinate real symmetric\n2 2 3\n1 1 1\n1 2 5\n2 1 5\n", SLEY_ERR_INPUT, 4},
       {MM "coordinate real hermitian\n2 2 2\n2 1 5\n\n1 2 5\n", SLEY_ERR_INPUT, 5},
       {MM "coordinate integer skew-symmetric\n3 3 3\n3 1 5\n2 1 5\n1 2 -5\n", SLEY_ERR_INPUT, 5},
-      {MM "coordinate pattern symmetric\n3000000000 3000000000 2\n2 2999999999\n2999999999 2\n", SLEY_ERR_INPUT, 2},
+      {MM "coordinate pattern symmetric\n3000000000 3000000000 2\n2 2999999999\n2999999999 2\n",
+       SLEY_ERR_INPUT, 2},
       {MM "coordinate pattern symmetric\n9 9 4\n9 2\n8 2\n%\n2 7\n2 8\n", SLEY_ERR_INPUT, 7},
       {MM "array real symmetric\n2 2\n1\n2\n2\n3\n", SLEY_ERR_INPUT, 6},
       {"3 3 2\n1 1 5\n3 4 7\n", SLEY_ERR_INPUT, 3},
@@ -236,7 +237,8 @@ static void finite_values_stay_finite(void **state) {
     const char *number;
     double least[4]; /* 0: refused in this dtype */
   } cases[] = {
-      {"3.4028235e38", {0x1.fffffep127, 3.4028235e38, 0, 0}}, /* above bf16's largest, 3.39e38, by half a unit */
+      {"3.4028235e38",
+       {0x1.fffffep127, 3.4028235e38, 0, 0}}, /* above bf16's largest, 3.39e38, by half a unit */
       {"3.4028235677973366e38", {0, 0x1.ffffffp127, 0, 0}},
       {"65519.9", {65519.9f, 65519.9, 65504, 65536}},
       {"65520", {65520, 65520, 0, 65536}},
@@ -267,7 +269,8 @@ static void finite_values_stay_finite(void **state) {
 static char *symmetric_text(int64_t entries, bool mixed, int64_t both, size_t *size) {
   enum { SIZE = 3000 };
   char *text = malloc((size_t)entries * 32 + 256), *p = text;
-  p += sprintf(p, "%s\n%d %d %lld\n", MM "coordinate real symmetric", SIZE, SIZE, (long long)(entries + (both >= 0)));
+  p += sprintf(p, "%s\n%d %d %lld\n", MM "coordinate real symmetric", SIZE, SIZE,
+               (long long)(entries + (both >= 0)));
   long long row = 0, col = 0;
   for (int64_t e = 0; e <= entries; e++) {
     /* Repeats occur, and lie as the first did: the side depends on the place. */
@@ -506,14 +509,19 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(accepts_every_field_and_symmetry), cmocka_unit_test(places_and_mirrors_values),
-      cmocka_unit_test(refuses_with_file_and_line),       cmocka_unit_test(integers_beyond_2_53_are_refused),
+      cmocka_unit_test(accepts_every_field_and_symmetry),
+      cmocka_unit_test(places_and_mirrors_values),
+      cmocka_unit_test(refuses_with_file_and_line),
+      cmocka_unit_test(integers_beyond_2_53_are_refused),
       cmocka_unit_test(finite_values_stay_finite),
       cmocka_unit_test(finds_an_entry_and_its_mirror_image),
       cmocka_unit_test(a_zero_byte_is_no_line_end),
-      cmocka_unit_test(threads_do_not_change_the_result), cmocka_unit_test(tells_the_line_in_a_later_piece),
-      cmocka_unit_test(reals_are_rounded_correctly),      cmocka_unit_test(reads_fortran_exponents),
-      cmocka_unit_test(whole_numbers_fit_or_are_refused), cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(threads_do_not_change_the_result),
+      cmocka_unit_test(tells_the_line_in_a_later_piece),
+      cmocka_unit_test(reals_are_rounded_correctly),
+      cmocka_unit_test(reads_fortran_exponents),
+      cmocka_unit_test(whole_numbers_fit_or_are_refused),
+      cmocka_unit_test(every_allocation_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
