@@ -7,12 +7,11 @@
 #include "base/value.h"
 
 sl_value_rule sl_value_rule_of(sl_literal literal, sley_dtype dtype) {
-  double limit = sl_dtype_limit(dtype);
-  if (literal == SL_LITERAL_WHOLE || literal == SL_LITERAL_UNSIGNED)
-    limit = 0; /* all are looked at */
-  else if (literal == SL_LITERAL_UNTYPED && dtype == SLEY_F64)
-    limit = SL_MOST_WHOLE;
-  return (sl_value_rule){literal, dtype, limit};
+  double limit = sl_dtype_limit(dtype), whole = limit < SL_MOST_WHOLE ? limit : SL_MOST_WHOLE;
+  sl_value_rule rule = {.literal = literal, .dtype = dtype};
+  rule.sure = literal == SL_LITERAL_REAL ? limit : literal == SL_LITERAL_UNTYPED ? whole : 0;
+  rule.sure_digits = literal == SL_LITERAL_WHOLE ? whole : 0;
+  return rule;
 }
 
 /* A decimal number, taken apart. */

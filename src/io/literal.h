@@ -21,7 +21,8 @@ typedef enum sl_literal {
 typedef struct sl_value_rule {
   sl_literal literal;
   sley_dtype dtype;
-  double sure; /* values of a smaller magnitude need no second look */
+  double sure;        /* values of a smaller magnitude need no second look */
+  double sure_digits; /* the same of what is written in digits alone */
 } sl_value_rule;
 
 sl_value_rule sl_value_rule_of(sl_literal literal, sley_dtype dtype);
@@ -34,6 +35,13 @@ static inline const char *sl_scan_value(const sl_value_rule *rule, const char *a
   const char *end = sl_scan_real(at, false, out);
   if (!end || fabs(*out) < rule->sure)
     return end;
+  if (fabs(*out) < rule->sure_digits) {
+    const char *digit = at + (*at == '-' || *at == '+');
+    while (digit < end && (unsigned)(unsigned char)*digit - '0' < 10)
+      digit++;
+    if (digit == end)
+      return end;
+  }
   return sl_value_reason(rule, at, end, *out) ? NULL : end;
 }
 

@@ -36,8 +36,8 @@ typedef struct sl_mtx_lines {
   int64_t count;    /* entries in it */
   bool missing;     /* a blank line was counted as an entry where all counted lines are as many as promised */
   uint64_t least;   /* index in it, of files that do not say where they count from */
-  bool below, above; /* whether entries of a symmetric matrix are below the diagonal, and above it */
-  sl_coo coo;        /* count entries, in the order of the lines */
+  int64_t below, above; /* entries of it below the diagonal, and above it */
+  sl_coo coo;           /* count entries, in the order of the lines */
 } sl_mtx_lines;
 
 /* The lines of part from begin on, which is the start of one, to its end. */

@@ -29,8 +29,8 @@ typedef struct sl_mtx_piece {
   int64_t first; /* entries of the part before it */
   fault_kind fault;
   const char *fault_at, *value_at; /* the line, and the value in it that is at fault */
-  bool below, above;
-  uint64_t least; /* index, for files that do not say where they count from */
+  int64_t below, above;            /* entries on either side of the diagonal */
+  uint64_t least;                  /* index, for files that do not say where they count from */
 } text_piece;
 
 /* --------------------------------------------------------------------------------------------------- cut and
@@ -144,7 +144,8 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
   uint64_t rows = (uint64_t)header->rows + 1 - lowest, cols = (uint64_t)header->cols + 1 - lowest;
   uint64_t least = UINT64_MAX;
   const sl_value_rule rule = sl_value_rule_of(header->literal, coo->dtype);
-  bool skew = header->symmetry == SL_SKEW, below = false, above = false;
+  bool skew = header->symmetry == SL_SKEW;
+  int64_t below = 0, above = 0;
   const char *at = piece->begin, *end = piece->end, *start, *from;
   for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
     at = next_data(at, end, job->comments);
@@ -179,8 +180,8 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
       least = row < least ? row : least;
       least = col < least ? col : least;
     }
-    below |= row > col;
-    above |= row < col;
+    below += row > col;
+    above += row < col;
     at += at < end;
     sl_index_set(coo->row, index, e, (int64_t)(row - lowest));
     sl_index_set(coo->col, index, e, (int64_t)(col - lowest));
@@ -348,8 +349,8 @@ sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *t
   for (int64_t p = 0; p < lines->piece_count; p++) {
     const text_piece *piece = &lines->pieces[p];
     lines->missing |= is_short(piece);
-    lines->below |= piece->below;
-    lines->above |= piece->above;
+    lines->below += piece->below;
+    lines->above += piece->above;
     if (!is_short(piece))
       SL_TRY(tell_fault(lines, piece));
     if (piece->count > 0 && piece->least < lines->least)
@@ -403,10 +404,16 @@ sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtyp
     SL_TRY_GOTO(status, sl_mtx_tell_missing(&lines), done);
   if (header->bare && !header->array)
     SL_TRY_GOTO(status, settle_base(&lines), done);
-  if (header->symmetry != SL_GENERAL && lines.below && lines.above)
-    SL_TRY_GOTO(status, check_triangles(&lines, team), done);
-  sl_input_close(input); /* decompressed text may be larger than the matrix */
-  status = sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out);
+  bool sides = header->symmetry != SL_GENERAL && lines.below > 0 && lines.above > 0;
+  if (!sides)
+    sl_input_close(input); /* decompressed text may be larger than the matrix */
+  SL_TRY_GOTO(status, sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out), done);
+  if (sides && (*out)->nnz < lines.count + lines.below + lines.above) /* something repeats */
+    status = check_triangles(&lines, team);
+  if (status != SLEY_OK) {
+    sl_matrix_destroy(*out);
+    *out = NULL;
+  }
 done:
   sl_mtx_lines_free(&lines);
   return status;
