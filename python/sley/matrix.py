@@ -282,7 +282,8 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     path : path
         The file; "-" is standard input.
     dtype : dtype, optional
-        Of the values; by default the one in which the file stores them, and float64 for texts.
+        Of the values; by default the one in which the file stores them, float32 for integers of up to 16 bits, and
+        float64 for longer ones and texts.
     threads : int
         0 for all cores.
 
