@@ -323,6 +323,8 @@ def read_npz(content):
     shape, pointers, columns, values = (arrays[n][2] for n in ("shape", "indptr", "indices", "data"))
     if len(shape) != 2 or min(shape) < 0:
         raise Refused("the shape")
+    if len(columns) != len(values):
+        raise Refused("as many indices as values")
     return from_csr(shape[0], shape[1], pointers, columns, whole_values(arrays["data"][0], values))
 
 
