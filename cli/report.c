@@ -27,7 +27,7 @@ void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
   else
     fprintf(stream, "%d ranks in workgroups of %d\n", job->ranks.ranks, workgroup);
   if (job->settings->dtype_from)
-    fprintf(stream, "dtype      f64, in which %s is stored; --dtype f32 computes in f32\n",
+    fprintf(stream, "dtype      f64, in which %s is stored or fits; --dtype f32 computes in f32\n",
             job->settings->dtype_from);
 }
 

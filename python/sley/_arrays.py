@@ -57,7 +57,7 @@ def values_of(given: Array, dtype: npt.DTypeLike | None = None) -> Array:
     Raises
     ------
     SleyOverflowError
-        A finite value is beyond the range of dtype, or, where dtype is None, an integer is not exact in float64.
+        A finite value is beyond the range of dtype, or an integer that becomes float64 is beyond 2^53.
     """
     wanted = exact_dtype(given.dtype) if dtype is None else np.dtype(dtype)
     code_of(wanted)
@@ -67,17 +67,25 @@ def values_of(given: Array, dtype: npt.DTypeLike | None = None) -> Array:
         made = np.ascontiguousarray(given, dtype=wanted)
     if given.dtype.kind == "c":
         raise SleyUnsupportedError("complex values cannot be multiplied")
-    if given.dtype.kind in "iu" or not np.can_cast(given.dtype, wanted, "safe"):
-        _refuse_overflow(given, made, exact=dtype is None)
+    refuse_overflow(given, made)
     return made
 
 
-def _refuse_overflow(given: Array, made: Array, exact: bool) -> None:
+def refuse_overflow(given: Array, made: Array) -> None:
+    """Raises SleyOverflowError where values that became others of a narrower type are beyond it.
+
+    Integers in float64 are beyond it from 2^53 on; narrower types round them, as all values.
+    """
+    if given.dtype.kind not in "iu" and np.can_cast(given.dtype, made.dtype, "safe"):
+        return
     wide = made.astype(np.float64)
     if np.any(np.isinf(wide) & np.isfinite(given)):
         raise SleyOverflowError(f"a value is beyond the range of {made.dtype.name}")
-    if exact and given.dtype.kind in "iu" and np.any(np.abs(wide) > 2.0**53):
-        raise SleyOverflowError(f"an integer beyond 2^53 is not exact in {made.dtype.name}: convert the values first")
+    if given.dtype.kind not in "iu" or given.dtype.itemsize < 8 or made.dtype != np.float64:
+        return
+    if np.any(given > 2**53) or (given.dtype.kind == "i" and np.any(given < -(2**53))):
+        raise SleyOverflowError("an integer is beyond 2^53, where float64 does not hold every whole number: "
+                                "convert the values first")
 
 
 def integers_of(given: npt.ArrayLike, what: str, keep_32: bool = False) -> Array:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sley._arrays import Array
+from sley._arrays import Array, refuse_overflow
 from sley._foreign import host_array
 from sley.errors import SleyArgumentError
 
@@ -56,6 +56,18 @@ def dense_input(given: npt.ArrayLike, what: str) -> Array:
     return array
 
 
+def promoted(array: Array, dtype: npt.DTypeLike) -> Array:
+    """Values in another type, without a copy where they are in it already; SleyOverflowError if it does not hold them.
+
+    NumPy takes float64 for the type that int64 and float64 have in common.
+    """
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype, copy=False)
+    if made is not array:
+        refuse_overflow(array, made)
+    return made
+
+
 def converted(array: Array, what: str, dtype: np.dtype[Any]) -> Array:
     """Values in the matrix's type, which holds them exactly."""
     if array.dtype == dtype:
@@ -63,7 +75,7 @@ def converted(array: Array, what: str, dtype: np.dtype[Any]) -> Array:
     if not np.can_cast(array.dtype, dtype, "safe"):
         raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: "
                                 f"convert one of them")
-    return array.astype(dtype)
+    return promoted(array, dtype)
 
 
 def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from sley._dense import promoted
 from sley.errors import SleyInputError
 from sley.matrix import generate, read
 
@@ -42,7 +43,7 @@ def features(name: str, rows: int, normalize: bool, seed: int) -> np.ndarray:
         x = (read(name).to_scipy() if a is None else a).toarray()
     if x.ndim != 2 or x.shape[0] != rows:
         raise SleyInputError(f"{name}: the graph has {rows} rows, and the features are {' x '.join(map(str, x.shape))}")
-    x = x.astype(np.float32)
+    x = promoted(x, np.float32)
     sums = np.abs(x).sum(1, keepdims=True) if normalize else np.ones(1, np.float32)
     return x / np.where(sums > 0, sums, 1)
 

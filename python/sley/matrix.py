@@ -40,7 +40,7 @@ class Matrix:
     Raises
     ------
     SleyOverflowError
-        A value is beyond the range of `dtype`, or, without `dtype`, an integer beyond 2^53.
+        A value is beyond the range of `dtype`, or an integer that becomes float64 is beyond 2^53.
     SleyInputError
         `indptr` descends, or a column is out of range; the message names the row.
 
@@ -282,7 +282,8 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     path : path
         The file; "-" is standard input.
     dtype : dtype, optional
-        Of the values; by default the one in which the file stores them, and float64 for texts.
+        Of the values; by default the one in which the file stores them, float32 for integers of up to 16 bits, and
+        float64 for longer ones and texts.
     threads : int
         0 for all cores.
 

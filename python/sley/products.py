@@ -10,7 +10,7 @@ import scipy.sparse
 from sley import _c
 from sley._arrays import Array, exact_dtype
 from sley._calls import create
-from sley._dense import Dense, as_columns, dense_input, readable
+from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array
 from sley._library import encoded, initial, lib
@@ -56,7 +56,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, given))
     k = 1 if given.ndim == 1 else given.shape[1]
     if not isinstance(a, (Matrix, Rows)) and given.dtype != matrix.dtype:
-        given = given.astype(matrix.dtype)
+        given = promoted(given, matrix.dtype)
     with Plan(matrix, k, ranks=ranks, comm=comm, algo=algo, transpose=transpose, reproducible=reproducible,
               wire=wire) as plan:
         return plan.execute(given, out=out, alpha=alpha, beta=beta)
@@ -175,7 +175,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
 def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:
     matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, left, right))
     if not isinstance(a, (Matrix, Rows)):
-        left, right = left.astype(matrix.dtype, copy=False), right.astype(matrix.dtype, copy=False)
+        left, right = promoted(left, matrix.dtype), promoted(right, matrix.dtype)
     division = Division(matrix, comm, "nnz")
     left = as_columns(left, "u", division.row_at[-1], None)
     right = as_columns(right, "v", division.col_at[-1], left.shape[1])

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sley import _c
 from sley._arrays import fitting
-from sley._dense import converted, dense_input
+from sley._dense import converted, dense_input, promoted
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley._promotion import common_dtype, pair
@@ -202,7 +202,7 @@ def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = N
         dtype = common_dtype(a, given)
         matrix = a if isinstance(a, (Matrix, Rows)) else Matrix(a, dtype=dtype)
         if matrix is not a and given.dtype != dtype:
-            given = given.astype(dtype)
+            given = promoted(given, dtype)
         with TiledMatrix._tiled(chosen, matrix, tiling, None) as tiled:
             made = _multiplied(tiled, given, algo, buffers, columns, alpha)
         made._owns_comm = own

@@ -85,8 +85,14 @@ def test_overflow_is_refused() -> None:
         sley.Matrix.from_csr(*rows, [1e39], (1, 1), dtype="float32")
     with pytest.raises(sley.SleyOverflowError, match="float16"):
         sley.Matrix.from_csr(*rows, [70000], (1, 1), dtype="float16")
-    with pytest.raises(sley.SleyOverflowError, match="2\\^53"):
-        sley.Matrix.from_csr(*rows, [2**53 + 2], (1, 1))
+    for beyond in [2**53 + 1, 2**53 + 2, -(2**53) - 1, -(2**63), np.uint64(2**63)]:
+        with pytest.raises(sley.SleyOverflowError, match="2\\^53"):
+            sley.Matrix.from_csr(*rows, [beyond], (1, 1))
+        with pytest.raises(sley.SleyOverflowError, match="2\\^53"):
+            sley.spmm(scipy.sparse.csr_array(np.eye(1)), np.array([[beyond]]))
+        with pytest.raises(sley.SleyOverflowError, match="2\\^53"):
+            sley.spmm(scipy.sparse.csr_array(np.array([[beyond]])), np.ones((1, 2)))
+    assert sley.Matrix.from_csr(*rows, [-(2**53)], (1, 1)).data[0] == -(2**53)
     with pytest.raises(OverflowError, match="indices: a number is beyond"):
         sley.Matrix.from_csr([0, 1], np.array([2**63], np.uint64), [1.0], (1, 1))
     assert sley.Matrix.from_csr(*rows, [np.inf], (1, 1), dtype="float32").data[0] == np.inf

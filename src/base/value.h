@@ -65,7 +65,19 @@ static inline __attribute__((always_inline)) void sl_value_copy(void *array, int
 /* Significant decimal digits that bring every value back. */
 int sl_value_digits(sley_dtype dtype);
 
+/* Whole numbers of at most this magnitude are doubles, all of them. */
+#define SL_MOST_WHOLE 0x1p53
+
+/* The magnitude from which on values, rounded to the dtype, are infinite. */
+double sl_dtype_limit(sley_dtype dtype);
+
+/* The end of a message about such a value, from its verb on. */
+const char *sl_dtype_beyond(sley_dtype dtype);
+
 /* count values of one dtype as another, each rounded once. */
 void sl_values_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
+
+/* The first of count values that is finite, but not in another dtype; -1 if there is none. */
+int64_t sl_values_beyond(sley_dtype from, const void *src, sley_dtype to, int64_t count);
 
 #endif

@@ -115,11 +115,20 @@ static sley_status take(const sl_archive_member *m, const char *name, sley_type 
   *data = sl_alloc(a->count, whole ? sizeof(int64_t) : sley_dtype_bytes((sley_dtype)type), "an array");
   if (!*data)
     return SLEY_ERR_MEMORY;
+  sley_status status = SLEY_OK;
   if (!whole)
-    sl_npy_values(a, sl_archive_elements(m), 0, 1, a->count, (sley_dtype)type, *data);
-  for (int64_t i = 0; whole && i < a->count; i++)
-    ((int64_t *)*data)[i] = sl_npy_int(a, sl_archive_elements(m), i);
-  return SLEY_OK;
+    status = sl_npy_values(name, a, sl_archive_elements(m), 0, a->count, (sley_dtype)type, *data);
+  for (int64_t i = 0; whole && i < a->count && status == SLEY_OK; i++) {
+    const int64_t value = sl_npy_int(a, sl_archive_elements(m), i);
+    if (value < 0 && a->kind == 'u')
+      status = sl_fail(SLEY_ERR_INPUT, "%s: element %" PRId64 " is beyond 2^63 - 1", name, i);
+    ((int64_t *)*data)[i] = value;
+  }
+  if (status != SLEY_OK) {
+    sl_free(*data);
+    *data = NULL;
+  }
+  return status;
 }
 
 sley_status sl_arrays_read(sl_arrays *arrays, const char *name, sley_type type, int64_t *rows, int64_t *cols,

@@ -132,6 +132,10 @@ static sley_status convert_pieces(void *context, int64_t begin, int64_t end, int
        first += PIECE) {
     int64_t some = job->count - first < PIECE ? job->count - first : PIECE;
     status = sl_file_read(job->file, job->at + first * (int64_t)from, some * (int64_t)from, room, NULL);
+    int64_t beyond = status == SLEY_OK ? sl_values_beyond(job->from, room, job->to, some) : -1;
+    if (beyond >= 0)
+      status = sl_fail(SLEY_ERR_INPUT, "%s: the value %.9g %s", job->file->name,
+                       sl_value_at(room, job->from, beyond), sl_dtype_beyond(job->to));
     if (status == SLEY_OK)
       sl_values_convert(job->from, room, job->to, job->out + (size_t)first * to, some);
   }

@@ -157,7 +157,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   double value = 1;
   at = skip_gap(at);
   if (!ends_line(l, at)) {
-    const char *after = sl_scan_real(at, false, &value);
+    const char *after = sl_scan_value(&l->rule, at, &value);
     if (!after || !ends_field(l, after)) {
       note(p, NOT_A_VALUE, at);
       return;
@@ -195,7 +195,7 @@ static sley_status report(const list *l, const piece *p) {
   case NEGATIVE:
     return sl_text_fail(l->part, p->at, "a row or column is negative");
   case NOT_A_VALUE:
-    return sl_text_fail(l->part, p->at, "the value of the entry is not a number");
+    return sl_value_fail(l->part, p->at, &l->rule, "the value of the entry is not a number");
   default:
     return sl_text_fail(l->part, p->at,
                         "a line of an edge list starts with two whole numbers, row and column");
@@ -259,6 +259,7 @@ static bool first_has_value(const list *l) {
 
 void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
   *out = (sl_edge_lines){.head = head, .part = head, .rows = -1, .cols = -1, .coo = {.dtype = dtype}};
+  out->rule = sl_value_rule_of(SL_LITERAL_UNTYPED, dtype);
   scan_header(out);
   find_body(out);
   out->begin = out->body;

@@ -4,7 +4,7 @@
 #ifndef SLEY_IO_EDGELIST_H
 #define SLEY_IO_EDGELIST_H
 
-#include "io/format.h"
+#include "io/literal.h"
 
 /* What lines hold. Places are those of the first that holds the number; NULL: none of these lines does. */
 typedef struct sl_edge_totals {
@@ -22,6 +22,7 @@ typedef struct sl_edge_lines {
   bool from_one;      /* the header says so */
   int64_t rows, cols; /* by the header; -1 if it does not say */
   bool valued;        /* values are kept */
+  sl_value_rule rule; /* of values */
   int64_t pieces;
   struct sl_edge_piece *piece;
   int64_t base;

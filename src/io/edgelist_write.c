@@ -3,6 +3,7 @@
  * (from 1) and the sizes back: "% asym weighted" ("bip" if the matrix is not square, "unweighted" if all
  * values are 1, which are then left out) and "% entries rows cols". */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/interrupt.h"
@@ -25,9 +26,11 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
       char line[96];
       int64_t column = sl_index_at(matrix->col, matrix->index, e) + 1;
       int length = snprintf(line, sizeof line, "%" PRId64 " %" PRId64, i + 1, column);
-      if (weighted)
-        length += snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision,
-                           sl_value_at(matrix->val, matrix->dtype, e));
+      double value = sl_value_at(matrix->val, matrix->dtype, e);
+      if (weighted && fabs(value) > SL_MOST_WHOLE) /* with a point: digits alone are an integer */
+        length += snprintf(line + length, sizeof line - (size_t)length, " %.*e", precision - 1, value);
+      else if (weighted)
+        length += snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision, value);
       line[length++] = '\n';
       SL_TRY(sl_sink_put(sink, line, (size_t)length));
     }

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/value.h"
 #include "io/format.h"
+#include "io/literal.h"
 #include "io/pieces.h"
 
 typedef enum problem { FINE, BAD_NUMBER, BAD_VERTEX, BAD_WEIGHT, NO_WEIGHT, TOO_MANY_LINES } problem;
@@ -32,6 +33,7 @@ typedef struct graph {
   bool weighted;
   sley_index index;
   sley_dtype dtype;
+  sl_value_rule rule; /* of edge weights */
   int64_t pieces;
   piece *piece;
   sl_csr_arrays arrays;
@@ -189,7 +191,7 @@ static void parse_line(graph *g, piece *p, const char *at, int64_t v, int64_t *e
     }
     if (g->weighted) {
       start = sl_skip_blanks(at);
-      at = sl_scan_real(start, false, &weight);
+      at = sl_scan_value(&g->rule, start, &weight);
       if (!at || !sl_token_ends(at)) {
         note(p, *start == '\n' || start >= g->input->end ? NO_WEIGHT : BAD_WEIGHT, start);
         return;
@@ -235,7 +237,7 @@ static sley_status report(const graph *g, const piece *p) {
   case BAD_VERTEX:
     return sl_text_fail(g->input, at, "a neighbour is outside 1 .. %" PRId64, g->vertices);
   case BAD_WEIGHT:
-    return sl_text_fail(g->input, at, "a weight is missing or not a number");
+    return sl_value_fail(g->input, at, &g->rule, "a weight is missing or not a number");
   case NO_WEIGHT:
     return sl_text_fail(g->input, at,
                         "the last neighbour has no edge weight, which the header's format asks for");
@@ -341,7 +343,7 @@ static sley_status parse_graph(graph *g, sl_team *team) {
 }
 
 sley_status sl_metis_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  graph g = {.dtype = dtype};
+  graph g = {.dtype = dtype, .rule = sl_value_rule_of(SL_LITERAL_UNTYPED, dtype)};
   if (!scan_header(input, &g)) {
     sl_text text = sl_text_start(input);
     sl_text_next_data(&text, "%");

@@ -68,10 +68,17 @@ static sley_status parse_banner(const sl_input *input, sl_mtx_header *header) {
   next_word(&at, end, word, sizeof word);
   bool complex = strcmp(word, "complex") == 0;
   header->pattern = strcmp(word, "pattern") == 0;
-  static const char *const fields[] = {"real", "double", "integer", "unsigned-integer", "pattern", "complex"};
+  static const struct {
+    const char *name;
+    sl_literal literal;
+  } fields[] = {{"real", SL_LITERAL_REAL},     {"double", SL_LITERAL_REAL},
+                {"integer", SL_LITERAL_WHOLE}, {"unsigned-integer", SL_LITERAL_UNSIGNED},
+                {"pattern", SL_LITERAL_REAL},  {"complex", SL_LITERAL_REAL}};
   bool known = false;
-  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-    known |= strcmp(word, fields[f]) == 0;
+  for (size_t f = 0; f < sizeof fields / sizeof *fields && !known; f++) {
+    known = strcmp(word, fields[f].name) == 0;
+    header->literal = fields[f].literal;
+  }
   if (!known)
     return sl_text_fail(input, start, "field '%s' is unknown; it must be real, integer, pattern or complex",
                         word);
@@ -79,16 +86,14 @@ static sley_status parse_banner(const sl_input *input, sl_mtx_header *header) {
   bool hermitian = strcmp(word, "hermitian") == 0;
   if (strcmp(word, "general") == 0)
     header->symmetry = SL_GENERAL;
-  else if (strcmp(word, "symmetric") == 0)
-    header->symmetry = SL_SYMMETRIC;
+  else if (strcmp(word, "symmetric") == 0 || hermitian)
+    header->symmetry = SL_SYMMETRIC; /* real values are their own conjugates */
   else if (strcmp(word, "skew-symmetric") == 0)
     header->symmetry = SL_SKEW;
-  else if (!hermitian)
+  else
     return sl_text_fail(
         input, start, "symmetry '%s' is unknown; it must be general, symmetric, skew-symmetric or hermitian",
         word);
-  if (hermitian && !complex)
-    return sl_text_fail(input, start, "hermitian goes with complex values only; write symmetric");
   if (header->pattern && (header->array || header->symmetry == SL_SKEW))
     return sl_text_fail(input, start,
                         "a pattern cannot be %s; give values, or write coordinate pattern general",
@@ -171,7 +176,7 @@ static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
   int on_first = sl_count_tokens(first, end, 4), found = line_of_ints(first, end, sizes, 3);
   const char *body = text.at = sl_next_line(first, end), *after;
   int on_second = sl_text_next_data(&text, bare_comments) ? sl_count_tokens(text.at, end, 4) : 0;
-  *header = (sl_mtx_header){.bare = true, .sizes = first, .body = body};
+  *header = (sl_mtx_header){.bare = true, .literal = SL_LITERAL_UNTYPED, .sizes = first, .body = body};
   if (on_first == 1 && on_second <= 1) {
     after = sl_scan_real(first, false, &value);
     if (!after || !sl_token_ends(after))

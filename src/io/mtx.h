@@ -4,11 +4,13 @@
 #define SLEY_IO_MTX_H
 
 #include "io/format.h"
+#include "io/literal.h"
 
 typedef struct sl_mtx_header {
-  bool array;   /* values column by column, else triplets */
-  bool pattern; /* triplets without values */
-  bool bare;    /* no header line: whether indices count from 0 or 1 shows in them */
+  bool array;         /* values column by column, else triplets */
+  bool pattern;       /* triplets without values */
+  bool bare;          /* no header line: whether indices count from 0 or 1 shows in them */
+  sl_literal literal; /* of values */
   sl_symmetry symmetry;
   int64_t rows, cols, count; /* count: entries that follow */
   const char *sizes;         /* where they stand, for messages */
@@ -34,7 +36,8 @@ typedef struct sl_mtx_lines {
   int64_t count;    /* entries in it */
   bool missing;     /* a blank line was counted as an entry where all counted lines are as many as promised */
   uint64_t least;   /* index in it, of files that do not say where they count from */
-  sl_coo coo;       /* count entries, in the order of the lines */
+  int64_t below, above; /* entries of it below the diagonal, and above it */
+  sl_coo coo;           /* count entries, in the order of the lines */
 } sl_mtx_lines;
 
 /* The lines of part from begin on, which is the start of one, to its end. */
@@ -53,6 +56,21 @@ sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found);
  * are `missing` in one, sl_mtx_tell_missing says so. */
 sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *team);
 sley_status sl_mtx_tell_missing(const sl_mtx_lines *lines);
+
+/* mtx_triangles.c. A symmetric or skew-symmetric file stores an entry (i, j) or its mirror image (j, i), not
+ * both: where entries are below and above, these three find out. The places of the entries below the
+ * diagonal, or the mirrored ones of those above, without values: */
+sley_status sl_mtx_triangle(const sl_mtx_lines *lines, bool above, sl_coo *out);
+
+/* The first place that both matrices, made of the two, have; false if there is none. */
+bool sl_mtx_in_both(const sley_matrix *below, const sley_matrix *above, int64_t *row, int64_t *col);
+
+/* SLEY_ERR_INPUT naming the first line that holds the mirror image of (row, col), which are counted from 0;
+ * SLEY_OK if no line of this part does. */
+sley_status sl_mtx_tell_both(const sl_mtx_lines *lines, int64_t row, int64_t col);
+
+/* The line of entry e of this part. */
+const char *sl_mtx_line_of(const sl_mtx_lines *lines, int64_t e);
 
 void sl_mtx_lines_free(sl_mtx_lines *lines);
 

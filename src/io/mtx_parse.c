@@ -28,8 +28,9 @@ typedef struct sl_mtx_piece {
   int64_t count; /* entries in it */
   int64_t first; /* entries of the part before it */
   fault_kind fault;
-  const char *fault_at;
-  uint64_t least; /* index, for files that do not say where they count from */
+  const char *fault_at, *value_at; /* the line, and the value in it that is at fault */
+  int64_t below, above;            /* entries on either side of the diagonal */
+  uint64_t least;                  /* index, for files that do not say where they count from */
 } text_piece;
 
 /* --------------------------------------------------------------------------------------------------- cut and
@@ -78,6 +79,16 @@ sley_status sl_mtx_count(sl_mtx_lines *lines, bool blank_lines, sl_team *team) {
   return SLEY_OK;
 }
 
+const char *sl_mtx_line_of(const sl_mtx_lines *lines, int64_t e) {
+  const text_piece *piece = lines->pieces;
+  while (piece->first + piece->count <= e)
+    piece++;
+  sl_text text = {lines->part, piece->begin};
+  for (int64_t before = e - piece->first; sl_text_next_data(&text, lines->comments) && before > 0; before--)
+    text.at = sl_next_line(text.at, piece->end);
+  return text.at;
+}
+
 sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found) {
   int64_t promised = lines->header->count, own = promised - lines->before;
   if (found < promised)
@@ -85,16 +96,7 @@ sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found) {
                         (long long)promised, (long long)found);
   if (found == promised || own < 0 || own >= lines->count)
     return SLEY_OK;
-  const text_piece *piece = lines->pieces;
-  while (piece->first + piece->count <= own)
-    piece++;
-  sl_text text = {lines->part, piece->begin};
-  for (int64_t e = piece->first; e <= own; e++) {
-    sl_text_next_data(&text, lines->comments);
-    if (e < own)
-      text.at = sl_next_line(text.at, piece->end);
-  }
-  return sl_text_fail(lines->part, text.at,
+  return sl_text_fail(lines->part, sl_mtx_line_of(lines, own),
                       "the promised %lld entries end before this line; remove what follows",
                       (long long)promised);
 }
@@ -124,6 +126,11 @@ static void note_fault(text_piece *piece, fault_kind fault, const char *at) {
   piece->fault_at = at;
 }
 
+static void note_value(text_piece *piece, const char *at, const char *value) {
+  note_fault(piece, BAD_VALUE, at);
+  piece->value_at = value;
+}
+
 static inline bool line_ends(const char *at, const char *end) {
   return *at == '\n' || at >= end;
 }
@@ -136,7 +143,9 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
   uint64_t lowest = header->bare ? 0 : 1; /* of indices; settle_base decides for bare files */
   uint64_t rows = (uint64_t)header->rows + 1 - lowest, cols = (uint64_t)header->cols + 1 - lowest;
   uint64_t least = UINT64_MAX;
+  const sl_value_rule rule = sl_value_rule_of(header->literal, coo->dtype);
   bool skew = header->symmetry == SL_SKEW;
+  int64_t below = 0, above = 0;
   const char *at = piece->begin, *end = piece->end, *start, *from;
   for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
     at = next_data(at, end, job->comments);
@@ -158,9 +167,9 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
       return note_fault(piece, COL_RANGE, start);
     at = sl_skip_blanks(at);
     if (!pattern) {
-      at = sl_scan_real(from = at, false, &value);
+      at = sl_scan_value(&rule, from = at, &value);
       if (!at || !sl_token_ends(at))
-        return note_fault(piece, BAD_VALUE, start);
+        return note_value(piece, start, from);
       at = sl_skip_blanks(at);
     }
     if (!line_ends(at, end))
@@ -171,6 +180,8 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
       least = row < least ? row : least;
       least = col < least ? col : least;
     }
+    below += row > col;
+    above += row < col;
     at += at < end;
     sl_index_set(coo->row, index, e, (int64_t)(row - lowest));
     sl_index_set(coo->col, index, e, (int64_t)(col - lowest));
@@ -178,6 +189,8 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
       sl_value_set(coo->val, dtype, e, value);
   }
   piece->least = least;
+  piece->below = below;
+  piece->above = above;
 }
 
 /* The place (row, column) of entry e of an array. */
@@ -207,15 +220,16 @@ static void parse_values(sl_mtx_lines *job, text_piece *piece) {
   sl_coo *coo = &job->coo;
   const char *at = piece->begin, *end = piece->end;
   int64_t row = 0, col = 0, skew = header->symmetry == SL_SKEW;
+  const sl_value_rule rule = sl_value_rule_of(header->literal, coo->dtype);
   if (piece->count > 0)
     array_place(header, job->before + piece->first, &row, &col);
   for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
     at = next_data(at, end, job->comments);
     const char *start = at;
     double value;
-    at = at == end ? NULL : sl_scan_real(at, false, &value);
+    at = at == end ? NULL : sl_scan_value(&rule, at, &value);
     if (!at || !sl_token_ends(at))
-      return note_fault(piece, BAD_VALUE, start);
+      return note_value(piece, start, start);
     at = sl_skip_blanks(at);
     if (!line_ends(at, end))
       return note_fault(piece, EXTRA, start);
@@ -279,8 +293,10 @@ static sley_status tell_fault(const sl_mtx_lines *job, const text_piece *piece) 
   case COL_RANGE:
     return sl_text_fail(job->part, at, "the column is outside %d..%lld", lowest, (long long)header->cols);
   case BAD_VALUE:
-    return sl_text_fail(job->part, at, "the value is missing or not a number; each line is '%s'",
-                        header->array ? "value" : "row column value");
+    return sl_value_fail(job->part, piece->value_at, &(sl_value_rule){header->literal, job->coo.dtype, 0},
+                         header->array
+                             ? "the value is missing or not a number; each line is 'value'"
+                             : "the value is missing or not a number; each line is 'row column value'");
   case EXTRA:
     return sl_text_fail(job->part, at, "there is more on the line than '%s'",
                         header->array     ? "value"
@@ -333,6 +349,8 @@ sley_status sl_mtx_parse_lines(sl_mtx_lines *lines, sley_dtype dtype, sl_team *t
   for (int64_t p = 0; p < lines->piece_count; p++) {
     const text_piece *piece = &lines->pieces[p];
     lines->missing |= is_short(piece);
+    lines->below += piece->below;
+    lines->above += piece->above;
     if (!is_short(piece))
       SL_TRY(tell_fault(lines, piece));
     if (piece->count > 0 && piece->least < lines->least)
@@ -356,6 +374,25 @@ static sley_status count(sl_mtx_lines *lines, sl_team *team) {
   return sl_mtx_check_count(lines, lines->count);
 }
 
+/* Whether no entry stands beside its own mirror image. */
+static sley_status check_triangles(const sl_mtx_lines *lines, sl_team *team) {
+  sl_coo places = {0};
+  sley_matrix *triangle[2] = {NULL, NULL};
+  sley_status status = SLEY_OK;
+  for (int above = 0; above < 2 && status == SLEY_OK; above++) {
+    status = sl_mtx_triangle(lines, above, &places);
+    if (status == SLEY_OK)
+      status = sl_coo_to_csr(&places, SL_GENERAL, SL_SUM_REPEATS, team, &triangle[above]);
+    sl_coo_free(&places);
+  }
+  int64_t row, col;
+  if (status == SLEY_OK && sl_mtx_in_both(triangle[0], triangle[1], &row, &col))
+    status = sl_mtx_tell_both(lines, row, col);
+  sl_matrix_destroy(triangle[0]);
+  sl_matrix_destroy(triangle[1]);
+  return status;
+}
+
 sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out) {
   sl_mtx_lines lines;
@@ -367,8 +404,16 @@ sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtyp
     SL_TRY_GOTO(status, sl_mtx_tell_missing(&lines), done);
   if (header->bare && !header->array)
     SL_TRY_GOTO(status, settle_base(&lines), done);
-  sl_input_close(input); /* decompressed text may be larger than the matrix */
-  status = sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out);
+  bool sides = header->symmetry != SL_GENERAL && lines.below > 0 && lines.above > 0;
+  if (!sides)
+    sl_input_close(input); /* decompressed text may be larger than the matrix */
+  SL_TRY_GOTO(status, sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out), done);
+  if (sides && (*out)->nnz < lines.count + lines.below + lines.above) /* something repeats */
+    status = check_triangles(&lines, team);
+  if (status != SLEY_OK) {
+    sl_matrix_destroy(*out);
+    *out = NULL;
+  }
 done:
   sl_mtx_lines_free(&lines);
   return status;

@@ -64,7 +64,8 @@ static sley_status take_run(const rows_wanted *w, sl_window *window, int64_t ele
     int64_t some = count - done < step ? count - done : step;
     const void *bytes;
     SL_TRY(sl_window_look(window, w->array->data_offset + (element + done) * each, some * each, &bytes));
-    sl_npy_values(w->array, bytes, 0, 1, some, w->dtype, w->out + (size_t)(to + done) * value);
+    SL_TRY(sl_npy_values(window->file->name, w->array, bytes, element + done, some, w->dtype,
+                         w->out + (size_t)(to + done) * value));
   }
   return SLEY_OK;
 }
@@ -80,7 +81,8 @@ static sley_status take_fortran(const rows_wanted *w, sl_window *window) {
         SL_TRY(sl_interrupted());
       SL_TRY(sl_window_look(window, w->array->data_offset + element * w->array->bytes_each,
                             w->array->bytes_each, &bytes));
-      sl_npy_values(w->array, bytes, 0, 1, 1, w->dtype, w->out + (size_t)(i * w->n + j) * value);
+      SL_TRY(sl_npy_values(window->file->name, w->array, bytes, element, 1, w->dtype,
+                           w->out + (size_t)(i * w->n + j) * value));
     }
   return SLEY_OK;
 }

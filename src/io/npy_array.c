@@ -2,6 +2,7 @@
 /* The header of NumPy's array format, and its elements. */
 #include "io/npy_array.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/value.h"
@@ -264,24 +265,55 @@ static double load_value(const sl_npy_array *array, const uint8_t *at) {
   }
 }
 
-void sl_npy_values(const sl_npy_array *array, const uint8_t *data, int64_t first, int64_t stride,
-                   int64_t count, sley_dtype dtype, void *out) {
+/* The magnitude of a whole number; at least that of every other beyond 64 bits. */
+static uint64_t whole_size(const sl_npy_array *array, const uint8_t *at) {
+  uint64_t bits = load_bits(at, array->bytes_each, array->swapped);
+  if (array->kind != 'i')
+    return bits;
+  int64_t value = sign_extend(bits, array->bytes_each);
+  return value < 0 ? -(uint64_t)value : (uint64_t)value;
+}
+
+/* Of an element of at least the magnitude where something may be wrong. */
+static sley_status check_element(const char *name, const sl_npy_array *array, const uint8_t *at, int64_t i,
+                                 sley_dtype dtype, double value) {
+  bool whole = sl_npy_is_whole(array);
+  if (!isfinite(value))
+    return SLEY_OK;
+  if (whole && dtype == SLEY_F64 && whole_size(array, at) > (uint64_t)SL_MOST_WHOLE)
+    return sl_fail(
+        SLEY_ERR_INPUT,
+        "%s: element %lld is an integer beyond 2^53, %s%llu, where f64 does not hold every whole number: "
+        "convert the values first",
+        name, (long long)i, value < 0 ? "-" : "", (unsigned long long)whole_size(array, at));
+  if (fabs(value) >= sl_dtype_limit(dtype))
+    return sl_fail(SLEY_ERR_INPUT, "%s: element %lld, %.9g, %s", name, (long long)i, value,
+                   sl_dtype_beyond(dtype));
+  return SLEY_OK;
+}
+
+sley_status sl_npy_values(const char *name, const sl_npy_array *array, const uint8_t *data, int64_t first,
+                          int64_t count, sley_dtype dtype, void *out) {
   size_t bytes = sley_dtype_bytes(dtype);
-  const uint8_t *at = data + first * array->bytes_each;
   if (count == 0)
-    return;
-  if (stride == 1 && array->kind == 'f' && array->bytes_each == (int64_t)bytes && !array->swapped &&
-      dtype != SLEY_BF16) {
-    memcpy(out, at, (size_t)count * bytes);
-    return;
+    return SLEY_OK;
+  if (array->kind == 'f' && array->bytes_each == (int64_t)bytes && !array->swapped && dtype != SLEY_BF16) {
+    memcpy(out, data, (size_t)count * bytes);
+    return SLEY_OK;
   }
-  int64_t step = stride * array->bytes_each;
-  if (dtype == SLEY_F32)
-    for (int64_t i = 0; i < count; i++)
-      ((float *)out)[i] = (float)load_value(array, at + i * step);
-  else
-    for (int64_t i = 0; i < count; i++)
-      sl_value_set(out, dtype, i, load_value(array, at + i * step));
+  bool wide = sl_npy_is_whole(array) && array->bytes_each == 8;
+  double sure = dtype == SLEY_F64 && wide ? SL_MOST_WHOLE : sl_dtype_limit(dtype);
+  for (int64_t i = 0; i < count; i++) {
+    const uint8_t *at = data + i * array->bytes_each;
+    double value = load_value(array, at);
+    if (!(fabs(value) < sure))
+      SL_TRY(check_element(name, array, at, first + i, dtype, value));
+    if (dtype == SLEY_F32)
+      ((float *)out)[i] = (float)value;
+    else
+      sl_value_set(out, dtype, i, value);
+  }
+  return SLEY_OK;
 }
 
 int64_t sl_npy_int(const sl_npy_array *array, const uint8_t *data, int64_t i) {

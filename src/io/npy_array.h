@@ -35,10 +35,11 @@ sley_status sl_npy_parse(const char *name, const uint8_t *bytes, size_t size, sl
 bool sl_npy_is_number(const sl_npy_array *array);
 bool sl_npy_is_whole(const sl_npy_array *array);
 
-/* out[i] = element first + i * stride, for i in [0, count), as dtype. data points at the elements (any
- * alignment). */
-void sl_npy_values(const sl_npy_array *array, const uint8_t *data, int64_t first, int64_t stride,
-                   int64_t count, sley_dtype dtype, void *out);
+/* out[i] = element i, for i in [0, count), as dtype. data points at the elements (any alignment), the first
+ * of which is number `first` of the array: in messages, as is name. Errors: SLEY_ERR_INPUT for a finite
+ * element that the dtype does not reach, and for an integer beyond 2^53 as f64. */
+sley_status sl_npy_values(const char *name, const sl_npy_array *array, const uint8_t *data, int64_t first,
+                          int64_t count, sley_dtype dtype, void *out);
 
 /* Element i of an array of whole numbers; a number above INT64_MAX gives -1. */
 int64_t sl_npy_int(const sl_npy_array *array, const uint8_t *data, int64_t i);

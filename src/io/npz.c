@@ -126,12 +126,14 @@ done:
   return status;
 }
 
-/* out[i] = the indices of key, each in [0, limit), as index type. At least count of them must be there. */
+/* out[i] = the indices of key, each in [0, limit), as index type. At least count of them must be there, and
+ * *have are. */
 static sley_status fill_indices(archive *in, const char *key, int64_t count, int64_t limit, sley_index index,
-                                void **out) {
+                                void **out, int64_t *have) {
   member indices = {0};
   SL_TRY(read_vector(in, key, true, &indices));
   sley_status status = SLEY_OK;
+  *have = indices.array.count;
   if (indices.array.count < count) {
     status = sl_fail(SLEY_ERR_INPUT, "%s%s.npy: %" PRId64 " indices, but %" PRId64 " are needed", in->prefix,
                      key, indices.array.count, count);
@@ -156,25 +158,32 @@ done:
   return status;
 }
 
-/* The values of data; count < 0 stands for as many as there are, which *have receives. */
+/* The values of data, of which *have are there; count < 0: all of them. */
 static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, void **out, int64_t *have) {
   member data = {0};
   SL_TRY(read_vector(in, "data", false, &data));
   sley_status status = SLEY_OK;
-  *have = count < 0 ? data.array.count : count;
-  if (data.array.count < *have) {
+  *have = data.array.count;
+  count = count < 0 ? *have : count;
+  if (*have < count) {
     status = sl_fail(SLEY_ERR_INPUT, "%sdata.npy: %" PRId64 " values, but %" PRId64 " are needed", in->prefix,
-                     data.array.count, *have);
+                     *have, count);
     goto done;
   }
-  *out = sl_alloc(*have, sley_dtype_bytes(dtype), "values");
-  if (*out)
-    sl_npy_values(&data.array, elements(&data), 0, 1, *have, dtype, *out);
-  else
-    status = SLEY_ERR_MEMORY;
+  *out = sl_alloc(count, sley_dtype_bytes(dtype), "values");
+  status =
+      *out ? sl_npy_values("data.npy", &data.array, elements(&data), 0, count, dtype, *out) : SLEY_ERR_MEMORY;
 done:
   sl_archive_member_free(&data);
   return status;
+}
+
+/* Every index goes with a value; scipy lets both go on behind the last row. */
+static sley_status check_counts(const archive *in, const char *key, int64_t indices, int64_t values) {
+  return indices == values
+             ? SLEY_OK
+             : sl_fail(SLEY_ERR_INPUT, "%s%s.npy: %" PRId64 " indices, but %sdata.npy has %" PRId64 " values",
+                       in->prefix, key, indices, in->prefix, values);
 }
 
 static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
@@ -200,11 +209,12 @@ static sley_status read_compressed(archive *in, int64_t lines, int64_t across, s
   sl_csr_arrays arrays = {0};
   sley_index index = sl_index_for(across);
   sley_status status;
-  int64_t nnz;
+  int64_t nnz, indices, values;
   SL_TRY_GOTO(status, fill_pointers(in, lines, &arrays), failed);
   nnz = arrays.rowptr[lines];
-  SL_TRY_GOTO(status, fill_indices(in, "indices", nnz, across, index, &arrays.col), failed);
-  SL_TRY_GOTO(status, fill_values(in, nnz, dtype, &arrays.val, &nnz), failed);
+  SL_TRY_GOTO(status, fill_indices(in, "indices", nnz, across, index, &arrays.col, &indices), failed);
+  SL_TRY_GOTO(status, fill_values(in, nnz, dtype, &arrays.val, &values), failed);
+  SL_TRY_GOTO(status, check_counts(in, "indices", indices, values), failed);
   if (!rows_ascend(lines, arrays.rowptr, arrays.col, index))
     SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
                 failed);
@@ -220,10 +230,13 @@ static sley_status read_triplets(archive *in, int64_t rows, int64_t cols, sley_d
                                  sley_matrix **out) {
   sl_coo coo = {.rows = rows, .cols = cols, .dtype = dtype, .index = sl_index_for(rows > cols ? rows : cols)};
   sley_status status;
+  int64_t have;
   SL_TRY_GOTO(status, fill_values(in, -1, dtype, &coo.val, &coo.count), done);
   SL_TRY_GOTO(status, check_lines(in, rows), done);
-  SL_TRY_GOTO(status, fill_indices(in, "row", coo.count, rows, coo.index, &coo.row), done);
-  SL_TRY_GOTO(status, fill_indices(in, "col", coo.count, cols, coo.index, &coo.col), done);
+  SL_TRY_GOTO(status, fill_indices(in, "row", coo.count, rows, coo.index, &coo.row, &have), done);
+  SL_TRY_GOTO(status, check_counts(in, "row", have, coo.count), done);
+  SL_TRY_GOTO(status, fill_indices(in, "col", coo.count, cols, coo.index, &coo.col, &have), done);
+  SL_TRY_GOTO(status, check_counts(in, "col", have, coo.count), done);
   status = sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, team, out);
 done:
   sl_coo_free(&coo);

@@ -16,6 +16,7 @@
 #include "base/value.h"
 #include "io/format.h"
 #include "io/fortran.h"
+#include "io/literal.h"
 #include "io/text.h"
 
 typedef struct header {
@@ -31,10 +32,13 @@ typedef struct header {
 typedef struct section {
   const sl_input *input;
   const char *what;
-  sl_fortran_format format;
-  const char *at;           /* the next field, or NULL before the first */
-  const char *line, *ended; /* the line, its newline */
-  int on_line;              /* fields taken from it */
+  const sl_fortran_format *format;
+  int next;                 /* item of the format */
+  int scale;                /* factor, as set by it */
+  bool zeros;               /* blanks are, as set by it */
+  const char *line, *ended; /* the line, its newline; the line NULL before the first */
+  const char *after;        /* the line after it */
+  int64_t column, furthest; /* in it, of the next field; up to which it has been looked at */
 } section;
 
 static const char *line_end(const char *at, const char *end) {
@@ -128,43 +132,101 @@ static sley_status parse_header(const sl_input *input, header *out) {
   SL_TRY(parse_format(input, &at, "row numbers", &out->indices));
   if (!out->pattern)
     SL_TRY(parse_format(input, &at, "values", &out->values));
-  if (out->pointers.letter != 'I' || out->indices.letter != 'I')
+  if (!out->pointers.integers || !out->indices.integers)
     return sl_text_fail(input, at, "pointers and row numbers need an I format");
+  const char *rest = sl_skip_blanks(at); /* unused formats may follow */
+  if (*rest != '(' && *rest != '\n' && rest < end)
+    return sl_text_fail(input, rest, "no format, but '%.*s'", (int)strcspn(rest, " \r\n"), rest);
   out->body = sl_next_line(at, end);
   if (out->rhs_lines > 0)
     out->body = sl_next_line(out->body, end);
   return SLEY_OK;
 }
 
-static section section_start(const sl_input *input, const char *what, sl_fortran_format format,
+static section section_start(const sl_input *input, const char *what, const sl_fortran_format *format,
                              const char *at) {
-  return (section){.input = input, .what = what, .format = format, .line = at};
+  return (section){.input = input, .what = what, .format = format, .after = at};
 }
 
-/* [*from, *to) = the columns of the next field, moving to the next line where one is used up. */
-static sley_status next_field(section *s, const char **from, const char **to) {
-  if (!s->at || s->on_line == s->format.per_line) {
-    SL_TRY(sl_interrupted());
-    if (s->at)
-      s->line = sl_next_line(s->line, s->input->end);
-    if (s->line >= s->input->end)
-      return sl_text_fail(s->input, s->input->end, "the file ends among the %s", s->what);
-    s->ended = line_end(s->line, s->input->end);
-    s->at = s->line;
-    s->on_line = 0;
-  }
-  *from = s->at;
-  *to = s->ended - s->at < s->format.width ? s->ended : s->at + s->format.width;
-  while (*to > *from && (*to)[-1] == '\r')
-    --*to;
-  s->at += s->ended - s->at < s->format.width ? s->ended - s->at : s->format.width;
-  s->on_line++;
+/* The columns from furthest on up to a column hold blanks only, and are passed. */
+static sley_status pass_blanks(section *s, int64_t column) {
+  int64_t length = s->ended - s->line;
+  for (; s->furthest < column && s->furthest < length; s->furthest++)
+    if (s->line[s->furthest] != ' ' && s->line[s->furthest] != '\t')
+      return sl_text_fail(s->input, s->line + s->furthest,
+                          "there is more on the line than the format of the %s takes: '%.*s'", s->what,
+                          (int)(length - s->furthest > 40 ? 40 : length - s->furthest),
+                          s->line + s->furthest);
   return SLEY_OK;
 }
 
-/* The line after the section. */
-static const char *section_end(const section *s) {
-  return s->at ? sl_next_line(s->line, s->input->end) : s->line;
+static sley_status end_line(section *s) {
+  return s->line ? pass_blanks(s, INT64_MAX) : SLEY_OK;
+}
+
+static sley_status next_line(section *s) {
+  SL_TRY(sl_interrupted());
+  SL_TRY(end_line(s));
+  if (s->after >= s->input->end)
+    return sl_text_fail(s->input, s->input->end, "the file ends among the %s", s->what);
+  s->line = s->after;
+  s->ended = line_end(s->line, s->input->end);
+  s->after = sl_next_line(s->line, s->input->end);
+  while (s->ended > s->line && s->ended[-1] == '\r')
+    s->ended--;
+  s->column = s->furthest = 0;
+  return SLEY_OK;
+}
+
+/* What an item that is no number does. */
+static sley_status obey(section *s, const sl_fortran_item *item) {
+  switch (item->kind) {
+  case SL_FORTRAN_LINE:
+    return next_line(s);
+  case SL_FORTRAN_SCALE:
+    s->scale = item->width;
+    return SLEY_OK;
+  case SL_FORTRAN_ZEROS:
+    s->zeros = item->width != 0;
+    return SLEY_OK;
+  default:
+    s->column = item->kind == SL_FORTRAN_COLUMN ? item->width : s->column + item->width;
+    s->column = s->column < 0 ? 0 : s->column;
+    return SLEY_OK;
+  }
+}
+
+/* *item, and [*from, *to) = the columns, of the next number. */
+static sley_status next_field(section *s, const sl_fortran_item **item, const char **from, const char **to) {
+  const sl_fortran_format *f = s->format;
+  if (!s->line)
+    SL_TRY(next_line(s));
+  for (;; s->next++) {
+    if (s->next == f->count) {
+      SL_TRY(next_line(s));
+      s->next = f->again;
+    }
+    if (f->item[s->next].kind <= SL_FORTRAN_REAL)
+      break;
+    SL_TRY(obey(s, &f->item[s->next]));
+  }
+  *item = &f->item[s->next++];
+  SL_TRY(pass_blanks(s, s->column));
+  int64_t length = s->ended - s->line, begin = s->column < length ? s->column : length;
+  s->column += (*item)->width;
+  s->furthest = s->furthest < s->column ? s->column : s->furthest;
+  *from = s->line + begin;
+  *to = s->line + (s->column < length ? s->column : length);
+  return SLEY_OK;
+}
+
+/* Ends the section, whose numbers have been read; *at receives the line after it. */
+static sley_status section_end(section *s, const char **at) {
+  for (; s->line && s->next < s->format->count && s->format->item[s->next].kind > SL_FORTRAN_REAL; s->next++)
+    SL_TRY(obey(s, &s->format->item[s->next]));
+  SL_TRY(end_line(s));
+  *at = s->after;
+  return SLEY_OK;
 }
 
 static sley_status bad_field(const section *s, const char *from, const char *to, const char *wanted) {
@@ -178,9 +240,10 @@ static sley_status bad_field(const section *s, const char *from, const char *to,
 
 /* A whole number in [low, high]. */
 static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out) {
+  const sl_fortran_item *item;
   const char *from = NULL, *to = NULL;
-  SL_TRY(next_field(s, &from, &to));
-  if (!sl_fortran_int(from, to, out))
+  SL_TRY(next_field(s, &item, &from, &to));
+  if (!sl_fortran_int(s->zeros, from, to, out))
     return bad_field(s, from, to, "a whole number");
   if (*out < low || *out > high)
     return sl_text_fail(s->input, from, "%" PRId64 " among the %s is outside %" PRId64 " .. %" PRId64, *out,
@@ -190,7 +253,7 @@ static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out)
 
 /* Column numbers of the entries, from the pointers. */
 static sley_status read_pointers(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
-  section s = section_start(input, "pointers", h->pointers, *at);
+  section s = section_start(input, "pointers", &h->pointers, *at);
   int64_t before = 1, pointer = 1;
   SL_TRY(next_int(&s, 1, 1, &before));
   for (int64_t j = 0; j < h->cols; j++) {
@@ -204,13 +267,12 @@ static sley_status read_pointers(const sl_input *input, const header *h, const c
     return sl_text_fail(input, s.line,
                         "the last pointer is %" PRId64 ", but %" PRId64 " entries need %" PRId64, pointer,
                         h->nnz, h->nnz + 1);
-  *at = section_end(&s);
-  return SLEY_OK;
+  return section_end(&s, at);
 }
 
 /* Row numbers of the entries. Of a symmetric or skew matrix all must lie in one triangle. */
 static sley_status read_indices(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
-  section s = section_start(input, "row numbers", h->indices, *at);
+  section s = section_start(input, "row numbers", &h->indices, *at);
   bool lower = false, upper = false;
   for (int64_t e = 0; e < h->nnz; e++) {
     int64_t row;
@@ -224,25 +286,57 @@ static sley_status read_indices(const sl_input *input, const header *h, const ch
                           "entry (%" PRId64 ", %" PRId64 ") lies in the other triangle; type %s has one only",
                           row, col + 1, h->type);
   }
-  *at = section_end(&s);
-  return SLEY_OK;
+  return section_end(&s, at);
+}
+
+/* Whole numbers where the type or the format says so. */
+static sl_literal literal_of(const header *h) {
+  return h->type[0] == 'i' ? SL_LITERAL_WHOLE : h->values.integers ? SL_LITERAL_UNTYPED : SL_LITERAL_REAL;
+}
+
+/* A value; *from: where it is. */
+static sley_status next_value(section *s, const sl_value_rule *rule, const char **from, double *out) {
+  const sl_fortran_item *item;
+  const char *to = NULL;
+  int64_t whole;
+  char text[SL_FORTRAN_TEXT];
+  SL_TRY(next_field(s, &item, from, &to));
+  if (item->kind == SL_FORTRAN_INTEGER && !sl_fortran_int(s->zeros, *from, to, &whole))
+    return bad_field(s, *from, to, "a whole number");
+  if (!sl_fortran_real(item, item->kind == SL_FORTRAN_REAL ? s->scale : 0, s->zeros, *from, to, text, out))
+    return bad_field(s, *from, to, "a number");
+  if (fabs(*out) < rule->sure)
+    return SLEY_OK;
+  const char *reason = sl_value_reason(rule, text, text + strlen(text), *out);
+  return reason ? sl_text_fail(s->input, *from, "the value %s %s", text, reason) : SLEY_OK;
 }
 
 static sley_status read_values(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
-  section s = section_start(input, "values", h->values, *at);
+  section s = section_start(input, "values", &h->values, *at);
+  const sl_value_rule rule = sl_value_rule_of(literal_of(h), coo->dtype);
   for (int64_t e = 0; e < h->nnz; e++) {
-    const char *from = NULL, *to = NULL;
+    const char *from = NULL;
     double value;
-    SL_TRY(next_field(&s, &from, &to));
-    if (!sl_fortran_real(&h->values, from, to, &value))
-      return bad_field(&s, from, to, "a number");
+    SL_TRY(next_value(&s, &rule, &from, &value));
     if (h->symmetry == SL_SKEW && value != 0 &&
         sl_index_at(coo->row, coo->index, e) == sl_index_at(coo->col, coo->index, e))
       return sl_text_fail(input, from, "a skew-symmetric matrix has zeros on its diagonal");
     sl_value_set(coo->val, coo->dtype, e, value);
   }
-  *at = section_end(&s);
-  return SLEY_OK;
+  return section_end(&s, at);
+}
+
+/* Nothing follows but right-hand sides, which are not read: at most as many lines as the header counts. */
+static sley_status check_rest(const sl_input *input, const header *h, const char *at) {
+  sl_text rest = {input, at};
+  for (int64_t line = 0; line <= h->rhs_lines; line++) {
+    if (!sl_text_next_data(&rest, ""))
+      return SLEY_OK;
+    if (line < h->rhs_lines)
+      rest.at = sl_next_line(rest.at, input->end);
+  }
+  return sl_text_fail(input, rest.at, "more lines follow than %" PRId64 " entries%s need", h->nnz,
+                      h->rhs_lines > 0 ? " and the promised right-hand sides" : "");
 }
 
 sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
@@ -262,11 +356,7 @@ sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_ma
   SL_TRY_GOTO(status, read_indices(input, &h, &at, &coo), done);
   if (!h.pattern)
     SL_TRY_GOTO(status, read_values(input, &h, &at, &coo), done);
-  sl_text rest = {input, at};
-  if (h.rhs_lines == 0 && sl_text_next_data(&rest, "")) {
-    status = sl_text_fail(input, rest.at, "more lines follow than %" PRId64 " entries need", h.nnz);
-    goto done;
-  }
+  SL_TRY_GOTO(status, check_rest(input, &h, at), done);
   status = sl_coo_to_csr(&coo, h.symmetry, SL_SUM_REPEATS, team, out);
 done:
   sl_coo_free(&coo);

@@ -12,9 +12,11 @@
 
 enum { HEAD = 1 << 16, UNPACKED = 512 };
 
-/* Values that are no floats are read as f32. */
+/* Values that are no floats are read as the type that holds them, as far as there is one. */
 static sley_dtype dtype_of(const sl_npy_array *array) {
-  if (array->kind != 'f' || array->bytes_each == 4)
+  if (array->kind != 'f')
+    return array->bytes_each <= 2 ? SLEY_F32 : SLEY_F64;
+  if (array->bytes_each == 4)
     return SLEY_F32;
   return array->bytes_each == 8 ? SLEY_F64 : SLEY_F16;
 }

@@ -201,7 +201,7 @@ static const char *scan_slowly(const char *at, const char *mark, const char *end
     *out = strtod_l(at, NULL, c_locale);
     return end;
   }
-  char copy[1200]; /* the mark is for Fortran alone: it becomes an e */
+  char copy[1200]; /* the mark is Fortran's: it becomes an e */
   size_t before = (size_t)(mark - at), after = (size_t)(end - mark);
   if (before + after + 2 > sizeof copy)
     return NULL;
@@ -233,7 +233,7 @@ static const char *scan_word(const char *at, bool negative, double *out) {
 
 static const double negative_or_not[] = {1, -1};
 
-const char *sl_scan_real(const char *start, bool fortran, double *out) {
+const char *sl_scan_real(const char *start, bool bare_sign, double *out) {
   const char *at = start;
   bool negative = *at == '-';
   at += negative | (*at == '+'); /* signs come at random: no branch */
@@ -253,8 +253,8 @@ const char *sl_scan_real(const char *start, bool fortran, double *out) {
     for (const char *zero = first; digits > 0 && (*zero == '0' || *zero == '.'); zero++)
       digits -= *zero == '0';
   const char *mark = NULL;
-  bool exponential = *at == 'e' || *at == 'E' || (fortran && (*at == 'd' || *at == 'D'));
-  if (exponential || (fortran && (*at == '+' || *at == '-'))) {
+  bool exponential = *at == 'e' || *at == 'E' || *at == 'd' || *at == 'D';
+  if (exponential || (bare_sign && (*at == '+' || *at == '-'))) {
     mark = at;
     at += exponential;
     bool below = *at == '-';

@@ -83,13 +83,13 @@ int64_t sl_count_data_lines(const char *begin, const char *end, const char *comm
  * or it does not fit 64 bits. Leading blanks are not skipped. */
 const char *sl_scan_int(const char *at, int64_t *out);
 
-/* A real: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3 when fortran
- * is set), or nan, inf, infinity of any case. Correctly rounded to double. Returns the byte after it, or
- * NULL. May look at SL_INPUT_PADDING bytes after the number. Source of the fast path: Clinger, How to read
- * floating point numbers accurately, PLDI 1990: a mantissa up to 2^53 and a power of ten up to 10^22 are
+/* A real: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3 when
+ * bare_sign is set), or nan, inf, infinity of any case. Correctly rounded to double. Returns the byte after
+ * it, or NULL. May look at SL_INPUT_PADDING bytes after the number. Source of the fast path: Clinger, How to
+ * read floating point numbers accurately, PLDI 1990: a mantissa up to 2^53 and a power of ten up to 10^22 are
  * exact, so one operation rounds once. With up to 19 digits and powers up to 10^27 a product or quotient of
  * 128-bit integers is exact and is rounded once; beyond that the C library does it. */
-const char *sl_scan_real(const char *at, bool fortran, double *out);
+const char *sl_scan_real(const char *at, bool bare_sign, double *out);
 
 /* Whether at is where a token ends: a blank, a newline or the zero. */
 static inline bool sl_token_ends(const char *at) {

@@ -71,6 +71,28 @@ npy "$work/x8.npy" "(2, 1)" "<f8" '\0\0\0\0\0\0\0360\077' '\0\0\0\0\0\0\0\0100'
 run 0 spmm "$work/unit.mtx" --x "$work/x8.npy" --out "$work/y.npy" --ranks 2
 says "X in f64" "^dtype *f64, in which $work/x8.npy is stored"
 cmp -s "$work/x8.npy" "$work/y.npy" || fail "f64: I X is not X"
+npy "$work/xi.npy" "(2, 1)" "<i8" '\1\0\0\0\0\0\0\0' '\0\0\0\0\0\0\040\0'
+run 0 spmm "$work/unit.mtx" --x "$work/xi.npy" --ranks 2
+says "X of integers" "^dtype *f64, in which $work/xi.npy is stored or fits"
+npy "$work/xi.npy" "(2, 1)" "<i8" '\1\0\0\0\0\0\0\0' '\1\0\0\0\0\0\040\0'
+run 2 spmm "$work/unit.mtx" --x "$work/xi.npy" --ranks 2
+one_line "X of integers beyond 2^53" "element 1 is an integer beyond 2^53"
+
+echo "both triangles, integers and ranges: refused by one rank and by many"
+printf '%%%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 1\n1 2 5\n2 1 5\n' >"$work/both.mtx"
+printf '%%%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 9007199254740993\n' >"$work/whole.mtx"
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1e39\n' >"$work/range.mtx"
+for command in "spmm --ranks 1" "spmm --ranks 3" "spmm --ranks 2 --transport tcp" "plan"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 $command "$work/both.mtx"
+  one_line "$command: both triangles" "both.mtx:4: entry (1, 2) stands beside (2, 1)"
+  # shellcheck disable=SC2086 # a list of words
+  run 2 $command "$work/range.mtx"
+  one_line "$command: 1e39" "range.mtx:3: the value 1e39 is beyond the range of f32"
+  # shellcheck disable=SC2086 # a list of words
+  run 2 $command "$work/whole.mtx" --dtype f64
+  one_line "$command: 2^53 + 1" "whole.mtx:3: the value 9007199254740993 is beyond 2^53"
+done
 
 echo "an X of one dimension gives such a Y; one product with --x or --out, unless --repeat asks"
 npy "$work/v.npy" "(2,)" "<f4" '\0\0\0200\077' '\0\0\0\0100'

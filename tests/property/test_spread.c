@@ -183,11 +183,18 @@ static size_t make_text(uint64_t seed, char *text) {
     at += sprintf(at, "%lld %lld\n", (long long)n, (long long)n);
   else if (kind == 6)
     at += sprintf(at, "%lld %lld %lld\n", (long long)n, (long long)n, (long long)count);
+  bool one_side = sl_random(seed, 0, 6) % 3 > 0; /* else symmetric files have both triangles */
   uint64_t spoilt = sl_random(seed, 0, 3) % 400; /* most texts are right */
   for (int64_t e = 0; e < count; e++) {
     uint64_t bits = sl_random(seed, 1, (uint64_t)e);
     int64_t row = 1 + (int64_t)(bits % (uint64_t)n), col = 1 + (int64_t)((bits >> 20) % (uint64_t)n);
     row -= kind == 2 && row == col && n > 1 ? (row > 1 ? 1 : -1) : 0;
+    bool swapped = (row + col) % 3 == 0 ? row > col : row < col;
+    if (kind > 0 && kind < 4 && one_side && swapped) { /* a place's side depends on the place */
+      int64_t other = row;
+      row = col;
+      col = other;
+    }
     if (bits >> 40 == 0 || (bits >> 32) % 37 == 0)
       at += sprintf(at, (bits >> 32) % 2 ? "\n" : kind < 6 ? "%% note\n" : "# note\n");
     if ((uint64_t)e == spoilt)

@@ -133,7 +133,7 @@ static void refuses_what_does_not_fit(void **state) {
   static const int64_t down[3] = {0, 2, 1}, late[3] = {1, 2, 3}, large[3] = {0, 2, 4}, negative[2] = {-1, 3};
   static const int64_t huge[2] = {2, INT64_C(1) << 60}, tall[2] = {INT64_C(1) << 60, 3};
   static const int32_t outside[3] = {0, 3, 2}, below[3] = {0, -1, 2};
-  static const double real[3] = {0, 2, 2};
+  static const double real[3] = {0, 2, 2}, more[4] = {1, 2, 3, 4}, beyond[3] = {1, -1e300, 3};
   const change_case cases[] = {
       {{.name = "shape.npy"}, SLEY_ERR_INPUT, "holds no sparse matrix"},
       {{.name = "data.npy"}, SLEY_ERR_INPUT, "the archive has no data.npy"},
@@ -151,6 +151,10 @@ static void refuses_what_does_not_fit(void **state) {
        SLEY_ERR_INPUT,
        "12 bytes follow the header, but the shape needs 16"},
       {{"data.npy", "<f8", 1, 2, 0, values, 16}, SLEY_ERR_INPUT, "2 values, but 3 are needed"},
+      {{"data.npy", "<f8", 1, 4, 0, more, 32}, SLEY_ERR_INPUT, "3 indices, but data.npy has 4 values"},
+      {{"data.npy", "<f8", 1, 3, 0, beyond, 24},
+       SLEY_ERR_INPUT,
+       "element 1, -1e+300, is beyond the range of f32"},
       {{"data.npy", "<c8", 1, 3, 0, values, 24}, SLEY_ERR_UNSUPPORTED, "complex"},
       {{"data.npy", "|O", 1, 3, 0, values, 24}, SLEY_ERR_UNSUPPORTED, "pickled"},
       {{"data.npy", "|S8", 1, 3, 0, values, 24}, SLEY_ERR_INPUT, "real numbers"},

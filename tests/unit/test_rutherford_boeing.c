@@ -51,80 +51,166 @@ static void reads_every_type(void **state) {
   sl_matrix_destroy(a);
 }
 
-typedef struct format_case {
-  const char *text;
-  char letter;
-  int per_line, width, decimals, scale;
-} format_case;
-
-static void understands_formats(void **state) {
-  (void)state;
-  static const format_case cases[] = {
-      {"(16I5)", 'I', 16, 5, 0, 0},
-      {"(i8)", 'I', 1, 8, 0, 0},
-      {" ( 10 I 8 ) x", 'I', 10, 8, 0, 0},
-      {"(5E16.8)", 'E', 5, 16, 8, 0},
-      {"(1P,4D20.13)", 'D', 4, 20, 13, 1},
-      {"(1P3D24.15)", 'D', 3, 24, 15, 1},
-      {"(3(E16.8))", 0, 0, 0, 0, 0},
-      {"(0I5)", 0, 0, 0, 0, 0},
-      {"(5E0.1)", 0, 0, 0, 0, 0},
-      {"(-2P2F10.3)", 'F', 2, 10, 3, -2},
-      {"(4G20.12E3)", 'G', 4, 20, 12, 0},
-      {"(16I5", 0, 0, 0, 0, 0},
-      {"16I5)", 0, 0, 0, 0, 0},
-      {"(16A5)", 0, 0, 0, 0, 0},
-      {"(999I5)", 0, 0, 0, 0, 0},
-      {"(-3I5)", 0, 0, 0, 0, 0},
-      {"()", 0, 0, 0, 0, 0},
-      {"(1P)", 0, 0, 0, 0, 0},
-      {"(I5.5)", 'I', 1, 5, 5, 0},
-  };
-  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    sl_fortran_format f;
-    const char *after = sl_fortran_parse(cases[c].text, &f);
-    if (!after != !cases[c].letter)
-      fail_msg("%s is %s", cases[c].text, after ? "accepted" : "refused");
-    if (after &&
-        (f.letter != cases[c].letter || f.per_line != cases[c].per_line || f.width != cases[c].width ||
-         f.decimals != cases[c].decimals || f.scale != cases[c].scale || after[-1] != ')'))
-      fail_msg("%s is taken as %d%c%d.%d", cases[c].text, f.per_line, f.letter, f.width, f.decimals);
+/* The items of a format, in words: "I5 E16.8" and so on; | marks where lines after the first begin. */
+static void describe(const sl_fortran_format *f, char *text, size_t room) {
+  size_t used = 0;
+  text[0] = 0;
+  for (int i = 0; i < f->count && used + 24 < room; i++) {
+    const sl_fortran_item *item = &f->item[i];
+    static const char *const words[] = {"I%d.%d", "R%d.%d", "M%d", "T%d", "/", "P%d", "B%d"};
+    used += (size_t)snprintf(text + used, room - used, "%s", i > 0 && i == f->again ? "| " : "");
+    used += (size_t)snprintf(text + used, room - used, words[item->kind], item->width, item->decimals);
+    used += (size_t)snprintf(text + used, room - used, "%s", i + 1 < f->count ? " " : "");
   }
 }
 
-typedef struct number_case {
-  char letter;
-  int decimals, scale;
-  const char *field;
-  double value; /* NAN: refused */
-} number_case;
+static void understands_formats(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *items; /* NULL: refused */
+  } cases[] = {
+      {"(3I5)", "I5.0 I5.0 I5.0"},
+      {"(i8)", "I8.0"},
+      {" ( 1 0 I 8 ) x", "I8.0 I8.0 I8.0 I8.0 I8.0 I8.0 I8.0 I8.0 I8.0 I8.0"},
+      {"(2E16.8)", "R16.8 R16.8"},
+      {"(1P,2D20.13)", "P1 R20.13 R20.13"},
+      {"(1P2D24.15)", "P1 R24.15 R24.15"},
+      {"(1P 2E24.15)", "P1 R24.15 R24.15"},
+      {"(3(E16.8))", "R16.8 R16.8 R16.8"},
+      {"(3(1P,E24.16))", "P1 R24.16 P1 R24.16 P1 R24.16"},
+      {"(1X,2I9)", "M1 I9.0 I9.0"},
+      {"(X,I9,TR3,I2,TL2,I2)", "M1 I9.0 M3 I2.0 M-2 I2.0"},
+      {"(2(F5.2,2X))", "R5.2 M2 R5.2 M2"},
+      {"(I5,2(F5.2,1(I1)))", "I5.0 | R5.2 I1.0 R5.2 I1.0"},
+      {"((I5),I6,(I7))", "I5.0 I6.0 | I7.0"},
+      {"(-2P2F10.3)", "P-2 R10.3 R10.3"},
+      {"(+1P,F10.3,0P,F10.3)", "P1 R10.3 P0 R10.3"},
+      {"(2G20.12E3)", "R20.12 R20.12"},
+      {"(ES24.16E3, EN12.3)", "R24.16 R12.3"},
+      {"(BN,SP,I5,S,BZ,:,I5)", "B0 I5.0 B1 I5.0"},
+      {"(I5/T3,I5)", "I5.0 / T2 I5.0"},
+      {"(I5.5)", "I5.5"},
+      {"(0I5)", NULL},
+      {"(5E0.1)", NULL},
+      {"(16I5", NULL},
+      {"16I5)", NULL},
+      {"(16A5)", NULL},
+      {"(999I5)", NULL},
+      {"(200(3I5))", NULL},
+      {"(9(9(9(9(9(9I1))))))", NULL},
+      {"(-3I5)", NULL},
+      {"(P,I5)", NULL},
+      {"()", NULL},
+      {"(1P)", NULL},
+      {"(3X)", NULL},
+      {"(I5,(1X))", NULL},
+      {"(1P,(E16.8,('x')))", NULL},
+      {"(E16.)", NULL},
+      {"(2T5,I5)", NULL},
+      {"(I5))", "I5.0"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    sl_fortran_format f;
+    char items[512] = "";
+    const char *after = sl_fortran_parse(cases[c].text, &f);
+    if (after)
+      describe(&f, items, sizeof items);
+    if (!after != !cases[c].items || (after && (strcmp(items, cases[c].items) != 0 || after[-1] != ')')))
+      fail_msg("%s is taken as '%s'", cases[c].text, after ? items : "no format");
+  }
+}
 
 static void reads_numbers_as_fortran_does(void **state) {
   (void)state;
-  static const number_case cases[] = {
-      {'E', 3, 0, "  1.5E+02 ", 150},
-      {'D', 3, 0, "1.5D-1", 0.15},
-      {'E', 3, 0, "1.5-1", 0.15},
-      {'F', 2, 0, "  150", 1.5},
-      {'E', 2, 0, "150E1", 15},
-      {'F', 2, 1, "1.5", 0.15},
-      {'F', 2, 1, "1.5E0", 1.5},
-      {'F', 2, -1, "1.5", 15},
-      {'I', 0, 0, " -12 ", -12},
-      {'I', 0, 0, "1.5", (double)NAN},
-      {'E', 3, 0, "     ", (double)NAN},
-      {'E', 3, 0, "1.5 2", (double)NAN},
-      {'E', 3, 0, "1.5x", (double)NAN},
-      {'F', 2, 1, "0", 0},
-      {'F', 2, 1, "-Inf", -(double)INFINITY},
+  static const struct {
+    int decimals, scale;
+    bool zeros;
+    const char *field;
+    double value; /* NAN: refused */
+  } cases[] = {
+      {3, 0, false, "  1.5E+02 ", 150},
+      {3, 0, false, "1.5D-1", 0.15},
+      {3, 0, false, "1.5-1", 0.15},
+      {9, 0, false, " 1.000000000D 00", 1},
+      {9, 0, false, "-3.3 33D - 01", -0.3333},
+      {9, 0, false, "1.5 + 2", 150},
+      {2, 0, false, "  150", 1.5},
+      {4, 0, false, "     12345", 1.2345},
+      {4, 0, false, "-12", -0.0012},
+      {0, 0, false, "12345", 12345},
+      {2, 0, false, "150E1", 15},
+      {2, 1, false, "1.5", 0.15},
+      {2, 1, false, "1.1", 0.11}, /* rounded once */
+      {4, 1, false, "12345", 0.12345},
+      {2, 1, false, "1.5E0", 1.5},
+      {2, -1, false, "1.5", 15},
+      {20, 0, false, "9007199254740993", 9007199254740993e-20},
+      {3, 0, false, "1 2 3 4", 1.234},
+      {3, 0, true, " 12 4 ", 12.040},
+      {1, 0, true, "1.5E1 ", 1.5e10},
+      {3, 0, false, "     ", (double)NAN},
+      {3, 0, true, "     ", (double)NAN},
+      {3, 0, false, "1.5 2.5", (double)NAN},
+      {3, 0, false, "1.5x", (double)NAN},
+      {3, 0, false, "1,5", (double)NAN},
+      {3, 0, false, "1.5D", (double)NAN},
+      {3, 0, false, "1\t5", (double)NAN},
+      {3, 0, false, ".", (double)NAN},
+      {2, 1, false, "0", 0},
+      {2, 1, false, "-Inf", -(double)INFINITY},
+      {2, 1, false, "1E999999999999999999", (double)INFINITY}, /* which the reader refuses */
+      {2, 1, false, "1E-99999999999999999999", 0},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    sl_fortran_format f = {cases[c].letter, 1, 10, cases[c].decimals, cases[c].scale};
+    sl_fortran_item item = {SL_FORTRAN_REAL, 10, (int16_t)cases[c].decimals};
+    char text[SL_FORTRAN_TEXT];
     double value = (double)NAN;
-    bool read = sl_fortran_real(&f, cases[c].field, cases[c].field + strlen(cases[c].field), &value);
+    bool read = sl_fortran_real(&item, cases[c].scale, cases[c].zeros, cases[c].field,
+                                cases[c].field + strlen(cases[c].field), text, &value);
     if (read == isnan(cases[c].value) || (read && value != cases[c].value))
       fail_msg("'%s' is %s, %.17g", cases[c].field, read ? "read" : "refused", value);
   }
+  int64_t whole;
+  assert_true(sl_fortran_int(false, " -1 2", " -1 2" + 5, &whole) && whole == -12);
+  static const char with_zeros[] = " 1 2 ";
+  assert_true(sl_fortran_int(true, with_zeros, with_zeros + 5, &whole) && whole == 1020);
+  static const char *const wrong[] = {"1.5", "", "  ", "1x", "0x1"};
+  for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++)
+    assert_false(sl_fortran_int(false, wrong[w], wrong[w] + strlen(wrong[w]), &whole));
+}
+
+/* Formats of public files whose numbers are not where blanks would say. */
+static void reads_the_formats_of_public_files(void **state) {
+  (void)state;
+  const double n = (double)NAN;
+  sley_matrix *a;
+  assert_sley_ok(
+      test_read(/* NIST's s3dkq4m2 */
+                "t",
+                TITLE
+                "  3  1  1  1  0\nRSA            3 3 4 0\n(1X,8I9)        (1X,8I9)        (3(1P,E24.16))\n"
+                "         1        3        4        5\n         1        3        2        3\n"
+                "  4.5000000000000000E+00 -1.2500000000000000E+00  3.7500000000000000E+00\n"
+                " -1.0000000000000000E-01\n",
+                SLEY_F64, &a));
+  test_is(a, 3, 3, (double[]){4.5, n, -1.25, n, 3.75, n, -1.25, n, -0.1});
+  sl_matrix_destroy(a);
+  assert_sley_ok(
+      test_read(/* illc1033 */
+                "t",
+                TITLE "  3  1  1  1  0\nRRA            3 2 3 0\n(16I5)          (16I5)          (1P,5D16.9)\n"
+                      "    1    3    4\n    1    3    2\n 1.000000000D 00-3.333333333D-01 2.5        D 01\n",
+                SLEY_F64, &a));
+  test_is(a, 3, 2, (double[]){1, n, n, 25, -0.3333333333, n});
+  sl_matrix_destroy(a);
+  /* A format that goes on differently after the first line, and blanks that count as zeros. */
+  assert_sley_ok(test_read("t",
+                           TITLE
+                           "  8  2  1  4  0\nRUA            2 2 4 0\n(2I3)  (4I3)  (F4.1/1P,(BZ,F4.2))\n"
+                           "  1  3\n  5\n  1  2  1  2\n  15\n15  \n 150\n1.5\n",
+                           SLEY_F64, &a));
+  test_is(a, 2, 2, (double[]){1.5, 0.15, 1.5, 0.15});
+  sl_matrix_destroy(a);
 }
 
 #define FORMATS "(3I3) (3I3) (3F5.2)\n"
@@ -160,6 +246,22 @@ static void refuses_with_the_line(void **state) {
        "'x' among the row numbers"},
       {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n", SLEY_ERR_INPUT, 7,
        "the file ends among the values"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4  4\n", SLEY_ERR_INPUT, 5,
+       "more on the line than the format of the pointers takes: '4'"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2 x\n", SLEY_ERR_INPUT, 6,
+       "more on the line than the format of the row numbers takes: 'x'"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n 1.50 2.00 4.00  \t.5\n",
+       SLEY_ERR_INPUT, 7, "more on the line than the format of the values takes"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n(1X,3I3) (3I3) (3F5.2)\n1  1  3  4\n", SLEY_ERR_INPUT, 5,
+       "more on the line than the format of the pointers takes: '1  1  3  4'"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n 1.50 1e99 4.00\n", SLEY_ERR_INPUT, 7,
+       "beyond the range of f32"},
+      {TITLE "3 1 1 1\niua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n 1.50 1.00 4.00\n", SLEY_ERR_INPUT, 7,
+       "no whole number"},
+      {TITLE "3 1 1 1 1\nrua  2 2 3 0\n" FORMATS "F 1 0\n  1  3  4\n  1  2  2\n 1.50 1.00 4.00\n 1.0\n 2.0\n",
+       SLEY_ERR_INPUT, 10, "promised right-hand sides"},
+      {TITLE "3 1 1 1\nrua  2 2 3 0\n(3I3) (3I3) (3F5.2) x\n  1  3  4\n", SLEY_ERR_INPUT, 4,
+       "no format, but 'x'"},
       {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n 1.50 x.00 4.00\n", SLEY_ERR_INPUT, 7,
        "'x.00' among the values is not a number"},
       {TITLE "3 1 1 1\nrua  2 2 3 0\n" FORMATS "  1  3  4\n  1  2  2\n 1.50 1.00\n", SLEY_ERR_INPUT, 7,
@@ -215,6 +317,28 @@ static void writes_the_layout(void **state) {
   unlink(path);
 }
 
+static void integers_beyond_2_53_are_refused(void **state) {
+  (void)state;
+  static const char *const numbers[] = {"9007199254740992", "9007199254740993", "-9007199254740993",
+                                        "9223372036854775807"};
+  static const char *const types[][2] = {
+      {"iua", "(I20)"}, {"rua", "(I20)"}, {"iua", "(F20.0)"}, {"rua", "(F20.0)"}};
+  for (int t = 0; t < 4; t++)
+    for (int i = 0; i < 4; i++) {
+      char text[512];
+      sley_matrix *a = NULL;
+      snprintf(text, sizeof text, "%s3 1 1 1\n%s  1 1 1 0\n(3I3) (3I3) %s\n  1  2\n  1\n%20s\n", TITLE,
+               types[t][0], types[t][1], numbers[i]);
+      sley_status status = test_read("t.rb", text, SLEY_F64, &a);
+      if (status != (i == 0 || t == 3 ? SLEY_OK : SLEY_ERR_INPUT))
+        fail_msg("%s as %s %s: %s", numbers[i], types[t][0], types[t][1], sley_last_error());
+      if (status == SLEY_OK)
+        sl_matrix_destroy(a);
+      else
+        assert_non_null(strstr(sley_last_error(), "t.rb:7: the value"));
+    }
+}
+
 static void every_allocation_may_fail(void **state) {
   (void)state;
   static const char text[] =
@@ -230,7 +354,9 @@ int main(void) {
       cmocka_unit_test(reads_every_type),
       cmocka_unit_test(understands_formats),
       cmocka_unit_test(reads_numbers_as_fortran_does),
+      cmocka_unit_test(reads_the_formats_of_public_files),
       cmocka_unit_test(refuses_with_the_line),
+      cmocka_unit_test(integers_beyond_2_53_are_refused),
       cmocka_unit_test(writes_what_it_reads),
       cmocka_unit_test(keeps_extreme_values),
       cmocka_unit_test(writes_the_layout),
