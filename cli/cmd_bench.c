@@ -23,6 +23,7 @@ typedef struct bench_settings {
   int64_t least, widest, seed, threads, repeat, mem_limit;
   double budget;
   bool list;
+  cli_reading reading;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
@@ -117,6 +118,7 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write all figures as JSON; - for stdout"},
+    CLI_READING_OPTIONS(bench_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const bench_settings defaults = {.cases = "8x4",
@@ -128,7 +130,8 @@ static const bench_settings defaults = {.cases = "8x4",
                                         .seed = 1,
                                         .repeat = 11,
                                         .mem_limit = INT64_C(4) << 30,
-                                        .budget = 2};
+                                        .budget = 2,
+                                        .reading = CLI_READING_DEFAULTS};
 static const char standard[] =
     "twin:cyt:scale=0.1 twin:red:scale=0.01 rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000";
 
@@ -226,7 +229,7 @@ static sley_status try_matrix(running *r, const char *name, const char *path, in
     return SLEY_OK;
   }
   sley_status status =
-      cli_load(path, r->settings->dtype, r->settings->threads, r->settings->seed, 0, &matrix);
+      cli_load(path, r->settings->dtype, r->settings->threads, r->settings->seed, 0, &r->settings->reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;
@@ -298,6 +301,7 @@ static int report(running *r) {
   int code = r->wrong ? CLI_FAILED : r->failed ? CLI_USAGE : CLI_DONE;
   if (r->settings->list)
     return code;
+  cli_sources_print(r->stream);
   if (r->count > 0)
     cli_bench_print_end(&r->bench, r->cases, r->count, r->stream);
   if (r->settings->json &&

@@ -20,6 +20,7 @@ typedef struct ops_settings {
   const char *matrix, *ops, *k, *heads, *dtype, *device, *mkl, *json;
   int64_t seed, threads, ranks, repeat;
   bool alone;
+  cli_reading reading;
 } ops_settings;
 
 #define AT(field) offsetof(ops_settings, field)
@@ -96,6 +97,7 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write all figures as JSON; - for stdout"},
+    CLI_READING_OPTIONS(ops_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const ops_settings defaults = {.matrix = "twin:cyt:scale=0.1 twin:red:scale=0.01 "
@@ -106,7 +108,8 @@ static const ops_settings defaults = {.matrix = "twin:cyt:scale=0.1 twin:red:sca
                                       .device = "auto",
                                       .ranks = 1,
                                       .seed = 1,
-                                      .repeat = 11};
+                                      .repeat = 11,
+                                        .reading = CLI_READING_DEFAULTS};
 
 /* A list of whole numbers. */
 typedef struct numbers {
@@ -232,7 +235,7 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
 static sley_status take_matrix(running *r, const char *name) {
   sley_matrix *matrix = NULL;
   const int64_t threads = r->settings->threads > 0 ? r->settings->threads * r->settings->ranks : 0;
-  sley_status status = cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &matrix);
+  sley_status status = cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &r->settings->reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;
@@ -279,6 +282,7 @@ static void tell_widths(const running *r) {
 }
 
 static int report(running *r) {
+  cli_sources_print(r->stream);
   if (r->count > 0)
     cli_ops_print_end(r->results, r->count, r->stream);
   if (r->settings->json && !cli_output_json(r->settings->json, cli_ops_json(&r->bench, r->results, r->count)))

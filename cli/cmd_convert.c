@@ -10,6 +10,7 @@
 typedef struct convert_settings {
   const char *dtype;
   int64_t threads, seed, mem_limit;
+  cli_reading reading;
 } convert_settings;
 
 #define AT(field) offsetof(convert_settings, field)
@@ -30,10 +31,11 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(mem_limit),
-     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
+     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
+    CLI_READING_OPTIONS(convert_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const convert_settings defaults = {.dtype = "f64", .seed = 1};
+static const convert_settings defaults = {.dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
 
 static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
@@ -44,9 +46,11 @@ static int run(void *settings_, char **positionals) {
     return taken;
   sley_matrix *matrix = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
-                                settings->mem_limit, &matrix);
+                                settings->mem_limit, &settings->reading, &matrix);
   if (status == SLEY_OK)
     status = cli_write_matrix(matrix, positionals[1]);
+  if (status == SLEY_OK)
+    cli_sources_print(stderr);
   sley_matrix_destroy(matrix);
   return cli_finish(status);
 }

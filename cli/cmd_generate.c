@@ -55,7 +55,7 @@ static int run(void *settings_, char **positionals) {
     return CLI_FAILED;
   sley_matrix *matrix = NULL;
   sley_status status =
-      cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, 0, &matrix);
+      cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, 0, NULL, &matrix);
   if (status == SLEY_OK)
     status = cli_write_matrix(matrix, settings->output);
   sley_matrix_destroy(matrix);

@@ -95,6 +95,7 @@ static void print(const cli_gnn_inference *f, const char *graph, FILE *stream) {
   const cli_gnn_result *r = f->result;
   fprintf(stream, "graph      %s, %" PRId64 " rows; %" PRId64 " classes\n", graph, f->data->rows,
           f->model.classes);
+  cli_sources_print(stream);
   fprintf(stream, "device     %s, %d rank%s, transport %s; %.3f ms\n", r->found, f->ranks.ranks,
           f->ranks.ranks == 1 ? "" : "s", r->transport, r->epoch[0].ms);
   if (f->data->label)

@@ -11,6 +11,7 @@
 typedef struct order_settings {
   const char *order, *output, *perm, *dtype;
   int64_t threads, seed, mem_limit;
+  cli_reading reading;
 } order_settings;
 
 #define AT(field) offsetof(order_settings, field)
@@ -54,10 +55,11 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(mem_limit),
-     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
+     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
+    CLI_READING_OPTIONS(order_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1};
+static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
 
 static int write_results(const order_settings *settings, const sley_matrix *matrix, const int64_t *place) {
   sley_matrix_info info;
@@ -92,11 +94,12 @@ static int run(void *settings_, char **positionals) {
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
-                                settings->mem_limit, &matrix);
+                                settings->mem_limit, &settings->reading, &matrix);
   double start = cli_now_ms();
   if (status == SLEY_OK)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
   if (status == SLEY_OK) {
+    cli_sources_print(stderr);
     cli_say("ordered by %s in %.1f ms", settings->order, cli_now_ms() - start);
     status = say_windows(settings, matrix, place);
   }

@@ -22,6 +22,7 @@ typedef struct roofline_settings {
   double memory, network, latency, peak, compression, measured_ms;
   const char *algo, *grid, *tiles, *dtype, *device, *machine, *measured, *plot, *json;
   bool spgemm, per_rank;
+  cli_reading reading;
 } roofline_settings;
 
 #define AT(field) offsetof(roofline_settings, field)
@@ -151,10 +152,12 @@ static const cli_option own_options[] = {
      .offset = AT(plot),
      .help = "draw roofs and points, by gnuplot, as .svg or .png"},
     {.name = "json", .kind = CLI_TEXT, .value = "FILE", .offset = AT(json), .help = "write every figure"},
+    CLI_READING_OPTIONS(roofline_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const roofline_settings defaults = {
-    .k = DEFAULT_K, .ranks = DEFAULT_RANKS, .seed = 1, .algo = "tile-c", .dtype = "f32", .device = "auto"};
+    .k = DEFAULT_K, .ranks = DEFAULT_RANKS, .seed = 1, .algo = "tile-c", .dtype = "f32", .device = "auto",
+    .reading = CLI_READING_DEFAULTS};
 
 typedef struct roofline_run {
   const roofline_settings *settings;
@@ -243,11 +246,11 @@ static sley_status find_machine(roofline_run *run) {
 
 static sley_status load(roofline_run *run) {
   const roofline_settings *s = run->settings;
-  sley_status status = cli_load(run->r.matrix, s->dtype, 0, s->seed, 0, &run->a);
+  sley_status status = cli_load(run->r.matrix, s->dtype, 0, s->seed, 0, &s->reading, &run->a);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(run->a, &run->r.info);
   if (status == SLEY_OK && run->r.b)
-    status = cli_load(run->r.b, s->dtype, 0, s->seed, 0, &run->b);
+    status = cli_load(run->r.b, s->dtype, 0, s->seed, 0, &s->reading, &run->b);
   return status;
 }
 

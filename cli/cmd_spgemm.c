@@ -22,6 +22,7 @@ typedef struct spgemm_settings {
   const char *mask, *semiring, *out, *dtype, *device, *local, *json;
   int64_t mem_limit, ranks, threads, seed, repeat;
   bool transpose_b, verify;
+  cli_reading reading;
 } spgemm_settings;
 
 #define AT(field) offsetof(spgemm_settings, field)
@@ -97,6 +98,7 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
+    CLI_READING_OPTIONS(spgemm_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const spgemm_settings defaults = {.semiring = "plus-times",
@@ -105,7 +107,8 @@ static const spgemm_settings defaults = {.semiring = "plus-times",
                                          .local = "sley",
                                          .ranks = 1,
                                          .seed = 1,
-                                         .repeat = 1};
+                                         .repeat = 1,
+                                        .reading = CLI_READING_DEFAULTS};
 
 /* What a run has: operands, the product and what is known of it. */
 typedef struct spgemm_run {
@@ -121,11 +124,11 @@ typedef struct spgemm_run {
 
 static sley_status load(spgemm_run *run) {
   const spgemm_settings *s = run->settings;
-  sley_status status = cli_load(run->name_a, s->dtype, s->threads, s->seed, 0, &run->a);
+  sley_status status = cli_load(run->name_a, s->dtype, s->threads, s->seed, 0, &s->reading, &run->a);
   if (status == SLEY_OK && run->name_b)
-    status = cli_load(run->name_b, s->dtype, s->threads, s->seed, 0, &run->b);
+    status = cli_load(run->name_b, s->dtype, s->threads, s->seed, 0, &s->reading, &run->b);
   if (status == SLEY_OK && s->mask)
-    status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &run->mask);
+    status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &s->reading, &run->mask);
   run->options = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
   run->options.semiring = cli_semiring(s->semiring);
   run->options.mask = run->mask;
@@ -174,6 +177,7 @@ static double rate(const spgemm_run *run) {
 
 static void print(const spgemm_run *run, FILE *stream) {
   const spgemm_settings *s = run->settings;
+  cli_sources_print(stream);
   fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
           run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
   fprintf(stream, "device       ");

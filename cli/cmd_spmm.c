@@ -256,6 +256,8 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
   if (job->spread) {
     job->info = found->info;
+    if (status == SLEY_OK)
+      cli_source_note(job->name, &found->source);
     job->load_ms = found->load_ms;
     operands->k = found->k;
   }

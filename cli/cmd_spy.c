@@ -16,6 +16,7 @@
 typedef struct spy_settings {
   const char *output, *order, *partition;
   int64_t ranks, size, threads, seed, mem_limit;
+  cli_reading reading;
   bool bare;
 } spy_settings;
 
@@ -74,11 +75,12 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(mem_limit),
-     .help = "bytes that a compressed file may unpack to, such as 512M or 8G"},
+     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
+    CLI_READING_OPTIONS(spy_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {
-    .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1};
+    .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1, .reading = CLI_READING_DEFAULTS};
 
 /* The matrix's name and size, its order and the ranks. */
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
@@ -142,10 +144,12 @@ static int run(void *settings_, char **positionals) {
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status =
-      cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit, &matrix);
+      cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit, &settings->reading, &matrix);
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
   int code = status == SLEY_OK ? draw(settings, positionals[0], matrix) : cli_finish(status);
+  if (code == CLI_DONE)
+    cli_sources_print(stderr);
   sley_buffer_free(place);
   sley_matrix_destroy(matrix);
   return code;

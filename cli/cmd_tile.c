@@ -25,6 +25,7 @@ typedef struct tile_settings {
   int64_t k, mem_limit, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
   double timeout;
   bool verify;
+  cli_reading reading;
 } tile_settings;
 
 #define AT(field) offsetof(tile_settings, field)
@@ -161,6 +162,7 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
+    CLI_READING_OPTIONS(tile_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const tile_settings defaults = {.algo = "tile-c",
@@ -171,7 +173,8 @@ static const tile_settings defaults = {.algo = "tile-c",
                                        .seed = 1,
                                        .repeat = 10,
                                        .warmup = 2,
-                                       .verify = true};
+                                       .verify = true,
+                                        .reading = CLI_READING_DEFAULTS};
 
 /* ---- words */
 
@@ -283,7 +286,7 @@ static sley_status make_x(cli_tile_bench *b, void **x) {
 
 static sley_status load(const char *name, const char *dtype, const tile_settings *s, const cli_tile_bench *b,
                         sley_matrix **out, sley_matrix_info *size) {
-  const sley_status status = cli_load(name, dtype, s->threads * b->ranks.ranks, s->seed, 0, out);
+  const sley_status status = cli_load(name, dtype, s->threads * b->ranks.ranks, s->seed, 0, &s->reading, out);
   return status == SLEY_OK ? sley_matrix_info_get(*out, size) : status;
 }
 

@@ -93,7 +93,7 @@ static sley_status make_undirected(cli_gnn_data *data, int threads) {
 static sley_status read_graph(const cli_gnn_reading *r) {
   const cli_gnn_source *s = r->source;
   sley_matrix_info info;
-  sley_status status = cli_load(s->graph, "f32", s->threads, s->seed, 0, &r->data->graph);
+  sley_status status = cli_load(s->graph, "f32", s->threads, s->seed, 0, s->reading, &r->data->graph);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(r->data->graph, &info);
   if (status != SLEY_OK)
@@ -140,7 +140,7 @@ static sley_status load_features(const cli_gnn_reading *r, sley_matrix **out) {
                      sley_array_read(path, "attr_shape", SLEY_TYPE_I64, &rows, &cols, &shape) == SLEY_OK;
   sley_buffer_free(shape);
   return there ? sley_matrix_read_npz(path, prefix, &options, out)
-               : cli_load(path, "f32", r->source->threads, r->source->seed, 0, out);
+               : cli_load(path, "f32", r->source->threads, r->source->seed, 0, NULL, out);
 }
 
 static sley_status sparse_features(const cli_gnn_reading *r) {

@@ -5,6 +5,7 @@
 #define SLEY_CLI_GNN_DATA_H
 
 #include "sley_gnn.h"
+#include "source.h"
 
 #include <stdbool.h>
 
@@ -46,6 +47,7 @@ typedef struct cli_gnn_source {
   int64_t split_seed;
   int64_t seed; /* of generators and of random features */
   int64_t threads;
+  const cli_reading *reading; /* of the graph */
 } cli_gnn_source;
 
 /* Reads all, and draws the splits, if no file has them (gnn_split.h). planted:C: labels that follow from

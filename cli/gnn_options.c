@@ -218,6 +218,7 @@ const cli_option cli_gnn_run_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write all figures as JSON; - for stdout"},
+    CLI_READING_OPTIONS(cli_gnn_settings),
     {0}};
 
 int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {
@@ -254,7 +255,8 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .splits = 1,
                           .split_seed = s->split_seed >= 0 ? s->split_seed : s->seed,
                           .seed = s->seed,
-                          .threads = s->threads * ranks};
+                          .threads = s->threads * ranks,
+                          .reading = &s->reading};
 }
 
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {

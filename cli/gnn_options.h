@@ -14,13 +14,15 @@ typedef struct cli_gnn_settings {
   int64_t layers, hidden, heads, ranks, threads, seed, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
   bool undirected, normalize, reproducible, fresh;
+  cli_reading reading; /* of the graph */
 } cli_gnn_settings;
 
 /* Initializers of the fields whose default is not 0. */
 #define CLI_GNN_DEFAULTS                                                                                     \
   .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
   .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .precision = "full",           \
-  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1
+  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1,          \
+  .reading = CLI_READING_DEFAULTS
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */
 extern const cli_option cli_gnn_label_options[];   /* --labels, required */

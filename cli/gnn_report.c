@@ -50,6 +50,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
           graph, d->rows, info.nnz, d->features, d->classes);
+  cli_sources_print(stream);
   print_rows(d, stream);
   fprintf(stream,
           "model      %s, %d layers, hidden %" PRId64 ", dropout %g, rate %g, decay %g, seed %" PRIu64 "\n",

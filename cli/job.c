@@ -101,7 +101,7 @@ const cli_option cli_job_options[] = {
      .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
              "columns do "
              "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
-             "may take"},
+             "may take, and no more is taken from a pipe"},
     {.name = "order",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -151,6 +151,7 @@ const cli_option cli_job_options[] = {
      .value = "FILE",
      .offset = AT(json),
      .help = "write the results as JSON; - for stdout"},
+    CLI_READING_OPTIONS(cli_job_settings),
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
@@ -246,9 +247,25 @@ sley_status cli_input_status(sley_status status, const char *name) {
   return status == SLEY_ERR_IO && strcmp(name, "-") != 0 && access(name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
 }
 
-sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
-                     sley_matrix **out) {
+/* How a file is read. */
+static sley_read_options options_of(const cli_reading *reading) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  if (reading) {
+    options.format = reading->format;
+    options.base = (int)reading->base;
+  }
+  return options;
+}
+
+static void note_source(const char *name, const sley_matrix *matrix) {
+  sley_matrix_source source;
+  if (sley_matrix_source_get(matrix, &source) == SLEY_OK)
+    cli_source_note(name, &source);
+}
+
+sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
+                     const cli_reading *reading, sley_matrix **out) {
+  sley_read_options options = options_of(reading);
   options.dtype = cli_dtype(dtype);
   options.threads = (int)threads;
   options.seed = (uint64_t)seed;
@@ -256,6 +273,8 @@ sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
   cli_progress_clear();
+  if (status == SLEY_OK)
+    note_source(name, *out);
   return cli_input_status(status, name);
 }
 
@@ -342,7 +361,8 @@ static sley_status load_whole(cli_job *job) {
   int64_t threads = cli_job_threads(job);
   double start = cli_now_ms();
   sley_status status =
-      cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &job->matrix);
+      cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &settings->reading,
+               &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
@@ -365,7 +385,7 @@ static sley_status load_whole(cli_job *job) {
 
 sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   const cli_job_settings *settings = job->settings;
-  sley_read_options options = SLEY_READ_OPTIONS_INIT;
+  sley_read_options options = options_of(&settings->reading);
   options.dtype = cli_dtype(settings->dtype);
   options.seed = (uint64_t)settings->seed;
   options.unpack_limit = unpack_limit(job);
@@ -380,6 +400,8 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   if (status == SLEY_OK)
     status = sley_matrix_read_rows(comm, job->name, &options, settings->partition, out->row_begin, &out->info,
                                    &out->block);
+  if (status == SLEY_OK)
+    status = sley_matrix_source_get(out->block, &out->source);
   out->load_ms = cli_now_ms() - start;
   if (status == SLEY_OK && out->info.rows == out->info.cols)
     memcpy(out->col_begin, out->row_begin, ((size_t)ranks + 1) * sizeof *out->col_begin);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "options.h"
+#include "source.h"
 #include "sley.h"
 
 enum { CLI_ALGORITHMS = 64 }; /* at most */
@@ -23,12 +24,13 @@ typedef struct cli_job_settings {
   const char *rowwise;                                                 /* how the kernel of rowwise works */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
+  cli_reading reading;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
   {                                                                                                          \
     .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
-    .kernel = "auto", .precision = "full", .rowwise = "auto"                                                 \
+    .kernel = "auto", .precision = "full", .rowwise = "auto", .reading = CLI_READING_DEFAULTS                \
   }
 
 extern const cli_option cli_job_options[];
@@ -73,7 +75,8 @@ typedef struct cli_job {
    * a rank's copy of the job holds, once it has read. */
   bool spread;
   const cli_job_settings *settings;
-  sley_matrix *block; /* a rank's own rows, if spread */
+  sley_matrix *block;        /* a rank's own rows, if spread */
+  sley_matrix_source source; /* what they were read as */
 } cli_job;
 
 /* Milliseconds of a monotonic clock. */
@@ -83,9 +86,10 @@ double cli_now_ms(void);
  * work. */
 sley_status cli_input_status(sley_status status, const char *name);
 
-/* Loads a matrix with progress. threads 0: all cores; unpack_limit: of a compressed file, 0: any. */
+/* Loads a matrix with progress, and notes what it was read as. threads 0: all cores; unpack_limit: of a
+ * compressed file or a pipe, 0: any; reading NULL: as the file says. */
 sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,
-                     sley_matrix **out);
+                     const cli_reading *reading, sley_matrix **out);
 
 /* Finds the order and replaces *matrix by the matrix in that order, rows and columns alike. *place (rows
  * entries, freed by sley_buffer_free) receives the order. */

@@ -385,6 +385,7 @@ static sley_status read_rows(sley_comm *comm, const run *shared, cli_job *job, c
   }
   if (writes(comm)) {
     shared->found->info = job->info;
+    shared->found->source = job->source;
     shared->found->load_ms = job->load_ms;
     shared->found->k = operands->k;
   }

@@ -62,6 +62,7 @@ sley_update cli_update(const cli_operands *operands, const cli_measure *measure)
 /* What the ranks of a spread job tell of it. */
 typedef struct cli_found {
   sley_matrix_info info; /* of the whole matrix */
+  sley_matrix_source source;
   int64_t k, cover_rows;
   double load_ms;
   sley_status status; /* that reading or writing failed with, on all ranks, with this message */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "source.h"
 #include "terminal.h"
 
 static bool is_stdout(const char *path) {
@@ -162,6 +163,10 @@ void cli_output_discard(cli_output *output) {
 
 bool cli_output_json(const char *path, json_t *value) {
   cli_output output;
+  if (value && !cli_sources_json(value)) {
+    json_decref(value);
+    value = NULL;
+  }
   if (!value) {
     cli_error("%s: cannot make the JSON: out of memory, or a name in it is not UTF-8", path);
     return false;

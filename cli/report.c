@@ -26,6 +26,7 @@ void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
     fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
   else
     fprintf(stream, "%d ranks in workgroups of %d\n", job->ranks.ranks, workgroup);
+  cli_sources_print(stream);
   if (job->settings->dtype_from)
     fprintf(stream, "dtype      f64, in which %s is stored or fits; --dtype f32 computes in f32\n",
             job->settings->dtype_from);

@@ -39,6 +39,7 @@ static void print_head(const cli_roofline *r, FILE *stream) {
     fprintf(stream, "k = %" PRId64 "; ", r->k);
   fprintf(stream, "%d rank%s on %d node%s\n", r->ranks, r->ranks == 1 ? "" : "s", line->nodes,
           line->nodes == 1 ? "" : "s");
+  cli_sources_print(stream);
   fprintf(stream, "machine    %s (%s)\n", r->machine.name,
           strcmp(r->machine.source, "built in") == 0 ? "built-in figures; run sley tune" : r->machine.source);
   fprintf(stream, "a rank     memory %.4g GB/s, %s %.4g GB/s", line->memory_bandwidth / 1e9,

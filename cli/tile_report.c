@@ -85,6 +85,7 @@ static void print_start(const cli_tile_bench *b, FILE *stream) {
     print_matrix("times", b->name_b, &b->size_b, stream);
   if (b->mask)
     print_matrix("mask", b->name_mask, &b->size_mask, stream);
+  cli_sources_print(stream);
   if (!b->b)
     fprintf(stream, "times     X of %" PRId64 " columns\n", b->k);
   fprintf(stream, "ranks     %d as a grid of %d x %d, %s\n", b->ranks.ranks, b->a.grid_rows, b->a.grid_cols,

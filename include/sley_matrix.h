@@ -44,10 +44,22 @@ typedef struct sley_read_options {
   int threads;          /* to read with; 0: all cores */
   uint64_t seed;        /* for generators that name none; default 1 */
   int64_t unpack_limit; /* bytes that a compressed file may unpack to; default 0: any, but not beyond 256 MiB
-                           and 256 times its size */
+                           and 256 times its size; also bytes that come from a pipe */
+  const char *format;   /* one of sley_formats(), which the file must be; default NULL: told by the file */
+  int base;             /* what rows and columns of an edge list, or of triplets without a header, count from:
+                           0 or 1; default -1: told by the file (sley_matrix_source_get has what and why) */
 } sley_read_options;
 #define SLEY_READ_OPTIONS_INIT                                                                               \
-  { sizeof(sley_read_options), SLEY_F32, 0, 1, 0 }
+  { sizeof(sley_read_options), SLEY_F32, 0, 1, 0, NULL, -1 }
+
+/* What a matrix was read as. Texts are static. */
+typedef struct sley_matrix_source {
+  const char *format;      /* one of sley_formats(); NULL: the matrix was not read from a file */
+  const char *description; /* the format in words, such as "edge list" or "one column of integers" */
+  int base;                /* what rows and columns were counted from, 0 or 1; -1: the format has no choice */
+  const char *base_reason; /* why; NULL: the format has no choice */
+  int64_t unread_lines;    /* lines of an edge list with fields after the value, which were not read */
+} sley_matrix_source;
 
 /* Makes a matrix of CSR arrays. col has index's type, val dtype's. Row pointers of 32 bits are widened, into
  * a copy whatever the ownership. Rows whose columns do not ascend are sorted (into a copy, whatever the
@@ -64,7 +76,7 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
 sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
- * told apart by content; "-": standard input) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
+ * told apart by their first lines, else by the name's ending, else by all lines; "-": standard input) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8",
  * "er:n=1000,nnz=8000"). Symmetric files are expanded and repeated entries summed. options may be NULL.
  * Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values),
  * SLEY_ERR_MEMORY. */
@@ -81,6 +93,14 @@ sley_status sley_matrix_read_npz(const char *path, const char *prefix, const sle
 sley_status sley_matrix_write(const sley_matrix *matrix, const char *path);
 
 sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out);
+
+/* What the matrix, or the rows of it that sley_matrix_read_rows has made, was read as. A matrix that was made
+ * of another, by an order for example, has no format. Errors: SLEY_ERR_ARG. */
+sley_status sley_matrix_source_get(const sley_matrix *matrix, sley_matrix_source *out);
+
+/* The names of the formats that can be read, as sley_read_options.format takes them; NULL-terminated, static.
+ */
+const char *const *sley_formats(void);
 
 /* The arrays themselves, row pointers of 64 bits; they belong to the matrix. */
 sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out);

@@ -119,7 +119,20 @@ sley_status sl_read_options_take(const sley_read_options *given, sley_read_optio
   if (out->unpack_limit < 0)
     return sl_fail(SLEY_ERR_ARG, "an unpack_limit of %lld bytes: it must not be negative",
                    (long long)out->unpack_limit);
-  return SLEY_OK;
+  if (out->base < -1 || out->base > 1)
+    return sl_fail(SLEY_ERR_ARG, "a base of %d: rows and columns count from 0 or from 1, or -1: told by the file",
+                   out->base);
+  return sl_format_check_word(out->format);
+}
+
+sl_reading sl_reading_of(const sley_read_options *options) {
+  return (sl_reading){options->dtype, options->unpack_limit, options->format, options->base + 1};
+}
+
+sley_status sl_read_options_for_file(const char *name, const sley_read_options *options) {
+  if (!sl_is_generator(name) || (!options->format && options->base < 0))
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_ARG, "%s: is a generator; a format and a base are for files", name);
 }
 
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out) {
@@ -128,11 +141,12 @@ sley_status sley_matrix_read(const char *name, const sley_read_options *options,
   *out = NULL;
   sley_read_options o;
   SL_TRY(sl_read_options_take(options, &o));
+  SL_TRY(sl_read_options_for_file(name, &o));
   sl_team *team;
   SL_TRY(team_for(o.threads, WORTH_THREADS, &team));
-  sley_status status = sl_is_generator(name)
-                           ? sl_generate(name, o.dtype, o.seed, team, out)
-                           : sl_matrix_read_within(name, o.dtype, o.unpack_limit, team, out);
+  const sl_reading reading = sl_reading_of(&o);
+  sley_status status = sl_is_generator(name) ? sl_generate(name, o.dtype, o.seed, team, out)
+                                             : sl_matrix_read_as(name, &reading, team, out);
   sl_team_destroy(team);
   return status;
 }
@@ -159,6 +173,17 @@ sley_status sley_matrix_write(const sley_matrix *matrix, const char *path) {
   sley_status status = sl_matrix_write_file(matrix, path, team);
   sl_team_destroy(team);
   return status;
+}
+
+sley_status sley_matrix_source_get(const sley_matrix *matrix, sley_matrix_source *out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_source_get: %s is NULL", matrix ? "out" : "matrix");
+  sl_source_tell(&matrix->source, out);
+  return SLEY_OK;
+}
+
+const char *const *sley_formats(void) {
+  return sl_format_words();
 }
 
 sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out) {

@@ -26,10 +26,13 @@ sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_
   if (status == SLEY_OK)
     status = sl_read_options_take(options, &o);
   if (status == SLEY_OK)
+    status = sl_read_options_for_file(name, &o);
+  if (status == SLEY_OK)
     status = check_partition(partition, &by_nonzeros);
   SL_TRY(sl_agree(comm, status));
   sl_pio_info info;
-  SL_TRY(sl_pio_read(comm, name, o.dtype, o.seed, o.unpack_limit, by_nonzeros, row_begin, &info, out));
+  const sl_reading reading = sl_reading_of(&o);
+  SL_TRY(sl_pio_read(comm, name, &reading, o.seed, by_nonzeros, row_begin, &info, out));
   if (whole)
     *whole = (sley_matrix_info){.rows = info.rows,
                                 .cols = info.cols,

@@ -46,7 +46,7 @@ static bool lay_out(const sl_cache_header *header, layout *out) {
   return add_array(&out->val, header->nnz, sley_dtype_bytes((sley_dtype)header->dtype), &out->end);
 }
 
-bool sl_cache_sniff(const sl_input *input) {
+bool sl_cache_banner(const sl_input *input) {
   return sl_input_starts(input, magic, sizeof magic);
 }
 

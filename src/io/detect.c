@@ -1,93 +1,229 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; reading told apart by content, writing by the path's ending. */
+/* The table of formats; reading by what speaks for one of them, from strong to weak (format.h); writing by the
+ * path's ending. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/locale.h"
 #include "io/cache.h"
+#include "io/encoding.h"
 #include "io/format.h"
 #include "io/io.h"
+#include "io/text.h"
 
-/* In the order they are asked, see format.h. A row without sniff takes any text. */
+/* In the order they are asked, see format.h; the last takes a text that no other does. */
 static const sl_format formats[] = {
-    {"Sley cache", ".sley", sl_cache_sniff, sl_cache_read, sl_cache_write},
-    {"scipy .npz", ".npz", sl_npz_sniff, sl_npz_read, sl_npz_write},
-    {"Matrix Market", ".mtx", sl_mtx_sniff, sl_mtx_read, sl_mtx_write},
-    {"Rutherford-Boeing", ".rb", sl_rb_sniff, sl_rb_read, sl_rb_write},
-    {"METIS", ".graph", sl_metis_sniff, sl_metis_read, sl_metis_write},
-    {"Matrix Market without header", NULL, sl_mtx_bare_sniff, sl_mtx_bare_read, NULL},
-    {"edge list", ".el", NULL, sl_edgelist_read, sl_edgelist_write},
+    {"sley", "Sley cache", ".sley", NULL, sl_cache_banner, NULL, sl_cache_read, sl_cache_write},
+    {"npz", "scipy .npz", ".npz", NULL, sl_npz_banner, NULL, sl_npz_read, sl_npz_write},
+    {"mtx", "Matrix Market", ".mtx", NULL, sl_mtx_banner, NULL, sl_mtx_read, sl_mtx_write},
+    {"rb", "Rutherford-Boeing", ".rb", ".rb .hb .rua .rsa .rra .rza .pua .psa .pra .iua .isa .cua .csa",
+     sl_rb_banner, NULL, sl_rb_read, sl_rb_write},
+    {"metis", "METIS", ".graph", ".graph .metis", NULL, sl_metis_guess, sl_metis_read, sl_metis_write},
+    {"numbers", "numbers without a header", NULL, ".mtx .mm .smat", NULL, sl_mtx_bare_guess, sl_mtx_bare_read,
+     NULL},
+    {"edgelist", "edge list", ".el", ".el .wel .edges .edgelist .csv .tsv .konect .snap", sl_edgelist_banner,
+     sl_edgelist_guess, sl_edgelist_read, sl_edgelist_write},
 };
-enum { FORMATS = sizeof formats / sizeof *formats };
+enum { FORMATS = sizeof formats / sizeof *formats, EDGE_LIST = FORMATS - 1 };
 
-const sl_format *sl_format_at_head(const sl_input *input) {
-  static bool (*const at_head[])(const sl_input *) = {sl_cache_sniff, sl_npz_sniff, sl_mtx_sniff,
-                                                      sl_rb_sniff};
-  for (size_t s = 0; s < sizeof at_head / sizeof *at_head; s++)
-    if (at_head[s](input))
-      for (int f = 0; f < FORMATS; f++)
-        if (formats[f].sniff == at_head[s])
-          return &formats[f];
+const char *const *sl_format_words(void) {
+  static const char *words[FORMATS + 1];
+  for (int f = 0; f < FORMATS; f++)
+    words[f] = formats[f].word;
+  return words;
+}
+
+/* Whether the name has one of the endings of a list. */
+static bool is_named(const char *name, const char *endings) {
+  char ending[16];
+  for (const char *at = endings; at && *at; at += strspn(at, " ")) {
+    size_t length = strcspn(at, " ");
+    snprintf(ending, sizeof ending, "%.*s", (int)length, at);
+    if (sl_name_ends(name, ending))
+      return true;
+    at += length;
+  }
+  return false;
+}
+
+const sl_format *sl_format_named(const char *word) {
+  char ending[16];
+  for (int f = 0; f < FORMATS; f++)
+    if (strcasecmp(word, formats[f].word) == 0)
+      return &formats[f];
+  snprintf(ending, sizeof ending, ".%s", word); /* an ending will do, as of a name */
+  for (int f = 0; f < FORMATS; f++)
+    if (strlen(word) + 1 < sizeof ending && is_named(ending, formats[f].named))
+      return &formats[f];
   return NULL;
 }
 
-static void refuse(const sl_input *input) {
+int64_t sl_format_number(const sl_format *format) {
+  return format - formats + 1;
+}
+
+const sl_format *sl_format_numbered(int64_t number) {
+  return number >= 1 && number <= FORMATS ? &formats[number - 1] : NULL;
+}
+
+/* Adds a blank and the word of every format to a list. */
+static void list_words(char *list, size_t room) {
+  size_t length = 0;
+  for (int f = 0; f < FORMATS && length < room; f++)
+    length += (size_t)snprintf(list + length, room - length, " %s", formats[f].word);
+}
+
+sley_status sl_format_check_word(const char *word) {
+  char list[128];
+  list_words(list, sizeof list);
+  return !word || sl_format_named(word)
+             ? SLEY_OK
+             : sl_fail(SLEY_ERR_ARG, "no format is named '%s'; there are%s", word, list);
+}
+
+sley_status sl_format_check_base(const sl_format *format, const char *name, sl_base base) {
+  if (base == SL_BASE_ANY || format->read == sl_edgelist_read || format->read == sl_mtx_bare_read)
+    return SLEY_OK;
+  if (base == SL_BASE_1 && format->read != sl_cache_read && format->read != sl_npz_read)
+    return SLEY_OK; /* as it does */
+  return sl_fail(SLEY_ERR_ARG,
+                 "%s: is read as %s, which has rows and columns of its own: a base is for edge lists and for "
+                 "numbers without a header",
+                 name, format->name);
+}
+
+const sl_format *sl_format_of(const sl_input *input) {
+  for (int f = 0; f < FORMATS; f++)
+    if (formats[f].banner && formats[f].banner(input))
+      return &formats[f];
+  if (!sl_input_is_text(input))
+    return NULL;
+  for (int f = 0; f < FORMATS; f++)
+    if (is_named(input->name, formats[f].named))
+      return &formats[f];
+  return sl_edgelist_marked(input) ? &formats[EDGE_LIST] : NULL;
+}
+
+static sley_status refuse(const sl_input *input) {
   char list[256] = "";
   size_t length = 0;
   for (int f = 0; f < FORMATS && length < sizeof list; f++)
     length +=
         (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? ", " : "", formats[f].name);
-  sl_fail(SLEY_ERR_INPUT, "%s:1: not a matrix in any format Sley reads (%s)", input->name, list);
+  return sl_fail(SLEY_ERR_INPUT, "%s:1: not a matrix in any format Sley reads (%s)", input->name, list);
 }
 
-const sl_format *sl_format_of(const sl_input *input) {
-  if (input->begin == input->end) {
-    sl_fail(SLEY_ERR_INPUT, "%s:1: the file is empty; give a matrix", input->name);
-    return NULL;
-  }
-  for (int f = 0; f < FORMATS; f++)
-    if (formats[f].sniff ? formats[f].sniff(input) : sl_input_is_text(input))
-      return &formats[f];
-  refuse(input);
+static sley_status read_as(const sl_format *format, sl_input *input, sley_dtype dtype, sl_team *team,
+                           sley_matrix **out) {
+  SL_TRY(sl_format_check_base(format, input->name, input->base));
+  input->source = (sl_source){.format = sl_format_number(format)};
+  SL_TRY(format->read(input, dtype, team, out));
+  (*out)->source = input->source;
+  return SLEY_OK;
+}
+
+/* An index 0 leaves no doubt of triplets: as an edge list the file would start with a loop at a vertex that no
+ * other line names. */
+static bool is_sure(const sl_source *source) {
+  return source->shape == SL_SHAPE_TRIPLETS && source->base == 0 && source->why == SL_WHY_ZERO;
+}
+
+/* The other format, beside number f of the table, that the content may be; NULL: none. */
+static const sl_format *other_guess(const sl_input *input, int f) {
+  for (int g = 0; g < FORMATS; g++)
+    if (g != f && formats[g].guess && formats[g].guess(input))
+      return &formats[g];
   return NULL;
 }
 
-static sley_status read_input(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  const sl_format *format = sl_format_of(input);
-  sley_status status = format ? format->read(input, dtype, team, out) : SLEY_ERR_INPUT;
+/* By the lines alone. What may be two formats is read as one only if the other does not accept it. */
+static sley_status read_guess(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  input->guess = true;
+  for (int f = 0; f < EDGE_LIST; f++) {
+    if (!formats[f].guess || !formats[f].guess(input))
+      continue;
+    const sl_format *other = other_guess(input, f);
+    const char *name = input->name;
+    sley_status status = read_as(&formats[f], input, dtype, team, out);
+    if (!other || (status != SLEY_OK && status != SLEY_ERR_INPUT) ||
+        (status == SLEY_OK && is_sure(&input->source)))
+      return status;
+    if (status == SLEY_OK) {
+      sl_matrix_destroy(*out);
+      *out = NULL;
+      return sl_fail(SLEY_ERR_INPUT, "%s:1: may be %s, or %s: say which (--format %s or --format %s)", name,
+                     formats[f].name, other->name, formats[f].word, other->word);
+    }
+  }
+  return read_as(&formats[EDGE_LIST], input, dtype, team, out);
+}
+
+static sley_status read_content(sl_input *input, const char *word, sley_dtype dtype, sl_team *team,
+                                sley_matrix **out) {
+  if (input->begin == input->end)
+    return sl_fail(SLEY_ERR_INPUT, "%s:1: the file is empty; give a matrix", input->name);
+  SL_TRY(sl_format_check_word(word));
+  SL_TRY(sl_encoding_clean(input));
+  const sl_format *format = word ? sl_format_named(word) : sl_format_of(input);
+  if (word && format->guess && !sl_input_is_text(input))
+    return sl_fail(SLEY_ERR_INPUT, "%s:1: is no text, and so not %s", input->name, format->name);
+  if (format)
+    return read_as(format, input, dtype, team, out);
+  return sl_input_is_text(input) ? read_guess(input, dtype, team, out) : refuse(input);
+}
+
+sley_status sl_format_read(sl_input *input, const char *word, sley_dtype dtype, sl_team *team,
+                           sley_matrix **out) {
+  sley_status status = read_content(input, word, dtype, team, out);
   sl_input_close(input);
   return status;
 }
 
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  return sl_matrix_read_within(path, dtype, 0, team, out);
+  return sl_matrix_read_as(path, &(sl_reading){.dtype = dtype}, team, out);
 }
 
-sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
-                                  sley_matrix **out) {
+/* A cache in a plain file, which is read by offset. */
+static sley_status read_cache(const sl_file *file, const sl_reading *reading, sl_team *team,
+                              sley_matrix **out) {
+  const sl_format *format = sl_format_named("sley");
+  if (reading->format && sl_format_named(reading->format) != format)
+    return sl_fail(SLEY_ERR_INPUT, "%s: is a .sley file, not '%s'", file->name, reading->format);
+  SL_TRY(sl_format_check_base(format, file->name, reading->base));
+  SL_TRY(sl_cache_read_file(file, reading->dtype, team, out));
+  (*out)->source = (sl_source){.format = sl_format_number(format)};
+  return SLEY_OK;
+}
+
+sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_team *team, sley_matrix **out) {
   sl_input input;
   sl_file file;
   bool cache = false;
+  SL_TRY(sl_format_check_word(reading->format));
   sley_status status = sl_file_open(path, &file);
   if (status == SLEY_ERR_UNSUPPORTED) { /* a pipe */
-    SL_TRY(sl_input_open_within(path, limit, &input));
-    return read_input(&input, dtype, team, out);
+    status = sl_input_open_within(path, reading->limit, &input);
+  } else {
+    if (status == SLEY_OK)
+      status = sl_cache_is(&file, &cache);
+    if (status == SLEY_OK && cache)
+      status = read_cache(&file, reading, team, out);
+    else if (status == SLEY_OK)
+      status = sl_input_load(&file, reading->limit, team, &input);
+    sl_file_close(&file);
   }
-  if (status == SLEY_OK)
-    status = sl_cache_is(&file, &cache);
-  if (status == SLEY_OK && cache)
-    status = sl_cache_read_file(&file, dtype, team, out);
-  else if (status == SLEY_OK)
-    status = sl_input_load(&file, limit, team, &input);
-  sl_file_close(&file);
-  return status == SLEY_OK && !cache ? read_input(&input, dtype, team, out) : status;
+  if (status != SLEY_OK || cache)
+    return status;
+  input.base = reading->base;
+  return sl_format_read(&input, reading->format, reading->dtype, team, out);
 }
 
 sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
                                   sl_team *team, sley_matrix **out) {
   sl_input input;
   SL_TRY(sl_input_open_memory(name, bytes, size, &input));
-  return read_input(&input, dtype, team, out);
+  return sl_format_read(&input, NULL, dtype, team, out);
 }
 
 static sley_status unknown_ending(const char *path) {

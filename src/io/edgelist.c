@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of edge lists: a line for each entry, "row column [value ...]", separated by blanks, commas or
- * semicolons; what follows the value is not read. SNAP, CSV (one line of names may lead it), KONECT and their
- * kin. Blank lines, and what follows # or %, are comments. Entries are taken as they stand, none is mirrored;
- * a missing value is 1; repeats are summed.
- *
- * Numbering. Numbers start from 1 if the file says so: by KONECT's header ("% asym weighted", then "% entries
- * rows cols"), or by a Matrix Market banner whose size line is a comment; both may give the sizes. Otherwise
- * they start from 1 exactly if the smallest number in the file is 1, else from 0, and the matrix is square,
- * as large as the largest number needs. Source: KONECT handbook (Kunegis), section 9, for its header. */
-#include <ctype.h>
+ * semicolons, all lines alike; between semicolons a comma may be the decimal point. Further fields are not
+ * read, but their lines are counted. SNAP, CSV (one line of names may lead it), KONECT and their kin. Blank
+ * lines, lines that start with # or %, and what follows one of these after a blank, are comments. Entries are
+ * taken as they stand, none is mirrored; a missing value is 1; repeats are summed. What the lines before the
+ * first entry say is looked at in edgelist_head.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +14,7 @@
 #include "io/edgelist.h"
 #include "io/pieces.h"
 
-typedef enum problem { FINE, NOT_TWO_NUMBERS, NEGATIVE, NOT_A_VALUE } problem;
+typedef enum problem { FINE, NOT_TWO_NUMBERS, DIVIDED, NEGATIVE, NOT_A_VALUE } problem;
 
 /* What one piece of the text holds, and the first thing wrong in it. */
 typedef struct sl_edge_piece {
@@ -29,75 +25,22 @@ typedef struct sl_edge_piece {
 
 typedef sl_edge_lines list;
 
-static bool is_separator(char c) {
-  return c == ',' || c == ';';
-}
-
+/* Whether a line's data ends here, where a field could begin. */
 static bool ends_line(const list *l, const char *at) {
   return *at == '\n' || *at == '#' || *at == '%' || at >= l->part->end;
 }
 
 static bool ends_field(const list *l, const char *at) {
-  return *at == ' ' || *at == '\t' || *at == '\r' || is_separator(*at) || ends_line(l, at);
+  return *at == ' ' || *at == '\t' || *at == '\r' || *at == '\n' ||
+         (*at == l->separator && l->separator != ' ') || at >= l->part->end;
 }
 
-/* Blanks, and one separator among them. */
-static const char *skip_gap(const char *at) {
+/* From the end of a field to the next one or the line's end; NULL: the separator is missing. */
+static const char *next_field(const list *l, const char *at) {
   at = sl_skip_blanks(at);
-  return is_separator(*at) ? sl_skip_blanks(at + 1) : at;
-}
-
-/* Reads exactly count whole numbers that fill the rest of the line. */
-static bool scan_numbers(const char *at, int count, int64_t *out) {
-  for (int i = 0; i < count; i++)
-    if (!(at = sl_scan_int(sl_skip_blanks(at), &out[i])) || !sl_token_ends(at) || out[i] < 0)
-      return false;
-  at = sl_skip_blanks(at);
-  return *at == '\n' || *at == 0;
-}
-
-static bool starts_word(const char *at, const char *word) {
-  size_t length = strlen(word);
-  return strncmp(at, word, length) == 0 && sl_token_ends(at + length);
-}
-
-/* The header of KONECT, or the banner of Matrix Market with a size line that is a comment. */
-static void scan_header(list *l) {
-  const char *first = l->head->begin, *second = sl_next_line(first, l->head->end);
-  int64_t number[3];
-  if (*first != '%')
-    return;
-  if (strncmp(first, "%%MatrixMarket", 14) == 0) {
-    for (; *second == '%'; second = sl_next_line(second, l->head->end))
-      if (scan_numbers(second + 1, 3, number)) {
-        l->from_one = true;
-        l->rows = number[0];
-        l->cols = number[1];
-        return;
-      }
-    return;
-  }
-  const char *word = sl_skip_blanks(first + 1);
-  if (!starts_word(word, "sym") && !starts_word(word, "asym") && !starts_word(word, "bip"))
-    return;
-  l->from_one = true;
-  if (*second == '%' && scan_numbers(second + 1, 3, number)) {
-    l->rows = number[1];
-    l->cols = number[2];
-  }
-}
-
-/* Puts the body behind a byte order mark, and behind the first line of data if that names the columns. */
-static void find_body(list *l) {
-  sl_text text = sl_text_start(l->head);
-  const char *first = l->head->begin;
-  l->body = first;
-  if (sl_input_starts(l->head, "\xef\xbb\xbf", 3))
-    l->body = first = sl_skip_blanks(first + 3);
-  else if (sl_text_next_data(&text, "#%"))
-    first = text.at;
-  if (isalpha((unsigned char)*first) || *first == '"' || *first == '_')
-    l->body = sl_next_line(first, l->head->end);
+  if (l->separator == ' ' || ends_line(l, at))
+    return at;
+  return *at == l->separator ? sl_skip_blanks(at + 1) : NULL;
 }
 
 static sley_status count_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -123,7 +66,7 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   const char *start = *at;
   *at = sl_scan_int(start, out);
   if (!*at || !ends_field(l, *at))
-    note(p, NOT_TWO_NUMBERS, start);
+    note(p, *at && (**at == ',' || **at == ';') ? DIVIDED : NOT_TWO_NUMBERS, start);
   else if (*out < 0)
     note(p, NEGATIVE, start);
   if (p->problem)
@@ -136,6 +79,44 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   return true;
 }
 
+/* The value at at; between semicolons its decimal point may be a comma. The byte after it, or NULL. */
+static const char *scan_value(const list *l, const char *at, double *out) {
+  enum { MOST = 64 };
+  char copy[MOST + SL_INPUT_PADDING] = {0};
+  if (l->separator != ';')
+    return sl_scan_value(&l->rule, at, out);
+  int length = 0;
+  for (; length < MOST && !ends_field(l, at + length); length++)
+    copy[length] = at[length] == ',' ? '.' : at[length];
+  const char *after = length < MOST ? sl_scan_value(&l->rule, copy, out) : NULL;
+  return after == copy + length ? at + length : NULL;
+}
+
+/* Fields from the one at at to the line's end. */
+static int64_t count_fields(const list *l, const char *at) {
+  int64_t fields = 0;
+  while (!ends_line(l, at)) {
+    fields++;
+    while (!ends_field(l, at))
+      at++;
+    at = sl_skip_blanks(at);
+    if (*at == l->separator && l->separator != ' ')
+      at = sl_skip_blanks(at + 1);
+  }
+  return fields;
+}
+
+static void note_fields(piece *p, int64_t fields, const char *at) {
+  sl_edge_totals *t = &p->totals;
+  t->cut += fields > 3;
+  if (fields < t->fewest)
+    t->fewest = fields;
+  if (fields > t->most) {
+    t->most = fields;
+    t->most_at = at;
+  }
+}
+
 /* Parses the line at at into entry e. */
 static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   const sl_coo *coo = &l->coo;
@@ -143,7 +124,12 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   const char *row_at = at;
   if (!scan_number(l, p, &at, &row))
     return;
-  const char *col_at = at = skip_gap(at);
+  const char *col_at = next_field(l, at);
+  if (!col_at) {
+    note(p, DIVIDED, row_at);
+    return;
+  }
+  at = col_at;
   if (!scan_number(l, p, &at, &col))
     return;
   if (row > p->totals.most_row) {
@@ -155,20 +141,34 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
     p->totals.col_at = col_at;
   }
   double value = 1;
-  at = skip_gap(at);
-  if (!ends_line(l, at)) {
-    const char *after = sl_scan_value(&l->rule, at, &value);
-    if (!after || !ends_field(l, after)) {
-      note(p, NOT_A_VALUE, at);
+  int64_t fields = 2;
+  const char *value_at = next_field(l, at);
+  if (!value_at) {
+    note(p, DIVIDED, row_at);
+    return;
+  }
+  if (!ends_line(l, value_at)) {
+    const char *after = scan_value(l, value_at, &value);
+    const char *more = after && ends_field(l, after) ? next_field(l, after) : NULL;
+    if (!more) {
+      note(p, NOT_A_VALUE, value_at);
       return;
     }
     p->totals.valued = true;
+    fields = 3 + count_fields(l, more);
   }
+  note_fields(p, fields, row_at);
   sl_index_set(coo->row, coo->index, e, row);
   sl_index_set(coo->col, coo->index, e, col);
   if (!l->valued)
     return;
   sl_value_set(coo->val, coo->dtype, e, value);
+}
+
+/* Of no lines. */
+static sl_edge_totals no_totals(int64_t entries) {
+  return (sl_edge_totals){
+      .entries = entries, .least = INT64_MAX, .most_row = -1, .most_col = -1, .fewest = INT64_MAX};
 }
 
 static sley_status parse_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -178,7 +178,7 @@ static sley_status parse_pieces(void *context, int64_t begin, int64_t end, int t
   for (int64_t i = begin; i < end; i++) {
     piece *p = &l->piece[i];
     int64_t e = p->totals.entries;
-    *p = (piece){.totals = {.entries = e, .least = INT64_MAX, .most_row = -1, .most_col = -1}};
+    *p = (piece){.totals = no_totals(e)};
     const char *at = sl_piece_start(l->begin, l->part->end, i, l->pieces);
     const char *stop = sl_piece_start(l->begin, l->part->end, i + 1, l->pieces);
     for (; at < stop && !p->problem; at = sl_next_line(at, stop)) {
@@ -196,6 +196,10 @@ static sley_status report(const list *l, const piece *p) {
     return sl_text_fail(l->part, p->at, "a row or column is negative");
   case NOT_A_VALUE:
     return sl_value_fail(l->part, p->at, &l->rule, "the value of the entry is not a number");
+  case DIVIDED:
+    return sl_text_fail(l->part, p->at,
+                        "a line starts with two whole numbers, row and column, and all lines are divided like "
+                        "the first: by blanks, commas or semicolons; decimal commas go with semicolons alone");
   default:
     return sl_text_fail(l->part, p->at,
                         "a line of an edge list starts with two whole numbers, row and column");
@@ -204,7 +208,7 @@ static sley_status report(const list *l, const piece *p) {
 
 /* Gathers the pieces into total; the first problem is reported. */
 static sley_status gather(const list *l, sl_edge_totals *total) {
-  *total = (sl_edge_totals){.entries = l->coo.count, .least = INT64_MAX, .most_row = -1, .most_col = -1};
+  *total = no_totals(l->coo.count);
   for (int64_t i = 0; i < l->pieces; i++) {
     const sl_edge_totals *p = &l->piece[i].totals;
     if (l->piece[i].problem)
@@ -221,6 +225,12 @@ static sley_status gather(const list *l, sl_edge_totals *total) {
       total->most_col = p->most_col;
       total->col_at = p->col_at;
     }
+    if (p->most > total->most) {
+      total->most = p->most;
+      total->most_at = p->most_at;
+    }
+    total->fewest = p->fewest < total->fewest ? p->fewest : total->fewest;
+    total->cut += p->cut;
     total->wide |= p->wide;
     total->valued |= p->valued;
   }
@@ -241,29 +251,6 @@ static void free_triplets(list *l) {
   sl_free(l->coo.col);
   sl_free(l->coo.val);
   l->coo.row = l->coo.col = l->coo.val = NULL;
-}
-
-/* Whether the first line of data has a third field. */
-static bool first_has_value(const list *l) {
-  sl_text text = {l->head, l->body};
-  if (!sl_text_next_data(&text, "#%"))
-    return false;
-  const char *at = text.at;
-  for (int field = 0; field < 2; field++) {
-    while (!ends_field(l, at))
-      at++;
-    at = skip_gap(at);
-  }
-  return !ends_line(l, at);
-}
-
-void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
-  *out = (sl_edge_lines){.head = head, .part = head, .rows = -1, .cols = -1, .coo = {.dtype = dtype}};
-  out->rule = sl_value_rule_of(SL_LITERAL_UNTYPED, dtype);
-  scan_header(out);
-  find_body(out);
-  out->begin = out->body;
-  out->valued = first_has_value(out);
 }
 
 sley_status sl_edge_count(sl_edge_lines *lines, sl_team *team) {
@@ -295,32 +282,81 @@ static sley_status beyond(const list *l, const char *at, const char *what, int64
   return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
 }
 
+/* Where rows and columns are counted from, and why. */
+static void choose_base(list *l, const sl_edge_totals *totals, int64_t most) {
+  const bool counted = l->nodes > 0 && totals->least == 1; /* how many nodes there are can decide */
+  if (l->head->base != SL_BASE_ANY) {
+    l->base = l->head->base == SL_BASE_1;
+    l->why = SL_WHY_ASKED;
+  } else if (l->from_one) {
+    l->base = 1;
+    l->why = l->one_direction ? SL_WHY_HEADER_SYM : SL_WHY_HEADER;
+  } else if (counted && (most == l->nodes || most == l->nodes - 1)) {
+    l->base = most == l->nodes;
+    l->why = SL_WHY_NODES;
+  } else {
+    l->base = totals->least == 1;
+    l->why = totals->least == 0 ? SL_WHY_ZERO : totals->least == 1 ? SL_WHY_ONE : SL_WHY_ABOVE;
+  }
+}
+
+/* What the lines before the first entry say, and the lines themselves, agree. */
+static sley_status check_promises(const list *l, const sl_edge_totals *totals) {
+  if (l->names_wrong)
+    return sl_text_fail(l->head, l->names_wrong,
+                        "the line is neither an entry, which starts with two whole numbers, nor names of "
+                        "columns, for it holds words and numbers");
+  if (l->promised >= 0 && l->promised != totals->entries)
+    return sl_text_fail(l->head, l->promised_at,
+                        "the header counts %" PRId64 " entries, but %" PRId64 " lines follow", l->promised,
+                        totals->entries);
+  if (l->head->guess && totals->fewest != totals->most && totals->entries > 0)
+    return totals->most_at
+               ? sl_text_fail(l->part, totals->most_at,
+                              "%" PRId64 " fields, where other lines have %" PRId64
+                              ": no edge list for sure, and no other format fits; name it (--format)",
+                              totals->most, totals->fewest)
+               : SLEY_OK;
+  return SLEY_OK;
+}
+
 sley_status sl_edge_shape(sl_edge_lines *l, const sl_edge_totals *totals, bool *wrong) {
   int64_t most = totals->most_row > totals->most_col ? totals->most_row : totals->most_col;
   const char *most_at = totals->most_row == most ? totals->row_at : totals->col_at;
-  bool declared = l->from_one && l->rows >= 0;
+  bool declared = l->rows >= 0;
   *wrong = true;
-  l->base = l->from_one || totals->least == 1 ? 1 : 0;
-  if (l->from_one && totals->least < 1)
+  SL_TRY(check_promises(l, totals));
+  if (l->head->guess && totals->fewest != totals->most && totals->entries > 0)
+    return SLEY_OK; /* who has the line tells */
+  choose_base(l, totals, most);
+  if (l->base == 1 && totals->least < 1)
     return totals->least_at
-               ? sl_text_fail(l->part, totals->least_at,
-                              "a row or column 0, but the file's header says that they start from 1")
+               ? sl_text_fail(l->part, totals->least_at, "a row or column 0, but %s",
+                              l->why == SL_WHY_ASKED ? "they were said to start from 1 (base 1)"
+                                                     : "the file's header says that they start from 1")
                : SLEY_OK;
   if (most == INT64_MAX)
     return most_at ? sl_text_fail(l->part, most_at, "a row or column is too large") : SLEY_OK;
   if (totals->entries == 0 && !declared)
     return sl_text_fail(l->head, l->head->begin, "no line holds an entry: two whole numbers, row and column");
-  if (declared && totals->most_row > l->rows)
-    return beyond(l, totals->row_at, "row", l->rows);
-  if (declared && totals->most_col > l->cols)
-    return beyond(l, totals->col_at, "column", l->cols);
-  l->coo.rows = declared ? l->rows : most + 1 - l->base;
-  l->coo.cols = declared ? l->cols : most + 1 - l->base;
+  int64_t last = l->base - 1; /* of n rows counted from base the last is n + base - 1 */
+  if (declared && totals->most_row > l->rows + last)
+    return beyond(l, totals->row_at, "row", l->rows + last);
+  if (declared && totals->most_col > l->cols + last)
+    return beyond(l, totals->col_at, "column", l->cols + last);
+  l->coo.rows = declared ? l->rows : (l->two_sides ? totals->most_row : most) - last;
+  l->coo.cols = declared ? l->cols : (l->two_sides ? totals->most_col : most) - last;
   if (declared || most_at)
     SL_TRY(sl_input_check_size(declared ? l->head : l->part, declared ? l->head->begin : most_at, l->coo.rows,
                                l->coo.cols));
   *wrong = false;
   return SLEY_OK;
+}
+
+void sl_edge_tell(const sl_edge_lines *l, const sl_edge_totals *totals, sl_source *out) {
+  out->base = l->base;
+  out->why = l->why;
+  out->unread = totals->cut;
 }
 
 static sley_status rebase(void *context, int64_t begin, int64_t end, int thread) {
@@ -361,6 +397,7 @@ sley_status sl_edgelist_read(sl_input *input, sley_dtype dtype, sl_team *team, s
   sl_edge_head(input, dtype, &l);
   SL_TRY_GOTO(status, parse_list(&l, team, &total), done);
   SL_TRY_GOTO(status, sl_edge_shape(&l, &total, &wrong), done);
+  sl_edge_tell(&l, &total, &input->source);
   sl_input_close(input);
   SL_TRY_GOTO(status, sl_edge_rebase(&l, team), done);
   status = sl_coo_to_csr(&l.coo, SL_GENERAL, SL_SUM_REPEATS, team, out);

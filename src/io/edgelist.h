@@ -11,6 +11,8 @@ typedef struct sl_edge_totals {
   int64_t entries;
   int64_t least, most_row, most_col;
   const char *least_at, *row_at, *col_at;
+  int64_t fewest, most, cut; /* fields on a line; lines of more than three */
+  const char *most_at;       /* the first line of most fields */
   bool wide;   /* a number does not fit 32 bits */
   bool valued; /* a value stands among them */
 } sl_edge_totals;
@@ -19,17 +21,28 @@ typedef struct sl_edge_lines {
   const sl_input *head, *part;
   const char *body;   /* in head: where the entries begin */
   const char *begin;  /* in part: the first line to parse */
+  char separator;     /* of fields: ',', ';', or ' ' for blanks */
   bool from_one;      /* the header says so */
+  bool one_direction; /* it says sym, and entries are taken as they stand */
+  bool two_sides;     /* it says bip: rows and columns are counted apart */
   int64_t rows, cols; /* by the header; -1 if it does not say */
+  int64_t promised;   /* entries by the header; -1 */
+  int64_t nodes;      /* by SNAP's header; 0: it does not say */
+  const char *promised_at;
+  const char *names_wrong; /* a line before the entries that is no names of columns; or NULL */
   bool valued;        /* values are kept */
   sl_value_rule rule; /* of values */
   int64_t pieces;
   struct sl_edge_piece *piece;
-  int64_t base;
+  int64_t base, why; /* sl_why */
   sl_coo coo; /* the entries, as they stand */
 } sl_edge_lines;
 
-/* Looks at the first lines, which head holds; part and begin become those of the whole of head. */
+/* Looks at the first lines, which head holds; part and begin become those of the whole of head. Numbers start
+ * where head's caller has said (head->base), or else from 1 if a header says so: KONECT's ("% asym weighted",
+ * then "% entries rows cols"), which may give the sizes too. Otherwise they start from 1 exactly if the
+ * smallest is 1, unless SNAP's number of nodes shows that they start from 0; and the matrix is square, as
+ * large as the largest number needs. Source: KONECT handbook (Kunegis), section 9, for its header. */
 void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out);
 
 /* Cuts the lines of part from begin on, and counts the entries. */
@@ -43,6 +56,9 @@ sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, s
 /* Decides base, rows and columns from the totals of all lines. An error is told where its place is known, and
  * *wrong is set in any case. */
 sley_status sl_edge_shape(sl_edge_lines *lines, const sl_edge_totals *totals, bool *wrong);
+
+/* What was read as what: base, why and unread lines. */
+void sl_edge_tell(const sl_edge_lines *lines, const sl_edge_totals *totals, sl_source *out);
 
 /* Counts the entries' numbers from 0. */
 sley_status sl_edge_rebase(sl_edge_lines *lines, sl_team *team);

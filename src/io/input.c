@@ -51,8 +51,15 @@ static sley_status finish(sl_input *input) {
   return SLEY_OK;
 }
 
-static sley_status read_all(int descriptor, const char *path, sl_input *out) {
+static sley_status too_long(const char *path, int64_t limit) {
+  return sl_fail(SLEY_ERR_MEMORY, "%s: is longer than the limit of %lld bytes; give a larger one (--mem-limit)", path,
+                 (long long)limit);
+}
+
+static sley_status read_all(int descriptor, const char *path, int64_t limit, sl_input *out) {
   enum { CHUNK = 1 << 20 };
+  if (limit <= 0) /* what has no end must not take the machine's memory: the buffer grows by copies */
+    limit = sl_memory_machine() / 2;
   sl_bytes bytes = {0};
   sley_status status;
   for (;;) {
@@ -63,6 +70,7 @@ static sley_status read_all(int descriptor, const char *path, sl_input *out) {
       break;
     if (got > 0) {
       bytes.size += (size_t)got;
+      SL_TRY_GOTO(status, (int64_t)bytes.size > limit ? too_long(path, limit) : SLEY_OK, fail);
     } else if (errno != EINTR) {
       status = sl_fail(SLEY_ERR_IO, "%s: cannot read: %s", path, strerror(errno));
       goto fail;
@@ -94,13 +102,13 @@ sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *o
 }
 
 /* What is no plain file, from front to back. */
-static sley_status load_stream(const char *path, sl_input *out) {
+static sley_status load_stream(const char *path, int64_t limit, sl_input *out) {
   int descriptor = open(sl_file_path(path), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && strcmp(path, "-") == 0)
     descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0); /* a socket has no path */
   if (descriptor < 0)
     return sl_fail(SLEY_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-  sley_status status = read_all(descriptor, path, out);
+  sley_status status = read_all(descriptor, path, limit, out);
   close(descriptor);
   return status;
 }
@@ -123,7 +131,7 @@ sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out)
     status = sl_input_load_packed(&file, NULL, out);
     sl_file_close(&file);
   } else if (status == SLEY_ERR_UNSUPPORTED) {
-    status = load_stream(path, out);
+    status = load_stream(path, limit, out);
   }
   out->unpack_limit = limit;
   return status == SLEY_OK ? finish(out) : status;
@@ -143,7 +151,8 @@ sley_status sl_input_open_memory(const char *name, const void *bytes, size_t siz
 
 void sl_input_close(sl_input *input) {
   sl_free(input->memory);
-  *input = (sl_input){.name = input->name};
+  input->memory = NULL;
+  input->begin = input->end = NULL;
 }
 
 bool sl_input_is_text(const sl_input *input) {

@@ -9,9 +9,22 @@
  * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
-/* The same of a file that may unpack to at most limit bytes (0: any); errors: SLEY_ERR_MEMORY beyond it. */
-sley_status sl_matrix_read_within(const char *path, sley_dtype dtype, int64_t limit, sl_team *team,
-                                  sley_matrix **out);
+/* How a file is to be read. */
+typedef struct sl_reading {
+  sley_dtype dtype;
+  int64_t limit;      /* bytes that it may unpack to, or that come from a pipe; 0: any */
+  const char *format; /* a word of sl_format_words, as it must be one of them; NULL: told by the file */
+  int base;           /* sl_base (io/format.h) */
+} sl_reading;
+
+/* The same, read so. Errors also: SLEY_ERR_MEMORY beyond the limit, SLEY_ERR_ARG (an unknown format; a base
+ * where the format has its own). */
+sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_team *team, sley_matrix **out);
+
+/* The words of formats; and what a matrix was read as, in words. */
+const char *const *sl_format_words(void);
+sley_status sl_format_check_word(const char *word);
+void sl_source_tell(const sl_source *source, sley_matrix_source *out);
 
 /* The same of a .npz alone, of the matrix whose keys begin with prefix. */
 sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dtype, int64_t limit,

@@ -92,13 +92,16 @@ static int64_t tokens_of(const char *at) {
   return count;
 }
 
-bool sl_metis_sniff(const sl_input *input) {
+/* Whether the last vertex has no neighbours, and its empty line lacks its line end: nothing is there of it. */
+static bool lacks_last_line(const graph *g, int64_t lines) {
+  return lines == g->vertices - 1 && g->body[-1] == '\n' && g->input->end[-1] == '\n';
+}
+
+bool sl_metis_guess(const sl_input *input) {
   graph g = {0};
   if (!scan_header(input, &g))
     return false;
-  if (sl_name_ends(input->name, ".graph") || sl_name_ends(input->name, ".metis"))
-    return true;
-  int64_t lines = 0, tokens = 0, least = INT64_MAX, most = 0;
+  int64_t lines = 0, tokens = 0;
   for (const char *at = g.body; at < input->end; at = sl_next_line(at, input->end)) {
     if (is_comment(at))
       continue;
@@ -107,26 +110,21 @@ bool sl_metis_sniff(const sl_input *input) {
         return false;
       continue;
     }
-    int64_t here = tokens_of(at);
+    tokens += tokens_of(at);
     lines++;
-    tokens += here;
-    least = here < least ? here : least;
-    most = here > most ? here : most;
   }
-  if (lines != g.vertices || lines == 0 || g.edges == 0)
+  if ((lines != g.vertices && !lacks_last_line(&g, lines)) || lines == 0 || g.edges == 0)
     return false;
-  /* As many lines as vertices. It is METIS if the entries fit too, or if the lines cannot be those of a list.
-   */
+  /* As many lines as vertices, and as many neighbours as the edges need. */
   int64_t per_entry = g.weighted ? 2 : 1, left = tokens - lines * g.skipped;
-  return least != most || (left >= 0 && left / 2 / per_entry == g.edges && left % (2 * per_entry) == 0);
+  return left >= 0 && left / 2 / per_entry == g.edges && left % (2 * per_entry) == 0;
 }
 
 bool sl_metis_head(const sl_input *head, int64_t *lines, const char **body) {
   graph g = {0};
   if (!scan_header(head, &g))
     return false;
-  bool named = sl_name_ends(head->name, ".graph") || sl_name_ends(head->name, ".metis");
-  *lines = named ? -1 : g.vertices;
+  *lines = g.vertices;
   *body = g.body;
   return true;
 }
@@ -304,7 +302,7 @@ static sley_status check_counts(graph *g) {
     lines += l;
     entries += e;
   }
-  if (lines < g->vertices)
+  if (lines < g->vertices && !(lacks_last_line(g, lines) && g->skipped == 0))
     return sl_text_fail(g->input, g->input->end, "the file ends after %" PRId64 " of %" PRId64 " vertices",
                         lines, g->vertices);
   return SLEY_OK;
@@ -317,6 +315,8 @@ static sley_status parse_graph(graph *g, sl_team *team) {
   SL_TRY(check_counts(g));
   int64_t nnz = last->entries + of_last;
   SL_TRY(SL_NEW(g->arrays.rowptr, g->vertices + 1, "row pointers"));
+  if (g->vertices > 0)
+    g->arrays.rowptr[g->vertices - 1] = nnz; /* its line may be missing */
   g->arrays.col = sl_alloc(nnz, sl_index_bytes(g->index), "columns");
   g->arrays.val = g->arrays.col ? sl_alloc(nnz, sley_dtype_bytes(g->dtype), "values") : NULL;
   if (!g->arrays.val)

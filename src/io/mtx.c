@@ -11,7 +11,11 @@
 #include "io/text.h"
 
 static const char banner[] = "%%MatrixMarket";
-enum { RECOGNISED = 4 + 2 }; /* a first line "%%Matr" is meant to be this banner */
+enum {
+  RECOGNISED = 4 + 2,       /* a first line "%%Matr" is meant to be this banner */
+  BANNER_BYTES = 1 << 16,   /* lines that begin within so many bytes may be it */
+  WORD = 24
+};
 
 /* The whole numbers of a line, up to most; -1 if there is something else on it or more of them. */
 static int line_of_ints(const char *at, const char *end, int64_t *values, int most) {
@@ -26,21 +30,6 @@ static int line_of_ints(const char *at, const char *end, int64_t *values, int mo
   return count;
 }
 
-/* Edge lists exist that carry the banner with the size line as a comment, "%64 64 704". */
-static bool is_edge_list_in_disguise(const sl_input *input) {
-  sl_text text = sl_text_start(input);
-  int64_t sizes[3];
-  const char *second = sl_next_line(input->begin, input->end);
-  if (second == input->end || *second != '%' || line_of_ints(second + 1, input->end, sizes, 3) != 3)
-    return false;
-  return sl_text_next_data(&text, "%") && line_of_ints(text.at, input->end, sizes, 3) == 2;
-}
-
-bool sl_mtx_sniff(const sl_input *input) {
-  return input->end - input->begin >= RECOGNISED && strncasecmp(input->begin, banner, RECOGNISED) == 0 &&
-         !is_edge_list_in_disguise(input);
-}
-
 /* The next word of a line, in small letters; "" at its end. */
 static void next_word(const char **at, const char *end, char *word, size_t room) {
   size_t length = 0;
@@ -52,12 +41,74 @@ static void next_word(const char **at, const char *end, char *word, size_t room)
   *at = p;
 }
 
-static sley_status parse_banner(const sl_input *input, sl_mtx_header *header) {
-  char word[24];
-  const char *start = input->begin, *at = start, *end = input->end;
+/* The first word of a line behind the marks that lead it. */
+static const char *behind_marks(const char *line, const char *end) {
+  while (line < end && *line != 0 && strchr("%#\"' \t", *line))
+    line++;
+  return line;
+}
+
+/* Moves behind "MatrixMarket", in one word or two, with any capitals; false: something else is there. */
+static bool skip_market(const char **at, const char *end) {
+  char word[WORD];
+  const char *p = *at;
+  next_word(&p, end, word, sizeof word);
+  if (strcmp(word, "matrix") == 0)
+    next_word(&p, end, word + strlen(word), sizeof word - strlen(word));
+  if (strcmp(word, "matrixmarket") != 0 && strcmp(word, "matrix-market") != 0 &&
+      strcmp(word, "matrix_market") != 0)
+    return false;
+  *at = p;
+  return true;
+}
+
+/* Whether a line is the banner, or was meant to be: MatrixMarket and the word after it, or "matrix
+ * coordinate" or "matrix array" as the first words or behind another one. */
+static bool is_banner(const char *line, const char *end) {
+  char word[WORD], before[WORD] = "";
+  const char *at = behind_marks(line, end), *first = at;
+  bool market = skip_market(&at, end);
   next_word(&at, end, word, sizeof word);
-  if (strcasecmp(word, banner) != 0)
+  if (market && (strcmp(word, "matrix") == 0 || strcmp(word, "coordinate") == 0 || strcmp(word, "array") == 0))
+    return true;
+  for (int w = 0; w < 3; w++) {
+    next_word(&first, end, word, sizeof word);
+    if (strcmp(before, "matrix") == 0 && (strcmp(word, "coordinate") == 0 || strcmp(word, "array") == 0))
+      return true;
+    memcpy(before, word, sizeof before);
+  }
+  return false;
+}
+
+/* The banner's line: among blank lines and comments before any data, or as the first line of data itself.
+ * NULL: there is none. */
+static const char *find_banner(const sl_input *input) {
+  const char *end = input->end;
+  if (end - input->begin >= RECOGNISED && strncasecmp(input->begin, banner, RECOGNISED) == 0)
+    return input->begin;
+  for (const char *line = input->begin; line < end && line - input->begin < BANNER_BYTES;
+       line = sl_next_line(line, end)) {
+    if (is_banner(line, end))
+      return line;
+    const char *at = sl_skip_blanks(line);
+    if (at < end && *at != '\n' && *at != '%' && *at != '#')
+      return NULL;
+  }
+  return NULL;
+}
+
+bool sl_mtx_banner(const sl_input *input) {
+  return find_banner(input) != NULL;
+}
+
+static sley_status parse_banner(const sl_input *input, const char *start, sl_mtx_header *header) {
+  char word[WORD];
+  const char *end = input->end, *at = behind_marks(start, end);
+  if (!skip_market(&at, end)) {
+    at = start;
+    next_word(&at, end, word, sizeof word);
     return sl_text_fail(input, start, "the first line must start with '%%%%MatrixMarket', not '%s'", word);
+  }
   next_word(&at, end, word, sizeof word);
   if (strcmp(word, "matrix") != 0)
     return sl_text_fail(input, start, "object '%s' is unknown; Sley reads 'matrix'", word);
@@ -114,9 +165,24 @@ int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   return symmetry == SL_GENERAL ? entries : entries / 2;
 }
 
-static sley_status parse_sizes(const sl_input *input, sl_text *text, sl_mtx_header *header) {
+/* Some files have their sizes in the comment after the banner, "%64 64 704": then the first line of data is an
+ * entry of two numbers, which cannot be sizes. */
+static const char *sizes_in_comment(const sl_input *input, const char *at, const sl_mtx_header *header) {
+  sl_text text = {input, at};
+  int64_t sizes[3];
+  if (at >= input->end || *at != '%' || header->array || line_of_ints(at + 1, input->end, sizes, 3) != 3)
+    return NULL;
+  return sl_text_next_data(&text, "%") && line_of_ints(text.at, input->end, sizes, 3) == 2 ? at + 1 : NULL;
+}
+
+/* The sizes, which stand after the banner's line, at at. */
+static sley_status parse_sizes(const sl_input *input, const char *at, sl_mtx_header *header) {
   int64_t sizes[3] = {0};
-  if (!sl_text_next_data(text, "%"))
+  sl_text at_sizes = {input, at}, *text = &at_sizes;
+  const char *comment = sizes_in_comment(input, at, header);
+  if (comment)
+    text->at = comment;
+  else if (!sl_text_next_data(text, "%"))
     return sl_text_fail(input, input->end, "the file ends before its size line");
   header->sizes = text->at;
   int found = line_of_ints(text->at, input->end, sizes, 3);
@@ -139,11 +205,12 @@ static sley_status parse_sizes(const sl_input *input, sl_text *text, sl_mtx_head
 }
 
 sley_status sl_mtx_read_header(const sl_input *input, sl_mtx_header *out) {
+  const char *line = find_banner(input);
   *out = (sl_mtx_header){0};
-  sl_text text = sl_text_start(input);
-  SL_TRY(parse_banner(input, out));
-  text.at = sl_next_line(input->begin, input->end);
-  return parse_sizes(input, &text, out);
+  if (!line)
+    line = input->begin;
+  SL_TRY(parse_banner(input, line, out));
+  return parse_sizes(input, sl_next_line(line, input->end), out);
 }
 
 sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
@@ -194,7 +261,7 @@ static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
     header->rows = sizes[0];
     header->cols = sizes[1];
   }
-  if (found == 3 && on_second == 3) {
+  if (found == 3 && on_second == (sizes[2] == 0 ? 0 : 3)) {
     header->count = sizes[2];
     return sizes[2] == 0 || (sizes[0] > 0 && sizes[1] > 0);
   }
@@ -221,15 +288,34 @@ bool sl_mtx_bare_head(const sl_input *head, int64_t *lines, const char **body) {
   return true;
 }
 
-bool sl_mtx_bare_sniff(const sl_input *input) {
+bool sl_mtx_bare_guess(const sl_input *input) {
   sl_mtx_header header;
   return bare_header(input, &header);
+}
+
+/* Whether every line is a whole number, as in a file of labels. */
+static bool all_whole(const sl_input *input) {
+  sl_text text = sl_text_start(input);
+  int64_t number;
+  for (; sl_text_next_data(&text, bare_comments); text.at = sl_next_line(text.at, input->end)) {
+    const char *after = sl_scan_int(text.at, &number);
+    if (!after || !sl_token_ends(after))
+      return false;
+  }
+  return true;
 }
 
 sley_status sl_mtx_bare_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   sl_mtx_header header;
   if (!bare_header(input, &header))
-    return sl_text_fail(input, input->begin, "no sizes that fit the lines after them");
+    return sl_text_fail(input, input->begin,
+                        "no Matrix Market banner leads the file, and it starts with no sizes that fit the lines "
+                        "after them; if it is another format, name it (--format)");
   SL_TRY(sl_input_check_size(input, header.sizes, header.rows, header.cols));
+  bool column = header.body == header.sizes;
+  input->source.shape = !header.array       ? SL_SHAPE_TRIPLETS
+                        : !column           ? SL_SHAPE_ARRAY
+                        : all_whole(input)  ? SL_SHAPE_INTEGERS
+                                            : SL_SHAPE_COLUMN;
   return sl_mtx_parse(input, &header, dtype, team, out);
 }

@@ -17,7 +17,7 @@ typedef struct sl_mtx_header {
   const char *body;          /* the line after */
 } sl_mtx_header;
 
-/* The header of a file that sl_mtx_sniff has told; input holds its first lines at least. Errors:
+/* The header of a file that sl_mtx_banner has told; input holds its first lines at least. Errors:
  * SLEY_ERR_INPUT with file and line. */
 sley_status sl_mtx_read_header(const sl_input *input, sl_mtx_header *out);
 

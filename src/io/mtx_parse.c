@@ -308,10 +308,19 @@ static sley_status tell_fault(const sl_mtx_lines *job, const text_piece *piece) 
   return SLEY_OK;
 }
 
-/* Entries of a file without a header count from 0 if an index is 0 or the name ends in .smat, else from 1. */
-static sley_status settle_base(sl_mtx_lines *job) {
+/* Entries of a file without a header count from 0 if the caller says so, an index is 0 or the name ends in
+ * .smat, else from 1. */
+static sley_status settle_base(sl_mtx_lines *job, sl_input *input) {
   const sl_mtx_header *header = job->header;
-  int64_t base = job->least == 0 || sl_name_ends(job->head->name, ".smat") ? 0 : 1;
+  bool smat = sl_name_ends(input->name, ".smat");
+  int64_t base = input->base != SL_BASE_ANY ? input->base == SL_BASE_1 : job->least != 0 && !smat;
+  input->source.base = base;
+  input->source.why = input->base != SL_BASE_ANY ? SL_WHY_ASKED
+                : smat                     ? SL_WHY_ENDING
+                : base == 0                ? SL_WHY_ZERO
+                                           : SL_WHY_NO_ZERO;
+  if (base == 1 && job->least == 0)
+    return sl_text_fail(job->head, header->sizes, "an index is 0, but they were said to start from 1 (base 1)");
   for (int64_t e = 0; e < header->count; e++) {
     int64_t row = sl_index_at(job->coo.row, job->coo.index, e) - base;
     int64_t col = sl_index_at(job->coo.col, job->coo.index, e) - base;
@@ -403,7 +412,7 @@ sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtyp
   if (lines.missing)
     SL_TRY_GOTO(status, sl_mtx_tell_missing(&lines), done);
   if (header->bare && !header->array)
-    SL_TRY_GOTO(status, settle_base(&lines), done);
+    SL_TRY_GOTO(status, settle_base(&lines, input), done);
   bool sides = header->symmetry != SL_GENERAL && lines.below > 0 && lines.above > 0;
   if (!sides)
     sl_input_close(input); /* decompressed text may be larger than the matrix */

@@ -18,7 +18,7 @@ typedef struct archive {
   const char *prefix; /* of the keys */
 } archive;
 
-bool sl_npz_sniff(const sl_input *input) {
+bool sl_npz_banner(const sl_input *input) {
   return sl_input_starts(input, "PK\3\4", 4) || sl_input_starts(input, "PK\5\6", 4);
 }
 
@@ -296,7 +296,7 @@ sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dt
   if (strlen(prefix) > MOST_PREFIX)
     return sl_fail(SLEY_ERR_ARG, "a prefix of keys has at most %d bytes", MOST_PREFIX);
   SL_TRY(sl_input_open_within(path, limit, &input));
-  const sley_status status = sl_npz_sniff(&input) ? read_input(&input, prefix, dtype, team, out)
+  const sley_status status = sl_npz_banner(&input) ? read_input(&input, prefix, dtype, team, out)
                                                   : sl_fail(SLEY_ERR_INPUT, "%s: not a .npz", path);
   sl_input_close(&input);
   return status;

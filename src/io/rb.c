@@ -71,7 +71,7 @@ static bool scan_type(const char *at, const char *end, char type[4]) {
   return at + 3 < end && (at[3] == ' ' || at[3] == '\t');
 }
 
-bool sl_rb_sniff(const sl_input *input) {
+bool sl_rb_banner(const sl_input *input) {
   int64_t numbers[5];
   char type[4];
   const char *counts = sl_next_line(input->begin, input->end), *sizes = sl_next_line(counts, input->end);

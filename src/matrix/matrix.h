@@ -8,6 +8,16 @@
 #include "base/team.h"
 #include "base/types.h"
 
+/* What a file was read as, in numbers that ranks can send one another; sl_source_tell (io/io.h) has the words.
+ * All zero: the matrix is of no file. */
+typedef struct sl_source {
+  int64_t format; /* the place in the table of formats, from 1 */
+  int64_t shape;  /* sl_shape, of numbers without a header */
+  int64_t why;    /* sl_why: base was chosen */
+  int64_t base;   /* what rows and columns were counted from, if why is not 0 */
+  int64_t unread; /* lines of which fields after the value were not read */
+} sl_source;
+
 struct sley_matrix {
   int64_t rows, cols, nnz;
   int64_t entries_stored;
@@ -20,6 +30,7 @@ struct sley_matrix {
   void (*release)(struct sley_matrix *matrix);
   void *storage;
   int64_t storage_bytes;
+  sl_source source;
 };
 
 /* Arrays of a matrix under construction, from sl_alloc. Freed by sl_csr_arrays_free or taken by

@@ -3,7 +3,7 @@
 #ifndef SLEY_PARALLEL_IO_PARALLEL_IO_H
 #define SLEY_PARALLEL_IO_PARALLEL_IO_H
 
-#include "matrix/matrix.h"
+#include "io/io.h"
 #include "transport/transport.h"
 
 /* What a whole matrix is of which ranks have rows. */
@@ -20,11 +20,11 @@ typedef struct sl_pio_info {
  * decompressed by rank 0, which distributes it. Generators: every rank draws its share of the edges, which go
  * to the owners of their rows. Other formats: rank 0 reads the matrix and distributes its rows.
  *
- * A compressed file may unpack to at most limit bytes (0: any).
+ * How a file is read is asked for as in sl_matrix_read_as; what it was read as is noted in *out.
  *
  * Errors are those of the whole matrix's reader, with its messages, on all ranks; also SLEY_ERR_ARG (the
  * ranks read different things). Collective. */
-sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, int64_t limit,
+sley_status sl_pio_read(sl_comm *comm, const char *name, const sl_reading *how, uint64_t seed,
                         bool by_nonzeros, int64_t *begin, sl_pio_info *info, sley_matrix **out);
 
 /* Writes rows x cols values, of which this rank has rows first .. first + count - 1 with leading dimension

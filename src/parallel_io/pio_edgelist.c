@@ -36,12 +36,15 @@ sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out
 /* The totals of all ranks' lines; places stay with the ranks that have them. */
 static sley_status combine(sl_comm *comm, sl_edge_totals *totals) {
   int64_t sum = totals->entries, least = totals->least;
-  int64_t most[4] = {totals->most_row, totals->most_col, totals->wide, totals->valued};
+  int64_t fewest = totals->fewest, cut = totals->cut;
+  int64_t most[5] = {totals->most_row, totals->most_col, totals->wide, totals->valued, totals->most};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &sum, 1));
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &cut, 1));
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &least, 1));
-  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 4));
+  SL_TRY(comm->ops->allreduce(comm, SL_MIN, &fewest, 1));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, most, 5));
   bool has_least = totals->least == least, has_row = totals->most_row == most[0],
-       has_col = totals->most_col == most[1];
+       has_col = totals->most_col == most[1], has_fields = totals->most == most[4];
   *totals = (sl_edge_totals){.entries = sum,
                              .least = least,
                              .most_row = most[0],
@@ -49,6 +52,10 @@ static sley_status combine(sl_comm *comm, sl_edge_totals *totals) {
                              .least_at = has_least ? totals->least_at : NULL,
                              .row_at = has_row ? totals->row_at : NULL,
                              .col_at = has_col ? totals->col_at : NULL,
+                             .fewest = fewest,
+                             .most = most[4],
+                             .cut = cut,
+                             .most_at = has_fields ? totals->most_at : NULL,
                              .wide = most[2] != 0,
                              .valued = most[3] != 0};
   return SLEY_OK;
@@ -69,6 +76,7 @@ static sley_status read_lines(sl_pio_reading *r, sl_edge_lines *lines) {
   if (totals.wide || totals.valued != valued)
     SL_TRY(parse(comm, lines, totals.wide ? SLEY_I64 : SLEY_I32, totals.valued, &totals));
   SL_TRY(sl_agree_alike(comm, sl_edge_shape(lines, &totals, &wrong)));
+  sl_edge_tell(lines, &totals, &r->source);
   SL_TRY(sl_agree(comm, sl_edge_rebase(lines, comm->team)));
   r->entries_stored = totals.entries;
   sl_partition_equal(lines->coo.rows, comm->size, r->begin);

@@ -7,6 +7,7 @@
 #include "io/cache.h"
 #include "io/io.h"
 #include "io/mtx.h"
+#include "io/text.h"
 #include "partition/partition.h"
 #include "parallel_io/pio_balance.h"
 #include "parallel_io/pio_entries.h"
@@ -25,6 +26,9 @@ static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
   enum { SAMPLES = 256, SAMPLE = 64 };
   uint64_t hash = mix(UINT64_C(14695981039346656037), &r->dtype, sizeof r->dtype);
   hash = mix(hash, &r->by_nonzeros, sizeof r->by_nonzeros);
+  hash = mix(hash, &r->how->base, sizeof r->how->base);
+  if (r->how->format)
+    hash = mix(hash, r->how->format, strlen(r->how->format));
   if (!file) {
     hash = mix(hash, r->name, strlen(r->name));
     hash = mix(hash, &r->seed, sizeof r->seed);
@@ -51,19 +55,29 @@ static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
                  r->name);
 }
 
+/* Rank 0's, to all: its numbers are 0 or more, and the others' 0. */
+static sley_status share_source(sl_comm *comm, sl_source *source) {
+  int64_t numbers[] = {source->format, source->shape, source->why, source->base, source->unread};
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, numbers, sizeof numbers / sizeof *numbers));
+  *source = (sl_source){numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+  return SLEY_OK;
+}
+
 /* Rank 0 reads the whole matrix, and deals out its rows. */
 static sley_status read_whole(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   int64_t *from = NULL, entries = 0;
   sley_matrix *whole = NULL;
+  r->source = (sl_source){0};
   sley_status status = SL_NEW_ZERO(from, comm->size + 1, "a partition");
   if (status == SLEY_OK && comm->rank == 0)
-    status = sl_matrix_read_within(r->name, r->dtype, r->limit, comm->team, &whole);
+    status = sl_matrix_read_as(r->name, r->how, comm->team, &whole);
   SL_TRY_GOTO(status, sl_agree_alike(comm, status), done);
   for (int i = 0; i <= comm->size; i++)
     r->begin[i] = 0;
   if (comm->rank == 0) {
     entries = whole->entries_stored;
+    r->source = whole->source;
     from[1] = whole->rows;
     if (r->by_nonzeros)
       sl_partition_nnz(whole, comm->size, r->begin);
@@ -71,6 +85,7 @@ static sley_status read_whole(sl_pio_reading *r) {
       sl_partition_equal(whole->rows, comm->size, r->begin);
   }
   SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, &entries, 1), done);
+  SL_TRY_GOTO(status, share_source(comm, &r->source), done);
   SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, r->begin, comm->size + 1), done);
   for (int i = 1; i <= comm->size; i++)
     from[i] = r->begin[comm->size];
@@ -86,12 +101,21 @@ done:
 
 typedef enum way { WHOLE, MTX, EDGES } way;
 
-/* The way for a content whose first lines these are. */
-static way way_of(const sl_input *head) {
-  const sl_format *format = sl_format_at_head(head);
-  if (!format)
-    return EDGES;
-  return format->read == sl_mtx_read ? MTX : WHOLE; /* a cache that is compressed, too */
+/* The way for a text whose first lines these are; *format: what they, the name or the caller say it is. */
+static way way_of(const sl_pio_reading *r, const sl_pio_text *text, const sl_format **format) {
+  const sl_input *head = &text->head;
+  sl_text data = sl_text_start(head);
+  sl_mtx_header header;
+  *format = NULL;
+  if (text->size == 0 || head->end == head->begin || text->cr_only)
+    return WHOLE;
+  bool all = head->end - head->begin == text->size;
+  if (!all && !sl_text_next_data(&data, "#%"))
+    return WHOLE; /* more comments than the head holds */
+  *format = r->how->format ? sl_format_named(r->how->format) : sl_format_of(head);
+  if (*format && (*format)->read == sl_mtx_read)
+    return all || sl_mtx_read_header(head, &header) == SLEY_OK ? MTX : WHOLE;
+  return (*format && (*format)->read != sl_edgelist_read) || !sl_input_is_text(head) ? WHOLE : EDGES;
 }
 
 /* Rank 0's, to all. */
@@ -106,20 +130,28 @@ static sley_status share_way(sl_comm *comm, way *choice) {
 static sley_status read_text(sl_pio_reading *r, const sl_file *file, bool *whole) {
   sl_comm *comm = r->comm;
   sl_pio_text text;
-  SL_TRY(sl_pio_text_open(comm, file, r->limit, &text));
-  way choice = text.size > 0 && text.head.end > text.head.begin ? way_of(&text.head) : WHOLE;
+  const sl_format *format;
+  SL_TRY(sl_pio_text_open(comm, file, r->how->limit, &text));
+  way choice = way_of(r, &text, &format);
   sley_status status;
   bool edges = false;
-  sl_mtx_header header;
-  if (choice == MTX && text.head.end - text.head.begin < text.size &&
-      sl_mtx_read_header(&text.head, &header) != SLEY_OK)
-    choice = WHOLE; /* more comments than the head holds */
+  text.head.base = (sl_base)r->how->base;
+  text.head.guess = !format;
   SL_TRY_GOTO(status, share_way(comm, &choice), done);
-  if (choice == EDGES && sl_input_is_text(&text.head))
+  if (choice == EDGES && format)
+    edges = true;
+  else if (choice == EDGES)
     SL_TRY_GOTO(status, sl_pio_is_edgelist(comm, &text, &edges), done);
   *whole = choice != MTX && !edges;
-  if (!*whole)
-    status = choice == MTX ? sl_pio_mtx(r, &text) : sl_pio_edgelist(r, &text);
+  if (*whole)
+    goto done;
+  if (!format)
+    format = sl_format_named("edgelist");
+  SL_TRY_GOTO(status, sl_agree_alike(comm, sl_format_check_base(format, r->name, text.head.base)), done);
+  r->source = (sl_source){.format = sl_format_number(format)};
+  status = choice == MTX ? sl_pio_mtx(r, &text) : sl_pio_edgelist(r, &text);
+  *whole = status == SLEY_ERR_INPUT && text.head.guess; /* who sees all of it says what it may be */
+  status = *whole ? SLEY_OK : status;
 done:
   sl_pio_text_close(&text);
   return status;
@@ -131,7 +163,7 @@ static sley_status look(const sl_file *file, bool *archive, bool *cache) {
   int64_t some = file->size < (int64_t)sizeof first ? file->size : (int64_t)sizeof first;
   SL_TRY(sl_file_read(file, 0, some, first, NULL));
   sl_input head = {.name = file->name, .begin = first, .end = first + some};
-  *archive = sl_npz_sniff(&head);
+  *archive = sl_npz_banner(&head);
   return sl_cache_is(file, cache);
 }
 
@@ -142,6 +174,11 @@ static sley_status read_parts(sl_pio_reading *r, const sl_file *file, bool *whol
   if (status != SLEY_OK)
     return status;
   *whole = archive;
+  if (cache && (r->how->format || r->how->base != SL_BASE_ANY)) { /* which may be wrong */
+    *whole = true;
+    return SLEY_OK;
+  }
+  r->source = (sl_source){.format = sl_format_number(sl_format_named("sley"))};
   if (!cache)
     return archive ? SLEY_OK : read_text(r, file, whole);
   /* What is damaged is told by who looks at all of it. */
@@ -213,13 +250,13 @@ static sley_status settle(sl_pio_reading *r) {
   return status;
 }
 
-sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint64_t seed, int64_t limit,
+sley_status sl_pio_read(sl_comm *comm, const char *name, const sl_reading *how, uint64_t seed,
                         bool by_nonzeros, int64_t *begin, sl_pio_info *info, sley_matrix **out) {
   sl_pio_reading r = {.comm = comm,
                       .name = name,
-                      .dtype = dtype,
+                      .how = how,
+                      .dtype = how->dtype,
                       .seed = seed,
-                      .limit = limit,
                       .by_nonzeros = by_nonzeros,
                       .begin = begin,
                       .entries_stored = -1};
@@ -235,9 +272,11 @@ sley_status sl_pio_read(sl_comm *comm, const char *name, sley_dtype dtype, uint6
     status = settle(&r);
   if (status == SLEY_OK)
     status = sum_up(&r, info);
-  if (status == SLEY_OK)
+  if (status == SLEY_OK) {
+    r.block->source = r.source;
     *out = r.block;
-  else
+  } else {
     sley_matrix_destroy(r.block);
+  }
   return status;
 }

@@ -9,15 +9,16 @@
 typedef struct sl_pio_reading {
   sl_comm *comm;
   const char *name;
-  sley_dtype dtype;
+  const sl_reading *how;
+  sley_dtype dtype; /* how's */
   uint64_t seed;
-  int64_t limit;    /* bytes that the file may unpack to; 0: any */
   bool by_nonzeros; /* begin shall be so, not that it is yet */
   /* What is read: */
   int64_t *begin;         /* the partition of block */
   bool settled;           /* begin is as asked for */
   sley_matrix *block;     /* this rank's rows, or NULL */
   int64_t entries_stored; /* of the whole; -1: its nonzeros */
+  sl_source source;       /* what it was read as; alike on all ranks */
 } sl_pio_reading;
 
 /* Lines of a text that starts with the header of a Matrix Market file. Errors: SLEY_ERR_INPUT, on all ranks

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "io/encoding.h"
 #include "io/inflate.h"
 #include "io/text.h"
 #include "parallel_io/pio_alltoall.h"
@@ -294,6 +295,20 @@ static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
                        NULL);
 }
 
+/* What sl_encoding_clean does, but of lines that end with CR alone, which whoever has all of them reads. */
+static sley_status clean(sl_comm *comm, sl_pio_text *text) {
+  int64_t mark;
+  SL_TRY(sl_agree_alike(comm, sl_encoding_head(&text->head, &mark)));
+  if (text->from == 0 && text->part.end > text->part.begin)
+    text->part.begin += mark;
+  text->from -= text->from < mark ? text->from : mark;
+  text->size -= mark;
+  text->cr_only = sl_encoding_cr_only(&text->head);
+  if (text->cr_only || !sl_input_is_text(&text->head))
+    return SLEY_OK;
+  return sl_agree_alike(comm, sl_encoding_check_lines(&text->part));
+}
+
 sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out) {
   *out = (sl_pio_text){0};
   char first[4] = {0};
@@ -303,6 +318,8 @@ sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, 
       sl_is_compressed(first, sizeof first) ? unpack(comm, file, limit, out) : share_file(comm, file, out);
   if (status == SLEY_OK)
     status = number_lines(comm, out);
+  if (status == SLEY_OK)
+    status = clean(comm, out);
   if (status != SLEY_OK)
     sl_pio_text_close(out);
   return status;

@@ -12,11 +12,12 @@ typedef struct sl_pio_text {
   sl_input head; /* the first lines, up to 1 MiB */
   sl_input part; /* this rank's lines; messages tell their numbers in the file */
   int64_t from;  /* bytes of the text before part */
-  int64_t size;  /* of the text */
+  int64_t size;  /* of the text, without a byte order mark */
+  bool cr_only;  /* its lines end with CR, and the parts are none */
 } sl_pio_text;
 
-/* Shares out the lines of a file, which may unpack to at most limit bytes (0: any). Collective, agreed alike.
- */
+/* Shares out the lines of a file, which may unpack to at most limit bytes (0: any), clean as
+ * sl_encoding_clean makes them. Collective, agreed alike. */
 sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out);
 void sl_pio_text_close(sl_pio_text *text);
 

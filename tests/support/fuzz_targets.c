@@ -70,11 +70,11 @@ static void run_reader(bool (*sniff)(const sl_input *input), reader read, const 
 }
 
 static void run_mtx(const uint8_t *bytes, size_t size) {
-  run_reader(sl_mtx_sniff, sl_mtx_read, "fuzz.mtx", bytes, size);
+  run_reader(sl_mtx_banner, sl_mtx_read, "fuzz.mtx", bytes, size);
 }
 
 static void run_mtx_bare(const uint8_t *bytes, size_t size) {
-  run_reader(sl_mtx_bare_sniff, sl_mtx_bare_read, "fuzz.mtx", bytes, size);
+  run_reader(sl_mtx_bare_guess, sl_mtx_bare_read, "fuzz.mtx", bytes, size);
 }
 
 static void run_edgelist(const uint8_t *bytes, size_t size) {
@@ -82,15 +82,15 @@ static void run_edgelist(const uint8_t *bytes, size_t size) {
 }
 
 static void run_metis(const uint8_t *bytes, size_t size) {
-  run_reader(sl_metis_sniff, sl_metis_read, "fuzz.graph", bytes, size);
+  run_reader(sl_metis_guess, sl_metis_read, "fuzz.graph", bytes, size);
 }
 
 static void run_rb(const uint8_t *bytes, size_t size) {
-  run_reader(sl_rb_sniff, sl_rb_read, "fuzz.rb", bytes, size);
+  run_reader(sl_rb_banner, sl_rb_read, "fuzz.rb", bytes, size);
 }
 
 static void run_npz(const uint8_t *bytes, size_t size) {
-  run_reader(sl_npz_sniff, sl_npz_read, "fuzz.npz", bytes, size);
+  run_reader(sl_npz_banner, sl_npz_read, "fuzz.npz", bytes, size);
 }
 
 /* A random header fails its checksum at once, so the right one is put in. */
@@ -104,7 +104,7 @@ static void run_cache(const uint8_t *bytes, size_t size) {
     header.checksum = sl_cache_checksum(&header);
     memcpy(copy, &header, sizeof header);
   }
-  run_reader(sl_cache_sniff, sl_cache_read, "fuzz.sley", copy, size);
+  run_reader(sl_cache_banner, sl_cache_read, "fuzz.sley", copy, size);
   free(copy);
 }
 
@@ -125,8 +125,7 @@ static void run_npy(const uint8_t *bytes, size_t size) {
 }
 
 static sley_status read_whatever(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  const sl_format *format = sl_format_of(input);
-  return format ? format->read(input, dtype, team, out) : SLEY_ERR_INPUT;
+  return sl_format_read(input, NULL, dtype, team, out);
 }
 
 /* gzip, zstd and the choice of the format. */
