@@ -223,7 +223,8 @@ static sley_status next_field(section *s, const sl_fortran_item **item, const ch
 /* Ends the section, whose numbers have been read; *at receives the line after it. */
 static sley_status section_end(section *s, const char **at) {
   for (; s->line && s->next < s->format->count && s->format->item[s->next].kind > SL_FORTRAN_REAL; s->next++)
-    SL_TRY(obey(s, &s->format->item[s->next]));
+    if (s->format->item[s->next].kind != SL_FORTRAN_LINE || s->after < s->input->end)
+      SL_TRY(obey(s, &s->format->item[s->next]));
   SL_TRY(end_line(s));
   *at = s->after;
   return SLEY_OK;

@@ -487,7 +487,7 @@ static void whole_numbers_fit_or_are_refused(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   static const char *const texts[] = {MM "coordinate real symmetric\n3 3 3\n1 1 1\n2 1 1\n3 2 4\n",
-                                      MM "coordinate real symmetric\n3 3 3\n1 1 1\n2 1 1\n1 3 4\n",
+                                      MM "coordinate real symmetric\n3 3 3\n2 1 1\n2 1 1\n1 3 4\n",
                                       MM "array real general\n2 2\n1\n2\n3\n4\n", "3 3 2\n1 1 5\n3 3 7\n"};
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
     int64_t before = sl_memory_now();

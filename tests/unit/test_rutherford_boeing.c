@@ -203,6 +203,13 @@ static void reads_the_formats_of_public_files(void **state) {
                 SLEY_F64, &a));
   test_is(a, 3, 2, (double[]){1, n, n, 25, -0.3333333333, n});
   sl_matrix_destroy(a);
+  assert_sley_ok(test_read(/* the line that / ends after the last number is blank, or not there */
+                           "t",
+                           TITLE "  3  1  1  1  0\nRUA            1 2 2 0\n(3I3/)  (2I3)  (2F3.1/)\n  1  2  "
+                                 "3\n\n  1  1\n 15 25\n",
+                           SLEY_F64, &a));
+  test_is(a, 1, 2, (double[]){1.5, 2.5});
+  sl_matrix_destroy(a);
   /* A format that goes on differently after the first line, and blanks that count as zeros. */
   assert_sley_ok(test_read("t",
                            TITLE
