@@ -41,7 +41,7 @@ static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
   if (!cli_output_possible(positionals[1]))
     return CLI_FAILED;
-  int taken = cli_take_stdin("convert", positionals[0], NULL);
+  int taken = cli_take_stdin("convert", positionals[0], NULL, settings->mem_limit);
   if (taken != CLI_DONE)
     return taken;
   sley_matrix *matrix = NULL;

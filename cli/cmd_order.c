@@ -88,7 +88,7 @@ static int run(void *settings_, char **positionals) {
     return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
-  int taken = cli_take_stdin("order", positionals[0], NULL);
+  int taken = cli_take_stdin("order", positionals[0], NULL, settings->mem_limit);
   if (taken != CLI_DONE)
     return taken;
   sley_matrix *matrix = NULL;

@@ -350,7 +350,7 @@ static int run(void *settings_, char **positionals) {
     return code;
   if (!cli_output_possible(settings->job.json))
     return CLI_FAILED;
-  int taken = cli_take_stdin("plan", positionals[0], NULL);
+  int taken = cli_take_stdin("plan", positionals[0], NULL, cli_stdin_limit(&settings->job));
   if (taken != CLI_DONE)
     return taken;
   cli_settle_dtype(&settings->job, positionals[0], NULL);

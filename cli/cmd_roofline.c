@@ -340,7 +340,7 @@ static int run(void *settings_, char **positionals) {
     return code;
   if (!cli_output_possible(s->json))
     return CLI_FAILED;
-  const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b);
+  const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b, 0);
   return taken == CLI_DONE ? run_job(&self) : taken;
 }
 

@@ -258,7 +258,7 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->json))
     return CLI_FAILED;
-  const int taken = cli_take_stdin("spgemm", self.name_a, self.name_b);
+  const int taken = cli_take_stdin("spgemm", self.name_a, self.name_b, 0);
   if (taken != CLI_DONE)
     return taken;
   sley_status status = load(&self);

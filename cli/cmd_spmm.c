@@ -347,7 +347,7 @@ static int run(void *settings_, char **positionals) {
     return cli_finish(status);
   if (cli_wants_mpirun(transport))
     return cli_run_mpirun(settings->job.ranks);
-  int taken = cli_take_stdin("spmm", positionals[0], settings->x);
+  int taken = cli_take_stdin("spmm", positionals[0], settings->x, cli_stdin_limit(&settings->job));
   if (taken != CLI_DONE)
     return taken;
   cli_settle_dtype(&settings->job, positionals[0], settings->x);

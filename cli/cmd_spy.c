@@ -138,7 +138,7 @@ static int run(void *settings_, char **positionals) {
                                     "gnuplot-nox); name a .png for a picture without axes");
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
-  int taken = cli_take_stdin("spy", positionals[0], NULL);
+  int taken = cli_take_stdin("spy", positionals[0], NULL, settings->mem_limit);
   if (taken != CLI_DONE)
     return taken;
   sley_matrix *matrix = NULL;

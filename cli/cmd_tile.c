@@ -361,9 +361,9 @@ static int run(void *settings, char **positionals) {
   if (code == CLI_DONE)
     code = read_tilings(&b, s);
   if (code == CLI_DONE)
-    code = cli_take_stdin("tile", b.name, b.name_b);
+    code = cli_take_stdin("tile", b.name, b.name_b, 0);
   if (code == CLI_DONE && b.name_mask) /* one of the three at most */
-    code = cli_take_stdin("tile", b.name_mask, b.name_b && strcmp(b.name_b, "-") == 0 ? b.name_b : b.name);
+    code = cli_take_stdin("tile", b.name_mask, b.name_b && strcmp(b.name_b, "-") == 0 ? b.name_b : b.name, 0);
   if (code != CLI_DONE)
     return code;
   b.ranks.workgroup = (int)s->workgroup;

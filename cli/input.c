@@ -30,21 +30,23 @@ static bool put_all(int file, const char *bytes, size_t count) {
   return true;
 }
 
-/* Everything from standard input into file. */
-static bool copy_all(int file) {
+/* Everything from standard input into file; errno EFBIG: it is longer than limit. */
+static bool copy_all(int file, int64_t limit) {
   static char room[1 << 16];
-  for (;;) {
+  for (int64_t copied = 0;;) {
     ssize_t got = read(STDIN_FILENO, room, sizeof room);
     if (got == 0)
       return true;
     if (got < 0) /* a signal, too: then all ends */
       return false;
-    if (!put_all(file, room, (size_t)got))
+    copied += got;
+    errno = copied > limit ? EFBIG : 0;
+    if (errno || !put_all(file, room, (size_t)got))
       return false;
   }
 }
 
-int cli_take_stdin(const char *command, const char *name, const char *other) {
+int cli_take_stdin(const char *command, const char *name, const char *other, int64_t limit) {
   if (!is_stdin(name) && !is_stdin(other))
     return CLI_DONE;
   if (is_stdin(name) && is_stdin(other)) {
@@ -60,12 +62,18 @@ int cli_take_stdin(const char *command, const char *name, const char *other) {
   if (fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode))
     return CLI_DONE;
   int file = memfd_create("standard input", MFD_CLOEXEC);
-  bool taken = file >= 0 && copy_all(file) && dup2(file, STDIN_FILENO) >= 0;
+  if (limit <= 0) /* what has no end must not take the machine's memory */
+    limit = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+  bool taken = file >= 0 && copy_all(file, limit) && dup2(file, STDIN_FILENO) >= 0;
   int reason = taken ? 0 : errno;
   if (file >= 0)
     close(file);
   if (reason == EINTR) /* by the signal that asks all to end */
     return cli_finish(SLEY_ERR_INTERRUPTED);
+  if (reason == EFBIG)
+    return cli_refuse(SLEY_ERR_MEMORY,
+                      "-: is longer than the limit of %lld bytes; give a larger one (--mem-limit)",
+                      (long long)limit);
   if (!taken)
     cli_error("-: cannot read standard input: %s", strerror(reason));
   return taken ? CLI_DONE : CLI_FAILED;

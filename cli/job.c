@@ -351,6 +351,11 @@ static int64_t unpack_limit(const cli_job *job) {
   return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
 }
 
+int64_t cli_stdin_limit(const cli_job_settings *settings) {
+  int64_t limit = settings->mem_limit, all;
+  return __builtin_mul_overflow(limit, cli_ranks(settings->ranks, NULL), &all) ? 0 : all;
+}
+
 int64_t cli_job_threads(const cli_job *job) {
   int64_t threads = job->settings->threads * job->ranks.ranks;
   return threads < MOST_THREADS ? threads : MOST_THREADS;

@@ -86,6 +86,9 @@ double cli_now_ms(void);
  * work. */
 sley_status cli_input_status(sley_status status, const char *name);
 
+/* Bytes that standard input may have: what all ranks may take; 0: no limit was given. */
+int64_t cli_stdin_limit(const cli_job_settings *settings);
+
 /* Loads a matrix with progress, and notes what it was read as. threads 0: all cores; unpack_limit: of a
  * compressed file or a pipe, 0: any; reading NULL: as the file says. */
 sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64_t seed, int64_t unpack_limit,

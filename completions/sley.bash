@@ -4,7 +4,7 @@
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
   local commands="spmm spgemm tile plan roofline convert order generate spy tune bench collective gnn info help"
-  local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json"
+  local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json --format --base"
   local options=""
 
   COMPREPLY=()
@@ -18,22 +18,22 @@ _sley() {
   [ "$command" != gnn ] || [ "${COMP_WORDS[2]}" != infer ] || command="gnn infer"
   case "$command" in
     spmm) options="$job --x --out --plot --alpha --beta --repeat --warmup --budget --unchanged --update --verify --no-verify --trace --local --rowwise --transport --timeout --help" ;;
-    spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --device --local --ranks --threads --seed --repeat --verify --json --help" ;;
-    tile) options="--k --times --semiring --mask --mem-limit --algo --ranks --grid --tiles --columns --buffers --dtype --device --workgroup --threads --transport --timeout --seed --repeat --warmup --verify --no-verify --json --help" ;;
+    spgemm) options="--mask --transpose-b --semiring --out --dtype --mem-limit --device --local --ranks --threads --seed --repeat --verify --json --format --base --help" ;;
+    tile) options="--k --times --semiring --mask --mem-limit --algo --ranks --grid --tiles --columns --buffers --dtype --device --workgroup --threads --transport --timeout --seed --repeat --warmup --verify --no-verify --json --format --base --help" ;;
     plan) options="$job --machine --scaling --plot --measure --help" ;;
-    roofline) options="--k --spgemm --ranks --workgroup --grid --tiles --columns --algo --dtype --machine --device --threads --memory-bandwidth --network-bandwidth --latency --peak --compression --measured-ms --measured --per-rank --seed --plot --json --help" ;;
-    convert) options="--dtype --threads --mem-limit --help" ;;
-    order) options="--order --output --perm --dtype --threads --seed --mem-limit --help" ;;
+    roofline) options="--k --spgemm --ranks --workgroup --grid --tiles --columns --algo --dtype --machine --device --threads --memory-bandwidth --network-bandwidth --latency --peak --compression --measured-ms --measured --per-rank --seed --plot --json --format --base --help" ;;
+    convert) options="--dtype --threads --mem-limit --format --base --help" ;;
+    order) options="--order --output --perm --dtype --threads --seed --mem-limit --format --base --help" ;;
     generate) options="--output --dtype --threads --seed --help" ;;
-    spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --help" ;;
+    spy) options="--output --ranks --partition --order --size --bare --threads --seed --mem-limit --format --base --help" ;;
     tune) options="--device --out --transport --seconds --help" ;;
-    bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --help" ;;
-    "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --help" ;;
+    bench) options="--data --matrix --cases --least --widest --seed --list --dtype --device --precision --threads --repeat --budget --mem-limit --mkl --json --format --base --help" ;;
+    "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --format --base --help" ;;
     collective) options="--bytes --zeros --blocks --dtype --op --format --way --any-order --ranks --workgroup --threads --transport --timeout --device --repeat --warmup --iters --seed --check --no-check --sweep --plot --json --help" ;;
     gnn) options="--help" ;;
-    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --help" ;;
-    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --help" ;;
-    "gnn infer") options="--weights --last --features --labels --train --valid --split --split-seed --ranks --transport --threads --device --seed --out --json --help" ;;
+    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --format --base --help" ;;
+    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --format --base --help" ;;
+    "gnn infer") options="--weights --last --features --labels --train --valid --split --split-seed --ranks --transport --threads --device --seed --out --json --format --base --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")
@@ -56,6 +56,10 @@ _sley() {
       return
       ;;
     --format)
+      if [ "$command" != collective ]; then
+        mapfile -t COMPREPLY < <(compgen -W "mtx edgelist metis rb numbers npz sley" -- "$word")
+        return
+      fi
       mapfile -t COMPREPLY < <(compgen -W "auto pici coo dense" -- "$word")
       return
       ;;
@@ -90,6 +94,10 @@ _sley() {
       fi
       mapfile -t COMPREPLY < <(compgen -W "auto all cola bcast-1d bcast-1d-pipelined bcast-1.5d summa-2d rowwise halo
         halo-fused halo-coalesced halo-pipelined cover" -- "$word")
+      return
+      ;;
+    --base)
+      mapfile -t COMPREPLY < <(compgen -W "0 1" -- "$word")
       return
       ;;
     --order)

@@ -21,7 +21,7 @@ from sley.errors import (
     SleyUnsupportedError,
 )
 from sley.machine import Backend, Info, info
-from sley.matrix import Matrix, generate, read, write
+from sley.matrix import Matrix, Source, formats, generate, read, write
 from sley.ordering import order, partition
 from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
 from sley.products import sddmm, spgemm, spmm
@@ -52,6 +52,7 @@ __all__ = [
     "SleyOverflowError",
     "SleyPeerError",
     "SleyUnsupportedError",
+    "Source",
     "TileFuture",
     "TileInfo",
     "TileProduct",
@@ -60,6 +61,7 @@ __all__ = [
     "TiledMatrix",
     "Traffic",
     "algorithms",
+    "formats",
     "generate",
     "info",
     "order",

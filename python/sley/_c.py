@@ -208,13 +208,25 @@ class sley_csr(Structure):
 
 
 class sley_read_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {"seed": 1}
+    INITIAL: ClassVar[dict[str, Any]] = {"seed": 1, "base": -1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("dtype", c_int),
         ("threads", c_int),
         ("seed", c_uint64),
         ("unpack_limit", c_int64),
+        ("format", c_char_p),
+        ("base", c_int),
+    ]
+
+
+class sley_matrix_source(Structure):
+    _fields_ = [
+        ("format", c_char_p),
+        ("description", c_char_p),
+        ("base", c_int),
+        ("base_reason", c_char_p),
+        ("unread_lines", c_int64),
     ]
 
 
@@ -1036,6 +1048,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_matrix_read_npz": (c_int, [c_char_p, c_char_p, POINTER(sley_read_options), POINTER(c_void_p)]),
     "sley_matrix_write": (c_int, [c_void_p, c_char_p]),
     "sley_matrix_info_get": (c_int, [c_void_p, POINTER(sley_matrix_info)]),
+    "sley_matrix_source_get": (c_int, [c_void_p, POINTER(sley_matrix_source)]),
+    "sley_formats": (POINTER(c_char_p), []),
     "sley_matrix_csr": (c_int, [c_void_p, POINTER(sley_csr)]),
     "sley_matrix_transpose": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
     "sley_matrix_permute": (c_int, [c_void_p, c_void_p, c_void_p, c_int, POINTER(c_void_p)]),

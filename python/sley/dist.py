@@ -32,7 +32,7 @@ from sley._meet import of_torch_group, variables
 from sley._ranks import CallersThread
 from sley.comm import Comm as _Comm
 from sley.errors import SleyArgumentError
-from sley.matrix import Matrix, as_matrix, stored_code
+from sley.matrix import Matrix, as_matrix, reading, stored_code
 
 __all__ = ["Collective", "CollectiveInfo", "Comm", "Rows", "init", "read", "rows", "shutdown"]
 
@@ -170,7 +170,8 @@ def shutdown() -> None:
         _open[-1].shutdown()
 
 
-def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, by: str = "nnz") -> Rows:
+def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, by: str = "nnz",
+         format: str | None = None, base: int | None = None) -> Rows:
     """Reads a file, or runs a generator, by all ranks together, each its own rows. Collective.
 
     Parameters
@@ -182,13 +183,15 @@ def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | Non
         Of the values; by default the one in which the file stores them, and float64 for texts.
     by : str
         "nnz" (ranks get about equal numbers of nonzeros) or "rows".
+    format, base : optional
+        As in `sley.read`.
 
     Returns
     -------
     Rows
     """
     code = stored_code(path) if dtype is None else code_of(dtype)
-    options = initial(_c.sley_read_options, dtype=code)
+    options = initial(_c.sley_read_options, dtype=code, **reading(format, base))
     begin = np.zeros(comm.size + 1, np.int64)
     out = ctypes.c_void_p()
     comm._run(lambda _, handle: lib.sley_matrix_read_rows(handle, encoded(path), ctypes.byref(options), encoded(by),

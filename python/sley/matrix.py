@@ -2,6 +2,7 @@
 """Sparse matrices."""
 import ctypes
 import os
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtyp
 from sley._calls import call, create, destroy_later, value_of
 from sley._foreign import host_array
 from sley._html import html_table
-from sley._library import encoded, initial, lib
+from sley._library import decoded, encoded, initial, lib, names_of
 from sley._to_host import on_host
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
@@ -21,6 +22,17 @@ _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
     _c.sley_index.SLEY_I32: np.dtype(np.int32),
     _c.sley_index.SLEY_I64: np.dtype(np.int64),
 }
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a file was read as."""
+
+    format: str  #: one of `sley.formats()`
+    description: str  #: the format in words
+    base: int | None  #: what rows and columns were counted from, where the format leaves a choice
+    base_reason: str | None  #: why
+    unread_lines: int  #: lines of an edge list with fields after the value, which were not read
 
 
 class Matrix:
@@ -166,6 +178,15 @@ class Matrix:
         return dtype_of(self._info.dtype)
 
     @property
+    def source(self) -> "Source | None":
+        """What the matrix was read as; None for one that was not read from a file."""
+        found = value_of(_c.sley_matrix_source, lib.sley_matrix_source_get, self._handle)
+        if not found.format:
+            return None
+        return Source(decoded(found.format), decoded(found.description), None if found.base < 0 else found.base,
+                      decoded(found.base_reason) if found.base_reason else None, found.unread_lines)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the CSR arrays."""
         return self._info.bytes
@@ -271,11 +292,12 @@ def as_matrix(a: Any, dtype: npt.DTypeLike | None = None) -> Matrix:
     return a if isinstance(a, Matrix) else Matrix(a, dtype=dtype)
 
 
-def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, threads: int = 0) -> Matrix:
+def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, threads: int = 0,
+         format: str | None = None, base: int | None = None) -> Matrix:
     """Reads a file: Matrix Market, edge list, METIS, Rutherford-Boeing, scipy's .npz or .sley.
 
-    The format is told by content; gzip and zstd are unpacked. Symmetric files are expanded, and entries of the same
-    place added up.
+    The format is told by the first lines, or by the name's ending, or by all lines, and `Matrix.source` has it; gzip
+    and zstd are unpacked. Symmetric files are expanded, and entries of the same place added up.
 
     Parameters
     ----------
@@ -286,6 +308,11 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
         float64 for longer ones and texts.
     threads : int
         0 for all cores.
+    format : str, optional
+        One of `sley.formats()`, as which the file is read; by default the file tells it.
+    base : 0 or 1, optional
+        What rows and columns of an edge list, or of triplets without a header, count from; by default the file tells
+        it. A list whose smallest number is 1 is taken to count from 1: give 0 if its node 0 has no edge.
 
     Returns
     -------
@@ -298,7 +325,7 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     SleyIOError
         It cannot be read.
     """
-    return _read(path, stored_code(path) if dtype is None else code_of(dtype), threads, 1)
+    return _read(path, stored_code(path) if dtype is None else code_of(dtype), threads, 1, **reading(format, base))
 
 
 def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> Matrix:
@@ -337,6 +364,16 @@ def stored_code(path: str | os.PathLike[str]) -> int:
     return code.value
 
 
-def _read(name: str | os.PathLike[str], code: int, threads: int, seed: int) -> Matrix:
-    options = initial(_c.sley_read_options, dtype=code, threads=threads, seed=seed)
+def formats() -> tuple[str, ...]:
+    """The names of the formats that can be read."""
+    return tuple(names_of(lib.sley_formats()))
+
+
+def reading(format: str | None, base: int | None) -> dict[str, Any]:
+    """How a file is read, as fields of `sley_read_options`."""
+    return {"format": encoded(format), "base": -1 if base is None else base}
+
+
+def _read(name: str | os.PathLike[str], code: int, threads: int, seed: int, **how: Any) -> Matrix:
+    options = initial(_c.sley_read_options, dtype=code, threads=threads, seed=seed, **how)
     return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_read, encoded(name), ctypes.byref(options)))

@@ -160,6 +160,61 @@ sed -i 's/(2, 1), }    /(2, 1), } xyz/' "$work/junk.npy"
 run 2 spmm "$work/unit.mtx" --x "$work/junk.npy"
 one_line "junk after the header" "junk.npy: the NumPy header is not valid"
 
+echo "formats: what was taken is said, and what is asked for is obeyed, on every transport"
+printf '1 2\n2 3\n' >"$work/ones.el"
+for extra in "" "--transport tcp"; do
+  for base in "" "--base 0" "--base 1"; do
+    # shellcheck disable=SC2086 # a list of words
+    run 0 spmm "$work/ones.el" --ranks 2 --repeat 1 --json "$work/j.json" $extra $base
+    rows=3 why="the smallest row or column is 1"
+    [ "$base" != "--base 0" ] || rows=4
+    [ -z "$base" ] || why="as asked for"
+    says "$extra $base" "^format *$work/ones.el: edge list, rows and columns from $((4 - rows)): $why"
+    field "$work/j.json" rows $rows
+    field "$work/j.json" inputs.0.format edgelist
+    field "$work/j.json" inputs.0.base $((4 - rows))
+  done
+  printf '3 3\n2 3\n1 3\n1 2\n' >"$work/two.txt" # a triangle, or four edges
+  run 2 spmm "$work/two.txt" --repeat 1 $extra
+  one_line "two formats $extra" "may be METIS, or edge list: say which (--format metis or --format edgelist)"
+  run 0 spmm "$work/two.txt" --repeat 1 --format metis $extra
+  says "--format metis $extra" "^$work/two.txt: 3 x 3, 6 nonzeros"
+  run 0 spmm "$work/two.txt" --repeat 1 --format edgelist $extra
+  says "--format edgelist $extra" "^$work/two.txt: 4 x 4, 4 nonzeros"
+  for text in '\357\273\277%%%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 7\n' \
+    '\n%%%%MatrixMarket matrix coordinate real symmetric\r2 2 1\r2 1 7\r' '%% mine\n%% %%MatrixMarket matrix coordinate real symmetric\r\n2 2 1\r\n2 1 7'; do
+    # shellcheck disable=SC2059 # the text is a format
+    printf "$text" >"$work/near.mtx"
+    run 0 spmm "$work/near.mtx" --repeat 1 $extra
+    says "$text $extra" "^$work/near.mtx: 2 x 2, 2 nonzeros"
+  done
+  printf '\377\3761\0 \0002\0\n\0' >"$work/wide.el"
+  run 2 spmm "$work/wide.el" --repeat 1 $extra
+  one_line "UTF-16 $extra" "UTF-16"
+done
+run 2 spmm "$graph" --base 0
+one_line "a base of Matrix Market" "a base is for edge lists"
+run 2 spmm "$graph" --format excel
+one_line "an unknown format" "no format is named 'excel'; there are"
+run 0 convert "$work/ones.el" "$work/ones.mtx"
+grep -q "^format *$work/ones.el: edge list, rows and columns from 1" "$work/err" || fail "convert does not say the format: $(cat "$work/err")"
+run 0 spy "$work/ones.el" -o "$work/spy.png" --bare
+grep -q "^format .*edge list" "$work/err" || fail "spy does not say the format"
+run 0 order "$work/ones.el" -o "$work/ones.npz" --base 0
+grep -q "^format .*from 0: as asked for" "$work/err" || fail "order does not say the format"
+for command in spgemm "tile --repeat 1 --k 2" "plan" "roofline" "bench --device cpu --cases 1x1 --repeat 1 --widest 8 --matrix" "bench ops --ops spmm --k 2 --repeat 1 --matrix" \
+  "gnn train --features random:2 --labels planted:2 --train 1 --valid 1 --epochs 1"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 $command "$graph"
+  says "$command" "^format *$graph: Matrix Market"
+done
+printf '0\n1\n0\n' >"$work/labels.txt"
+run 0 spmm "$work/labels.txt" --repeat 1
+says "labels" "^format .*: one column of integers"
+printf '0;1;0,5\n' >"$work/comma.csv"
+run 0 convert "$work/comma.csv" "$work/comma.mtx"
+grep -qx '1 2 0.5' "$work/comma.mtx" || fail "a decimal comma is not read: $(cat "$work/comma.mtx")"
+
 echo "FORMATS names every field of the JSON"
 run 0 spmm "$graph" --ranks 2 --algo all --wire bf16 --json "$work/1.json"
 run 0 spmm "$graph" --ranks 2 --json "$work/2.json"
@@ -174,6 +229,19 @@ grep -oh '"[a-z0-9_]*":' "$work"/[1-7].json | tr -d '":' | sort -u >"$work/field
 while read -r name; do
   grep -q "[\`{,]${name}[\`{,}]" "$work/said" || fail "FORMATS.md lacks the field $name"
 done <"$work/fields"
+
+echo "input without an end stops at the limit"
+run 2 convert /dev/zero "$work/c.mtx" --mem-limit 4M
+one_line "/dev/zero" "/dev/zero: is longer than the limit of 4194304 bytes"
+yes '1 2' | timeout 60 "$sley" convert - "$work/c.mtx" --mem-limit 4M 2>"$work/err"
+[ "${PIPESTATUS[1]}" = 2 ] || fail "an endless pipe does not end with 2"
+one_line "an endless pipe" "-: is longer than the limit of 4194304 bytes"
+for extra in "" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  yes '1 2' | timeout 60 "$sley" spmm - --ranks 2 --mem-limit 1M $extra >"$work/out" 2>"$work/err"
+  [ "${PIPESTATUS[1]}" = 2 ] || fail "spmm of an endless pipe $extra does not end with 2"
+  one_line "spmm of an endless pipe $extra" "-: is longer than the limit of 2097152 bytes"
+done
 
 echo "files that unpack to too much"
 head -c 300M /dev/zero | gzip >"$work/zero.mtx.gz"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random matrices of every shape written and read back in every format that keeps a general matrix, plain and
- * compressed, on one to three threads: the same bits come back. */
+/* Random matrices of every shape written and read back in every format that keeps them, plain and compressed,
+ * on one to three threads: the same bits come back. Ten thousand small ones meet what the readers tell formats
+ * by: few lines, sizes that look like entries, and entries that look like sizes. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -75,6 +76,87 @@ static void the_same_bits_come_back(void **state) {
       }
 }
 
+enum { SMALL = 10000 };
+
+/* Small whole values, ones, explicit zeros, or any. */
+static double small_value(uint64_t kind, uint64_t seed, uint64_t e) {
+  uint64_t bits = sl_random(seed, e, 3);
+  return kind == 0 ? 1 : kind == 1 ? (double)(1 + bits % 6) : kind == 2 ? (double)(bits % 3) : random_value(seed, e);
+}
+
+/* Of up to 6 x 6, the last rows or columns often empty; square and symmetric without a diagonal, with positive
+ * whole values, where graph says so, as METIS wants. */
+static sley_matrix *small_matrix(uint64_t seed, sley_dtype dtype, bool graph) {
+  int64_t rows = (int64_t)(sl_random(seed, 0, 10) % 7), cols = (int64_t)(sl_random(seed, 0, 11) % 7), nnz = 0;
+  uint64_t kind = graph ? sl_random(seed, 0, 12) % 2 : sl_random(seed, 0, 12) % 4;
+  double fill = (double)(sl_random(seed, 0, 13) % 5) / 4;
+  int64_t used = rows - (int64_t)(sl_random(seed, 0, 14) % 3);
+  int64_t rowptr[8] = {0};
+  int32_t col[64];
+  double val[64]; /* of dtype */
+  cols = graph ? rows : cols;
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < cols; j++) {
+      uint64_t a = (uint64_t)(graph && j < i ? j : i), b = (uint64_t)(graph && j < i ? i : j);
+      if ((graph && (i == j || j >= used)) || i >= used || sl_unit(sl_random(seed, a, b + 20)) >= fill)
+        continue;
+      col[nnz] = (int32_t)j;
+      sl_value_set(val, dtype, nnz, small_value(kind, seed, 100 * a + b));
+      nnz++;
+    }
+    rowptr[i + 1] = nnz;
+  }
+  sley_csr csr = {rows, cols, rowptr, col, val, SLEY_I32, dtype};
+  sley_matrix *a;
+  assert_sley_ok(sl_matrix_from_csr(&csr, SLEY_COPY, NULL, &a));
+  return a;
+}
+
+static bool comes_back(const sley_matrix *a, const char *name, const char *format) {
+  char path[128];
+  sley_matrix *b;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_sley_ok(sl_matrix_write_file(a, path, NULL));
+  if (sl_matrix_read_file(path, a->dtype, NULL, &b) != SLEY_OK) {
+    print_message("%s\n", sley_last_error());
+    return false;
+  }
+  sley_matrix_source source;
+  sl_source_tell(&b->source, &source);
+  bool same = a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && strcmp(source.format, format) == 0 &&
+              memcmp(a->rowptr, b->rowptr, (size_t)(a->rows + 1) * sizeof(int64_t)) == 0 &&
+              memcmp(a->col, b->col, (size_t)a->nnz * sizeof(int32_t)) == 0 &&
+              memcmp(a->val, b->val, (size_t)a->nnz * sley_dtype_bytes(a->dtype)) == 0;
+  sl_matrix_destroy(b);
+  return same;
+}
+
+static void small_matrices_come_back(void **state) {
+  (void)state;
+  static const char *const formats[][2] = {
+      {"s.el", "edgelist"}, {"s.mtx", "mtx"}, {"s.rb", "rb"}, {"s.npz", "npz"}, {"s.sley", "sley"}};
+  enum { FORMATS = sizeof formats / sizeof *formats };
+  int wrong = 0;
+  for (uint64_t seed = 1; seed <= SMALL; seed++) {
+    sley_dtype dtype = (sley_dtype)(seed % 4);
+    bool graph = seed % 5 == 0;
+    sley_matrix *a = small_matrix(seed, dtype, graph);
+    for (int f = 0; f < FORMATS; f++)
+      if (!comes_back(a, formats[f][0], formats[f][1])) {
+        print_message("matrix %d does not come back from %s\n", (int)seed, formats[f][0]);
+        wrong++;
+      }
+    wrong += graph && !comes_back(a, "s.graph", "metis");
+    sl_matrix_destroy(a);
+  }
+  assert_int_equal(wrong, 0);
+  for (int f = 0; f <= FORMATS; f++) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, f < FORMATS ? formats[f][0] : "s.graph");
+    unlink(path);
+  }
+}
+
 static int make_folder(void **state) {
   (void)state;
   return mkdtemp(folder) ? 0 : -1;
@@ -86,6 +168,7 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits_come_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits_come_back),
+                                     cmocka_unit_test(small_matrices_come_back)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

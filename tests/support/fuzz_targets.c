@@ -82,7 +82,7 @@ static void run_edgelist(const uint8_t *bytes, size_t size) {
 }
 
 static void run_metis(const uint8_t *bytes, size_t size) {
-  run_reader(sl_metis_guess, sl_metis_read, "fuzz.graph", bytes, size);
+  run_reader(NULL, sl_metis_read, "fuzz.graph", bytes, size);
 }
 
 static void run_rb(const uint8_t *bytes, size_t size) {

@@ -51,6 +51,11 @@ static void is_told_by_content_too(void **state) {
   assert_sley_ok(test_read("t", "2 3\n0 1\n1 2\n", SLEY_F32, &a));
   assert_int_equal(a->rows, 4);
   sl_matrix_destroy(a);
+  /* The last vertex has no neighbours, and the file ends before its line does. */
+  assert_sley_ok(test_read("t.graph", "3 1\n2\n1\n", SLEY_F32, &a));
+  assert_int_equal(a->rows, 3);
+  assert_int_equal(a->nnz, 2);
+  sl_matrix_destroy(a);
   assert_sley_ok(test_read("t", "0 0\n", SLEY_F32, &a));
   assert_int_equal(a->rows, 1);
   sl_matrix_destroy(a);
@@ -62,8 +67,8 @@ static void is_told_by_content_too(void **state) {
 static void refuses_with_the_line(void **state) {
   (void)state;
   static const test_refusal cases[] = {
-      {"x y\n", SLEY_ERR_INPUT, 1, "no line holds an entry"}, /* no header at all: the edge list says so */
-      {"3 1\n2\n1\n", SLEY_ERR_INPUT, 4, "the file ends after 2 of 3 vertices"},
+      {"x y\n", SLEY_ERR_INPUT, 1, "no METIS header"},
+      {"4 1\n2\n1\n", SLEY_ERR_INPUT, 4, "the file ends after 2 of 4 vertices"},
       {"3 1\n% x\n2\n1", SLEY_ERR_INPUT, 4, "the file ends after 2 of 3 vertices"},
       {"2 1\n2\n1\n\n1\n", SLEY_ERR_INPUT, 5, "a line follows"},
       {"2 1\n2\n3\n", SLEY_ERR_INPUT, 3, "outside 1 .. 2"},

@@ -14,6 +14,7 @@ from sley._calls import create, value_of
 from sley._library import encoded, initial, lib
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
+from sley.matrix import reading
 from sley.torch._pattern import Block, Pattern
 from sley.torch._rank import Handle, Rank, check, code_of, require
 from sley.torch.graph import Operand
@@ -103,7 +104,8 @@ class DistGraph(Operand):
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], comm: Any, *, norm: str | None = None, values: bool = True,
-             partition: str = "nnz", algo: str | None = None) -> "DistGraph":
+             partition: str = "nnz", algo: str | None = None, format: str | None = None,
+             base: int | None = None) -> "DistGraph":
         """Reads a graph, each rank its own rows. Collective.
 
         Parameters
@@ -119,9 +121,11 @@ class DistGraph(Operand):
             Who owns which rows: balanced entries, or equally many rows.
         algo : str, optional
             How products without weights go: one of `sley.algorithms`; by default the one predicted fastest.
+        format, base : optional
+            As in `sley.read`.
         """
         rank = rank_of(comm)
-        options = initial(_c.sley_read_options, dtype=int(_c.sley_dtype.SLEY_F64))
+        options = initial(_c.sley_read_options, dtype=int(_c.sley_dtype.SLEY_F64), **reading(format, base))
         row_begin, whole = np.zeros(rank.size + 1, np.int64), _c.sley_matrix_info()
         matrix = create(lib.sley_matrix_destroy, lib.sley_matrix_read_rows, rank.comm, encoded(file),
                         ctypes.byref(options), encoded(partition), row_begin.ctypes.data, ctypes.byref(whole))
