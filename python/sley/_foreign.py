@@ -13,6 +13,7 @@ import numpy as np
 
 from sley._arrays import Array, dtype_of
 from sley._c import sley_dtype
+from sley._process import NotCopied
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
@@ -95,7 +96,7 @@ def _device_type(given: Any) -> int:
     return int(ask()[0]) if callable(ask) else 0
 
 
-class _Release:
+class _Release(NotCopied):
     """Gives a DLPack tensor back once nothing uses it."""
 
     def __init__(self, managed: Any) -> None:

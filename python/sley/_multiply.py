@@ -11,11 +11,12 @@ from sley._dense import Dense, as_columns, dense_input, leading_dimension, reada
 from sley._division import Division
 from sley._foreign import DeviceArray, device_array, empty_like
 from sley._library import lib
+from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 
-class Multiplier:
+class Multiplier(NotCopied):
     """Y = alpha A X + beta Y by the plans of a process's ranks.
 
     rows and cols are those of Y and X that this process has.
