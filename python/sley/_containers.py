@@ -245,8 +245,12 @@ def dense(given: Any, what: str) -> Array:
         if _library(given) == "torch":
             return np.asarray(_torch_host(given))
         return np.asarray(host_array(given))
-    except (TypeError, ValueError) as error:
-        raise SleyArgumentError(f"{what}, a {_called(given)}, is no array that NumPy has: {error}") from None
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise _unreadable(given, what, error) from None
+
+
+def _unreadable(given: Any, what: str, error: Exception) -> SleyArgumentError:
+    return SleyArgumentError(f"{what}, a {_called(given)}, is no array that NumPy can read: {str(error).splitlines()[0]}")
 
 
 def _refuse_gradient(given: Any, what: str) -> None:
@@ -279,6 +283,8 @@ def operand(a: Any, what: str = "a") -> Operand:
         made, arrays = _KNOWN[library][2][kind](a)
     except AttributeError as error:
         raise SleyArgumentError(f"{what} is a {_called(a)} of format {kind}, and lacks an array: {error}") from None
+    except (TypeError, RuntimeError) as error:
+        raise _unreadable(a, what, error) from None
     host = on_host(arrays)
     rows, cols = a.shape
     return Operand(made, [dense(each, "an array of a") for each in host], (int(rows), int(cols)), host is arrays)

@@ -93,7 +93,10 @@ def _attribute(given: Any, name: str) -> Any:
 def _device_type(given: Any) -> int:
     """Where an array with DLPack lies; 0: it has no DLPack."""
     ask = None if isinstance(given, (np.ndarray, np.generic)) else _attribute(given, "__dlpack_device__")
-    return int(ask()[0]) if callable(ask) else 0
+    try:
+        return int(ask()[0]) if callable(ask) else 0
+    except (RuntimeError, TypeError, ValueError):  # as of PyTorch's tensors that lie nowhere
+        return 0
 
 
 class _Release(NotCopied):

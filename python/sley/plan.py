@@ -290,7 +290,7 @@ class Plan(NotCopied):
         local = division.local
         bytes_at = (local.indptr[division.row_at] - local.indptr[0]) * local.dtype.itemsize
         addresses = (local.data.ctypes.data + bytes_at).tolist()
-        self._read.append(division)
+        self._read.append(division)  # until all ranks have it
         self._comm._run(lambda i, _: lib.sley_plan_set_values(self._handles[i], addresses[i]))
         self._division = division
         self._read[:] = [self._read[0], division]  # the first has the places
