@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sley import _c
 from sley._arrays import Array, code_of
 from sley._library import decoded, initial, lib
+from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
@@ -65,7 +66,7 @@ def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
     lib.sley_collective_destroy(handle)
 
 
-class Collective:
+class Collective(NotCopied):
     """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run as often as one likes.
 
     Values are reduced in the order of the ranks, so that the bits are the same on every transport, unless `way` is

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sley._arrays import Array, refuse_overflow
-from sley._foreign import host_array
+from sley._containers import dense
 from sley.errors import SleyArgumentError
 
 
@@ -49,8 +49,8 @@ def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
 
 def dense_input(given: npt.ArrayLike, what: str) -> Array:
     """A dense operand as an array, of one or two dimensions and of any type."""
-    array = np.asarray(host_array(given))
-    if array.dtype == object or array.ndim not in (1, 2):
+    array = dense(given, what)
+    if (array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16") or array.ndim not in (1, 2):
         raise SleyArgumentError(f"{what} must be a dense array of one or two dimensions, "
                                 f"not {type(given).__name__} of {array.ndim}")
     return array

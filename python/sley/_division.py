@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from sley._arrays import Indices
+from sley._arrays import Array, Indices
 from sley._calls import create, destroy_later
+from sley._containers import dense, sparse_kind
+from sley._dense import converted
 from sley._library import lib
+from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix
@@ -48,7 +51,7 @@ class Rows:
         return f"<sley.dist.Rows {self.matrix.shape[0]} of {self.shape[0]} x {self.shape[1]}, {self.dtype.name}>"
 
 
-class Division:
+class Division(NotCopied):
     """A matrix divided among the ranks of a comm.
 
     Attributes
@@ -73,12 +76,24 @@ class Division:
             self.row_begin, self.col_begin = a.row_begin, a.col_begin
             self.matrix, first = a.matrix, int(a.row_begin[comm.first])
         else:
-            matrix = as_matrix(a)
+            matrix = as_matrix(a, copy=True)
             rows, cols = matrix.shape
             self.row_begin = partition_rows(matrix, comm.size, by=by)
             self.col_begin = self.row_begin if rows == cols else partition_equal(cols, comm.size)
             self.matrix, first = matrix, 0
         self.shape = int(self.row_begin[-1]), int(self.col_begin[-1])
+        self._cut(comm, first)
+
+    def with_values(self, matrix: Matrix, comm: Comm) -> "Division":
+        """The same division of a matrix with the same entries and other values."""
+        made = Division.__new__(Division)
+        made.row_begin, made.col_begin, made.shape, made.matrix = self.row_begin, self.col_begin, self.shape, matrix
+        made._cut(comm, self._first)
+        return made
+
+    def _cut(self, comm: Comm, first: int) -> None:
+        """Finds the rows of this process's ranks, in a matrix whose first row is the whole's row first."""
+        self._first = first
         here = slice(comm.first, comm.first + comm.here + 1)
         self.row_at: list[int] = (self.row_begin[here] - self.row_begin[comm.first]).tolist()
         self.col_at: list[int] = (self.col_begin[here] - self.col_begin[comm.first]).tolist()
@@ -90,6 +105,23 @@ class Division:
         for begin, end in zip(self.row_at[:-1], self.row_at[1:], strict=True):
             self.blocks.append(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self.local, begin,
                                       end - begin))
+
+
+def new_values(old: Matrix, given: Any) -> Array:
+    """A copy of new values for the entries of a matrix, of an array or of a matrix with entries in the same places."""
+    if not isinstance(given, (Matrix, Rows)) and sparse_kind(given, "values") is None:
+        array = dense(given, "values")
+        if array.ndim != 2:
+            if array.shape != (old.nnz,):
+                raise SleyArgumentError(f"values of shape {array.shape}: the matrix has {old.nnz} entries")
+            if old._reordered:
+                raise SleyArgumentError("the plan has the entries in another order than the matrix that it was made of: "
+                                        "give a matrix, not an array of values")
+            return np.array(converted(array, "values", old.dtype), order="C")
+    matrix = given.matrix if isinstance(given, Rows) else as_matrix(given)
+    if matrix.shape != old.shape or not all(map(np.array_equal, matrix._arrays()[:2], old._arrays()[:2])):
+        raise SleyArgumentError(f"the new values are of {matrix!r}, whose entries are not in the places of {old!r}")
+    return np.array(converted(matrix.data, "the new matrix", old.dtype))
 
 
 def _row_block(matrix: Matrix, first: int, count: int) -> Matrix:

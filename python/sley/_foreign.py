@@ -13,6 +13,7 @@ import numpy as np
 
 from sley._arrays import Array, dtype_of
 from sley._c import sley_dtype
+from sley._process import NotCopied
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
@@ -92,10 +93,13 @@ def _attribute(given: Any, name: str) -> Any:
 def _device_type(given: Any) -> int:
     """Where an array with DLPack lies; 0: it has no DLPack."""
     ask = None if isinstance(given, (np.ndarray, np.generic)) else _attribute(given, "__dlpack_device__")
-    return int(ask()[0]) if callable(ask) else 0
+    try:
+        return int(ask()[0]) if callable(ask) else 0
+    except (RuntimeError, TypeError, ValueError):  # as of PyTorch's tensors that lie nowhere
+        return 0
 
 
-class _Release:
+class _Release(NotCopied):
     """Gives a DLPack tensor back once nothing uses it."""
 
     def __init__(self, managed: Any) -> None:

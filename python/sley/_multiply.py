@@ -11,11 +11,12 @@ from sley._dense import Dense, as_columns, dense_input, leading_dimension, reada
 from sley._division import Division
 from sley._foreign import DeviceArray, device_array, empty_like
 from sley._library import lib
+from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 
-class Multiplier:
+class Multiplier(NotCopied):
     """Y = alpha A X + beta Y by the plans of a process's ranks.
 
     rows and cols are those of Y and X that this process has.
@@ -24,6 +25,7 @@ class Multiplier:
     def __init__(self, comm: Comm, division: Division, handles: list[ctypes.c_void_p], k: int, transpose: bool) -> None:
         self._comm, self._handles, self._k = comm, handles, k
         self._dtype = division.matrix.dtype
+        self._read = division.local._arrays()  # A, which may lie in arrays of the caller's
         places = division.row_at, division.col_at
         self._y_at, self._x_at = places[::-1] if transpose else places
         self.rows, self.cols = self._y_at[-1], self._x_at[-1]
@@ -47,6 +49,8 @@ class Multiplier:
             raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
         else:
             result = out
+        if any(np.may_share_memory(result, each) for each in self._read):
+            raise SleyArgumentError("out overlaps the arrays of the matrix")
         columns = as_columns(result, "out", self.rows, self._k)
         target = writable(columns, "out", self._dtype)
         if np.may_share_memory(result, source.array):

@@ -5,27 +5,29 @@ from typing import Any
 import numpy as np
 
 from sley._arrays import Array, exact_dtype
+from sley._containers import Operand, operand
 from sley._division import Rows
-from sley._foreign import host_array
-from sley.matrix import Matrix, as_matrix
+from sley.matrix import Matrix, as_matrix, as_matrix_of
 
 
-def _given_dtype(a: Any) -> np.dtype[Any]:
-    return a.dtype if hasattr(a, "dtype") else np.asarray(host_array(a)).dtype
+def taken(a: Any, what: str = "a") -> Matrix | Rows | Operand:
+    """A sparse operand, whose type is known: a Matrix and Rows as they are, else the arrays of what `Matrix` takes."""
+    return a if isinstance(a, (Matrix, Rows)) else operand(a, what)
 
 
-def common_dtype(a: Any, *dense: Array) -> np.dtype[Any]:
+def common_dtype(a: Matrix | Rows | Operand, *dense: Array) -> np.dtype[Any]:
     """The type of a product: a Matrix has its own; of others as NumPy promotes them."""
     if isinstance(a, (Matrix, Rows)):
         return a.dtype
-    return exact_dtype(np.result_type(_given_dtype(a), *(each.dtype for each in dense)))
+    return exact_dtype(np.result_type(a.dtype, *(each.dtype for each in dense)))
 
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
     """Two sparse operands, each a Matrix or Rows, of one type if one of them is neither yet."""
-    if isinstance(a, (Matrix, Rows)):
-        return a, b if isinstance(b, Rows) else as_matrix(b, a.dtype)
-    if isinstance(b, (Matrix, Rows)):
-        return as_matrix(a, b.dtype), b
-    dtype = exact_dtype(np.result_type(_given_dtype(a), _given_dtype(b)))
-    return as_matrix(a, dtype), as_matrix(b, dtype)
+    left, right = taken(a), taken(b, "b")
+    if isinstance(left, (Matrix, Rows)):
+        return left, right if isinstance(right, Rows) else as_matrix_of(right, left.dtype, "b")
+    if isinstance(right, (Matrix, Rows)):
+        return as_matrix_of(left, right.dtype, "a"), right
+    dtype = exact_dtype(np.result_type(left.dtype, right.dtype))
+    return as_matrix(left, dtype), as_matrix(right, dtype)

@@ -14,6 +14,7 @@ from typing import Protocol
 from sley import _c
 from sley._calls import call, create
 from sley._library import lib
+from sley._process import NotCopied
 from sley.errors import SleyError, SleyPeerError, last_error
 
 Job = Callable[[int, ctypes.c_void_p], int]
@@ -36,7 +37,7 @@ class Runner(Protocol):
         """Ends the comm, after the last job, and waits for that."""
 
 
-class CallersThread:
+class CallersThread(NotCopied):
     """One rank, or this process's of several, whose calls are made in the thread that asks for them."""
 
     failed = False  # a rank that waits for no other survives an interrupt
@@ -78,7 +79,7 @@ class _Task:
         return self.errors[min(causes or self.errors)] if self.errors else None
 
 
-class RankThreads:
+class RankThreads(NotCopied):
     """Ranks as threads that sley_run_ranks starts, which wait for jobs.
 
     A job is put into one queue, by one call that no signal can cut in two; rank 0 hands it on to the others.

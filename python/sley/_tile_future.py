@@ -8,6 +8,7 @@ import numpy as np
 
 from sley import _c
 from sley._library import lib
+from sley._process import NotCopied
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _OK = int(_c.sley_status.SLEY_OK)
 
 
-class TileFuture:
+class TileFuture(NotCopied):
     """A tile that this process's first rank fetches: of `TiledMatrix.get_tile_later`.
 
     Attributes
@@ -68,6 +69,8 @@ class TileFuture:
     def close(self) -> None:
         """Waits for the tile if it is on its way, and drops it unless it has been asked for. Later calls do nothing.
         Not collective."""
+        if not self._comm._lock.here:
+            return
         with self._comm._lock:
             self._tiled = None
             if self._forget.detach() is not None:

@@ -5,7 +5,6 @@ import ctypes
 import itertools
 import os
 import queue
-import threading
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -13,13 +12,14 @@ from typing import Any, Self
 from sley import _c
 from sley._calls import call
 from sley._library import decoded, encoded, initial, lib
+from sley._process import NotCopied, ProcessLock
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
 from sley.errors import SleyArgumentError, SleyPeerError
 
 Destroy = Callable[[ctypes.c_void_p, ctypes.c_void_p], Any]  # of a comm and a handle
 
 
-class _Holdings:
+class _Holdings(NotCopied):
     """What the library has made for a comm's ranks: handles that all ranks destroy together, in one order."""
 
     def __init__(self) -> None:
@@ -73,15 +73,17 @@ def _end_all() -> None:
     join_all()
 
 
-def _leave(runner: Runner, holdings: _Holdings) -> None:
-    runner.leave(holdings.removal() or _nothing)
+def _leave(runner: Runner, holdings: _Holdings, lock: ProcessLock) -> None:
+    if lock.here:  # a forked child has neither the ranks nor anything to end
+        runner.leave(holdings.removal() or _nothing)
 
 
-class Comm:
+class Comm(NotCopied):
     """Ranks among which rows are divided: threads of this process.
 
     A comm may be used by several Python threads, one at a time: calls wait for each other. Calls of different comms
-    run at the same time. Plans are destroyed with their comm.
+    run at the same time. Plans are destroyed with their comm. In a forked child a comm of its parent, and what was made
+    with it, raises SleyArgumentError; closing it there does nothing.
 
     Parameters
     ----------
@@ -123,14 +125,14 @@ class Comm:
         self._size, self._first, self._here = size, first, here
         self._runner = runner
         self._holdings = _Holdings()
-        self._lock = threading.RLock()
+        self._lock = ProcessLock()
         self._end = self._finalizer()
         self._device = device
         _open.add(self)
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":
         """What ends the ranks if the comm is forgotten."""
-        return weakref.finalize(self, _leave, self._runner, self._holdings)
+        return weakref.finalize(self, _leave, self._runner, self._holdings, self._lock)
 
     def _ask_device(self, i: int, comm: ctypes.c_void_p) -> int:
         if i == 0:
@@ -163,7 +165,10 @@ class Comm:
         return not self._end.alive
 
     def close(self) -> None:
-        """Destroys the comm's plans and ends its ranks. Later calls do nothing."""
+        """Destroys the comm's plans and ends its ranks. Later calls do nothing, nor does a call in a forked child."""
+        if not self._lock.here:
+            self._end.detach()
+            return
         with self._lock:
             if self._end.detach() is None:
                 return
@@ -209,7 +214,9 @@ class Comm:
             return self._holdings.add(destroy, handles, kept), handles
 
     def _remove(self, number: int) -> None:
-        """Destroys what has a number, now."""
+        """Destroys what has a number, now; in a forked child nothing."""
+        if not self._lock.here:
+            return
         with self._lock:
             removal = None if self.closed else self._holdings.removal([number])
             if removal is not None:

@@ -213,7 +213,7 @@ def rows(comm: Comm, own: Any) -> Rows:
     -------
     Rows
     """
-    matrix = as_matrix(own)
+    matrix = as_matrix(own, copy=True)
     counts = np.zeros(comm.size, np.int64)
     counts[comm.rank] = matrix.shape[0]
     begin = np.zeros(comm.size + 1, np.int64)

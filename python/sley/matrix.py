@@ -2,6 +2,7 @@
 """Sparse matrices."""
 import ctypes
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,14 +11,15 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sley import _c
-from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtype, integers_of, values_of
+from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtype, integers_of
 from sley._calls import call, create, destroy_later, value_of
-from sley._foreign import host_array
+from sley._containers import Csr, Operand, csr_of, dense, operand
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley._to_host import on_host
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
+_ARRAYS = ("indptr", "indices", "values")
 _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
     _c.sley_index.SLEY_I32: np.dtype(np.int32),
     _c.sley_index.SLEY_I64: np.dtype(np.int64),
@@ -40,14 +42,17 @@ class Matrix:
 
     Parameters
     ----------
-    a : scipy sparse array or matrix, what has `indptr`, `indices`, `data` and `shape`, or array_like of shape (m, n)
-        CSR in a type of values that Sley has is used where it lies: `data` and `indices` are not copied, nor is
-        `indptr` of int64 (that of int32 is widened). They must not change while the matrix lives. Rows whose columns
-        do not ascend are sorted into a copy. Other formats are converted. Entries that repeat count as their sum.
-        CSR whose arrays are in a GPU's memory (of cupyx, or JAX's BCSR) is copied to the host's.
+    a : sparse container of SciPy, CuPy, PyTorch, JAX or pydata/sparse, or array_like of shape (m, n)
+        Containers are known by the type and format that they state; docs/PYTHON.md lists them, and others are refused.
+        Rows whose columns do not ascend are sorted. Entries that repeat count as their sum. What is in a GPU's memory
+        is copied to the host's.
     dtype : dtype, optional
         float16, float32, float64 or the bfloat16 of ml_dtypes. By default that of `a`; booleans and integers of up to
         16 bits become float32, longer ones float64.
+    copy : bool
+        True: the matrix has arrays of its own, and what is done to those of `a` later does not change it. False: CSR
+        in a type of values that Sley has is used where it lies: neither `data` nor `indices` is copied, nor `indptr` of
+        int64 (that of int32 is widened). They must not change while the matrix, or a plan of it, lives.
 
     Raises
     ------
@@ -63,28 +68,15 @@ class Matrix:
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
 
-    def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None) -> None:
+    def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None, copy: bool = True) -> None:
         if isinstance(a, Matrix):
             raise SleyArgumentError("this is a sley.Matrix already")
-        if scipy.sparse.issparse(a):
-            if a.ndim != 2:
-                raise SleyArgumentError(f"a matrix has two dimensions, not {a.ndim}")
-            exact_dtype(a.dtype)  # a type that cannot be multiplied is refused before it is converted
-            csr = a.tocsr()
-            self._borrow(csr.indptr, csr.indices, csr.data, csr.shape, dtype)
-        elif all(hasattr(a, name) for name in ("indptr", "indices", "data", "shape")):
-            self._borrow(a.indptr, a.indices, a.data, a.shape, dtype)
-        elif hasattr(a, "tocsr"):
-            csr = a.tocsr()
-            self._borrow(csr.indptr, csr.indices, csr.data, csr.shape, dtype)
-        else:
-            self._borrow(*_csr_of_dense(np.asarray(host_array(a))), dtype)
+        self._fill(operand(a), dtype, copy)
 
     @classmethod
     def from_csr(cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
-                 dtype: npt.DTypeLike | None = None) -> Self:
-        """A matrix of CSR arrays, used where they lie, as with `Matrix`: of NumPy, or whatever has DLPack or
-        `__cuda_array_interface__`.
+                 dtype: npt.DTypeLike | None = None, copy: bool = True) -> Self:
+        """A matrix of CSR arrays: of NumPy, or whatever has DLPack or `__cuda_array_interface__`.
 
         Parameters
         ----------
@@ -96,12 +88,10 @@ class Matrix:
             Their values.
         shape : (int, int)
             m and n.
-        dtype : dtype, optional
+        dtype, copy
             As in `Matrix`.
         """
-        made = cls.__new__(cls)
-        made._borrow(indptr, indices, data, shape, dtype)
-        return made
+        return cls._of_arrays("csr", {"indptr": indptr, "indices": indices, "data": data}, shape, dtype, copy)
 
     @classmethod
     def from_coo(cls, row: npt.ArrayLike, col: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
@@ -119,13 +109,18 @@ class Matrix:
         dtype : dtype, optional
             As in `Matrix`.
         """
-        row, col, data = on_host((row, col, data))
-        rows, cols = integers_of(host_array(row), "row"), integers_of(host_array(col), "col")
-        values = values_of(np.asarray(host_array(data)), dtype)
-        try:
-            return cls(scipy.sparse.coo_array((values, (rows, cols)), shape=shape))
-        except ValueError as error:  # scipy's own checks
-            raise SleyArgumentError(str(error)) from None
+        return cls._of_arrays("coo", {"row": row, "col": col, "data": data}, shape, dtype, True)
+
+    @classmethod
+    def _of_arrays(cls, kind: str, arrays: dict[str, Any], shape: tuple[int, int], dtype: npt.DTypeLike | None,
+                   copy: bool) -> Self:
+        given = list(arrays.values())
+        host = on_host(given)
+        rows, cols = (int(each) for each in shape)
+        made = cls.__new__(cls)
+        made._fill(Operand(kind, [dense(each, name) for each, name in zip(host, arrays, strict=True)], (rows, cols),
+                           host is given), dtype, copy)
+        return made
 
     @classmethod
     def _of(cls, handle: ctypes.c_void_p, kept: object = None) -> Self:
@@ -134,13 +129,20 @@ class Matrix:
         made._take(handle, kept)
         return made
 
-    def _borrow(self, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int],
-                dtype: npt.DTypeLike | None) -> None:
-        indptr, indices, data = on_host((indptr, indices, data))
-        rows, cols = (int(each) for each in shape)
-        pointers = integers_of(host_array(indptr), "indptr", keep_32=True)
-        columns = integers_of(host_array(indices), "indices", keep_32=True)
-        values = values_of(np.asarray(host_array(data)), dtype)
+    def _fill(self, given: Operand, dtype: npt.DTypeLike | None, copy: bool) -> None:
+        csr = csr_of(given, dtype)
+        if given.format == "csc":
+            transposed = Matrix.__new__(Matrix)
+            transposed._borrow(csr)
+            self._take(create(lib.sley_matrix_destroy, lib.sley_matrix_transpose, transposed, 0), None)
+            self._reordered = True
+        else:
+            self._borrow(csr._replace(**{name: _own(getattr(csr, name), given.arrays) for name in _ARRAYS})
+                         if copy and csr.shared else csr)
+
+    def _borrow(self, given: Csr) -> None:
+        """Of arrays that are used where they lie."""
+        (rows, cols), pointers, columns, values = given.shape, given.indptr, given.indices, given.values
         if values.ndim != 1 or rows < 0 or cols < 0 or len(pointers) != rows + 1:
             raise SleyArgumentError(f"indptr of shape {pointers.shape} and data of shape {values.shape}: "
                                     f"expected ({rows + 1},) and one dimension")
@@ -155,10 +157,12 @@ class Matrix:
         handle = create(lib.sley_matrix_destroy, lib.sley_matrix_from_csr, ctypes.byref(csr),
                         _c.sley_ownership.SLEY_BORROW)
         self._take(handle, (pointers, columns, values))
+        self._reordered = not given.in_order or (self.nnz > 0 and self._csr().val != values.ctypes.data)
 
     def _take(self, handle: ctypes.c_void_p, kept: object) -> None:
+        self._reordered = False  # whether the entries are in another order than in what it was made of
         self._as_parameter_ = handle  # calls are given the matrix itself, which therefore outlives them
-        self._kept = kept  # what the library reads where it lies
+        self._kept = kept  # what the library reads where it lies: nothing, arrays or a matrix
         destroy_later(self, lib.sley_matrix_destroy, handle)
         self._info = value_of(_c.sley_matrix_info, lib.sley_matrix_info_get, handle)
 
@@ -216,11 +220,49 @@ class Matrix:
         """Where the first row's first entry is."""
         return (address or 0) + int(self.indptr[0]) * dtype.itemsize
 
-    def to_scipy(self) -> scipy.sparse.csr_array:
-        """A `scipy.sparse.csr_array` of shape (m, n), with the same values and read-only arrays."""
+    def _arrays(self) -> tuple[Indices, Array, Array]:
+        """indptr, from 0 on, indices and data, which may not be written."""
         indptr = self.indptr
         first = int(indptr[0])
-        return scipy.sparse.csr_array((self.data, self.indices, indptr - first if first else indptr), shape=self.shape)
+        return indptr - first if first else indptr, self.indices, self.data
+
+    def to_scipy(self, *, copy: bool = True) -> scipy.sparse.csr_array:
+        """A `scipy.sparse.csr_array` of shape (m, n).
+
+        copy: True: its arrays are its own, and may be written. False: they are the matrix's own, read-only, but for
+        `indptr`, which SciPy narrows to int32 where it can.
+        """
+        indptr, indices, data = self._arrays()
+        return scipy.sparse.csr_array((data, indices, indptr), shape=self.shape, copy=copy)
+
+    def _with_values(self, values: Array) -> "Matrix":
+        """The matrix with other values of its type, in the order of its entries; these are used where they lie."""
+        indptr, indices, _ = self._arrays()
+        made = Matrix.__new__(Matrix)
+        made._borrow(Csr(indptr, indices, values, self.shape, False, not self._reordered))
+        made._kept = (made._kept, self)
+        return made
+
+    def __copy__(self) -> Self:
+        """A matrix of the same arrays."""
+        handle = create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self, 0, self.shape[0])
+        made = type(self)._of(handle, self)
+        made._reordered = self._reordered
+        return made
+
+    def __deepcopy__(self, _memo: Any) -> Self:
+        """A matrix with arrays of its own."""
+        return type(self)._again(*(np.array(each) for each in self._arrays()), self.shape, self._reordered)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as CSR."""
+        return type(self)._again, (*self._arrays(), self.shape, self._reordered)
+
+    @classmethod
+    def _again(cls, indptr: Array, indices: Array, data: Array, shape: tuple[int, int], reordered: bool) -> Self:
+        made = cls.__new__(cls)
+        made._borrow(Csr(indptr, indices, data, shape, False, not reordered))
+        return made
 
     def transpose(self, *, threads: int = 0) -> "Matrix":
         """A^T as a new matrix of shape (n, m). threads: 0 for all cores."""
@@ -276,20 +318,25 @@ class Matrix:
                            ("bytes", self.nbytes)])
 
 
-def _csr_of_dense(dense: Array) -> tuple[Array, Array, Array, tuple[int, int]]:
-    """Row pointers, columns, values and shape of the entries that are not 0; scipy's own refuses float16."""
-    if dense.ndim != 2:
-        raise SleyArgumentError(f"a matrix has two dimensions, not {dense.ndim}")
-    exact_dtype(dense.dtype)
-    row, col = np.nonzero(dense)
-    indptr = np.zeros(dense.shape[0] + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=dense.shape[0]), out=indptr[1:])
-    return indptr, col, dense[row, col], dense.shape
+def _own(array: Array, others: Sequence[Array]) -> Array:
+    """An array that shares no memory with others."""
+    return array.copy() if any(np.may_share_memory(array, each) for each in others) else array
 
 
-def as_matrix(a: Any, dtype: npt.DTypeLike | None = None) -> Matrix:
-    """A matrix as it is, or made of what `Matrix` takes."""
-    return a if isinstance(a, Matrix) else Matrix(a, dtype=dtype)
+def as_matrix(a: Any, dtype: npt.DTypeLike | None = None, *, copy: bool = False) -> Matrix:
+    """A matrix as it is, or made of what `Matrix` takes; copy: True for one that outlives the call."""
+    return a if isinstance(a, Matrix) else Matrix(a, dtype=dtype, copy=copy)
+
+
+def as_matrix_of(a: Any, dtype: np.dtype[Any], what: str) -> Matrix:
+    """A matrix as it is, or one of a type, which holds the given values exactly, made of what `Matrix` takes."""
+    if isinstance(a, Matrix):
+        return a
+    given = operand(a, what)
+    if not np.can_cast(exact_dtype(given.dtype), dtype, "safe"):
+        raise SleyArgumentError(f"{what} has values of type {given.dtype.name}, which {dtype.name} does not hold: convert "
+                                "one of the matrices")
+    return Matrix(given, dtype=dtype, copy=False)
 
 
 def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, threads: int = 0,

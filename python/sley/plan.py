@@ -8,10 +8,11 @@ from typing import Any, Self
 
 from sley import _c
 from sley._arrays import Indices
-from sley._division import Division
+from sley._division import Division, new_values
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, names_of, taken_text
 from sley._multiply import Multiplier
+from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix
@@ -131,7 +132,7 @@ def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
     lib.sley_plan_destroy(handle)
 
 
-class Plan:
+class Plan(NotCopied):
     """Y = A X, or A^T X, prepared for k columns of X.
 
     Parameters
@@ -159,6 +160,8 @@ class Plan:
         One of `info().kernels`, for all parts of the plan.
     mem_limit : int
         Bytes that a rank may take for the plan; it then works in blocks of columns. 0: all that there are.
+    renewable : bool
+        The plan takes new values by `set_values`. Not with algorithms that give entries of A to other ranks.
 
     Examples
     --------
@@ -168,7 +171,7 @@ class Plan:
 
     def __init__(self, a: Any, k: int, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
                  transpose: bool = False, partition: str = "nnz", reproducible: bool = False, wire: str | None = None,
-                 kernel: str | None = None, mem_limit: int = 0) -> None:
+                 kernel: str | None = None, mem_limit: int = 0, renewable: bool = False) -> None:
         if ranks is not None and comm is not None:
             raise SleyArgumentError("give either ranks or comm")
         if not 0 <= k < 2**63 or not 0 <= mem_limit < 2**63:
@@ -177,7 +180,7 @@ class Plan:
         comm = Comm(1 if ranks is None else ranks) if comm is None else comm
         self._settings: dict[str, Any] = {
             "algo": encoded(algo), "transpose": transpose, "reproducible": reproducible, "wire": encoded(wire),
-            "kernel": encoded(kernel), "mem_limit": mem_limit}
+            "kernel": encoded(kernel), "mem_limit": mem_limit, "renewable": renewable}
         try:
             self._make(Division(a, comm, partition), k, comm)
         except BaseException:
@@ -194,7 +197,8 @@ class Plan:
                                         ctypes.byref(out))
 
         self._division, self._k, self._comm = division, k, comm
-        self._number, self._handles = comm._make(_destroy, make, division)
+        self._read = [division]  # what the plan reads where it lies, as long as it lives
+        self._number, self._handles = comm._make(_destroy, make, self._read)
         self._multiplier = Multiplier(comm, division, self._handles, k, self._settings["transpose"])
         self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
         self.info = self._read_info()
@@ -206,7 +210,7 @@ class Plan:
 
     @property
     def matrix(self) -> Matrix:
-        """A."""
+        """A, with the values that the plan multiplies by."""
         return self._division.matrix
 
     @property
@@ -265,6 +269,31 @@ class Plan:
         return self._multiplier.execute(x, out, alpha, beta)
 
     __call__ = execute
+
+    def set_values(self, values: Any) -> None:
+        """New values for the entries of A, of a plan made with `renewable`: products from then on have the bits of a
+        new plan. The values are copied. Collective where ranks are processes.
+
+        Parameters
+        ----------
+        values : array_like of shape (nnz,), or Matrix, or what `Matrix` takes
+            In the order of `matrix.data`, or a matrix with entries in the same places; where this process has only its
+            own rows of A, of these. Of A's type, or one that it holds exactly. An array is refused where the plan has
+            the entries in another order than the A that was given: where rows were sorted, or A was not CSR.
+        """
+        if self.closed:
+            raise SleyArgumentError("the plan is closed")
+        if not self._settings["renewable"]:
+            raise SleyArgumentError("the plan was not made with renewable=True")
+        matrix = self.matrix._with_values(new_values(self.matrix, values))
+        division = self._division.with_values(matrix, self._comm)
+        local = division.local
+        bytes_at = (local.indptr[division.row_at] - local.indptr[0]) * local.dtype.itemsize
+        addresses = (local.data.ctypes.data + bytes_at).tolist()
+        self._read.append(division)  # until all ranks have it
+        self._comm._run(lambda i, _: lib.sley_plan_set_values(self._handles[i], addresses[i]))
+        self._division = division
+        self._read[:] = [self._read[0], division]  # the first has the places
 
     def _run(self, job: Any) -> None:
         if self.closed:

@@ -14,7 +14,7 @@ from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array
 from sley._library import encoded, initial, lib
-from sley._promotion import common_dtype, pair
+from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 from sley.matrix import Matrix, as_matrix
@@ -53,6 +53,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
                                                             "reproducible": reproducible, "wire": wire},
                            {"out": out, "alpha": alpha, "beta": beta})
     given = dense_input(x, "x")
+    a = taken(a)
     matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, given))
     k = 1 if given.ndim == 1 else given.shape[1]
     if not isinstance(a, (Matrix, Rows)) and given.dtype != matrix.dtype:
@@ -173,6 +174,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
 
 
 def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:
+    a = taken(a)
     matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, left, right))
     if not isinstance(a, (Matrix, Rows)):
         left, right = promoted(left, matrix.dtype), promoted(right, matrix.dtype)
@@ -181,8 +183,8 @@ def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> sci
     right = as_columns(right, "v", division.col_at[-1], left.shape[1])
     made = np.empty(division.local.nnz, matrix.dtype)
     _sample(comm, division, (readable(left, "u", matrix.dtype), readable(right, "v", matrix.dtype)), made, values)
-    pattern = division.local.to_scipy()
-    return scipy.sparse.csr_array((made, pattern.indices.copy(), pattern.indptr.copy()), shape=pattern.shape)
+    indptr, indices, _ = division.local._arrays()
+    return scipy.sparse.csr_array((made, indices.copy(), indptr.copy()), shape=division.local.shape)
 
 
 def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:

@@ -9,10 +9,11 @@ from sley._arrays import fitting
 from sley._dense import converted, dense_input, promoted
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib, names_of
-from sley._promotion import common_dtype, pair
+from sley._process import NotCopied
+from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
-from sley.matrix import Matrix, as_matrix
+from sley.matrix import Matrix, as_matrix, as_matrix_of
 from sley.products import semiring_number
 from sley.tile_report import TileReport, reports_of
 from sley.tiles import Pair, TiledMatrix, complete, is_sparse, ranks_for
@@ -24,7 +25,7 @@ def tile_algorithms() -> dict[str, str]:
     return {name: decoded(lib.sley_tile_algorithm_summary(encoded(name))) for name in names}
 
 
-class TileProduct:
+class TileProduct(NotCopied):
     """Y = alpha A X + beta Y of matrices in tiles, prepared once and made as often as one likes. Collective, and so is
     running and closing it.
 
@@ -199,8 +200,9 @@ def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = N
     given = dense_input(x, "x")
     with ranks_for(comm, ranks) as (chosen, own):
         tiling = complete(chosen.size, grid, tiles, columns)[0]
+        a = taken(a)
         dtype = common_dtype(a, given)
-        matrix = a if isinstance(a, (Matrix, Rows)) else Matrix(a, dtype=dtype)
+        matrix = a if isinstance(a, (Matrix, Rows)) else as_matrix(a, dtype)
         if matrix is not a and given.dtype != dtype:
             given = promoted(given, dtype)
         with TiledMatrix._tiled(chosen, matrix, tiling, None) as tiled:
@@ -270,7 +272,7 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = Non
             return _masked_product(a, b, mask, options)
         _check_open(a)
         tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
-        second = b if isinstance(b, Rows) else as_matrix(b, a.dtype)
+        second = b if isinstance(b, Rows) else as_matrix_of(b, a.dtype, "b")
         with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
             return _masked_product(a, right, mask, options)
     if isinstance(b, TiledMatrix):

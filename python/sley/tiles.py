@@ -9,18 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from sley import _c
 from sley._arrays import Array, code_of, dtype_of, fitting, values_of
 from sley._calls import call
+from sley._containers import Operand, dense, sparse_kind
 from sley._dense import Dense, as_columns, converted, dense_input, readable
 from sley._division import Division, Rows
 from sley._library import lib
+from sley._process import NotCopied
 from sley._tile_future import TileFuture
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
-from sley.matrix import Matrix, as_matrix
+from sley.matrix import Matrix, as_matrix, as_matrix_of
 from sley.ordering import partition_equal
 from sley.tile_report import TileReport
 
@@ -112,11 +113,11 @@ def ranks_for(comm: Comm | None, ranks: int | None) -> Iterator[tuple[Comm, bool
 
 def is_sparse(a: Any) -> bool:
     """Whether what is given is a sparse matrix; a dense array otherwise."""
-    return (isinstance(a, (Matrix, Rows)) or scipy.sparse.issparse(a) or hasattr(a, "tocsr")
-            or all(hasattr(a, name) for name in ("indptr", "indices", "data", "shape")))
+    return isinstance(a, (Matrix, Rows)) or (a.format != "dense" if isinstance(a, Operand)
+                                             else sparse_kind(a) is not None)
 
 
-class TiledMatrix:
+class TiledMatrix(NotCopied):
     """A sparse or dense matrix of m rows and n columns in tiles, which are divided among ranks on the CPU.
 
     Its tiles can be got and replaced one by one, by calls that are not collective. It is multiplied by `tile_spmm`,
@@ -200,6 +201,8 @@ class TiledMatrix:
             self._zeros(comm, own, (columns.shape[0], columns.shape[1]), tiling, values.dtype)
             self.renew(values)
             return
+        if isinstance(a, (Matrix, Rows)) and dtype is not None and np.dtype(dtype) != a.dtype:
+            raise SleyArgumentError(f"a has a type of its own, {a.dtype.name}, and dtype is {np.dtype(dtype).name}")
         division = Division(a if isinstance(a, Rows) else as_matrix(a, dtype), comm, "nnz")
         self._take(comm, own, lambda i, handle, out: lib.sley_tiled_create_sparse(
             handle, division.blocks[i], division.row_begin.ctypes.data, ctypes.byref(tiling), ctypes.byref(out)))
@@ -306,7 +309,7 @@ class TiledMatrix:
         """
         tile = self.tile_info(i, j)
         shape = (tile.entries,) if self._sparse else (tile.rows, tile.cols)
-        given = np.asarray(values)
+        given = dense(values, "values")
         if given.shape != shape:
             raise SleyArgumentError(f"values of shape {given.shape}: tile ({i}, {j}) takes {shape}")
         made = np.ascontiguousarray(converted(given, "values", self._dtype))
@@ -325,7 +328,7 @@ class TiledMatrix:
         if self.closed:
             raise SleyArgumentError("the tiled matrix is closed")
         if self._sparse:
-            self._renew_entries(Division(a if isinstance(a, Rows) else as_matrix(a, self._dtype), self._comm, "nnz"))
+            self._renew_entries(Division(a if isinstance(a, Rows) else as_matrix_of(a, self._dtype, "a"), self._comm, "nnz"))
             return
         if is_sparse(a):
             raise SleyArgumentError("the tiled matrix is dense: give an array")

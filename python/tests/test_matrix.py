@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Matrices: what they are made of, what is copied and what is refused."""
+import copy
+import gc
+import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +12,7 @@ import scipy.sparse
 from support import DTYPES, FORMATS, dense_of, drawn, in_format
 
 import sley
+import sley.dist
 
 
 def address(array: np.ndarray) -> int:
@@ -16,23 +21,103 @@ def address(array: np.ndarray) -> int:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_csr_is_used_where_it_lies(dtype: str, index: type) -> None:
+def test_csr_is_used_where_it_lies_if_it_is_not_copied(dtype: str, index: type) -> None:
     a = drawn(50, 40, 300, 1, dtype)
     data, indices, indptr = a.data, a.indices.astype(index), a.indptr.astype(np.int64)
-    made = sley.Matrix.from_csr(indptr, indices, data, a.shape)
+    made = sley.Matrix.from_csr(indptr, indices, data, a.shape, copy=False)
     assert (address(made.data), address(made.indices), address(made.indptr)) == (
         address(data), address(indices), address(indptr))
     assert made.indices.dtype == index and made.dtype == dtype and made.shape == a.shape and made.nnz == a.nnz
     assert not made.data.flags.writeable
 
 
-def test_scipys_own_csr_is_used_where_it_lies() -> None:
+def test_scipys_own_csr_is_used_where_it_lies_if_it_is_not_copied() -> None:
     a = drawn(50, 40, 300, 1)
-    made = sley.Matrix(a)
+    made = sley.Matrix(a, copy=False)
     assert address(made.data) == address(a.data) and address(made.indices) == address(a.indices)
-    back = made.to_scipy()
+    back = made.to_scipy(copy=False)
     assert address(back.data) == address(a.data)
     assert (abs(back - a)).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["csr", "csc", "coo", "bsr", "dense"])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_what_is_done_to_the_arrays_later_changes_no_matrix(name: str, ranks: int) -> None:
+    a, x = drawn(50, 50, 300, 1), np.random.default_rng(1).random((50, 3))
+    expected, given = a @ x, in_format(a, name)
+    made, plan = sley.Matrix(given), sley.Plan(given, 3, ranks=ranks)
+    arrays = [made.indptr.copy(), made.indices.copy(), made.data.copy()]
+    for each in (given,) if name == "dense" else (getattr(given, other) for other in ("data", "indices", "row", "indptr")
+                                                  if hasattr(given, other)):
+        each[...] = 10**6
+    assert np.allclose(plan(x), expected) and np.allclose(sley.spmm(made, x, ranks=ranks), expected)
+    assert all(map(np.array_equal, arrays, (made.indptr, made.indices, made.data)))
+    plan.close()
+
+
+def test_from_csr_copies_lists_widened_and_offset_arrays() -> None:
+    for index in (np.int32, np.int64):
+        indptr, indices, data = np.array([1, 2, 3], index), np.array([9, 0, 1], index), np.array([9.0, 1, 2])
+        made = sley.Matrix.from_csr(indptr, indices, data, (2, 2))
+        for each in (indptr, indices, data):
+            each[:] = 7
+        assert made.to_scipy().toarray().tolist() == [[1, 0], [0, 2]]
+
+
+def writes(result: scipy.sparse.csr_array) -> None:
+    before = result.toarray()
+    result.data *= 2
+    result.data[0] = 0
+    result.eliminate_zeros()
+    result.sort_indices()
+    result.sum_duplicates()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result[0, 0] = 1
+    assert np.count_nonzero(result.toarray() - before)
+
+
+def test_results_for_scipy_are_written_and_change_nothing_else(tmp_path: Path) -> None:
+    a, x = drawn(20, 20, 80, 1), np.ones((20, 2))
+    sley.write(a, tmp_path / "a.sley")
+    lent = sley.Matrix(a, copy=False)
+    with sley.TiledMatrix(a) as tiled:
+        made = [sley.spgemm(a, a), sley.read(tmp_path / "a.sley"), sley.Matrix(a), sley.Matrix(a).T, lent,
+                sley.Matrix(a).permute(sley.order(a)), sley.generate("er:n=20,nnz=80"), tiled.gather(), tiled.get_tile(0, 0),
+                sley.Matrix.from_csr([1, 2, 3], [9, 0, 1], [9.0, 1.0, 2.0], (2, 2))]
+    for each in made:
+        before = each.to_scipy().toarray()
+        writes(each.to_scipy())
+        assert np.array_equal(each.to_scipy().toarray(), before)
+        with pytest.raises(ValueError, match="read-only"):
+            each.to_scipy(copy=False).data[0] = 1
+    sampled = sley.sddmm(lent, x, x)
+    writes(sampled)
+    assert np.array_equal(lent.to_scipy().toarray(), a.toarray())
+    for array in (sley.order(a), sley.partition(a, 2), sley.spmm(a, x)):
+        array[0] += 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_copies_outlive_the_matrix(dtype: str) -> None:
+    a = drawn(20, 30, 80, 1, dtype)
+    for make in (lambda: sley.Matrix(a), lambda: sley.Matrix(a, copy=False), lambda: sley.Matrix(a).T.T,
+                 lambda: sley.Matrix.from_csr(np.append(a.indptr[:1], a.indptr), a.indices, a.data, (21, 30))):
+        made = make()
+        expected = dense_of(made.to_scipy())
+        copies = [copy.copy(made), copy.deepcopy(made), copy.deepcopy([made])[0],
+                  *(pickle.loads(pickle.dumps(made, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1))]
+        del made
+        gc.collect()
+        for each in copies:
+            assert type(each) is sley.Matrix and each.dtype == dtype
+            assert np.array_equal(dense_of(each.to_scipy()), expected)
+    rows = pickle.loads(pickle.dumps(sley.dist.Rows(sley.Matrix(a), np.array([0, 20]))))
+    assert np.array_equal(dense_of(rows.matrix.to_scipy()), dense_of(a))
+    lent = sley.Matrix(a, copy=False)
+    own = copy.deepcopy(lent)
+    a.data *= 2
+    assert np.array_equal(own.data * np.array(2, dtype), lent.data)
 
 
 def test_arrays_live_as_long_as_they_are_used() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from support import assert_product, dense_of, drawn
 
 import sley
@@ -242,3 +243,44 @@ def test_info() -> None:
     found = {(each.kind, each.name) for each in made.backends if each.available}
     assert {("device", "cpu"), ("transport", "threads")} <= found
     assert "halo" in made.algorithms and "halo" in str(made) and "transport threads" in made._repr_html_()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("transpose", [False, True])
+def test_new_values_have_the_bits_of_a_new_plan(ranks: int, transpose: bool) -> None:
+    a, x = drawn(40, 40, 300, 1), np.random.default_rng(1).random((40, 3))
+    other = scipy.sparse.csr_array((a.data * 3 - 1, a.indices, a.indptr), shape=a.shape)
+    with sley.Plan(a, 3, ranks=ranks, transpose=transpose, renewable=True, algo="halo") as plan, \
+         sley.Plan(other, 3, ranks=ranks, transpose=transpose, renewable=True, algo="halo") as fresh:
+        before, earlier = plan(x), plan.transpose()
+        given = other.data.copy()
+        for values, expected in ((given, fresh), (sley.Matrix(a), None), (other, fresh)):
+            plan.set_values(values)
+            given[:] = 0  # it was copied
+            assert np.array_equal(plan(x), before if expected is None else expected(x))
+        assert np.array_equal(plan.matrix.data, other.data)
+        assert np.array_equal(plan.transpose()(x), fresh.transpose()(x))
+        assert np.allclose(earlier(x), (a if transpose else a.T) @ x)
+
+
+def test_what_new_values_cannot_be() -> None:
+    a, x = drawn(40, 40, 300, 1, "float32"), np.random.default_rng(1).random((40, 3)).astype(np.float32)
+    plan = sley.Plan(a, 3, ranks=2, renewable=True)
+    before = plan(x)
+    moved = a.copy()
+    moved.indices = (moved.indices + 1) % 40
+    for bad, what in ((a.data[:-1], "entries"), (a.data.astype(float), "float64"), (a.data * 1j, "complex"), (a.T, "places"),
+                      (moved, "places"), (a.astype(float), "float64"), (sley.Matrix(a.astype(float)), "float64")):
+        with pytest.raises((sley.SleyArgumentError, sley.SleyUnsupportedError), match=what):
+            plan.set_values(bad)
+        assert np.array_equal(plan(x), before)
+    for unsorted in (a.tocsc(), a.tocoo(), scipy.sparse.csr_array((np.ones(2), [1, 0], [0, 2]), shape=(1, 2))):
+        with sley.Plan(unsorted, 3, renewable=True) as other, pytest.raises(sley.SleyArgumentError, match="another order"):
+            other.set_values(unsorted.data)
+    with pytest.raises(sley.SleyArgumentError, match="renewable=True"):
+        sley.Plan(a, 3).set_values(a.data)
+    with pytest.raises(sley.SleyUnsupportedError):
+        sley.Plan(a, 3, ranks=4, algo="cover", renewable=True)
+    plan.close()
+    with pytest.raises(sley.SleyArgumentError, match="closed"):
+        plan.set_values(a.data)

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -13,15 +14,16 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTE
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
+static pid_t initialiser; /* the process that has initialised MPI */
 static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
 
 /* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
- * long. */
+ * long. A forked child is no rank: MPI is not its own to end. */
 static void finalise(void) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_wait wait = {.timeout = FOREVER, .what = "a rank's end"};
   int over = 0;
-  if (skips_finalise || MPI_Finalized(&over) != MPI_SUCCESS || over)
+  if (getpid() != initialiser || skips_finalise || MPI_Finalized(&over) != MPI_SUCCESS || over)
     return;
   if (sl_mpi_settle(MPI_Ibarrier(world, &request), &request, wait) == SLEY_OK)
     sl_mpi_finalise(FAREWELL);
@@ -49,6 +51,7 @@ static sley_status initialise(double timeout, bool *own) {
   if (begun)
     return sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
   SL_TRY(sl_mpi_initialise(timeout, &level));
+  initialiser = getpid();
   return atexit(finalise) == 0 ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "no room for MPI's end");
 }
 
