@@ -23,22 +23,33 @@ _modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
 _autocast = torch._C._is_any_autocast_enabled
 _tracing = torch._C._get_tracing_state
-_strided = torch.strided
+_keys_of = torch._C._dispatch_keys
 _grad_enabled = torch.is_grad_enabled
 _below_autograd = torch._C._after_autograd_keyset
 _BACKENDS = (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
 
 
+def _keys(*names: str) -> int:
+    made = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, names[0]))
+    for each in names[1:]:
+        made = made | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, each))
+    return int(made.raw_repr())
+
+
+# Of tensors with memory of their own, and of those of inference mode.
+_PLAIN_KEYS = frozenset(_keys(kind, f"Autocast{kind}", *more) for kind in ("CPU", "CUDA")
+                        for more in ((), ("ADInplaceOrView", f"Autograd{kind}")))
+
+
 def _eager(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
     """Whether nobody looks on, no compiler, mode, transform, tracer, autocast or subclass, and all tensors are in
-    memory as they are: none is sparse, negated later, or without values."""
+    memory as they are: none is sparse, negated later, wrapped, or without values."""
     if (_is_compiling() or _modes() or _transforms() is not None or _autocast() or _tracing() is not None
             or forward_ad._current_level >= 0):
         return False
     for place in places:
         each = arguments[place]
-        if each is not None and (type(each) not in _PLAIN or each.layout is not _strided or each.is_neg()
-                                 or each._is_zerotensor() or not (each.is_cpu or each.is_cuda)):
+        if each is not None and (type(each) not in _PLAIN or _keys_of(each).raw_repr() not in _PLAIN_KEYS):
             return False
     return True
 
@@ -174,7 +185,7 @@ class Operator:
     def _check_layouts(self, arguments: tuple[Any, ...]) -> None:
         for place in self._tensors:
             each = arguments[place]
-            if isinstance(each, Tensor) and (each.layout is not _strided or each.is_nested):
+            if isinstance(each, Tensor) and (each.layout != torch.strided or each.is_nested):
                 what = "a nested tensor" if each.is_nested else f"of layout {each.layout}"
                 raise SleyUnsupportedError(f"{self.name}: an operand is {what}: take a dense tensor")
 

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from sley.errors import SleyUnsupportedError
 
+_CONSTANT = "{} is constant, and a derivative with respect to it is asked for: give values to operators as weight"
 Rule = Callable[[int, tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]]  # size, dimensions, arguments: result, its own
 _forward_enabled = torch._C._is_fwd_grad_enabled
 _top = _functorch.peek_interpreter_stack
@@ -32,30 +33,37 @@ def forward_mode() -> bool:
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
     """In this block no transform, mode, tracer or gradient sees what is computed: for what is made once and kept."""
+    with (temporarily_clear_interpreter_stack(), _disable_current_modes(), torch.inference_mode(False),
+          torch.no_grad(), forward_ad._set_fwd_grad_enabled(False), _without_tracer()):
+        yield
+
+
+@contextlib.contextmanager
+def _without_tracer() -> Iterator[None]:
+    """Without torch.jit.trace, unless it looks away already, as in implementations of operators."""
     state = torch._C._get_tracing_state()
+    if state is None or torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Tracer):
+        yield
+        return
     torch._C._set_tracing_state(None)
     try:
-        with (temporarily_clear_interpreter_stack(), _disable_current_modes(), torch.inference_mode(False),
-              torch.no_grad(), forward_ad._set_fwd_grad_enabled(False)):
-            yield
+        yield
     finally:
         torch._C._set_tracing_state(state)
 
 
-def numbers_of(what: str, given: Tensor, *, constant: bool = False) -> Tensor:
-    """The values of a tensor that a Graph is made of. Refuses one whose values are not known now, or may be others in a
-    later run of what is recorded; with constant also one that a derivative is asked of."""
+def numbers_of(what: str, given: Tensor) -> Tensor:
+    """The values of a tensor that are taken once and kept. Refuses one whose values are not known now or may be others
+    in a later run of what is recorded, and one that a transform would find a derivative of 0 for."""
+    if forward_mode() and forward_ad.unpack_dual(given).tangent is not None:
+        raise SleyUnsupportedError(_CONSTANT.format(what))
     inner = given
-    if constant and torch.is_grad_enabled() and given.requires_grad or (
-            constant and forward_mode() and forward_ad.unpack_dual(given).tangent is not None):
-        raise SleyUnsupportedError(f"{what} is constant, and a derivative is asked of it: give it to operators as "
-                                   f"weight, or detach it")
     while _functorch.is_functorch_wrapped_tensor(inner):
         if not _functorch.is_gradtrackingtensor(inner):
-            raise SleyUnsupportedError(f"{what} is batched by torch.vmap: a Graph is made of one")
+            raise SleyUnsupportedError(f"{what} is batched by torch.vmap: it must be one tensor of numbers")
+        if inner.requires_grad:
+            raise SleyUnsupportedError(_CONSTANT.format(what))
         inner = _functorch.get_unwrapped(inner)
-        if constant and inner.requires_grad:
-            return numbers_of(what, inner, constant=True)
     if isinstance(inner, FakeTensor) or inner.is_meta:
         raise SleyUnsupportedError(f"{what} has no values, as while torch compiles or exports: make the Graph before")
     if torch._C._get_tracing_state() is not None:
@@ -107,7 +115,7 @@ def function_of(name: str, op: Any, tensors: tuple[int, ...], setup: Callable[..
         arguments = list(ctx.sley_arguments)
         for place, each in zip(tensors, ctx.saved_tensors, strict=True):
             arguments[place] = each
-        return jvp(tuple(arguments), tangents)
+        return _one_level_below(jvp, arguments, tangents)
 
     def vmap(info: Any, dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
         return rule(info.batch_size, dims, arguments)
@@ -116,6 +124,22 @@ def function_of(name: str, op: Any, tensors: tuple[int, ...], setup: Callable[..
                "jvp": forward_rule, "vmap": vmap}
     return type(f"Sley_{name}_with_rules", (torch.autograd.Function,),
                 {key: staticmethod(each) for key, each in methods.items()})
+
+
+def _one_level_below(jvp: Callable[..., Any], arguments: list[Any], tangents: tuple[Any, ...]) -> Any:
+    """The tangent by a rule, for the transforms around the one that asks for it: torch runs rules with forward mode
+    off, so that the tangent of a tangent would be 0."""
+    if _top() is None:
+        return jvp(tuple(arguments), tangents)
+    interpreter = retrieve_current_functorch_interpreter()
+    level = interpreter.level()
+
+    def inner(given: Any) -> Any:
+        return _functorch._unwrap_for_grad(given, level) if isinstance(given, Tensor) else given
+
+    with forward_ad._set_fwd_grad_enabled(True), interpreter.lower():
+        made = jvp(tuple(map(inner, arguments)), tuple(map(inner, tangents)))
+    return _functorch._wrap_for_grad(made, level)
 
 
 def under_functorch(op: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -128,7 +128,8 @@ def _mask_of(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: i
 # ---- bias_act_dropout: dropout of act(x + bias)
 
 
-def _check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+    """Checks the operands of `bias_act_dropout`."""
     _check_matrix("bias_act_dropout: x", x)
     if act not in ACTIVATIONS:
         raise SleyArgumentError(f"bias_act_dropout: there is no activation {act!r}: take {' or '.join(ACTIVATIONS)}")
@@ -144,13 +145,13 @@ def _check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor
 
 def _drop_run(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
               first_row: int = 0) -> Tensor:
-    _check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed)
     return dense_of(x).drop(x, bias, act, p, seed, stream, first_row)
 
 
 def _drop_fake(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
                first_row: int = 0) -> Tensor:
-    _check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed)
     return x.new_empty(x.shape)
 
 
@@ -170,7 +171,7 @@ def _drop_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
 
 def _drop_parts(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
                 first_row: int) -> Tensor:
-    _check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed)
     y = x if bias is None else x + bias
     return (y.relu() if act == "relu" else y) * _mask_of(x, p, seed, stream, first_row)
 

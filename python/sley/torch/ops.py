@@ -343,7 +343,7 @@ def _gat_backward_parts(number: int, query: Tensor, source: Tensor, _y: Tensor, 
     value, score = _gat_scores(number, query, source)
     p = edge_softmax(number, torch.nn.functional.leaky_relu(score, slope))
     dscore = edge_softmax_backward(number, p, sddmm(number, dy.to(value.dtype), value, query.shape[1]).to(p.dtype))
-    dscore = (dscore * torch.where(score > 0, 1.0, slope)).to(query.dtype)
+    dscore = torch.where(score > 0, dscore, dscore * slope).to(query.dtype)
     dquery = spmm(number, query.new_ones((source.shape[0], query.shape[1])), dscore, False)
     dkey = spmm(number, torch.ones_like(query), dscore, True)
     return dquery, torch.cat((spmm(number, dy.to(value.dtype), p.to(value.dtype), True), dkey), 1)
