@@ -19,6 +19,7 @@ from torch.nn import Linear, Module, Parameter
 
 from sley.torch import convs
 from sley.torch._rank import require
+from sley.torch._transform import numbers_of
 from sley.torch.graph import Graph, Operand
 
 __all__ = ["GATConv", "GCNConv", "GINConv", "SAGEConv"]
@@ -32,6 +33,7 @@ def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operan
         require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: "
                 f"the Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
         return edge_index
+    edge_index = numbers_of("edge_index", edge_index)
     key = id(edge_index)
     found = _made.get(key)
     if found is not None and found[0]() is edge_index and found[1:3] == (edge_index._version, (sources, targets)):

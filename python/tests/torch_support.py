@@ -22,7 +22,7 @@ def drawn_edges(sources: int, targets: int, edges: int, seed: int, device: str =
 def drawn(*shape: int, seed: int, device: str = "cpu", dtype: torch.dtype = torch.float64) -> torch.Tensor:
     """Normal values, of which a gradient is wanted."""
     draw = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=draw, dtype=torch.float64).to(device, dtype).requires_grad_()
+    return torch.randn(shape, generator=draw, dtype=torch.float64).to(device, dtype).requires_grad_()
 
 
 def dense(graph: sley.torch.Graph, weight: torch.Tensor | None = None) -> torch.Tensor:

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """How an operator of torch.library is made, and its ways past the dispatcher.
 
-Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast and a gradient. In eager
-mode without modes a call needs no dispatcher: the functions then go straight to the implementation, or through an
-autograd.Function of the same formulas, which is a few microseconds faster.
+Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast, a gradient, and what
+transforms of torch ask of it (`_transform`). In eager mode without modes a call needs no dispatcher: the functions then
+go straight to the implementation, or through an autograd.Function of the same formulas, which is a few microseconds
+faster.
 """
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+
+from sley.errors import SleyUnsupportedError
+from sley.torch._transform import Rule, forward_mode, function_of, one_by_one, under_functorch
 
 LIBRARY: Any = torch.library.Library("sley", "DEF")  # type: ignore[no-untyped-call]
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -17,15 +22,36 @@ _is_compiling = torch.compiler.is_compiling
 _modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
 _autocast = torch._C._is_any_autocast_enabled
+_tracing = torch._C._get_tracing_state
+_keys_of = torch._C._dispatch_keys
 _grad_enabled = torch.is_grad_enabled
 _below_autograd = torch._C._after_autograd_keyset
 _BACKENDS = (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
 
 
-def _eager(tensor: Tensor) -> bool:
-    """Whether nobody looks on: no compiler, no mode, no transform, no autocast, no subclass."""
-    return (not _is_compiling() and type(tensor) in _PLAIN and not _modes() and _transforms() is None
-            and not _autocast())
+def _keys(*names: str) -> int:
+    made = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, names[0]))
+    for each in names[1:]:
+        made = made | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, each))
+    return int(made.raw_repr())
+
+
+# Of tensors with memory of their own, and of those of inference mode.
+_PLAIN_KEYS = frozenset(_keys(kind, f"Autocast{kind}", *more) for kind in ("CPU", "CUDA")
+                        for more in ((), ("ADInplaceOrView", f"Autograd{kind}")))
+
+
+def _eager(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
+    """Whether nobody looks on, no compiler, mode, transform, tracer, autocast or subclass, and all tensors are in
+    memory as they are: none is sparse, negated later, wrapped, or without values."""
+    if (_is_compiling() or _modes() or _transforms() is not None or _autocast() or _tracing() is not None
+            or forward_ad._current_level >= 0):
+        return False
+    for place in places:
+        each = arguments[place]
+        if each is not None and (type(each) not in _PLAIN or _keys_of(each).raw_repr() not in _PLAIN_KEYS):
+            return False
+    return True
 
 
 def cast_to_autocast(tensor: Tensor, kind: str) -> Tensor:
@@ -59,21 +85,34 @@ class Operator:
     cast : callable
         What autocast makes of a tensor.
     subject : int
-        Which argument is the tensor that tells whether anybody looks on.
+        Which argument is the tensor whose device is that of the operator.
+    jvp, vmap : callable
+        The rules for forward mode and for vmap, as `function_of` and `one_by_one` of `_transform` have them.
+    parts : callable
+        In place of rules: the same function of its arguments, made of operators that have rules.
     """
+
+    all: "dict[str, Operator]" = {}  # by their names
 
     def __init__(self, schema: str, run: Callable[..., Any], fake: Callable[..., Any], setup: Callable[..., None],
                  backward: Callable[..., Any], cast: Callable[[Tensor, str], Tensor] = cast_to_autocast, *,
-                 subject: int = 1) -> None:
-        name = schema[:schema.index("(")]
+                 subject: int = 1, jvp: Callable[..., Any] | None = None, vmap: Rule | None = None,
+                 parts: Callable[..., Any] | None = None) -> None:
+        name = self.name = schema[:schema.index("(")]
+        Operator.all[name] = self
         LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
             LIBRARY.impl(name, run, key)
         torch.library.register_fake(f"sley::{name}", fake, lib=LIBRARY)
-        self.run, self._subject = run, subject
+        self.run, self._subject, self._cast = run, subject, cast
         self.op = getattr(torch.ops.sley, name).default
         self._tensors = tuple(i for i, each in enumerate(self.op._schema.arguments) if "Tensor" in str(each.type))
+        self._defaults = tuple(each.default_value if each.has_default_value() else None
+                               for each in self.op._schema.arguments)
         self.function = _function_of(name, run, setup, backward)
+        self._transformed = parts or function_of(name, self.op, self._tensors, setup, backward, jvp,
+                                                 vmap or one_by_one(self.op)).apply
+        LIBRARY.impl(name, self._under_functorch, "FuncTorchDynamicLayerFrontMode")
         LIBRARY.impl(name, self._autograd_kernel(name, setup, backward), "Autograd", with_keyset=True)
         for kind in ("cpu", "cuda"):
             self._add_autocast(name, kind, cast)
@@ -82,7 +121,7 @@ class Operator:
         """What the dispatcher calls for autograd. Where a backend comes next it calls that at once; else, where a mode
         or a compiler looks on, it goes through the dispatcher again. torch.library.register_autograd always does."""
         op, run, function, tensors = self.op, self.run, self.function, self._tensors
-        defaults = tuple(each.default_value if each.has_default_value() else None for each in op._schema.arguments)
+        defaults, transformed = self._defaults, self._transformed
         plain: dict[int, bool] = {}  # by a set of dispatch keys
 
         def redispatch(keyset: Any, arguments: tuple[Any, ...]) -> Any:
@@ -101,6 +140,8 @@ class Operator:
                                lambda ctx, given, output: setup(ctx, given[:-1], output), backward_of_all)
 
         def kernel(keyset: Any, *arguments: Any) -> Any:
+            if forward_mode():
+                return transformed(*arguments, *defaults[len(arguments):])
             keys = keyset.raw_repr()
             is_plain = plain.get(keys)
             if is_plain is None:
@@ -122,13 +163,31 @@ class Operator:
 
         LIBRARY.impl(name, under_autocast, key)
 
+    def _under_functorch(self, *arguments: Any) -> Any:
+        """What the dispatcher calls first where a transform of torch.func looks on: before autocast, so it casts."""
+        arguments += self._defaults[len(arguments):]
+        kind = arguments[self._subject].device.type
+        if not torch.is_autocast_enabled(kind):
+            return under_functorch(self.op, self._transformed, arguments)
+        arguments = tuple(self._cast(each, kind) if isinstance(each, Tensor) else each for each in arguments)
+        with torch.autocast(kind, enabled=False):
+            return under_functorch(self.op, self._transformed, arguments)
+
     def __call__(self, *arguments: Any) -> Any:
         """The operator on all its arguments."""
-        if not _eager(arguments[self._subject]):
+        if not _eager(self._tensors, arguments):
+            self._check_layouts(arguments)
             return self.op(*arguments)
         if _grad_enabled() and _any_requires_grad(self._tensors, arguments):
             return self.function.apply(*arguments)
         return self.run(*arguments)
+
+    def _check_layouts(self, arguments: tuple[Any, ...]) -> None:
+        for place in self._tensors:
+            each = arguments[place]
+            if isinstance(each, Tensor) and (each.layout != torch.strided or each.is_nested):
+                what = "a nested tensor" if each.is_nested else f"of layout {each.layout}"
+                raise SleyUnsupportedError(f"{self.name}: an operand is {what}: take a dense tensor")
 
 
 def _any_requires_grad(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:

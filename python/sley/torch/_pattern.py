@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from sley import _c
 from sley._calls import create, destroy_later
 from sley._library import initial, lib
 from sley.torch._rank import Handle, Rank, check, code_of, rows_of
+from sley.torch._transform import aside
 
 _edge_softmax, _edge_softmax_backward = lib.sley_edge_softmax, lib.sley_edge_softmax_backward
 
@@ -62,7 +62,7 @@ class Pattern:
     def graph(self) -> Handle:
         """The `sley_graph`."""
         if self._graph is None:  # maybe while torch traces with fake tensors, which have no address
-            with _disable_current_modes():
+            with aside():
                 matrix = self.block.matrix(torch.ones(self.nnz))  # values are not looked at
             blocks = (ctypes.c_void_p * 1)(matrix._as_parameter_)
             self._graph = self.rank.make(lib.sley_graph_destroy, lib.sley_graph_create, self.rank.comm, blocks,

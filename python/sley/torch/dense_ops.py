@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from sley.errors import SleyArgumentError
 from sley.torch._dense import ACTIVATIONS, dense_of
 from sley.torch._operator import Operator, cast_nothing, cast_to_float32
+from sley.torch._transform import batch, one_by_one
 
 
 def _check_matrix(what: str, x: Tensor) -> None:
@@ -70,14 +70,66 @@ def _gemm_backward(ctx: Any, dc: Tensor) -> tuple[Any, ...]:
     return da, db, None, None, dc.sum(0) if of_bias else None
 
 
+def _gemm_jvp(given: Any, tangents: Any) -> Tensor:
+    """dA B + A dB + dbias."""
+    a, b, ta, tb, _ = given
+    da, db, _, _, dbias = tangents
+    made = None if da is None else gemm(da, b, ta, tb, dbias)
+    if db is not None:
+        other = gemm(a, db, ta, tb, dbias if da is None else None)
+        made = other if made is None else made + other
+    if made is None:
+        made = dbias.expand(a.shape[1 if ta else 0], -1).clone()
+    return made
+
+
+def _gemm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    """A batch of A alone becomes rows of op(A), one of B alone columns of op(B); else product by product."""
+    a, b, ta, tb, bias = given
+    if dims[0] is not None and dims[1] is None and dims[4] is None:
+        a = batch(a, dims[0], size)
+        a = a.transpose(1, 2) if ta else a
+        c = gemm(a.reshape(size * a.shape[1], a.shape[2]), b, False, tb, bias)
+        return c.reshape(size, a.shape[1], c.shape[1]), 0
+    if dims[0] is None and dims[1] is not None:
+        b = batch(b, dims[1], size)
+        b = b if tb else b.transpose(1, 2)  # rows are columns of op(B)
+        bias = None if bias is None else batch(bias, dims[4], size).reshape(-1)
+        c = gemm(a, b.reshape(size * b.shape[1], b.shape[2]), ta, True, bias)
+        return c.reshape(c.shape[0], size, b.shape[1]), 1
+    return one_by_one(gemm)(size, dims, given)
+
+
 gemm = Operator("gemm(Tensor a, Tensor b, bool transpose_a=False, bool transpose_b=False, Tensor? bias=None) -> Tensor",
-                _gemm_run, _gemm_fake, _gemm_setup, _gemm_backward, subject=0)
+                _gemm_run, _gemm_fake, _gemm_setup, _gemm_backward, subject=0, jvp=_gemm_jvp, vmap=_gemm_vmap)
+
+
+# ---- dropout_mask: the factors of dropout by themselves
+
+
+def _mask_run(seed: Tensor, rows: int, cols: int, p: float, stream: int, first_row: int, like: torch.dtype) -> Tensor:
+    ones = torch.ones(rows, cols, dtype=like, device=seed.device)
+    return dense_of(ones).drop(ones, None, "none", p, seed, stream, first_row)
+
+
+def _mask_fake(seed: Tensor, rows: int, cols: int, p: float, stream: int, first_row: int, like: torch.dtype) -> Tensor:
+    return seed.new_empty((rows, cols), dtype=like)
+
+
+dropout_mask = Operator("dropout_mask(Tensor seed, SymInt rows, SymInt cols, float p, int stream, int first_row, "
+                        "ScalarType like) -> Tensor", _mask_run, _mask_fake, lambda ctx, inputs, output: None,
+                        lambda ctx, *_: (None,) * 7, cast_nothing, subject=0)  # a function of whole numbers
+
+
+def _mask_of(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: int) -> Tensor | float:
+    return 1.0 if p == 0.0 else dropout_mask(seed, *x.shape, p, stream, first_row, x.dtype)
 
 
 # ---- bias_act_dropout: dropout of act(x + bias)
 
 
-def _check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+    """Checks the operands of `bias_act_dropout`."""
     _check_matrix("bias_act_dropout: x", x)
     if act not in ACTIVATIONS:
         raise SleyArgumentError(f"bias_act_dropout: there is no activation {act!r}: take {' or '.join(ACTIVATIONS)}")
@@ -93,13 +145,13 @@ def _check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor
 
 def _drop_run(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
               first_row: int = 0) -> Tensor:
-    _check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed)
     return dense_of(x).drop(x, bias, act, p, seed, stream, first_row)
 
 
 def _drop_fake(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
                first_row: int = 0) -> Tensor:
-    _check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed)
     return x.new_empty(x.shape)
 
 
@@ -117,9 +169,16 @@ def _drop_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
     return dx, dbias if summed else None, None, None, None, None, None
 
 
+def _drop_parts(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
+                first_row: int) -> Tensor:
+    check_drop(x, bias, act, p, seed)
+    y = x if bias is None else x + bias
+    return (y.relu() if act == "relu" else y) * _mask_of(x, p, seed, stream, first_row)
+
+
 bias_act_dropout = Operator("bias_act_dropout(Tensor x, Tensor? bias, str act, float p, Tensor? seed, int stream=0, "
                             "int first_row=0) -> Tensor", _drop_run, _drop_fake, _drop_setup, _drop_backward,
-                            cast_nothing, subject=0)
+                            cast_nothing, subject=0, parts=_drop_parts)
 
 
 def _drop_backward_run(dy: Tensor, y: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
@@ -151,10 +210,19 @@ def _drop_backward_backward(ctx: Any, of_dx: Tensor, of_sums: Tensor) -> tuple[A
     return of_dy, None, None, None, None, None, None, None
 
 
+def _drop_backward_parts(dy: Tensor, y: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
+                         first_row: int, summed: bool) -> tuple[Tensor, Tensor]:
+    if y is None:
+        dx = dy * _mask_of(dy, p, seed, stream, first_row)
+    else:
+        dx = torch.where(y > 0, dy / (1.0 - p), 0.0)
+    return dx, dx.sum(0) if summed else dx.new_empty((0,))
+
+
 bias_act_dropout_backward = Operator("bias_act_dropout_backward(Tensor dy, Tensor? y, str act, float p, Tensor? seed, "
                                      "int stream, int first_row, bool summed) -> (Tensor, Tensor)", _drop_backward_run,
                                      _drop_backward_fake, _drop_backward_setup, _drop_backward_backward, cast_nothing,
-                                     subject=0)
+                                     subject=0, parts=_drop_backward_parts)
 
 
 # ---- nll: the negative log-likelihood of labels
@@ -189,8 +257,25 @@ def _nll_backward(ctx: Any, dloss: Tensor, _dsums: Any) -> tuple[Any, ...]:
     return nll_backward(dloss, logits, label, sums, ctx.counted), None, None
 
 
+def _nll_terms(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """By torch's operators, in float64: log-probabilities, labels as places of classes, and for each row 1, 0 where it
+    is not counted, NaN where its label is no class."""
+    classes = logits.shape[1]
+    share = (label != -1).double()
+    share = torch.where((label < -1) | (label >= classes), torch.nan, share)
+    return logits.double().log_softmax(1), label.long().clamp(0, max(classes - 1, 0)), share
+
+
+def _nll_parts(logits: Tensor, label: Tensor, counted: float) -> tuple[Tensor, Tensor]:
+    _check_nll(logits, label)
+    logs, place, share = _nll_terms(logits, label)
+    picked = logs.gather(1, place.unsqueeze(1)).squeeze(1)
+    sums = torch.stack((-torch.where(share == 0, 0.0, picked * share).sum(), (label != -1).sum().double()))
+    return (sums[0] / (counted or sums[1])).to(logits.dtype), sums.detach()
+
+
 nll = Operator("nll(Tensor logits, Tensor label, float counted=0.) -> (Tensor, Tensor)", _nll_run, _nll_fake,
-               _nll_setup, _nll_backward, cast_to_float32, subject=0)
+               _nll_setup, _nll_backward, cast_to_float32, subject=0, parts=_nll_parts)
 
 
 def _nll_backward_run(dloss: Tensor, logits: Tensor, label: Tensor, sums: Tensor, counted: float) -> Tensor:
@@ -210,19 +295,24 @@ def _nll_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(dloss, logits, label, sums)
 
 
+def _nll_backward_parts(dloss: Tensor, logits: Tensor, label: Tensor, sums: Tensor, counted: float) -> Tensor:
+    """sums has but the count of rows, which does not depend on logits."""
+    logs, place, share = _nll_terms(logits, label)
+    classes = torch.arange(logits.shape[1], device=logits.device)
+    first = logs.exp() - (classes == place.unsqueeze(1)).double()
+    share = share * (dloss.double() / (counted or sums[1].detach()))
+    return torch.where((label == -1).unsqueeze(1), 0.0, first * share.unsqueeze(1)).to(logits.dtype)
+
+
 def _nll_backward_backward(ctx: Any, of_dlogits: Tensor) -> tuple[Any, ...]:
-    """Through torch's own loss."""
     dloss, logits, label, sums = ctx.saved_tensors
-    again = torch.is_grad_enabled()
-    with torch.enable_grad():
-        dloss, logits = (each if each.requires_grad else each.detach().requires_grad_() for each in (dloss, logits))
-        loss = functional.cross_entropy(logits, label.long(), ignore_index=-1, reduction="sum")
-        loss = loss / (ctx.counted or sums[1].to(loss.dtype))
-        first = torch.autograd.grad(loss, logits, dloss, create_graph=True)
-        of_dloss, of_logits = torch.autograd.grad(first, (dloss, logits), of_dlogits, create_graph=again)
-    return of_dloss, of_logits, None, None, None
+
+    def first(dloss: Tensor, logits: Tensor) -> Tensor:
+        return _nll_backward_parts(dloss, logits, label, sums, ctx.counted)
+
+    return *torch.func.vjp(first, dloss, logits)[1](of_dlogits), None, None, None
 
 
 nll_backward = Operator("nll_backward(Tensor dloss, Tensor logits, Tensor label, Tensor sums, float counted) -> Tensor",
                         _nll_backward_run, _nll_backward_fake, _nll_backward_setup, _nll_backward_backward,
-                        cast_to_float32, subject=1)
+                        cast_to_float32, subject=1, parts=_nll_backward_parts)

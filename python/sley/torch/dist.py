@@ -17,6 +17,7 @@ from sley.errors import SleyArgumentError
 from sley.matrix import reading
 from sley.torch._pattern import Block, Pattern
 from sley.torch._rank import Handle, Rank, check, code_of, require
+from sley.torch._transform import aside, numbers_of
 from sley.torch.graph import Operand
 
 _OK = int(_c.sley_status.SLEY_OK)
@@ -181,7 +182,8 @@ class DistGraph(Operand):
         key = kind, loops
         made = base._derived.get(key)
         if made is None:
-            made = base._derived[key] = base._derive(kind, loops)
+            with aside():
+                made = base._derived[key] = base._derive(kind, loops)
         return made
 
     def _derive(self, kind: str, loops: bool) -> "DistGraph":
@@ -274,6 +276,10 @@ def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: 
     by_type: dict[torch.dtype, list[torch.Tensor]] = {}
     for each in given:
         if each.requires_grad:
+            if each.grad is not None:
+                numbers_of("a gradient of allreduce_grads", each.grad)
+                require(each.grad.layout == torch.strided, f"a gradient of allreduce_grads is of layout "
+                        f"{each.grad.layout}: make it dense, as by sparse=False of an embedding")
             each.grad = torch.zeros_like(each) if each.grad is None else each.grad
             by_type.setdefault(each.dtype, []).append(each.grad)
     for gradients in by_type.values():

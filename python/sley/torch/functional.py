@@ -175,6 +175,7 @@ def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p
         Differentiable twice, with respect to x and bias.
     """
     if act == "none" and p == 0.0:
+        dense_ops.check_drop(x, bias, act, p, None)
         return x if bias is None else x + bias
     if seed is None and p > 0.0:
         seed = draw_seed(x.device)

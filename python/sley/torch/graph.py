@@ -2,6 +2,7 @@
 """Graphs as PyTorch modules use them."""
 import ctypes
 import itertools
+import secrets
 import weakref
 from typing import Any
 
@@ -13,8 +14,10 @@ from sley._library import encoded, initial, lib
 from sley.errors import SleyArgumentError
 from sley.torch._pattern import Block, Pattern
 from sley.torch._rank import Handle, Rank, check, local_rank, require, rows_of
+from sley.torch._transform import aside, numbers_of
 
-_ids = itertools.count()
+# Numbers begin elsewhere in each process: one that a saved program names is no graph of the process that loads it.
+_ids = itertools.count(secrets.randbits(32) << 24)
 _graphs: "dict[int, weakref.ref[Operand]]" = {}
 _spmm = lib.sley_spmm
 
@@ -25,7 +28,7 @@ def graph_of(number: int) -> "Operand":
     graph = None if found is None else found()
     if graph is None:
         raise SleyArgumentError(f"there is no graph {int(number)}: a sley.torch.Graph ends when nobody refers to it, "
-                                "so keep it as long as what uses it")
+                                "and programs that are saved do not have it, so keep it as long as what uses it")
     return graph
 
 
@@ -81,7 +84,8 @@ class Operand:
         """Plans of A and A^T for a width, made together once."""
         block = self._blocks.get(dtype)
         if block is None:
-            block = self._blocks[dtype] = self.pattern.block.matrix(self._values.to(dtype).contiguous())
+            with aside():
+                block = self._blocks[dtype] = self.pattern.block.matrix(self._values.to(dtype).contiguous())
         options = initial(_c.sley_plan_options, algo=encoded(self._algo))
         transposed = ctypes.c_void_p()
 
@@ -125,13 +129,12 @@ def _sorted_block(row: torch.Tensor, col: torch.Tensor, shape: tuple[int, int]) 
 
 
 def _edges_of(edge_index: torch.Tensor, shape: tuple[int, int] | None) -> tuple[torch.Tensor, tuple[int, int]]:
-    """Checked edges, and how many sources and targets there are."""
-    require(isinstance(edge_index, torch.Tensor), f"edge_index is a {type(edge_index).__name__}, and no torch.Tensor")
+    """Checked edges, copied, and how many sources and targets there are."""
     require(edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index has shape {tuple(edge_index.shape)}: expected (2, edges), sources above targets")
     require(edge_index.dtype in (torch.int64, torch.int32),
             f"edge_index is of {edge_index.dtype}: expected torch.int64")
-    edge_index = edge_index.detach().to(torch.int64)
+    edge_index = edge_index.to(torch.int64, copy=True)
     if shape is None:
         nodes = int(edge_index.max()) + 1 if edge_index.numel() else 0
         shape = nodes, nodes
@@ -146,7 +149,8 @@ class Graph(Operand):
     """A graph on one rank: the matrix A of its edges, prepared for products with A and with A^T.
 
     Row i of A has an entry for each edge to node i, in the column of the edge's source: `spmm(graph, x)` is PyG's
-    propagation with aggr="add". A and A^T are planned together, once for each width and type of x.
+    propagation with aggr="add". A and A^T are planned together, once for each width and type of x. Edges and values
+    are copied: a later change of the tensors in place has no effect on the graph.
 
     Parameters
     ----------
@@ -155,8 +159,8 @@ class Graph(Operand):
     num_nodes : int or (int, int), optional
         Nodes; or sources and targets, if these are different nodes. By default one more than the largest number.
     edge_weight : Tensor, shape (edges,), optional
-        Values of the edges, constants: no gradient reaches them. By default 1. Values with gradients are an argument
-        of the operators.
+        Values of the edges, constants: no gradient reaches them, and transforms of torch.func that ask for one are
+        refused. By default 1. Values with gradients are an argument of the operators.
     norm : "gcn", "mean" or None
         "gcn": each node gets an edge to itself, if it has none, and value w of an edge (j, i) becomes
         w / sqrt(d_i d_j), d the sum of a node's incoming values (Kipf and Welling, ICLR 2017; PyG's gcn_norm).
@@ -179,13 +183,23 @@ class Graph(Operand):
     def __init__(self, edge_index: torch.Tensor, num_nodes: int | tuple[int, int] | None = None, *,
                  edge_weight: torch.Tensor | None = None, norm: str | None = None) -> None:
         shape = (num_nodes, num_nodes) if isinstance(num_nodes, int) else num_nodes
+        require(isinstance(edge_index, torch.Tensor),
+                f"edge_index is a {type(edge_index).__name__}, and no torch.Tensor")
+        edge_index = numbers_of("edge_index", edge_index)
+        if edge_weight is not None:
+            edge_weight = numbers_of("edge_weight of a Graph", edge_weight)
+        with aside():
+            self._make(edge_index, shape, edge_weight, norm)
+
+    def _make(self, edge_index: torch.Tensor, shape: tuple[int, int] | None, edge_weight: torch.Tensor | None,
+              norm: str | None) -> None:
         edges, self.shape = _edges_of(edge_index, shape)
         if edge_weight is not None:
             require(edge_weight.shape == edges.shape[1:] and edge_weight.device == edges.device,
                     f"edge_weight has shape {tuple(edge_weight.shape)} on {edge_weight.device}: expected "
                     f"({edges.shape[1]},) on {edges.device}")
-            edge_weight = edge_weight.detach()
-        self.base = edges, edge_weight  # as given, from which layers derive their graphs
+            edge_weight = edge_weight.clone()
+        self.base = edges, edge_weight  # copies of what was given, from which layers derive their graphs
         self._derived: dict[tuple[Any, ...], Graph] = {}
         self.norm = norm
         if norm == "gcn":
@@ -209,6 +223,7 @@ class Graph(Operand):
             degree = block.rowptr.diff()
             values = values / degree.to(values.dtype).repeat_interleave(degree)  # rounded to x's type once
         super().__init__(Pattern(local_rank(edges.device), block), values)
+        self._versions = self._versions_now()
 
     @classmethod
     def _made_of(cls, base: "Graph", edges: torch.Tensor, weight: torch.Tensor | None, norm: str | None) -> "Graph":
@@ -239,11 +254,21 @@ class Graph(Operand):
         key = kind, improved, loops
         made = self._derived.get(key)
         if made is None:
-            made = self._derived[key] = self._derive(kind, improved, loops)
+            with aside():
+                made = self._derived[key] = self._derive(kind, improved, loops)
         return made
 
+    def _unchanged(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The base. Refuses one that was changed in place, since plans have what it was."""
+        require(self._versions == self._versions_now(),
+                "edge_index of a Graph was changed in place: a Graph does not change, make another")
+        return self.base
+
+    def _versions_now(self) -> list[int]:
+        return [each._version for each in (self.edge_index, *self.base) if each is not None]
+
     def _derive(self, kind: str, improved: bool, loops: bool) -> "Graph":
-        edges, weight = self.base
+        edges, weight = self._unchanged()
         if kind == "gcn":
             made = gcn_weights(edges, weight, self.nodes("GCNConv"), improved, loops)
             return Graph._made_of(self, *made, "gcn")
@@ -255,7 +280,7 @@ class Graph(Operand):
 
     def to(self, device: torch.device | str, **_: Any) -> "Graph":
         """The graph on a device; itself, if it is there."""
-        edges, weight = self.base
+        edges, weight = self._unchanged()
         moved = edges.to(device)
         if moved.device == edges.device:
             return self
@@ -265,7 +290,7 @@ class Graph(Operand):
         return self  # it does not change
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (*self.base, self.shape, self.norm)
+        return _unpickled, (*self._unchanged(), self.shape, self.norm)
 
     def __repr__(self) -> str:
         sources, targets = self.shape

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators on graphs, in the namespace torch.ops.sley.
 
-Gradients are made of operators again, so each can be differentiated twice. Dense operands are matrices whose rows have
+Gradients are made of operators again, so each can be differentiated twice. Operators that are linear in an operand, and
+the softmax, have rules for forward mode and vmap, whose batch becomes columns or heads; the others are made of these
+there. Dense operands are matrices whose rows have
 heads x width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has
 the same for users.
 """
@@ -13,6 +15,7 @@ from torch import Tensor
 
 from sley.torch._operator import Operator, cast_nothing, cast_to_float32
 from sley.torch._rank import require
+from sley.torch._transform import apart, batch, side_by_side
 from sley.torch.graph import Operand, graph_of
 
 
@@ -78,8 +81,39 @@ def _spmm_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
     return None, dx, dweight, None
 
 
+def _spmm_jvp(given: Any, tangents: Any) -> Tensor | None:
+    number, x, weight, transpose = given
+    of_x = None if tangents[1] is None else spmm(number, tangents[1], weight, transpose)
+    of_weight = None if tangents[2] is None else spmm(number, x, tangents[2], transpose)
+    return _sum(of_x, of_weight)
+
+
+def _sum(*terms: Tensor | None) -> Tensor | None:
+    """Of those that there are."""
+    made = None
+    for each in terms:
+        made = each if made is None else made if each is None else made + each
+    return made
+
+
+def _spmm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    """The batch becomes columns of X; where it is one of weights, heads; where heads have the same weights, columns of
+    each head."""
+    number, x, weight, transpose = given
+    x = batch(x, dims[1], size)
+    if weight is None:
+        return apart(spmm(number, side_by_side(x), None, transpose), size)
+    if dims[2] is not None:
+        return apart(spmm(number, side_by_side(x), side_by_side(batch(weight, dims[2], size)), transpose), size)
+    heads = weight.shape[1]
+    rows, width = x.shape[1], x.shape[2] // max(heads, 1)
+    x = x.reshape(size, rows, heads, width).permute(1, 2, 0, 3).reshape(rows, heads * size * width)
+    y = spmm(number, x, weight, transpose)
+    return y.reshape(y.shape[0], heads, size, width).transpose(1, 2).reshape(y.shape[0], size, heads * width), 1
+
+
 spmm = Operator("spmm(int graph, Tensor x, Tensor? weight=None, bool transpose=False) -> Tensor", _spmm_run, _spmm_fake,
-                _spmm_setup, _spmm_backward)
+                _spmm_setup, _spmm_backward, jvp=_spmm_jvp, vmap=_spmm_vmap)
 
 
 # ---- sddmm: S(i, j) = U[i] . V[j]
@@ -117,8 +151,21 @@ def _sddmm_backward(ctx: Any, ds: Tensor) -> tuple[Any, ...]:
     return None, du, dv, None
 
 
+def _sddmm_jvp(given: Any, tangents: Any) -> Tensor | None:
+    number, u, v, heads = given
+    return _sum(None if tangents[1] is None else sddmm(number, tangents[1], v, heads),
+                None if tangents[2] is None else sddmm(number, u, tangents[2], heads))
+
+
+def _sddmm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    """The batch becomes heads."""
+    number, u, v, heads = given
+    u, v = (side_by_side(batch(each, dim, size)) for each, dim in ((u, dims[1]), (v, dims[2])))
+    return apart(sddmm(number, u, v, heads * size), size)
+
+
 sddmm = Operator("sddmm(int graph, Tensor u, Tensor v, int heads=1) -> Tensor", _sddmm_run, _sddmm_fake, _sddmm_setup,
-                 _sddmm_backward)
+                 _sddmm_backward, jvp=_sddmm_jvp, vmap=_sddmm_vmap)
 
 
 # ---- edge_softmax: over the entries of each row
@@ -144,8 +191,20 @@ def _softmax_backward(ctx: Any, dp: Tensor) -> tuple[Any, ...]:
     return None, edge_softmax_backward(ctx.number, ctx.saved_tensors[0], dp)
 
 
+def _softmax_jvp(given: Any, tangents: Any) -> Tensor:
+    """The map of the gradient, which is symmetric."""
+    number, s = given
+    return edge_softmax_backward(number, edge_softmax(number, s), tangents[1])
+
+
+def _softmax_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    """The batch becomes heads."""
+    number, s = given
+    return apart(edge_softmax(number, side_by_side(batch(s, dims[1], size))), size)
+
+
 edge_softmax = Operator("edge_softmax(int graph, Tensor s) -> Tensor", _softmax_run, _softmax_fake, _softmax_setup,
-                        _softmax_backward, cast_to_float32)
+                        _softmax_backward, cast_to_float32, jvp=_softmax_jvp, vmap=_softmax_vmap)
 
 
 def _softmax_backward_run(number: int, p: Tensor, dp: Tensor) -> Tensor:
@@ -178,9 +237,13 @@ def _softmax_backward_backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     return None, of_p, edge_softmax_backward(ctx.number, p, g)
 
 
+def _softmax_backward_parts(number: int, p: Tensor, dp: Tensor) -> Tensor:
+    return p * (dp - _row_sums_at_entries(number, p * dp))
+
+
 edge_softmax_backward = Operator("edge_softmax_backward(int graph, Tensor p, Tensor dp) -> Tensor",
                                  _softmax_backward_run, _softmax_backward_fake, _softmax_backward_setup,
-                                 _softmax_backward_backward, cast_to_float32)
+                                 _softmax_backward_backward, cast_to_float32, parts=_softmax_backward_parts)
 
 
 # ---- gat: scores, softmax and weighted sums of the attention of GAT in one pass
@@ -224,8 +287,14 @@ def _gat_backward(ctx: Any, dy: Tensor | None, _dsaved: Any) -> tuple[Any, ...]:
     return None, *gat_backward(ctx.number, query, source, y, saved, dy, ctx.slope), None
 
 
+def _gat_parts(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[Tensor, Tensor]:
+    """Without what is saved for the gradient, which has its own parts."""
+    _gat_shape(graph_of(number), query, source)
+    return gat_in_parts(number, query, source, slope)[0], torch.empty(0, dtype=torch.uint8, device=query.device)
+
+
 gat = Operator("gat(int graph, Tensor query, Tensor source, float slope) -> (Tensor, Tensor)", _gat_run, _gat_fake,
-               _gat_setup, _gat_backward)
+               _gat_setup, _gat_backward, parts=_gat_parts)
 
 
 def _gat_backward_run(number: int, query: Tensor, source: Tensor, y: Tensor, saved: Tensor, dy: Tensor,
@@ -245,40 +314,52 @@ def _gat_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(query, source, dy)
 
 
+def _gat_scores(number: int, query: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
+    """Values of sources, and query[i] + key[j] of each entry."""
+    heads = query.shape[1]
+    features = source.shape[1] - heads
+    value, key = source[:, :features], source[:, features:]
+    left = torch.stack((query, torch.ones_like(query)), -1).flatten(1)
+    right = torch.stack((torch.ones_like(key), key), -1).flatten(1)
+    return value, sddmm(number, left, right, heads)  # q[i] 1 + 1 k[j]
+
+
 def gat_in_parts(number: int, query: Tensor, source: Tensor, slope: float, bias: Tensor | None = None,
                  dropout: Callable[[Tensor], Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """The same by operators for entries: also with a term for each entry, and with dropout of the softmax.
 
     Returns rows of heads x width values, and the softmax, heads values for each entry.
     """
-    heads = query.shape[1]
-    width = source.shape[1] // heads - 1
-    value, key = source[:, :heads * width], source[:, heads * width:]
-    left = torch.stack((query, torch.ones_like(query)), -1).flatten(1)
-    right = torch.stack((torch.ones_like(key), key), -1).flatten(1)
-    score = sddmm(number, left, right, heads)  # q[i] 1 + 1 k[j]
+    value, score = _gat_scores(number, query, source)
     score = torch.nn.functional.leaky_relu(score if bias is None else score + bias, slope)
     p = edge_softmax(number, score)
     weight = p if dropout is None else dropout(p)
     return spmm(number, value, weight.to(value.dtype), False), p
 
 
+def _gat_backward_parts(number: int, query: Tensor, source: Tensor, _y: Tensor, _saved: Tensor, dy: Tensor,
+                        slope: float) -> tuple[Tensor, Tensor]:
+    """The gradient of the same attention in parts: y and saved are functions of query and source."""
+    value, score = _gat_scores(number, query, source)
+    p = edge_softmax(number, torch.nn.functional.leaky_relu(score, slope))
+    dscore = edge_softmax_backward(number, p, sddmm(number, dy.to(value.dtype), value, query.shape[1]).to(p.dtype))
+    dscore = torch.where(score > 0, dscore, dscore * slope).to(query.dtype)
+    dquery = spmm(number, query.new_ones((source.shape[0], query.shape[1])), dscore, False)
+    dkey = spmm(number, torch.ones_like(query), dscore, True)
+    return dquery, torch.cat((spmm(number, dy.to(value.dtype), p.to(value.dtype), True), dkey), 1)
+
+
 def _gat_backward_backward(ctx: Any, of_dquery: Tensor, of_dsource: Tensor) -> tuple[Any, ...]:
-    """Through the same attention in parts: y and saved are functions of query and source, and differentiated so."""
-    again = torch.is_grad_enabled()
-    with torch.enable_grad():
-        query, source, dy = (each if each.requires_grad else each.detach().requires_grad_()
-                             for each in ctx.saved_tensors)
-        y, _ = gat_in_parts(ctx.number, query, source, ctx.slope)
-        first = torch.autograd.grad(y, (query, source), dy, create_graph=True)
-        second = torch.autograd.grad(first, (query, source, dy), (of_dquery, of_dsource), allow_unused=True,
-                                     create_graph=again)
-    return None, second[0], second[1], None, None, second[2], None
+    def first(query: Tensor, source: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
+        return _gat_backward_parts(ctx.number, query, source, dy, dy, dy, ctx.slope)
+
+    of_query, of_source, of_dy = torch.func.vjp(first, *ctx.saved_tensors)[1]((of_dquery, of_dsource))
+    return None, of_query, of_source, None, None, of_dy, None
 
 
 gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Tensor y, Tensor saved, Tensor dy, "
                         "float slope) -> (Tensor, Tensor)", _gat_backward_run, _gat_backward_fake, _gat_backward_setup,
-                        _gat_backward_backward)
+                        _gat_backward_backward, parts=_gat_backward_parts)
 
 
 # ---- halo_gather: rows of X that the rank needs of others; halo_scatter_add: their values back to the owners
@@ -304,8 +385,13 @@ def _gather_backward(ctx: Any, dbuffer: Tensor) -> tuple[Any, ...]:
     return None, halo_scatter_add(ctx.number, dbuffer)
 
 
+def _gather_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    return apart(halo_gather(given[0], side_by_side(batch(given[1], dims[1], size))), size)
+
+
 halo_gather = Operator("halo_gather(int graph, Tensor x) -> Tensor", _gather_run, _gather_fake, _halo_setup,
-                       _gather_backward, cast_nothing)
+                       _gather_backward, cast_nothing, vmap=_gather_vmap,
+                       jvp=lambda given, tangents: halo_gather(given[0], tangents[1]))
 
 
 def _scatter_add_run(number: int, buffer: Tensor) -> Tensor:
@@ -324,5 +410,10 @@ def _scatter_add_backward(ctx: Any, dx: Tensor) -> tuple[Any, ...]:
     return None, halo_gather(ctx.number, dx)
 
 
+def _scatter_add_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
+    return apart(halo_scatter_add(given[0], side_by_side(batch(given[1], dims[1], size))), size)
+
+
 halo_scatter_add = Operator("halo_scatter_add(int graph, Tensor buffer) -> Tensor", _scatter_add_run, _scatter_add_fake,
-                            _halo_setup, _scatter_add_backward, cast_nothing)
+                            _halo_setup, _scatter_add_backward, cast_nothing, vmap=_scatter_add_vmap,
+                            jvp=lambda given, tangents: halo_scatter_add(given[0], tangents[1]))
