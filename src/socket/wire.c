@@ -10,7 +10,6 @@
 #include "socket/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/task_state.h"
 
 enum { WASTE = 65536 };
 
@@ -166,15 +166,8 @@ static void lose(sl_mesh *mesh, int p, int reason) {
 
 /* Whether a process of this host is stopped, by a signal or a debugger. */
 static bool is_stopped(int pid) {
-  char name[64], line[256];
-  snprintf(name, sizeof name, "/proc/%d/stat", pid);
-  int fd = pid > 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-  ssize_t got = fd >= 0 ? read(fd, line, sizeof line - 1) : 0;
-  if (fd >= 0)
-    close(fd);
-  line[got > 0 ? got : 0] = '\0';
-  const char *name_end = strrchr(line, ')'); /* the state follows the name in brackets */
-  return name_end && name_end[1] == ' ' && (name_end[2] == 'T' || name_end[2] == 't');
+  char state = sl_task_state(pid, 0);
+  return state == 'T' || state == 't';
 }
 
 /* The pulse of a neighbour has stopped. */

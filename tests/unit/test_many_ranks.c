@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worlds of many more ranks than cores, whose ranks take turns. */
+/* Worlds of many more ranks than cores, whose ranks take turns, and may wait outside the library. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/team.h"
@@ -176,10 +179,86 @@ static void compared_plans_are_few_at_a_time(void **state) {
   assert_true(planned - compared > (int64_t)RANKS * RANKS * 200 / 2);
 }
 
+/* Ranks that wait outside the library: for all others, for one that sleeps, for one that comes last. */
+typedef struct outside {
+  pthread_barrier_t all;
+  pthread_mutex_t door;
+  atomic_bool last_has_come;
+} outside;
+
+static sley_status sum_is_right(sley_comm *comm) {
+  int64_t sum = sley_comm_rank(comm), ranks = sley_comm_size(comm);
+  sley_status status = sley_comm_allreduce(comm, SLEY_SUM, &sum, 1);
+  if (status == SLEY_OK)
+    EXPECT(sum == ranks * (ranks - 1) / 2);
+  return status;
+}
+
+static sley_status wait_for_all(sley_comm *comm, void *arg) {
+  outside *o = arg;
+  for (int round = 0; round < 3; round++) {
+    pthread_barrier_wait(&o->all);
+    sley_status status = sum_is_right(comm);
+    if (status != SLEY_OK)
+      return status;
+  }
+  pthread_barrier_wait(&o->all);
+  return SLEY_OK;
+}
+
+static void a_barrier_of_the_callers_own_ends(void **state) {
+  (void)state;
+  static const int sizes[] = {65, 100, 256};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    outside o;
+    pthread_barrier_init(&o.all, NULL, (unsigned)sizes[i]);
+    assert_sley_ok(run(sizes[i], wait_for_all, &o));
+    pthread_barrier_destroy(&o.all);
+  }
+}
+
+/* All but the last wait for a lock that the first holds while it waits for them in the library. */
+static sley_status wait_for_a_lock(sley_comm *comm, void *arg) {
+  outside *o = arg;
+  int rank = sley_comm_rank(comm);
+  sley_status status = SLEY_OK;
+  if (rank == 0)
+    pthread_mutex_lock(&o->door);
+  status = sum_is_right(comm);
+  if (rank == 0) {
+    nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
+    pthread_mutex_unlock(&o->door);
+  } else {
+    pthread_mutex_lock(&o->door);
+    pthread_mutex_unlock(&o->door);
+  }
+  return status == SLEY_OK ? sum_is_right(comm) : status;
+}
+
+/* The first asks again and again whether the last has come. */
+static sley_status ask_for_the_last(sley_comm *comm, void *arg) {
+  outside *o = arg;
+  int rank = sley_comm_rank(comm);
+  if (rank == sley_comm_size(comm) - 1)
+    atomic_store(&o->last_has_come, true);
+  while (rank < sl_cores() && !atomic_load(&o->last_has_come))
+    sched_yield();
+  return sum_is_right(comm);
+}
+
+static void locks_and_loops_of_the_callers_own_end(void **state) {
+  (void)state;
+  outside o = {.door = PTHREAD_MUTEX_INITIALIZER};
+  assert_sley_ok(run(100, wait_for_a_lock, &o));
+  assert_sley_ok(run(100, ask_for_the_last, &o));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_so_many_run_at_once), cmocka_unit_test(products_are_right),
       cmocka_unit_test(compared_plans_are_few_at_a_time), cmocka_unit_test(a_failure_reaches_all),
-      cmocka_unit_test(a_rank_that_left_is_named)};
+      cmocka_unit_test(a_rank_that_left_is_named),
+      cmocka_unit_test(a_barrier_of_the_callers_own_ends),
+      cmocka_unit_test(locks_and_loops_of_the_callers_own_end)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

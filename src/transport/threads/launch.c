@@ -155,6 +155,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
     sl_error_take(status, &missing->error);
     sl_world_abort(missing, status);
   }
+  sl_turns_watch(world, started);
   for (int r = 0; r < started; r++)
     pthread_join(starts[r].thread, NULL);
   status = first_failure(world);

@@ -1,12 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A turn is handed from rank to rank: who waits or ends looks for the next one, in the order of ranks, that
- * could go on, and wakes it alone. Where there is none the turn is free, until an offer takes it. */
+ * could go on, and wakes it alone. Where there is none the turn is free, until an offer takes it.
+ *
+ * A rank that has a turn may wait outside the library, where nobody hears of it: for a lock or a barrier of the
+ * caller's, for input, for Python. The thread that has started the ranks looks after them (sl_turns_watch): a
+ * rank that sleeps loses its turn to another, and runs on without one until it waits here. */
+#define _GNU_SOURCE
 #include "transport/threads/turns.h"
 
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/task_state.h"
 
 /* Worlds of fewer ranks do without. Who waits looks after an interrupt once a second. */
 enum { MANY_RANKS = 64 };
+
+/* How often the ranks that have a turn are looked after; how much of that time a rank may run and be taken for
+ * one that sleeps, as one that asks again and again for what it waits for; after how many looks at which it
+ * sleeps its turn is lent. */
+enum { LOOK_NANOSECONDS = 10 * 1000 * 1000, RUN_NANOSECONDS = LOOK_NANOSECONDS / 10, LOOKS = 2 };
+/* Seconds without a turn passed on, while others could go on: ranks may be waiting for them, and run for it. */
+static const double STANDSTILL = 1;
+
+static _Thread_local sl_turn *own; /* of the rank whose thread this is; NULL: none */
+
+/* Takes the lock. */
+static void enter(sl_world *world) {
+  if (own)
+    atomic_store(&own->busy, true);
+  pthread_mutex_lock(&world->turns_lock);
+  if (own)
+    atomic_store(&own->busy, false);
+}
+
+static void leave(sl_world *world) {
+  pthread_mutex_unlock(&world->turns_lock);
+}
 
 int sl_turns_of(int ranks, int threads) {
   int turns = sl_cores() / threads;
@@ -26,19 +58,46 @@ static bool could_go_on(const sl_world *world, const sl_threads_comm *comm) {
          (atomic_load(&world->arrivals) & SL_WORLD_BROKEN) != 0;
 }
 
-/* The next rank that could go on gets this turn, and is to be woken once the lock is left; NULL: there is
- * none, and the turn is free. Under the lock. */
-static sl_threads_comm *pass_on(sl_world *world) {
-  for (int i = 0; i < world->size; i++) {
-    sl_threads_comm *comm = &world->ranks[world->turns_next];
-    world->turns_next = world->turns_next + 1 < world->size ? world->turns_next + 1 : 0;
-    if (could_go_on(world, comm)) {
-      comm->turn.granted = true;
-      return comm;
-    }
-  }
-  world->turns_free++;
+/* Under the lock, as the functions below. */
+static void take_turn(sl_turn *turn) {
+  turn->has = true;
+  turn->idle = 0;
+  turn->ran = 0;
+}
+
+static void grant(sl_threads_comm *comm) {
+  take_turn(&comm->turn);
+  comm->turn.granted = true;
+}
+
+/* The next rank that could go on; NULL: none. */
+static sl_threads_comm *find_next(sl_world *world) {
+  for (int i = 0, r = world->turns_next; i < world->size; i++, r = r + 1 < world->size ? r + 1 : 0)
+    if (could_go_on(world, &world->ranks[r]))
+      return &world->ranks[r];
   return NULL;
+}
+
+/* The next rank that could go on gets a turn, and is to be woken once the lock is left; NULL: there is none, and
+ * the turn is free. */
+static sl_threads_comm *pass_on(sl_world *world) {
+  sl_threads_comm *next = find_next(world);
+  if (next) {
+    world->turns_next = next->base.rank + 1 < world->size ? next->base.rank + 1 : 0;
+    grant(next);
+  } else {
+    world->turns_free++;
+  }
+  return next;
+}
+
+/* The rank has its turn no more: the same with it, if it had one. */
+static sl_threads_comm *pass_own(sl_threads_comm *comm) {
+  if (!comm->turn.has)
+    return NULL;
+  comm->turn.has = false;
+  comm->world->turns_passed++;
+  return pass_on(comm->world);
 }
 
 static void wake(sl_threads_comm *comm) {
@@ -46,62 +105,74 @@ static void wake(sl_threads_comm *comm) {
     sem_post(&comm->turn.go);
 }
 
-/* Sleeps until it is woken, or for a second. */
-static void sleep_a_while(sl_turn *turn) {
+/* Sleeps until the semaphore is raised, or for so long. */
+static void sleep_a_while(sem_t *semaphore, int seconds, long nanoseconds) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec++;
-  (void)sem_timedwait(&turn->go, &until);
+  until.tv_sec += seconds;
+  until.tv_nsec += nanoseconds;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  (void)sem_timedwait(semaphore, &until);
 }
 
 /* Waits until there is a turn for this rank, which has told what it waits for. */
 static void await_turn(sl_threads_comm *comm) {
   sl_world *world = comm->world;
-  pthread_mutex_lock(&world->turns_lock);
+  enter(world);
   for (bool slept = false; !comm->turn.granted; slept = true) {
     /* Who has slept looks for an interrupt where nobody runs who would see it. */
     if (world->turns_free > 0 && (slept || could_go_on(world, comm))) {
       world->turns_free--;
+      take_turn(&comm->turn);
       break;
     }
-    pthread_mutex_unlock(&world->turns_lock);
-    sleep_a_while(&comm->turn);
-    pthread_mutex_lock(&world->turns_lock);
+    leave(world);
+    sleep_a_while(&comm->turn.go, 1, 0);
+    enter(world);
   }
   comm->turn.granted = comm->turn.waits = false;
-  pthread_mutex_unlock(&world->turns_lock);
-}
-
-static void give_turn(sl_world *world) {
-  pthread_mutex_lock(&world->turns_lock);
-  sl_threads_comm *next = pass_on(world);
-  pthread_mutex_unlock(&world->turns_lock);
-  wake(next);
+  leave(world);
 }
 
 void sl_turns_begin(sl_threads_comm *comm) {
+  sl_turn *turn = &comm->turn;
   if (comm->world->turns == 0)
     return;
-  pthread_mutex_lock(&comm->world->turns_lock);
-  comm->turn.word = NULL;
-  comm->turn.waits = true;
-  pthread_mutex_unlock(&comm->world->turns_lock);
+  own = turn;
+  enter(comm->world);
+  turn->thread = gettid();
+  turn->timed = pthread_getcpuclockid(pthread_self(), &turn->clock) == 0;
+  turn->word = NULL;
+  turn->peer = -1;
+  turn->waits = true;
+  leave(comm->world);
   await_turn(comm);
 }
 
 void sl_turns_end(sl_threads_comm *comm) {
-  if (comm->world->turns > 0)
-    give_turn(comm->world);
+  sl_world *world = comm->world;
+  if (world->turns == 0)
+    return;
+  enter(world);
+  sl_threads_comm *next = pass_own(comm);
+  world->turns_ended++;
+  leave(world);
+  wake(next);
+  own = NULL;
+  sem_post(&world->turns_over);
 }
 
 void sl_turns_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
-  pthread_mutex_lock(&comm->world->turns_lock);
+  enter(comm->world);
   comm->turn.word = word;
   comm->turn.least = least;
   comm->turn.peer = peer;
   comm->turn.waits = true;
-  sl_threads_comm *next = pass_on(comm->world);
-  pthread_mutex_unlock(&comm->world->turns_lock);
+  sl_threads_comm *next = pass_own(comm);
+  leave(comm->world);
   if (next != comm)
     wake(next);
   await_turn(comm);
@@ -109,26 +180,91 @@ void sl_turns_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least
 
 void sl_turns_offer(sl_world *world, int rank) {
   sl_threads_comm *woken = NULL;
-  pthread_mutex_lock(&world->turns_lock);
+  enter(world);
   if (world->turns_free > 0 && could_go_on(world, &world->ranks[rank])) {
     world->turns_free--;
     woken = &world->ranks[rank];
-    woken->turn.granted = true;
+    grant(woken);
   }
-  pthread_mutex_unlock(&world->turns_lock);
+  leave(world);
   wake(woken);
 }
 
 void sl_turns_offer_all(sl_world *world) {
   for (bool found = true; found;) {
-    pthread_mutex_lock(&world->turns_lock);
+    enter(world);
     sl_threads_comm *next = NULL;
     if (world->turns_free > 0) {
       world->turns_free--;
       next = pass_on(world);
     }
     found = next != NULL;
-    pthread_mutex_unlock(&world->turns_lock);
+    leave(world);
     wake(next);
+  }
+}
+
+/* ---- ranks that wait outside the library */
+
+/* Whether the rank, which has a turn, has slept for some looks now. */
+static bool sleeps(sl_turn *turn) {
+  struct timespec time;
+  if (!turn->timed || clock_gettime(turn->clock, &time) != 0)
+    return false;
+  int64_t ran = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec, before = turn->ran;
+  turn->ran = ran;
+  if (ran - before > RUN_NANOSECONDS || atomic_load(&turn->busy) ||
+      sl_task_state(getpid(), turn->thread) == 'R')
+    turn->idle = 0;
+  else
+    turn->idle++;
+  return turn->idle >= LOOKS;
+}
+
+/* More turns for those that could go on, where ranks that have one do not make use of it. Returns whether there are
+ * any. since: when a turn was passed on last, or nobody else could go on. */
+static bool look_after(sl_world *world, int64_t *passed, double *since) {
+  int running = 0;
+  double now = sl_now();
+  bool passes = world->turns_passed != *passed;
+  *passed = world->turns_passed;
+  if (world->turns_free > 0 || !find_next(world)) {
+    *since = now;
+    return false;
+  }
+  for (int r = 0; r < world->size; r++) {
+    sl_turn *turn = &world->ranks[r].turn;
+    if (!turn->has || turn->granted)
+      running += turn->granted;
+    else if (!sleeps(turn))
+      running++;
+    else {
+      turn->has = false;
+      world->turns_free++;
+    }
+  }
+  if (passes)
+    *since = now;
+  /* Turns are of no use where all who have one sleep, or run without an end: as for a barrier of all. */
+  if ((running == 0 || now - *since >= STANDSTILL) && world->turns_now < world->size) {
+    world->turns_free += world->turns_now;
+    world->turns_now *= 2;
+    *since = now;
+  }
+  return world->turns_free > 0;
+}
+
+void sl_turns_watch(sl_world *world, int started) {
+  int64_t passed = 0;
+  double since = sl_now();
+  for (bool over = world->turns == 0; !over;) {
+    enter(world);
+    over = world->turns_ended == started;
+    bool more = !over && look_after(world, &passed, &since);
+    leave(world);
+    if (more)
+      sl_turns_offer_all(world);
+    if (!over)
+      sleep_a_while(&world->turns_over, 0, LOOK_NANOSECONDS);
   }
 }

@@ -68,7 +68,8 @@ sley_status sl_world_create(int ranks, int workgroup, int threads, int turns, sl
   world->failure.rank = -1;
   pthread_mutex_init(&world->lock, NULL);
   pthread_mutex_init(&world->turns_lock, NULL);
-  world->turns = world->turns_free = turns;
+  world->turns = world->turns_now = world->turns_free = turns;
+  sem_init(&world->turns_over, 0, 0);
   for (; world->size < ranks; world->size++)
     SL_TRY_GOTO(status, comm_init(&world->ranks[world->size], world, world->size, ranks, workgroup),
                 fail_ranks);
@@ -93,6 +94,7 @@ void sl_world_destroy(sl_world *world) {
   }
   pthread_mutex_destroy(&world->lock);
   pthread_mutex_destroy(&world->turns_lock);
+  sem_destroy(&world->turns_over);
   sl_free(world->ranks);
   sl_free(world);
 }

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "transport/rma_queue.h"
 #include "transport/transport.h"
@@ -38,13 +40,21 @@ typedef struct sl_verdict {
 /* The top bit of a world's arrivals. */
 #define SL_WORLD_BROKEN (UINT64_C(1) << 63)
 
-/* What a rank waits for, in a world whose ranks take turns (turns.h). Guarded by the world's turns_lock. */
+/* A rank of a world whose ranks take turns (turns.h): whether it has a turn, and what it waits for. Guarded by the
+ * world's turns_lock. */
 typedef struct sl_turn {
   sem_t go;
-  bool waits, granted;
+  bool has, waits, granted;
   _Atomic uint64_t *word; /* NULL: nothing but its turn */
   uint64_t least;
   int peer;
+  /* Of its thread, for who looks whether it is blocked: see sl_turns_watch. */
+  pid_t thread;
+  bool timed; /* there is a clock of what it has run */
+  clockid_t clock;
+  int64_t ran;       /* ns, at the last look */
+  int idle;          /* looks in a row at which it slept */
+  _Atomic bool busy; /* it takes turns_lock, and may wait for that */
 } sl_turn;
 
 /* What a rank's device has been given, from then on until peers' devices are done with this rank's memory and
@@ -102,9 +112,13 @@ struct sl_world {
   int size;
   char note[SLEY_ERROR_BYTES]; /* the comms' */
   int polls;                   /* before a waiting rank sleeps */
-  int turns;                   /* ranks that run at once; 0: all */
+  int turns;                   /* ranks that run at once, at first; 0: all */
+  pthread_mutex_t turns_lock;  /* guards all that follows but the semaphore */
+  int turns_now;               /* how many turns there are by now */
   int turns_free, turns_next;  /* turns nobody has; the rank that is looked at next */
-  pthread_mutex_t turns_lock;
+  int64_t turns_passed;        /* how often a rank has passed its turn on */
+  int turns_ended;             /* ranks that have ended */
+  sem_t turns_over;            /* raised by each rank that ends */
   sl_threads_comm *ranks;
   /* Arrivals at meetings, all told. The top bit, set by the first abort, freezes the number: so whether a
    * meeting took place is the same for every rank, whatever the timing. */
