@@ -40,6 +40,9 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
     return sl_fail(SLEY_ERR_ARG, "%s: there is no memory %d", call, (int)o->memory);
   if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
     return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
+  if (o->weights && !sl_layer_kinds[o->model]->sums)
+    return sl_fail(SLEY_ERR_ARG, "%s: weights are for GCN, GIN and SAGE: this model has no place for values of A",
+                   call);
   return check_sizes(call, o);
 }
 
@@ -63,7 +66,8 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
                                      "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise"};
+                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise",
+                                     "weights"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -81,7 +85,8 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            sl_text_number(o->kernel, "auto"),
                            sl_text_number(o->precision, "full"),
                            o->memory,
-                           sl_text_number(o->rowwise, "auto")};
+                           sl_text_number(o->rowwise, "auto"),
+                           o->weights != 0};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 

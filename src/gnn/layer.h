@@ -14,8 +14,8 @@
 /* The values of the entries that a kind of layer sums over. */
 typedef enum sl_norm {
   SL_NORM_NONE,
-  SL_NORM_MEAN,     /* an entry's value is 1 / entries of its row */
-  SL_NORM_SYMMETRIC /* 1 / sqrt(entries of its row, entries of its column's row) */
+  SL_NORM_MEAN,     /* values are divided by the sum of their row */
+  SL_NORM_SYMMETRIC /* by sqrt(the sum of their row, the sum of their column's row) */
 } sl_norm;
 
 typedef struct sl_layer sl_layer;

@@ -62,7 +62,8 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   sley_matrix *matrix = NULL;
   graph.reproducible = o->reproducible;
   gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
-  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, kind->norm, o->dtype, &matrix));
+  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, o->weights, kind->norm, o->dtype,
+                           &matrix));
   if (kind->sums)
     return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
