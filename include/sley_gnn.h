@@ -92,11 +92,16 @@ typedef struct sley_gnn_options {
    * counts by the value of (i, i), or 1 where A has no such entry. The sums that GCN and SAGE divide by must
    * be above 0. Default false: all values count as 1. */
   int64_t weights;
+  /* NULL, or this rank's rows of X as a sparse matrix of dtype, rows x features: then batch.x is not looked
+   * at. The first layer multiplies X by its weights before it sums over entries, and nothing of X but its
+   * entries is stored; dropout is of these, by the masks of a dense X. It is read by sley_gnn_create alone.
+   * Not with SAGE_MAX, whose maxima are of dense rows. */
+  const sley_matrix *x;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, NULL, 0                                                                   \
+        NULL, NULL, SLEY_GNN_KEEP, NULL, 0, NULL                                                             \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
@@ -107,7 +112,7 @@ typedef struct sley_gnn_options {
 sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                             const sley_gnn_options *options, sley_gnn **out);
 
-/* A network of the same options over another graph, with the same parameters: weights, gradients, moments and
+/* A network of the same options over another graph, with dense features, with the same parameters: weights, gradients, moments and
  * step are those of `of`, in the same memory, and a step of either is one of both. Ended before `of`. block
  * and row_begin: as above, on the same comm. Collective. Errors: as sley_gnn_create. */
 sley_status sley_gnn_create_shared(const sley_gnn *of, const sley_matrix *block, const int64_t *row_begin,
@@ -129,7 +134,7 @@ typedef enum sley_gnn_optimizer { SLEY_GNN_ADAM = 0, SLEY_GNN_SGD = 1 } sley_gnn
 
 typedef struct sley_gnn_batch {
   size_t struct_size;
-  const void *x;                /* this rank's rows x features values */
+  const void *x;                /* this rank's rows x features values; NULL where options.x has them */
   int64_t ldx;                  /* elements, at least features */
   const int32_t *label;         /* of each row: 0 .. classes - 1; -1: the row is not counted */
   int64_t step;                 /* of dropout's masks: another number for each call; default 0 */
