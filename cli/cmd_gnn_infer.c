@@ -185,7 +185,7 @@ static void print(const cli_gnn_inference *f, const findings *found, const char 
     cli_gnn_report_share(r->epoch[0].right[CLI_GNN_NONE], stream);
     fprintf(stream, ": which of these rows were trained on is not known\n");
   } else if (f->data->label) {
-    fprintf(stream, "sets       ");
+    fprintf(stream, "right      ");
     cli_gnn_report_shares(&r->epoch[0], stream);
   }
   if (f->out)

@@ -70,7 +70,7 @@ void cli_gnn_report_share(double share, FILE *stream) {
 }
 
 void cli_gnn_report_shares(const cli_gnn_epoch *e, FILE *stream) {
-  static const char *const words[] = {"right in training ", ", validation ", ", test "};
+  static const char *const words[] = {"in training ", ", validation ", ", test "};
   for (int set = CLI_GNN_TRAIN; set < CLI_GNN_SETS; set++) {
     fputs(words[set - CLI_GNN_TRAIN], stream);
     cli_gnn_report_share(e->right[set], stream);
@@ -130,7 +130,7 @@ void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *str
   fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, t->run->loss);
   if (r->end >= CLI_GNN_INTERRUPTED)
     fprintf(stream, "ended      %s\n", end_words[r->end]);
-  fprintf(stream, "best       epoch %" PRId64 "%s: ", t->run->best + 1,
+  fprintf(stream, "best       epoch %" PRId64 "%s: right ", t->run->best + 1,
           t->data->split->count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
   cli_gnn_report_shares(e, stream);
   if (t->out && r->end != CLI_GNN_DIVERGED)
