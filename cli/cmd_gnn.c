@@ -17,8 +17,10 @@
 #include "gnn_report.h"
 #include "gnn_runs.h"
 #include "gnn_runs_report.h"
+#include "gnn_split.h"
 #include "gnn_start.h"
 #include "gnn_state.h"
+#include "options_json.h"
 #include "job.h"
 #include "output.h"
 #include "plot.h"
@@ -27,6 +29,8 @@
 #include "terminal.h"
 
 enum { MOST_EPOCHS = 1000000 };
+
+static const cli_command train_command;
 
 typedef struct train_settings {
   cli_gnn_settings base; /* first: tables that modes share write to it */
@@ -93,6 +97,10 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(resume),
      .help = "go on from the state in --out, if that is there"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = AT(base.force),
+     .help = "with --resume: go on although the state is of other data or settings; what differs is printed"},
     {.name = "plot",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -135,40 +143,43 @@ static void tell_run(void *context, int64_t number) {
 
 /* ---- the state to go on from */
 
-/* The file must be of the same network and the same training, so far as it tells. */
-static int check_state(const cli_gnn_training *t, const train_settings *s) {
-  sley_gnn_options o;
-  bool undirected, normalize;
-  cli_gnn_message message = {{0}};
-  sley_status status = sley_gnn_options_read(t->out, &o);
-  if (status == SLEY_OK)
-    status = cli_gnn_state_reading(t->out, &undirected, &normalize, &message);
-  if (status != SLEY_OK)
-    return cli_start_failed(&t->ranks, status, message.text);
-  if (o.seed != t->model.seed)
-    return cli_refuse(SLEY_ERR_ARG,
-                      "gnn train: %s is of a training with seed %" PRIu64 ": give --seed %" PRIu64, t->out,
-                      o.seed, o.seed);
-  if (o.dropout != t->model.dropout)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training with dropout %g: give --dropout %g",
-                      t->out, o.dropout, o.dropout);
-  if (undirected != s->base.undirected || normalize != s->base.normalize)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: %s is of a training %s --undirected and %s --normalize",
-                      t->out, undirected ? "with" : "without", normalize ? "with" : "without");
+enum { FORCED_ROOM = 512 };
+
+/* The state must be of this training: else it is refused, or with --force what differs is kept to be told.
+ * Rows that it was trained on are in no set for validation or test. */
+static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s,
+                       const cli_gnn_state *state, char *told, size_t room) {
+  char others[FORCED_ROOM] = "", words[FORCED_ROOM] = "";
+  cli_gnn_settings_differ(&state->facts, t->facts, words, sizeof words);
+  cli_gnn_data_differ(&state->facts, t->facts, true, true, others, sizeof others);
+  t->anew = *others != 0;
+  if (*words || *others) {
+    const char *comma = *words && *others ? ", " : "";
+    if (!s->base.force)
+      return cli_refuse(SLEY_ERR_ARG,
+                        "gnn train: %s is of another training: %s%s%s: give what it had, or --force, or "
+                        "another --out",
+                        t->out, words, comma, others);
+    snprintf(told, room, "%s%s%s", words, comma, others);
+  }
+  if (state->rows == data->rows) {
+    const int64_t moved = cli_gnn_split_spend(data->split, &state->split, data->rows);
+    const size_t used = strlen(told);
+    if (moved > 0)
+      snprintf(told + used, room - used, "; %" PRId64 " rows that it was trained on are in no set now", moved);
+  }
   return CLI_DONE;
 }
 
 /* Epochs that the file has, into the result. */
-static int take_state(cli_gnn_training *t, const train_settings *s) {
+static int take_epochs(cli_gnn_training *t) {
   cli_gnn_epoch *epoch = NULL;
   cli_gnn_message message = {{0}};
-  int code = check_state(t, s);
-  if (code != CLI_DONE)
-    return code;
   const sley_status status = cli_gnn_state_epochs(t->out, &t->before, &epoch, &message);
+  int code = CLI_DONE;
   if (status != SLEY_OK)
     code = cli_start_failed(&t->ranks, status, message.text);
-  else if (t->before < 1 || t->before > t->epochs)
+  else if (t->before < 1 || t->before > t->epochs || (t->anew && t->before == t->epochs))
     code =
         cli_refuse(SLEY_ERR_ARG, "gnn train: %s has %" PRId64 " epochs, --epochs asks for %" PRId64 " in all",
                    t->out, t->before, t->epochs);
@@ -181,17 +192,38 @@ static int take_state(cli_gnn_training *t, const train_settings *s) {
   return code;
 }
 
+static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s, char *told,
+                      size_t room) {
+  cli_gnn_message message = {{0}};
+  cli_gnn_state state;
+  const sley_status status = cli_gnn_state_read(t->out, &state, &message);
+  int code = status == SLEY_OK ? check_state(t, data, s, &state, told, room)
+                               : cli_start_failed(&t->ranks, cli_input_status(status, t->out), message.text);
+  cli_gnn_state_free(&state);
+  return code == CLI_DONE ? take_epochs(t) : code;
+}
+
 /* ---- the run */
 
-static void report_start(const cli_gnn_training *t, const train_settings *s, const char *graph,
-                         FILE *stream) {
-  cli_gnn_report_start(t, graph, s->model, stream);
+/* What a run is told of beside its training. */
+typedef struct about {
+  const train_settings *settings;
+  const char *graph;
+  char forced[2 * FORCED_ROOM]; /* what differs between the state and this training; "": nothing */
+} about;
+
+static void report_start(const cli_gnn_training *t, const about *a, FILE *stream) {
+  const train_settings *s = a->settings;
+  cli_gnn_report_start(t, a->graph, s->model, stream);
+  if (*a->forced)
+    fprintf(stream, "forced     %s is of another training: %s\n", t->out, a->forced);
   if (s->runs)
     cli_gnn_runs_report_start(t, s->base.split, stream);
 }
 
 /* False after one line on stderr: a file could not be written. */
-static bool report_end(const cli_gnn_training *t, const train_settings *s, const char *graph, FILE *stream) {
+static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) {
+  const train_settings *s = a->settings;
   if (s->runs)
     cli_gnn_runs_report_end(t, s->base.memory, stream);
   else
@@ -199,13 +231,17 @@ static bool report_end(const cli_gnn_training *t, const train_settings *s, const
   const bool drawn = !s->plot || cli_gnn_plot(s->plot, t);
   if (!s->base.json)
     return drawn;
-  json_t *all = s->runs ? cli_gnn_runs_report_json(t, graph, s->model, s->base.memory)
-                        : cli_gnn_report_json(t, graph, s->model, s->base.memory);
+  json_t *all = s->runs ? cli_gnn_runs_report_json(t, a->graph, s->model, s->base.memory)
+                        : cli_gnn_report_json(t, a->graph, s->model, s->base.memory);
+  cli_options_json(&train_command, s, all);
+  if (all && *a->forced)
+    json_object_set_new(all, "forced", json_string(a->forced));
   return cli_output_json(s->base.json, all) && drawn;
 }
 
 /* Trainings that ended before an error, or before Ctrl-C, are told too. */
-static int run_and_report(cli_gnn_training *t, const train_settings *s, const char *graph) {
+static int run_and_report(cli_gnn_training *t, const about *a) {
+  const train_settings *s = a->settings;
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
   const bool tells = cli_start_reports(&t->ranks);
@@ -214,11 +250,11 @@ static int run_and_report(cli_gnn_training *t, const train_settings *s, const ch
   t->tell_run = tells && s->runs ? tell_run : NULL;
   t->context = &told;
   if (tells)
-    report_start(t, s, graph, stream);
+    report_start(t, a, stream);
   const sley_status status = cli_gnn_train(t);
   cli_progress_clear();
-  if (tells && (status == SLEY_OK || (s->runs && t->result->runs > 0)))
-    written = report_end(t, s, graph, stream);
+  if (tells && (status == SLEY_OK || t->result->runs > 0))
+    written = report_end(t, a, stream);
   if (status != SLEY_OK)
     return cli_start_failed(&t->ranks, status, t->result->message.text);
   return written ? CLI_DONE : CLI_FAILED;
@@ -236,17 +272,23 @@ static bool take_memory(cli_gnn_training *t, const memory *m) {
   return t->result && t->run && t->bytes;
 }
 
-static int train(cli_gnn_training *t, const train_settings *s, const char *graph) {
+static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s, const char *graph) {
+  about a = {.settings = s, .graph = graph};
+  cli_gnn_facts facts;
   const memory m = {.result = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
                     .run = (size_t)(t->data->splits * t->repeats) * sizeof *t->run,
                     .bytes = (size_t)t->ranks.ranks * sizeof *t->bytes};
   int code = take_memory(t, &m)
                  ? CLI_DONE
                  : cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
+  if (code == CLI_DONE && s->out)
+    code = cli_finish(cli_gnn_facts_of(t, s->base.train, s->base.valid, &facts));
+  t->facts = &facts;
   if (code == CLI_DONE && s->resume && access(s->out, F_OK) == 0)
-    code = take_state(t, s);
+    code = take_state(t, data, s, a.forced, sizeof a.forced);
   if (code == CLI_DONE)
-    code = run_and_report(t, s, graph);
+    code = run_and_report(t, &a);
+  cli_be_patient(NULL);
   cli_unshare(t->bytes, m.bytes);
   cli_unshare(t->run, m.run);
   cli_unshare(t->result, m.result);
@@ -264,6 +306,10 @@ static int check_runs(const train_settings *s) {
 }
 
 static int check_words(const train_settings *s, const char *graph) {
+  if (s->base.weights && !cli_gnn_weighs("gnn train", s->model))
+    return CLI_USAGE;
+  if (s->base.force && !s->resume)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --force goes with --resume: give it");
   if (s->resume && !s->out)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
   if (s->out && !cli_ends_with(s->out, ".npz"))
@@ -315,6 +361,8 @@ static int run_train(void *settings, char **positionals) {
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
   source.splits = runs.splits;
+  source.prints = s->out != NULL;
+  source.dense = model_of(s->model) == SLEY_GNN_SAGE_MAX;
   code = cli_gnn_read(&source, &data);
   if (code == CLI_DONE) {
     cli_gnn_training t = {.data = &data,
@@ -329,7 +377,7 @@ static int run_train(void *settings, char **positionals) {
                           .sampling = sampling,
                           .out = s->out,
                           .every = s->every};
-    code = train(&t, s, positionals[0]);
+    code = train(&t, &data, s, positionals[0]);
   }
   cli_gnn_data_free(&data);
   return code;
@@ -344,11 +392,12 @@ static const cli_command train_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Values of GRAPH are not looked at. Without --sample each step is over all rows. After an epoch what "
-        "is right is\ncounted, without dropout and over the whole graph; that of the epoch with the best "
-        "validation is told.\n"
+        "Values of GRAPH count with --weights alone. Without --sample each step is over all rows. After an "
+        "epoch what is right\nis counted, without dropout and over the whole graph; that of the epoch with "
+        "the best validation is told.\nCtrl-C ends after the epoch that runs, and writes --out and --json; a "
+        "second one ends at once.\n"
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
-        "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
+        "Exit status: 0 done, 1 a failure or training diverged, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,
     .mode = &cli_gnn_bench_command};
 

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "gnn_bench_report.h"
 #include "gnn_start.h"
+#include "options_json.h"
 #include "output.h"
 #include "processes.h"
 #include "start.h"
@@ -97,8 +98,12 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
     code = cli_start_failed(&b->ranks, status, "");
   else if (tells) {
     cli_gnn_bench_print(b, &s->base, graph, stream);
-    if (s->base.json && !cli_output_json(s->base.json, cli_gnn_bench_json(b, &s->base, graph)))
-      code = CLI_FAILED;
+    if (s->base.json) {
+      json_t *all = cli_gnn_bench_json(b, &s->base, graph);
+      cli_options_json(&cli_gnn_bench_command, s, all);
+      if (!cli_output_json(s->base.json, all))
+        code = CLI_FAILED;
+    }
   }
   cli_unshare(b->bytes, memory);
   cli_unshare(b->result, sizeof *b->result);
@@ -117,12 +122,16 @@ static int run(void *settings, char **positionals) {
                      .warmup = s->warmup};
   if (!read_models(s->model, chosen))
     return CLI_USAGE;
+  for (int i = 0; i < CLI_GNN_MODELS && s->base.weights; i++)
+    if (chosen[i] && !cli_gnn_weighs("gnn bench", cli_gnn_models()[i]))
+      return CLI_USAGE;
   int code = cli_gnn_check("gnn bench", &s->base, positionals[0]);
   if (code == CLI_DONE)
     code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b.ranks);
   if (code != CLI_DONE)
     return code;
-  const cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);
+  cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);
+  source.dense = chosen[SLEY_GNN_SAGE_MAX];
   code = cli_gnn_read(&source, &data);
   for (int i = 0; i < CLI_GNN_MODELS && code == CLI_DONE; i++)
     if (chosen[i])

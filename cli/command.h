@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_COMMAND_H
 #define SLEY_CLI_COMMAND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -45,6 +46,14 @@ int cli_quiet_code(sley_status status);
 
 /* Whether this process was asked to end, by SIGINT or SIGTERM. */
 bool cli_interrupted(void);
+
+/* Work that ends by itself soon after it is asked to, so that it can write what it has: while `ready` is set
+ * the first signal sets `asked` instead of interrupting the library, and a second signal, or a minute, ends
+ * the process at once. In memory that forked ranks share (cli_share). */
+typedef struct cli_patience {
+  atomic_int ready, asked;
+} cli_patience;
+void cli_be_patient(cli_patience *with); /* NULL: no longer */
 
 /* As cli_finish, with a message of the command's own: one line without a newline. */
 int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -9,6 +9,7 @@
 #include "input.h"
 #include "job.h"
 #include "output.h"
+#include "terminal.h"
 
 enum { MOST_RANKS = 256 };
 
@@ -19,18 +20,18 @@ const char *const *cli_gnn_models(void) {
 
 /* By sley_gnn_optimizer. */
 static const char *const optimizers[] = {"adam", "sgd", NULL};
-static const char *const *optimizer_names(void) {
+const char *const *cli_gnn_optimizers(void) {
   return optimizers;
 }
 
 static const char *const wires[] = {"none", "bf16", "f16", NULL};
-static const char *const *wire_names(void) {
+const char *const *cli_gnn_wires(void) {
   return wires;
 }
 
 /* By sley_gnn_memory. */
 static const char *const memories[] = {"keep", "recompute", "bf16", NULL};
-static const char *const *memory_names(void) {
+const char *const *cli_gnn_memories(void) {
   return memories;
 }
 
@@ -41,7 +42,8 @@ const cli_option cli_gnn_feature_options[] = {
      .value = "FILE",
      .offset = AT(features),
      .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K"},
+     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; those of a "
+             "matrix stay sparse (not of sage-max)"},
     {0}};
 
 const cli_option cli_gnn_label_options[] = {
@@ -50,7 +52,8 @@ const cli_option cli_gnn_label_options[] = {
      .value = "FILE",
      .offset = AT(labels),
      .required = true,
-     .help = "a text file with a class on each line, -1 for none; a .npz with labels; or planted:C"},
+     .help = "a text file with a class on each line, -1 or nan for none; a .npy; a .npz with labels or y; or "
+             "planted:C"},
     {0}};
 
 const cli_option cli_gnn_network_options[] = {
@@ -85,7 +88,7 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(optimizer),
-     .choices = optimizer_names,
+     .choices = cli_gnn_optimizers,
      .help = "what makes a step of gradients"},
     {.name = "decay",
      .kind = CLI_REAL,
@@ -103,6 +106,10 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(undirected),
      .help = "an entry (i, j) stands for (j, i) too"},
+    {.name = "weights",
+     .kind = CLI_FLAG,
+     .offset = AT(weights),
+     .help = "values of GRAPH count (gcn, gin, sage): rows are multiplied by them before they are summed"},
     {.name = "normalize",
      .kind = CLI_FLAG,
      .offset = AT(normalize),
@@ -142,13 +149,13 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = AT(wire),
-     .choices = wire_names,
+     .choices = cli_gnn_wires,
      .help = "in which rows travel for these sums"},
     {.name = "memory",
      .kind = CLI_CHOICE,
      .value = "WAY",
      .offset = AT(memory),
-     .choices = memory_names,
+     .choices = cli_gnn_memories,
      .help =
          "what becomes of rows that the backward half of a step needs: they are kept; some are, and the rest "
          "is made again, with the same bits; or what would be overwritten is kept in bf16"},
@@ -232,6 +239,13 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *gr
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
+bool cli_gnn_weighs(const char *command, const char *model) {
+  if (strcmp(model, "sage-max") != 0 && strcmp(model, "gat") != 0)
+    return true;
+  cli_error("%s: --weights is for gcn, gin and sage: %s has no place for values of GRAPH", command, model);
+  return false;
+}
+
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *s) {
   return strcmp(s->optimizer, optimizers[SLEY_GNN_SGD]) == 0 ? SLEY_GNN_SGD : SLEY_GNN_ADAM;
 }
@@ -250,6 +264,7 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .split = s->split,
                           .undirected = s->undirected,
                           .normalize = s->normalize,
+                          .weights = s->weights,
                           .train = s->train,
                           .valid = s->valid,
                           .splits = 1,
@@ -277,5 +292,6 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.wire = s->wire;
   o.same_x = !s->fresh;
   o.memory = memory_of(s);
+  o.weights = s->weights;
   return o;
 }

@@ -13,7 +13,7 @@ typedef struct cli_gnn_settings {
       *device, *transport, *json;
   int64_t layers, hidden, heads, ranks, threads, seed, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
-  bool undirected, normalize, reproducible, fresh;
+  bool undirected, weights, normalize, reproducible, fresh, force;
   cli_reading reading; /* of the graph */
 } cli_gnn_settings;
 
@@ -30,11 +30,18 @@ extern const cli_option cli_gnn_network_options[]; /* layers, training, how the 
 extern const cli_option cli_gnn_set_options[];     /* which rows are trained on */
 extern const cli_option cli_gnn_run_options[];     /* ranks, device, seed, JSON */
 
-/* Names by sley_gnn_model, NULL-terminated. */
+/* Names by sley_gnn_model, sley_gnn_optimizer and sley_gnn_memory, and of types in which rows travel;
+ * NULL-terminated. */
 const char *const *cli_gnn_models(void);
+const char *const *cli_gnn_optimizers(void);
+const char *const *cli_gnn_memories(void);
+const char *const *cli_gnn_wires(void);
 
 /* Checks what the tables cannot. An exit code, after one line on stderr where it is not CLI_DONE. */
 int cli_gnn_check(const char *command, const cli_gnn_settings *settings, const char *graph);
+
+/* Whether a model takes values of the graph; else one line on stderr. */
+bool cli_gnn_weighs(const char *command, const char *model);
 
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);

@@ -9,10 +9,16 @@
 sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int64_t *begin,
                             const sley_gnn_options *model, sley_gnn **out) {
   const int64_t first = begin[sley_comm_rank(comm)], rows = begin[sley_comm_rank(comm) + 1] - first;
-  sley_matrix *block = NULL;
-  sley_status status = cli_agree_status(comm, sley_matrix_row_block(data->graph, first, rows, &block));
+  sley_matrix *block = NULL, *x = NULL;
+  sley_gnn_options options = *model;
+  sley_status status = sley_matrix_row_block(data->graph, first, rows, &block);
+  if (status == SLEY_OK && data->sparse)
+    status = sley_matrix_row_block(data->sparse, first, rows, &x);
+  options.x = x;
+  status = cli_agree_status(comm, status);
   if (status == SLEY_OK)
-    status = sley_gnn_create(comm, block, begin, model, out);
+    status = sley_gnn_create(comm, block, begin, &options, out);
+  sley_matrix_destroy(x);
   sley_matrix_destroy(block);
   return status;
 }
@@ -33,8 +39,8 @@ sley_status cli_gnn_place_labels(sley_comm *comm, const cli_gnn_data *data, cons
 sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
                           void **label) {
   const int64_t bytes = rows * data->features * (int64_t)sizeof *data->x;
-  sley_status status = sley_comm_alloc(comm, bytes, x);
-  if (status == SLEY_OK)
+  sley_status status = data->sparse ? SLEY_OK : sley_comm_alloc(comm, bytes, x);
+  if (status == SLEY_OK && !data->sparse)
     status = sley_comm_copy(comm, *x, data->x + first * data->features, bytes, SLEY_TO_DEVICE);
   if (status == SLEY_OK)
     status = sley_comm_alloc(comm, rows * (int64_t)sizeof *data->label, label);

@@ -10,8 +10,21 @@ typedef struct cli_gnn_reading {
   const cli_gnn_source *source;
   cli_gnn_data *data;
   char *message;
-  size_t room; /* of it */
+  size_t room;       /* of it */
+  const char **path; /* *path: the input that is being read, for the library's errors */
 } cli_gnn_reading;
+
+/* gnn_features.c: the features, and their print; gnn_labels.c: labels and the number of classes. Errors: as
+ * cli_gnn_data_read. */
+sley_status cli_gnn_features_read(const cli_gnn_reading *reading);
+sley_status cli_gnn_labels_read(const cli_gnn_reading *reading);
+
+/* Of entry e of a matrix of f32 or f64. */
+int64_t cli_gnn_column(const sley_csr *m, int64_t e);
+double cli_gnn_value(const sley_csr *m, int64_t e);
+
+/* Why a value that f32 does not hold is refused. */
+const char *cli_gnn_not_f32(double value);
 
 /* SLEY_ERR_INPUT with a message of the command's own. line 0: of the whole file. */
 sley_status cli_gnn_refuse(const cli_gnn_reading *reading, const char *path, int64_t line, const char *what);
@@ -20,8 +33,9 @@ sley_status cli_gnn_refuse(const cli_gnn_reading *reading, const char *path, int
  * kept for that row if `there`, which is that the graph has the row. */
 typedef const char *cli_gnn_take_line(const cli_gnn_reading *reading, char *line, int64_t row, bool there);
 
-/* Hands over line by line. what: the plural of what lines have. Errors: SLEY_ERR_INPUT (what is wrong with a
- * line; more or fewer lines than rows), SLEY_ERR_MEMORY. */
+/* Hands over line by line. Blank lines at the end are left out, as is a byte order mark. what: the plural of
+ * what lines have. Errors: SLEY_ERR_INPUT (what is wrong with a line; more or fewer lines than rows),
+ * SLEY_ERR_MEMORY. */
 sley_status cli_gnn_read_lines(const cli_gnn_reading *reading, const char *path, const char *what,
                                cli_gnn_take_line *take);
 

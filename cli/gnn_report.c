@@ -43,6 +43,41 @@ static void print_rows(const cli_gnn_data *d, FILE *stream) {
   print_count(d, CLI_GNN_TEST, "for the test\n", stream);
 }
 
+void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
+  if (d->other_values > 0 && !d->weights)
+    fprintf(stream, "weights    values of the graph are ignored, and %" PRId64 " are not 1: --weights uses them\n",
+            d->other_values);
+  if (d->one_way > 0)
+    fprintf(stream,
+            "directed   %" PRId64 " of %" PRId64 " entries looked at have no opposite: with --undirected an entry "
+            "counts both ways\n",
+            d->one_way, d->looked_at);
+  if (d->sparse) {
+    sley_matrix_info info = {0};
+    sley_matrix_info_get(d->sparse, &info);
+    fprintf(stream, "features   sparse: %" PRId64 " values, %.3g %% of all\n", info.nnz,
+            100 * (double)info.nnz / ((double)d->rows * (double)d->features));
+  }
+  if (*d->told)
+    fprintf(stream, "labels     %s\n", d->told);
+}
+
+void cli_gnn_report_share(double share, FILE *stream) {
+  if (isnan(share))
+    fprintf(stream, "no rows");
+  else
+    fprintf(stream, "%.4f", share);
+}
+
+void cli_gnn_report_shares(const cli_gnn_epoch *e, FILE *stream) {
+  static const char *const words[] = {"in training ", ", validation ", ", test "};
+  for (int set = CLI_GNN_TRAIN; set < CLI_GNN_SETS; set++) {
+    fputs(words[set - CLI_GNN_TRAIN], stream);
+    cli_gnn_report_share(e->right[set], stream);
+  }
+  fputs("\n", stream);
+}
+
 void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const char *model, FILE *stream) {
   const cli_gnn_data *d = t->data;
   sley_matrix_info info = {0};
@@ -51,6 +86,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
           graph, d->rows, info.nnz, d->features, d->classes);
   cli_sources_print(stream);
+  cli_gnn_report_data(d, stream);
   print_rows(d, stream);
   fprintf(stream,
           "model      %s, %d layers, hidden %" PRId64 ", dropout %g, rate %g, decay %g, seed %" PRIu64 "\n",
@@ -80,6 +116,9 @@ void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *s
   cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
 }
 
+/* By cli_gnn_end. */
+static const char *const end_words[] = {"epochs", "patience", "interrupted", "diverged"};
+
 void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {
   const cli_gnn_result *r = t->result;
   const cli_gnn_epoch *e = &t->run->at_best;
@@ -90,9 +129,12 @@ void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *str
   if (r->done > t->before)
     print_times(t, stream);
   fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, t->run->loss);
-  fprintf(stream, "best       epoch %" PRId64 ": right in training %.4f, validation %.4f, test %.4f\n",
-          t->run->best + 1, e->right[CLI_GNN_TRAIN], e->right[CLI_GNN_VALID], e->right[CLI_GNN_TEST]);
-  if (t->out)
+  if (r->end >= CLI_GNN_INTERRUPTED)
+    fprintf(stream, "ended      %s\n", end_words[r->end]);
+  fprintf(stream, "best       epoch %" PRId64 "%s: right ", t->run->best + 1,
+          t->data->split->count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
+  cli_gnn_report_shares(e, stream);
+  if (t->out && r->end != CLI_GNN_DIVERGED)
     fprintf(stream, "state      in %s\n", t->out);
 }
 
@@ -121,6 +163,12 @@ cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph,
   cli_json_int(&all, "layers", t->model.layers);
   cli_json_int(&all, "hidden", t->model.hidden);
   cli_json_int(&all, "seed", (int64_t)t->model.seed);
+  cli_json_real(&all, "rate", t->rate);
+  cli_json_real(&all, "decay", t->decay);
+  cli_json_real(&all, "dropout", t->model.dropout);
+  cli_json_int(&all, "split_seed", t->data->split->seed);
+  cli_json_bool(&all, "weights", t->data->weights);
+  cli_json_bool(&all, "sparse_features", t->data->sparse != NULL);
   cli_json_text(&all, "sample", t->sampling.words);
   if (t->sampling.words)
     cli_json_int(&all, "batch", t->sampling.batch);
@@ -154,6 +202,7 @@ json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const 
     cli_json_real(&all, "median_ms", median_ms(r, false));
   if (r->done > t->before && t->sampling.words)
     cli_json_real(&all, "median_drawn_ms", median_ms(r, true));
+  cli_json_text(&all, "ended", end_words[r->end]);
   cli_json_int(&all, "best_epoch", t->run->best + 1);
   cli_json_list(&all, "epochs", epochs, (int)r->done);
   free(epochs);

@@ -51,21 +51,23 @@ cli_gnn_summary cli_gnn_summarize(const cli_gnn_run *run, int64_t runs) {
   cli_gnn_summary s = {
       .runs = runs, .mean = NAN, .deviation = NAN, .least = NAN, .greatest = NAN, .seconds = NAN};
   double sum = 0, squares = 0, seconds = 0;
-  if (runs == 0)
-    return s;
-  s.least = s.greatest = test_of(run);
+  int64_t counted = 0;
   for (int64_t i = 0; i < runs; i++) {
     const double test = test_of(&run[i]);
-    sum += test;
     seconds += run[i].seconds;
-    s.least = fmin(s.least, test);
+    if (isnan(test))
+      continue;
+    counted++;
+    sum += test;
+    s.least = fmin(s.least, test); /* of a number and NaN the number */
     s.greatest = fmax(s.greatest, test);
   }
-  s.mean = sum / (double)runs;
-  s.seconds = seconds / (double)runs;
+  s.seconds = runs > 0 ? seconds / (double)runs : NAN;
+  s.mean = counted > 0 ? sum / (double)counted : NAN;
   for (int64_t i = 0; i < runs; i++)
-    squares += (test_of(&run[i]) - s.mean) * (test_of(&run[i]) - s.mean);
-  if (runs > 1)
-    s.deviation = sqrt(squares / (double)(runs - 1));
+    if (!isnan(test_of(&run[i])))
+      squares += (test_of(&run[i]) - s.mean) * (test_of(&run[i]) - s.mean);
+  if (counted > 1)
+    s.deviation = sqrt(squares / (double)(counted - 1));
   return s;
 }

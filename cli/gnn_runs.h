@@ -15,7 +15,8 @@ typedef struct cli_gnn_runs {
 int cli_gnn_runs_parse(const char *words, cli_gnn_runs *out);
 
 /* Of the trainings that have ended, `runs` of them: shares of rows of the test that are right after the epoch
- * with the best validation. deviation: that of a sample, by runs - 1; NaN of less than two. */
+ * with the best validation; runs whose test has no rows are left out. deviation: that of a sample, by
+ * one less than there are; NaN of less than two. */
 typedef struct cli_gnn_summary {
   int64_t runs;
   double mean, deviation, least, greatest;

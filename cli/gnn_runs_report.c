@@ -3,6 +3,7 @@
 #include "gnn_runs_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "gnn_report.h"
@@ -34,10 +35,12 @@ void cli_gnn_runs_report_one(const cli_gnn_training *t, int64_t number, FILE *st
   if (drawn >= 0)
     fprintf(stream, " by seed %" PRId64, drawn);
   fprintf(stream,
-          ", weights by seed %" PRIu64 ": best epoch %" PRId64 " of %" PRId64
-          ", right in validation %.4f, test %.4f; last loss %.4f; %.3f s\n",
-          run->seed, run->best + 1, run->epochs, run->at_best.right[CLI_GNN_VALID],
-          run->at_best.right[CLI_GNN_TEST], run->loss, run->seconds);
+          ", weights by seed %" PRIu64 ": best epoch %" PRId64 " of %" PRId64 ", right in validation ",
+          run->seed, run->best + 1, run->epochs);
+  cli_gnn_report_share(run->at_best.right[CLI_GNN_VALID], stream);
+  fputs(", test ", stream);
+  cli_gnn_report_share(run->at_best.right[CLI_GNN_TEST], stream);
+  fprintf(stream, "; last loss %.4f; %.3f s\n", run->loss, run->seconds);
   fflush(stream);
 }
 
@@ -52,7 +55,9 @@ static void print_table(const cli_gnn_summary *s, FILE *stream) {
   cli_table_row(table);
   cli_table_cell(table, 0, "%" PRId64, s->runs);
   for (int i = 0; i < (int)(sizeof figures / sizeof *figures); i++)
-    if (s->runs > 1 || i != 1)
+    if (isnan(figures[0]))
+      cli_table_cell(table, i + 1, "no rows");
+    else if (s->runs > 1 || i != 1)
       cli_table_cell(table, i + 1, "%.4f", figures[i]);
   cli_table_cell(table, 5, "%.3f", s->seconds);
   cli_table_print(table, stream);

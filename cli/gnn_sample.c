@@ -135,7 +135,7 @@ static sley_status place(cli_gnn_sampler *s, const sley_gnn_drawn *drawn) {
   if (status != SLEY_OK)
     return status;
   for (int64_t i = 0; i < drawn->rows; i++) {
-    memcpy(s->host_x + i * data->features, data->x + drawn->row[i] * data->features, row);
+    cli_gnn_features_row(data, drawn->row[i], s->host_x + i * data->features);
     s->host_label[i] = i < drawn->seeds ? data->label[drawn->row[i]] : -1;
   }
   status = sley_comm_copy(s->comm, s->x, s->host_x, drawn->rows * (int64_t)row, SLEY_TO_DEVICE);

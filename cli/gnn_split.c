@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
+
 static void put(cli_gnn_split *split, int64_t row, int set) {
   split->set[row] = (uint8_t)set;
-  split->count[set]++;
+  if (set < CLI_GNN_SETS)
+    split->count[set]++;
 }
 
 /* ---- drawn */
@@ -103,6 +106,9 @@ static const char *take_sets(const cli_gnn_reading *r, char *line, int64_t row, 
 static sley_status read_all(const cli_gnn_reading *r) {
   const char *path = r->source->split;
   char message[128];
+  if (cli_ends_with(path, ".npy") || cli_ends_with(path, ".npz"))
+    return cli_gnn_refuse(
+        r, path, 0, "a split is a text file, with train, valid, test or none on the line of each row");
   const sley_status status = cli_gnn_read_lines(r, path, "lines", take_sets);
   if (status != SLEY_OK || r->data->splits <= r->data->splits_found)
     return status;
@@ -140,11 +146,37 @@ static sley_status check(const cli_gnn_reading *r) {
   return SLEY_OK;
 }
 
+/* The split that is known, for rows that have a label. */
+static void copy_known(const cli_gnn_reading *r) {
+  const cli_gnn_split *known = r->source->known;
+  cli_gnn_split *to = r->data->split;
+  to->seed = known->seed;
+  for (int64_t i = 0; i < r->data->rows && r->source->known_rows == r->data->rows; i++)
+    put(to, i, r->data->label[i] >= 0 || known->set[i] == CLI_GNN_SPENT ? known->set[i] : CLI_GNN_NONE);
+}
+
+int64_t cli_gnn_split_spend(cli_gnn_split *split, const cli_gnn_split *before, int64_t rows) {
+  int64_t moved = 0;
+  for (int64_t i = 0; i < rows; i++) {
+    const uint8_t was = before->set[i], is = split->set[i];
+    if ((was != CLI_GNN_TRAIN && was != CLI_GNN_SPENT) || is == CLI_GNN_TRAIN)
+      continue;
+    moved += is == CLI_GNN_VALID || is == CLI_GNN_TEST;
+    split->count[is]--;
+    put(split, i, CLI_GNN_SPENT);
+  }
+  return moved;
+}
+
 sley_status cli_gnn_splits_make(const cli_gnn_reading *r) {
   const cli_gnn_source *s = r->source;
   sley_status status = take(r, s->labels ? s->splits : 1);
   if (status != SLEY_OK || !s->labels)
     return status;
+  if (s->known) {
+    copy_known(r);
+    return SLEY_OK;
+  }
   status = s->split ? read_all(r) : draw_all(r);
   return status == SLEY_OK ? check(r) : status;
 }

@@ -12,4 +12,8 @@
 sley_status cli_gnn_splits_make(const cli_gnn_reading *reading);
 void cli_gnn_splits_free(cli_gnn_data *data);
 
+/* Rows that a training by the split `before` was trained on are in no other set than that for training:
+ * CLI_GNN_SPENT. How many were for validation or the test. */
+int64_t cli_gnn_split_spend(cli_gnn_split *split, const cli_gnn_split *before, int64_t rows);
+
 #endif

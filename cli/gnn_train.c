@@ -2,6 +2,8 @@
 /* Epochs over ranks. */
 #include "gnn_train.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,6 +35,7 @@ typedef struct part {
   cli_gnn_sampler sampler;  /* where neighbourhoods are drawn */
   cli_gnn_kept kept;        /* of rank 0, where there is a file to write */
   int64_t saved;            /* epochs in it */
+  bool stop;                /* a signal has asked for it */
 } part;
 
 static bool leads(const part *p) {
@@ -61,42 +64,56 @@ static sley_status make(part *p) {
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
-/* Adds the rank's rows that are right to those of the others. */
-static sley_status count_right(part *p, cli_gnn_epoch *epoch) {
+/* Sums over ranks: right rows and rows of each set, logits that are not finite, and whether to stop. */
+enum { RIGHT, COUNT = CLI_GNN_SETS, STRANGE = 2 * CLI_GNN_SETS, STOP, SUMS };
+
+static void count_row(const part *p, int64_t i, int64_t *sums) {
   const cli_gnn_data *data = p->s->data;
-  const int64_t classes = classes_of(p), *count = p->split->count;
-  int64_t right[CLI_GNN_SETS] = {0};
-  for (int64_t i = 0; i < p->rows; i++) {
-    const float *logits = p->host + i * classes;
-    int64_t best = 0;
-    if (p->split->set[p->first + i] == CLI_GNN_NONE)
-      continue;
-    for (int64_t c = 1; c < classes; c++)
-      best = logits[c] > logits[best] ? c : best;
-    right[p->split->set[p->first + i]] += best == data->label[p->first + i];
+  const int64_t classes = classes_of(p), row = p->first + i;
+  const float *logits = p->host + i * classes;
+  int64_t best = 0;
+  for (int64_t c = 0; c < classes; c++) {
+    sums[STRANGE] += !isfinite(logits[c]);
+    best = logits[c] > logits[best] ? c : best;
   }
-  sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, right, CLI_GNN_SETS);
+  const int set = p->split->set[row];
+  if (!data->label || data->label[row] < 0 || set >= CLI_GNN_SETS)
+    return;
+  sums[COUNT + set]++;
+  sums[RIGHT + set] += best == data->label[row];
+}
+
+/* What is right of each set's rows on all ranks. *strange: logits that are not finite. */
+static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) {
+  int64_t sums[SUMS] = {0};
+  for (int64_t i = 0; i < p->rows; i++)
+    count_row(p, i, sums);
+  sums[STOP] = atomic_load(&p->s->result->patience.asked) != 0;
+  const sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, sums, SUMS);
   for (int set = 0; set < CLI_GNN_SETS; set++)
-    epoch->right[set] = count[set] > 0 ? (double)right[set] / (double)count[set] : 0;
+    epoch->right[set] =
+        sums[COUNT + set] > 0 ? (double)sums[RIGHT + set] / (double)sums[COUNT + set] : NAN;
+  *strange = sums[STRANGE];
+  p->stop = sums[STOP] > 0;
   return status;
 }
 
 static sley_gnn_batch batch_of(const part *p) {
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
-  batch.x = p->x;
+  batch.x = p->x; /* NULL of sparse features, which the network has */
   batch.ldx = p->s->data->features;
   batch.label = p->label;
   return batch;
 }
 
 /* Logits to the host, and what is right of them. */
-static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
+static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch, int64_t *strange) {
   const int64_t classes = classes_of(p);
   sley_status status = sley_gnn_infer(p->gnn, batch, p->logits, classes, NULL);
   if (status == SLEY_OK)
     status =
         sley_comm_copy(p->comm, p->host, p->logits, p->rows * classes * (int64_t)sizeof(float), SLEY_TO_HOST);
-  return status == SLEY_OK ? count_right(p, epoch) : status;
+  return status == SLEY_OK ? count_right(p, epoch, strange) : status;
 }
 
 /* One step over the whole graph, or one for each batch. */
@@ -105,6 +122,30 @@ static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoc
     return cli_gnn_sampler_epoch(&p->sampler, batch->step, batch, &epoch->loss, &epoch->drawn_ms);
   const sley_status status = sley_gnn_train(p->gnn, batch, &epoch->loss, NULL);
   return status == SLEY_OK ? sley_comm_wait(p->comm) : status;
+}
+
+/* What is not finite after an epoch, whose number is counted from 0: then training is at its end. The loss and
+ * the weights are the same on all ranks; rank 0 looks at these, and all agree. */
+static sley_status check_finite(part *p, int64_t number, double loss, int64_t strange) {
+  char where[160] = "";
+  bool finite = isfinite(loss);
+  sley_status status = SLEY_OK;
+  if (!finite)
+    snprintf(where, sizeof where, "the loss is %g", loss);
+  else if (leads(p))
+    status = cli_gnn_weights_finite(p->comm, p->gnn, where, sizeof where, &finite);
+  if (status == SLEY_OK && finite && strange > 0) {
+    snprintf(where, sizeof where, "%" PRId64 " logits are not finite", strange);
+    finite = false;
+  }
+  if (leads(p) && !finite) {
+    cli_gnn_message *message = &p->s->result->message;
+    snprintf(message->text, sizeof message->text,
+             "gnn train: epoch %" PRId64 ": %s: training has diverged; try a smaller --rate", number + 1,
+             where);
+    p->s->result->end = CLI_GNN_DIVERGED;
+  }
+  return cli_agree_status(p->comm, status != SLEY_OK ? status : finite ? SLEY_OK : SLEY_ERR_INTERNAL);
 }
 
 static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
@@ -116,9 +157,12 @@ static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   batch.decay = t->decay;
   batch.optimizer = t->optimizer;
   const double begin = cli_now_ms();
-  const sley_status status = take_steps(p, &batch, epoch);
+  int64_t strange = 0;
+  sley_status status = take_steps(p, &batch, epoch);
   epoch->ms = cli_now_ms() - begin;
-  return status == SLEY_OK ? look(p, &batch, epoch) : status;
+  if (status == SLEY_OK)
+    status = look(p, &batch, epoch, &strange);
+  return status == SLEY_OK ? check_finite(p, number, epoch->loss, strange) : status;
 }
 
 /* Where training begins, and the best epoch before it. */
@@ -155,17 +199,26 @@ static sley_status start(part *p, uint64_t seed, progress *at) {
   if (status != SLEY_OK || !t->resumes)
     return status;
   status = sley_gnn_load(p->gnn, t->out, NULL);
-  if (status == SLEY_OK)
+  if (status == SLEY_OK && !t->anew)
     status = cli_agree_status(p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message)
                                                 : SLEY_OK);
   for (int64_t i = 0; i < t->before; i++)
-    see(at, p->split, &p->s->result->epoch[i]);
+    if (t->anew)
+      at->next++;
+    else
+      see(at, p->split, &p->s->result->epoch[i]);
   p->saved = t->before;
   return status;
 }
 
-static bool ends(const cli_gnn_training *t, const progress *at) {
-  return at->next >= t->epochs || (t->patience > 0 && at->next - 1 - at->best_at >= t->patience);
+static bool ends(const part *p, const progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  cli_gnn_end *end = &p->s->result->end;
+  const bool no_better = t->patience > 0 && at->next > 0 && at->best > -1 && at->next - 1 - at->best_at >= t->patience,
+             all = at->next >= t->epochs;
+  if (leads(p) && (all || no_better || p->stop))
+    *end = all ? CLI_GNN_ALL_EPOCHS : no_better ? CLI_GNN_NO_BETTER : CLI_GNN_INTERRUPTED;
+  return all || no_better || p->stop;
 }
 
 /* Rank 0 notes an epoch. Collective. */
@@ -186,19 +239,24 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
   return status == SLEY_OK && at->next % t->every == 0 ? save(p, at->next) : status;
 }
 
-/* All ranks decide alike: what they look at is the same on all. */
+/* All ranks decide alike: what they look at is the same on all. From the first epoch on a signal asks for the
+ * end of the epoch, after which the state is written. */
 static sley_status train(part *p, uint64_t seed, progress *at) {
   const cli_gnn_training *t = p->s->training;
   sley_status status = start(p, seed, at);
-  while (status == SLEY_OK && !ends(t, at)) {
+  atomic_store(&p->s->result->patience.ready, 1);
+  while (status == SLEY_OK && !ends(p, at)) {
     cli_gnn_epoch epoch;
     status = run_epoch(p, at->next, &epoch);
+    if (status != SLEY_OK)
+      break;
     see(at, p->split, &epoch);
-    if (status == SLEY_OK)
-      status = note(p, &epoch, at);
+    status = note(p, &epoch, at);
   }
   cli_gnn_sampler_close(&p->sampler);
-  return status == SLEY_OK && t->out && p->saved != at->next ? save(p, at->next) : status;
+  if (status == SLEY_OK && t->out && p->saved != at->next)
+    status = save(p, at->next);
+  return status == SLEY_OK && p->stop && at->next < t->epochs ? SLEY_ERR_INTERRUPTED : status;
 }
 
 /* The network and the labels for a training after the first one. Collective, agreed. */
@@ -229,12 +287,13 @@ static sley_status run_training(part *p, int64_t number) {
   const cli_gnn_training *t = p->s->training;
   const cli_gnn_run run = {.split = number / t->repeats, .seed = t->model.seed + (uint64_t)number};
   const double begin = cli_now_ms();
-  progress at;
+  progress at = {0};
   p->split = &p->s->data->split[run.split];
   sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
+  const bool one = p->s->data->splits * t->repeats == 1; /* told also where it has not ended as it should */
   if (status == SLEY_OK)
     status = train(p, run.seed, &at);
-  if (status == SLEY_OK && leads(p))
+  if (leads(p) && (status == SLEY_OK || (one && at.next > t->before && p->s->result->end >= CLI_GNN_INTERRUPTED)))
     note_run(p, run, &at, begin);
   return status;
 }
@@ -243,7 +302,7 @@ static sley_status train_all(part *p) {
   const cli_gnn_training *t = p->s->training;
   sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
   for (int64_t i = 0; status == SLEY_OK && i < p->s->data->splits * t->repeats; i++)
-    status = run_training(p, i);
+    status = p->stop ? SLEY_ERR_INTERRUPTED : run_training(p, i);
   return status;
 }
 
@@ -252,10 +311,17 @@ static sley_status infer(part *p) {
   const sley_gnn_batch batch = batch_of(p);
   const int64_t classes = classes_of(p);
   cli_gnn_epoch epoch = {0};
+  int64_t strange = 0;
   const double begin = cli_now_ms();
   sley_status status = sley_gnn_load(p->gnn, f->weights, f->last ? NULL : CLI_GNN_BEST);
   if (status == SLEY_OK)
-    status = look(p, &batch, &epoch);
+    status = look(p, &batch, &epoch, &strange);
+  if (status == SLEY_OK && strange > 0) {
+    if (leads(p))
+      snprintf(p->s->result->message.text, sizeof p->s->result->message.text,
+               "gnn infer: %" PRId64 " logits by the weights of %s are not finite", strange, f->weights);
+    status = SLEY_ERR_INTERNAL;
+  }
   epoch.ms = cli_now_ms() - begin;
   if (status == SLEY_OK && f->out)
     status = sley_dense_write_rows(p->comm, f->out, SLEY_F32, p->s->data->rows, classes, p->first, p->rows,
@@ -301,6 +367,7 @@ static sley_status run(shared *s, const sley_rank_options *ranks) {
 
 sley_status cli_gnn_train(cli_gnn_training *t) {
   shared s = {.data = t->data, .model = &t->model, .training = t, .result = t->result};
+  cli_be_patient(&t->result->patience);
   return run(&s, &t->ranks);
 }
 

@@ -4,12 +4,14 @@
 #ifndef SLEY_CLI_GNN_TRAIN_H
 #define SLEY_CLI_GNN_TRAIN_H
 
+#include "command.h"
 #include "gnn_sample.h"
 
 typedef struct cli_gnn_epoch {
   double loss; /* of the training rows, with dropout, before the step */
   double
-      right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it */
+      right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it;
+                            * NaN: it has no rows. CLI_GNN_NONE: rows with a label that are in no set */
   double ms;               /* of its steps; NaN: they were made by an earlier run */
   double drawn_ms;         /* of these, to draw neighbourhoods and make networks over them */
 } cli_gnn_epoch;
@@ -30,8 +32,18 @@ typedef struct cli_gnn_run {
   double seconds; /* all of it, but for reading, and planning the sums */
 } cli_gnn_run;
 
+/* How a training has ended. */
+typedef enum cli_gnn_end {
+  CLI_GNN_ALL_EPOCHS,
+  CLI_GNN_NO_BETTER,   /* patience was at its end */
+  CLI_GNN_INTERRUPTED, /* after an epoch */
+  CLI_GNN_DIVERGED     /* in the epoch after the last one that counts */
+} cli_gnn_end;
+
 /* What rank 0 tells, from a process of its own where ranks are processes. */
 typedef struct cli_gnn_result {
+  cli_patience patience;
+  cli_gnn_end end; /* of the last training */
   int64_t runs;    /* that have ended */
   int64_t done;    /* epochs of the last one */
   double plan_ms;  /* to make the network: plans of the sums, memory, first weights */
@@ -52,8 +64,10 @@ typedef struct cli_gnn_training {
   cli_gnn_sampling sampling; /* with words there is one rank */
   const char *out;           /* where the state goes, or NULL; each `every` epochs, and at the end */
   int64_t every;             /* with `out` there is one training */
-  bool resumes;              /* out has the state that training goes on from, */
-  int64_t before;            /* after so many epochs, which the result has */
+  const struct cli_gnn_facts *facts; /* what the state holds of the data; with `out` */
+  bool resumes;                      /* out has the state that training goes on from, */
+  int64_t before;                    /* after so many epochs, which the result has; */
+  bool anew; /* they were of other data, so that none of them can be the best: that is looked for anew */
   cli_gnn_result *result;    /* room for `epochs` of them; from cli_share */
   cli_gnn_run *run;          /* room for all; from cli_share */
   sley_gnn_bytes *bytes;     /* of the network on each rank; from cli_share */
@@ -64,7 +78,9 @@ typedef struct cli_gnn_training {
 } cli_gnn_training;
 
 /* Trains on each split in turn, `repeats` times, with one network that is restarted; fills result, run and
- * bytes. Errors: the library's; what has ended by then is there. */
+ * bytes. Errors: the library's; SLEY_ERR_INTERRUPTED after an epoch, with the state written; SLEY_ERR_INTERNAL
+ * with a message: training diverged, and no state of it is written. What has ended by then is there, and of
+ * one training what it has done. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
 /* Logits of all rows by the network of the file

@@ -30,7 +30,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* How long what runs has to end by itself: of ranks that this process has forked, which see the signal too,
  * and of itself, which waits for them. Within 2 seconds all is over, whatever is running. */
-enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250 };
+enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250, PATIENT_MS = 60000 };
 
 /* The handler runs in whatever thread the signal reaches, beside ranks' threads that ask cli_interrupted:
  * what it shares with them is atomic, and lock-free, as a handler needs. caught_at is set first: whoever sets
@@ -40,6 +40,7 @@ static atomic_int caught;      /* the first signal's number; 0: none */
 static atomic_llong caught_at; /* when, in ns of the monotonic clock; 0: never */
 static atomic_bool told;       /* that it was interrupted */
 static pid_t self;             /* set before the handlers are */
+static cli_patience *_Atomic patience;
 
 /* Ends at once, and leaves no unfinished file. Only calls that are safe in a signal's handler. */
 static void end_now(int number) {
@@ -78,8 +79,14 @@ static void on_signal(int number) {
     return;
   }
   atomic_store(&caught, number);
-  sley_interrupt();
-  int ms = getpid() == self ? GRACE_MS : RANK_MS;
+  cli_patience *waits = atomic_load(&patience);
+  if (waits && !atomic_load(&waits->ready))
+    waits = NULL;
+  if (waits)
+    atomic_store(&waits->asked, 1);
+  else
+    sley_interrupt();
+  int ms = waits ? PATIENT_MS : getpid() == self ? GRACE_MS : RANK_MS;
   struct itimerval grace = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
   setitimer(ITIMER_REAL, &grace, NULL);
   errno = before;
@@ -146,6 +153,10 @@ int cli_refuse(sley_status status, const char *format, ...) {
 
 bool cli_interrupted(void) {
   return caught != 0;
+}
+
+void cli_be_patient(cli_patience *with) {
+  atomic_store(&patience, with);
 }
 
 int cli_quiet_code(sley_status status) {

@@ -31,8 +31,8 @@ extern "C" {
  *   SAGE      mean of x[j] times Wn + x[i] Wr + b;  SAGE_MAX: the maximum instead of the mean
  *   GAT       sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j] over N(i) and i itself, + b
  *
- * Repeated entries count as often as they are there; values of A are not looked at. Entries (i, i) of A are,
- * for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu. Hidden layers of GAT have `heads`
+ * Repeated entries count as often as they are there; values of A are not looked at, unless options.weights
+ * says so. Entries (i, i) of A are, for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu. Hidden layers of GAT have `heads`
  * heads of `hidden` values side by side, the last has one. Sources: Kipf and Welling, ICLR 2017; Xu and
  * others, ICLR 2019; Hamilton and others, NIPS 2017; Velickovic and others, ICLR 2018. */
 typedef enum sley_gnn_model {
@@ -87,21 +87,32 @@ typedef struct sley_gnn_options {
   /* How the kernel of algo "rowwise" on GPUs works, as in sley_plan_options; default NULL, "auto". It
    * outlives the network. */
   const char *rowwise;
+  /* GCN, GIN and SAGE: x[j] is multiplied by the value of the entry (i, j), d_i is the sum of the values of
+   * row i and of the row itself, and a mean is divided by the sum of the values of its row. The row itself
+   * counts by the value of (i, i), or 1 where A has no such entry. The sums that GCN and SAGE divide by must
+   * be above 0. Default false: all values count as 1. */
+  int64_t weights;
+  /* NULL, or this rank's rows of X as a sparse matrix of dtype, rows x features: then batch.x is not looked
+   * at. The first layer multiplies X by its weights before it sums over entries, and nothing of X but its
+   * entries is stored; dropout is of these, by the masks of a dense X. It is read by sley_gnn_create alone.
+   * Not with SAGE_MAX, whose maxima are of dense rows. */
+  const sley_matrix *x;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, NULL                                                                      \
+        NULL, NULL, SLEY_GNN_KEEP, NULL, 0, NULL                                                             \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
  * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,
  * before the comm ends. Collective. Errors, on all ranks: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW,
- * SLEY_ERR_UNSUPPORTED (the device has no kernel, or too many layers), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+ * SLEY_ERR_UNSUPPORTED (the device has no kernel, or too many layers), SLEY_ERR_INPUT (weights that add up to
+ * 0 or less), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                             const sley_gnn_options *options, sley_gnn **out);
 
-/* A network of the same options over another graph, with the same parameters: weights, gradients, moments and
+/* A network of the same options over another graph, with dense features, with the same parameters: weights, gradients, moments and
  * step are those of `of`, in the same memory, and a step of either is one of both. Ended before `of`. block
  * and row_begin: as above, on the same comm. Collective. Errors: as sley_gnn_create. */
 sley_status sley_gnn_create_shared(const sley_gnn *of, const sley_matrix *block, const int64_t *row_begin,
@@ -123,7 +134,7 @@ typedef enum sley_gnn_optimizer { SLEY_GNN_ADAM = 0, SLEY_GNN_SGD = 1 } sley_gnn
 
 typedef struct sley_gnn_batch {
   size_t struct_size;
-  const void *x;                /* this rank's rows x features values */
+  const void *x;                /* this rank's rows x features values; NULL where options.x has them */
   int64_t ldx;                  /* elements, at least features */
   const int32_t *label;         /* of each row: 0 .. classes - 1; -1: the row is not counted */
   int64_t step;                 /* of dropout's masks: another number for each call; default 0 */

@@ -15,6 +15,9 @@ static const double MOST_SLOPE = 1e6;
 static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
   if (o->layers < 1)
     return sl_fail(SLEY_ERR_ARG, "%s: %d layers: there is at least 1", call, o->layers);
+  if (o->layers > SL_MOST_PARAMETERS)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: %d layers: there are at most %d", call, o->layers,
+                   SL_MOST_PARAMETERS);
   if (o->features < 0 || o->hidden < 1 || o->classes < 1 || o->heads < 1)
     return sl_fail(SLEY_ERR_ARG,
                    "%s: %lld features, %lld hidden, %lld classes, %lld heads: features must be 0 or more, "
@@ -40,6 +43,9 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
     return sl_fail(SLEY_ERR_ARG, "%s: there is no memory %d", call, (int)o->memory);
   if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
     return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
+  if (o->weights && !sl_layer_kinds[o->model]->sums)
+    return sl_fail(SLEY_ERR_ARG, "%s: weights are for GCN, GIN and SAGE: this model has no place for values of A",
+                   call);
   return check_sizes(call, o);
 }
 
@@ -59,11 +65,28 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
   return SLEY_OK;
 }
 
+static sley_status check_x(const char *call, const sley_matrix *block, const sley_gnn_options *o) {
+  sley_matrix_info info, rows;
+  if (!o->x)
+    return SLEY_OK;
+  if (o->model == SLEY_GNN_SAGE_MAX)
+    return sl_fail(SLEY_ERR_ARG, "%s: x is sparse, and SAGE_MAX takes maxima of dense rows", call);
+  SL_TRY(sley_matrix_info_get(o->x, &info));
+  SL_TRY(sley_matrix_info_get(block, &rows));
+  if (info.rows != rows.rows || info.cols != o->features || info.dtype != o->dtype)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: x is %lld x %lld: this rank has %lld rows of %lld features, of the network's dtype",
+                   call, (long long)info.rows, (long long)info.cols, (long long)rows.rows,
+                   (long long)o->features);
+  return SLEY_OK;
+}
+
 /* Whether all ranks say the same. Collective. */
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
                                      "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise"};
+                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise",
+                                     "weights", "x, sparse or not"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -81,7 +104,9 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            sl_text_number(o->kernel, "auto"),
                            sl_text_number(o->precision, "full"),
                            o->memory,
-                           sl_text_number(o->rowwise, "auto")};
+                           sl_text_number(o->rowwise, "auto"),
+                           o->weights != 0,
+                           o->x != NULL};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));
 }
 
@@ -98,6 +123,8 @@ sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int
     status = check_options(call, &chosen);
   if (status == SLEY_OK)
     status = check_block(call, comm, block, row_begin);
+  if (status == SLEY_OK)
+    status = check_x(call, block, &chosen);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(check_same(call, comm, &chosen));
   return sl_network_create(comm, block, row_begin, &chosen, NULL, out);
@@ -140,7 +167,9 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
                               sley_gnn_batch *out, sl_rows *x) {
   const int64_t rows = gnn->rows, features = gnn->options.features;
   SL_TRY(sl_struct_take("sley_gnn_batch", given, sizeof *out, out));
-  if (out->ldx < features || (rows > 0 && features > 0 && !out->x))
+  if (gnn->sparse)
+    out->ldx = features;
+  else if (out->ldx < features || (rows > 0 && features > 0 && !out->x))
     return sl_fail(SLEY_ERR_ARG, "%s: x is NULL, or ldx is %lld, less than %lld features", call,
                    (long long)out->ldx, (long long)features);
   if (out->ldx > INT64_MAX / MOST_BYTES / (rows + 1))
@@ -152,7 +181,8 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
   if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
     return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be below 0", call,
                    (long long)out->step, out->rate, out->decay);
-  *x = (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
+  *x = gnn->sparse ? sl_sparse_rows(gnn->sparse)
+                   : (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
   return SLEY_OK;
 }
 

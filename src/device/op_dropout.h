@@ -7,7 +7,8 @@
 #include "base/types.h"
 
 /* The definition, for i < rows and j < cols, with g the number of row i: row[i], or first_row + i where row
- * is NULL:
+ * is NULL. With column, for single values of a matrix, such as the entries of a sparse one: cols is 1, there
+ * is no bias, and the word is that of column[i] instead of j.
  *
  *   out[i][j] = word < floor(p 2^32) ? 0 : act(in[i][j] + bias[j]) / (1 - p),
  *
@@ -26,7 +27,8 @@ typedef struct sl_dropout_args {
   uint64_t seed;
   uint32_t stream;
   int64_t rows, cols, first_row;
-  const int64_t *row; /* NULL, or rows numbers in the device's memory */
+  const int64_t *row;    /* NULL, or rows numbers in the device's memory */
+  const int64_t *column; /* the same */
   const void *in;
   int64_t ld_in; /* elements, as ld_out */
   void *out;
@@ -41,7 +43,7 @@ enum { SL_DROPOUT_WORDS = 4 }; /* of a call of the generator */
 
 static inline bool sl_dropout_ok(const sl_dropout_args *a) {
   return sley_dtype_bytes(a->dtype) != 0 && a->p >= 0 && a->p < 1 && a->cols <= INT64_C(1) << 34 &&
-         (unsigned)a->act <= SLEY_ELU;
+         (unsigned)a->act <= SLEY_ELU && (!a->column || (a->cols == 1 && !a->bias));
 }
 
 /* Words below it set to zero. */

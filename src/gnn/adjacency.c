@@ -2,6 +2,7 @@
 /* Entries of rows themselves, and normalisation. */
 #include "gnn/adjacency.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ enum { GRAIN = 4096 }; /* rows */
 typedef struct copying {
   const sley_matrix *from;
   int64_t first; /* of the rows, in the graph */
-  bool loops;
+  bool loops, values;
+  sley_dtype dtype; /* of `to` */
   const sl_csr_arrays *to;
 } copying;
 
@@ -38,43 +40,69 @@ static sley_status count_rows(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
+static double value_at(const copying *c, int64_t e) {
+  return c->values ? sl_value_at(c->from->val, c->from->dtype, e) : 1;
+}
+
+/* The value of the entry of column `own`: the sum of its repeats; 1 where row i has none. */
+static double value_of_own(const copying *c, int64_t i, int64_t own) {
+  double sum = 0;
+  bool there = false;
+  for (int64_t e = c->from->rowptr[i]; c->values && e < c->from->rowptr[i + 1]; e++)
+    if (sl_index_at(c->from->col, c->from->index, e) == own) {
+      sum += value_at(c, e);
+      there = true;
+    }
+  return there ? sum : 1;
+}
+
+static void put(const copying *c, int64_t at, int64_t column, double value) {
+  sl_index_set(c->to->col, c->from->index, at, column);
+  sl_value_set(c->to->val, c->dtype, at, value);
+}
+
 /* Row i, with exactly one entry of column `own`, before the first column that is greater. */
-static void copy_looped(const sley_matrix *from, int64_t i, int64_t own, void *col, int64_t at) {
+static void copy_looped(const copying *c, int64_t i, int64_t own) {
+  const sley_matrix *from = c->from;
+  const double own_value = value_of_own(c, i, own);
+  int64_t at = c->to->rowptr[i];
   bool there = false;
   for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++) {
     const int64_t column = sl_index_at(from->col, from->index, e);
     if (column == own)
       continue;
     if (column > own && !there) {
-      sl_index_set(col, from->index, at++, own);
+      put(c, at++, own, own_value);
       there = true;
     }
-    sl_index_set(col, from->index, at++, column);
+    put(c, at++, column, value_at(c, e));
   }
   if (!there)
-    sl_index_set(col, from->index, at, own);
+    put(c, at, own, own_value);
 }
 
 static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thread) {
   const copying *c = context;
-  const size_t bytes = c->from->index == SLEY_I32 ? sizeof(int32_t) : sizeof(int64_t);
   (void)thread;
-  if (c->loops)
-    for (int64_t i = begin; i < end; i++)
-      copy_looped(c->from, i, c->first + i, c->to->col, c->to->rowptr[i]);
-  else
-    memcpy((char *)c->to->col + (size_t)c->to->rowptr[begin] * bytes,
-           (const char *)c->from->col + (size_t)c->from->rowptr[begin] * bytes,
-           (size_t)(c->to->rowptr[end] - c->to->rowptr[begin]) * bytes);
+  for (int64_t i = begin; i < end; i++) {
+    if (c->loops) {
+      copy_looped(c, i, c->first + i);
+      continue;
+    }
+    int64_t at = c->to->rowptr[i];
+    for (int64_t e = c->from->rowptr[i]; e < c->from->rowptr[i + 1]; e++)
+      put(c, at++, sl_index_at(c->from->col, c->from->index, e), value_at(c, e));
+  }
   return SLEY_OK;
 }
 
 static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t first, bool loops,
-                                sley_dtype dtype, sley_matrix **out) {
+                                bool values, sley_dtype dtype, sley_matrix **out) {
   sl_csr_arrays arrays;
   SL_TRY(
       sl_csr_arrays_alloc(block->rows, block->nnz + (loops ? block->rows : 0), block->index, dtype, &arrays));
-  copying c = {.from = block, .first = first, .loops = loops, .to = &arrays};
+  copying c = {
+      .from = block, .first = first, .loops = loops, .values = values, .dtype = dtype, .to = &arrays};
   arrays.rowptr[0] = 0;
   sley_status status = sl_team_for(team, block->rows, GRAIN, count_rows, &c);
   for (int64_t i = 0; i < block->rows; i++)
@@ -89,20 +117,37 @@ static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t
                          out);
 }
 
-/* ---- degrees: entries of a row, of this rank's and of those that its columns name */
+/* ---- degrees: sums of the values of a row, of this rank's and of those that its columns name */
 
 typedef struct degrees {
   sl_comm *comm;
-  const sley_matrix *block;
+  const sley_matrix *block; /* whose values are those of A, or 1 */
   const int64_t *row_begin;
+  double *own; /* of this rank's rows */
   sl_colset remote;
   int64_t *column; /* the remote ones, ascending */
-  int64_t *degree; /* of their rows */
+  double *degree;  /* of their rows */
 } degrees;
 
-static int64_t degree_of_own(const degrees *d, int64_t row) {
-  const int64_t i = row - d->row_begin[d->comm->rank];
-  return d->block->rowptr[i + 1] - d->block->rowptr[i];
+static double degree_of_own(const degrees *d, int64_t row) {
+  return d->own[row - d->row_begin[d->comm->rank]];
+}
+
+/* Rows without entries have nothing that is divided. */
+static sley_status sum_own(degrees *d) {
+  const sley_matrix *m = d->block;
+  SL_TRY(SL_NEW(d->own, m->rows, "degrees"));
+  for (int64_t i = 0; i < m->rows; i++) {
+    d->own[i] = 0;
+    for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
+      d->own[i] += sl_value_at(m->val, m->dtype, e);
+    if (m->rowptr[i + 1] > m->rowptr[i] && !(d->own[i] > 0 && d->own[i] <= DBL_MAX))
+      return sl_fail(SLEY_ERR_INPUT,
+                     "a graph's weights: those of row %lld add up to %g: this model divides by the sum, which "
+                     "must be above 0",
+                     (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
+  }
+  return SLEY_OK;
 }
 
 static bool is_own(const degrees *d, int64_t column) {
@@ -146,10 +191,11 @@ static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t
   SL_TRY(sl_exchange_items(d->comm, sizeof(int64_t), d->column, asks, &rows, asked));
   for (int p = 0; p < d->comm->size; p++)
     count += asked[p];
-  int64_t *row = rows;
+  const int64_t *row = rows;
+  double *answer = rows; /* of as many bytes, in place */
   for (int64_t i = 0; i < count; i++)
-    row[i] = is_own(d, row[i]) ? degree_of_own(d, row[i]) : 0;
-  const sley_status status = sl_exchange_items(d->comm, sizeof(int64_t), row, asked, &answers, answered);
+    answer[i] = is_own(d, row[i]) ? degree_of_own(d, row[i]) : 0;
+  const sley_status status = sl_exchange_items(d->comm, sizeof(double), answer, asked, &answers, answered);
   sl_free(rows);
   d->degree = answers;
   return status;
@@ -166,8 +212,7 @@ static sley_status fetch(degrees *d) {
 }
 
 static double degree_of(const degrees *d, int64_t column) {
-  return (double)(is_own(d, column) ? degree_of_own(d, column)
-                                    : d->degree[sl_colset_place(&d->remote, column)]);
+  return is_own(d, column) ? degree_of_own(d, column) : d->degree[sl_colset_place(&d->remote, column)];
 }
 
 /* ---- values */
@@ -184,31 +229,37 @@ static sley_status set_rows(void *context, int64_t begin, int64_t end, int threa
   sley_matrix *m = v->m;
   (void)thread;
   for (int64_t i = begin; i < end; i++) {
-    const double own = (double)degree_of_own(d, d->row_begin[d->comm->rank] + i);
+    const double own = d->own[i];
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
       sl_value_set((void *)m->val, m->dtype, e,
-                   v->norm == SL_NORM_NONE ? 1
-                   : v->norm == SL_NORM_MEAN
-                       ? 1 / own
-                       : 1 / sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e))));
+                   sl_value_at(m->val, m->dtype, e) /
+                       (v->norm == SL_NORM_MEAN
+                            ? own
+                            : sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e)))));
   }
   return SLEY_OK;
 }
 
+static sley_status normalise(degrees *d, sl_norm norm, sley_matrix *m) {
+  SL_TRY(sl_agree(d->comm, sum_own(d)));
+  if (norm == SL_NORM_SYMMETRIC)
+    SL_TRY(fetch(d));
+  return sl_team_for(d->comm->team, m->rows, GRAIN, set_rows, &(values){d, norm, m});
+}
+
 sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
-                              sl_norm norm, sley_dtype dtype, sley_matrix **out) {
+                              bool weights, sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
-  SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, dtype, out)));
+  SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, weights, dtype, out)));
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
-  sley_status status = norm == SL_NORM_SYMMETRIC ? fetch(&d) : SLEY_OK;
-  if (status == SLEY_OK)
-    status = sl_team_for(comm->team, block->rows, GRAIN, set_rows, &(values){&d, norm, *out});
+  const sley_status status = norm == SL_NORM_NONE ? SLEY_OK : normalise(&d, norm, *out);
   if (status != SLEY_OK) {
     sley_matrix_destroy(*out);
     *out = NULL;
   }
   sl_free(d.degree);
   sl_free(d.column);
+  sl_free(d.own);
   sl_colset_free(&d.remote);
   return status;
 }

@@ -3,6 +3,7 @@
 #include "gnn/dense.h"
 
 #include "base/memory.h"
+#include "gnn/sparse_product.h"
 #include "ops/row_pitch.h"
 #include "transport/stopwatch.h"
 
@@ -74,6 +75,8 @@ static sley_status multiply(const sl_dense_work *work, const sl_kernel_args *arg
 }
 
 sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  if (p->a.sparse)
+    return sl_sparse_multiply(work, p, c);
   const sl_kernel_args args = args_of(work, p, c);
   return multiply(work, &args);
 }
@@ -90,6 +93,8 @@ static bool one_kernel_makes(const sl_dense_work *work, const sl_kernel_args *al
 }
 
 bool sl_dense_sums_beside(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  if (p->a.sparse)
+    return false;
   const sl_kernel_args all = args_of(work, p, c);
   sl_kernel_args alone = all;
   alone.gemm.column_sums = NULL;

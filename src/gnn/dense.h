@@ -6,10 +6,13 @@
 
 #include "transport/transport.h"
 
-/* rows x cols values of a network's dtype, ld apart. */
+/* rows x cols values of a network's dtype, ld apart. sparse: NULL, or where the values are instead
+ * (gnn/sparse_product.h), for the left operand of a product alone; block: of it, the one whose transpose is meant. */
 typedef struct sl_rows {
   void *data;
   int64_t rows, cols, ld;
+  struct sl_sparse *sparse;
+  int64_t block;
 } sl_rows;
 
 /* Memory of the rank's device for rows x cols values, which begin at multiples of 16 bytes, so that kernels

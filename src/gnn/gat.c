@@ -72,7 +72,10 @@ static sley_status open(sl_layer *l) {
   o.dtype = l->work.dtype;
   o.slope = l->slope;
   o.padded = true;
-  SL_TRY(sl_agree(l->work.comm, take(l)));
+  sley_status status = take(l);
+  if (status == SLEY_OK && l->sparse)
+    status = sl_sparse_expect(l->sparse, true, scores_of(l));
+  SL_TRY(sl_agree(l->work.comm, status));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
   sl_activations_add_bytes(l->activations, l->number, l->attention->saved.bytes, &l->saved);
   return SLEY_OK;

@@ -84,7 +84,7 @@ sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int
 /* ---- updates */
 
 static bool updates_first(const sl_layer *layer) {
-  return layer->in > layer->out && layer->kind->sums;
+  return layer->kind->sums && (layer->in > layer->out || layer->sparse);
 }
 
 static bool keeps_sums(const sl_layer *layer) {

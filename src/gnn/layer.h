@@ -8,14 +8,15 @@
 #include "gnn/parameters.h"
 #include "gnn/products.h"
 #include "gnn/row_blocks.h"
+#include "gnn/sparse.h"
 #include "ops/aggregation.h"
 #include "ops/attention.h"
 
 /* The values of the entries that a kind of layer sums over. */
 typedef enum sl_norm {
   SL_NORM_NONE,
-  SL_NORM_MEAN,     /* an entry's value is 1 / entries of its row */
-  SL_NORM_SYMMETRIC /* 1 / sqrt(entries of its row, entries of its column's row) */
+  SL_NORM_MEAN,     /* values are divided by the sum of their row */
+  SL_NORM_SYMMETRIC /* by sqrt(the sum of their row, the sum of their column's row) */
 } sl_norm;
 
 typedef struct sl_layer sl_layer;
@@ -76,6 +77,7 @@ struct sl_layer {
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   bool same_x; /* what it makes of x is kept from one step to the next */
+  sl_sparse *sparse; /* of the first layer: its x, or NULL */
   sl_activations *activations;
   /* The kind's: kept rows, and matrices that sl_layer_close frees. */
   sl_rows rows[SL_LAYER_ROWS], matrix[SL_LAYER_MATRICES];
@@ -124,7 +126,7 @@ sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int
 
 /* The update of most kinds: Y = act((Y +) N X W + b), N X being the sum, or the maximum, of values times the
  * rows of X that the entries of a row name. Sums of rows that W makes narrower are of X W, so that fewer
- * values are aggregated and travel:
+ * values are aggregated and travel, as are those of sparse rows, which sums would make dense:
  *
  *   update first      T = X W;  Y = act((Y +) N T + b)      D = N^T dY;  dW = X^T D;  dX = D W^T
  *   T is not kept     T = N X;  Y = act((Y +) T W + b)      the same

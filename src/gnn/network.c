@@ -26,7 +26,7 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
                                .out = out,
                                .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
                                .slope = o->slope,
-                               .same_x = i == 0 && o->same_x && o->dropout == 0,
+                               .same_x = i == 0 && o->same_x && o->dropout == 0 && !o->x,
                                .activations = &gnn->activations,
                                .work = gnn->work,
                                .parameters = &gnn->parameters};
@@ -41,6 +41,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   sley_gnn *gnn = *out;
   gnn->comm = comm;
   gnn->options = *o;
+  gnn->options.x = NULL; /* the caller's, and read here alone */
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
   SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
@@ -62,7 +63,8 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   sley_matrix *matrix = NULL;
   graph.reproducible = o->reproducible;
   gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
-  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, kind->norm, o->dtype, &matrix));
+  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, o->weights, kind->norm, o->dtype,
+                           &matrix));
   if (kind->sums)
     return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
@@ -78,6 +80,8 @@ static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
 /* Dropout of what relu gives is made in place: relu' is 1 where a value above 0 was kept, and where it was
  * not its gradient is 0 already. */
 static bool drops_apart(const sley_gnn *gnn, int i) {
+  if (i == 0 && gnn->sparse)
+    return false;
   return gnn->options.dropout > 0 && (i == 0 || gnn->layer[i].kind->act != SLEY_RELU);
 }
 
@@ -108,7 +112,8 @@ static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
   l->products = l->kind->sums ? &gnn->products : NULL;
   l->blocks = &gnn->blocks;
   l->scratch = sl_rows_columns(gnn->scratch, 0, l->kind->scratch(l), gnn->work.dtype);
-  SL_TRY(sl_row_blocks_expect(&gnn->blocks, SL_LEFT, l->in, gnn->work.dtype));
+  if (!l->sparse)
+    SL_TRY(sl_row_blocks_expect(&gnn->blocks, SL_LEFT, l->in, gnn->work.dtype));
   SL_TRY(sl_row_blocks_expect(&gnn->blocks, SL_RIGHT, l->out, gnn->work.dtype));
   return l->kind->open(l);
 }
@@ -140,7 +145,21 @@ static sley_status plan_widest(sley_gnn *gnn) {
   return widest > 0 ? sl_products_take(&gnn->products, widest, &number) : SLEY_OK;
 }
 
-static sley_status open(sley_gnn *gnn) {
+/* The features, if they are sparse, with the products of the first layer. */
+static sley_status open_features(sley_gnn *gnn, const sley_matrix *x) {
+  const int64_t out = gnn->layer[0].out;
+  if (!x)
+    return SLEY_OK;
+  SL_TRY(sl_sparse_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0, &gnn->sparse));
+  gnn->layer[0].sparse = gnn->sparse;
+  sley_status status = sl_sparse_expect(gnn->sparse, false, out);
+  if (status == SLEY_OK)
+    status = sl_sparse_expect(gnn->sparse, true, out);
+  return sl_agree(gnn->comm, status);
+}
+
+static sley_status open(sley_gnn *gnn, const sley_matrix *x) {
+  SL_TRY(open_features(gnn, x));
   SL_TRY(plan_widest(gnn));
   sley_status status = take_shared_rows(gnn);
   if (status == SLEY_OK)
@@ -162,7 +181,7 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
   if (status == SLEY_OK)
     status = make_graph(gnn, block, row_begin);
   if (status == SLEY_OK)
-    status = open(gnn);
+    status = open(gnn, of ? NULL : options->x);
   if (status != SLEY_OK) {
     sl_network_destroy(gnn);
     return status;
@@ -203,6 +222,8 @@ static const double ALPHA = 1;
 /* What layer i is given becomes what is left after dropout. */
 static sley_status drop(const sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   const sl_mask mask = mask_of(gnn, i, step);
+  if (i == 0 && gnn->sparse)
+    return sl_sparse_drop(gnn->sparse, &mask);
   return sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true));
 }
 
@@ -221,6 +242,8 @@ sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t 
              kept = gnn->kept_input && gnn->options.same_x && !drops;
   SL_TRY(sl_interrupted());
   gnn->kept_input = false;
+  if (gnn->sparse && !drops)
+    SL_TRY(sl_sparse_drop(gnn->sparse, NULL));
   for (int i = 0; i < gnn->options.layers; i++) {
     if (drops)
       SL_TRY(drop(gnn, x, i, step));
@@ -332,7 +355,8 @@ sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double 
 sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
   const sley_dtype dtype = gnn->work.dtype;
   sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
-                                  sl_rows_bytes(gnn->gradient[1], dtype) + sl_rows_bytes(gnn->scratch, dtype),
+                                  sl_rows_bytes(gnn->gradient[1], dtype) + sl_rows_bytes(gnn->scratch, dtype) +
+                                  sl_sparse_bytes(gnn->sparse),
                           .parameters =
                               sl_parameters_bytes(&gnn->parameters) + sl_row_blocks_bytes(&gnn->blocks),
                           .plans = sl_products_bytes(&gnn->products)};
@@ -360,6 +384,7 @@ void sl_network_destroy(sley_gnn *gnn) {
   sl_rows_give(gnn->comm, &gnn->scratch);
   sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);
+  sl_sparse_close(gnn->sparse);
   sl_free(gnn->gave);
   sl_free(gnn->given);
   sl_free(gnn->layer);

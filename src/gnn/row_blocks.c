@@ -69,6 +69,15 @@ sley_status sl_row_blocks_open(const sl_dense_work *work, const int64_t *row_beg
   return SLEY_OK;
 }
 
+void sl_row_blocks_range(const sl_row_blocks *b, int64_t number, int64_t *begin, int64_t *end) {
+  *begin = begin_of(b, b->first + number);
+  *end = end_of(b, b->first + number);
+}
+
+int64_t sl_row_blocks_end(const sl_row_blocks *b, int rank) {
+  return least(begin_of(b, first_of(b, rank + 1)), all_rows(b));
+}
+
 /* ---- rows that travel */
 
 sley_status sl_row_blocks_expect(sl_row_blocks *b, sl_side side, int64_t cols, sley_dtype dtype) {
@@ -176,7 +185,8 @@ sley_status sl_row_blocks_bring(sl_row_blocks *b, const sl_rows *left, const sl_
   if (!b->travels)
     return SLEY_OK;
   for (int side = 0; side < SL_SIDES; side++) {
-    const int64_t bytes = b->operand[side].cols * (int64_t)sley_dtype_bytes(dtype);
+    const int64_t bytes =
+        b->operand[side].sparse ? 0 : b->operand[side].cols * (int64_t)sley_dtype_bytes(dtype);
     tail[side] = tail_of(b, (sl_side)side, bytes);
     if (bytes > 0 && !tail[side])
       return sl_abort_on_error(
@@ -188,7 +198,8 @@ sley_status sl_row_blocks_bring(sl_row_blocks *b, const sl_rows *left, const sl_
 
 sl_rows sl_row_blocks_of(const sl_row_blocks *b, sl_side side, int64_t number) {
   sl_rows rows = b->operand[side];
-  if (!b->fixed)
+  rows.block = number;
+  if (!b->fixed || rows.sparse)
     return rows;
   const int64_t block = b->first + number, begin = begin_of(b, block);
   rows.rows = end_of(b, block) - begin;

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutated inputs of every format, with NaN and infinities among their values, against readers written here.
 
-Usage: mutated_inputs.py SLEY [COUNT [SEED]]
+Usage: mutated_inputs.py SLEY [COUNT [SEED [KINDS]]]
 
 Each input is a good file of one format in which bytes, tokens or lines were changed, or an array inside an archive.
 `sley convert` reads it; what it accepts is read back and compared with what a reader of this file makes of the same
 bytes, by the rules of docs/FORMATS.md. A part of what is accepted is also multiplied, on ranks that are threads and on
-ranks that are processes, and a mutated X likewise. Nothing may end by a signal or take long, nothing wrong may be
+ranks that are processes, and a mutated X likewise. States, labels and splits of `sley gnn` and machine descriptions are mutated too, and accepted or refused. Nothing may end by a signal or take long, nothing wrong may be
 accepted, and what is refused has exit status 2 and one line that names the file and, in a text, the line.
 """
 import gzip, io, math, os, random, re, shutil, struct, subprocess, sys, tempfile, zipfile, zlib
@@ -543,16 +543,139 @@ def check_x(content, mutated, path):
             problem(path, mutated, f"{path}: Y is {got_shape} {got}, but X is {shape} {wanted}")
 
 
+# ---- what sley gnn and machine descriptions are made of: accepted, or refused in one line
+
+GNN_ROWS = 12
+MACHINE_TEXT = """# figures of no machine
+name a machine
+device cpu
+nodes 0
+ranks-per-node 0
+threads 0
+cores 2
+overlap messages
+meeting 1e-6
+pack-bandwidth 5e9
+stream-bandwidth 8e9
+spmm-bandwidth 9e9
+node-bandwidth 5e9
+link self 0 2e9
+message self 64 4e-9
+message self 1024 2e-7
+link direct 1e-7 1e10
+fetch direct 16 3e-6
+link message 1e-6 1e7
+message message 64 1e-5
+message message 4096 7e-4
+"""
+
+
+def run_gnn(path, content, *argv):
+    """A command that reads a mutated file: done, a training that diverged, or a refusal. No signal, no hang."""
+    global accepted, refused
+    code, text, err = call(*argv)
+    lines = err.strip().split("\n")
+    if code == 0:
+        accepted += 1
+        if re.search(r"\bnan\b", text):
+            problem(path, content, f"{path}: accepted, with a result that is no number: {text.strip()}")
+    elif code == 2 and len(lines) == 1 and lines[0]:
+        refused += 1
+    else:
+        problem(path, content, f"{path}: exit {code}, '{err.strip()}'")
+
+
+def gnn_words(**changed):
+    words = {"--features": "random:3", "--labels": GNN_LABELS, "--split": GNN_SPLIT, "--device": "cpu", "--threads": "1"}
+    words.update(changed)
+    return ["er:n=12,nnz=30", *[word for pair in words.items() for word in pair]]
+
+
+def check_gnn(kind, path):
+    if kind == "gnn-state":
+        with open(GNN_STATE, "rb") as file:
+            state = file.read()
+        content = mutate_bytes(state) if rng.random() < 0.4 else mutate_state(state)
+    elif kind == "gnn-labels":
+        content = mutate_text(open(GNN_LABELS, "rb").read()) if rng.random() < 0.7 else mutate_bytes(open(GNN_LABELS, "rb").read())
+    elif kind == "gnn-split":
+        content = mutate_text(open(GNN_SPLIT, "rb").read())
+    else:
+        content = mutate_text(open(MACHINE, "rb").read())
+    with open(path, "wb") as file:
+        file.write(content)
+    if kind == "gnn-state":
+        words = gnn_words()
+        if rng.random() < 0.5:
+            run_gnn(path, content, "gnn", "infer", *words[:words.index("--split")], *words[words.index("--split") + 2:], "--weights", path)
+        else:
+            run_gnn(path, content, "gnn", "train", *words, "--hidden", "3", "--epochs", "4", "--out", path, "--resume")
+    elif kind == "gnn-labels":
+        words = gnn_words(**{"--labels": path})
+        del words[words.index("--split"):words.index("--split") + 2]
+        run_gnn(path, content, "gnn", "train", *words, "--hidden", "3", "--epochs", "1", "--train", "2", "--valid", "1")
+    elif kind == "gnn-split":
+        run_gnn(path, content, "gnn", "train", *gnn_words(**{"--split": path}), "--hidden", "3", "--epochs", "1")
+    else:
+        run_gnn(path, content, "plan", DIAGONAL, "--ranks", "2", "--machine", path)
+
+
+def mutate_state(state):
+    """One array inside, whose checksum stays right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(state)) as source, zipfile.ZipFile(out, "w") as target:
+        names = source.namelist()
+        chosen, what = rng.choice(names), rng.random()
+        for name in names:
+            content = source.read(name)
+            if name == chosen and what < 0.1:
+                continue
+            if name == chosen:
+                content = mutate_doubles(content) if what < 0.5 else mutate_whole(content)
+            target.writestr(name, content)
+    return out.getvalue()
+
+
+def mutate_whole(content):
+    """A number in place, behind the head of the array."""
+    head = 10 + struct.unpack("<H", content[8:10])[0]
+    places = (len(content) - head) // 8
+    if places < 1:
+        return mutate_bytes(content)
+    at = head + 8 * rng.randrange(places)
+    value = rng.choice([0, 1, -1, 2, 3, 7, 63, 65, 1000, 2 ** 31 - 1, 2 ** 31, 2 ** 62, -2 ** 63, rng.getrandbits(63)])
+    return content[:at] + struct.pack("<q", value) + content[at + 8:]
+
+
+def make_gnn():
+    with open(GNN_LABELS, "w") as file:
+        file.write("".join(f"{i % 3}\n" for i in range(GNN_ROWS)))
+    with open(GNN_SPLIT, "w") as file:
+        file.write("".join(f"{('train', 'valid', 'test')[i // 4]}\n" for i in range(GNN_ROWS)))
+    code, _, err = call("gnn", "train", *gnn_words(), "--hidden", "3", "--epochs", "3", "--out", GNN_STATE)
+    assert code == 0, err
+    with open(MACHINE, "w") as file:
+        file.write(MACHINE_TEXT)
+
+
 FOLDER = tempfile.mkdtemp(prefix="sley-mutated-")
 KEPT = os.path.join(tempfile.gettempdir(), "sley-mutated-kept")
 DIAGONAL = os.path.join(FOLDER, "unit.mtx")
 with open(DIAGONAL, "w") as unit:
     unit.write("%%MatrixMarket matrix coordinate real general\n6 6 6\n" + "".join(f"{i} {i} 1\n" for i in range(1, 7)))
-KINDS = ["mtx", "mtx", "el", "el", "graph", "npz", "npz-inside", "sley", "rb", "mtx.gz", "mtx.zst", "npy"]
+GNN_LABELS, GNN_SPLIT, GNN_STATE, MACHINE = (os.path.join(FOLDER, name) for name in ("labels.txt", "split.txt", "state.npz", "good.machine"))
+OTHERS = {"gnn-state": "npz", "gnn-labels": "txt", "gnn-split": "txt", "machine": "machine"}
+KINDS = ["mtx", "mtx", "el", "el", "graph", "npz", "npz-inside", "sley", "rb", "mtx.gz", "mtx.zst", "npy", *OTHERS]
+if len(sys.argv) > 4:  # kinds, with commas between
+    KINDS = [kind for kind in KINDS if kind in sys.argv[4].split(",")]
 GOOD, SAME_OR_REFUSED = b"", None
 
+make_gnn()
 for case in range(COUNT):
     kind = KINDS[case % len(KINDS)]
+    if kind in OTHERS:
+        check_gnn(kind, os.path.join(FOLDER, "m." + OTHERS[kind]))
+        continue
     path = os.path.join(FOLDER, "m." + kind.replace("-inside", ""))
     reader, texts = read_as_before, False
     if kind == "mtx":
@@ -591,4 +714,4 @@ for case in range(COUNT):
 shutil.rmtree(FOLDER)
 print(f"{COUNT} mutated inputs: {accepted} accepted, {judged} of them compared, {multiplied} multiplied ({not_finite} with results that are "
       f"not finite), {refused} refused; {len(problems)} problems")
-sys.exit(1 if problems or accepted == 0 or refused == 0 or judged == 0 else 0)
+sys.exit(1 if problems or accepted == 0 or refused == 0 or (judged == 0 and any(kind not in OTHERS for kind in KINDS)) else 0)

@@ -24,6 +24,7 @@ typedef struct sample {
   sley_matrix *a;
   int64_t begin[MOST_RANKS + 1];
   double gradient[MOST_VALUES]; /* of one rank */
+  double sparse[MOST_VALUES];   /* the same of sparse features, reproducible */
   char path[64];                /* of a state */
 } sample;
 
@@ -66,7 +67,7 @@ static sley_status open(here *h, const sley_matrix *block) {
   const sley_gnn_options o = options_of(h->s);
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t f = 0; f < FEATURES; f++)
-      h->x[i * FEATURES + f] = feature(h->s->seed, first + i, f);
+      h->x[i * FEATURES + f] = (first + i + f) % 3 == 1 ? 0 : feature(h->s->seed, first + i, f);
     h->label[i] = label(h->s->seed, first + i);
   }
   SL_TRY(mirror_open(h->comm, h->x, (int64_t)sizeof h->x, &h->mx));
@@ -389,6 +390,103 @@ static sley_status check_restart(here *h, const sley_matrix *block, sley_gnn_mem
   return status;
 }
 
+/* ---- sparse features */
+
+/* The rank's rows of x without its zeros. */
+static sley_status sparse_x(const here *h, sley_matrix **out) {
+  int64_t rowptr[ROWS + 1] = {0}, col[ROWS * FEATURES];
+  double val[ROWS * FEATURES];
+  const int64_t rows = h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank];
+  for (int64_t i = 0; i < rows; i++) {
+    rowptr[i + 1] = rowptr[i];
+    for (int64_t f = 0; f < FEATURES; f++)
+      if (h->x[i * FEATURES + f] != 0) {
+        col[rowptr[i + 1]] = f;
+        val[rowptr[i + 1]++] = h->x[i * FEATURES + f];
+      }
+  }
+  return sley_matrix_from_csr(&(sley_csr){.rows = rows,
+                                          .cols = FEATURES,
+                                          .rowptr = rowptr,
+                                          .col = col,
+                                          .val = val,
+                                          .index = SLEY_I64,
+                                          .dtype = SLEY_F64},
+                              SLEY_COPY, out);
+}
+
+static sley_status gradients_of(here *h, sley_gnn *gnn, int64_t step, double *loss, double *out,
+                                int64_t *values) {
+  sley_gnn *const before = h->gnn;
+  int count = 0;
+  *values = 0;
+  h->gnn = gnn;
+  sley_status status = train(h, 0, step, loss);
+  h->gnn = before;
+  if (status == SLEY_OK)
+    status = sley_gnn_parameters(gnn, &count);
+  for (int n = 0; n < count && status == SLEY_OK; n++) {
+    sley_gnn_parameter p;
+    status = sley_gnn_parameter_get(gnn, n, &p);
+    if (status == SLEY_OK)
+      status = copy(h, SL_COPY_TO_HOST, out + *values, p.grad, p.rows * p.cols);
+    *values += p.rows * p.cols;
+  }
+  return status;
+}
+
+static sley_status loss_of(here *h, sley_gnn *gnn, double *loss) {
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  batch.x = h->mx.here;
+  batch.ldx = FEATURES;
+  batch.label = h->ml.here;
+  return sley_gnn_infer(gnn, &batch, NULL, CLASSES, loss);
+}
+
+/* Steps by sparse features have the losses and gradients of dense ones, with the same dropout; after them
+ * nothing is dropped where it should not be. */
+static sley_status compare_sparse(here *h, sley_gnn *dense, sley_gnn *sparse, bool reproducible) {
+  static _Thread_local double expected[MOST_VALUES], got[MOST_VALUES];
+  double loss = 0, again = 0;
+  int64_t values = 0;
+  for (int64_t step = 0; step < STEPS; step++) {
+    SL_TRY(gradients_of(h, dense, step, &loss, expected, &values));
+    SL_TRY(gradients_of(h, sparse, step, &again, got, &values));
+    EXPECT(fabs(loss - again) <= 1e-13 * (1 + fabs(loss)));
+    for (int64_t i = 0; i < values; i++)
+      EXPECT(fabs(got[i] - expected[i]) <= 1e-13 * (1 + fabs(expected[i])));
+  }
+  SL_TRY(loss_of(h, dense, &loss));
+  SL_TRY(loss_of(h, sparse, &again));
+  EXPECT(fabs(loss - again) <= 1e-13 * (1 + fabs(loss)));
+  if (reproducible && h->s->ranks == 1)
+    memcpy(h->s->sparse, got, sizeof got);
+  EXPECT(!reproducible || !h->s->compares || memcmp(h->s->sparse, got, (size_t)values * sizeof *got) == 0);
+  return SLEY_OK;
+}
+
+static sley_status check_sparse(here *h, const sley_matrix *block, bool reproducible) {
+  sley_gnn *dense = NULL, *sparse = NULL;
+  sley_matrix *x = NULL;
+  sley_gnn_options o = options_of(h->s);
+  o.reproducible = reproducible;
+  o.memory = h->s->seed % 2 ? SLEY_GNN_RECOMPUTE : SLEY_GNN_KEEP;
+  sley_status status = sl_agree(h->comm, sparse_x(h, &x));
+  if (status == SLEY_OK)
+    status = sley_gnn_create(h->comm, block, h->s->begin, &o, &dense);
+  o.x = x;
+  if (status == SLEY_OK)
+    status = sley_gnn_create(h->comm, block, h->s->begin, &o, &sparse);
+  sley_matrix_destroy(x);
+  if (h->s->model == SLEY_GNN_SAGE_MAX && dense) /* whose maxima are of dense rows */
+    status = status == SLEY_ERR_ARG ? SLEY_OK : SLEY_ERR_INTERNAL;
+  else if (status == SLEY_OK)
+    status = compare_sparse(h, dense, sparse, reproducible);
+  sley_gnn_destroy(sparse);
+  sley_gnn_destroy(dense);
+  return status;
+}
+
 static sley_status rank_main(sl_comm *comm, void *arg) {
   here h = {.comm = comm, .s = arg};
   const int64_t first = h.s->begin[comm->rank];
@@ -413,6 +511,10 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = check_state(&h, block);
   if (status == SLEY_OK)
     status = check_restart(&h, block, h.s->seed % 2 ? SLEY_GNN_KEEP : SLEY_GNN_RECOMPUTE);
+  if (status == SLEY_OK)
+    status = check_sparse(&h, block, false);
+  if (status == SLEY_OK)
+    status = check_sparse(&h, block, true);
   sley_gnn_destroy(h.gnn);
   mirror_close(&h.ml);
   mirror_close(&h.mx);

@@ -43,6 +43,7 @@ sley_status mock_check_dense(sl_queue *queue, const sl_kernel_args *args) {
     return CHECK_PLACES(queue, {g->y, "Y"}, {g->dy, "dY"}, {g->dx, "dX"}, {g->sums, "sums of columns"});
   if (args->op == SL_OP_DROPOUT && d->rows > 0 && d->cols > 0)
     return CHECK_PLACES(queue, {d->in, "values"}, {d->out, "kept values"}, {d->row, "numbers of rows"},
+                        {d->column, "numbers of columns"},
                         {d->device_seed, "a seed"}, {d->bias, "a bias"});
   if (args->op == SL_OP_NLL && l->rows > 0)
     return CHECK_PLACES(queue, {l->logits, "logits"}, {l->label, "labels"}, {l->row_loss, "losses"},

@@ -63,7 +63,7 @@ static void counters_follow_each_other(void **state) {
 
 typedef struct shape {
   sl_dropout_args d; /* without arrays */
-  bool listed, in_place, biased, seed_there;
+  bool listed, in_place, biased, seed_there, single; /* single: values by numbers of columns */
   int64_t skew; /* in values */
 } shape;
 
@@ -81,7 +81,12 @@ static shape draw_shape(void) {
              .in_place = draw(2),
              .biased = draw(2),
              .seed_there = draw(2),
+             .single = draw(4) == 0,
              .skew = PICK(0, 0, 1, 3)};
+  if (s.single) {
+    s.d.cols = 1;
+    s.biased = false;
+  }
   s.d.ld_in = s.d.cols + PICK(0, 0, 1, 5);
   s.d.ld_out = s.in_place ? s.d.ld_in : s.d.cols + PICK(0, 0, 1, 5);
   return s;
@@ -105,18 +110,20 @@ static double expected_of(const sl_dropout_args *d, int64_t number, int64_t j, d
 
 /* What row i, column j of in becomes, number being the row's. */
 static double expected_at(const shape *s, const block *in, const block *bias, int64_t number, int64_t i,
-                          int64_t j) {
+                          int64_t j, int64_t column) {
   const double beside = s->biased ? sl_value_at(bias->data, s->d.dtype, j) : 0;
   const double v = sl_value_at(in->data, s->d.dtype, i * s->d.ld_in + j);
-  return expected_of(&s->d, number, j, s->biased ? v + beside : v);
+  return expected_of(&s->d, number, column, s->biased ? v + beside : v);
 }
 
 static void check(const shape *s) {
   const sl_dropout_args *d = &s->d;
   const size_t each = sley_dtype_bytes(d->dtype);
-  int64_t numbers[200];
-  for (int i = 0; i < 200; i++)
+  int64_t numbers[200], columns[200];
+  for (int i = 0; i < 200; i++) {
     numbers[i] = draw(INT64_C(1) << 50);
+    columns[i] = draw(INT64_C(1) << 31);
+  }
   block in = block_of((size_t)(d->rows * d->ld_in) * each, (size_t)s->skew * each);
   block out = block_of((size_t)(d->rows * d->ld_out) * each, (size_t)s->skew * each);
   block bias = block_of((size_t)d->cols * each, (size_t)s->skew * each);
@@ -130,14 +137,17 @@ static void check(const shape *s) {
   for (int64_t i = 0; i < d->rows; i++)
     for (int64_t j = 0; j < d->cols; j++)
       sl_value_set(expected.data, d->dtype, i * d->ld_out + j,
-                   expected_at(s, &in, &bias, s->listed ? numbers[i] : d->first_row + i, i, j));
+                   expected_at(s, &in, &bias, s->listed ? numbers[i] : d->first_row + i, i, j,
+                               s->single ? columns[i] : j));
   for (int q = 0; q < QUEUES; q++) {
     block made = block_copy(&out);
     image from = image_of_block(queues[q], &in), to = image_of_block(queues[q], &made);
     image rows = image_of(queues[q], numbers, sizeof numbers, 0);
+    image places = image_of(queues[q], columns, sizeof columns, 0);
     image beside = image_of_block(queues[q], &bias), seed = image_of(queues[q], &d->seed, sizeof d->seed, 0);
     sl_kernel_args args = {.op = SL_OP_DROPOUT, .dropout = *d};
     args.dropout.row = s->listed ? rows.data : NULL;
+    args.dropout.column = s->single ? places.data : NULL;
     args.dropout.in = s->in_place ? to.data : from.data;
     args.dropout.out = to.data;
     args.dropout.bias = s->biased ? beside.data : NULL;
@@ -149,6 +159,7 @@ static void check(const shape *s) {
     image_return(&to);
     image_drop(&from);
     image_drop(&rows);
+    image_drop(&places);
     image_drop(&beside);
     image_drop(&seed);
     assert_memory_equal(made.data, expected.data, made.bytes);
@@ -199,7 +210,10 @@ static void about_a_share_p_is_dropped(void **state) {
 
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
+  static const int64_t column[2];
   static const sl_dropout_args wrong[] = {{.p = 1},
+                                          {.cols = 2, .column = column},
+                                          {.cols = 1, .column = column, .bias = column},
                                           {.p = -0.1},
                                           {.p = NAN},
                                           {.dtype = (sley_dtype)9},

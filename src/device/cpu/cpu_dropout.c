@@ -29,10 +29,13 @@ static void drop_row(const dropout *d, int64_t i) {
   uint32_t word[SL_DOUBLES] = {0};
   for (int64_t j = 0; j < a->cols; j += SL_DOUBLES) {
     const int64_t count = a->cols - j < SL_DOUBLES ? a->cols - j : SL_DOUBLES;
-    const uint32_t counter[] = {(uint32_t)(j / SL_DROPOUT_WORDS), (uint32_t)number, (uint32_t)(number >> 32),
-                                a->stream};
+    const int64_t column = a->column ? a->column[i] : j;
+    const uint32_t counter[] = {(uint32_t)(column / SL_DROPOUT_WORDS), (uint32_t)number,
+                                (uint32_t)(number >> 32), a->stream};
     if (d->threshold > 0)
       sl_philox(d->key, counter, (count + SL_DROPOUT_WORDS - 1) / SL_DROPOUT_WORDS, word);
+    if (a->column)
+      word[0] = word[column % SL_DROPOUT_WORDS];
     sl_doubles_load(a->in, a->dtype, i * a->ld_in + j, count, v);
     add_and_activate(a, j, count, v);
     for (int64_t c = 0; c < count; c++) {

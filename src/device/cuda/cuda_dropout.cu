@@ -85,7 +85,10 @@ __global__ void __launch_bounds__(DENSE_THREADS) drop(const sl_dropout_args a, r
     const dense_place at = place_of(piece, groups);
     const uint64_t number = a.row ? static_cast<uint64_t>(a.row[at.row])
                                   : static_cast<uint64_t>(a.first_row) + static_cast<uint64_t>(at.row);
-    const drawn words = r.threshold > 0 ? draw(seed, number, at.col, a.stream) : drawn{};
+    const int64_t column = a.column ? a.column[at.row] : at.col * SL_DROPOUT_WORDS;
+    drawn words = r.threshold > 0 ? draw(seed, number, column / SL_DROPOUT_WORDS, a.stream) : drawn{};
+    if (a.column)
+      words.word[0] = words.word[column % SL_DROPOUT_WORDS];
     drop_group<VECTOR, FINISH, T>(a, at.row, at.col * SL_DROPOUT_WORDS, words, r);
   }
 }
