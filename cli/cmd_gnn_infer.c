@@ -93,7 +93,7 @@ static json_t *report_json(const cli_gnn_inference *f, const char *graph) {
 
 static void print(const cli_gnn_inference *f, const char *graph, FILE *stream) {
   const cli_gnn_result *r = f->result;
-  fprintf(stream, "graph      %s, %" PRId64 " rows; %" PRId64 " classes\n", graph, f->data->rows,
+  fprintf(stream, "graph      %s, %" PRId64 " rows; %" PRId64 " classes\n", cli_shown(graph), f->data->rows,
           f->model.classes);
   fprintf(stream, "device     %s, %d rank%s, transport %s; %.3f ms\n", r->found, f->ranks.ranks,
           f->ranks.ranks == 1 ? "" : "s", r->transport, r->epoch[0].ms);
@@ -102,7 +102,7 @@ static void print(const cli_gnn_inference *f, const char *graph, FILE *stream) {
             r->epoch[0].right[CLI_GNN_TRAIN], r->epoch[0].right[CLI_GNN_VALID],
             r->epoch[0].right[CLI_GNN_TEST]);
   if (f->out)
-    fprintf(stream, "logits     in %s\n", f->out);
+    fprintf(stream, "logits     in %s\n", cli_shown(f->out));
 }
 
 static int infer(cli_gnn_inference *f, const infer_settings *s, const char *graph) {
@@ -128,8 +128,9 @@ static int run(void *settings, char **positionals) {
   const infer_settings *s = settings;
   cli_gnn_inference f = {.weights = s->weights, .out = s->out, .last = s->last};
   cli_gnn_data data;
-  if (s->out && !cli_ends_with(s->out, ".npy"))
-    return cli_refuse(SLEY_ERR_ARG, "gnn infer: --out %s: logits are written as .npy", s->out);
+  static const char *const endings[] = {".npy", NULL};
+  if (!cli_output_ending("gnn infer: the logits", s->out, endings))
+    return CLI_USAGE;
   int code = cli_gnn_check("gnn infer", &s->base, positionals[0]);
   if (code != CLI_DONE)
     return code;

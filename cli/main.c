@@ -157,8 +157,10 @@ static int close_stdout(int code) {
   errno = 0;
   bool failed = ferror(stdout) != 0;
   failed |= fflush(stdout) != 0;
-  if (!failed || errno == EPIPE)
+  if (!failed || errno == EPIPE || cli_output_stdout_reason() == EPIPE)
     return code;
+  if (cli_output_stdout_reason())
+    errno = cli_output_stdout_reason();
   cli_error("stdout: cannot write: %s", strerror(errno ? errno : EIO));
   return code == CLI_DONE ? CLI_FAILED : code;
 }
