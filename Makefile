@@ -30,18 +30,19 @@ MODULES = $(if $(wildcard /dev/nvidiactl),sley_cuda_if_any)
 
 # $(call configure,FOLDER,OPTIONS): a folder's generator is chosen once.
 configure = cmake -S . -B $(1) $$([ -e $(1)/CMakeCache.txt ] || ! command -v ninja >/dev/null || echo -G Ninja) $(2)
+# The product alone, which needs nothing of the tests'; a folder that has the tests keeps them, unbuilt.
+fresh = $$([ -e $(BUILD)/CMakeCache.txt ] || echo -DSLEY_TESTS=OFF)
 # $(call build,FOLDER,TARGETS)
 build = cmake --build $(1) --parallel $(JOBS) $(2)
 
 all:
 	@tools/setup.sh build
-	@$(call configure,$(BUILD))
+	@$(call configure,$(BUILD),$(fresh))
 	@$(call build,$(BUILD),--target sley_product)
 
-# A folder that has the tests keeps them, unbuilt.
 run:
 	@tools/setup.sh run
-	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),-DSLEY_TESTS=OFF)
+	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),$(fresh))
 	@$(call build,$(BUILD),--target sley_command $(MODULES))
 	@for matrix in $(MATRICES); do \
 	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all --repeat 5 || exit $$?; \
@@ -55,7 +56,7 @@ test:
 
 install:
 	@tools/setup.sh build
-	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX)) >/dev/null
+	@$(call configure,$(BUILD),$(fresh) -DCMAKE_INSTALL_PREFIX=$(PREFIX)) >/dev/null
 	@$(call build,$(BUILD),--target sley_product)
 	@tools/install.sh $(BUILD) $(PREFIX)
 
@@ -64,7 +65,7 @@ uninstall:
 
 deb:
 	@tools/setup.sh deb
-	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=/usr) >/dev/null
+	@$(call configure,$(BUILD),$(fresh) -DCMAKE_INSTALL_PREFIX=/usr) >/dev/null
 	@$(call build,$(BUILD),--target sley_product)
 	@cd $(BUILD) && cpack -G DEB -B deb
 

@@ -2,7 +2,7 @@
 /* Which Sley this is. The only file that knows of the commit, so that a new one compiles no other. */
 #include "version.h"
 
-#include "commit.h"
+#include SLEY_COMMIT_HEADER /* which the build writes */
 #include "sley.h"
 
 void cli_version_print(FILE *stream) {
