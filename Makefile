@@ -8,6 +8,7 @@
 #   make install PREFIX=dir  install (default /usr/local); DESTDIR is honoured
 #   make uninstall PREFIX=dir
 #   make deb                 Debian packages, in BUILD/deb
+#   make test-bare           README's commands in a bare Debian 12 below BARE, as root, with debootstrap; minutes, not part of `make test`
 #   make sanitize            the tests under ASan + UBSan, then under TSan
 #   make sanitize-some       those of teams, readers, transports and execution, fewer cases of each
 #   make clean               remove the build folders
@@ -25,22 +26,23 @@ endif
 # The module for GPUs takes minutes to compile: `make run` builds it where the driver of one is loaded.
 MODULES = $(if $(wildcard /dev/nvidiactl),sley_cuda_if_any)
 
-.PHONY: all run test install uninstall deb sanitize sanitize-some clean
+.PHONY: all run test test-bare install uninstall deb sanitize sanitize-some clean
 
 # $(call configure,FOLDER,OPTIONS): a folder's generator is chosen once.
 configure = cmake -S . -B $(1) $$([ -e $(1)/CMakeCache.txt ] || ! command -v ninja >/dev/null || echo -G Ninja) $(2)
+# The product alone, which needs nothing of the tests'; a folder that has the tests keeps them, unbuilt.
+fresh = $$([ -e $(BUILD)/CMakeCache.txt ] || echo -DSLEY_TESTS=OFF)
 # $(call build,FOLDER,TARGETS)
 build = cmake --build $(1) --parallel $(JOBS) $(2)
 
 all:
 	@tools/setup.sh build
-	@$(call configure,$(BUILD))
+	@$(call configure,$(BUILD),$(fresh))
 	@$(call build,$(BUILD),--target sley_product)
 
-# A folder that has the tests keeps them, unbuilt.
 run:
 	@tools/setup.sh run
-	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),-DSLEY_TESTS=OFF)
+	@[ -e $(BUILD)/CMakeCache.txt ] || $(call configure,$(BUILD),$(fresh))
 	@$(call build,$(BUILD),--target sley_command $(MODULES))
 	@for matrix in $(MATRICES); do \
 	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all --repeat 5 || exit $$?; \
@@ -54,7 +56,7 @@ test:
 
 install:
 	@tools/setup.sh build
-	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=$(PREFIX)) >/dev/null
+	@$(call configure,$(BUILD),$(fresh) -DCMAKE_INSTALL_PREFIX=$(PREFIX)) >/dev/null
 	@$(call build,$(BUILD),--target sley_product)
 	@tools/install.sh $(BUILD) $(PREFIX)
 
@@ -62,10 +64,16 @@ uninstall:
 	@tools/uninstall.sh $(PREFIX)
 
 deb:
-	@tools/setup.sh build
-	@$(call configure,$(BUILD),-DCMAKE_INSTALL_PREFIX=/usr) >/dev/null
+	@tools/setup.sh deb
+	@$(call configure,$(BUILD),$(fresh) -DCMAKE_INSTALL_PREFIX=/usr) >/dev/null
 	@$(call build,$(BUILD),--target sley_product)
 	@cd $(BUILD) && cpack -G DEB -B deb
+
+# Packages come over the network; the build is one of its own.
+BARE ?= $(BUILD)/bare
+test-bare:
+	@tests/install/bare.sh $(BARE) root run deb install
+	@tests/install/deb.sh $(BARE) $(BARE)/root/home/sley/build/deb
 
 # gcc 13 places vectors of 64 bytes wrongly on the stacks by which it finds uses after return.
 sanitize sanitize-some: export ASAN_OPTIONS := detect_stack_use_after_return=0$(if $(ASAN_OPTIONS),:$(ASAN_OPTIONS))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "terminal.h"
 
 enum { NAME_WIDTH = 24 };
 static const char *const pass_names[CLI_OPS_PASSES] = {"forward", "backward"};
@@ -42,7 +43,7 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
     fprintf(stream, "rivals     of spmm MKL, %s; of the others none is known here\n",
             cli_mkl_path(bench->mkl));
   else
-    fprintf(stream, "rivals     none: %s\n", bench->no_mkl);
+    fprintf(stream, "rivals     none: %s\n", cli_shown(bench->no_mkl));
   fprintf(stream, "times      median ms of a call, and p90 - p10; bytes: operands and results once\n\n");
   fprintf(stream, "%-*s %-8s %-8s %5s %5s %10s %8s %9s %9s %7s %8s %s\n", NAME_WIDTH, "matrix", "op", "pass",
           "heads", "k", "ms", "spread", "Mentry/s", "MB", "GB/s", "by spmm", "check");
@@ -50,12 +51,13 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
 }
 
 static void print_names(const cli_op_result *r, const char *pass, FILE *stream) {
-  const size_t length = strlen(r->matrix);
+  const char *matrix = cli_shown(r->matrix);
+  const size_t length = strlen(matrix);
   char k[24] = "-";
   if (r->k > 0)
     snprintf(k, sizeof k, "%" PRId64, r->k);
   fprintf(stream, "%-*s %-8s %-8s %5" PRId64 " %5s ", NAME_WIDTH,
-          r->matrix + (length > NAME_WIDTH ? length - NAME_WIDTH : 0), r->op->name, pass, r->heads, k);
+          matrix + (length > NAME_WIDTH ? length - NAME_WIDTH : 0), r->op->name, pass, r->heads, k);
 }
 
 static void print_pass(const cli_op_result *r, int pass, FILE *stream) {
@@ -121,7 +123,7 @@ void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
       if (m.count > 0)
         fprintf(stream, "  %-8s %-8s  %d case%s, geometric mean %.2f, worst %.2f (%s, k = %" PRId64 ")\n",
                 cli_ops[i].name, pass_names[pass], m.count, m.count == 1 ? "" : "s", exp(m.log_sum / m.count),
-                m.worst, m.at->matrix, m.at->k);
+                m.worst, cli_shown(m.at->matrix), m.at->k);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "job.h"
+#include "terminal.h"
 
 enum { NAME_WIDTH = 32 };
 
@@ -93,14 +94,14 @@ void cli_bench_print_start(const cli_bench *bench, const cli_bench_words *words,
           bench->repeat);
   if (words->data)
     fprintf(stream, "\ndrawn      %" PRId64 " matrices of %s with more than %" PRId64 " entries",
-            words->matrices, words->data, words->least);
+            words->matrices, cli_shown(words->data), words->least);
   fprintf(stream, "\nwidths     %" PRId64 " of each matrix, from 1 to %" PRId64 "\n", words->widths,
           words->widest);
   if (compares_mkl(bench))
-    fprintf(stream, "MKL        %s\n", words->mkl);
+    fprintf(stream, "MKL        %s\n", cli_shown(words->mkl));
   else
     fprintf(stream, "MKL        not compared: %s\n",
-            words->mkl ? "it serves f32 and f64 on the CPU" : words->no_mkl);
+            words->mkl ? "it serves f32 and f64 on the CPU" : cli_shown(words->no_mkl));
   fprintf(stream, "times      median ms of a product, and p90 - p10\n\n");
   fprintf(stream, "%-*s %9s %10s %5s", NAME_WIDTH, "matrix", "rows", "entries", "k");
   for (int i = 0; i < bench->contenders; i++)
@@ -111,8 +112,8 @@ void cli_bench_print_start(const cli_bench *bench, const cli_bench_words *words,
 
 void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *stream) {
   char text[NAME_WIDTH + 1];
-  fprintf(stream, "%-*s %9" PRId64 " %10" PRId64 " %5" PRId64, NAME_WIDTH, short_name(one->matrix, text),
-          one->rows, one->nnz, one->k);
+  fprintf(stream, "%-*s %9" PRId64 " %10" PRId64 " %5" PRId64, NAME_WIDTH,
+          short_name(cli_shown(one->matrix), text), one->rows, one->nnz, one->k);
   for (int i = 0; i < bench->contenders; i++) {
     const cli_time *time = &one->time[i];
     if (time->wrong)
@@ -136,7 +137,7 @@ void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *str
 
 static void print_mean(const mean *m, FILE *stream) {
   fprintf(stream, "%d case%s, geometric mean %.3f, worst %.3f (%s, k = %" PRId64 ")\n", m->count,
-          m->count == 1 ? "" : "s", geometric(m), m->worst, m->at->matrix, m->at->k);
+          m->count == 1 ? "" : "s", geometric(m), m->worst, cli_shown(m->at->matrix), m->at->k);
 }
 
 static void print_bands(const cli_case *cases, int count, FILE *stream) {

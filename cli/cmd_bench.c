@@ -207,7 +207,7 @@ static sley_status take_matrix(running *r, const char *name, const char *path, c
       cli_widths_draw((uint64_t)r->settings->seed, name, (int)r->words.widths, r->settings->widest, width);
   sley_status status = sley_matrix_info_get(matrix, &info);
   if (r->settings->list) {
-    printf("%s ", path);
+    printf("%s ", cli_shown(path));
     for (int i = 0; i < count; i++)
       printf("%s%" PRId64, i > 0 ? "," : "", width[i]);
     printf("\n");

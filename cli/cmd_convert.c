@@ -39,6 +39,8 @@ static const convert_settings defaults = {.dtype = "f64", .seed = 1, .reading = 
 
 static int run(void *settings_, char **positionals) {
   const convert_settings *settings = settings_;
+  if (!cli_output_matrix_ending(positionals[1]))
+    return CLI_USAGE;
   if (!cli_output_possible(positionals[1]))
     return CLI_FAILED;
   int taken = cli_take_stdin("convert", positionals[0], NULL, settings->mem_limit);

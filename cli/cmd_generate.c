@@ -51,6 +51,8 @@ static int run(void *settings_, char **positionals) {
   if (access(positionals[0], F_OK) == 0)
     return cli_refuse(SLEY_ERR_ARG, "generate: %s is a file, not a generator; use sley convert",
                       positionals[0]);
+  if (!cli_output_matrix_ending(settings->output))
+    return CLI_USAGE;
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
   sley_matrix *matrix = NULL;

@@ -312,8 +312,9 @@ static int check_words(const train_settings *s, const char *graph) {
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --force goes with --resume: give it");
   if (s->resume && !s->out)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
-  if (s->out && !cli_ends_with(s->out, ".npz"))
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: --out %s: the state is a .npz", s->out);
+  static const char *const endings[] = {".npz", NULL};
+  if (!cli_output_ending("gnn train: the state", s->out, endings))
+    return CLI_USAGE;
   int code = check_runs(s);
   if (code == CLI_DONE)
     code = cli_gnn_check("gnn train", &s->base, graph);

@@ -173,7 +173,7 @@ static json_t *report_json(const cli_gnn_inference *f, const findings *found, co
 
 static void print(const cli_gnn_inference *f, const findings *found, const char *graph, FILE *stream) {
   const cli_gnn_result *r = f->result;
-  fprintf(stream, "graph      %s, %" PRId64 " rows; %" PRId64 " classes\n", graph, f->data->rows,
+  fprintf(stream, "graph      %s, %" PRId64 " rows; %" PRId64 " classes\n", cli_shown(graph), f->data->rows,
           f->model.classes);
   cli_sources_print(stream);
   fprintf(stream, "device     %s, %d rank%s, transport %s; %.3f ms\n", r->found, f->ranks.ranks,
@@ -190,7 +190,7 @@ static void print(const cli_gnn_inference *f, const findings *found, const char 
     cli_gnn_report_shares(&r->epoch[0], stream);
   }
   if (f->out)
-    fprintf(stream, "logits     in %s\n", f->out);
+    fprintf(stream, "logits     in %s\n", cli_shown(f->out));
 }
 
 static int infer(cli_gnn_inference *f, const infer_settings *s, const findings *found, const char *graph) {
@@ -221,8 +221,9 @@ static int run(void *settings, char **positionals) {
   cli_gnn_inference f = {.weights = s->weights, .out = s->out, .last = s->last};
   findings found = {.other_graph = false};
   cli_gnn_data data;
-  if (s->out && !cli_ends_with(s->out, ".npy"))
-    return cli_refuse(SLEY_ERR_ARG, "gnn infer: --out %s: logits are written as .npy", s->out);
+  static const char *const endings[] = {".npy", NULL};
+  if (!cli_output_ending("gnn infer: the logits", s->out, endings))
+    return CLI_USAGE;
   if (gives_split(s) && !s->base.labels)
     return cli_refuse(SLEY_ERR_ARG, "gnn infer: a split is of rows with labels: give --labels");
   int code = cli_gnn_check("gnn infer", &s->base, positionals[0]);

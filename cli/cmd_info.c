@@ -8,6 +8,7 @@
 #include "json.h"
 #include "output.h"
 #include "table.h"
+#include "terminal.h"
 
 enum { MOST_BACKENDS = 32, MOST_KERNELS = 64 };
 
@@ -101,7 +102,8 @@ static void print_info(const sley_backend *backends, int count, const sley_machi
   static const char *const headings[] = {"<backend", "<name", "<found", "<detail", NULL};
   static cli_table table;
   printf("sley %s\ncores: %ld\ninstruction set: %s\npredictions: for %s (%s)\n\n", sley_version(),
-         sysconf(_SC_NPROCESSORS_ONLN), instruction_set(), machine->name, machine->source);
+         sysconf(_SC_NPROCESSORS_ONLN), instruction_set(), cli_shown(machine->name),
+         cli_shown(machine->source));
   cli_table_start(&table, headings);
   for (int i = 0; i < count && cli_table_row(&table); i++) {
     cli_table_cell(&table, 0, "%s", backends[i].kind);

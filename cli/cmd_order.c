@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
+#include <string.h>
+
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -86,6 +88,11 @@ static int run(void *settings_, char **positionals) {
   const order_settings *settings = settings_;
   if (!settings->output && !settings->perm)
     return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
+  static const char *const endings[] = {".npy", NULL};
+  if (!cli_output_matrix_ending(settings->output) ||
+      (settings->perm && strcmp(settings->perm, "-") != 0 &&
+       !cli_output_ending("order: the permutation", settings->perm, endings)))
+    return CLI_USAGE;
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
   int taken = cli_take_stdin("order", positionals[0], NULL, settings->mem_limit);

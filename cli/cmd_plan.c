@@ -140,8 +140,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   fprintf(stream, "choice     ");
   print_reason(shared, stream);
   bool typical = strcmp(machine->source, "built in") == 0;
-  fprintf(stream, "machine    %s (%s)\n", machine->name,
-          typical ? "built-in figures; run sley tune" : machine->source);
+  fprintf(stream, "machine    %s (%s)\n", cli_shown(machine->name),
+          typical ? "built-in figures; run sley tune" : cli_shown(machine->source));
   if (shared->machine) {
     fprintf(stream, "memory     the choice needs %.1f MiB a rank, X and Y included",
             (double)shared->plans[0].info.needed_bytes / MIB);

@@ -254,7 +254,7 @@ static bool names_fit(const spgemm_run *run) {
 static int run(void *settings_, char **positionals) {
   const spgemm_settings *settings = settings_;
   spgemm_run self = {.settings = settings, .name_a = positionals[0], .name_b = positionals[1]};
-  if (!names_fit(&self))
+  if (!names_fit(&self) || !cli_output_matrix_ending(settings->out))
     return CLI_USAGE;
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->json))
     return CLI_FAILED;

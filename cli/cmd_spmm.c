@@ -6,7 +6,6 @@
  * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
  * report.c prints. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ablation.h"
 #include "command.h"
@@ -294,16 +293,6 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-/* Y is written as .npy alone; a device or a pipe may have any name. */
-static bool is_out_name(const char *path) {
-  struct stat info;
-  if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) ||
-      cli_ends_with(path, ".npy") || cli_ends_with(path, ".npy.gz") || cli_ends_with(path, ".npy.zst"))
-    return true;
-  cli_error("%s: the ending names no format of Y; known is .npy, also with .gz or .zst", path);
-  return false;
-}
-
 /* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
 static void settle_repeats(spmm_settings *settings) {
   bool one = settings->repeat == 0 && (settings->x || settings->out);
@@ -324,7 +313,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
     return cli_refuse(SLEY_ERR_ARG, "spmm: --update does not go with --unchanged: leave one of the two out");
   if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
-  if (!is_out_name(settings->out) || !cli_name_fits_json("spmm", matrix, settings->job.json))
+  static const char *const endings[] = {".npy", ".npy.gz", ".npy.zst", NULL};
+  if (!cli_output_ending("spmm: Y", settings->out, endings) ||
+      !cli_name_fits_json("spmm", matrix, settings->job.json))
     return CLI_USAGE;
   if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
       !cli_output_possible(settings->trace))

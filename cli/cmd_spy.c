@@ -132,7 +132,11 @@ static int draw(const spy_settings *settings, const char *name, const sley_matri
 }
 
 static int run(void *settings_, char **positionals) {
+  static const char *const endings[] = {".svg", ".png", NULL};
   const spy_settings *settings = settings_;
+  if (strcmp(settings->output, "-") != 0 &&
+      !cli_output_ending("spy: the picture", settings->output, endings + (settings->bare ? 1 : 0)))
+    return CLI_USAGE;
   if (!settings->bare && cli_ends_with(settings->output, ".svg") && !cli_gnuplot_found())
     return cli_refuse(SLEY_ERR_ARG, "spy: SVG needs the program gnuplot, which is not installed (Debian: "
                                     "gnuplot-nox); name a .png for a picture without axes");

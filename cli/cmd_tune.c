@@ -68,7 +68,7 @@ static int run(void *settings_, char **positionals) {
   if (status == SLEY_OK)
     status = sley_machine_info_get(machine, &info);
   if (status == SLEY_OK)
-    printf("%s: written to %s\n", info.name, path);
+    printf("%s: written to %s\n", cli_shown(info.name), cli_shown(path));
   sley_buffer_free(path);
   sley_machine_destroy(machine);
   return cli_finish(status);

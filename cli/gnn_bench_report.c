@@ -6,6 +6,7 @@
 
 #include "gnn_memory.h"
 #include "table.h"
+#include "terminal.h"
 
 static const char *const work_names[CLI_GNN_WORKS] = {"exchange", "spmm",      "attention", "gemm",
                                                       "loss",     "optimizer", "other"};
@@ -58,7 +59,7 @@ void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, cons
   const cli_gnn_bench_result *r = b->result;
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
-          graph, b->data->rows, entries_of(b), b->data->features, b->data->classes);
+          cli_shown(graph), b->data->rows, entries_of(b), b->data->features, b->data->classes);
   cli_sources_print(stream);
   fprintf(stream, "networks   %" PRId64 " layers, hidden %" PRId64 ", dropout %g; sums by %s, wire %s\n",
           s->layers, s->hidden, s->dropout, s->algo, s->wire);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "gnn_memory.h"
+#include "terminal.h"
 #include "times.h"
 
 /* Of the epochs of this run, or of what they took to draw; NaN if there are none, or memory is short. */
@@ -84,7 +85,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
   sley_matrix_info_get(d->graph, &info);
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
-          graph, d->rows, info.nnz, d->features, d->classes);
+          cli_shown(graph), d->rows, info.nnz, d->features, d->classes);
   cli_sources_print(stream);
   cli_gnn_report_data(d, stream);
   print_rows(d, stream);
@@ -93,7 +94,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
           model, t->model.layers, t->model.hidden, t->model.dropout, t->rate, t->decay, t->model.seed);
   if (t->sampling.words)
     fprintf(stream, "sampling   %s entries of a row by hops, batches of %" PRId64 " rows\n",
-            t->sampling.words, t->sampling.batch);
+            cli_shown(t->sampling.words), t->sampling.batch);
 }
 
 static int64_t steps_of(const cli_gnn_training *t) {
@@ -124,7 +125,7 @@ void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *str
   const cli_gnn_epoch *e = &t->run->at_best;
   cli_gnn_report_place(t, memory, stream);
   if (t->before > 0)
-    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, t->out);
+    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, cli_shown(t->out));
   fprintf(stream, "epochs     %" PRId64, r->done);
   if (r->done > t->before)
     print_times(t, stream);
@@ -135,7 +136,7 @@ void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *str
           t->data->split->count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
   cli_gnn_report_shares(e, stream);
   if (t->out && r->end != CLI_GNN_DIVERGED)
-    fprintf(stream, "state      in %s\n", t->out);
+    fprintf(stream, "state      in %s\n", cli_shown(t->out));
 }
 
 static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {

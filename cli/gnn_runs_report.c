@@ -8,6 +8,7 @@
 
 #include "gnn_report.h"
 #include "table.h"
+#include "terminal.h"
 
 static int64_t asked(const cli_gnn_training *t) {
   return t->data->splits * t->repeats;
@@ -18,7 +19,7 @@ void cli_gnn_runs_report_start(const cli_gnn_training *t, const char *split, FIL
   fprintf(stream, "runs       %" PRId64 ": ", asked(t));
   if (split)
     fprintf(stream, "%" PRId64 " of the %" PRId64 " split%s in %s", d->splits, d->splits_found,
-            d->splits_found == 1 ? "" : "s", split);
+            d->splits_found == 1 ? "" : "s", cli_shown(split));
   else
     fprintf(stream, "%" PRId64 " split%s by seeds from %" PRId64 " on", d->splits, d->splits == 1 ? "" : "s",
             d->split->seed);

@@ -43,10 +43,10 @@ void cli_gnuplot_begin(FILE *script, const char *path, int width, int height) {
 /* In double quotes gnuplot would run what stands between backquotes. */
 void cli_gnuplot_text(FILE *script, const char *text) {
   fputc('"', script);
-  for (; *text; text++) {
+  for (text = cli_shown(text); *text; text++) {
     if (*text == '"' || *text == '\\')
       fputc('\\', script);
-    fputc((unsigned char)*text < ' ' ? ' ' : *text == '`' ? '\'' : *text, script);
+    fputc(*text == '`' ? '\'' : *text, script);
   }
   fputc('"', script);
 }
@@ -77,31 +77,29 @@ static void look(pid_t child) {
     kill(child, SIGKILL);
 }
 
-/* Copies what comes from a pipe to a stream, until its end. Returns 0, or the errno of the first write that
- * failed. */
-static int copy(int from, FILE *picture, pid_t child) {
+/* Copies what comes from a pipe to the picture, until its end. */
+static void copy(int from, cli_output *picture, pid_t child) {
   char piece[65536];
   struct pollfd ready = {.fd = from, .events = POLLIN};
-  int failed = 0;
   for (;;) {
     look(child);
     if (poll(&ready, 1, LOOK_MS) <= 0)
       continue;
     ssize_t got = read(from, piece, sizeof piece);
     if (got == 0 || (got < 0 && errno != EINTR))
-      return failed;
-    if (got > 0 && !failed && fwrite(piece, 1, (size_t)got, picture) != (size_t)got)
-      failed = errno;
+      return;
+    if (got > 0 && !picture->reason)
+      cli_output_put(picture, piece, (size_t)got);
   }
 }
 
-/* Whether gnuplot has drawn it. *failed: as of copy. */
-static bool draw(FILE *script, FILE *data, FILE *picture, int *failed) {
+/* Whether gnuplot has drawn it. */
+static bool draw(FILE *script, FILE *data, cli_output *picture) {
   int ends[2], ended = 0;
   rewind(script);
   if (data)
     rewind(data);
-  fflush(picture);
+  fflush(picture->stream);
   if (pipe(ends) != 0)
     return false;
   fcntl(ends[0], F_SETFD, FD_CLOEXEC);
@@ -109,7 +107,7 @@ static bool draw(FILE *script, FILE *data, FILE *picture, int *failed) {
   pid_t child = start(script, data, ends);
   close(ends[1]);
   if (child > 0)
-    *failed = copy(ends[0], picture, child);
+    copy(ends[0], picture, child);
   close(ends[0]);
   while (child > 0 && waitpid(child, &ended, 0) < 0) {
     if (errno != EINTR)
@@ -126,19 +124,16 @@ static bool is_whole(FILE *file) {
 
 bool cli_gnuplot_run(const char *path, FILE *script, FILE *data) {
   cli_output output;
-  int failed = 0;
   bool written = is_whole(script) && is_whole(data);
   if (!written) {
     cli_error("%s: cannot write a temporary file for gnuplot: %s", path, strerror(errno));
   } else if ((written = cli_output_open(&output, path))) {
-    written = draw(script, data, output.stream, &failed) && !failed;
-    if (written) {
+    written = draw(script, data, &output);
+    if (written || (output.reason && !cli_interrupted())) {
       written = cli_output_commit(&output);
     } else {
       if (cli_interrupted())
         cli_finish(SLEY_ERR_INTERRUPTED);
-      else if (failed)
-        cli_error("%s: cannot write: %s", path, strerror(failed));
       else
         cli_error("%s: gnuplot could not draw it", path);
       cli_output_discard(&output);

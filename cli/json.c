@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "terminal.h"
+
 /* jansson takes a NULL value or object for a failure, and keeps no reference then. */
 static void set(cli_json *json, const char *name, json_t *value) {
   if (json_object_set_new(json->object, name, value) != 0)
@@ -28,7 +30,8 @@ void cli_json_bool(cli_json *json, const char *name, bool value) {
 }
 
 void cli_json_text(cli_json *json, const char *name, const char *value) {
-  set(json, name, value ? json_string(value) : json_null());
+  json_t *text = value ? json_string(value) : json_null();
+  set(json, name, text ? text : json_string(cli_shown(value))); /* what is no UTF-8, as reports show it */
 }
 
 void cli_json_object(cli_json *json, const char *name, cli_json inner) {

@@ -17,6 +17,7 @@
 #include "output.h"
 #include "processes.h"
 #include "terminal.h"
+#include "version.h"
 
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };
 
@@ -168,8 +169,10 @@ static int close_stdout(int code) {
   errno = 0;
   bool failed = ferror(stdout) != 0;
   failed |= fflush(stdout) != 0;
-  if (!failed || errno == EPIPE)
+  if (!failed || errno == EPIPE || cli_output_stdout_reason() == EPIPE)
     return code;
+  if (cli_output_stdout_reason())
+    errno = cli_output_stdout_reason();
   cli_error("stdout: cannot write: %s", strerror(errno ? errno : EIO));
   return code == CLI_DONE ? CLI_FAILED : code;
 }
@@ -183,7 +186,8 @@ static void print_usage(FILE *stream) {
     for (const cli_command *one = commands[i]; one; one = one->mode)
       fprintf(stream, "  %-10s %s\n", one->name, one->summary);
   fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
-  fprintf(stream, "\n  sley --version prints the version.\n\nA first run: sley spmm twin:cyt --ranks 4\n");
+  fprintf(stream, "  %-10s %s\n", "version", "the version, and the commit if it is known; -V, --version too");
+  fprintf(stream, "\nA first run: sley spmm twin:cyt --ranks 4\n");
 }
 
 static const cli_command *find(const char *name) {
@@ -204,10 +208,11 @@ static const cli_command *find_mode(const cli_command *command, const char *word
 }
 
 static int refuse_command(const char *name) {
-  const char *names[COMMANDS + 2] = {0};
+  const char *names[COMMANDS + 3] = {0};
   for (int i = 0; i < COMMANDS; i++)
     names[i] = commands[i]->name;
   names[COMMANDS] = "help";
+  names[COMMANDS + 1] = "version";
   char suggestion[256];
   cli_suggest(suggestion, sizeof suggestion, name, names);
   cli_error("there is no command \"%s\"%s", name, suggestion);
@@ -257,8 +262,8 @@ int main(int argc, char **argv) {
   }
   const char *name = argv[1];
   int code;
-  if (strcmp(name, "--version") == 0) {
-    printf("sley %s\n", sley_version());
+  if (strcmp(name, "version") == 0 || strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+    cli_version_print(stdout);
     code = CLI_DONE;
   } else if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
     code = run_help(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);

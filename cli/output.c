@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sley.h"
 #include "source.h"
 #include "terminal.h"
 
@@ -97,6 +98,28 @@ bool cli_ends_with(const char *path, const char *ending) {
   return length >= own && strcasecmp(path + length - own, ending) == 0;
 }
 
+bool cli_output_ending(const char *what, const char *path, const char *const *endings) {
+  struct stat info;
+  char list[128] = "";
+  size_t length = 0;
+  if (!path || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
+    return true;
+  for (; *endings; endings++) {
+    if (cli_ends_with(path, *endings))
+      return true;
+    length += (size_t)snprintf(list + length, sizeof list - length, " %s", *endings);
+  }
+  cli_error("%s: %s: the ending names no format of it; known:%s", what, path, list);
+  return false;
+}
+
+bool cli_output_matrix_ending(const char *path) {
+  const bool known = !path || sley_matrix_check_ending(path) == SLEY_OK;
+  if (!known)
+    cli_error("%s", sley_last_error());
+  return known;
+}
+
 bool cli_output_open(cli_output *output, const char *path) {
   *output = (cli_output){.path = path};
   if (is_stdout(path)) {
@@ -127,6 +150,23 @@ bool cli_output_open(cli_output *output, const char *path) {
   return false;
 }
 
+static int stdout_reason;
+
+int cli_output_stdout_reason(void) {
+  return stdout_reason;
+}
+
+bool cli_output_put(cli_output *output, const void *bytes, size_t count) {
+  errno = 0;
+  if (fwrite(bytes, 1, count, output->stream) == count)
+    return true;
+  if (!output->reason)
+    output->reason = errno ? errno : EIO;
+  if (output->stream == stdout && !stdout_reason)
+    stdout_reason = output->reason;
+  return false;
+}
+
 bool cli_output_commit(cli_output *output) {
   if (output->stream == stdout) { /* checked once, when the command ends */
     *output = (cli_output){0};
@@ -140,7 +180,10 @@ bool cli_output_commit(cli_output *output) {
   if (!failed)
     pending = NULL;
   if (failed) {
-    cli_error("%s: cannot write: %s", output->path, strerror(errno ? errno : EIO));
+    cli_error("%s: cannot write: %s", output->path,
+              strerror(output->reason ? output->reason
+                       : errno        ? errno
+                                      : EIO));
     cli_output_discard(output);
     return false;
   }
@@ -161,6 +204,10 @@ void cli_output_discard(cli_output *output) {
   *output = (cli_output){0};
 }
 
+static int put_json(const char *bytes, size_t count, void *output) {
+  return cli_output_put(output, bytes, count) ? 0 : -1;
+}
+
 bool cli_output_json(const char *path, json_t *value) {
   cli_output output;
   if (value && !cli_sources_json(value)) {
@@ -173,8 +220,8 @@ bool cli_output_json(const char *path, json_t *value) {
   }
   bool done = cli_output_open(&output, path);
   if (done) {
-    json_dumpf(value, output.stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-    fputc('\n', output.stream);
+    json_dump_callback(value, put_json, &output, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+    cli_output_put(&output, "\n", 1);
     done = cli_output_commit(&output);
   }
   json_decref(value);
@@ -199,7 +246,7 @@ bool cli_output_npy_int64(const char *path, const int64_t *values, int64_t count
   cli_output output;
   if (!cli_output_open(&output, path))
     return false;
-  fwrite(text, 1, TOTAL, output.stream);
-  fwrite(values, sizeof *values, (size_t)count, output.stream);
+  if (cli_output_put(&output, text, TOTAL))
+    cli_output_put(&output, values, (size_t)count * sizeof *values);
   return cli_output_commit(&output);
 }

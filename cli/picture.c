@@ -184,15 +184,30 @@ void cli_picture_lines(cli_picture *picture, const int64_t *row_begin, const int
   }
 }
 
+static void put_png(png_structp png, png_bytep bytes, size_t count) {
+  if (!cli_output_put(png_get_io_ptr(png), bytes, count))
+    png_longjmp(png, 1);
+}
+
+static void flush_png(png_structp png) {
+  (void)png;
+}
+
+/* In place of libpng's own, which prints. */
+static void fail_png(png_structp png, png_const_charp text) {
+  (void)text;
+  png_longjmp(png, 1);
+}
+
 /* libpng reports errors by a jump back to here. */
-static bool write_png(const cli_picture *picture, FILE *stream) {
-  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+static bool write_png(const cli_picture *picture, cli_output *output) {
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, fail_png, NULL);
   png_infop info = png ? png_create_info_struct(png) : NULL;
   if (!info || setjmp(png_jmpbuf(png))) {
     png_destroy_write_struct(&png, &info);
     return false;
   }
-  png_init_io(png, stream);
+  png_set_write_fn(png, output, put_png, flush_png);
   png_set_IHDR(png, info, (png_uint_32)picture->width, (png_uint_32)picture->height, 8, PNG_COLOR_TYPE_RGB,
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
@@ -207,7 +222,7 @@ bool cli_picture_write(const cli_picture *picture, const char *path) {
   cli_output output;
   if (!cli_output_open(&output, path))
     return false;
-  if (!write_png(picture, output.stream)) {
+  if (!write_png(picture, &output) && !output.reason) {
     cli_error("%s: cannot write the picture", path);
     cli_output_discard(&output);
     return false;

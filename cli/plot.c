@@ -19,10 +19,11 @@ bool cli_plot_possible(const char *command, const char *path, int *code) {
   *code = CLI_USAGE;
   if (!path)
     return true;
-  if (!cli_ends_with(path, ".svg") && !cli_ends_with(path, ".png")) {
-    cli_error("%s: --plot %s: the name must end in .svg or .png", command, path);
+  static const char *const endings[] = {".svg", ".png", NULL};
+  char what[64];
+  snprintf(what, sizeof what, "%s: --plot", command);
+  if (!cli_output_ending(what, path, endings))
     return false;
-  }
   if (!cli_gnuplot_found()) {
     cli_error("%s: --plot needs the program gnuplot, which is not installed (Debian: gnuplot-nox)", command);
     return false;

@@ -20,8 +20,9 @@ static int workgroup_of(const cli_job *job) {
 
 void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
   int workgroup = workgroup_of(job);
-  fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "; ", job->name,
-          job->info.rows, job->info.cols, job->info.nnz, cli_dtypes()[job->info.dtype], k);
+  fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "; ",
+          cli_shown(job->name), job->info.rows, job->info.cols, job->info.nnz, cli_dtypes()[job->info.dtype],
+          k);
   if (workgroup == job->ranks.ranks)
     fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
   else
@@ -29,7 +30,7 @@ void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
   cli_sources_print(stream);
   if (job->settings->dtype_from)
     fprintf(stream, "dtype      f64, in which %s is stored or fits; --dtype f32 computes in f32\n",
-            job->settings->dtype_from);
+            cli_shown(job->settings->dtype_from));
 }
 
 void cli_report_reason(const char *algo, const char *reason, FILE *stream) {

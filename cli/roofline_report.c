@@ -9,6 +9,7 @@
 #include "output.h"
 #include "roofline.h"
 #include "table.h"
+#include "terminal.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -31,17 +32,19 @@ static double gflops(double rate) {
 
 static void print_head(const cli_roofline *r, FILE *stream) {
   const sley_roofline *line = &r->row[0].line;
-  fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; ", r->matrix, r->info.rows,
-          r->info.cols, r->info.nnz, cli_dtypes()[r->info.dtype]);
+  fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; ", cli_shown(r->matrix),
+          r->info.rows, r->info.cols, r->info.nnz, cli_dtypes()[r->info.dtype]);
   if (r->sparse)
-    fprintf(stream, "times %s, %.2f products per nonzero of C; ", r->b ? r->b : "itself", line->compression);
+    fprintf(stream, "times %s, %.2f products per nonzero of C; ", r->b ? cli_shown(r->b) : "itself",
+            line->compression);
   else
     fprintf(stream, "k = %" PRId64 "; ", r->k);
   fprintf(stream, "%d rank%s on %d node%s\n", r->ranks, r->ranks == 1 ? "" : "s", line->nodes,
           line->nodes == 1 ? "" : "s");
   cli_sources_print(stream);
-  fprintf(stream, "machine    %s (%s)\n", r->machine.name,
-          strcmp(r->machine.source, "built in") == 0 ? "built-in figures; run sley tune" : r->machine.source);
+  fprintf(stream, "machine    %s (%s)\n", cli_shown(r->machine.name),
+          strcmp(r->machine.source, "built in") == 0 ? "built-in figures; run sley tune"
+                                                     : cli_shown(r->machine.source));
   fprintf(stream, "a rank     memory %.4g GB/s, %s %.4g GB/s", line->memory_bandwidth / 1e9,
           line->nodes > 1 ? "network" : "links between ranks", line->network_bandwidth / 1e9);
   if (line->peak > 0)

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "sley.h"
+
 void cli_table_start(cli_table *table, const char *const *headings) {
   memset(table, 0, sizeof *table);
   table->rows = 1;
@@ -23,10 +25,12 @@ bool cli_table_row(cli_table *table) {
 }
 
 void cli_table_cell(cli_table *table, int column, const char *format, ...) {
+  char text[CLI_TABLE_CELL];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(table->cell[table->rows - 1][column], CLI_TABLE_CELL, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  sley_printable(text, table->cell[table->rows - 1][column], CLI_TABLE_CELL);
 }
 
 void cli_table_print(const cli_table *table, FILE *stream) {

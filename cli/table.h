@@ -20,7 +20,7 @@ void cli_table_start(cli_table *table, const char *const *headings);
 /* Begins a row of empty cells; false if the table is full. */
 bool cli_table_row(cli_table *table);
 
-/* Writes a cell of the last row, cut to CLI_TABLE_CELL. */
+/* Writes a cell of the last row as sley_printable shows it, cut to CLI_TABLE_CELL. */
 void cli_table_cell(cli_table *table, int column, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Talk: everything here goes to stderr. Colour and progress only on a terminal; NO_COLOR is respected. */
+/* Talk: everything here goes to stderr. Colour and progress only on a terminal; NO_COLOR is respected. Names
+ * that come from outside are shown as sley_printable writes them: the lines of these functions whole,
+ * elsewhere by cli_shown. */
 #ifndef SLEY_CLI_TERMINAL_H
 #define SLEY_CLI_TERMINAL_H
 
 #include <stdbool.h>
 #include <stdarg.h>
 #include <stdint.h>
+
+/* A text that comes from outside, such as a name of a file or a word of the command line, as a report or a
+ * picture shows it. Valid until the process ends. NULL: NULL. */
+const char *cli_shown(const char *text);
 
 /* One line led by "sley: ". Clears a progress line first. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "output.h"
 #include "table.h"
+#include "terminal.h"
 #include "tile.h"
 
 enum { RANKS_SHOWN = 32 };
@@ -74,8 +75,8 @@ static double gflops(const cli_tile_bench *b, const cli_tile_result *r) {
 /* ---- text */
 
 static void print_matrix(const char *word, const char *name, const sley_matrix_info *size, FILE *stream) {
-  fprintf(stream, "%-9s %s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s\n", word, name, size->rows,
-          size->cols, size->nnz, cli_dtypes()[size->dtype]);
+  fprintf(stream, "%-9s %s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s\n", word, cli_shown(name),
+          size->rows, size->cols, size->nnz, cli_dtypes()[size->dtype]);
 }
 
 static void print_start(const cli_tile_bench *b, FILE *stream) {

@@ -3,13 +3,13 @@
 
 _sley() {
   local word="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD - 1]}" command="${COMP_WORDS[1]}"
-  local commands="spmm spgemm tile plan roofline convert order generate spy tune bench collective gnn info help"
+  local commands="spmm spgemm tile plan roofline convert order generate spy tune bench collective gnn info help version"
   local job="--k --ranks --threads --workgroup --algo --device --kernel --precision --mem-limit --order --partition --dtype --wire --transpose --reproducible --seed --json --format --base"
   local options=""
 
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "$commands --version --help" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "$commands -V --version --help" -- "$word")
     return
   fi
   [ "$command" != bench ] || [ "${COMP_WORDS[2]}" != ops ] || command="bench ops"

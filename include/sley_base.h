@@ -41,6 +41,14 @@ const char *sley_status_name(sley_status status);
 const char *sley_last_error(void);
 enum { SLEY_ERROR_BYTES = 1024 };
 
+/* Writes a text of unknown origin, such as the name of a file, as one line that is safe to show: control
+ * characters, characters that turn the direction of text, and bytes that are no UTF-8 become "\n", "\x1b",
+ * "\u202e" and their like; all else stays, backslashes too. out has room for `room` bytes with the
+ * terminating 0; a longer text is cut between characters. Returns the bytes of the whole result without the
+ * 0, as snprintf does: the length of text if nothing in it is to be escaped. out may be NULL if room is 0.
+ * Messages of errors have been through it. */
+size_t sley_printable(const char *text, char *out, size_t room);
+
 /* The rank that the calling thread's last error is about; -1: no rank in particular, or none but its own. */
 int sley_last_error_rank(void);
 

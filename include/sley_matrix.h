@@ -92,6 +92,10 @@ sley_status sley_matrix_read_npz(const char *path, const char *prefix, const sle
  * The file appears whole or not at all. Errors: SLEY_ERR_ARG (unknown ending), SLEY_ERR_IO. */
 sley_status sley_matrix_write(const sley_matrix *matrix, const char *path);
 
+/* Whether the path's ending says a format that sley_matrix_write knows, to be asked before long work. Error:
+ * SLEY_ERR_ARG. */
+sley_status sley_matrix_check_ending(const char *path);
+
 sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out);
 
 /* What the matrix, or the rows of it that sley_matrix_read_rows has made, was read as. A matrix that was made

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs through apt what Sley is built with, and only what is missing. Where there is no apt, or no right to install, it names
 # what is missing and ends with 0: the build uses what is there, and says itself what it cannot do without.
-# Usage: setup.sh run|build|test
+# Packages for others need tools without which they would be wrong: where these are missing, role deb ends with 2.
+# Usage: setup.sh run|build|deb|test
 #   run    the library and the command
-#   build  also the transport mpi: what `make`, `make install` and `make deb` need
+#   build  also the transport mpi: what `make` and `make install` need
+#   deb    also what makes Debian packages: file tells programs from other files, dpkg-shlibdeps finds what they depend on
 #   test   also what only the tests use
 set -eu
 role=${1:-build}
@@ -13,6 +15,7 @@ role=${1:-build}
 run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-config zlib1g-dev libzstd-dev libzip-dev
   libjansson-dev libsodium-dev libhwloc-dev libpng-dev"
 optional="libscotch-dev libmetis-dev libopenblas-pthread-dev librandom123-dev"
+deb="file:file dpkg-dev:dpkg-shlibdeps"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
 test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils
   python3:python3 gnuplot-nox:gnuplot python3-numpy python3-scipy python3-pytest python3-hypothesis
@@ -23,9 +26,20 @@ machine=$(uname -m 2>/dev/null || true)
 case $role in
   run) packages="$run $optional" ;;
   build) packages="$run $optional $mpi" ;;
+  deb) packages="$run $optional $mpi $deb" ;;
   test) packages="$run $optional $test" ;;
-  *) echo "usage: tools/setup.sh run|build|test" >&2; exit 2 ;;
+  *) echo "usage: tools/setup.sh run|build|deb|test" >&2; exit 2 ;;
 esac
+
+# finish: with 0, but for packages whose tools are not there.
+finish() {
+  absent=""
+  if [ "$role" = deb ]; then
+    for tool in dpkg-deb dpkg-shlibdeps file; do command -v $tool >/dev/null 2>&1 || absent="$absent $tool"; done
+  fi
+  [ -z "$absent" ] || { echo "setup: packages cannot be made without (Debian: dpkg, dpkg-dev, file):$absent" >&2; exit 2; }
+  exit 0
+}
 
 # Without dpkg only commands can be looked for; of libraries CMake says what is missing.
 missing=""
@@ -40,11 +54,11 @@ for entry in $packages; do
   fi
   missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || finish
 
 go_on() {
   echo "setup: $1; the build uses what is there. Not found (names of Debian's packages):$missing" >&2
-  exit 0
+  finish
 }
 
 command -v apt-get >/dev/null 2>&1 || go_on "there is no apt here"
@@ -63,3 +77,4 @@ echo "setup: installing$missing" >&2
   $root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing >&2 ||
     go_on "apt-get install failed"
 }
+finish

@@ -186,6 +186,11 @@ const char *const *sley_formats(void) {
   return sl_format_words();
 }
 
+sley_status sley_matrix_check_ending(const char *path) {
+  return path ? sl_matrix_check_ending(path)
+              : sl_fail(SLEY_ERR_ARG, "sley_matrix_check_ending: path is NULL");
+}
+
 sley_status sley_matrix_info_get(const sley_matrix *matrix, sley_matrix_info *out) {
   if (!matrix || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_info_get: %s is NULL", matrix ? "out" : "matrix");

@@ -207,6 +207,12 @@ sley_status sl_outfile_open(const char *path, sl_outfile *out) {
   return sl_fail(SLEY_ERR_IO, "%s: cannot write: %s", path, strerror(reason));
 }
 
+bool sl_outfile_sound(sl_outfile *file) {
+  if (ferror(file->stream) && !file->reason)
+    file->reason = errno ? errno : EIO;
+  return !file->reason;
+}
+
 sley_status sl_outfile_commit(sl_outfile *file) {
   errno = 0;
   bool failed = ferror(file->stream) != 0;
@@ -216,8 +222,10 @@ sley_status sl_outfile_commit(sl_outfile *file) {
   if (!failed && file->aside)
     failed = rename(file->aside, file->path) != 0;
   if (failed) {
-    sley_status status =
-        sl_fail(SLEY_ERR_IO, "%s: cannot write: %s", file->path, strerror(errno ? errno : EIO));
+    sley_status status = sl_fail(SLEY_ERR_IO, "%s: cannot write: %s", file->path,
+                                 strerror(file->reason ? file->reason
+                                          : errno      ? errno
+                                                       : EIO));
     sl_outfile_discard(file);
     return status;
   }

@@ -16,10 +16,16 @@ typedef struct sl_outfile {
   FILE *stream;       /* write here */
   char *path, *aside; /* aside: NULL for what is no regular file and is written straight */
   int note;           /* where aside is noted; -1: nowhere */
+  int reason;         /* errno of the first write that failed, where sl_outfile_sound has seen it; else 0 */
 } sl_outfile;
 
 /* Opens a file beside path. Errors: SLEY_ERR_IO with the system's reason. */
 sley_status sl_outfile_open(const char *path, sl_outfile *out);
+
+/* Whether all writes have succeeded until now. To be asked now and then by who writes through stdio, which
+ * forgets why one has failed.
+ */
+bool sl_outfile_sound(sl_outfile *file);
 
 /* Flushes, checks every earlier write, and renames to path. On an error nothing is left behind. */
 sley_status sl_outfile_commit(sl_outfile *file);

@@ -24,12 +24,14 @@ bool sley_last_error_noticed(void) {
   return last.noticed;
 }
 
-/* Ends text that has filled its room visibly, and not inside a character of several bytes. */
+/* Ends text that did not fit its room visibly, and not inside a character of several bytes. */
 static void mark_cut(char *text, size_t room) {
   static const char mark[] = "...";
   if (room < sizeof mark)
     return;
-  size_t at = room - sizeof mark;
+  size_t at = room - sizeof mark, length = strlen(text);
+  if (at > length)
+    at = length;
   while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
     at--;
   memcpy(text + at, mark, sizeof mark);
@@ -50,11 +52,12 @@ void sl_text_format(char *out, size_t room, const char *format, ...) {
   va_end(arguments);
 }
 
-/* One line, whatever bytes of a file it quotes. */
+/* One line, whatever names and bytes of a file it quotes. */
 static void clean(char text[SL_ERROR_TEXT]) {
-  for (char *at = text; *at; at++)
-    if ((unsigned char)*at < ' ' || *at == 0x7f)
-      *at = '?';
+  char shown[SL_ERROR_TEXT];
+  if (sley_printable(text, shown, sizeof shown) >= sizeof shown)
+    mark_cut(shown, sizeof shown);
+  memcpy(text, shown, sizeof shown);
 }
 
 /* Whether the text says itself which rank it is about, as the message of an error that quotes another does.

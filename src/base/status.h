@@ -21,8 +21,8 @@ typedef struct sl_error {
   char text[SL_ERROR_TEXT]; /* without the rank */
 } sl_error;
 
-/* Sets the calling thread's error (what, where, what to do), about no other rank, and returns status. Control
- * characters, which only quoted bytes of a file can bring in, become question marks. */
+/* Sets the calling thread's error (what, where, what to do), about no other rank, and returns status. Names
+ * and quoted bytes of a file are shown as sley_printable does. */
 sley_status sl_fail(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for what this rank has noticed of another: that it has ended, or does not answer. Returns

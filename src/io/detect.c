@@ -236,11 +236,20 @@ static sley_status unknown_ending(const char *path) {
                  path, list);
 }
 
-sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team) {
-  const sl_format *format = NULL;
-  for (int f = 0; f < FORMATS && !format; f++)
+/* NULL: the ending of path names no format that is written. */
+static const sl_format *format_of(const char *path) {
+  for (int f = 0; f < FORMATS; f++)
     if (formats[f].write && sl_name_ends(path, formats[f].ending))
-      format = &formats[f];
+      return &formats[f];
+  return NULL;
+}
+
+sley_status sl_matrix_check_ending(const char *path) {
+  return format_of(path) ? SLEY_OK : unknown_ending(path);
+}
+
+sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team) {
+  const sl_format *format = format_of(path);
   if (!format)
     return unknown_ending(path);
   sl_sink *sink;

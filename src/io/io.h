@@ -39,6 +39,9 @@ sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t si
  */
 sley_status sl_matrix_write_file(const sley_matrix *matrix, const char *path, sl_team *team);
 
+/* SLEY_ERR_ARG, with that message, if the path's ending is none of those. */
+sley_status sl_matrix_check_ending(const char *path);
+
 /* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy (plain or
  * compressed, an .npz plain); f32 for whole numbers. *dims: 2 for a matrix, else the array's. Errors:
  * SLEY_ERR_UNSUPPORTED (texts, pipes, whatever is damaged), SLEY_ERR_IO, SLEY_ERR_MEMORY. */

@@ -17,18 +17,20 @@
  * a while disturbs it in one of them. */
 enum { MOST_CORES = 8, SLOTS = 135, ROUNDS = 3 };
 
-/* What is measured of a GPU is no larger than so many bytes for each second that there is: for larger
- * products most of the time goes into making their matrices. */
-enum { BYTES_A_SECOND = 1 << 24 };
+/* What is measured is no larger than so many bytes for each second that there is, of a GPU and of cores: for
+ * larger products most of the time goes into making their matrices. From so many seconds on all sizes are
+ * measured of cores. */
+enum { GPU_BYTES_A_SECOND = 1 << 24, CORE_BYTES_A_SECOND = 1 << 22, ALL_SECONDS = 8 };
 
 /* Whether the next round ends about in time, if it takes as long as those before. */
 static bool is_time_left(const sl_tuning *tune, int rounds, double spent) {
   return rounds < ROUNDS && spent + spent / rounds <= 1.1 * tune->seconds;
 }
 
-static void begin_round(sl_tuning *tune) {
+static void begin_round(sl_tuning *tune, int round) {
   tune->machine = tune->bare;
   tune->figures = 0;
+  tune->repeats = round > 0;
 }
 
 /* What ranks of one workgroup do. */
@@ -45,12 +47,12 @@ static sley_status tune_message(sl_comm *comm, void *arg) {
   return sl_tune_link(comm, arg, SL_LINK_MESSAGE);
 }
 
-static sley_status tune_launched_once(sl_comm *comm, void *arg) {
+static sley_status tune_launched_once(sl_comm *comm, void *arg, int round) {
   sl_tuning *tune = arg;
   sl_machine *m = &tune->machine;
   bool several = sl_workgroups(comm) > 1, together = comm->workgroup > 1;
   tune->hosts = several;
-  begin_round(tune);
+  begin_round(tune, round);
   if (together)
     SL_TRY(tune_inside(comm, arg));
   if (several)
@@ -72,7 +74,7 @@ static sley_status tune_launched(sl_comm *comm, void *arg) {
     return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", SL_TUNE_RANKS, comm->size);
   double begin = sl_now(), spent = 0;
   for (int round = 0; round == 0 || is_time_left(arg, round, spent); round++) {
-    SL_TRY(tune_launched_once(comm, arg));
+    SL_TRY(tune_launched_once(comm, arg, round));
     int64_t longest = (int64_t)((sl_now() - begin) * 1e9);
     SL_TRY(comm->ops->allreduce(comm, SL_MAX, &longest, 1));
     spent = (double)longest * 1e-9;
@@ -88,8 +90,9 @@ static bool is_gpu(const sl_tuning *tune) {
   return strcmp(tune->bare.device, "cuda") == 0;
 }
 
-static sley_status run_once(const sl_transport_backend *backend, sl_launch launch, sl_tuning *shared) {
-  begin_round(shared);
+static sley_status run_once(const sl_transport_backend *backend, sl_launch launch, sl_tuning *shared,
+                            int round) {
+  begin_round(shared, round);
   SL_TRY(backend->run(&launch, tune_inside, shared));
   if (launch.ranks == 1)
     return SLEY_OK;
@@ -105,7 +108,7 @@ static sley_status run_once(const sl_transport_backend *backend, sl_launch launc
 static sley_status run(const sl_transport_backend *backend, const sl_launch *launch, sl_tuning *shared) {
   double begin = sl_now();
   for (int round = 0; round == 0 || is_time_left(shared, round, sl_now() - begin); round++)
-    SL_TRY(run_once(backend, *launch, shared));
+    SL_TRY(run_once(backend, *launch, shared, round));
   return is_gpu(shared) ? backend->run(launch, sl_tune_windows, shared) : SLEY_OK;
 }
 
@@ -137,16 +140,19 @@ static void describe(const sl_launch *launch, const char *transport, double seco
   char host[64] = "host";
   int cores = sl_cores();
   gethostname(host, sizeof host - 1);
-  *out = (sl_tuning){.seconds = seconds,
-                     .slot = seconds / (SLOTS * ROUNDS),
-                     .most_bytes = INFINITY,
-                     .moves = strcmp(transport, "tcp") == 0};
+  *out =
+      (sl_tuning){.begin = sl_now(),
+                  .seconds = seconds,
+                  .slot = seconds / (SLOTS * ROUNDS),
+                  .most_bytes = seconds < ALL_SECONDS ? fmax(seconds, 0.5) * CORE_BYTES_A_SECOND : INFINITY,
+                  .size = fmin(fmax(seconds, 0.5) / ALL_SECONDS, 1),
+                  .moves = strcmp(transport, "tcp") == 0};
   sl_machine *bare = &out->bare;
   *bare = (sl_machine){.source = "measured now", .overlaps = built_in->overlaps};
   snprintf(bare->device, sizeof bare->device, "%s", launch->device);
   memcpy(bare->link, built_in->link, sizeof bare->link);
   if (is_gpu(out)) {
-    out->most_bytes = fmax(seconds, 1) * BYTES_A_SECOND;
+    out->most_bytes = fmax(seconds, 0.5) * GPU_BYTES_A_SECOND;
     snprintf(bare->name, sizeof bare->name, "%s, %d GPU%s, %.8s", host, launch->ranks,
              launch->ranks == 1 ? "" : "s", transport);
   } else {

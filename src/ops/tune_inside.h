@@ -5,19 +5,23 @@
 
 #include "machine/machine.h"
 
-enum { SL_TUNE_RANKS = 64, SL_TUNE_FIGURES = 256 }; /* at most */
+enum { SL_TUNE_RANKS = 64, SL_TUNE_FIGURES = 256, SL_TUNE_WIDTHS = 4 }; /* at most */
 
 /* Shared by the ranks; rank 0 writes to machine. */
 typedef struct sl_tuning {
   sl_machine machine, bare; /* bare: as it is before a round */
-  double seconds;           /* for all */
+  double begin, seconds;    /* when it began, by sl_now; for all */
   double slot;              /* for one figure */
   double most_bytes; /* of what a device holds of one thing that is measured: more would take too long */
-  bool hosts;        /* messages travel between hosts, whose ranks share their links */
-  bool moves;        /* and do so while ranks compute */
+  double size; /* of matrices that are made to be multiplied, beside those that there is always time for: 1 at
+                  most */
+  bool hosts;  /* messages travel between hosts, whose ranks share their links */
+  bool moves;  /* and do so while ranks compute */
   /* Of earlier rounds, as rank 0 measured them; how many there are of this round. */
   double best[SL_TUNE_FIGURES];
   int figures;
+  bool repeats;              /* this is not the first round: it measures what the first has */
+  int sizes[SL_TUNE_WIDTHS]; /* of products of each width, in the first round */
 } sl_tuning;
 
 /* What is measured. */
@@ -31,6 +35,10 @@ typedef struct sl_timed {
 static inline bool sl_tune_enqueues(const sl_comm *comm) {
   return !comm->device->ops->host_addresses;
 }
+
+/* Whether the seconds that there are for all are over, the same on all ranks: what is left is then measured
+ * once, and larger things are left out. Collective. */
+sley_status sl_tune_is_late(sl_comm *comm, const sl_tuning *tune, bool *late);
 
 /* Memory of the rank's device, filled with values that are not all the same; *out is NULL on an error. */
 sley_status sl_tune_alloc(sl_comm *comm, int64_t bytes, const char *what, void **out);

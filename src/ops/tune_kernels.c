@@ -10,7 +10,7 @@
  * side that half of a matrix's entries name. */
 enum { FEW = 4, MANY = 20, LONGEST = 8, NEAR = 512 };
 
-enum { WIDTHS = 4, REACHES = 5 };
+enum { WIDTHS = SL_TUNE_WIDTHS, REACHES = 5 };
 
 /* Which products are measured: on cores of all lengths of X, on GPUs of the longest alone. */
 typedef struct grid {
@@ -217,16 +217,37 @@ static sley_status tune_meeting(sl_comm *comm, sl_tuning *tune) {
 
 /* Whether there is time for a product of such a size. */
 static bool is_measured(const grid *g, const sl_tuning *tune, int w, int r) {
-  return r < REACHES && g->reach[r] > 0 && g->reach[r] / (4 * g->width[w]) <= g->most_rows &&
-         (double)g->reach[r] <= tune->most_bytes;
+  return r < REACHES && g->reach[r] > 0 && (double)g->reach[r] <= tune->most_bytes &&
+         (double)(g->reach[r] / (4 * g->width[w])) <= tune->size * (double)g->most_rows;
+}
+
+/* Products of one width, of the first size at least. */
+static sley_status tune_width(sl_comm *comm, sl_tuning *tune, const grid *g, int w) {
+  int sizes = 1;
+  bool late = false;
+  while (is_measured(g, tune, w, sizes))
+    sizes++;
+  if (sl_tune_enqueues(comm))
+    return tune_products(comm, tune, g->width[w], g->reach[sizes - 1], sizes == 1);
+  if (tune->repeats) { /* as many as rank 0 has noted */
+    int64_t before = comm->rank == 0 ? tune->sizes[w] : 0;
+    SL_TRY(comm->ops->allreduce(comm, SL_MAX, &before, 1));
+    sizes = (int)before;
+  }
+  for (int r = 0; r < sizes && !(late && r > 0); r++) {
+    SL_TRY(tune_products(comm, tune, g->width[w], g->reach[r], r == 0));
+    if (!tune->repeats) {
+      SL_TRY(sl_tune_is_late(comm, tune, &late));
+      if (comm->rank == 0)
+        tune->sizes[w] = r + 1;
+    }
+  }
+  return SLEY_OK;
 }
 
 sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune) {
   const grid *g = grid_of(comm);
-  bool enqueues = sl_tune_enqueues(comm);
   for (int w = 0; w < WIDTHS; w++)
-    for (int r = 0; is_measured(g, tune, w, r); r++)
-      if (!enqueues || !is_measured(g, tune, w, r + 1))
-        SL_TRY(tune_products(comm, tune, g->width[w], g->reach[r], r == 0));
-  return enqueues && comm->size > 1 ? tune_meeting(comm, tune) : SLEY_OK;
+    SL_TRY(tune_width(comm, tune, g, w));
+  return sl_tune_enqueues(comm) && comm->size > 1 ? tune_meeting(comm, tune) : SLEY_OK;
 }

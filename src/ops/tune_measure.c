@@ -49,14 +49,24 @@ static sley_status find_together(sl_comm *comm, const sl_tuning *tune, const sl_
   return SLEY_OK;
 }
 
+sley_status sl_tune_is_late(sl_comm *comm, const sl_tuning *tune, bool *late) {
+  int64_t over = sl_now() - tune->begin > tune->seconds;
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &over, 1));
+  *late = over != 0;
+  return SLEY_OK;
+}
+
 /* other: OTHER_BYTES. */
 static sley_status measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, char *other,
                            double *seconds) {
   int64_t times[MOST_RUNS], spent = 0, budget = (int64_t)(tune->slot * 1e9);
-  int runs = 0, together;
+  int runs = 0, together = 1;
+  bool late;
   SL_TRY(what->run(what->context));
-  SL_TRY(find_together(comm, tune, what, &together));
-  while (runs < MOST_RUNS && (runs < LEAST_RUNS || spent < budget)) {
+  SL_TRY(sl_tune_is_late(comm, tune, &late));
+  if (!late)
+    SL_TRY(find_together(comm, tune, what, &together));
+  while (runs == 0 || (!late && runs < MOST_RUNS && (runs < LEAST_RUNS || spent < budget))) {
     if (!sl_tune_enqueues(comm))
       memset(other, runs, OTHER_BYTES);
     SL_TRY(time_together(comm, what, together, &times[runs]));

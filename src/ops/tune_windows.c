@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
@@ -41,16 +42,17 @@ static int64_t draw_log(uint64_t bits, double least, double most) {
   return llround(least * pow(most / least, sl_unit(bits)));
 }
 
-/* Every load width of every type comes often: an odd width, and those that 2, 4 and 8 divide. */
-static draft draw(int number) {
+/* size: tune's. Every load width of every type comes often: an odd width, and those that 2, 4 and 8 divide.
+ */
+static draft draw(int number, double size) {
   draft d;
   uint64_t n = (uint64_t)number;
   bool long_windows = number % 6 == 5;
   d.columns =
       long_windows ? draw_log(sl_random(SEED, n, 0), 200, 3000) : draw_log(sl_random(SEED, n, 0), 4, 140);
   d.entries = (int64_t)((double)d.columns * exp(log(15) * sl_unit(sl_random(SEED, n, 1))));
-  d.windows = ENTRIES / d.entries;
-  d.windows = d.windows < LEAST ? LEAST : d.windows > MOST ? MOST : d.windows;
+  d.windows = (int64_t)(size * ENTRIES) / d.entries;
+  d.windows = d.windows < LEAST * size ? (int64_t)(LEAST * size) : d.windows > MOST ? MOST : d.windows;
   d.near = number % 2 ? NEAR * d.columns : 0;
   for (int i = 0; i < WIDTHS; i++) {
     int64_t step = 1 << i;
@@ -141,11 +143,13 @@ static sley_status measure_matrix(sl_comm *comm, sl_tuning *tune, const sley_mat
   return status;
 }
 
+/* As many matrices as there is time for, at least one. */
 static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_window_sample *samples,
                                int *count) {
-  for (int kind = 0; kind < SL_WINDOW_KINDS; kind++)
-    for (int n = 0; n < matrices; n++) {
-      draft d = draw(n);
+  bool late = false;
+  for (int n = 0; n < matrices && !late; n++) {
+    for (int kind = 0; kind < SL_WINDOW_KINDS; kind++) {
+      draft d = draw(n, tune->size);
       sley_matrix *block = NULL;
       SL_TRY(sl_agree(comm, make_block(comm, &d, n, kinds[kind].dtype, &block)));
       sley_status status = measure_matrix(comm, tune, block, &kinds[kind], &d,
@@ -153,6 +157,8 @@ static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_
       sley_matrix_destroy(block);
       SL_TRY(status);
     }
+    SL_TRY(sl_tune_is_late(comm, tune, &late));
+  }
   return SLEY_OK;
 }
 
@@ -172,6 +178,9 @@ sley_status sl_tune_windows(sl_comm *comm, void *arg) {
   status = sl_agree(comm, status);
   if (status == SLEY_OK) {
     quick->slot = slot;
+    quick->size = tune->size;
+    quick->begin = sl_now(); /* nearly as long again as for all else */
+    quick->seconds = 0.8 * tune->seconds;
     quick->figures = SL_TUNE_FIGURES; /* each is measured once */
     status = measure_all(comm, quick, matrices, samples, count);
   }

@@ -133,7 +133,7 @@ one_line "an interrupt while standard input is read" "interrupted"
 
 echo "words that are refused before any work"
 run 2 spmm "$graph" --out "$work/y.csv"
-one_line "--out y.csv" "y.csv: the ending names no format of Y"
+one_line "--out y.csv" "y.csv: the ending names no format of it; known: .npy .npy.gz .npy.zst"
 for extra in "" "--transport tcp"; do
   # shellcheck disable=SC2086 # a list of words
   run 2 spmm "$graph" --x "$work/none.npy" $extra

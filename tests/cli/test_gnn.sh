@@ -151,7 +151,7 @@ for words in ps=0 get=all; do
   one_line "$words of rowwise" "${words%%=*}"
 done
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --plot "$work/curve.gif"
-one_line "no picture" "must end in .svg or .png"
+one_line "no picture" "the ending names no format of it; known: .svg .png"
 run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
 one_line "not square" "a square matrix"
 run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2

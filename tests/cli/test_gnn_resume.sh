@@ -61,7 +61,7 @@ echo "what is refused"
 run 2 gnn train $words --resume
 one_line "resume without out" "give it"
 run 2 gnn train $words --out "$work/state"
-one_line "no .npz" "the state is a .npz"
+one_line "no .npz" "the ending names no format of it; known: .npz"
 run 2 gnn train $words --out "$work/whole.npz" --resume --seed 9
 one_line "another seed" "give --seed 1"
 run 2 gnn train $words --out "$work/whole.npz" --resume --epochs 1

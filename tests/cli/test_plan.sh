@@ -65,7 +65,7 @@ awk '/x step before/ { on = 1; next } on { if ($1 == "rowwise") first = $(NF-4);
 
 echo "charts"
 run 2 plan twin:cyt:scale=0.01 --plot "$work/a.jpg"
-one_line "another ending" "must end in .svg or .png"
+one_line "another ending" "a.jpg: the ending names no format of it; known: .svg .png"
 run 2 spmm twin:cyt:scale=0.01 --plot "$work/a.svg"
 one_line "one algorithm" "several algorithms"
 PATH=/nowhere run 2 plan twin:cyt:scale=0.01 --plot "$work/a.svg"

@@ -82,7 +82,7 @@ refused "unable to open" "$graph" --measured "$work/absent.json"
 echo '{"algorithms": [{"algo": "halo"}]}' >"$work/empty.json"
 refused "no algorithm and time in it" "$graph" --measured "$work/empty.json"
 refused "No such file" "$graph" --machine "$work/absent.machine"
-refused "must end in .svg or .png" "$graph" --plot "$work/a.gif"
+refused "the ending names no format of it; known: .svg .png" "$graph" --plot "$work/a.gif"
 run 1 roofline "$graph" --json "$work/absent/r.json"
 
 finish

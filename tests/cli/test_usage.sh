@@ -96,8 +96,16 @@ for term in "direct MiB" "message MiB" messages "a rank" "predicted ms" "needed 
 done
 
 echo "the first words"
-run 0 --version
-grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' "$work/out" || fail "--version prints $(cat "$work/out")"
+for word in version -V --version; do
+  run 0 $word
+  silent_err "sley $word"
+  sed -n 1p "$work/out" | grep -qx 'sley [0-9]*\.[0-9]*\.[0-9]*' || fail "sley $word prints $(cat "$work/out")"
+done
+# A checkout knows its commit, which is in its history.
+if [ -e "$root/.git" ] && git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
+  said=$(sed -n 's/^commit \([0-9a-f]*\).*/\1/p' "$work/out")
+  git -C "$root" cat-file -e "${said:-none}^{commit}" || fail "sley version says of the commit: \"$said\""
+fi
 run 0 --help
 run 0 help
 for command in "${!options[@]}"; do

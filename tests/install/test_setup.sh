@@ -43,6 +43,14 @@ if grep -qE 'aarch64|arm64|qemu' "$work/calls"; then fail "on aarch64 itself: $(
 rm "$work/calls"
 role=run setup 0 'installing'
 if grep -qE 'mpi|cmocka' "$work/calls"; then fail "for make run: $(cat "$work/calls")"; fi
+role=deb setup 2 'packages cannot be made without (Debian: dpkg, dpkg-dev, file): dpkg-deb dpkg-shlibdeps file'
+grep -qE '^apt-get -q install .*libopenmpi-dev.* file dpkg-dev$' "$work/calls" || fail "for make deb: $(cat "$work/calls")"
+rm "$work/calls"
+stub dpkg-deb : && stub dpkg-shlibdeps : && stub file :
+role=deb setup 0 'installing'
+rm "$work/bin/dpkg-shlibdeps" "$work/calls"
+role=deb setup 2 'without (Debian: dpkg, dpkg-dev, file): dpkg-shlibdeps'
+rm "$work/bin/dpkg-deb" "$work/bin/file" "$work/calls"
 stub id 'echo 0'
 stub apt-get 'exit 100'
 setup 0 'apt-get update failed; the build uses what is there'

@@ -3,6 +3,7 @@
  * events "X" for spans, asynchronous pairs "b" and "e" for exchanges in flight, counters "C", metadata "M"
  * that names the tracks. Source: "Trace Event Format", Google, 2016. Times are microseconds since the first
  * event of any rank. */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/locale.h"
@@ -11,16 +12,16 @@
 
 static const char *const link_names[SL_LINK_COUNT] = {"self", "direct", "message"};
 
-/* A JSON string. Bytes beyond ASCII are replaced, since a name cut within a character would be no UTF-8. */
+/* A JSON string of the text as it is shown: of UTF-8, though the name may have been cut within a character.
+ */
 static void write_text(FILE *stream, const char *text) {
+  char shown[4 * SL_TRACE_NAME + 1];
+  sley_printable(text, shown, sizeof shown);
   fputc('"', stream);
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+  for (const char *c = shown; *c; c++) {
     if (*c == '"' || *c == '\\')
-      fprintf(stream, "\\%c", *c);
-    else if (*c < 0x20)
-      fprintf(stream, "\\u%04x", *c);
-    else
-      fputc(*c < 0x7f ? *c : '?', stream);
+      fputc('\\', stream);
+    fputc(*c, stream);
   }
   fputc('"', stream);
 }
@@ -91,6 +92,7 @@ static double first_begin(sl_trace *const *traces, int count) {
 sley_status sl_trace_write(const char *path, sl_trace *const *traces, int count) {
   sl_outfile file;
   SL_TRY(sl_outfile_open(path, &file));
+  errno = 0;
   locale_t before = sl_enter_c_locale();
   FILE *stream = file.stream;
   double origin = first_begin(traces, count);
@@ -102,7 +104,7 @@ sley_status sl_trace_write(const char *path, sl_trace *const *traces, int count)
     if (!trace)
       continue;
     write_track(stream, trace->rank);
-    for (int64_t i = 0; i < trace->count; i++)
+    for (int64_t i = 0; i < trace->count && sl_outfile_sound(&file); i++)
       write_event(stream, trace->rank, i, &trace->events[i], origin);
     dropped += trace->dropped;
   }
