@@ -198,7 +198,7 @@ static void integers_beyond_2_53_are_refused(void **state) {
       {"t.mtx", MM "coordinate integer general\n1 1 1\n1 1 ", "\n", 3},
       {"t.mtx", MM "coordinate integer symmetric\n1 1 1\n1 1 ", "\n", 3},
       {"t.mtx", MM "array integer general\n1 1\n", "\n", 3},
-      {"t.txt", "1 1 1\n1 1 ", "\n", 2},
+      {"t.smat", "2 2 1\n1 1 ", "\n", 2},
       {"t.txt", "", "\n4\n", 1},
       {"t.el", "0 1 ", "\n", 1},
       {"t.csv", "a,b,c\n0,1,", ",5\n", 2},
