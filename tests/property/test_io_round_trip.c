@@ -134,15 +134,15 @@ static bool comes_back(const sley_matrix *a, const char *name, const char *forma
 static void small_matrices_come_back(void **state) {
   (void)state;
   static const char *const formats[][2] = {
-      {"s.el", "edgelist"}, {"s.mtx", "mtx"}, {"s.rb", "rb"}, {"s.npz", "npz"}, {"s.sley", "sley"}};
-  enum { FORMATS = sizeof formats / sizeof *formats };
+      {"s.el", "edgelist"}, {"s.rb", "rb"}, {"s.mtx", "mtx"}, {"s.npz", "npz"}, {"s.sley", "sley"}};
+  enum { FORMATS = sizeof formats / sizeof *formats, TEXTS = 2 }; /* the others in turn */
   int wrong = 0;
   for (uint64_t seed = 1; seed <= SMALL; seed++) {
     sley_dtype dtype = (sley_dtype)(seed % 4);
     bool graph = seed % 5 == 0;
     sley_matrix *a = small_matrix(seed, dtype, graph);
     for (int f = 0; f < FORMATS; f++)
-      if (!comes_back(a, formats[f][0], formats[f][1])) {
+      if ((f < TEXTS || f - TEXTS == (int)(seed % (FORMATS - TEXTS))) && !comes_back(a, formats[f][0], formats[f][1])) {
         print_message("matrix %d does not come back from %s\n", (int)seed, formats[f][0]);
         wrong++;
       }
