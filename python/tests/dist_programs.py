@@ -2,6 +2,7 @@
 """What the ranks of test_dist.py do, one function for each test: `dist_programs.py NAME [ARGUMENT]`."""
 import gc
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -36,6 +37,27 @@ def check_products(comm: sley.dist.Comm) -> None:
     assert s.shape == wanted.shape and abs(s - wanted).max() < 1e-14
 
 
+def check_fork(comm: sley.dist.Comm, leave: Callable[[], object] = sys.exit) -> None:
+    """A forked child is no rank: what it asks of its parent's is refused, and it ends as programs do."""
+    with sley.Plan(A, 6, comm=comm) as plan:
+        before = plan(X[plan.cols])
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            for job in (lambda: plan(X[plan.cols]), comm.barrier, lambda: comm.allreduce([1]),
+                        lambda: sley.spmm(A, X[plan.cols], comm=comm)):
+                try:
+                    job()
+                except sley.SleyArgumentError:
+                    continue
+                os._exit(1)
+            assert np.allclose(sley.spmm(A, X), A @ X)
+            sley.dist.shutdown()
+            leave()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert np.array_equal(plan(X[plan.cols]), before)
+
+
 def products() -> None:
     comm = sley.dist.init()
     assert (comm.rank, comm.size) == (int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
@@ -43,6 +65,7 @@ def products() -> None:
     assert comm.allreduce(comm.rank, "max") == comm.size - 1
     comm.barrier()
     check_products(comm)
+    check_fork(comm)
     assert repr(comm).startswith(f"<sley.dist.Comm, rank {comm.rank} of {comm.size}, cpu, tcp")
     sley.dist.shutdown()
     sley.dist.shutdown()
@@ -218,6 +241,7 @@ def mpi() -> None:
     comm = sley.dist.init(world)
     assert (comm.rank, comm.size, comm.transport) == (world.rank, world.size, "mpi")
     check_products(comm)
+    check_fork(comm, lambda: os._exit(0))  # not by mpi4py's own end
     part = sley.dist.init(world.Split(world.rank % 2, -world.rank))
     check_products(part)
     sley.dist.shutdown()
