@@ -33,6 +33,12 @@ def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operan
         require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: "
                 f"the Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
         return edge_index
+    return _graph_of_edges(edge_index, sources, targets)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _graph_of_edges(edge_index: Tensor, sources: int, targets: int) -> Graph:
+    """Not traced by the compiler, which would keep the graph of the first edge_index for others."""
     edge_index = numbers_of("edge_index", edge_index)
     key = id(edge_index)
     found = _made.get(key)

@@ -23,6 +23,7 @@ _modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._functorch.peek_interpreter_stack
 _autocast = torch._C._is_any_autocast_enabled
 _tracing = torch._C._get_tracing_state
+_tls_includes, _PRE_DISPATCH = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
 _keys_of = torch._C._dispatch_keys
 _grad_enabled = torch.is_grad_enabled
 _below_autograd = torch._C._after_autograd_keyset
@@ -45,10 +46,10 @@ def _eager(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
     """Whether nobody looks on, no compiler, mode, transform, tracer, autocast or subclass, and all tensors are in
     memory as they are: none is sparse, negated later, wrapped, or without values."""
     if (_is_compiling() or _modes() or _transforms() is not None or _autocast() or _tracing() is not None
-            or forward_ad._current_level >= 0):
+            or forward_ad._current_level >= 0 or _tls_includes(_PRE_DISPATCH)):
         return False
     for place in places:
-        each = arguments[place]
+        each = arguments[place] if place < len(arguments) else None
         if each is not None and (type(each) not in _PLAIN or _keys_of(each).raw_repr() not in _PLAIN_KEYS):
             return False
     return True
@@ -168,10 +169,10 @@ class Operator:
         arguments += self._defaults[len(arguments):]
         kind = arguments[self._subject].device.type
         if not torch.is_autocast_enabled(kind):
-            return under_functorch(self.op, self._transformed, arguments)
+            return under_functorch(self.name, self.op, self._transformed, arguments)
         arguments = tuple(self._cast(each, kind) if isinstance(each, Tensor) else each for each in arguments)
         with torch.autocast(kind, enabled=False):
-            return under_functorch(self.op, self._transformed, arguments)
+            return under_functorch(self.name, self.op, self._transformed, arguments)
 
     def __call__(self, *arguments: Any) -> Any:
         """The operator on all its arguments."""
@@ -183,8 +184,7 @@ class Operator:
         return self.run(*arguments)
 
     def _check_layouts(self, arguments: tuple[Any, ...]) -> None:
-        for place in self._tensors:
-            each = arguments[place]
+        for each in arguments:
             if isinstance(each, Tensor) and (each.layout != torch.strided or each.is_nested):
                 what = "a nested tensor" if each.is_nested else f"of layout {each.layout}"
                 raise SleyUnsupportedError(f"{self.name}: an operand is {what}: take a dense tensor")

@@ -11,7 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import _functorch
-from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter, temporarily_clear_interpreter_stack
+from torch._functorch.pyfunctorch import (
+    TransformType,
+    retrieve_all_functorch_interpreters,
+    retrieve_current_functorch_interpreter,
+    temporarily_clear_interpreter_stack,
+)
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctorchFunctionalizeAPI
 from torch.autograd import forward_ad
@@ -23,6 +28,7 @@ _CONSTANT = "{} is constant, and a derivative with respect to it is asked for: g
 Rule = Callable[[int, tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]]  # size, dimensions, arguments: result, its own
 _forward_enabled = torch._C._is_fwd_grad_enabled
 _top = _functorch.peek_interpreter_stack
+_TRACER = torch._C._dispatch_key_parse("Tracer")
 
 
 def forward_mode() -> bool:
@@ -42,7 +48,7 @@ def aside() -> Iterator[None]:
 def _without_tracer() -> Iterator[None]:
     """Without torch.jit.trace, unless it looks away already, as in implementations of operators."""
     state = torch._C._get_tracing_state()
-    if state is None or torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Tracer):
+    if state is None or torch._C._dispatch_tls_is_dispatch_key_excluded(_TRACER):
         yield
         return
     torch._C._set_tracing_state(None)
@@ -142,12 +148,15 @@ def _one_level_below(jvp: Callable[..., Any], arguments: list[Any], tangents: tu
     return _functorch._wrap_for_grad(made, level)
 
 
-def under_functorch(op: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def under_functorch(name: str, op: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The operator where a transform of torch.func looks on: call(*arguments), but for functionalization, which an
     operator that changes nothing goes through as it is."""
-    top = _top()
-    if top is None or top.key() != torch._C._functorch.TransformType.Functionalize:
+    keys = [each.key() for each in retrieve_all_functorch_interpreters()]
+    if TransformType.Functionalize not in keys:
         return call(*arguments)
+    if keys[-1] != TransformType.Functionalize:
+        raise NotImplementedError(f"sley::{name}: torch.func.functionalize around another transform: functionalize "
+                                  "inside of it")
     api = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
     inner = api.unwrap_tensors(arguments)
     with api.redispatch_to_next():

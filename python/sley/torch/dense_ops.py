@@ -128,13 +128,17 @@ def _mask_of(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: i
 # ---- bias_act_dropout: dropout of act(x + bias)
 
 
-def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None) -> None:
+def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
+               first_row: int = 0) -> None:
     """Checks the operands of `bias_act_dropout`."""
     _check_matrix("bias_act_dropout: x", x)
     if act not in ACTIVATIONS:
         raise SleyArgumentError(f"bias_act_dropout: there is no activation {act!r}: take {' or '.join(ACTIVATIONS)}")
     if not 0.0 <= p < 1.0:
         raise SleyArgumentError(f"bias_act_dropout: p is {p}: it must be 0 or more and less than 1")
+    if not 0 <= stream < 2**32 or first_row < 0:
+        raise SleyArgumentError(f"bias_act_dropout: stream is {stream} and first_row {first_row}: neither is negative, and "
+                                "stream is below 2^32")
     if bias is not None:
         _check_like("bias_act_dropout: bias", bias, (x.shape[1],), x.dtype, x.device)
     if seed is not None:
@@ -145,13 +149,13 @@ def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor 
 
 def _drop_run(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
               first_row: int = 0) -> Tensor:
-    check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed, stream, first_row)
     return dense_of(x).drop(x, bias, act, p, seed, stream, first_row)
 
 
 def _drop_fake(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int = 0,
                first_row: int = 0) -> Tensor:
-    check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed, stream, first_row)
     return x.new_empty(x.shape)
 
 
@@ -171,7 +175,7 @@ def _drop_backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
 
 def _drop_parts(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor | None, stream: int,
                 first_row: int) -> Tensor:
-    check_drop(x, bias, act, p, seed)
+    check_drop(x, bias, act, p, seed, stream, first_row)
     y = x if bias is None else x + bias
     return (y.relu() if act == "relu" else y) * _mask_of(x, p, seed, stream, first_row)
 

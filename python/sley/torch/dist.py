@@ -145,7 +145,7 @@ class DistGraph(Operand):
         if norm is None:
             return graph
         require(norm in ("gcn", "mean"), f"norm is {norm!r}: take 'gcn', 'mean' or None")
-        return graph.derived("gcn" if norm == "gcn" else "mean of values")
+        return graph._derived_graph("gcn" if norm == "gcn" else "mean of values", improved=False, loops=True)
 
     @property
     def num_nodes(self) -> int:
@@ -171,9 +171,8 @@ class DistGraph(Operand):
         return torch.arange(self.rows).repeat_interleave(degree), block.col.to(torch.int64)
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-    def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "DistGraph":
-        """The same graph for a layer, as `Graph.derived`, or "mean of values", as norm="mean"; made once.
-        Collective."""
+    def _derived_graph(self, kind: str, improved: bool, loops: bool) -> "DistGraph":
+        """As `derived`; also "mean of values", as norm="mean". Collective."""
         if kind == self.norm == "gcn":
             return self
         base = self if self._base is None else self._base

@@ -175,7 +175,7 @@ def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p
         Differentiable twice, with respect to x and bias.
     """
     if act == "none" and p == 0.0:
-        dense_ops.check_drop(x, bias, act, p, None)
+        dense_ops.check_drop(x, bias, act, p, None, stream, first_row)
         return x if bias is None else x + bias
     if seed is None and p > 0.0:
         seed = draw_seed(x.device)
@@ -206,6 +206,9 @@ def nll(logits: Tensor, labels: Tensor, mask: Tensor | None = None, *, counted: 
     """
     if mask is not None:
         labels = torch.where(mask, labels, -1)
+    require(not labels.is_floating_point() and not labels.is_complex(),
+            f"nll: labels are of {labels.dtype}: expected whole numbers, as torch.int64")
+    require(counted is None or counted > 0, f"nll: counted is {counted}: it must be greater than 0")
     if labels.dtype != torch.int32:
         labels = labels.long().clamp(-2, 2**31 - 1).to(torch.int32)
     return dense_ops.nll(logits, labels, 0.0 if counted is None else float(counted))[0]

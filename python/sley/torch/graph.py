@@ -27,8 +27,8 @@ def graph_of(number: int) -> "Operand":
     found = _graphs.get(number if type(number) is int else int(number))  # the compiler may have symbols for numbers
     graph = None if found is None else found()
     if graph is None:
-        raise SleyArgumentError(f"there is no graph {int(number)}: a sley.torch.Graph ends when nobody refers to it, "
-                                "and programs that are saved do not have it, so keep it as long as what uses it")
+        raise SleyArgumentError(f"there is no graph {int(number)} in this process: a sley.torch.Graph ends when nobody "
+                                "refers to it, so keep it as long as what uses it; a saved program does not have it")
     return graph
 
 
@@ -101,7 +101,11 @@ class Operand:
 
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Operand":
         """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
-        node to itself and without values. Made once."""
+        node to itself and without values. Made once: the compiler asks for it, and does not trace how it is made."""
+        id(self)  # the compiler then asks again for another graph
+        return self._derived_graph(kind, improved, loops)
+
+    def _derived_graph(self, kind: str, improved: bool, loops: bool) -> "Operand":
         raise NotImplementedError
 
     def to_entries(self, values: torch.Tensor) -> torch.Tensor:
@@ -198,6 +202,8 @@ class Graph(Operand):
             require(edge_weight.shape == edges.shape[1:] and edge_weight.device == edges.device,
                     f"edge_weight has shape {tuple(edge_weight.shape)} on {edge_weight.device}: expected "
                     f"({edges.shape[1]},) on {edges.device}")
+            require(edge_weight.layout == torch.strided and not edge_weight.is_complex(),
+                    f"edge_weight is of {edge_weight.dtype}, {edge_weight.layout}: expected real values, dense")
             edge_weight = edge_weight.clone()
         self.base = edges, edge_weight  # copies of what was given, from which layers derive their graphs
         self._derived: dict[tuple[Any, ...], Graph] = {}
@@ -246,9 +252,7 @@ class Graph(Operand):
         return self.shape[1]
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-    def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Graph":
-        """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
-        node to itself and without values. Made once: the compiler asks for it, and does not trace how it is made."""
+    def _derived_graph(self, kind: str, improved: bool, loops: bool) -> "Graph":
         if kind == "gcn" and self.norm == "gcn" or kind == "plain" and self.norm is None and self.base[1] is None:
             return self
         key = kind, improved, loops
