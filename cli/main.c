@@ -3,12 +3,14 @@
  * written. */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,17 +42,47 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "a handl
 static atomic_int caught;      /* the first signal's number; 0: none */
 static atomic_llong caught_at; /* when, in ns of the monotonic clock; 0: never */
 static atomic_bool told;       /* that it was interrupted */
+static atomic_bool too_long;   /* a file could not grow beyond the limit of its size: the write says which */
 static pid_t self;             /* set before the handlers are */
 static cli_patience *_Atomic patience;
+
+/* Signals that end the command in order, and what it says then. `always`: also where whoever started the command has
+ * had the signal ignored, as nohup does with SIGHUP. */
+static const struct {
+  int number;
+  bool always;
+  const char *said;
+} endings[] = {{SIGINT, true, "interrupted"},
+               {SIGTERM, true, "interrupted"},
+               {SIGHUP, false, "interrupted by SIGHUP: the terminal or the session has ended"},
+               {SIGQUIT, false, "interrupted by SIGQUIT"},
+               {SIGXCPU, false, "interrupted by SIGXCPU: the limit of processor time (ulimit -t) is reached"},
+               {SIGXFSZ, false, "interrupted by SIGXFSZ: the limit of a file's size (ulimit -f) is reached"},
+               {SIGUSR1, false, "interrupted by SIGUSR1"},
+               {SIGUSR2, false, "interrupted by SIGUSR2"},
+               {SIGVTALRM, false, "interrupted by SIGVTALRM"}};
+enum { ENDINGS = sizeof endings / sizeof *endings };
+
+/* Signals of a process that cannot go on: it leaves no unfinished file, and ends by the signal. */
+static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS};
+enum { CRASHES = sizeof crashes / sizeof *crashes };
+
+static const char *said_of(int number) {
+  for (int i = 0; i < ENDINGS; i++)
+    if (endings[i].number == number)
+      return endings[i].said;
+  return endings[0].said;
+}
 
 /* Ends at once, and leaves no unfinished file. Only calls that are safe in a signal's handler. */
 static void end_now(int number) {
   if (getpid() == self) {
-    static const char text[] = "sley: interrupted\n";
+    char text[128] = "sley: ";
     cli_output_abandon();
     cli_progress_abandon();
+    strcat(strcat(text, said_of(caught ? caught : number)), "\n");
     if (!told)
-      (void)!write(STDERR_FILENO, text, sizeof text - 1);
+      (void)!write(STDERR_FILENO, text, strlen(text));
   }
   sley_discard_outputs();
   _exit(SIGNAL_BASE + number);
@@ -70,7 +102,12 @@ static long long now_ns(void) {
 /* The first signal asks the library to stop, so that no partial file stays, and sets a time for that; the
  * second ends at once, unless it is the first one's twin, as of a launcher that signals a process and its
  * group. */
-static void on_signal(int number) {
+static void on_signal(int number, siginfo_t *from, void *context) {
+  (void)context;
+  if (number == SIGXFSZ && from->si_pid == getpid()) { /* of a write that fails, and ends the command by itself */
+    atomic_store(&too_long, true);
+    return;
+  }
   int before = errno;
   long long now = now_ns(), first = 0;
   if (!atomic_compare_exchange_strong(&caught_at, &first, now)) {
@@ -93,6 +130,38 @@ static void on_signal(int number) {
   errno = before;
 }
 
+static void on_crash(int number) {
+  if (getpid() == self)
+    cli_output_abandon();
+  sley_discard_outputs();
+  raise(number); /* the default again, by SA_RESETHAND */
+}
+
+static void on_processor_time(int number) {
+  (void)number;
+  end_now(SIGXCPU);
+}
+
+/* Where the limits of processor time are one, as ulimit -t sets them, the system kills the process at once: a timer
+ * comes before. */
+static void come_before_the_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_cur < limit.rlim_max ||
+      limit.rlim_max < 1 || limit.rlim_max > INT_MAX)
+    return;
+  struct sigaction action = {.sa_handler = on_processor_time};
+  sigfillset(&action.sa_mask);
+  sigaction(SIGPROF, &action, NULL);
+  struct itimerval before = {.it_value = {.tv_sec = (time_t)limit.rlim_max - 1, .tv_usec = 900 * 1000}};
+  setitimer(ITIMER_PROF, &before, NULL);
+}
+
+/* Whether nobody has chosen yet what the signal does. */
+static bool is_default(int number) {
+  struct sigaction now;
+  return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+}
+
 static void catch_signals(void) {
   self = getpid();
   struct sigaction alarm = {.sa_handler = on_alarm};
@@ -102,20 +171,28 @@ static void catch_signals(void) {
   sigemptyset(&unblocked);
   sigaddset(&unblocked, SIGALRM);
   sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
-  struct sigaction action = {.sa_handler = on_signal};
+  struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
   sigemptyset(&action.sa_mask);
-  sigaddset(&action.sa_mask, SIGINT);
-  sigaddset(&action.sa_mask, SIGTERM);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  for (int i = 0; i < ENDINGS; i++)
+    sigaddset(&action.sa_mask, endings[i].number);
+  for (int i = 0; i < ENDINGS; i++)
+    if (endings[i].always || is_default(endings[i].number))
+      sigaction(endings[i].number, &action, NULL);
+  struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_RESETHAND | SA_NODEFER};
+  sigemptyset(&crash.sa_mask);
+  for (int i = 0; i < CRASHES; i++)
+    if (is_default(crashes[i]))
+      sigaction(crashes[i], &crash, NULL);
+  if (is_default(SIGPROF))
+    come_before_the_limit();
   struct sigaction ignore = {.sa_handler = SIG_IGN};
   sigemptyset(&ignore.sa_mask);
   sigaction(SIGPIPE, &ignore, NULL);
 }
 
 static int exit_code(sley_status status) {
-  if (status != SLEY_OK && caught)
-    return SIGNAL_BASE + caught;
+  if (status != SLEY_OK && (caught || too_long))
+    return SIGNAL_BASE + (caught ? caught : SIGXFSZ);
   switch (status) {
   case SLEY_OK:
     return CLI_DONE;
@@ -134,7 +211,7 @@ static int exit_code(sley_status status) {
 int cli_finish(sley_status status) {
   if (status == SLEY_ERR_INTERRUPTED || (status != SLEY_OK && caught)) {
     told = true;
-    cli_error("interrupted");
+    cli_error("%s", said_of(caught));
   } else if (status != SLEY_OK)
     cli_error("%s", *sley_last_error() ? sley_last_error() : sley_status_name(status));
   return exit_code(status);
@@ -174,7 +251,7 @@ static int close_stdout(int code) {
   if (cli_output_stdout_reason())
     errno = cli_output_stdout_reason();
   cli_error("stdout: cannot write: %s", strerror(errno ? errno : EIO));
-  return code == CLI_DONE ? CLI_FAILED : code;
+  return code == CLI_DONE ? exit_code(SLEY_ERR_IO) : code;
 }
 
 /* ---- dispatch */
@@ -250,7 +327,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   }
   cli_progress_clear();
   free(settings);
-  return code == CLI_FAILED && caught ? SIGNAL_BASE + caught : code;
+  return code == CLI_FAILED && (caught || too_long) ? exit_code(SLEY_ERR_IO) : code;
 }
 
 int main(int argc, char **argv) {

@@ -105,6 +105,17 @@ sley_status sl_shrink(void **block, int64_t count, size_t bytes_each, const char
   return SLEY_OK;
 }
 
+sley_status sl_memory_room(int64_t count, const char *what) {
+  size_t bytes;
+  if (!admit(count, 1, what, &bytes))
+    return SLEY_ERR_MEMORY;
+  void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED)
+    return sl_fail(SLEY_ERR_MEMORY, "out of memory: %zu bytes for %s", bytes, what);
+  munmap(block, bytes);
+  return SLEY_OK;
+}
+
 int64_t sl_memory_machine(void) {
   const size_t bytes = machine_bytes();
   return bytes < (size_t)INT64_MAX ? (int64_t)bytes : INT64_MAX;

@@ -19,6 +19,11 @@ void *sl_realloc(void *block, int64_t count, size_t bytes_each, const char *what
  * above, *block is still a block to be freed. */
 sley_status sl_shrink(void **block, int64_t count, size_t bytes_each, const char *what);
 
+/* Before a call of a library that never returns, or ends the process, where it gets no memory: SLEY_OK if this
+ * process may map so many bytes more now, in one piece; nothing is taken. Counted, and made to fail, as an
+ * allocation. */
+sley_status sl_memory_room(int64_t bytes, const char *what);
+
 /* Bytes of memory and swap of the machine. */
 int64_t sl_memory_machine(void);
 

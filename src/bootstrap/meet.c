@@ -334,6 +334,8 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
   if (status == SLEY_OK) {
     settle(&m);
     *out = m.mesh;
+    if (place->met)
+      atomic_store(place->met, 1);
   } else if (joining) { /* some may have met all the others: they are told who is missing */
     sl_mesh_abort(m.mesh, status);
     sl_mesh_close(m.mesh);

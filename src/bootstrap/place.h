@@ -3,6 +3,8 @@
 #ifndef SLEY_BOOTSTRAP_PLACE_H
 #define SLEY_BOOTSTRAP_PLACE_H
 
+#include <stdatomic.h>
+
 #include "base/status.h"
 #include "socket/mesh.h"
 #include "socket/proof.h"
@@ -22,6 +24,7 @@ typedef struct sl_place {
   sl_secret secret; /* by which ranks prove that they belong to the job; see sl_secret_from_environment */
   double timeout;   /* seconds to meet, and to wait for a peer that does not answer; see sl_timeout */
   double patience;  /* seconds to meet, where somebody watches the ranks until they have; 0: timeout */
+  atomic_int *met;  /* raised once the rank has met the others, for who watches; else NULL */
 } sl_place;
 
 /* Whether a launcher (torchrun, mpirun, srun) has started this process as a rank: see launcher.h. */

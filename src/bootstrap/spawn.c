@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,8 +23,9 @@
 
 enum { SLICE_MS = 50 };
 /* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
- * told), from an interrupt to SIGTERM, and from SIGTERM to SIGKILL. A rank that is stopped cannot end by
- * itself: it is killed at once. */
+ * told), but no more than the time limit; from an interrupt, or from the end of a rank that was stopped for the time
+ * limit, to SIGTERM; and from SIGTERM to SIGKILL. A rank that is stopped cannot end by itself: it is killed at once.
+ * Who has not met a rank that is killed waits for it, and hears nothing: it gets SIGTERM at once. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 
 /* Seconds for ranks to meet: those that end or are stopped meanwhile are seen here. */
@@ -35,6 +37,7 @@ static const double LIMIT_LEAST = 2;
 /* What a rank leaves behind, in shared memory. */
 typedef struct outcome {
   int returned;   /* main has returned, and the error is true */
+  atomic_int met; /* it has met the others */
   sl_error error; /* SLEY_OK: none */
 } outcome;
 
@@ -45,11 +48,13 @@ typedef struct child {
   int stop_signal;      /* by which it is stopped; 0: it is not */
   double stopped;       /* seconds, for which this process ran itself */
   bool given_up, ended; /* it was stopped when it was killed here; it was asked to end, or killed, here */
+  bool seen_failed;
 } child;
 
 typedef struct family {
   int ranks, started;
   outcome *outcomes;
+  bool interrupted;     /* this process was */
   double timeout, seen; /* seen: sl_now() when it was looked after the ranks last */
   child *children;
   struct pollfd *pollers;
@@ -74,6 +79,7 @@ static sley_status start_one(family *f, sl_place *place, sl_spawn_main main, voi
   if (pid == 0) {
     int listener = place->listener;
     place->rank = place->local_rank = f->started;
+    place->met = &f->outcomes[f->started].met;
     if (place->rank != 0) {
       close(listener);
       place->listener = -1;
@@ -90,9 +96,10 @@ static sley_status start_one(family *f, sl_place *place, sl_spawn_main main, voi
   return SLEY_OK;
 }
 
-static void signal_all(family *f, int number) {
+/* unmet: only the ranks that have not met the others, and are not asked yet. */
+static void signal_ranks(family *f, int number, bool unmet) {
   for (int r = 0; r < f->started; r++)
-    if (f->children[r].pid > 0) {
+    if (f->children[r].pid > 0 && !(unmet && (f->children[r].ended || atomic_load(&f->outcomes[r].met)))) {
       f->children[r].ended = true;
       kill(f->children[r].pid, number);
     }
@@ -119,8 +126,8 @@ static void look_after(child *c) {
 static int collect(family *f) {
   int running = 0;
   double now = sl_now(), passed = now - f->seen;
-  if (passed > 2 * SLICE_MS * 1e-3) /* this process did not run itself */
-    passed = 2 * SLICE_MS * 1e-3;
+  if (passed > 10 * SLICE_MS * 1e-3) /* this process did not run itself */
+    passed = 10 * SLICE_MS * 1e-3;
   f->seen = now;
   for (int r = 0; r < f->started; r++) {
     child *c = &f->children[r];
@@ -157,21 +164,41 @@ static void wait_for_news(const family *f) {
   (void)poll(f->pollers, (nfds_t)count, SLICE_MS);
 }
 
-/* Waits for all ranks, and ends them where they do not end themselves. asked: when to send SIGTERM. */
+/* Takes note of failures: when to send SIGTERM to all, at the latest. Whether a rank has ended that could not say
+ * why. */
+static bool note_failures(family *f, double now, double *ask_at) {
+  bool silent = false;
+  for (int r = 0; r < f->started; r++) {
+    child *c = &f->children[r];
+    if (!failed(f, r))
+      continue;
+    silent = silent || !f->outcomes[r].returned;
+    double grace = c->given_up ? GRACE_INTERRUPTED : f->timeout < GRACE_FAILED ? f->timeout : GRACE_FAILED;
+    if (!c->seen_failed && (*ask_at < 0 || *ask_at > now + grace))
+      *ask_at = now + grace;
+    c->seen_failed = true;
+  }
+  return silent;
+}
+
+/* Waits for all ranks, and ends them where they do not end themselves. */
 static void wait_for_all(family *f, bool incomplete) {
   double ask_at = incomplete ? sl_now() : -1;
   int sent = 0;
   while (collect(f) > 0) {
     double now = sl_now();
-    bool interrupted = sl_interrupted() != SLEY_OK;
-    for (int r = 0; r < f->started && ask_at < 0; r++)
-      if (failed(f, r))
-        ask_at = now + GRACE_FAILED;
-    if (interrupted && (ask_at < 0 || ask_at > now + GRACE_INTERRUPTED))
-      ask_at = now + GRACE_INTERRUPTED;
+    if (sl_interrupted() == SLEY_OK) {
+      bool silent = note_failures(f, now, &ask_at);
+      if (silent)
+        signal_ranks(f, SIGTERM, true);
+    } else {
+      f->interrupted = true;
+      if (ask_at < 0 || ask_at > now + GRACE_INTERRUPTED)
+        ask_at = now + GRACE_INTERRUPTED;
+    }
     give_up_stopped(f, ask_at >= 0);
     if (ask_at >= 0 && now >= ask_at) {
-      signal_all(f, sent == 0 ? SIGTERM : SIGKILL);
+      signal_ranks(f, sent == 0 ? SIGTERM : SIGKILL, false);
       sent++;
       ask_at = now + GRACE_ASKED;
     }
@@ -191,19 +218,34 @@ static sley_status tell_killed(const family *f, int rank) {
   return sl_fail_peer(rank, "its process ended by itself, with exit status %d", WEXITSTATUS(code));
 }
 
+/* A rank's error counts as its own, as what it says of another, or as what was asked of it here. */
+typedef enum weight { OWN, KILLED, NOTICED, ENDED_HERE, NONE } weight;
+
+static weight weigh(const family *f, int r) {
+  const outcome *out = &f->outcomes[r];
+  const child *c = &f->children[r];
+  sley_status status = (sley_status)out->error.status;
+  if (!out->returned)
+    return c->given_up || !c->ended ? KILLED : ENDED_HERE;
+  if (status == SLEY_OK)
+    return NONE;
+  if (status == SLEY_ERR_INTERRUPTED && !f->interrupted)
+    return c->ended ? ENDED_HERE : KILLED;
+  return status == SLEY_ERR_PEER ? NOTICED : OWN;
+}
+
 /* What counts most: a rank's own error, then one that was killed or stopped by others, then what ranks say of
  * each other, then one that did not end when it was asked to. */
 static sley_status first_failure(const family *f) {
-  enum { OWN, KILLED, NOTICED, ENDED_HERE, PASSES };
-  for (int pass = 0; pass < PASSES; pass++)
+  for (weight pass = OWN; pass < NONE; pass++)
     for (int r = 0; r < f->started; r++) {
-      const outcome *out = &f->outcomes[r];
-      const child *c = &f->children[r];
-      sley_status status = (sley_status)out->error.status;
-      if (!out->returned && (pass == ENDED_HERE || (pass == KILLED && (c->given_up || !c->ended))))
+      if (weigh(f, r) != pass)
+        continue;
+      if (!f->outcomes[r].returned)
         return tell_killed(f, r);
-      if (out->returned && status != SLEY_OK && (pass == NOTICED || (pass == OWN && status != SLEY_ERR_PEER)))
-        return sl_error_on(r, &out->error);
+      if (pass == KILLED)
+        return sl_fail_peer(r, "it was interrupted by a signal to its process alone");
+      return sl_error_on(r, &f->outcomes[r].error);
     }
   return SLEY_OK;
 }

@@ -90,8 +90,9 @@ void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64
   recv->up_to = true;
 }
 
-sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
+sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
   const sl_wire_peer *peer = &mesh->peer[p];
+  const bool answers = event == SL_WIRE_ANSWERED;
   sl_wire_enter(mesh);
   while (!*done) {
     SL_TRY(sl_wire_broken(mesh));
@@ -106,16 +107,20 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, bool answers) {
     sley_status status = sl_wire_turn(mesh, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(mesh, status);
+    /* Messages come in order, and nobody posts a receive while this rank waits: what is held up here keeps what is
+     * waited for from ever coming. */
+    if (event == SL_WIRE_RECEIVED && !*done && peer->stalled && mesh->failure.rank < 0)
+      sl_wire_violated(mesh, p, "another message is due");
   }
   return SLEY_OK;
 }
 
 sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
-  return sl_wire_wait(mesh, peer, &send->done, false);
+  return sl_wire_wait(mesh, peer, &send->done, SL_WIRE_SENT);
 }
 
 sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
-  return sl_wire_wait(mesh, peer, &recv->done, false);
+  return sl_wire_wait(mesh, peer, &recv->done, SL_WIRE_RECEIVED);
 }
 
 void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
@@ -163,7 +168,8 @@ sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) 
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
   sl_wire_enter(mesh);
   while (!sl_mesh_ask_done(ask))
-    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, true));
+    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done,
+                        SL_WIRE_ANSWERED));
   return SLEY_OK;
 }
 
@@ -177,5 +183,5 @@ sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uin
 }
 
 sley_status sl_mesh_wait_rows(sl_mesh *mesh, int p, sl_mesh_rows *ask) {
-  return sl_wire_wait(mesh, p, &ask->answer.done, true);
+  return sl_wire_wait(mesh, p, &ask->answer.done, SL_WIRE_ANSWERED);
 }

@@ -266,11 +266,10 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
       sl_mesh_incoming *recv = *at;
       *at = recv->next;
       if (!fits(recv, peer->header.bytes)) {
-        (void)sl_fail(SLEY_ERR_INTERNAL,
-                      "a message of %lld bytes has come from rank %d where %s%lld were expected",
-                      (long long)peer->header.bytes, (int)(peer - mesh->peer) % mesh->size,
-                      recv->up_to ? "at most " : "", (long long)recv->bytes);
-        (void)sl_wire_fail(mesh, SLEY_ERR_INTERNAL);
+        char what[64];
+        snprintf(what, sizeof what, "%s%lld bytes were expected", recv->up_to ? "at most " : "",
+                 (long long)recv->bytes);
+        sl_wire_violated(mesh, (int)(peer - mesh->peer), what);
         return true;
       }
       recv->bytes = peer->header.bytes;
@@ -281,11 +280,26 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
+/* Whether the tag of a message is the caller's, or one of the mesh's own that may come now: of the collective that
+ * this rank is in or was in last, or the first of the next one, which a peer may begin before this rank does; each
+ * once, and in order. */
+static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
+  const uint64_t tag = peer->header.tag, epoch = tag & (SL_TAG_POST - 1), kind = tag - epoch;
+  if (kind == 0 || mesh->failure.rank >= 0 || mesh->leaving)
+    return true;
+  const uint64_t last = peer->last_tag, last_epoch = last & (SL_TAG_POST - 1);
+  const bool now = epoch == mesh->epoch || (epoch == mesh->epoch + 1 && kind == SL_TAG_POST);
+  peer->last_tag = tag;
+  return now && kind <= SL_TAG_DATA && (epoch > last_epoch || (epoch == last_epoch && tag > last));
+}
+
 /* A header is complete. */
 static void begin_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   bool urgent = p >= mesh->size;
   const char *wrong = sl_header_check(&peer->header, urgent);
+  if (!wrong && !urgent && peer->header.kind == SL_KIND_DATA && !tag_may_come(mesh, peer))
+    wrong = "tag";
   peer->body_left = peer->header.bytes;
   peer->body = NULL;
   peer->target = NULL;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile sessions against the ranks of a TCP job: strangers while ranks meet, and a proven rank while they work.
 
-  hostile.py SLEY [--strangers N] [--members N] [--seed S] [--pause S]
+  hostile.py SLEY [--strangers N] [--members N] [--breakers N] [--seed S] [--pause S]
 
 Strangers (default 300 sessions) know the port, the job and all of the protocol, but not the secret. They send garbage,
 claims with every field at its edges, claims by other keys, replays and reflections, halves of messages, or nothing; they
@@ -12,7 +12,11 @@ ranks, which must end with exit status 0 and a product that their own check find
 A member (default 20 sessions) is a rank 1 that knows the secret, and sends messages with fields at their edges at any
 time. Rank 0 must end with an error that names rank 1, or in order, in time and by no signal.
 
-Prints the sessions by kind, and by how much strangers delay the job. Exit status: 0 if all is well, else 1.
+A breaker (default 20 sessions) is a rank 1 of two or three that keeps to the protocol for some messages, and then sends one
+header that is wrong: its kind, tag, length, slot or place, twice, too early or too late. It stays, and its pulse beats, so
+the others must find that out by themselves: all end, in time, with an error that names rank 1.
+
+Prints the seed, the sessions by kind, and by how much strangers delay the job. Exit status: 0 if all is well, else 1.
 """
 import argparse
 import hashlib
@@ -373,29 +377,158 @@ def member(sley):
         problems.append(f"member, {stage}: rank 0 ends with {code}: {said}")
 
 
+# ---- a rank that breaks off
+
+class Peer:
+    """A breaker's sockets with a rank, by kind."""
+
+    def __init__(self, rank):
+        self.rank, self.socks = rank, {}
+
+    def agree(self, messages):
+        """Says what the peer says, and so agrees to all that it calls."""
+        sock = self.socks[MESSAGES]
+        for _ in range(messages):
+            head = take(sock, 40)
+            body = take(sock, struct.unpack("<Q", head[16:24])[0])
+            sock.sendall(head + body)
+        self.head = take(sock, 40)
+        self.body = take(sock, struct.unpack("<Q", self.head[16:24])[0])
+
+    def breach(self):
+        """Answers the next message with a header that is wrong; says in what."""
+        fields = list(struct.unpack("<IHHQQQQ", self.head))  # kind, access, slot, tag, bytes, at, length
+        top, low = fields[3] >> 56, fields[3] & ((1 << 56) - 1)
+        what = random.choice(["tag"] * 6 + ["bytes", "bytes", "kind", "access", "slot", "at", "length", "twice", "urgent"])
+        if what == "tag":
+            fields[3] = random.choice([top << 56 | (low + random.choice([-1, 1, 2, 1000])) % (1 << 56), random.getrandbits(56),
+                                       random.randrange(5, 256) << 56 | low, (top % 3 + 1) << 56 | (low + 3), low + 5,
+                                       random.getrandbits(64) | 1 << 63])
+        elif what == "bytes":
+            fields[4] = random.choice([b for b in (0, 1, fields[4] + 1, fields[4] + 8, 1 << 40) if b != fields[4]])
+        elif what in ("kind", "access", "slot", "at", "length"):
+            at = ("kind", "access", "slot", "tag", "bytes", "at", "length").index(what)
+            fields[at] = random.choice([1, 2, 5, 9, 300]) if at < 3 else random.getrandbits(64) | 1
+            if what == "kind" and fields[0] == 1:
+                fields[0] = 77
+        wrong = struct.pack("<IHHQQQQ", *fields)
+        if what == "twice":
+            self.socks[MESSAGES].sendall(self.head + self.body + self.head)
+        self.socks[URGENT if what == "urgent" else MESSAGES].sendall(wrong + self.body)
+        return what
+
+
+def receive_lines(listener, job, peer):
+    """Lets a rank above prove itself on its three connections, and proves itself to it."""
+    while len(peer.socks) < 3:
+        sock = listener.accept()[0]
+        sock.settimeout(10)
+        challenge = struct.pack("<QII", MAGIC, PROTOCOL, 0) + os.urandom(32)
+        sock.sendall(challenge)
+        claim = take(sock, 104)
+        sock.sendall(struct.pack("<Q", MAGIC) + mac(SECRET, label(b"sley listener"), challenge, claim))
+        peer.socks[struct.unpack("<I", claim[12:16])[0]] = sock
+
+
+def breaker(sley):
+    """Rank 1 of two or three, which sends one wrong header and stays."""
+    size = random.choice([2, 3])
+    job, peers, over, what = Job(sley, size, free_port()), [Peer(0)], threading.Event(), "nothing"
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(8)
+    listener.settimeout(20)
+
+    def beat():
+        while not over.wait(0.2):
+            for peer in peers:
+                try:
+                    peer.socks[PULSE].sendall(b"\0")
+                except (OSError, KeyError):
+                    pass
+
+    job.start(0)
+    port = job.await_port(0)
+    for rank in range(2, size):
+        job.start(rank)
+        peers.append(Peer(rank))
+    heart = threading.Thread(target=beat)
+    heart.start()
+    begin = time.time()
+    try:
+        first = peers[0].socks
+        first[MESSAGES] = prove(job.job, port, HELLO, hello_of(size=size, port=listener.getsockname()[1], host=b"far away"))
+        take(first[MESSAGES], ERROR_BYTES + size * ENTRY_BYTES)
+        for kind in (URGENT, PULSE):
+            first[kind] = prove(job.job, port, kind)
+        for peer in peers[1:]:
+            receive_lines(listener, job, peer)
+        messages = random.choice([0, 1, 2, 3, 5, 8, 12, 20])
+        agreeing = [threading.Thread(target=agree_quietly, args=(peer, messages)) for peer in peers]
+        for each in agreeing:
+            each.start()
+        for each in agreeing:
+            each.join()
+        begin = time.time()
+        broken = peers if random.random() < 0.5 else [random.choice(peers)]
+        for peer in broken:
+            what = peer.breach()
+        for peer in peers:
+            if peer not in broken:
+                threading.Thread(target=agree_quietly, args=(peer, None)).start()
+    except (OSError, AttributeError):  # it has ended already
+        pass
+    ended = job.end(50)
+    took = time.time() - begin
+    over.set()
+    heart.join()
+    for sock in [listener, *(s for peer in peers for s in peer.socks.values())]:
+        sock.close()
+    count("breaker: " + what)
+    for rank, (code, _, err) in ended.items():
+        if code not in (1, 2) or "rank 1" not in err or took > 30:
+            problems.append(f"breaker, {what}, of {size} ranks: rank {rank} ends with {code} after {took:.1f} s: {err[-400:]}")
+
+
+def agree_quietly(peer, messages):
+    """Until the end where messages is None."""
+    try:
+        if messages is None:
+            peer.socks[MESSAGES].sendall(peer.head + peer.body)
+        peer.agree(1 << 30 if messages is None else messages)
+    except OSError:
+        pass
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("sley")
     parser.add_argument("--strangers", type=int, default=300)
     parser.add_argument("--members", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--breakers", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30), help="default: drawn")
     parser.add_argument("--pause", type=float, default=0.002, help="seconds between the sessions of each of two attackers")
     options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
     random.seed(options.seed)
     OPTIONS["pause"] = options.pause
     per_job = 150
-    plain = sorted(meet_among_strangers(options.sley, 0, False) for _ in range(5))[2]
+    plain = options.strangers > 0 and sorted(meet_among_strangers(options.sley, 0, False) for _ in range(5))[2]
     delays = []
     while sum(counts.values()) < options.strangers:
         delays.append(meet_among_strangers(options.sley, per_job, random.random() < 0.3))
     strangers = sum(counts.values())
     for _ in range(options.members):
         member(options.sley)
+    for _ in range(options.breakers):
+        breaker(options.sley)
     for kind in sorted(counts):
         print(f"{kind:20} {counts[kind]:6}")
     delays.sort()
-    print(f"{strangers} sessions of strangers, {options.members} of members; from the last rank's start to the end: {plain:.2f} s "
-          f"without strangers, {delays[len(delays) // 2]:.2f} s with (median), {delays[-1]:.2f} s at most")
+    print(f"{strangers} sessions of strangers, {options.members} of members, {options.breakers} of breakers")
+    if delays:
+        print(f"from the last rank's start to the end: {plain:.2f} s without strangers, {delays[len(delays) // 2]:.2f} s with "
+              f"(median), {delays[-1]:.2f} s at most")
     for problem in problems:
         print("WRONG:", problem)
     print(f"{len(problems)} problems")

@@ -4,14 +4,16 @@
 
   kills.py SLEY [--command spmm|collective] [--mpirun MPIRUN] [--count N] [--seed S] [--jobs J] [--spare S]
 
-Each case starts three ranks, over TCP or, with --mpirun, over MPI, and sends one of them SIGKILL or SIGSTOP, before the
-ranks have met or while they multiply, or run collectives. Every survivor must end within --timeout and --spare seconds (default 2) of the
-signal. Over TCP each names the rank, and says that its process ended or is stopped. Over MPI the first to end does so for a
-rank that is stopped, and mpirun ends the others; of a rank that is killed mpirun tells. A rank that stops before it has met
-the others cannot be named by its process: the others say who has not come. --jobs: so many cases at once (default 1).
+Each case starts three ranks, as a launcher does over TCP or, with --mpirun, over MPI, or as the command forks them, and
+sends one of them SIGKILL or SIGSTOP, while they meet, multiply or run collectives (--command: these alone). Every survivor
+must end within --timeout and --spare seconds (default 2) of the signal. Over TCP each names the rank, and says that its
+process ended or is stopped; so does the command that has forked the ranks, with exit status 1. Over MPI the first to end
+does so for a rank that is stopped, and mpirun ends the others; of a rank that is killed mpirun tells. A rank of a launcher
+that stops before it has met the others cannot be named by its process: the others say who has not come. --jobs: so many
+cases at once (default 1).
 
-Case I of a seed is always the same fault. Prints counts, the longest end beyond the time limit, and what was wrong. Exit
-status: 0 if all is well, else 1. Wants a machine that does nothing else: it measures times.
+Case I of a seed (default: drawn) is always the same fault. Prints the seed, counts, the longest end beyond the time limit,
+and what was wrong. Exit status: 0 if all is well, else 1. Wants a machine that does nothing else: it measures times.
 """
 import argparse
 import os
@@ -78,6 +80,22 @@ def start_tcp(sley, folder, words):
     return ranks, [process.pid for process in ranks]
 
 
+def start_forked(sley, folder, words):
+    """The command's process, and the ranks that it has forked, as soon as all are there."""
+    environment = dict(os.environ, SLEY_MACHINE="builtin")
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        environment.pop(name, None)
+    with open(f"{folder}/out", "w") as out, open(f"{folder}/err", "w") as err:
+        process = subprocess.Popen([sley, *words, "--transport", "tcp", "--ranks", str(RANKS)], env=environment, stdout=out,
+                                   stderr=err)
+    deadline, pids = time.time() + 60, []
+    while len(pids) < RANKS:
+        if time.time() > deadline or process.poll() is not None:
+            raise RuntimeError(f"{sley} forks no ranks: {read(folder + '/err')}")
+        pids = [int(pid) for pid in read(f"/proc/{process.pid}/task/{process.pid}/children").split()]
+    return [process], pids
+
+
 def start_mpi(sley, folder, words, mpirun):
     """mpirun's process, and those of the ranks."""
     wrapper = f"{folder}/rank"
@@ -111,6 +129,10 @@ def await_end(processes, pids, seconds):
 
 def why_wrong(transport, fault, victim, folder):
     """What is missing in what was said; None: nothing."""
+    if transport == "forked":
+        said, cause = read(f"{folder}/err"), {"kill": "ended by signal 9", "stop": "stopped by signal 19|is stopped"}[fault]
+        right = re.search(rf"rank {victim} failed: .*({cause})", said) and len(said.splitlines()) == 1
+        return None if right else f"the command says: {said or 'nothing'}"
     said = {rank: read(f"{folder}/err.{rank}") for rank in range(RANKS) if rank != victim}
     named = rf"rank {victim} failed|rank {victim} has not|rank {victim} did not|ranks? .*\b{victim}\b.* not come"
     cause = {"kill": r"ended|killed|closed|not come|refused", "stop": r"is stopped|not come|does not answer"}[fault]
@@ -128,25 +150,28 @@ def why_wrong(transport, fault, victim, folder):
 
 def one(options, number):
     dice = random.Random(options.seed * 1000003 + number)
-    transport = dice.choice(["tcp", "mpi"]) if options.mpirun else "tcp"
+    transport = dice.choice(["tcp", "forked", "mpi"] if options.mpirun else ["tcp", "forked"])
     fault, victim = dice.choice(["kill", "stop"]), dice.randrange(RANKS)
-    job, choices = JOBS[options.command]
-    chosen, moment = dice.choice(choices), dice.choice([0.2, 1.5]) * dice.random()
+    job, choices = JOBS[options.command or dice.choice(list(JOBS))]
+    chosen, moment = dice.choice(choices), dice.choice([0.01, 0.2, 1.5] if transport == "forked" else [0.2, 1.5]) * dice.random()
     words = [*job, *ALWAYS, *chosen]
-    what = f"case {number}: {transport}, {' '.join(chosen)}, {fault} rank {victim} after {moment:.3f} s"
+    what = f"case {number}: {transport}, {job[0]} {' '.join(chosen)}, {fault} rank {victim} after {moment:.3f} s"
     with tempfile.TemporaryDirectory() as folder:
-        processes, pids = start_tcp(options.sley, folder, words) if transport == "tcp" else \
-            start_mpi(options.sley, folder, words, options.mpirun)
+        if transport == "mpi":
+            processes, pids = start_mpi(options.sley, folder, words, options.mpirun)
+        else:
+            processes, pids = {"tcp": start_tcp, "forked": start_forked}[transport](options.sley, folder, words)
         time.sleep(moment)
         os.kill(pids[victim], signal.SIGKILL if fault == "kill" else signal.SIGSTOP)
         begin = time.time()
         survivors = [pid for rank, pid in enumerate(pids) if rank != victim]
+        if transport == "forked":
+            survivors.append(processes[0].pid)
         in_time = await_end(processes, survivors, TIMEOUT + 20)
         took = time.time() - begin
-        if fault == "stop":
-            os.kill(pids[victim], signal.SIGKILL)
-        for pid in [] if in_time else survivors:
-            os.kill(pid, signal.SIGKILL)
+        for pid in [pids[victim]] if in_time else [pids[victim], *survivors]:
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
         for process in processes:
             try:
                 process.wait(30)
@@ -156,6 +181,8 @@ def one(options, number):
                 with lock:
                     left_waiting.append(number)
         wrong = why_wrong(transport, fault, victim, folder)
+        if transport == "forked" and processes[0].returncode != 1 and not wrong:
+            wrong = f"the command ends with {processes[0].returncode}"
     with lock:
         lines[transport, fault] = lines.get((transport, fault), 0) + 1
         late.append(took - TIMEOUT)
@@ -168,13 +195,14 @@ def one(options, number):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("sley")
-    parser.add_argument("--command", choices=JOBS, default="spmm")
+    parser.add_argument("--command", choices=JOBS)
     parser.add_argument("--mpirun")
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--spare", type=float, default=2)
     options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
     numbers = iter(range(1, options.count + 1))
 
     def work():
@@ -195,7 +223,7 @@ def main():
     for worker in workers:
         worker.join()
     for (transport, fault), count in sorted(lines.items()):
-        print(f"{transport} {fault:5} {count:4}")
+        print(f"{transport:6} {fault:5} {count:4}")
     if late:
         print(f"the longest end came {max(late):.2f} s after the time limit of {TIMEOUT} s, or before it")
     if left_waiting:

@@ -7,6 +7,15 @@ bool sl_blas_serves(int64_t ld) {
   return false;
 }
 
+sley_status sl_blas_enter(int threads) {
+  (void)threads;
+  return SLEY_OK;
+}
+
+void sl_blas_leave(int threads) {
+  (void)threads;
+}
+
 void sl_blas_f32(const sl_blas_product *product) {
   (void)product;
 }

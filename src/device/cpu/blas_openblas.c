@@ -3,7 +3,12 @@
  * starts them as soon as it is loaded. Only such a build serves: its calls are thread-safe, while those of
  * one without threads (Debian's libopenblas0-serial 0.3.21) give wrong results where two threads make them at
  * once. It is told to use one thread, which it counts for the whole process. One built for OpenMP does not
- * keep to that number. */
+ * keep to that number.
+ *
+ * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later ones.
+ * Where it gets no memory for one it tries again without end, and where it cannot start its threads it sends the
+ * process SIGINT: so before either of them there must be room, and the buffers are taken here. */
+#define _GNU_SOURCE
 #include "device/cpu/blas.h"
 
 #include <dlfcn.h>
@@ -13,15 +18,32 @@
 
 #include <cblas.h>
 
+#include "base/cores.h"
+#include "base/memory.h"
+
 enum { WITH_THREADS = 1 }; /* what openblas_get_parallel says of a build with threads of its own */
+
+/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must be left
+ * beside them, for what other threads allocate meanwhile. */
+static const int64_t BUFFER = 128 << 20, LIBRARY = 64 << 20, MARGIN = 16 << 20;
 
 static struct {
   __typeof__(cblas_sgemm) *sgemm;
   __typeof__(cblas_dgemm) *dgemm;
   __typeof__(openblas_get_parallel) *get_parallel;
   __typeof__(openblas_set_num_threads) *set_num_threads;
+  void *(*take)(int); /* a buffer; NULL: that cannot be asked for */
+  void (*give)(void *);
 } openblas;
 static bool opened;
+static sl_error no_room; /* why it has not been opened, if that was for memory; else SLEY_OK */
+
+/* Threads in products, and of those that wait to begin; how many buffers there are. */
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t left;
+  int inside, wanted, buffers;
+} use = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static bool find(void *library, const char *name, void *to) {
   void *function = dlsym(library, name);
@@ -30,8 +52,22 @@ static bool find(void *library, const char *name, void *to) {
   return function != NULL;
 }
 
+/* Room for the library and the stacks of the threads that it starts. */
+static sley_status room_to_load(void) {
+  size_t stack = 0;
+  pthread_attr_t attributes;
+  if (pthread_getattr_default_np(&attributes) == 0) {
+    (void)pthread_attr_getstacksize(&attributes, &stack);
+    pthread_attr_destroy(&attributes);
+  }
+  return sl_memory_room(LIBRARY + sl_processors_here()->hardware * (int64_t)stack, "OpenBLAS and its threads");
+}
+
 /* The library stays open. */
 static void load(void) {
+  sl_error_take(room_to_load(), &no_room);
+  if (no_room.status != SLEY_OK)
+    return;
   void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return;
@@ -39,6 +75,8 @@ static void load(void) {
            find(library, "openblas_get_parallel", &openblas.get_parallel) &&
            find(library, "openblas_set_num_threads", &openblas.set_num_threads) &&
            openblas.get_parallel() == WITH_THREADS;
+  if (!find(library, "blas_memory_alloc", &openblas.take) || !find(library, "blas_memory_free", &openblas.give))
+    openblas.take = NULL;
   if (opened)
     openblas.set_num_threads(1);
 }
@@ -46,7 +84,55 @@ static void load(void) {
 bool sl_blas_serves(int64_t ld) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, load);
-  return opened && ld <= INT_MAX;
+  return (opened || no_room.status != SLEY_OK) && ld <= INT_MAX;
+}
+
+/* So many buffers. No thread has one meanwhile. */
+static sley_status take_buffers(int count) {
+  void **taken;
+  sley_status status = SL_NEW(taken, count, "the buffers of OpenBLAS");
+  int i = 0;
+  for (; i < count && status == SLEY_OK; i++) {
+    if (i >= use.buffers)
+      status = sl_memory_room(openblas.take ? BUFFER + MARGIN : (count - i) * BUFFER + MARGIN,
+                              "a buffer of OpenBLAS, which each thread that multiplies needs");
+    if (status == SLEY_OK && openblas.take)
+      taken[i] = openblas.take(0);
+    if (status != SLEY_OK)
+      break;
+  }
+  if (i > use.buffers)
+    use.buffers = i;
+  while (openblas.take && --i >= 0)
+    openblas.give(taken[i]);
+  sl_free(taken);
+  return status;
+}
+
+sley_status sl_blas_enter(int threads) {
+  sley_status status = SLEY_OK;
+  if (no_room.status != SLEY_OK)
+    return sl_error_restore(&no_room);
+  pthread_mutex_lock(&use.lock);
+  use.wanted += threads;
+  while (use.wanted > use.buffers && use.inside > 0)
+    pthread_cond_wait(&use.left, &use.lock);
+  if (use.wanted > use.buffers)
+    status = take_buffers(use.wanted);
+  if (status == SLEY_OK)
+    use.inside += threads;
+  else
+    use.wanted -= threads;
+  pthread_mutex_unlock(&use.lock);
+  return status;
+}
+
+void sl_blas_leave(int threads) {
+  pthread_mutex_lock(&use.lock);
+  use.inside -= threads;
+  use.wanted -= threads;
+  pthread_cond_broadcast(&use.left);
+  pthread_mutex_unlock(&use.lock);
 }
 
 static CBLAS_TRANSPOSE op(bool transpose) {

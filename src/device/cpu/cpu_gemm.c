@@ -170,7 +170,12 @@ static sley_status gemm_run(sl_queue *queue, const sl_gemm_args *a, bool blas) {
             .blocks = summed ? (a->k - 1) / SL_GEMM_TERMS + 1 : 0,
             .area_rows = a->m < tile_rows ? a->m : tile_rows,
             .area_cols = a->n < SL_TILE ? a->n : SL_TILE};
+  const int threads = sl_team_size(sl_cpu_queue_team(queue));
+  if (blas)
+    SL_TRY(sl_blas_enter(threads));
   const sley_status status = make_product(&g, sl_cpu_queue_team(queue));
+  if (blas)
+    sl_blas_leave(threads);
   sl_free(g.areas);
   sl_free(g.panels);
   return status;
