@@ -38,6 +38,7 @@ typedef struct cli_gnn_data {
   /* rows x features; of features that are kept sparse, as an f32 matrix, x is NULL */
   float *x;
   sley_matrix *sparse;
+  enum { CLI_GNN_NOT_MADE, CLI_GNN_FULL, CLI_GNN_ASKED } made_dense; /* why a sparse file's are dense */
   cli_gnn_print graph_print, feature_print; /* of the graph and the features as read, if the source asks */
   int64_t other_values;                     /* entries of A whose value is not 1 */
   int64_t looked_at, one_way; /* entries that were looked at, and those of them without their opposite; 0, 0

@@ -173,7 +173,10 @@ static sley_status sparse_features(const cli_gnn_reading *r) {
     status = check_values(r, &m);
   if (status == SLEY_OK) {
     const double entries = (double)m.rowptr[m.rows], all = (double)m.rows * (double)m.cols;
-    status = r->source->dense || entries * SPARSE_ENOUGH > all ? spread(r->data, &m) : narrow(r->data, &m);
+    const bool full = entries * SPARSE_ENOUGH > all;
+    if (full || r->source->dense)
+      r->data->made_dense = full ? CLI_GNN_FULL : CLI_GNN_ASKED;
+    status = r->data->made_dense ? spread(r->data, &m) : narrow(r->data, &m);
   }
   sley_matrix_destroy(matrix);
   return status;

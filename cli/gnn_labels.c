@@ -26,9 +26,8 @@ static const char *take(const cli_gnn_reading *r, int64_t row, double value) {
     return wanted;
   if (value >= (double)data->rows || value >= MOST_CLASSES) {
     snprintf(what, sizeof what,
-             "label %.17g: classes are counted from 0, and there are at most as many as rows, %" PRId64
-             ", and 2^20",
-             value, data->rows);
+             "classes are counted from 0, and there are at most as many as rows, %" PRId64 ", and 2^20",
+             data->rows);
     return what;
   }
   data->label[row] = (int32_t)value;

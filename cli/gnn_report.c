@@ -59,6 +59,9 @@ void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
     fprintf(stream, "features   sparse: %" PRId64 " values, %.3g %% of all\n", info.nnz,
             100 * (double)info.nnz / ((double)d->rows * (double)d->features));
   }
+  if (d->made_dense)
+    fprintf(stream, "features   a sparse file, made dense: %s\n",
+            d->made_dense == CLI_GNN_FULL ? "more than 1 of 8 values is there" : "sage-max takes maxima of all values");
   if (*d->told)
     fprintf(stream, "labels     %s\n", d->told);
 }

@@ -115,6 +115,72 @@ else
   echo "no $npz: graph, features and labels of one archive are not read"
 fi
 
+echo "values of the graph: a line says that they are ignored, or they count"
+printf '%%%%MatrixMarket matrix coordinate real general\n4 4 5\n1 2 1\n2 3 0.5\n3 4 3\n4 1 1\n2 1 1\n' >"$work/weighted.mtx"
+printf '0\n1\n0\n1\n\n' >"$work/four"
+small="--features random:3 --labels $work/four --device cpu --epochs 3 --train 1 --valid 1"
+run 0 gnn train "$work/weighted.mtx" $small --json "$json"
+grep -q '^weights  *values of the graph are ignored, and 2 are not 1: --weights uses them$' "$work/out" || fail "ignored values: $(cat "$work/out")"
+grep -q '^directed  *3 of 5 entries looked at have no opposite: with --undirected' "$work/out" || fail "a directed graph: $(cat "$work/out")"
+grep -q 'validation [0-9.]*, test no rows$' "$work/out" || fail "an empty test: $(cat "$work/out")"
+field "$json" settings.weights false
+field "$json" settings.hidden 64
+loss=$("$json_field" "$json" epochs.2.loss)
+for model in gcn gin sage; do
+  run 0 gnn train "$work/weighted.mtx" $small --model $model --weights --json "$json"
+  ! grep -q '^weights' "$work/out" || fail "values that count are said to be ignored"
+  [ $model != gcn ] || [ "$loss" != "$("$json_field" "$json" epochs.2.loss)" ] || fail "--weights changes nothing"
+  near "$("$json_field" "$json" epochs.2.loss)" "$("$sley" gnn train "$work/weighted.mtx" $small --model $model --weights --ranks 2 --json - 2>/dev/null | "$json_field" /dev/stdin epochs.2.loss)" "$model: weights on 2 ranks"
+done
+run 2 gnn train "$work/weighted.mtx" $small --model gat --weights
+one_line "weights of gat" "--weights is for gcn, gin and sage"
+sed 's/ 3$/ nan/' "$work/weighted.mtx" >"$work/nan.mtx"
+run 2 gnn train "$work/nan.mtx" $small --weights
+one_line "a weight that is no number" "the entry in row 3, column 4 is nan"
+sed 's/ 0.5$/ -5/' "$work/weighted.mtx" >"$work/minus.mtx"
+run 2 gnn train "$work/minus.mtx" $small --weights
+one_line "weights below 0" "those of row 2 add up to"
+
+echo "sparse features: the losses of dense ones, in less memory; models that make them dense"
+run 0 generate er:n=200,m=300,nnz=600,seed=2 --out "$work/x.mtx"
+{ # zeros beside the values: enough of them to be kept dense
+  printf '%%%%MatrixMarket matrix coordinate real general\n300 200 18600\n'
+  awk '!/^%/ && n++ > 0' "$work/x.mtx"
+  awk 'BEGIN { for (i = 1; i <= 300; i++) for (j = 1; j <= 60; j++) print i, j, 0 }'
+} >"$work/full.mtx"
+for model in gcn gin sage gat; do
+  many="--labels planted:3 --model $model --hidden 8 --heads 2 --epochs 5 --device cpu --ranks 2"
+  run 0 gnn train "$graph" --features "$work/x.mtx" $many --json "$json"
+  field "$json" sparse_features true
+  grep -q '^features  *sparse: 600 values, 1 % of all$' "$work/out" || fail "$model: sparse features are not told"
+  loss=$("$json_field" "$json" epochs.4.loss)
+  run 0 gnn train "$graph" --features "$work/full.mtx" $many --json "$json"
+  field "$json" sparse_features false
+  near "$loss" "$("$json_field" "$json" epochs.4.loss)" "$model: losses of sparse and of dense features"
+done
+run 0 gnn train "$graph" --features "$work/x.mtx" --labels planted:3 --model sage-max --epochs 2 --device cpu
+grep -q '^features .*made dense' "$work/out" || fail "sage-max: that features are made dense is not told"
+printf '%%%%MatrixMarket matrix coordinate real general\n300 9 2\n1 2 1\n7 3 1e39\n' >"$work/large.mtx"
+run 2 gnn train "$graph" --features "$work/large.mtx" --labels planted:3
+one_line "more than f32" "$work/large.mtx: the feature in row 7, column 3 is 1e+39"
+
+echo "labels: trailing blanks, nan, gaps; what is refused of them"
+awk 'BEGIN { for (i = 0; i < 300; i++) printf "%s \r\n", i % 7 == 0 ? "nan" : 1 + i % 3 * 2 }' >"$work/labels"
+run 0 gnn train "$graph" --features random:4 --labels "$work/labels" --device cpu --epochs 2
+grep -q '^labels  *classes are counted from 0 to the largest label, 5: 3 of these 6 have no row, the first is 0$' "$work/out" || fail "gaps: $(cat "$work/out")"
+for wrong in 2147483648 300 -2 1.5 label "1 2" ""; do
+  { seq 0 2; echo "$wrong"; yes 1 | head -296; } >"$work/labels"
+  run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
+  one_line "label '$wrong'" "$work/labels:4: "
+done
+for features in "$work/none.npy" "$work/none.npz" "$work/none.mtx"; do
+  run 2 gnn train "$graph" --features "$features" --labels planted:2
+  one_line "no features" "$features"
+done
+yes "train" | head -300 | sed '5s/.*/train test/' >"$work/split"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/split"
+one_line "a row of two sets" "$work/split:5: "
+
 echo "what is refused"
 run 2 gnn
 one_line "gnn alone" "say what to do"
@@ -128,7 +194,7 @@ run 2 gnn train "$graph" --features random:4 --labels "$work/none"
 one_line "no labels" "$work/none"
 printf '0\n1\ntwo\n' >"$work/labels"
 run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
-one_line "a word among labels" "$work/labels:3: a line has one whole number"
+one_line "a word among labels" "$work/labels:3: a line has one label"
 printf '0\n1\n' >"$work/labels"
 run 2 gnn train "$graph" --features random:4 --labels "$work/labels"
 one_line "few labels" "$work/labels:3: there are fewer labels"
@@ -155,7 +221,7 @@ one_line "no picture" "the ending names no format of it; known: .svg .png"
 run 2 gnn train "er:rows=4,cols=5,nnz=6" --features random:4 --labels planted:2
 one_line "not square" "a square matrix"
 run 2 gnn train "$graph" --features "er:n=20,nnz=30" --labels planted:2
-one_line "features of another graph" "another number of rows"
+one_line "features of another graph" "features of 20 rows: the graph has 300"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --reproducible --precision tf32
 one_line "reproducible with tf32" "reproducible bits do not depend on which kernel"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --reproducible --wire bf16
