@@ -166,7 +166,8 @@ static sley_status read_content(sl_input *input, const char *word, sley_dtype dt
   SL_TRY(sl_format_check_word(word));
   SL_TRY(sl_encoding_clean(input));
   const sl_format *format = word ? sl_format_named(word) : sl_format_of(input);
-  if (word && format->guess && !sl_input_is_text(input))
+  bool binary = word && (format->read == sl_cache_read || format->read == sl_npz_read);
+  if (word && !binary && !sl_input_is_text(input))
     return sl_fail(SLEY_ERR_INPUT, "%s:1: is no text, and so not %s", input->name, format->name);
   if (format)
     return read_as(format, input, dtype, team, out);
