@@ -197,9 +197,10 @@ static sley_status report(const list *l, const piece *p) {
   case NOT_A_VALUE:
     return sl_text_fail(l->part, p->at, "the value of the entry is not a number");
   case DIVIDED:
-    return sl_text_fail(l->part, p->at,
-                        "a line starts with two whole numbers, row and column, and all lines are divided like "
-                        "the first: by blanks, commas or semicolons; decimal commas go with semicolons alone");
+    return sl_text_fail(
+        l->part, p->at,
+        "a line starts with two whole numbers, row and column, and all lines are divided like "
+        "the first: by blanks, commas or semicolons; decimal commas go with semicolons alone");
   default:
     return sl_text_fail(l->part, p->at,
                         "a line of an edge list starts with two whole numbers, row and column");

@@ -30,8 +30,8 @@ static bool is_one_of(const char *word, const char *const *list) {
  * may have any. letter: 's', 'a' or 'b'. */
 static bool is_konect(const char *line, const char *end, bool first, char *letter) {
   static const char *const kinds[] = {"sym", "asym", "bip", NULL};
-  static const char *const weights[] = {"unweighted",    "weighted",         "positive", "posweighted",
-                                        "signed",        "multisigned",      "dynamic",  "multiweighted",
+  static const char *const weights[] = {"unweighted",       "weighted",    "positive", "posweighted",
+                                        "signed",           "multisigned", "dynamic",  "multiweighted",
                                         "multiposweighted", NULL};
   char word[32];
   const char *at = line;
@@ -176,7 +176,8 @@ bool sl_edgelist_banner(const sl_input *input) {
       continue;
     const char *rest = at;
     next_word(&rest, end, word, sizeof word);
-    if (strcasecmp(word, "FromNodeId") == 0 || (number_after(at, end, "Nodes:") && number_after(at, end, "Edges:")))
+    if (strcasecmp(word, "FromNodeId") == 0 ||
+        (number_after(at, end, "Nodes:") && number_after(at, end, "Edges:")))
       return true;
   }
   return false;

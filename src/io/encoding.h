@@ -10,8 +10,8 @@
  * SLEY_ERR_INPUT with file and line (UTF-16 or UTF-32; CR inside a line of a text that has LF too). */
 sley_status sl_encoding_clean(sl_input *input);
 
-/* The parts of it, for ranks of which each has some lines. Of the first lines: begin moves behind a byte order
- * mark, of *mark bytes (0: none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
+/* The parts of it, for ranks of which each has some lines. Of the first lines: begin moves behind a byte
+ * order mark, of *mark bytes (0: none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
 sley_status sl_encoding_head(sl_input *head, int64_t *mark);
 
 /* Whether the first lines have CR and no LF: who has all of the text must read it. */

@@ -63,7 +63,8 @@ static sley_status read_as_expected(sl_comm *comm, void *arg) {
   int64_t begin[MOST_RANKS + 1], wanted[MOST_RANKS + 1];
   sl_pio_info info;
   sley_matrix *block = NULL;
-  sley_status status = sl_pio_read(comm, e->name, &(sl_reading){.dtype = e->dtype}, 1, e->by_nonzeros, begin, &info, &block);
+  sley_status status =
+      sl_pio_read(comm, e->name, &(sl_reading){.dtype = e->dtype}, 1, e->by_nonzeros, begin, &info, &block);
   if (status != e->status || (status != SLEY_OK && strcmp(sley_last_error(), e->message) != 0)) {
     char message[1024];
     snprintf(message, sizeof message, "%s", sley_last_error());
@@ -326,7 +327,8 @@ static sley_status read_differently(sl_comm *comm, void *arg) {
   sl_pio_info info;
   sley_matrix *block = NULL;
   const char *name = comm->rank == 1 ? "er:n=300,nnz=2001" : "er:n=300,nnz=2000";
-  EXPECT(sl_pio_read(comm, name, &(sl_reading){.dtype = SLEY_F32}, 1, false, begin, &info, &block) == SLEY_ERR_ARG);
+  EXPECT(sl_pio_read(comm, name, &(sl_reading){.dtype = SLEY_F32}, 1, false, begin, &info, &block) ==
+         SLEY_ERR_ARG);
   EXPECT(strstr(sley_last_error(), "the ranks read different matrices"));
   return SLEY_OK;
 }
@@ -342,7 +344,8 @@ static sley_status read_or_fail(sl_comm *comm, void *arg) {
   int64_t begin[MOST_RANKS + 1];
   sl_pio_info info;
   sley_matrix *block = NULL;
-  sley_status status = sl_pio_read(comm, e->name, &(sl_reading){.dtype = e->dtype}, 1, e->by_nonzeros, begin, &info, &block);
+  sley_status status =
+      sl_pio_read(comm, e->name, &(sl_reading){.dtype = e->dtype}, 1, e->by_nonzeros, begin, &info, &block);
   bool right = status != SLEY_OK || is_part(e->whole, begin[comm->rank], block);
   sley_matrix_destroy(block);
   EXPECT(right);

@@ -33,7 +33,7 @@ static void reads_every_dialect(void **state) {
       {"% asym\n2 3\n3 2\n", 3, 3, 2, 2},                   /* and without */
       {"% bip unweighted\n% 2 3 8\n1 8\n3 1\n", 3, 8, 2, 2},
       {"% bip\n% 2 3 3000000000\n1 3000000000\n3 1\n", 3, 3000000000, 2, 2}, /* 64-bit columns */
-      {"% bip weighted\n2 8 1\n3 1 1\n", 3, 8, 2, 2},                /* without sizes: rows and columns apart */
+      {"% bip weighted\n2 8 1\n3 1 1\n", 3, 8, 2, 2}, /* without sizes: rows and columns apart */
       {"% a note\n\n0 1 # more\n% x\n\t# y\n1 2 0.5 7 8 x\n", 3, 3, 2, 2},
       {"0,1,\n1,0,2\n", 2, 2, 2, 2},
       {"% asym\n% 0 4 4\n", 4, 4, 0, 0},
