@@ -21,7 +21,6 @@ typedef struct sl_edge_lines {
   const sl_input *head, *part;
   const char *body;   /* in head: where the entries begin */
   const char *begin;  /* in part: the first line to parse */
-  char separator;     /* of fields: ',', ';', or ' ' for blanks */
   bool from_one;      /* the header says so */
   bool one_direction; /* it says sym, and entries are taken as they stand */
   bool two_sides;     /* it says bip: rows and columns are counted apart */

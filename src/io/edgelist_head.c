@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lines before the first entry of an edge list say: KONECT's and SNAP's headers, names of columns,
- * how fields are divided. */
+/* What the lines before the first entry of an edge list say: KONECT's and SNAP's headers, names of columns.
+ */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -118,23 +118,13 @@ static bool has_number(const char *line, const char *end) {
   return false;
 }
 
-/* How the line is divided. */
-static char separator_of(const char *line, const char *end) {
-  bool comma = false;
-  for (; line < end && *line != '\n' && *line != '#' && *line != '%'; line++) {
-    if (*line == ';')
-      return ';';
-    comma |= *line == ',';
-  }
-  return comma ? ',' : ' ';
-}
-
 /* Whether the line has a third field. */
-static bool has_value(const char *at, const char *end, char separator) {
+static bool has_value(const char *at, const char *end) {
   for (int field = 0; field < 2; field++) {
-    while (at < end && *at != '\n' && *at != separator && (separator != ' ' || *at != '\t'))
+    while (at < end && *at != '\n' && !divides(*at))
       at++;
-    at = sl_skip_blanks(at + (at < end && *at == separator));
+    at = sl_skip_blanks(at);
+    at = sl_skip_blanks(at + (at < end && divides(*at)));
   }
   return at < end && *at != '\n' && *at != '#' && *at != '%';
 }
@@ -152,8 +142,7 @@ void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
     first = text.at;
   }
   out->begin = out->body;
-  out->separator = separator_of(first, head->end);
-  out->valued = has_value(first, head->end, out->separator);
+  out->valued = has_value(first, head->end);
 }
 
 /* The first of these lines: comments before any data that begin within so many bytes are looked at. */

@@ -76,7 +76,7 @@ static const family families[] = {
     {"", "0;1;0.5\n1;2;1.5\n", &halves, true, "a.el a a.csv", "%#"},
     {"", "0 1 0,5\n1 2 1,5\n", &halves, false, "a.el a a.csv", "%#"},
     {"", "0\t1\t0,5\n1\t2\t1,5\n", &halves, false, "a.el a a.csv", "%#"},
-    {"", "0,1;0.5\n1,2;1.5\n", &halves, false, "a.el a a.csv", "%#"},
+    {"", "0,1;0.5\n1 2,1.5\n", &halves, true, "a.el a a.csv", "%#"},
     {"nodes 3 edges 3\n", EDGES, &directed, false, "a.el a a.csv", "%#"},
     {"", "3 3 3\n0 1 2\n1 2 4\n2 0 8\n", &directed, true, "a a.txt a.mtx a.smat", "%"},
     {"", "3 3 3\n1 2 2\n2 3 4\n3 1 8\n", &directed, false, "a a.txt a.mtx", "%"},
