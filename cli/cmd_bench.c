@@ -228,8 +228,8 @@ static sley_status try_matrix(running *r, const char *name, const char *path, in
     r->failed = true;
     return SLEY_OK;
   }
-  sley_status status =
-      cli_load(path, r->settings->dtype, r->settings->threads, r->settings->seed, 0, &r->settings->reading, &matrix);
+  sley_status status = cli_load(path, r->settings->dtype, r->settings->threads, r->settings->seed, 0,
+                                &r->settings->reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;

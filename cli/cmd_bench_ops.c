@@ -109,7 +109,7 @@ static const ops_settings defaults = {.matrix = "twin:cyt:scale=0.1 twin:red:sca
                                       .ranks = 1,
                                       .seed = 1,
                                       .repeat = 11,
-                                        .reading = CLI_READING_DEFAULTS};
+                                      .reading = CLI_READING_DEFAULTS};
 
 /* A list of whole numbers. */
 typedef struct numbers {
@@ -235,7 +235,8 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
 static sley_status take_matrix(running *r, const char *name) {
   sley_matrix *matrix = NULL;
   const int64_t threads = r->settings->threads > 0 ? r->settings->threads * r->settings->ranks : 0;
-  sley_status status = cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &r->settings->reading, &matrix);
+  sley_status status =
+      cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &r->settings->reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;

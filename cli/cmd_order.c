@@ -61,7 +61,8 @@ static const cli_option own_options[] = {
     CLI_READING_OPTIONS(order_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const order_settings defaults = {.order = "rabbit", .dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
+static const order_settings defaults = {
+    .order = "rabbit", .dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
 
 static int write_results(const order_settings *settings, const sley_matrix *matrix, const int64_t *place) {
   sley_matrix_info info;

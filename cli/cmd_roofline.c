@@ -155,9 +155,13 @@ static const cli_option own_options[] = {
     CLI_READING_OPTIONS(roofline_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const roofline_settings defaults = {
-    .k = DEFAULT_K, .ranks = DEFAULT_RANKS, .seed = 1, .algo = "tile-c", .dtype = "f32", .device = "auto",
-    .reading = CLI_READING_DEFAULTS};
+static const roofline_settings defaults = {.k = DEFAULT_K,
+                                           .ranks = DEFAULT_RANKS,
+                                           .seed = 1,
+                                           .algo = "tile-c",
+                                           .dtype = "f32",
+                                           .device = "auto",
+                                           .reading = CLI_READING_DEFAULTS};
 
 typedef struct roofline_run {
   const roofline_settings *settings;

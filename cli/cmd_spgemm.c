@@ -108,7 +108,7 @@ static const spgemm_settings defaults = {.semiring = "plus-times",
                                          .ranks = 1,
                                          .seed = 1,
                                          .repeat = 1,
-                                        .reading = CLI_READING_DEFAULTS};
+                                         .reading = CLI_READING_DEFAULTS};
 
 /* What a run has: operands, the product and what is known of it. */
 typedef struct spgemm_run {

@@ -79,8 +79,12 @@ static const cli_option own_options[] = {
     CLI_READING_OPTIONS(spy_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spy_settings defaults = {
-    .order = "none", .partition = "rows", .ranks = 1, .size = 800, .seed = 1, .reading = CLI_READING_DEFAULTS};
+static const spy_settings defaults = {.order = "none",
+                                      .partition = "rows",
+                                      .ranks = 1,
+                                      .size = 800,
+                                      .seed = 1,
+                                      .reading = CLI_READING_DEFAULTS};
 
 /* The matrix's name and size, its order and the ranks. */
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
@@ -147,8 +151,8 @@ static int run(void *settings_, char **positionals) {
     return taken;
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status =
-      cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit, &settings->reading, &matrix);
+  sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit,
+                                &settings->reading, &matrix);
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
     status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
   int code = status == SLEY_OK ? draw(settings, positionals[0], matrix) : cli_finish(status);

@@ -174,7 +174,7 @@ static const tile_settings defaults = {.algo = "tile-c",
                                        .repeat = 10,
                                        .warmup = 2,
                                        .verify = true,
-                                        .reading = CLI_READING_DEFAULTS};
+                                       .reading = CLI_READING_DEFAULTS};
 
 /* ---- words */
 

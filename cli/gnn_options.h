@@ -21,7 +21,7 @@ typedef struct cli_gnn_settings {
 #define CLI_GNN_DEFAULTS                                                                                     \
   .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
   .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .precision = "full",           \
-  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1,          \
+  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1,                          \
   .reading = CLI_READING_DEFAULTS
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */

@@ -365,9 +365,8 @@ static sley_status load_whole(cli_job *job) {
   const cli_job_settings *settings = job->settings;
   int64_t threads = cli_job_threads(job);
   double start = cli_now_ms();
-  sley_status status =
-      cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job), &settings->reading,
-               &job->matrix);
+  sley_status status = cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job),
+                                &settings->reading, &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
   if (status == SLEY_OK && strcmp(settings->order, "none") != 0)

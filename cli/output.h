@@ -51,7 +51,8 @@ void cli_output_discard(cli_output *output);
  */
 void cli_output_abandon(void);
 
-/* Writes a JSON object, with what files were read as (source.h), and releases it (NULL counts as out of memory). False after one line on stderr. */
+/* Writes a JSON object, with what files were read as (source.h), and releases it (NULL counts as out of
+ * memory). False after one line on stderr. */
 bool cli_output_json(const char *path, json_t *value);
 
 /* Writes count whole numbers as a one-dimensional .npy. False after one line on stderr. */

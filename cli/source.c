@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "json.h"
+#include "terminal.h"
 
 typedef struct noted {
   char *name;
@@ -32,7 +33,7 @@ void cli_source_note(const char *name, const sley_matrix_source *source) {
 void cli_sources_print(FILE *stream) {
   for (; printed < count; printed++) {
     const sley_matrix_source *s = &list[printed].source;
-    fprintf(stream, "format     %s: %s", list[printed].name, s->description);
+    fprintf(stream, "format     %s: %s", cli_shown(list[printed].name), s->description);
     if (s->base >= 0)
       fprintf(stream, ", rows and columns from %d: %s", s->base, s->base_reason);
     if (s->unread_lines > 0)

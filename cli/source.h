@@ -33,11 +33,12 @@ typedef struct cli_reading {
             "(default: told by the file, and reported)"                                                      \
   }
 
-/* Notes what a file was read as; nothing of a matrix that is of no file, or of a name that is noted already. */
+/* Notes what a file was read as; nothing of a matrix that is of no file, or of a name that is noted already.
+ */
 void cli_source_note(const char *name, const sley_matrix_source *source);
 
-/* A line for each that was noted and not yet printed: its format, and of edge lists and the like what they were
- * counted from, why, and what was not read. */
+/* A line for each that was noted and not yet printed: its format, and of edge lists and the like what they
+ * were counted from, why, and what was not read. */
 void cli_sources_print(FILE *stream);
 
 /* All that were noted, as the list "inputs" of a JSON object. False if memory is short. */

@@ -184,7 +184,7 @@ class Matrix:
     @property
     def source(self) -> "Source | None":
         """What the matrix was read as; None for one that was not read from a file."""
-        found = value_of(_c.sley_matrix_source, lib.sley_matrix_source_get, self._handle)
+        found = value_of(_c.sley_matrix_source, lib.sley_matrix_source_get, self)
         if not found.format:
             return None
         return Source(decoded(found.format), decoded(found.description), None if found.base < 0 else found.base,

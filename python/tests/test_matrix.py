@@ -255,6 +255,26 @@ def test_scipy_reads_what_is_written(tmp_path: Path) -> None:
     assert abs(scipy.sparse.load_npz(tmp_path / "a.npz") - a).nnz == 0
 
 
+def test_format_and_base(tmp_path: Path) -> None:
+    edges = tmp_path / "edges.el"
+    edges.write_text("1 2\n2 3\n")
+    a = sley.read(edges)
+    assert a.shape == (3, 3)
+    assert a.source is not None and (a.source.format, a.source.base, a.source.unread_lines) == ("edgelist", 1, 0)
+    assert a.source.base_reason is not None and "smallest" in a.source.base_reason
+    assert sley.read(edges, base=0).shape == (4, 4)
+    assert sley.read(edges, format="edgelist", base=1).shape == (3, 3)
+    assert {"mtx", "edgelist"} <= set(sley.formats())
+    with pytest.raises(sley.SleyInputError, match="MatrixMarket"):
+        sley.read(edges, format="mtx")
+    with pytest.raises(sley.SleyArgumentError, match="no format is named 'excel'"):
+        sley.read(edges, format="excel")
+    with pytest.raises(sley.SleyArgumentError, match="base of 2"):
+        sley.read(edges, base=2)
+    assert sley.generate("diag:n=3").source is None
+    assert a.T.source is None
+
+
 def test_bad_files(tmp_path: Path) -> None:
     broken = tmp_path / "broken.mtx"
     broken.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 9 1.0\n")

@@ -120,7 +120,8 @@ sley_status sl_read_options_take(const sley_read_options *given, sley_read_optio
     return sl_fail(SLEY_ERR_ARG, "an unpack_limit of %lld bytes: it must not be negative",
                    (long long)out->unpack_limit);
   if (out->base < -1 || out->base > 1)
-    return sl_fail(SLEY_ERR_ARG, "a base of %d: rows and columns count from 0 or from 1, or -1: told by the file",
+    return sl_fail(SLEY_ERR_ARG,
+                   "a base of %d: rows and columns count from 0 or from 1, or -1: told by the file",
                    out->base);
   return sl_format_check_word(out->format);
 }

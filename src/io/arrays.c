@@ -92,7 +92,7 @@ sley_status sl_arrays_open(const char *path, sl_arrays *out) {
   *out = (sl_arrays){0};
   SL_TRY(sl_input_open(path, &out->input));
   sley_status status = sl_npz_banner(&out->input) ? sl_archive_open(&out->input, &out->archive)
-                                                 : sl_fail(SLEY_ERR_INPUT, "not an archive of arrays, .npz");
+                                                  : sl_fail(SLEY_ERR_INPUT, "not an archive of arrays, .npz");
   if (status == SLEY_OK)
     return SLEY_OK;
   sl_arrays_close(out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; reading by what speaks for one of them, from strong to weak (format.h); writing by the
- * path's ending. */
+/* The table of formats; reading by what speaks for one of them, from strong to weak (format.h); writing by
+ * the path's ending. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -123,8 +123,8 @@ static sley_status read_as(const sl_format *format, sl_input *input, sley_dtype 
   return SLEY_OK;
 }
 
-/* An index 0 leaves no doubt of triplets: as an edge list the file would start with a loop at a vertex that no
- * other line names. */
+/* An index 0 leaves no doubt of triplets: as an edge list the file would start with a loop at a vertex that
+ * no other line names. */
 static bool is_sure(const sl_source *source) {
   return source->shape == SL_SHAPE_TRIPLETS && source->base == 0 && source->why == SL_WHY_ZERO;
 }
@@ -166,7 +166,8 @@ static sley_status read_content(sl_input *input, const char *word, sley_dtype dt
   SL_TRY(sl_format_check_word(word));
   SL_TRY(sl_encoding_clean(input));
   const sl_format *format = word ? sl_format_named(word) : sl_format_of(input);
-  if (word && format->guess && !sl_input_is_text(input))
+  bool binary = word && (format->read == sl_cache_read || format->read == sl_npz_read);
+  if (word && !binary && !sl_input_is_text(input))
     return sl_fail(SLEY_ERR_INPUT, "%s:1: is no text, and so not %s", input->name, format->name);
   if (format)
     return read_as(format, input, dtype, team, out);

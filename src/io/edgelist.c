@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of edge lists: a line for each entry, "row column [value ...]", separated by blanks, commas or
- * semicolons, all lines alike; between semicolons a comma may be the decimal point. Further fields are not
- * read, but their lines are counted. SNAP, CSV (one line of names may lead it), KONECT and their kin. Blank
- * lines, lines that start with # or %, and what follows one of these after a blank, are comments. Entries are
+ * semicolons; between semicolons a comma may be the decimal point. Further fields are not read, but their
+ * lines are counted. SNAP, CSV (one line of names may lead it), KONECT and their kin. Blank lines, and what
+ * follows # or %, are comments. Entries are
  * taken as they stand, none is mirrored; a missing value is 1; repeats are summed. What the lines before the
  * first entry say is looked at in edgelist_head.c. */
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "io/edgelist.h"
 #include "io/pieces.h"
 
-typedef enum problem { FINE, NOT_TWO_NUMBERS, DIVIDED, NEGATIVE, NOT_A_VALUE } problem;
+typedef enum problem { FINE, NOT_TWO_NUMBERS, NEGATIVE, NOT_A_VALUE, COMMA } problem;
 
 /* What one piece of the text holds, and the first thing wrong in it. */
 typedef struct sl_edge_piece {
@@ -25,22 +25,22 @@ typedef struct sl_edge_piece {
 
 typedef sl_edge_lines list;
 
-/* Whether a line's data ends here, where a field could begin. */
 static bool ends_line(const list *l, const char *at) {
   return *at == '\n' || *at == '#' || *at == '%' || at >= l->part->end;
 }
 
-static bool ends_field(const list *l, const char *at) {
-  return *at == ' ' || *at == '\t' || *at == '\r' || *at == '\n' ||
-         (*at == l->separator && l->separator != ' ') || at >= l->part->end;
+static bool is_separator(char c) {
+  return c == ',' || c == ';';
 }
 
-/* From the end of a field to the next one or the line's end; NULL: the separator is missing. */
-static const char *next_field(const list *l, const char *at) {
+static bool ends_field(const list *l, const char *at) {
+  return *at == ' ' || *at == '\t' || *at == '\r' || is_separator(*at) || ends_line(l, at);
+}
+
+/* From the end of a field to the next one or the line's end: blanks, and one separator among them. */
+static const char *next_field(const char *at) {
   at = sl_skip_blanks(at);
-  if (l->separator == ' ' || ends_line(l, at))
-    return at;
-  return *at == l->separator ? sl_skip_blanks(at + 1) : NULL;
+  return is_separator(*at) ? sl_skip_blanks(at + 1) : at;
 }
 
 static sley_status count_pieces(void *context, int64_t begin, int64_t end, int thread) {
@@ -66,7 +66,7 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   const char *start = *at;
   *at = sl_scan_int(start, out);
   if (!*at || !ends_field(l, *at))
-    note(p, *at && (**at == ',' || **at == ';') ? DIVIDED : NOT_TWO_NUMBERS, start);
+    note(p, NOT_TWO_NUMBERS, start);
   else if (*out < 0)
     note(p, NEGATIVE, start);
   if (p->problem)
@@ -79,29 +79,34 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   return true;
 }
 
-/* The value at at; between semicolons its decimal point may be a comma. The byte after it, or NULL. */
-static const char *scan_value(const list *l, const char *at, double *out) {
+/* The value at at, which a separator (or a blank) leads. A comma right after it, with a digit behind, is the
+ * decimal point between semicolons; behind a blank it may be that, and nobody can tell. The byte after the
+ * value, or NULL with a note. */
+static const char *scan_value(const list *l, piece *p, const char *at, char lead, double *out) {
   enum { MOST = 64 };
   char copy[MOST + SL_INPUT_PADDING] = {0};
-  if (l->separator != ';')
-    return sl_scan_value(&l->rule, at, out);
-  int length = 0;
-  for (; length < MOST && !ends_field(l, at + length); length++)
-    copy[length] = at[length] == ',' ? '.' : at[length];
-  const char *after = length < MOST ? sl_scan_value(&l->rule, copy, out) : NULL;
-  return after == copy + length ? at + length : NULL;
+  const char *after = sl_scan_value(&l->rule, at, out);
+  bool comma = after && *after == ',' && (unsigned)(unsigned char)after[1] - '0' < 10 && lead != ',';
+  if (comma && lead == ';') {
+    int length = 0;
+    for (; length < MOST && (at[length] == ',' || !ends_field(l, at + length)); length++)
+      copy[length] = at[length] == ',' ? '.' : at[length];
+    after = length < MOST && sl_scan_value(&l->rule, copy, out) == copy + length ? at + length : NULL;
+  }
+  if (!after || !ends_field(l, after))
+    note(p, NOT_A_VALUE, at);
+  else if (comma && lead != ';')
+    note(p, COMMA, at);
+  return p->problem ? NULL : after;
 }
 
 /* Fields from the one at at to the line's end. */
 static int64_t count_fields(const list *l, const char *at) {
   int64_t fields = 0;
-  while (!ends_line(l, at)) {
+  for (; !ends_line(l, at); at = next_field(at)) {
     fields++;
     while (!ends_field(l, at))
       at++;
-    at = sl_skip_blanks(at);
-    if (*at == l->separator && l->separator != ' ')
-      at = sl_skip_blanks(at + 1);
   }
   return fields;
 }
@@ -124,12 +129,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   const char *row_at = at;
   if (!scan_number(l, p, &at, &row))
     return;
-  const char *col_at = next_field(l, at);
-  if (!col_at) {
-    note(p, DIVIDED, row_at);
-    return;
-  }
-  at = col_at;
+  const char *col_at = at = next_field(at);
   if (!scan_number(l, p, &at, &col))
     return;
   if (row > p->totals.most_row) {
@@ -142,20 +142,14 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   }
   double value = 1;
   int64_t fields = 2;
-  const char *value_at = next_field(l, at);
-  if (!value_at) {
-    note(p, DIVIDED, row_at);
-    return;
-  }
-  if (!ends_line(l, value_at)) {
-    const char *after = scan_value(l, value_at, &value);
-    const char *more = after && ends_field(l, after) ? next_field(l, after) : NULL;
-    if (!more) {
-      note(p, NOT_A_VALUE, value_at);
+  const char *gap = sl_skip_blanks(at);
+  at = next_field(at);
+  if (!ends_line(l, at)) {
+    at = scan_value(l, p, at, is_separator(*gap) ? *gap : ' ', &value);
+    if (!at)
       return;
-    }
     p->totals.valued = true;
-    fields = 3 + count_fields(l, more);
+    fields = 3 + count_fields(l, next_field(at));
   }
   note_fields(p, fields, row_at);
   sl_index_set(coo->row, coo->index, e, row);
@@ -196,10 +190,11 @@ static sley_status report(const list *l, const piece *p) {
     return sl_text_fail(l->part, p->at, "a row or column is negative");
   case NOT_A_VALUE:
     return sl_value_fail(l->part, p->at, &l->rule, "the value of the entry is not a number");
-  case DIVIDED:
-    return sl_text_fail(l->part, p->at,
-                        "a line starts with two whole numbers, row and column, and all lines are divided like "
-                        "the first: by blanks, commas or semicolons; decimal commas go with semicolons alone");
+  case COMMA:
+    return sl_text_fail(
+        l->part, p->at,
+        "a comma in the value: if it is the decimal point, write a point, or divide the fields "
+        "by semicolons");
   default:
     return sl_text_fail(l->part, p->at,
                         "a line of an edge list starts with two whole numbers, row and column");

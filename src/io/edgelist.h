@@ -13,15 +13,14 @@ typedef struct sl_edge_totals {
   const char *least_at, *row_at, *col_at;
   int64_t fewest, most, cut; /* fields on a line; lines of more than three */
   const char *most_at;       /* the first line of most fields */
-  bool wide;   /* a number does not fit 32 bits */
-  bool valued; /* a value stands among them */
+  bool wide;                 /* a number does not fit 32 bits */
+  bool valued;               /* a value stands among them */
 } sl_edge_totals;
 
 typedef struct sl_edge_lines {
   const sl_input *head, *part;
   const char *body;   /* in head: where the entries begin */
   const char *begin;  /* in part: the first line to parse */
-  char separator;     /* of fields: ',', ';', or ' ' for blanks */
   bool from_one;      /* the header says so */
   bool one_direction; /* it says sym, and entries are taken as they stand */
   bool two_sides;     /* it says bip: rows and columns are counted apart */
@@ -30,12 +29,12 @@ typedef struct sl_edge_lines {
   int64_t nodes;      /* by SNAP's header; 0: it does not say */
   const char *promised_at;
   const char *names_wrong; /* a line before the entries that is no names of columns; or NULL */
-  bool valued;        /* values are kept */
-  sl_value_rule rule; /* of values */
+  bool valued;             /* values are kept */
+  sl_value_rule rule;      /* of values */
   int64_t pieces;
   struct sl_edge_piece *piece;
   int64_t base, why; /* sl_why */
-  sl_coo coo; /* the entries, as they stand */
+  sl_coo coo;        /* the entries, as they stand */
 } sl_edge_lines;
 
 /* Looks at the first lines, which head holds; part and begin become those of the whole of head. Numbers start

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lines before the first entry of an edge list say: KONECT's and SNAP's headers, names of columns,
- * how fields are divided. */
+/* What the lines before the first entry of an edge list say: KONECT's and SNAP's headers, names of columns.
+ */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -30,8 +30,8 @@ static bool is_one_of(const char *word, const char *const *list) {
  * may have any. letter: 's', 'a' or 'b'. */
 static bool is_konect(const char *line, const char *end, bool first, char *letter) {
   static const char *const kinds[] = {"sym", "asym", "bip", NULL};
-  static const char *const weights[] = {"unweighted",    "weighted",         "positive", "posweighted",
-                                        "signed",        "multisigned",      "dynamic",  "multiweighted",
+  static const char *const weights[] = {"unweighted",       "weighted",    "positive", "posweighted",
+                                        "signed",           "multisigned", "dynamic",  "multiweighted",
                                         "multiposweighted", NULL};
   char word[32];
   const char *at = line;
@@ -118,23 +118,13 @@ static bool has_number(const char *line, const char *end) {
   return false;
 }
 
-/* How the line is divided. */
-static char separator_of(const char *line, const char *end) {
-  bool comma = false;
-  for (; line < end && *line != '\n' && *line != '#' && *line != '%'; line++) {
-    if (*line == ';')
-      return ';';
-    comma |= *line == ',';
-  }
-  return comma ? ',' : ' ';
-}
-
 /* Whether the line has a third field. */
-static bool has_value(const char *at, const char *end, char separator) {
+static bool has_value(const char *at, const char *end) {
   for (int field = 0; field < 2; field++) {
-    while (at < end && *at != '\n' && *at != separator && (separator != ' ' || *at != '\t'))
+    while (at < end && *at != '\n' && !divides(*at))
       at++;
-    at = sl_skip_blanks(at + (at < end && *at == separator));
+    at = sl_skip_blanks(at);
+    at = sl_skip_blanks(at + (at < end && divides(*at)));
   }
   return at < end && *at != '\n' && *at != '#' && *at != '%';
 }
@@ -153,8 +143,7 @@ void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
     first = text.at;
   }
   out->begin = out->body;
-  out->separator = separator_of(first, head->end);
-  out->valued = has_value(first, head->end, out->separator);
+  out->valued = has_value(first, head->end);
 }
 
 /* The first of these lines: comments before any data that begin within so many bytes are looked at. */
@@ -177,7 +166,8 @@ bool sl_edgelist_banner(const sl_input *input) {
       continue;
     const char *rest = at;
     next_word(&rest, end, word, sizeof word);
-    if (strcasecmp(word, "FromNodeId") == 0 || (number_after(at, end, "Nodes:") && number_after(at, end, "Edges:")))
+    if (strcasecmp(word, "FromNodeId") == 0 ||
+        (number_after(at, end, "Nodes:") && number_after(at, end, "Edges:")))
       return true;
   }
   return false;

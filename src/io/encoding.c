@@ -41,15 +41,42 @@ bool sl_encoding_cr_only(const sl_input *head) {
   return sl_input_is_text(head) && !memchr(head->begin, '\n', size) && memchr(head->begin, '\r', size);
 }
 
+static bool divides(char c) {
+  return c == ' ' || c == '\t' || c == ',' || c == ';';
+}
+
+/* Fields from at to the next CR or LF, counted up to 2. */
+static int fields_of(const char *at, const char *end) {
+  int fields = 0;
+  for (bool inside = false; at < end && *at != '\r' && *at != '\n' && fields < 2; at++) {
+    fields += !inside && !divides(*at);
+    inside = !divides(*at);
+  }
+  return fields;
+}
+
+/* Whether a CR stands between what may be two lines: an entry or a comment, and another entry. */
+static bool is_between_lines(const char *begin, const char *cr, const char *end) {
+  const char *line = cr, *next = cr + 1;
+  while (line > begin && line[-1] == '\r')
+    line--;
+  cr = line;
+  while (line > begin && line[-1] != '\n' && line[-1] != '\r')
+    line--;
+  line = sl_skip_blanks(line);
+  while (next < end && (divides(*next) || *next == '\r'))
+    next++;
+  bool entry = next < end && ((*next >= '0' && *next <= '9') || *next == '-' || *next == '+');
+  return entry && fields_of(next, end) == 2 && (*line == '%' || *line == '#' || fields_of(line, cr) == 2);
+}
+
 sley_status sl_encoding_check_lines(const sl_input *part) {
-  for (const char *at = part->begin; at < part->end;) {
-    const char *cr = memchr(at, '\r', (size_t)(part->end - at));
-    if (!cr)
+  for (const char *at = part->begin; at < part->end; at++) {
+    at = memchr(at, '\r', (size_t)(part->end - at));
+    if (!at)
       return SLEY_OK;
-    for (at = cr; at < part->end && *at == '\r';)
-      at++;
-    if (at < part->end && *at != '\n')
-      return sl_text_fail(part, cr,
+    if (at + 1 < part->end && at[1] != '\n' && at[1] != '\r' && is_between_lines(part->begin, at, part->end))
+      return sl_text_fail(part, at,
                           "a carriage return (CR) inside the line: some lines end with CR alone, others do "
                           "not; save the text with line feeds (LF)");
   }

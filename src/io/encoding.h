@@ -7,17 +7,19 @@
 #include "io/format.h"
 
 /* All of it, of a whole content, which must lie in input->memory. Binary contents stay as they are. Errors:
- * SLEY_ERR_INPUT with file and line (UTF-16 or UTF-32; CR inside a line of a text that has LF too). */
+ * SLEY_ERR_INPUT with file and line (UTF-16 or UTF-32; a CR between what may be two lines of a text that has
+ * LF too; another CR is a blank). */
 sley_status sl_encoding_clean(sl_input *input);
 
-/* The parts of it, for ranks of which each has some lines. Of the first lines: begin moves behind a byte order
- * mark, of *mark bytes (0: none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
+/* The parts of it, for ranks of which each has some lines. Of the first lines: begin moves behind a byte
+ * order mark, of *mark bytes (0: none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
 sley_status sl_encoding_head(sl_input *head, int64_t *mark);
 
 /* Whether the first lines have CR and no LF: who has all of the text must read it. */
 bool sl_encoding_cr_only(const sl_input *head);
 
-/* Whether lines that end with LF have no CR inside. Errors: SLEY_ERR_INPUT with the first such line. */
+/* Whether lines that end with LF have no CR inside that may be the end of a line, too. Errors: SLEY_ERR_INPUT
+ * with the first such line. */
 sley_status sl_encoding_check_lines(const sl_input *part);
 
 #endif

@@ -180,9 +180,9 @@ sley_status sl_metis_write(const sley_matrix *matrix, sl_sink *sink, sl_team *te
  * nor comments follow *body (-1: whatever follows). */
 bool sl_metis_head(const sl_input *head, int64_t *lines, const char **body);
 
-/* edgelist.c and edgelist_head.c. A text of one number a line is not an edge list but a column of numbers. The
- * banner is KONECT's or SNAP's; marked: a comment that # starts stands before the first line of data; guess:
- * every line has the same two or three numbers, divided by blanks. */
+/* edgelist.c and edgelist_head.c. A text of one number a line is not an edge list but a column of numbers.
+ * The banner is KONECT's or SNAP's; marked: a comment that # starts stands before the first line of data;
+ * guess: every line has the same two or three numbers, divided by blanks. */
 bool sl_edgelist_banner(const sl_input *input);
 bool sl_edgelist_marked(const sl_input *input);
 bool sl_edgelist_guess(const sl_input *input);

@@ -52,7 +52,8 @@ static sley_status finish(sl_input *input) {
 }
 
 static sley_status too_long(const char *path, int64_t limit) {
-  return sl_fail(SLEY_ERR_MEMORY, "%s: is longer than the limit of %lld bytes; give a larger one (--mem-limit)", path,
+  return sl_fail(SLEY_ERR_MEMORY,
+                 "%s: is longer than the limit of %lld bytes; give a larger one (--mem-limit)", path,
                  (long long)limit);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix files: readers told apart by content, writers by the path's ending; dense .npy. */
+/* Matrix files: readers told apart by banner, name and lines, writers by the path's ending; dense .npy. */
 #ifndef SLEY_IO_IO_H
 #define SLEY_IO_IO_H
 

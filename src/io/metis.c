@@ -92,7 +92,8 @@ static int64_t tokens_of(const char *at) {
   return count;
 }
 
-/* Whether the last vertex has no neighbours, and its empty line lacks its line end: nothing is there of it. */
+/* Whether the last vertex has no neighbours, and its empty line lacks its line end: nothing is there of it.
+ */
 static bool lacks_last_line(const graph *g, int64_t lines) {
   return lines == g->vertices - 1 && g->body[-1] == '\n' && g->input->end[-1] == '\n';
 }

@@ -12,8 +12,8 @@
 
 static const char banner[] = "%%MatrixMarket";
 enum {
-  RECOGNISED = 4 + 2,       /* a first line "%%Matr" is meant to be this banner */
-  BANNER_BYTES = 1 << 16,   /* lines that begin within so many bytes may be it */
+  RECOGNISED = 4 + 2,     /* a first line "%%Matr" is meant to be this banner */
+  BANNER_BYTES = 1 << 16, /* lines that begin within so many bytes may be it */
   WORD = 24
 };
 
@@ -69,7 +69,8 @@ static bool is_banner(const char *line, const char *end) {
   const char *at = behind_marks(line, end), *first = at;
   bool market = skip_market(&at, end);
   next_word(&at, end, word, sizeof word);
-  if (market && (strcmp(word, "matrix") == 0 || strcmp(word, "coordinate") == 0 || strcmp(word, "array") == 0))
+  if (market &&
+      (strcmp(word, "matrix") == 0 || strcmp(word, "coordinate") == 0 || strcmp(word, "array") == 0))
     return true;
   for (int w = 0; w < 3; w++) {
     next_word(&first, end, word, sizeof word);
@@ -165,8 +166,8 @@ int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   return symmetry == SL_GENERAL ? entries : entries / 2;
 }
 
-/* Some files have their sizes in the comment after the banner, "%64 64 704": then the first line of data is an
- * entry of two numbers, which cannot be sizes. */
+/* Some files have their sizes in the comment after the banner, "%64 64 704": then the first line of data is
+ * an entry of two numbers, which cannot be sizes. */
 static const char *sizes_in_comment(const sl_input *input, const char *at, const sl_mtx_header *header) {
   sl_text text = {input, at};
   int64_t sizes[3];
@@ -308,14 +309,15 @@ static bool all_whole(const sl_input *input) {
 sley_status sl_mtx_bare_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   sl_mtx_header header;
   if (!bare_header(input, &header))
-    return sl_text_fail(input, input->begin,
-                        "no Matrix Market banner leads the file, and it starts with no sizes that fit the lines "
-                        "after them; if it is another format, name it (--format)");
+    return sl_text_fail(
+        input, input->begin,
+        "no Matrix Market banner leads the file, and it starts with no sizes that fit the lines "
+        "after them; if it is another format, name it (--format)");
   SL_TRY(sl_input_check_size(input, header.sizes, header.rows, header.cols));
   bool column = header.body == header.sizes;
-  input->source.shape = !header.array       ? SL_SHAPE_TRIPLETS
-                        : !column           ? SL_SHAPE_ARRAY
-                        : all_whole(input)  ? SL_SHAPE_INTEGERS
-                                            : SL_SHAPE_COLUMN;
+  input->source.shape = !header.array      ? SL_SHAPE_TRIPLETS
+                        : !column          ? SL_SHAPE_ARRAY
+                        : all_whole(input) ? SL_SHAPE_INTEGERS
+                                           : SL_SHAPE_COLUMN;
   return sl_mtx_parse(input, &header, dtype, team, out);
 }

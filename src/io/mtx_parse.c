@@ -316,11 +316,12 @@ static sley_status settle_base(sl_mtx_lines *job, sl_input *input) {
   int64_t base = input->base != SL_BASE_ANY ? input->base == SL_BASE_1 : job->least != 0 && !smat;
   input->source.base = base;
   input->source.why = input->base != SL_BASE_ANY ? SL_WHY_ASKED
-                : smat                     ? SL_WHY_ENDING
-                : base == 0                ? SL_WHY_ZERO
-                                           : SL_WHY_NO_ZERO;
+                      : smat                     ? SL_WHY_ENDING
+                      : base == 0                ? SL_WHY_ZERO
+                                                 : SL_WHY_NO_ZERO;
   if (base == 1 && job->least == 0)
-    return sl_text_fail(job->head, header->sizes, "an index is 0, but they were said to start from 1 (base 1)");
+    return sl_text_fail(job->head, header->sizes,
+                        "an index is 0, but they were said to start from 1 (base 1)");
   for (int64_t e = 0; e < header->count; e++) {
     int64_t row = sl_index_at(job->coo.row, job->coo.index, e) - base;
     int64_t col = sl_index_at(job->coo.col, job->coo.index, e) - base;

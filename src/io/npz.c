@@ -297,7 +297,7 @@ sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dt
     return sl_fail(SLEY_ERR_ARG, "a prefix of keys has at most %d bytes", MOST_PREFIX);
   SL_TRY(sl_input_open_within(path, limit, &input));
   const sley_status status = sl_npz_banner(&input) ? read_input(&input, prefix, dtype, team, out)
-                                                  : sl_fail(SLEY_ERR_INPUT, "%s: not a .npz", path);
+                                                   : sl_fail(SLEY_ERR_INPUT, "%s: not a .npz", path);
   sl_input_close(&input);
   return status;
 }

@@ -8,8 +8,8 @@
 #include "base/team.h"
 #include "base/types.h"
 
-/* What a file was read as, in numbers that ranks can send one another; sl_source_tell (io/io.h) has the words.
- * All zero: the matrix is of no file. */
+/* What a file was read as, in numbers that ranks can send one another; sl_source_tell (io/io.h) has the
+ * words. All zero: the matrix is of no file. */
 typedef struct sl_source {
   int64_t format; /* the place in the table of formats, from 1 */
   int64_t shape;  /* sl_shape, of numbers without a header */

@@ -217,7 +217,7 @@ def read_el(content):
         line = re.split("[#%]", line)[0].strip(" \t\r")
         if line:
             data.append([w for w in re.split(r"[ \t\r]*[,;][ \t\r]*|[ \t\r]+", line)])
-    if not data or content.startswith(b"%") or all(len(l) == 1 for l in data) or re.match("[A-Za-z_\"]", data[0][0]):
+    if b"\r" in content.replace(b"\r\n", b"") and b"\n" in content or not data or content.startswith(b"%") or all(len(l) == 1 for l in data) or re.match("[A-Za-z_\"]", data[0][0]):
         raise Unjudged("a head, a column, or nothing")
     plain = all(re.match(r"\d+$", w) for w in data[0])
     if plain and len(data[0]) in (2, 3, 4) and not re.search(rb"[,;]", content.split(b"\n")[0]):
@@ -234,6 +234,8 @@ def read_el(content):
         if len(line) > 2 and line[2] == "":
             raise Unjudged("an empty value")
         value = real(line[2], "untyped") if len(line) > 2 else 1.0
+        if len(line) > 3:
+            raise Unjudged("fields after the value, or a decimal comma")
         least = min(i, j) if least is None else min(least, i, j)
         most = max(most, i, j)
         found.append((i, j, value))
@@ -258,7 +260,7 @@ def read_graph(content):
     rest = lines[1:]
     if rest and not words(rest[-1]):
         rest.pop()
-    if n > len(content) or len(rest) < n - (1 if content.endswith(b"\n") is False else 0) or any(words(l) for l in rest[n:]):
+    if n > len(content) or len(rest) < n - 1 or any(words(l) for l in rest[n:]):
         raise Refused("the lines")
     if len(rest) != n:
         raise Unjudged("blank lines at the end")

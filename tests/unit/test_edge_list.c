@@ -33,7 +33,7 @@ static void reads_every_dialect(void **state) {
       {"% asym\n2 3\n3 2\n", 3, 3, 2, 2},                   /* and without */
       {"% bip unweighted\n% 2 3 8\n1 8\n3 1\n", 3, 8, 2, 2},
       {"% bip\n% 2 3 3000000000\n1 3000000000\n3 1\n", 3, 3000000000, 2, 2}, /* 64-bit columns */
-      {"% bip weighted\n2 8 1\n3 1 1\n", 3, 8, 2, 2},                /* without sizes: rows and columns apart */
+      {"% bip weighted\n2 8 1\n3 1 1\n", 3, 8, 2, 2}, /* without sizes: rows and columns apart */
       {"% a note\n\n0 1 # more\n% x\n\t# y\n1 2 0.5 7 8 x\n", 3, 3, 2, 2},
       {"0,1,\n1,0,2\n", 2, 2, 2, 2},
       {"% asym\n% 0 4 4\n", 4, 4, 0, 0},
@@ -86,11 +86,7 @@ static void refuses_with_the_line(void **state) {
       {"0 1 2\n1 2 x\n", SLEY_ERR_INPUT, 2, "not a number"},
       {"0 1 2\n1 2 3x\n", SLEY_ERR_INPUT, 2, "not a number"},
       {"0 1 2\n1 2 1e\n", SLEY_ERR_INPUT, 2, "not a number"},
-      {"0 1 2\n1 2 50%\n", SLEY_ERR_INPUT, 2, "not a number"},
-      {"0 1 2\n1 2#\n", SLEY_ERR_INPUT, 2, "two whole numbers"},
-      {"0,1,2\n1 2 3\n", SLEY_ERR_INPUT, 2, "divided like the first"},
-      {"0 1 2\n1,2,3\n", SLEY_ERR_INPUT, 2, "divided like the first"},
-      {"0 1 0,5\n", SLEY_ERR_INPUT, 1, "decimal commas go with semicolons"},
+      {"0 1 0,5\n", SLEY_ERR_INPUT, 1, "a comma in the value"},
       {"0;1;1.000,5\n", SLEY_ERR_INPUT, 1, "not a number"},
       {"0 1 {'weight': 2}\n", SLEY_ERR_INPUT, 1, "not a number"},
       {"0 1 2 3\n1 2\n", SLEY_ERR_INPUT, 1, "4 fields, where other lines have 2"},

@@ -94,8 +94,8 @@ static void places_and_mirrors_values(void **state) {
   assert_true(at(a, 0, 2) == 5 && at(a, 2, 1) == 7);
   sl_matrix_destroy(a);
   /* Sizes in a comment: the banner's symmetry holds. */
-  assert_sley_ok(
-      read_text("%%MatrixMarket matrix coordinate pattern symmetric\n%3 3 2\n2 1\n3 1\n", SLEY_F64, NULL, &a));
+  assert_sley_ok(read_text("%%MatrixMarket matrix coordinate pattern symmetric\n%3 3 2\n2 1\n3 1\n", SLEY_F64,
+                           NULL, &a));
   assert_true(a->rows == 3 && a->nnz == 4 && at(a, 0, 1) == 1 && at(a, 0, 2) == 1);
   sl_matrix_destroy(a);
 }
