@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse containers of other libraries are known by the type and the format that they state, and all else is refused.
+"""Sparse containers of other libraries are known by the type and format that they state, and all else is refused.
 
-Stand-ins state the modules and formats of libraries that need not be installed; where one is, test_real_containers takes
-its own.
+Stand-ins state the modules and formats of libraries that need not be installed; test_real_containers takes those of
+libraries that are.
 """
 import importlib
 from collections.abc import Callable
@@ -30,7 +30,8 @@ def _cupy(a: Any, format: str) -> Any:
     of = a.asformat(format)
     arrays = {"row": of.row, "col": of.col} if format == "coo" else \
         {"indptr": of.indptr, "indices": of.indices} if format != "dia" else {"get": lambda: of}
-    return claimed(f"cupyx.scipy.sparse._{format}", f"{format}_matrix", format=format, data=of.data, shape=a.shape, **arrays)
+    return claimed(f"cupyx.scipy.sparse._{format}", f"{format}_matrix", format=format, data=of.data, shape=a.shape,
+                   **arrays)
 
 
 def _torch(a: Any, layout: str) -> Any:
@@ -133,7 +134,7 @@ def test_what_a_matrix_of_numbers_has_not_is_refused() -> None:
                                 (_pydata(SQUARE, "COO"), {"fill_value": 1.0}, "other values are 1.0"),
                                 (_pydata(SQUARE, "GCXS0"), {"compressed_axes": (0, 1)}, "compressed along"),
                                 (_torch(SQUARE, "sparse_csr"), {"requires_grad": True}, "gradient"),
-                                (_torch(SQUARE, "sparse_coo"), {"values": lambda: np.ones((90, 2))}, "as many of each")):
+                                (_torch(SQUARE, "sparse_coo"), {"values": lambda: np.ones((90, 2))}, "of each")):
         vars(given).update(change)
         with pytest.raises(sley.SleyArgumentError, match=what):
             sley.Matrix(given)
@@ -157,9 +158,10 @@ def test_places_out_of_range_are_refused_before_anything_reads_by_them() -> None
     bsr = TALL.tobsr(blocksize=(2, 4))
     for change in ({"indptr": bsr.indptr[:-1]}, {"indptr": bsr.indptr + 1}, {"indptr": bsr.indptr[::-1].copy()},
                    {"data": bsr.data[:-1]}, {"data": bsr.data[:, 0]}, {"shape": (21, 12)}):
-        given = claimed("torch", "Tensor", layout="torch.sparse_bsr", requires_grad=False,
-                        **{"shape": change.get("shape", bsr.shape), "crow_indices": lambda c=change: c.get("indptr", bsr.indptr),
-                           "col_indices": lambda: bsr.indices, "values": lambda c=change: c.get("data", bsr.data)})
+        of = {"shape": bsr.shape, "indptr": bsr.indptr, "data": bsr.data, **change}
+        given = claimed("torch", "Tensor", layout="torch.sparse_bsr", requires_grad=False, shape=of["shape"],
+                        crow_indices=lambda of=of: of["indptr"], col_indices=lambda: bsr.indices,
+                        values=lambda of=of: of["data"])
         with pytest.raises(sley.SleyArgumentError):
             sley.Matrix(given)
 
@@ -194,8 +196,8 @@ def test_dense_arrays_say_what_they_are() -> None:
     for job in (lambda: sley.spmm(SQUARE, masked), lambda: sley.Matrix(masked), lambda: sley.sddmm(SQUARE, masked, x)):
         with pytest.raises(sley.SleyArgumentError, match="masked"):
             job()
-    for bad in (np.zeros(20, [("a", "f8")]), np.zeros(20, "M8[s]"), np.zeros(20, "U2"), np.zeros(20, object), "text", None,
-                object(), {}, {1.0}):
+    for bad in (np.zeros(20, [("a", "f8")]), np.zeros(20, "M8[s]"), np.zeros(20, "U2"), np.zeros(20, object), "text",
+                None, object(), {}, {1.0}):
         with pytest.raises((sley.SleyArgumentError, sley.SleyUnsupportedError)):
             sley.spmm(SQUARE, bad)
     frozen = x.copy()
