@@ -234,8 +234,7 @@ def dense(given: Any, what: str) -> Array:
     SleyArgumentError
         It is sparse, masked or ragged, or needs a gradient, which products here do not have.
     """
-    found = sparse_kind(given, what)
-    if found is not None:
+    if type(given).__module__.startswith("sley.") or sparse_kind(given, what) is not None:
         raise SleyArgumentError(f"{what} must be a dense array, and is a {_called(given)}: the product of two sparse "
                                 "matrices is spgemm")
     _refuse_gradient(given, what)

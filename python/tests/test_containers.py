@@ -193,6 +193,8 @@ def test_unsorted_blocks_and_columns() -> None:
 def test_dense_arrays_say_what_they_are() -> None:
     x = np.arange(40.0).reshape(20, 2)
     masked = np.ma.masked_array(x, mask=x > 30)
+    with pytest.raises(sley.SleyArgumentError, match="x must be a dense array, and is a sley.matrix.Matrix"):
+        sley.spmm(SQUARE, sley.Matrix(SQUARE))
     for job in (lambda: sley.spmm(SQUARE, masked), lambda: sley.Matrix(masked), lambda: sley.sddmm(SQUARE, masked, x)):
         with pytest.raises(sley.SleyArgumentError, match="masked"):
             job()
