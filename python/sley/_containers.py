@@ -17,7 +17,7 @@ from sley._arrays import Array, code_of, dtype_of, exact_dtype, integers_of, val
 from sley._c import sley_dtype
 from sley._foreign import host_array
 from sley._to_host import on_host
-from sley.errors import SleyArgumentError, SleyUnsupportedError
+from sley.errors import SleyArgumentError, SleyError, SleyUnsupportedError
 
 
 class Operand(NamedTuple):
@@ -244,6 +244,8 @@ def dense(given: Any, what: str) -> Array:
         if _library(given) == "torch":
             return np.asarray(_torch_host(given))
         return np.asarray(host_array(given))
+    except SleyError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise _unreadable(given, what, error) from None
 
@@ -283,6 +285,8 @@ def operand(a: Any, what: str = "a") -> Operand:
         made, arrays = _KNOWN[library][2][kind](a)
     except AttributeError as error:
         raise SleyArgumentError(f"{what} is a {_called(a)} of format {kind}, and lacks an array: {error}") from None
+    except SleyError:
+        raise
     except (TypeError, RuntimeError) as error:
         raise _unreadable(a, what, error) from None
     host = on_host(arrays)

@@ -171,7 +171,8 @@ def test_entries_of_one_place_are_added_up_in_the_matrixs_type(dtype: str) -> No
     """Integers of 8 bits would wrap around in their own."""
     values, row, col = np.array([100, 100, 3]).astype(dtype), np.array([0, 0, 1]), np.array([1, 1, 0])
     first = 2 * int(values[0])
-    bsr = scipy.sparse.bsr_matrix((values.reshape(3, 1, 1), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
+    bsr = claimed("torch", "Tensor", layout="torch.sparse_bsr", shape=(2, 2), values=lambda: values.reshape(3, 1, 1),
+                  crow_indices=lambda: np.array([0, 2, 3]), col_indices=lambda: np.array([1, 1, 0]))
     for given in (scipy.sparse.coo_array((values, (row, col)), shape=(2, 2)), bsr,
                   scipy.sparse.csr_matrix((values, [1, 1, 0], [0, 2, 3]), shape=(2, 2)),
                   claimed("torch", "Tensor", layout="torch.sparse_coo", shape=(2, 2), values=lambda: values,
