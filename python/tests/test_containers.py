@@ -173,7 +173,8 @@ def test_entries_of_one_place_are_added_up_in_the_matrixs_type(dtype: str) -> No
     first = 2 * int(values[0])
     bsr = claimed("torch", "Tensor", layout="torch.sparse_bsr", shape=(2, 2), values=lambda: values.reshape(3, 1, 1),
                   crow_indices=lambda: np.array([0, 2, 3]), col_indices=lambda: np.array([1, 1, 0]))
-    for given in (scipy.sparse.coo_array((values, (row, col)), shape=(2, 2)), bsr,
+    coo = claimed("cupyx.scipy.sparse._coo", "coo_matrix", format="coo", row=row, col=col, data=values, shape=(2, 2))
+    for given in (coo, bsr,
                   scipy.sparse.csr_matrix((values, [1, 1, 0], [0, 2, 3]), shape=(2, 2)),
                   claimed("torch", "Tensor", layout="torch.sparse_coo", shape=(2, 2), values=lambda: values,
                           indices=lambda: np.stack([row, col]))):
