@@ -17,7 +17,7 @@ from sley._arrays import Array, code_of, dtype_of, exact_dtype, integers_of, val
 from sley._c import sley_dtype
 from sley._foreign import host_array
 from sley._to_host import on_host
-from sley.errors import SleyArgumentError, SleyUnsupportedError
+from sley.errors import SleyArgumentError, SleyError, SleyUnsupportedError
 
 
 class Operand(NamedTuple):
@@ -214,7 +214,7 @@ def sparse_kind(a: Any, what: str = "a") -> tuple[str, str] | None:
     if any(hasattr(a, name) for name in _SAYS_SPARSE):
         raise _refusal(a, what, "")
     if not any(hasattr(type(a), name) or hasattr(a, name) for name in _SAYS_DENSE) and not _is_buffer(a):
-        raise SleyArgumentError(f"{what} is a {_called(a)}: give an array of NumPy, or whatever has DLPack or __array__")
+        raise SleyArgumentError(f"{what} is a {_called(a)}: give an array of NumPy, or what has DLPack or __array__")
     return None
 
 
@@ -234,8 +234,7 @@ def dense(given: Any, what: str) -> Array:
     SleyArgumentError
         It is sparse, masked or ragged, or needs a gradient, which products here do not have.
     """
-    found = sparse_kind(given, what)
-    if found is not None:
+    if type(given).__module__.startswith("sley.") or sparse_kind(given, what) is not None:
         raise SleyArgumentError(f"{what} must be a dense array, and is a {_called(given)}: the product of two sparse "
                                 "matrices is spgemm")
     _refuse_gradient(given, what)
@@ -245,18 +244,21 @@ def dense(given: Any, what: str) -> Array:
         if _library(given) == "torch":
             return np.asarray(_torch_host(given))
         return np.asarray(host_array(given))
+    except SleyError:
+        raise
     except (TypeError, ValueError, RuntimeError) as error:
         raise _unreadable(given, what, error) from None
 
 
 def _unreadable(given: Any, what: str, error: Exception) -> SleyArgumentError:
-    return SleyArgumentError(f"{what}, a {_called(given)}, is no array that NumPy can read: {str(error).splitlines()[0]}")
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return SleyArgumentError(f"{what}, a {_called(given)}, is no array that NumPy can read: {reason}")
 
 
 def _refuse_gradient(given: Any, what: str) -> None:
     if _library(given) == "torch" and getattr(given, "requires_grad", False) is True:
-        raise SleyArgumentError(f"{what} requires a gradient, which products here do not have: give {what}.detach(), or "
-                                "see sley.torch")
+        raise SleyArgumentError(f"{what} requires a gradient, which products here do not have: give {what}.detach(), "
+                                "or see sley.torch")
 
 
 # ---- from a container to CSR
@@ -283,6 +285,8 @@ def operand(a: Any, what: str = "a") -> Operand:
         made, arrays = _KNOWN[library][2][kind](a)
     except AttributeError as error:
         raise SleyArgumentError(f"{what} is a {_called(a)} of format {kind}, and lacks an array: {error}") from None
+    except SleyError:
+        raise
     except (TypeError, RuntimeError) as error:
         raise _unreadable(a, what, error) from None
     host = on_host(arrays)
@@ -360,8 +364,8 @@ def _of_blocks(indptr: Array, indices: Array, blocks: Array, shape: tuple[int, i
     down, across = shape[0] // blocks.shape[1], shape[1] // blocks.shape[2]
     if len(pointers) != down + 1 or pointers[0] != 0 or np.any(pointers[1:] < pointers[:-1]) \
             or not pointers[-1] <= len(columns) == len(blocks):
-        raise SleyArgumentError(f"indptr of shape {pointers.shape}: expected {down + 1} numbers that ascend from 0, to at "
-                                f"most {len(columns)}")
+        raise SleyArgumentError(f"indptr of shape {pointers.shape}: expected {down + 1} numbers that ascend from 0, to "
+                                f"at most {len(columns)}, the number of blocks")
     _within(columns[: pointers[-1]], across, "indices")
     last = int(pointers[-1])
     bsr = scipy.sparse.bsr_array((_sums(blocks[:last]), columns[:last], pointers), shape=shape)
@@ -387,7 +391,7 @@ def csr_of(given: Operand, dtype: npt.DTypeLike | None) -> Csr:
     """
     checked_dtype(given.dtype, dtype)
     *places, values = given.arrays
-    made = values_of(values, dtype) if given.format != "bsr" else values_of(values.reshape(-1), dtype).reshape(values.shape)
+    made = values_of(values, dtype)
     if given.format in ("csr", "csc"):
         shape = given.shape if given.format == "csr" else given.shape[::-1]
         pointers = integers_of(places[0], "indptr", keep_32=True)

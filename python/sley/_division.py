@@ -115,8 +115,8 @@ def new_values(old: Matrix, given: Any) -> Array:
             if array.shape != (old.nnz,):
                 raise SleyArgumentError(f"values of shape {array.shape}: the matrix has {old.nnz} entries")
             if old._reordered:
-                raise SleyArgumentError("the plan has the entries in another order than the matrix that it was made of: "
-                                        "give a matrix, not an array of values")
+                raise SleyArgumentError("the plan has the entries in another order than the matrix that it was made "
+                                        "of: give a matrix, not an array of values")
             return np.array(converted(array, "values", old.dtype), order="C")
     matrix = given.matrix if isinstance(given, Rows) else as_matrix(given)
     if matrix.shape != old.shape or not all(map(np.array_equal, matrix._arrays()[:2], old._arrays()[:2])):

@@ -19,7 +19,6 @@ from sley._library import decoded, encoded, initial, lib, names_of
 from sley._to_host import on_host
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
-_ARRAYS = ("indptr", "indices", "values")
 _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
     _c.sley_index.SLEY_I32: np.dtype(np.int32),
     _c.sley_index.SLEY_I64: np.dtype(np.int64),
@@ -137,8 +136,7 @@ class Matrix:
             self._take(create(lib.sley_matrix_destroy, lib.sley_matrix_transpose, transposed, 0), None)
             self._reordered = True
         else:
-            self._borrow(csr._replace(**{name: _own(getattr(csr, name), given.arrays) for name in _ARRAYS})
-                         if copy and csr.shared else csr)
+            self._borrow(_own(csr, given.arrays) if copy and csr.shared else csr)
 
     def _borrow(self, given: Csr) -> None:
         """Of arrays that are used where they lie."""
@@ -252,7 +250,8 @@ class Matrix:
 
     def __deepcopy__(self, _memo: Any) -> Self:
         """A matrix with arrays of its own."""
-        return type(self)._again(*(np.array(each) for each in self._arrays()), self.shape, self._reordered)
+        indptr, indices, data = (each.copy() for each in self._arrays())
+        return type(self)._again(indptr, indices, data, self.shape, self._reordered)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as CSR."""
@@ -318,9 +317,11 @@ class Matrix:
                            ("bytes", self.nbytes)])
 
 
-def _own(array: Array, others: Sequence[Array]) -> Array:
-    """An array that shares no memory with others."""
-    return array.copy() if any(np.may_share_memory(array, each) for each in others) else array
+def _own(csr: Csr, others: Sequence[Array]) -> Csr:
+    """The same with arrays that share no memory with others."""
+    indptr, indices, values = (each.copy() if any(np.may_share_memory(each, other) for other in others) else each
+                               for each in (csr.indptr, csr.indices, csr.values))
+    return csr._replace(indptr=indptr, indices=indices, values=values, shared=False)
 
 
 def as_matrix(a: Any, dtype: npt.DTypeLike | None = None, *, copy: bool = False) -> Matrix:
@@ -334,8 +335,8 @@ def as_matrix_of(a: Any, dtype: np.dtype[Any], what: str) -> Matrix:
         return a
     given = operand(a, what)
     if not np.can_cast(exact_dtype(given.dtype), dtype, "safe"):
-        raise SleyArgumentError(f"{what} has values of type {given.dtype.name}, which {dtype.name} does not hold: convert "
-                                "one of the matrices")
+        raise SleyArgumentError(f"{what} has values of type {given.dtype.name}, which {dtype.name} does not hold: "
+                                "convert one of the matrices")
     return Matrix(given, dtype=dtype, copy=False)
 
 

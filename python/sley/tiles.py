@@ -328,7 +328,8 @@ class TiledMatrix(NotCopied):
         if self.closed:
             raise SleyArgumentError("the tiled matrix is closed")
         if self._sparse:
-            self._renew_entries(Division(a if isinstance(a, Rows) else as_matrix_of(a, self._dtype, "a"), self._comm, "nnz"))
+            given = a if isinstance(a, Rows) else as_matrix_of(a, self._dtype, "a")
+            self._renew_entries(Division(given, self._comm, "nnz"))
             return
         if is_sparse(a):
             raise SleyArgumentError("the tiled matrix is dense: give an array")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse containers of other libraries are known by the type and the format that they state, and all else is refused.
+"""Sparse containers of other libraries are known by the type and format that they state, and all else is refused.
 
-Stand-ins state the modules and formats of libraries that need not be installed; where one is, test_real_containers takes
-its own.
+Stand-ins state the modules and formats of libraries that need not be installed; test_real_containers takes those of
+libraries that are.
 """
 import importlib
 from collections.abc import Callable
@@ -30,7 +30,8 @@ def _cupy(a: Any, format: str) -> Any:
     of = a.asformat(format)
     arrays = {"row": of.row, "col": of.col} if format == "coo" else \
         {"indptr": of.indptr, "indices": of.indices} if format != "dia" else {"get": lambda: of}
-    return claimed(f"cupyx.scipy.sparse._{format}", f"{format}_matrix", format=format, data=of.data, shape=a.shape, **arrays)
+    return claimed(f"cupyx.scipy.sparse._{format}", f"{format}_matrix", format=format, data=of.data, shape=a.shape,
+                   **arrays)
 
 
 def _torch(a: Any, layout: str) -> Any:
@@ -133,7 +134,7 @@ def test_what_a_matrix_of_numbers_has_not_is_refused() -> None:
                                 (_pydata(SQUARE, "COO"), {"fill_value": 1.0}, "other values are 1.0"),
                                 (_pydata(SQUARE, "GCXS0"), {"compressed_axes": (0, 1)}, "compressed along"),
                                 (_torch(SQUARE, "sparse_csr"), {"requires_grad": True}, "gradient"),
-                                (_torch(SQUARE, "sparse_coo"), {"values": lambda: np.ones((90, 2))}, "as many of each")):
+                                (_torch(SQUARE, "sparse_coo"), {"values": lambda: np.ones((90, 2))}, "of each")):
         vars(given).update(change)
         with pytest.raises(sley.SleyArgumentError, match=what):
             sley.Matrix(given)
@@ -157,9 +158,10 @@ def test_places_out_of_range_are_refused_before_anything_reads_by_them() -> None
     bsr = TALL.tobsr(blocksize=(2, 4))
     for change in ({"indptr": bsr.indptr[:-1]}, {"indptr": bsr.indptr + 1}, {"indptr": bsr.indptr[::-1].copy()},
                    {"data": bsr.data[:-1]}, {"data": bsr.data[:, 0]}, {"shape": (21, 12)}):
-        given = claimed("torch", "Tensor", layout="torch.sparse_bsr", requires_grad=False,
-                        **{"shape": change.get("shape", bsr.shape), "crow_indices": lambda c=change: c.get("indptr", bsr.indptr),
-                           "col_indices": lambda: bsr.indices, "values": lambda c=change: c.get("data", bsr.data)})
+        of = {"shape": bsr.shape, "indptr": bsr.indptr, "data": bsr.data, **change}
+        given = claimed("torch", "Tensor", layout="torch.sparse_bsr", requires_grad=False, shape=of["shape"],
+                        crow_indices=lambda of=of: of["indptr"], col_indices=lambda: bsr.indices,
+                        values=lambda of=of: of["data"])
         with pytest.raises(sley.SleyArgumentError):
             sley.Matrix(given)
 
@@ -169,8 +171,10 @@ def test_entries_of_one_place_are_added_up_in_the_matrixs_type(dtype: str) -> No
     """Integers of 8 bits would wrap around in their own."""
     values, row, col = np.array([100, 100, 3]).astype(dtype), np.array([0, 0, 1]), np.array([1, 1, 0])
     first = 2 * int(values[0])
-    bsr = scipy.sparse.bsr_matrix((values.reshape(3, 1, 1), [1, 1, 0], [0, 2, 3]), shape=(2, 2))
-    for given in (scipy.sparse.coo_array((values, (row, col)), shape=(2, 2)), bsr,
+    bsr = claimed("torch", "Tensor", layout="torch.sparse_bsr", shape=(2, 2), values=lambda: values.reshape(3, 1, 1),
+                  crow_indices=lambda: np.array([0, 2, 3]), col_indices=lambda: np.array([1, 1, 0]))
+    coo = claimed("cupyx.scipy.sparse._coo", "coo_matrix", format="coo", row=row, col=col, data=values, shape=(2, 2))
+    for given in (coo, bsr,
                   scipy.sparse.csr_matrix((values, [1, 1, 0], [0, 2, 3]), shape=(2, 2)),
                   claimed("torch", "Tensor", layout="torch.sparse_coo", shape=(2, 2), values=lambda: values,
                           indices=lambda: np.stack([row, col]))):
@@ -191,11 +195,13 @@ def test_unsorted_blocks_and_columns() -> None:
 def test_dense_arrays_say_what_they_are() -> None:
     x = np.arange(40.0).reshape(20, 2)
     masked = np.ma.masked_array(x, mask=x > 30)
+    with pytest.raises(sley.SleyArgumentError, match="x must be a dense array, and is a sley.matrix.Matrix"):
+        sley.spmm(SQUARE, sley.Matrix(SQUARE))
     for job in (lambda: sley.spmm(SQUARE, masked), lambda: sley.Matrix(masked), lambda: sley.sddmm(SQUARE, masked, x)):
         with pytest.raises(sley.SleyArgumentError, match="masked"):
             job()
-    for bad in (np.zeros(20, [("a", "f8")]), np.zeros(20, "M8[s]"), np.zeros(20, "U2"), np.zeros(20, object), "text", None,
-                object(), {}, {1.0}):
+    for bad in (np.zeros(20, [("a", "f8")]), np.zeros(20, "M8[s]"), np.zeros(20, "U2"), np.zeros(20, object), "text",
+                None, object(), {}, {1.0}):
         with pytest.raises((sley.SleyArgumentError, sley.SleyUnsupportedError)):
             sley.spmm(SQUARE, bad)
     frozen = x.copy()

@@ -47,8 +47,8 @@ def test_what_is_done_to_the_arrays_later_changes_no_matrix(name: str, ranks: in
     expected, given = a @ x, in_format(a, name)
     made, plan = sley.Matrix(given), sley.Plan(given, 3, ranks=ranks)
     arrays = [made.indptr.copy(), made.indices.copy(), made.data.copy()]
-    for each in (given,) if name == "dense" else (getattr(given, other) for other in ("data", "indices", "row", "indptr")
-                                                  if hasattr(given, other)):
+    of_others = [getattr(given, each) for each in ("indices", "row", "indptr") if hasattr(given, each)]
+    for each in [given if name == "dense" else given.data, *of_others]:
         each[...] = 10**6
     assert np.allclose(plan(x), expected) and np.allclose(sley.spmm(made, x, ranks=ranks), expected)
     assert all(map(np.array_equal, arrays, (made.indptr, made.indices, made.data)))
@@ -83,8 +83,8 @@ def test_results_for_scipy_are_written_and_change_nothing_else(tmp_path: Path) -
     lent = sley.Matrix(a, copy=False)
     with sley.TiledMatrix(a) as tiled:
         made = [sley.spgemm(a, a), sley.read(tmp_path / "a.sley"), sley.Matrix(a), sley.Matrix(a).T, lent,
-                sley.Matrix(a).permute(sley.order(a)), sley.generate("er:n=20,nnz=80"), tiled.gather(), tiled.get_tile(0, 0),
-                sley.Matrix.from_csr([1, 2, 3], [9, 0, 1], [9.0, 1.0, 2.0], (2, 2))]
+                sley.Matrix(a).permute(sley.order(a)), sley.generate("er:n=20,nnz=80"), tiled.gather(),
+                tiled.get_tile(0, 0), sley.Matrix.from_csr([1, 2, 3], [9, 0, 1], [9.0, 1.0, 2.0], (2, 2))]
     for each in made:
         before = each.to_scipy().toarray()
         writes(each.to_scipy())

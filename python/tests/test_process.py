@@ -66,14 +66,14 @@ def in_child(job: Callable[[], object], leave: Callable[[], None] | None = None)
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_child_uses_none_of_its_parents_ranks(ranks: int) -> None:
-    with sley.Comm(ranks) as comm, sley.TiledMatrix(A, comm=comm) as tiled, sley.Plan(A, 2, comm=comm, renewable=True) as plan, \
-         sley.TileProduct(tiled, X) as product:
+    with sley.Comm(ranks) as comm, sley.TiledMatrix(A, comm=comm) as tiled, sley.TileProduct(tiled, X) as product, \
+         sley.Plan(A, 2, comm=comm, renewable=True) as plan:
         later = tiled.get_tile_later(0, 0)
         expected = plan(X)
-        for job in (lambda: plan(X), lambda: sley.spmm(A, X, comm=comm), lambda: sley.Plan(A, 2, comm=comm), plan.counted,
-                    plan.describe, plan.table, plan.transpose, lambda: plan.set_values(A), lambda: sley.sddmm(A, X, X, comm=comm),
-                    tiled.gather, lambda: tiled.get_tile(0, 0), lambda: tiled.tile_info(0, 0), later.result, product.run,
-                    lambda: tiled.put_tile(0, 0, [1.0])):
+        for job in (lambda: plan(X), lambda: sley.spmm(A, X, comm=comm), lambda: sley.Plan(A, 2, comm=comm),
+                    plan.counted, plan.describe, plan.table, plan.transpose, lambda: plan.set_values(A),
+                    lambda: sley.sddmm(A, X, X, comm=comm), tiled.gather, lambda: tiled.get_tile(0, 0),
+                    lambda: tiled.tile_info(0, 0), later.result, product.run, lambda: tiled.put_tile(0, 0, [1.0])):
             assert f"belong to process {os.getpid()}" in in_child(job)
         for job in (plan.close, comm.close, tiled.close, product.close, later.close):
             assert in_child(job) == "None"
