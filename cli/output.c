@@ -114,7 +114,10 @@ bool cli_output_ending(const char *what, const char *path, const char *const *en
 }
 
 bool cli_output_matrix_ending(const char *path) {
-  const bool known = !path || sley_matrix_check_ending(path) == SLEY_OK;
+  struct stat info;
+  const bool folder =
+      path && stat(path, &info) == 0 && S_ISDIR(info.st_mode); /* cli_output_possible says so */
+  const bool known = !path || folder || sley_matrix_check_ending(path) == SLEY_OK;
   if (!known)
     cli_error("%s", sley_last_error());
   return known;

@@ -48,6 +48,8 @@ static int show(const char *text, char piece[LONGEST_PIECE], int *taken) {
   static const char named[] = "abtnvfr"; /* from 7 on */
   uint32_t character;
   int bytes = decode((const unsigned char *)text, &character);
+  if (bytes == 0)
+    character = (unsigned char)*text;
   *taken = bytes > 0 ? bytes : 1;
   if (bytes > 0 && !acts(character)) {
     memcpy(piece, text, (size_t)bytes);

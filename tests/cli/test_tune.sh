@@ -50,6 +50,14 @@ one_line "ranks that would be forked" "launcher"
 run 2 tune --device auto
 [ ! -e "$work/none.machine" ] || fail "a description was written without a GPU"
 
+echo "cores, in little time: smaller things, and every kind of figure"
+run 0 tune --seconds 0.5 --out "$work/cores.machine"
+silent_err "tune of cores"
+check_figures "$work/cores.machine"
+has "$work/cores.machine" "device cpu" "gather 16 " "spmm 16 " "spmm 64 " "spmm 256 " "spmm 512 " "near " "message self 64 " "message direct 64 " \
+  "fetch direct 64 " "pass pici "
+run 0 plan "$graph" --ranks 4 --machine "$work/cores.machine"
+
 echo "several GPUs: everything is measured"
 run 0 tune --device cuda --seconds 1 --out "$work/gpus.machine"
 silent_err "tune"

@@ -157,6 +157,47 @@ static void errors_from_elsewhere_are_made_safe(void **state) {
   assert_int_equal(error.rank, -1);
 }
 
+/* What is shown of names: what stays, what is escaped, where a text is cut, and that a second time changes
+ * nothing. */
+static void names_are_printable(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *shown;
+  } cases[] = {{"", ""},
+               {"graph one.mtx", "graph one.mtx"},
+               {"a\\b\"c'", "a\\b\"c'"},
+               {"a\tb\nc\rd", "a\\tb\\nc\\rd"},
+               {"\x1b[31m\x07\x01\x7f", "\\x1b[31m\\a\\x01\\x7f"},
+               {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+               {"\xff\xc3(", "\\xff\\xc3("},
+               {"\xc2\x9b"
+                "31m",
+                "\\x9b31m"}, /* one control character in two bytes */
+               {"\xe2\x80\xae\xe2\x81\xa6\xe2\x80\xa8", "\\u202e\\u2066\\u2028"}, /* directions, a new line */
+               {"\xc0\x8a", "\\xc0\\x8a"},                                        /* longer than it may be */
+               {"\xed\xa0\x80", "\\xed\\xa0\\x80"},                               /* half of a pair */
+               {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}, /* beyond the last character */
+               {"\xe2\x82", "\\xe2\\x82"},                   /* cut off */
+               {"\xf0\x9f", "\\xf0\\x9f"}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char out[64], again[64];
+    const size_t length = strlen(cases[c].shown);
+    assert_int_equal(sley_printable(cases[c].text, NULL, 0), length);
+    assert_int_equal(sley_printable(cases[c].text, out, sizeof out), length);
+    assert_string_equal(out, cases[c].shown);
+    assert_int_equal(sley_printable(out, again, sizeof again), length);
+    assert_string_equal(again, out);
+    for (size_t room = 1; room <= length; room++) { /* a beginning, which is shown as it is */
+      memset(again, 'x', sizeof again);
+      assert_int_equal(sley_printable(cases[c].text, again, room), length);
+      assert_true(strlen(again) < room);
+      assert_memory_equal(again, out, strlen(again));
+      assert_int_equal(again[room], 'x');
+      assert_int_equal(sley_printable(again, NULL, 0), strlen(again));
+    }
+  }
+}
+
 static sley_status expect(const sl_comm *comm, bool right) {
   return right ? SLEY_OK
                : sl_fail(SLEY_ERR_INTERNAL, "rank %d was told: \"%s\"", comm->rank, sley_last_error());
@@ -206,7 +247,7 @@ int main(void) {
       cmocka_unit_test(the_rank_leads_once),    cmocka_unit_test(the_rank_is_not_named_twice),
       cmocka_unit_test(errors_are_kept),        cmocka_unit_test(long_texts_are_cut_visibly),
       cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(errors_from_elsewhere_are_made_safe),
-      cmocka_unit_test(errors_travel_whole),
+      cmocka_unit_test(names_are_printable),    cmocka_unit_test(errors_travel_whole),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,16 +12,16 @@
 
 static const char *const link_names[SL_LINK_COUNT] = {"self", "direct", "message"};
 
-/* A JSON string of the text as it is shown: of UTF-8, though the name may have been cut within a character.
- */
+/* A JSON string. Bytes beyond ASCII are replaced, since a name cut within a character would be no UTF-8. */
 static void write_text(FILE *stream, const char *text) {
-  char shown[4 * SL_TRACE_NAME + 1];
-  sley_printable(text, shown, sizeof shown);
   fputc('"', stream);
-  for (const char *c = shown; *c; c++) {
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
     if (*c == '"' || *c == '\\')
-      fputc('\\', stream);
-    fputc(*c, stream);
+      fprintf(stream, "\\%c", *c);
+    else if (*c < 0x20)
+      fprintf(stream, "\\u%04x", *c);
+    else
+      fputc(*c < 0x7f ? *c : '?', stream);
   }
   fputc('"', stream);
 }
