@@ -132,7 +132,7 @@ def main() -> int:
             print(sley.info())
         else:
             _train(options)
-    except (sley.SleyArgumentError, sley.SleyInputError) as error:
+    except (sley.SleyArgumentError, sley.SleyInputError, FileNotFoundError) as error:
         print(f"sley: {error}", file=sys.stderr)
         return 2
     except (sley.SleyError, OSError) as error:
