@@ -166,7 +166,8 @@ static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_sett
     const int64_t moved = cli_gnn_split_spend(data->split, &state->split, data->rows);
     const size_t used = strlen(told);
     if (moved > 0)
-      snprintf(told + used, room - used, "; %" PRId64 " rows that it was trained on are in no set now", moved);
+      snprintf(told + used, room - used, "; %" PRId64 " rows that it was trained on are in no set now",
+               moved);
   }
   return CLI_DONE;
 }

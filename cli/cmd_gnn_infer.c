@@ -31,7 +31,7 @@ enum { TEXT_ROOM = 512 };
 /* What a run finds out. */
 typedef struct findings {
   cli_gnn_state state;
-  bool other_graph;          /* rows are not those that were trained on: no set is known */
+  bool other_graph;           /* rows are not those that were trained on: no set is known */
   char forced[2 * TEXT_ROOM]; /* what differs from the state; "": nothing */
 } findings;
 
@@ -132,9 +132,8 @@ static int check_data(const infer_settings *s, cli_gnn_data *data, findings *fou
   cli_gnn_data_differ(&state->facts, &now, data->label != NULL, data->label && gives_split(s), found->forced,
                       TEXT_ROOM);
   if (*found->forced && !s->base.force)
-    return cli_refuse(SLEY_ERR_ARG,
-                      "gnn infer: %s was not trained on these data: %s: give those, or --force", s->weights,
-                      found->forced);
+    return cli_refuse(SLEY_ERR_ARG, "gnn infer: %s was not trained on these data: %s: give those, or --force",
+                      s->weights, found->forced);
   found->other_graph = !cli_gnn_print_same(&state->facts.graph, &now.graph);
   if (!data->label)
     return CLI_DONE;

@@ -43,13 +43,13 @@ typedef struct cli_gnn_data {
   int64_t other_values;                     /* entries of A whose value is not 1 */
   int64_t looked_at, one_way; /* entries that were looked at, and those of them without their opposite; 0, 0
                                * of a graph made undirected */
-  char told[256];                           /* what the labels' numbers are, where that needs a line; else "" */
-  int32_t *label; /* 0 .. classes - 1; -1: none */
-  int64_t splits; /* 1 or more */
+  char told[256];             /* what the labels' numbers are, where that needs a line; else "" */
+  int32_t *label;             /* 0 .. classes - 1; -1: none */
+  int64_t splits;             /* 1 or more */
   cli_gnn_split *split;
-  int64_t splits_found;        /* in the source's file, which may have more */
+  int64_t splits_found;                 /* in the source's file, which may have more */
   bool undirected, normalized, weights; /* as the source asked */
-  double graph_ms;             /* to read or generate the graph */
+  double graph_ms;                      /* to read or generate the graph */
 } cli_gnn_data;
 
 typedef struct cli_gnn_source {
@@ -76,8 +76,8 @@ void cli_gnn_features_row(const cli_gnn_data *data, int64_t row, float *to);
 
 /* Reads all, and draws the splits, if no file has them (gnn_split.h). planted:C: labels that follow from
  * features and the graph, by one round of averaging. Freed by the second, also on error. Errors: the
- * library's, which *path names the input of; SLEY_ERR_INPUT with its message (lengths that do not fit, a value
- * that is no number: file and place). */
+ * library's, which *path names the input of; SLEY_ERR_INPUT with its message (lengths that do not fit, a
+ * value that is no number: file and place). */
 sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room,
                               const char **path);
 void cli_gnn_data_free(cli_gnn_data *data);

@@ -19,8 +19,8 @@ enum { SPARSE_ENOUGH = 8 };
 
 static sley_status refuse_value(const cli_gnn_reading *r, int64_t row, int64_t col, double value) {
   char what[200];
-  snprintf(what, sizeof what, "the feature in row %" PRId64 ", column %" PRId64 " is %g: %s", row + 1, col + 1,
-           value, cli_gnn_not_f32(value));
+  snprintf(what, sizeof what, "the feature in row %" PRId64 ", column %" PRId64 " is %g: %s", row + 1,
+           col + 1, value, cli_gnn_not_f32(value));
   return cli_gnn_refuse(r, r->source->features, 0, what);
 }
 

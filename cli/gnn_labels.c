@@ -188,7 +188,6 @@ static sley_status plant(const cli_gnn_reading *r, int64_t classes) {
   return status;
 }
 
-
 sley_status cli_gnn_labels_read(const cli_gnn_reading *r) {
   static const char planted[] = "planted:";
   const char *labels = r->source->labels;

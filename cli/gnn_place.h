@@ -10,8 +10,8 @@
 sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int64_t *begin,
                             const sley_gnn_options *model, sley_gnn **out);
 
-/* Features of `rows` rows from `first` on (NULL where they are sparse), and their labels, -1 of rows that the first split does not train
- * on; both are to be freed by sley_comm_free, also on an error. Not collective. */
+/* Features of `rows` rows from `first` on (NULL where they are sparse), and their labels, -1 of rows that the
+ * first split does not train on; both are to be freed by sley_comm_free, also on an error. Not collective. */
 sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
                           void **label);
 

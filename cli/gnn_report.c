@@ -46,11 +46,13 @@ static void print_rows(const cli_gnn_data *d, FILE *stream) {
 
 void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
   if (d->other_values > 0 && !d->weights)
-    fprintf(stream, "weights    values of the graph are ignored, and %" PRId64 " are not 1: --weights uses them\n",
+    fprintf(stream,
+            "weights    values of the graph are ignored, and %" PRId64 " are not 1: --weights uses them\n",
             d->other_values);
   if (d->one_way > 0)
     fprintf(stream,
-            "directed   %" PRId64 " of %" PRId64 " entries looked at have no opposite: with --undirected an entry "
+            "directed   %" PRId64 " of %" PRId64
+            " entries looked at have no opposite: with --undirected an entry "
             "counts both ways\n",
             d->one_way, d->looked_at);
   if (d->sparse) {
@@ -61,7 +63,8 @@ void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
   }
   if (d->made_dense)
     fprintf(stream, "features   a sparse file, made dense: %s\n",
-            d->made_dense == CLI_GNN_FULL ? "more than 1 of 8 values is there" : "sage-max takes maxima of all values");
+            d->made_dense == CLI_GNN_FULL ? "more than 1 of 8 values is there"
+                                          : "sage-max takes maxima of all values");
   if (*d->told)
     fprintf(stream, "labels     %s\n", d->told);
 }

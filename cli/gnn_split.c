@@ -107,8 +107,8 @@ static sley_status read_all(const cli_gnn_reading *r) {
   const char *path = r->source->split;
   char message[128];
   if (cli_ends_with(path, ".npy") || cli_ends_with(path, ".npz"))
-    return cli_gnn_refuse(
-        r, path, 0, "a split is a text file, with train, valid, test or none on the line of each row");
+    return cli_gnn_refuse(r, path, 0,
+                          "a split is a text file, with train, valid, test or none on the line of each row");
   const sley_status status = cli_gnn_read_lines(r, path, "lines", take_sets);
   if (status != SLEY_OK || r->data->splits <= r->data->splits_found)
     return status;

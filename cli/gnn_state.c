@@ -59,7 +59,8 @@ sley_status cli_gnn_keep(cli_gnn_kept *kept, sley_comm *comm, const sley_gnn *gn
 }
 
 static sley_status wrong(const char *path, const char *name, cli_gnn_message *message) {
-  snprintf(message->text, sizeof message->text, "%s: the array %s has values that it cannot have", path, name);
+  snprintf(message->text, sizeof message->text, "%s: the array %s has values that it cannot have", path,
+           name);
   return SLEY_ERR_INPUT;
 }
 
@@ -353,7 +354,8 @@ static sley_status read_setting(const char *path, int number, double *out, cli_g
     int words = 0;
     while (settings[number].words && settings[number].words()[words])
       words++;
-    if (status == SLEY_OK && (whole < -1 || whole > INT32_MAX || (words > 0 && (whole < 0 || whole >= words))))
+    if (status == SLEY_OK &&
+        (whole < -1 || whole > INT32_MAX || (words > 0 && (whole < 0 || whole >= words))))
       status = wrong(path, name, message);
     *out = (double)whole;
     return status;
@@ -367,8 +369,7 @@ static sley_status read_setting(const char *path, int number, double *out, cli_g
 
 static sley_status read_split(const char *path, cli_gnn_state *out, cli_gnn_message *message) {
   void *data = NULL;
-  sley_status status =
-      read_array(path, "split", SLEY_TYPE_F32, -1, SLEY_VECTOR, &out->rows, &data, message);
+  sley_status status = read_array(path, "split", SLEY_TYPE_F32, -1, SLEY_VECTOR, &out->rows, &data, message);
   const float *sets = data;
   out->split.set = status == SLEY_OK ? calloc((size_t)out->rows + 1, 1) : NULL;
   if (status == SLEY_OK && !out->split.set)
@@ -394,8 +395,9 @@ static sley_status read_version(const char *path, cli_gnn_message *message) {
   if (status == SLEY_OK || (status == SLEY_ERR_INPUT && strstr(sley_last_error(), "the archive has no"))) {
     snprintf(message->text, sizeof message->text,
              "%s: a state of version %" PRId64 ", and this sley reads version %d%s", path, version, VERSION,
-             version < VERSION ? ": it does not say what it was trained on, so nothing can be checked: train anew"
-                               : "");
+             version < VERSION
+                 ? ": it does not say what it was trained on, so nothing can be checked: train anew"
+                 : "");
     return SLEY_ERR_INPUT;
   }
   return status;

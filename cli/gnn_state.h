@@ -27,7 +27,8 @@ sley_status cli_gnn_keep_from(cli_gnn_kept *kept, const char *path, cli_gnn_mess
 void cli_gnn_kept_close(cli_gnn_kept *kept);
 
 /* Whether all weights are finite; else what is where, in text. Waits. Errors: SLEY_ERR_MEMORY. */
-sley_status cli_gnn_weights_finite(sley_comm *comm, const sley_gnn *gnn, char *text, size_t room, bool *finite);
+sley_status cli_gnn_weights_finite(sley_comm *comm, const sley_gnn *gnn, char *text, size_t room,
+                                   bool *finite);
 
 /* Settings that decide what is trained, beside the network's shape. */
 enum {

@@ -91,8 +91,7 @@ static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) 
   sums[STOP] = atomic_load(&p->s->result->patience.asked) != 0;
   const sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, sums, SUMS);
   for (int set = 0; set < CLI_GNN_SETS; set++)
-    epoch->right[set] =
-        sums[COUNT + set] > 0 ? (double)sums[RIGHT + set] / (double)sums[COUNT + set] : NAN;
+    epoch->right[set] = sums[COUNT + set] > 0 ? (double)sums[RIGHT + set] / (double)sums[COUNT + set] : NAN;
   *strange = sums[STRANGE];
   p->stop = sums[STOP] > 0;
   return status;
@@ -124,8 +123,8 @@ static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoc
   return status == SLEY_OK ? sley_comm_wait(p->comm) : status;
 }
 
-/* What is not finite after an epoch, whose number is counted from 0: then training is at its end. The loss and
- * the weights are the same on all ranks; rank 0 looks at these, and all agree. */
+/* What is not finite after an epoch, whose number is counted from 0: then training is at its end. The loss
+ * and the weights are the same on all ranks; rank 0 looks at these, and all agree. */
 static sley_status check_finite(part *p, int64_t number, double loss, int64_t strange) {
   char where[160] = "";
   bool finite = isfinite(loss);
@@ -214,7 +213,8 @@ static sley_status start(part *p, uint64_t seed, progress *at) {
 static bool ends(const part *p, const progress *at) {
   const cli_gnn_training *t = p->s->training;
   cli_gnn_end *end = &p->s->result->end;
-  const bool no_better = t->patience > 0 && at->next > 0 && at->best > -1 && at->next - 1 - at->best_at >= t->patience,
+  const bool no_better = t->patience > 0 && at->next > 0 && at->best > -1 &&
+                         at->next - 1 - at->best_at >= t->patience,
              all = at->next >= t->epochs;
   if (leads(p) && (all || no_better || p->stop))
     *end = all ? CLI_GNN_ALL_EPOCHS : no_better ? CLI_GNN_NO_BETTER : CLI_GNN_INTERRUPTED;
@@ -293,7 +293,8 @@ static sley_status run_training(part *p, int64_t number) {
   const bool one = p->s->data->splits * t->repeats == 1; /* told also where it has not ended as it should */
   if (status == SLEY_OK)
     status = train(p, run.seed, &at);
-  if (leads(p) && (status == SLEY_OK || (one && at.next > t->before && p->s->result->end >= CLI_GNN_INTERRUPTED)))
+  if (leads(p) &&
+      (status == SLEY_OK || (one && at.next > t->before && p->s->result->end >= CLI_GNN_INTERRUPTED)))
     note_run(p, run, &at, begin);
   return status;
 }

@@ -8,12 +8,11 @@
 #include "gnn_sample.h"
 
 typedef struct cli_gnn_epoch {
-  double loss; /* of the training rows, with dropout, before the step */
-  double
-      right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it;
-                            * NaN: it has no rows. CLI_GNN_NONE: rows with a label that are in no set */
-  double ms;               /* of its steps; NaN: they were made by an earlier run */
-  double drawn_ms;         /* of these, to draw neighbourhoods and make networks over them */
+  double loss;                /* of the training rows, with dropout, before the step */
+  double right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it;
+                               * NaN: it has no rows. CLI_GNN_NONE: rows with a label that are in no set */
+  double ms;                  /* of its steps; NaN: they were made by an earlier run */
+  double drawn_ms;            /* of these, to draw neighbourhoods and make networks over them */
 } cli_gnn_epoch;
 
 /* Of an error that is the command's own; empty: the library has it. */
@@ -61,16 +60,16 @@ typedef struct cli_gnn_training {
   double rate, decay;
   sley_gnn_optimizer optimizer;
   int64_t repeats; /* trainings on each split of the data, with seeds model.seed and those after it */
-  cli_gnn_sampling sampling; /* with words there is one rank */
-  const char *out;           /* where the state goes, or NULL; each `every` epochs, and at the end */
-  int64_t every;             /* with `out` there is one training */
+  cli_gnn_sampling sampling;         /* with words there is one rank */
+  const char *out;                   /* where the state goes, or NULL; each `every` epochs, and at the end */
+  int64_t every;                     /* with `out` there is one training */
   const struct cli_gnn_facts *facts; /* what the state holds of the data; with `out` */
   bool resumes;                      /* out has the state that training goes on from, */
   int64_t before;                    /* after so many epochs, which the result has; */
   bool anew; /* they were of other data, so that none of them can be the best: that is looked for anew */
-  cli_gnn_result *result;    /* room for `epochs` of them; from cli_share */
-  cli_gnn_run *run;          /* room for all; from cli_share */
-  sley_gnn_bytes *bytes;     /* of the network on each rank; from cli_share */
+  cli_gnn_result *result; /* room for `epochs` of them; from cli_share */
+  cli_gnn_run *run;       /* room for all; from cli_share */
+  sley_gnn_bytes *bytes;  /* of the network on each rank; from cli_share */
   /* NULL, or called by rank 0 after each epoch, and after each training. */
   void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
   void (*tell_run)(void *context, int64_t number);
@@ -78,9 +77,9 @@ typedef struct cli_gnn_training {
 } cli_gnn_training;
 
 /* Trains on each split in turn, `repeats` times, with one network that is restarted; fills result, run and
- * bytes. Errors: the library's; SLEY_ERR_INTERRUPTED after an epoch, with the state written; SLEY_ERR_INTERNAL
- * with a message: training diverged, and no state of it is written. What has ended by then is there, and of
- * one training what it has done. */
+ * bytes. Errors: the library's; SLEY_ERR_INTERRUPTED after an epoch, with the state written;
+ * SLEY_ERR_INTERNAL with a message: training diverged, and no state of it is written. What has ended by then
+ * is there, and of one training what it has done. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
 /* Logits of all rows by the network of the file

@@ -31,9 +31,9 @@ _sley() {
     "bench ops") options="--matrix --ops --k --heads --dtype --device --threads --ranks --seed --repeat --alone --mkl --json --format --base --help" ;;
     collective) options="--bytes --zeros --blocks --dtype --op --format --way --any-order --ranks --workgroup --threads --transport --timeout --device --repeat --warmup --iters --seed --check --no-check --sweep --plot --json --help" ;;
     gnn) options="--help" ;;
-    "gnn train") options="--features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --format --base --help" ;;
-    "gnn bench") options="--features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --format --base --help" ;;
-    "gnn infer") options="--weights --last --features --labels --train --valid --split --split-seed --ranks --transport --threads --device --seed --out --json --format --base --help" ;;
+    "gnn train") options="--force --weights --features --labels --model --layers --hidden --heads --epochs --patience --rate --optimizer --decay --dropout --train --valid --split --split-seed --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --sample --batch --runs --out --save-every --resume --plot --json --format --base --help" ;;
+    "gnn bench") options="--weights --features --labels --model --repeat --warmup --layers --hidden --heads --rate --optimizer --decay --dropout --undirected --normalize --reproducible --fresh-features --aggregate --kernel --rowwise --precision --wire --memory --ranks --transport --threads --device --seed --json --format --base --help" ;;
+    "gnn infer") options="--force --weights --last --features --labels --train --valid --split --split-seed --ranks --transport --threads --device --seed --out --json --format --base --help" ;;
     info) options="--json --help" ;;
     help)
       mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$word")

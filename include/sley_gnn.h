@@ -32,9 +32,10 @@ extern "C" {
  *   GAT       sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j] over N(i) and i itself, + b
  *
  * Repeated entries count as often as they are there; values of A are not looked at, unless options.weights
- * says so. Entries (i, i) of A are, for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu. Hidden layers of GAT have `heads`
- * heads of `hidden` values side by side, the last has one. Sources: Kipf and Welling, ICLR 2017; Xu and
- * others, ICLR 2019; Hamilton and others, NIPS 2017; Velickovic and others, ICLR 2018. */
+ * says so. Entries (i, i) of A are, for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu.
+ * Hidden layers of GAT have `heads` heads of `hidden` values side by side, the last has one. Sources: Kipf
+ * and Welling, ICLR 2017; Xu and others, ICLR 2019; Hamilton and others, NIPS 2017; Velickovic and others,
+ * ICLR 2018. */
 typedef enum sley_gnn_model {
   SLEY_GNN_GCN = 0,
   SLEY_GNN_GIN = 1,
@@ -112,9 +113,10 @@ typedef struct sley_gnn_options {
 sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                             const sley_gnn_options *options, sley_gnn **out);
 
-/* A network of the same options over another graph, with dense features, with the same parameters: weights, gradients, moments and
- * step are those of `of`, in the same memory, and a step of either is one of both. Ended before `of`. block
- * and row_begin: as above, on the same comm. Collective. Errors: as sley_gnn_create. */
+/* A network of the same options over another graph, with dense features, with the same parameters: weights,
+ * gradients, moments and step are those of `of`, in the same memory, and a step of either is one of both.
+ * Ended before `of`. block and row_begin: as above, on the same comm. Collective. Errors: as sley_gnn_create.
+ */
 sley_status sley_gnn_create_shared(const sley_gnn *of, const sley_matrix *block, const int64_t *row_begin,
                                    sley_gnn **out);
 
@@ -215,7 +217,8 @@ sley_status sley_gnn_save(sley_gnn *gnn, const char *path, const sley_array *mor
 /* Reads the state, on every rank: training goes on with the same bits, if ranks and options are the same.
  * prefix: NULL, or what stands before the names of parameters; then moments and steps stay as they are.
  * After an error some of the parameters may be the file's. Collective. Errors, on all ranks: SLEY_ERR_ARG
- * (the file is of another network: of what), SLEY_ERR_INPUT, SLEY_ERR_IO, SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
+ * (the file is of another network: of what), SLEY_ERR_INPUT (a value that is not finite, too), SLEY_ERR_IO,
+ * SLEY_ERR_MEMORY; SLEY_ERR_PEER. */
 sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix);
 
 /* The options of the network that such a file is of: model, layers, features, hidden, classes, heads, dtype,

@@ -2,6 +2,7 @@
 """python -m sley: what this machine offers, and graph networks trained with PyTorch from the shell."""
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -22,7 +23,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     train.add_argument("graph", help="a file, or a generator such as er:n=1000,nnz=8000")
     train.add_argument("--features", required=True, help="a matrix, .npy or .npz file, or random:K")
-    train.add_argument("--labels", required=True, help="a class on each line, a .npz with labels, or planted:C")
+    train.add_argument("--labels", required=True, help="a class on each line, .npy, a .npz with labels or y, or planted:C")
     train.add_argument("--model", default="gcn", choices=("gcn", "gin", "sage", "gat"), help="kind of the layers")
     for name, kind, default, text in (
             ("layers", int, 2, "how many"), ("hidden", int, 64, "values of a row between layers, of gat of each head"),
@@ -106,13 +107,15 @@ def _report(options: argparse.Namespace, result: Any, device: str, ranks: int) -
         print(f"device     {device}, {ranks} rank{'' if ranks == 1 else 's'}", file=out)
         print(f"epochs     {len(epochs)}, median {ms:.3f} ms; loss {epochs[0].loss:.4f}, then {epochs[-1].loss:.4f}",
               file=out)
-        print(f"best       epoch {result.best + 1}: right in training {best.train:.4f}, validation {best.valid:.4f}, "
-              f"test {best.test:.4f}", file=out)
+        train, valid, test = ("no rows" if math.isnan(share) else f"{share:.4f}" for share in (best.train, best.valid, best.test))
+        print(f"best       epoch {result.best + 1}: right in training {train}, validation {valid}, test {test}", file=out)
     if options.out:
         torch.save(result.best_state, options.out)
     if options.json:
         figures = {"graph": options.graph, "model": options.model, "device": device, "ranks": ranks,
-                   "best_epoch": result.best + 1, "epochs": [vars(each) for each in epochs]}
+                   "best_epoch": result.best + 1, "settings": vars(options),
+                   "epochs": [{key: None if math.isnan(value) else value for key, value in vars(each).items()}
+                              for each in epochs]}
         text = json.dumps(figures, indent=2)
         if options.json == "-":
             print(text)
@@ -129,7 +132,7 @@ def main() -> int:
             print(sley.info())
         else:
             _train(options)
-    except (sley.SleyArgumentError, sley.SleyInputError) as error:
+    except (sley.SleyArgumentError, sley.SleyInputError, FileNotFoundError) as error:
         print(f"sley: {error}", file=sys.stderr)
         return 2
     except (sley.SleyError, OSError) as error:

@@ -808,6 +808,8 @@ class sley_gnn_options(Structure):
         ("precision", c_char_p),
         ("memory", c_int),
         ("rowwise", c_char_p),
+        ("weights", c_int64),
+        ("x", c_void_p),
     ]
 
 

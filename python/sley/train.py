@@ -6,6 +6,7 @@
 >>> net.load_state_dict(result.best_state)
 """
 import functools
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from sley import nn
+from sley.errors import SleyError
 from sley.torch._dense import draws
 from sley.torch._rank import Rank, require
 from sley.torch.dist import allreduce, allreduce_grads, rank_of
@@ -104,7 +106,7 @@ def _layer(model: str, given: int, made: int, heads: int) -> torch.nn.Module:
 @dataclass(frozen=True)
 class Epoch:
     """One step over the whole graph: its loss, before the step, and milliseconds; after it, without dropout, the share
-    of rows of each set that are right."""
+    of rows of each set that are right, NaN of a set without rows."""
 
     loss: float
     ms: float
@@ -116,7 +118,7 @@ class Epoch:
 @dataclass
 class Result:
     """What a training has given; `best` is the number of the epoch with the best validation, the first of equal
-    ones."""
+    ones; without rows for validation the last."""
 
     epochs: list[Epoch] = field(default_factory=list)
     best: int = 0
@@ -134,11 +136,29 @@ class _Training:
         self.net, self.graph, self.x, self.rank, self.optimizer = net, graph, x, rank, optimizer
         self.labels = labels.to(x.device, torch.int64)
         sets = torch.stack([split[name].to(x.device).bool() & (self.labels >= 0) for name in SETS])
+        require(not bool((sets.sum(0) > 1).any()), "a row is in two of the sets train, valid and test")
+        self._finite(x)
         self.sets = sets.to(torch.float64)
         self.counts = self._sum(self.sets.sum(1))
         self.count, self.most = float(self.counts[0]), int(self.labels.max()) if rows else -1
         require(self.count > 0, "no row is there to train on")
         self.target = torch.where(sets[0], self.labels, -1).to(torch.int32)
+
+    @staticmethod
+    def _finite(x: Tensor) -> None:
+        """Refuses features that are no numbers, by the place of the first."""
+        strange = torch.nonzero(~torch.isfinite(x))
+        if len(strange):
+            row, column = strange[0].tolist()
+            require(False, f"x[{row}, {column}] is {float(x[row, column])}: networks are trained on finite values")
+
+    def check(self, number: int, loss: float) -> None:
+        """Raises SleyError where a loss or a weight is no number."""
+        if not math.isfinite(loss):
+            raise SleyError(f"epoch {number + 1}: the loss is {loss}: training has diverged")
+        for name, value in self.net.named_parameters():
+            if not bool(torch.isfinite(value).all()):
+                raise SleyError(f"epoch {number + 1}: {name} is not finite: training has diverged")
 
     def _sum(self, values: Tensor) -> Tensor:
         """Over all ranks."""
@@ -165,10 +185,10 @@ class _Training:
 
     @torch.no_grad()
     def right(self) -> list[float]:
-        """The share of each set that is right, without dropout; 0 of an empty one."""
+        """The share of each set that is right, without dropout; NaN of an empty one."""
         self.net.eval()
         hits = (self.net(self.x, self.graph).argmax(1) == self.labels).to(torch.float64)
-        return (self._sum(self.sets @ hits) / self.counts.clamp(min=1)).tolist()
+        return (self._sum(self.sets @ hits) / self.counts).tolist()
 
 
 class _Captured:
@@ -236,6 +256,13 @@ def train(net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[st
     Returns
     -------
     Result
+
+    Raises
+    ------
+    SleyArgumentError
+        Shapes differ, a row is in two sets, or a feature is not finite.
+    SleyError
+        Training has diverged: in which epoch.
     """
     rank = None if comm is None else rank_of(comm)
     captured = x.is_cuda and rank is None if capture is None else capture
@@ -245,9 +272,10 @@ def train(net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[st
     for number in range(epochs):
         begin = time.perf_counter()
         loss = training.loss_of(step())
+        training.check(number, loss)
         made = Epoch(loss, (time.perf_counter() - begin) * 1e3, *training.right())
         result.epochs.append(made)
-        if number == 0 or made.valid > result.epochs[result.best].valid:
+        if number == 0 or math.isnan(made.valid) or made.valid > result.epochs[result.best].valid:
             result.best = number
             result.best_state = {key: each.detach().clone() for key, each in net.state_dict().items()}
         if progress is not None:

@@ -109,6 +109,17 @@ def test_mistakes_are_told():
         sley.train.train(net, graph, x, labels[:5], split)
     with pytest.raises(sley.SleyArgumentError, match="no row is there to train on"):
         sley.train.train(net, graph, x, torch.full_like(labels, -1), split)
+    with pytest.raises(sley.SleyArgumentError, match="a row is in two of the sets"):
+        sley.train.train(net, graph, x, labels, {**split, "test": split["train"]})
+    strange = x.clone()
+    strange[3, 2] = float("nan")
+    with pytest.raises(sley.SleyArgumentError, match=r"x\[3, 2\] is nan"):
+        sley.train.train(net, graph, strange, labels, split)
+    with pytest.raises(sley.SleyError, match="epoch [12]: .* training has diverged"):
+        sley.train.train(sley.train.Net("gcn", 8, 16, 3), graph, x, labels, split, rate=1e38, optimizer="sgd", epochs=2)
+    none = {**split, "valid": torch.zeros_like(split["valid"])}
+    result = sley.train.train(net, graph, x, labels, none, epochs=3)
+    assert result.best == 2 and np.isnan(result.epochs[2].valid)
 
 
 # ---- python -m sley

@@ -44,8 +44,8 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
   if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
     return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
   if (o->weights && !sl_layer_kinds[o->model]->sums)
-    return sl_fail(SLEY_ERR_ARG, "%s: weights are for GCN, GIN and SAGE: this model has no place for values of A",
-                   call);
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: weights are for GCN, GIN and SAGE: this model has no place for values of A", call);
   return check_sizes(call, o);
 }
 
@@ -83,10 +83,10 @@ static sley_status check_x(const char *call, const sley_matrix *block, const sle
 
 /* Whether all ranks say the same. Collective. */
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
-  static const char *const name[] = {"model", "layers", "features", "hidden",       "classes", "heads",
-                                     "dtype", "seed",   "slope",    "reproducible", "dropout", "algo",
-                                     "wire",  "same_x", "kernel",   "precision",    "memory",  "rowwise",
-                                     "weights", "x, sparse or not"};
+  static const char *const name[] = {"model",     "layers", "features", "hidden",  "classes",
+                                     "heads",     "dtype",  "seed",     "slope",   "reproducible",
+                                     "dropout",   "algo",   "wire",     "same_x",  "kernel",
+                                     "precision", "memory", "rowwise",  "weights", "x, sparse or not"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,

@@ -142,10 +142,11 @@ static sley_status sum_own(degrees *d) {
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
       d->own[i] += sl_value_at(m->val, m->dtype, e);
     if (m->rowptr[i + 1] > m->rowptr[i] && !(d->own[i] > 0 && d->own[i] <= DBL_MAX))
-      return sl_fail(SLEY_ERR_INPUT,
-                     "a graph's weights: those of row %lld add up to %g: this model divides by the sum, which "
-                     "must be above 0",
-                     (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
+      return sl_fail(
+          SLEY_ERR_INPUT,
+          "a graph's weights: those of row %lld add up to %g: this model divides by the sum, which "
+          "must be above 0",
+          (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
   }
   return SLEY_OK;
 }
@@ -231,11 +232,10 @@ static sley_status set_rows(void *context, int64_t begin, int64_t end, int threa
   for (int64_t i = begin; i < end; i++) {
     const double own = d->own[i];
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
-      sl_value_set((void *)m->val, m->dtype, e,
-                   sl_value_at(m->val, m->dtype, e) /
-                       (v->norm == SL_NORM_MEAN
-                            ? own
-                            : sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e)))));
+      sl_value_set(
+          (void *)m->val, m->dtype, e,
+          sl_value_at(m->val, m->dtype, e) /
+              (v->norm == SL_NORM_MEAN ? own : sqrt(own * degree_of(d, sl_index_at(m->col, m->index, e)))));
   }
   return SLEY_OK;
 }

@@ -7,6 +7,7 @@
 #include "gnn/checkpoint.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -175,6 +176,18 @@ static sley_status check_network(const sley_gnn *gnn, const char *path, const nu
   return SLEY_OK;
 }
 
+/* Training on values that are no numbers never ends well. */
+static sley_status check_finite(const char *path, const char *name, const void *data, sley_dtype dtype,
+                                int64_t rows, int64_t cols) {
+  for (int64_t i = 0; i < rows * cols; i++) {
+    const double value = sl_value_at(data, dtype, i);
+    if (!isfinite(value))
+      return sl_fail(SLEY_ERR_INPUT, "%s: %s, row %" PRId64 ", column %" PRId64 ", is %g", path, name,
+                     i / cols + 1, i % cols + 1, value);
+  }
+  return SLEY_OK;
+}
+
 /* One array of a parameter, into the device's memory. */
 static sley_status load_one(const sl_parameters *p, sl_arrays *from, const char *prefix, int number,
                             int kind) {
@@ -191,6 +204,8 @@ static sley_status load_one(const sl_parameters *p, sl_arrays *from, const char 
   if (rows != one->rows || cols != one->cols)
     status = sl_fail(SLEY_ERR_INPUT, "%s: %s is not %" PRId64 " x %" PRId64, from->input.name, name,
                      one->rows, one->cols);
+  if (status == SLEY_OK)
+    status = check_finite(from->input.name, name, data, dtype, rows, cols);
   if (status == SLEY_OK)
     status = queue->ops->copy(queue, SL_COPY_TO_DEVICE, (char *)array_of(p, kind) + one->at * value, data,
                               rows * cols * value);

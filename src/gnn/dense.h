@@ -7,7 +7,8 @@
 #include "transport/transport.h"
 
 /* rows x cols values of a network's dtype, ld apart. sparse: NULL, or where the values are instead
- * (gnn/sparse_product.h), for the left operand of a product alone; block: of it, the one whose transpose is meant. */
+ * (gnn/sparse_product.h), for the left operand of a product alone; block: of it, the one whose transpose is
+ * meant. */
 typedef struct sl_rows {
   void *data;
   int64_t rows, cols, ld;

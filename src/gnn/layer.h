@@ -76,7 +76,7 @@ struct sl_layer {
   sl_rows scratch;       /* that all layers share, scratch(layer) columns of it */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
-  bool same_x; /* what it makes of x is kept from one step to the next */
+  bool same_x;       /* what it makes of x is kept from one step to the next */
   sl_sparse *sparse; /* of the first layer: its x, or NULL */
   sl_activations *activations;
   /* The kind's: kept rows, and matrices that sl_layer_close frees. */

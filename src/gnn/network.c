@@ -63,8 +63,8 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   sley_matrix *matrix = NULL;
   graph.reproducible = o->reproducible;
   gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
-  SL_TRY(sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, o->weights, kind->norm, o->dtype,
-                           &matrix));
+  SL_TRY(
+      sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, o->weights, kind->norm, o->dtype, &matrix));
   if (kind->sums)
     return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
@@ -355,8 +355,8 @@ sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double 
 sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
   const sley_dtype dtype = gnn->work.dtype;
   sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
-                                  sl_rows_bytes(gnn->gradient[1], dtype) + sl_rows_bytes(gnn->scratch, dtype) +
-                                  sl_sparse_bytes(gnn->sparse),
+                                  sl_rows_bytes(gnn->gradient[1], dtype) +
+                                  sl_rows_bytes(gnn->scratch, dtype) + sl_sparse_bytes(gnn->sparse),
                           .parameters =
                               sl_parameters_bytes(&gnn->parameters) + sl_row_blocks_bytes(&gnn->blocks),
                           .plans = sl_products_bytes(&gnn->products)};

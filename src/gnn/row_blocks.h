@@ -57,8 +57,8 @@ typedef struct sl_row_blocks {
 sley_status sl_row_blocks_open(const sl_dense_work *work, const int64_t *row_begin, bool fixed,
                                sl_row_blocks *out);
 
-/* With fixed: the rows of this rank's block `number`, and the end of the rows whose blocks a rank sums, of all
- * ranks' rows. */
+/* With fixed: the rows of this rank's block `number`, and the end of the rows whose blocks a rank sums, of
+ * all ranks' rows. */
 void sl_row_blocks_range(const sl_row_blocks *blocks, int64_t number, int64_t *begin, int64_t *end);
 int64_t sl_row_blocks_end(const sl_row_blocks *blocks, int rank);
 
@@ -71,7 +71,8 @@ sley_status sl_row_blocks_expect(sl_row_blocks *blocks, sl_side side, int64_t co
 sley_status sl_row_blocks_prepare(sl_row_blocks *blocks, int64_t values);
 
 /* From here on, in the order of the rank's queue, blocks of the operands can be read: until the next call, or
- * until the operands change. left NULL: there is none; one that is sparse has its blocks already. Collective; an error ends the comm. */
+ * until the operands change. left NULL: there is none; one that is sparse has its blocks already. Collective;
+ * an error ends the comm. */
 sley_status sl_row_blocks_bring(sl_row_blocks *blocks, const sl_rows *left, const sl_rows *right,
                                 sley_dtype dtype);
 

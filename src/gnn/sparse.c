@@ -161,9 +161,9 @@ static void free_side(const sl_sparse *s, sl_sparse_side *side) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i])
       device->ops->free(device, all[i]);
-  sl_csr_arrays_free(&(sl_csr_arrays){(int64_t *)side->matrix.rowptr, (void *)side->matrix.col,
-                                      in_host(s->comm) && side->values ? side->values
-                                                                       : (void *)side->matrix.val});
+  sl_csr_arrays_free(
+      &(sl_csr_arrays){(int64_t *)side->matrix.rowptr, (void *)side->matrix.col,
+                       in_host(s->comm) && side->values ? side->values : (void *)side->matrix.val});
 }
 
 /* ---- all */

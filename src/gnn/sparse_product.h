@@ -3,8 +3,8 @@
  * sparse product. X has its rows as they are given; its transpose is there once for each block of rows
  * (row_blocks.h), so that gradients are summed block by block. Made by sparse.h.
  *
- * With `in_order` sums are those of dense products in order: terms in the same order, without the zeros, which
- * change no sum. Dropout sets entries to zero by the masks that a dense X has. */
+ * With `in_order` sums are those of dense products in order: terms in the same order, without the zeros,
+ * which change no sum. Dropout sets entries to zero by the masks that a dense X has. */
 #ifndef SLEY_GNN_SPARSE_PRODUCT_H
 #define SLEY_GNN_SPARSE_PRODUCT_H
 

@@ -62,9 +62,9 @@ static void counters_follow_each_other(void **state) {
 }
 
 typedef struct shape {
-  sl_dropout_args d; /* without arrays */
+  sl_dropout_args d;                                 /* without arrays */
   bool listed, in_place, biased, seed_there, single; /* single: values by numbers of columns */
-  int64_t skew; /* in values */
+  int64_t skew;                                      /* in values */
 } shape;
 
 static shape draw_shape(void) {
