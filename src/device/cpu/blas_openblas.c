@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenBLAS by its CBLAS interface, opened when the first dense product asks for it. Only a build with threads of its
- * own serves: its calls are thread-safe, while those of one without threads (Debian's libopenblas0-serial
- * 0.3.21) give wrong results where two threads make them at once. It is told to use one thread, which it counts
- * for the whole process. One built for OpenMP does not keep to that number.
+/* OpenBLAS by its CBLAS interface, opened when the first dense product asks for it. Only a build with threads
+ * of its own serves: its calls are thread-safe, while those of one without threads (Debian's
+ * libopenblas0-serial 0.3.21) give wrong results where two threads make them at once. It is told to use one
+ * thread, which it counts for the whole process. One built for OpenMP does not keep to that number.
  *
- * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later ones.
- * Where it gets no memory for one it tries again without end: so there must be room before, and the buffers are taken
- * here. */
+ * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later
+ * ones. Where it gets no memory for one it tries again without end: so there must be room before, and the
+ * buffers are taken here. */
 #define _GNU_SOURCE
 #include "device/cpu/blas.h"
 
@@ -22,8 +22,8 @@
 
 enum { WITH_THREADS = 1 }; /* what openblas_get_parallel says of a build with threads of its own */
 
-/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must be left
- * beside them, for what other threads allocate meanwhile. */
+/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must
+ * be left beside them, for what other threads allocate meanwhile. */
 static const int64_t BUFFER = 128 << 20, LIBRARY = 64 << 20, MARGIN = 16 << 20;
 
 static struct {
@@ -51,8 +51,8 @@ static bool find(void *library, const char *name, void *to) {
   return function != NULL;
 }
 
-/* OpenBLAS starts a thread for each processor that the thread may use which loads it, and each takes a buffer at some
- * time: this one may use the first of its processors until it has. */
+/* OpenBLAS starts a thread for each processor that the thread may use which loads it, and each takes a buffer
+ * at some time: this one may use the first of its processors until it has. */
 static void *open_without_threads(void) {
   cpu_set_t before, one;
   bool known = pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
@@ -79,7 +79,8 @@ static void load(void) {
            find(library, "openblas_get_parallel", &openblas.get_parallel) &&
            find(library, "openblas_set_num_threads", &openblas.set_num_threads) &&
            openblas.get_parallel() == WITH_THREADS;
-  if (!find(library, "blas_memory_alloc", &openblas.take) || !find(library, "blas_memory_free", &openblas.give))
+  if (!find(library, "blas_memory_alloc", &openblas.take) ||
+      !find(library, "blas_memory_free", &openblas.give))
     openblas.take = NULL;
   if (opened)
     openblas.set_num_threads(1);
