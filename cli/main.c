@@ -46,8 +46,8 @@ static atomic_bool too_long;   /* a file could not grow beyond the limit of its 
 static pid_t self;             /* set before the handlers are */
 static cli_patience *_Atomic patience;
 
-/* Signals that end the command in order, and what it says then. `always`: also where whoever started the command has
- * had the signal ignored, as nohup does with SIGHUP. */
+/* Signals that end the command in order, and what it says then. `always`: also where whoever started the
+ * command has had the signal ignored, as nohup does with SIGHUP. */
 static const struct {
   int number;
   bool always;
@@ -104,7 +104,8 @@ static long long now_ns(void) {
  * group. */
 static void on_signal(int number, siginfo_t *from, void *context) {
   (void)context;
-  if (number == SIGXFSZ && from->si_pid == getpid()) { /* of a write that fails, and ends the command by itself */
+  if (number == SIGXFSZ &&
+      from->si_pid == getpid()) { /* of a write that fails, and ends the command by itself */
     atomic_store(&too_long, true);
     return;
   }
@@ -142,12 +143,12 @@ static void on_processor_time(int number) {
   end_now(SIGXCPU);
 }
 
-/* Where the limits of processor time are one, as ulimit -t sets them, the system kills the process at once: a timer
- * comes before. */
+/* Where the limits of processor time are one, as ulimit -t sets them, the system kills the process at once: a
+ * timer comes before. */
 static void come_before_the_limit(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_cur < limit.rlim_max ||
-      limit.rlim_max < 1 || limit.rlim_max > INT_MAX)
+  if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
+      limit.rlim_cur < limit.rlim_max || limit.rlim_max < 1 || limit.rlim_max > INT_MAX)
     return;
   struct sigaction action = {.sa_handler = on_processor_time};
   sigfillset(&action.sa_mask);

@@ -67,7 +67,7 @@ def test_calls_of_one_thread(tmp_path: Path) -> None:
     assert sley.generate("er:n=10,nnz=20").shape == (10, 10)
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", [1, 4, 65])
 def test_products(ranks: int) -> None:
     a = sley.generate(GRAPH)
     x = np.ones((a.shape[1], 32))

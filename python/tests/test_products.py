@@ -172,3 +172,11 @@ def test_reproducible_bits() -> None:
     a, x = drawn(300, 300, 9000, 1, "float32"), np.random.default_rng(1).random((300, 8)).astype(np.float32)
     made = [sley.spmm(a, x, ranks=ranks, reproducible=True) for ranks in (1, 2, 5)]
     assert np.array_equal(made[0], made[1]) and np.array_equal(made[0], made[2])
+
+
+@pytest.mark.parametrize("ranks", [65, 100, 256])
+def test_many_more_ranks_than_cores(ranks: int) -> None:
+    """Ranks wait for Python, which keeps no other rank from running."""
+    a, x = drawn(300, 300, 2000, 1), np.arange(900.0).reshape(300, 3)
+    assert_product(sley.spmm(a, x, ranks=ranks), dense_of(a), x, "float64")
+    assert np.array_equal(sley.spmm(np.eye(100), np.ones(100), ranks=ranks), np.ones(100))

@@ -128,6 +128,17 @@ static int next_missing(sl_mesh *mesh) {
   return -1;
 }
 
+/* A rank that has come and whose process has ended since, without a word; -1: none. The others may miss it
+ * too, and not come here. */
+static int next_lost(sl_mesh *mesh) {
+  for (int p = 0; p < mesh->size; p++) {
+    const int fd = mesh->peer[sl_wire_urgent(mesh, p)].fd;
+    if (fd >= 0 && sl_socket_has_ended(fd))
+      return p;
+  }
+  return -1;
+}
+
 static void wait_a_moment(const sl_lines *all, double deadline) {
   int count = sl_reception_pollers(&all->door, all->pollers);
   double until = sl_now() + SLICE_MS * 1e-3;
@@ -154,6 +165,9 @@ static sley_status join_all(sl_lines *all, double deadline) {
     if (all->done == all->count && missing < 0)
       return SLEY_OK;
     SL_TRY(sl_interrupted());
+    const int lost = next_lost(all->mesh);
+    if (lost >= 0)
+      return sl_fail_peer(lost, "its connection was closed: the process has ended or was killed");
     if (sl_now() >= deadline && all->done == all->count)
       return sl_fail_peer(missing,
                           "it did not come to rank %d within %g s: check that all hosts reach each other",

@@ -23,9 +23,10 @@
 
 enum { SLICE_MS = 50 };
 /* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
- * told), but no more than the time limit; from an interrupt, or from the end of a rank that was stopped for the time
- * limit, to SIGTERM; and from SIGTERM to SIGKILL. A rank that is stopped cannot end by itself: it is killed at once.
- * Who has not met a rank that is killed waits for it, and hears nothing: it gets SIGTERM at once. */
+ * told), but no more than the time limit; from an interrupt, or from the end of a rank that was stopped for
+ * the time limit, to SIGTERM; and from SIGTERM to SIGKILL. A rank that is stopped cannot end by itself: it is
+ * killed at once. Who has not met a rank that is killed waits for it, and hears nothing: it gets SIGTERM at
+ * once. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 
 /* Seconds for ranks to meet: those that end or are stopped meanwhile are seen here. */
@@ -164,8 +165,8 @@ static void wait_for_news(const family *f) {
   (void)poll(f->pollers, (nfds_t)count, SLICE_MS);
 }
 
-/* Takes note of failures: when to send SIGTERM to all, at the latest. Whether a rank has ended that could not say
- * why. */
+/* Takes note of failures: when to send SIGTERM to all, at the latest. Whether a rank has ended that could not
+ * say why. */
 static bool note_failures(family *f, double now, double *ask_at) {
   bool silent = false;
   for (int r = 0; r < f->started; r++) {

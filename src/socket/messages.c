@@ -107,8 +107,8 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event e
     sley_status status = sl_wire_turn(mesh, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(mesh, status);
-    /* Messages come in order, and nobody posts a receive while this rank waits: what is held up here keeps what is
-     * waited for from ever coming. */
+    /* Messages come in order, and nobody posts a receive while this rank waits: what is held up here keeps
+     * what is waited for from ever coming. */
     if (event == SL_WIRE_RECEIVED && !*done && peer->stalled && mesh->failure.rank < 0)
       sl_wire_violated(mesh, p, "another message is due");
   }

@@ -280,9 +280,9 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
-/* Whether the tag of a message is the caller's, or one of the mesh's own that may come now: of the collective that
- * this rank is in or was in last, or the first of the next one, which a peer may begin before this rank does; each
- * once, and in order. */
+/* Whether the tag of a message is the caller's, or one of the mesh's own that may come now: of the collective
+ * that this rank is in or was in last, or the first of the next one, which a peer may begin before this rank
+ * does; each once, and in order. */
 static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
   const uint64_t tag = peer->header.tag, epoch = tag & (SL_TAG_POST - 1), kind = tag - epoch;
   if (kind == 0 || mesh->failure.rank >= 0 || mesh->leaving)

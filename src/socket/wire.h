@@ -43,8 +43,8 @@ typedef struct sl_wire_peer {
   sl_mesh_header header; /* of the message that arrives */
   size_t header_got;
   uint64_t last_tag; /* of the mesh's own messages, the last that has come */
-  bool stalled; /* nobody has posted a receive for it yet */
-  char *body;   /* where the rest of it goes; NULL: it is thrown away */
+  bool stalled;      /* nobody has posted a receive for it yet */
+  char *body;        /* where the rest of it goes; NULL: it is thrown away */
   int64_t body_left;
   sl_mesh_incoming *target;
 
@@ -135,8 +135,8 @@ void sl_wire_send(sl_mesh *mesh, int index);
 /* Posts a receive. */
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
 
-/* What a rank waits for: that its message has gone to the socket, that a peer's has come, that a request is answered,
- * which a peer does even when it has left. */
+/* What a rank waits for: that its message has gone to the socket, that a peer's has come, that a request is
+ * answered, which a peer does even when it has left. */
 typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } sl_wire_event;
 
 /* Serves until *done, which rank will see to. */

@@ -231,4 +231,18 @@ one_line "no such way" "--memory"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --dropout 1
 one_line "dropout 1" "less than 1"
 
+echo "little memory: an end, and one line"
+limits=(40000 130000 250000 400000 800000)
+(ulimit -v 800000 && exec "$sley" --version >"$work/out" 2>&1) || limits=() # a sanitizer's build needs more
+for limit in "${limits[@]}"; do
+  got=0
+  (ulimit -v $limit && exec timeout 60 "$sley" gnn train "$graph" --features random:4 --labels planted:2 --epochs 2 --threads 1 >"$work/out" 2>"$work/err") </dev/null || got=$?
+  case $got in
+    0) [ ! -s "$work/err" ] || fail "gnn train below $limit KiB says: $(cat "$work/err")" ;;
+    1 | 2) one_line "gnn train below $limit KiB" "memory" ;;
+    127) ;; # the system could not load its libraries
+    *) fail "gnn train below $limit KiB ends with $got: $(cat "$work/err")" ;;
+  esac
+done
+
 finish

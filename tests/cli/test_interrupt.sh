@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Ctrl-C at random moments of every command: each ends soon, with 130, or done, and leaves nothing unfinished.
+# Ctrl-C, and other signals that end a process, at random moments of every command: each ends soon, with 128 and the
+# number of the signal, or done, and leaves nothing unfinished.
 # Usage: test_interrupt.sh SLEY ROOT [COUNT [SEED]]; COUNT interrupts, each of the commands in turn.
 # SLEY_TEST_MOST_MS: the most that an end may take. The commands are made to end within 2000 on a machine that does nothing else;
 # by default only what hangs fails, because a loaded machine or a sanitizer may take longer (TSan alone waits 1000 at each exit).
@@ -47,27 +48,29 @@ group_runs() { kill -0 -- "-$1" 2>/dev/null; }
 
 set -m # each command in a group of its own, as on a terminal
 longest=0 done_before=0
+signals=(INT HUP TERM QUIT INT XCPU XFSZ USR1)
 for ((i = 0; i < count; i++)); do
   words=${commands[i % ${#commands[@]}]}
   rm -rf "${y:?}"/*
-  after=$((RANDOM % 2500)) to=all
+  after=$((RANDOM % 2500)) to=all signal=${signals[RANDOM % ${#signals[@]}]}
   [ $((i / ${#commands[@]} % 3)) -ne 1 ] || to=one # a signal to the command alone, as by kill
   # shellcheck disable=SC2086 # a list of words
   "$sley" $words >"$work/out" 2>"$work/err" </dev/null &
   child=$!
   sleep "$((after / 1000)).$(printf %03d $((after % 1000)))"
   begin=$(now_ms)
-  if [ $to = all ]; then kill -INT -- "-$child" 2>/dev/null; else kill -INT "$child" 2>/dev/null; fi
+  if [ $to = all ]; then kill -$signal -- "-$child" 2>/dev/null; else kill -$signal "$child" 2>/dev/null; fi
   wait "$child"
   code=$?
   took=$(($(now_ms) - begin))
   [ $took -le $longest ] || longest=$took
-  what="sley ${words//$work\//}, interrupted ($to) after $after ms"
+  what="sley ${words//$work\//}, SIG$signal ($to) after $after ms"
   if [ $code -eq 0 ]; then
     done_before=$((done_before + 1))
   else
-    [ $code -eq 130 ] || fail "$what: exit $code: $(cat "$work/err")"
+    [ $code -eq $((128 + $(kill -l $signal))) ] || fail "$what: exit $code: $(cat "$work/err")"
     [ $took -le $MOST_MS ] || fail "$what: took $took ms"
+    [ $signal = INT ] || [ $signal = TERM ] || grep -q "interrupted by SIG$signal" "$work/err" || fail "$what: says $(cat "$work/err")"
     [ "$(grep -c interrupted "$work/err")" -le 1 ] || fail "$what: says it twice: $(cat "$work/err")"
   fi
   for ((wait_more = 0; wait_more < 20; wait_more++)); do

@@ -254,11 +254,12 @@ static void locks_and_loops_of_the_callers_own_end(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_so_many_run_at_once), cmocka_unit_test(products_are_right),
-      cmocka_unit_test(compared_plans_are_few_at_a_time), cmocka_unit_test(a_failure_reaches_all),
-      cmocka_unit_test(a_rank_that_left_is_named),
-      cmocka_unit_test(a_barrier_of_the_callers_own_ends),
-      cmocka_unit_test(locks_and_loops_of_the_callers_own_end)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(only_so_many_run_at_once),
+                                     cmocka_unit_test(products_are_right),
+                                     cmocka_unit_test(compared_plans_are_few_at_a_time),
+                                     cmocka_unit_test(a_failure_reaches_all),
+                                     cmocka_unit_test(a_rank_that_left_is_named),
+                                     cmocka_unit_test(a_barrier_of_the_callers_own_ends),
+                                     cmocka_unit_test(locks_and_loops_of_the_callers_own_end)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

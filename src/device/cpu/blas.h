@@ -22,8 +22,8 @@ typedef struct sl_blas_product {
  * dimensions up to this. The first call looks for it. */
 bool sl_blas_serves(int64_t ld);
 
-/* Before so many threads make products at once, until sl_blas_leave of as many: the memory that the BLAS then takes
- * is there. Errors: SLEY_ERR_MEMORY; then there is nothing to leave. */
+/* Before so many threads make products at once, until sl_blas_leave of as many: the memory that the BLAS then
+ * takes is there. Errors: SLEY_ERR_MEMORY; then there is nothing to leave. */
 sley_status sl_blas_enter(int threads);
 void sl_blas_leave(int threads);
 

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenBLAS by its CBLAS interface, opened when the first dense product asks for it: a build with threads
- * starts them as soon as it is loaded. Only such a build serves: its calls are thread-safe, while those of
- * one without threads (Debian's libopenblas0-serial 0.3.21) give wrong results where two threads make them at
- * once. It is told to use one thread, which it counts for the whole process. One built for OpenMP does not
- * keep to that number.
+/* OpenBLAS by its CBLAS interface, opened when the first dense product asks for it. Only a build with threads
+ * of its own serves: its calls are thread-safe, while those of one without threads (Debian's
+ * libopenblas0-serial 0.3.21) give wrong results where two threads make them at once. It is told to use one
+ * thread, which it counts for the whole process. One built for OpenMP does not keep to that number.
  *
- * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later ones.
- * Where it gets no memory for one it tries again without end, and where it cannot start its threads it sends the
- * process SIGINT: so before either of them there must be room, and the buffers are taken here. */
+ * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later
+ * ones. Where it gets no memory for one it tries again without end: so there must be room before, and the
+ * buffers are taken here. */
 #define _GNU_SOURCE
 #include "device/cpu/blas.h"
 
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include <cblas.h>
 
-#include "base/cores.h"
 #include "base/memory.h"
 
 enum { WITH_THREADS = 1 }; /* what openblas_get_parallel says of a build with threads of its own */
 
-/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must be left
- * beside them, for what other threads allocate meanwhile. */
+/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must
+ * be left beside them, for what other threads allocate meanwhile. */
 static const int64_t BUFFER = 128 << 20, LIBRARY = 64 << 20, MARGIN = 16 << 20;
 
 static struct {
@@ -52,30 +51,36 @@ static bool find(void *library, const char *name, void *to) {
   return function != NULL;
 }
 
-/* Room for the library and the stacks of the threads that it starts. */
-static sley_status room_to_load(void) {
-  size_t stack = 0;
-  pthread_attr_t attributes;
-  if (pthread_getattr_default_np(&attributes) == 0) {
-    (void)pthread_attr_getstacksize(&attributes, &stack);
-    pthread_attr_destroy(&attributes);
-  }
-  return sl_memory_room(LIBRARY + sl_processors_here()->hardware * (int64_t)stack, "OpenBLAS and its threads");
+/* OpenBLAS starts a thread for each processor that the thread may use which loads it, and each takes a buffer
+ * at some time: this one may use the first of its processors until it has. */
+static void *open_without_threads(void) {
+  cpu_set_t before, one;
+  bool known = pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
+  CPU_ZERO(&one);
+  for (size_t i = 0; i < CPU_SETSIZE && known && CPU_COUNT(&one) == 0; i++)
+    if (CPU_ISSET(i, &before))
+      CPU_SET(i, &one);
+  bool bound = known && pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
+  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (bound)
+    (void)pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+  return library;
 }
 
 /* The library stays open. */
 static void load(void) {
-  sl_error_take(room_to_load(), &no_room);
+  sl_error_take(sl_memory_room(LIBRARY, "OpenBLAS"), &no_room);
   if (no_room.status != SLEY_OK)
     return;
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *library = open_without_threads();
   if (!library)
     return;
   opened = find(library, "cblas_sgemm", &openblas.sgemm) && find(library, "cblas_dgemm", &openblas.dgemm) &&
            find(library, "openblas_get_parallel", &openblas.get_parallel) &&
            find(library, "openblas_set_num_threads", &openblas.set_num_threads) &&
            openblas.get_parallel() == WITH_THREADS;
-  if (!find(library, "blas_memory_alloc", &openblas.take) || !find(library, "blas_memory_free", &openblas.give))
+  if (!find(library, "blas_memory_alloc", &openblas.take) ||
+      !find(library, "blas_memory_free", &openblas.give))
     openblas.take = NULL;
   if (opened)
     openblas.set_num_threads(1);

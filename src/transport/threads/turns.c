@@ -2,9 +2,10 @@
 /* A turn is handed from rank to rank: who waits or ends looks for the next one, in the order of ranks, that
  * could go on, and wakes it alone. Where there is none the turn is free, until an offer takes it.
  *
- * A rank that has a turn may wait outside the library, where nobody hears of it: for a lock or a barrier of the
- * caller's, for input, for Python. The thread that has started the ranks looks after them (sl_turns_watch): a
- * rank that sleeps loses its turn to another, and runs on without one until it waits here. */
+ * A rank that has a turn may wait outside the library, where nobody hears of it: for a lock or a barrier of
+ * the caller's, for input, for Python. The thread that has started the ranks looks after them
+ * (sl_turns_watch): a rank that sleeps loses its turn to another, and runs on without one until it waits
+ * here. */
 #define _GNU_SOURCE
 #include "transport/threads/turns.h"
 
@@ -18,11 +19,12 @@
 /* Worlds of fewer ranks do without. Who waits looks after an interrupt once a second. */
 enum { MANY_RANKS = 64 };
 
-/* How often the ranks that have a turn are looked after; how much of that time a rank may run and be taken for
- * one that sleeps, as one that asks again and again for what it waits for; after how many looks at which it
- * sleeps its turn is lent. */
+/* How often the ranks that have a turn are looked after; how much of that time a rank may run and be taken
+ * for one that sleeps, as one that asks again and again for what it waits for; after how many looks at which
+ * it sleeps its turn is lent. */
 enum { LOOK_NANOSECONDS = 10 * 1000 * 1000, RUN_NANOSECONDS = LOOK_NANOSECONDS / 10, LOOKS = 2 };
-/* Seconds without a turn passed on, while others could go on: ranks may be waiting for them, and run for it. */
+/* Seconds without a turn passed on, while others could go on: ranks may be waiting for them, and run for it.
+ */
 static const double STANDSTILL = 1;
 
 static _Thread_local sl_turn *own; /* of the rank whose thread this is; NULL: none */
@@ -78,8 +80,8 @@ static sl_threads_comm *find_next(sl_world *world) {
   return NULL;
 }
 
-/* The next rank that could go on gets a turn, and is to be woken once the lock is left; NULL: there is none, and
- * the turn is free. */
+/* The next rank that could go on gets a turn, and is to be woken once the lock is left; NULL: there is none,
+ * and the turn is free. */
 static sl_threads_comm *pass_on(sl_world *world) {
   sl_threads_comm *next = find_next(world);
   if (next) {
@@ -221,8 +223,8 @@ static bool sleeps(sl_turn *turn) {
   return turn->idle >= LOOKS;
 }
 
-/* More turns for those that could go on, where ranks that have one do not make use of it. Returns whether there are
- * any. since: when a turn was passed on last, or nobody else could go on. */
+/* More turns for those that could go on, where ranks that have one do not make use of it. Returns whether
+ * there are any. since: when a turn was passed on last, or nobody else could go on. */
 static bool look_after(sl_world *world, int64_t *passed, double *since) {
   int running = 0;
   double now = sl_now();

@@ -40,8 +40,8 @@ typedef struct sl_verdict {
 /* The top bit of a world's arrivals. */
 #define SL_WORLD_BROKEN (UINT64_C(1) << 63)
 
-/* A rank of a world whose ranks take turns (turns.h): whether it has a turn, and what it waits for. Guarded by the
- * world's turns_lock. */
+/* A rank of a world whose ranks take turns (turns.h): whether it has a turn, and what it waits for. Guarded
+ * by the world's turns_lock. */
 typedef struct sl_turn {
   sem_t go;
   bool has, waits, granted;
