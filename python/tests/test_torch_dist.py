@@ -277,6 +277,15 @@ def test_operators_are_compiled_and_exported_on_ranks():
 
 
 def test_mistakes_are_told():
+    def of_different_widths(rank):
+        graph = DistGraph.load(GENERATED[0], rank)
+        x = torch.ones(graph.num_nodes, 2 + rank.rank)
+        for call in (lambda: halo_gather(graph, x), lambda: sddmm(graph, x, x), lambda: spmm(graph, x)):
+            with pytest.raises(sley.SleyArgumentError, match="the ranks (have|were given)"):
+                call()
+
+    with sley.Comm(2, threads=1) as comm:
+        on_ranks(comm, of_different_widths)
     with sley.Comm(2, threads=1) as comm, pytest.raises(sley.SleyArgumentError, match="not a whole number"):
         on_ranks(comm, lambda rank: DistGraph.load("er:n=x", rank))
     with pytest.raises(sley.SleyArgumentError, match="is no rank"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what sley.torch computes on tensors: each operator and layer beside the same of dense torch operators,
-on operands of float64."""
+"""The one table of what sley.torch computes on tensors: each operator and layer beside the same of dense torch
+operators, on operands of float64."""
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
