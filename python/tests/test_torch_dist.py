@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import numpy as np  # noqa: E402
+import torch_rank_transforms  # noqa: E402
 from torch_support import drawn  # noqa: E402
 
 import sley  # noqa: E402
@@ -260,7 +261,31 @@ def test_gradients_are_added_and_averaged():
             assert torch.equal(b, torch.full((2, 2), 6.0, dtype=torch.bfloat16))
 
 
+def test_operators_are_compiled_and_exported_on_ranks():
+    """Threads run what is compiled at the same time, once plans are made."""
+    with World(GENERATED[0], (3, "cpu")) as world:
+        a = spmm(world.whole, torch.eye(world.nodes, dtype=torch.float64))
+        maps = on_ranks(world.comm, lambda rank: torch_rank_transforms.maps(rank, world.graphs[rank.rank], a))
+        on_ranks(world.comm, lambda rank: torch_rank_transforms.check(rank, maps[rank.rank], ("backward", "vmap")))
+        for name in maps[0]:
+            made = [torch_rank_transforms.exported(each[name]) for each in maps]
+            torch._dynamo.reset()
+            compiled = [torch.compile(each[name].function, fullgraph=True, backend="aot_eager") for each in maps]
+            for calls in (made, compiled):
+                on_ranks(world.comm, lambda rank, calls=calls, name=name: torch_rank_transforms.compiled(
+                    maps[rank.rank][name], calls[rank.rank]))
+
+
 def test_mistakes_are_told():
+    def of_different_widths(rank):
+        graph = DistGraph.load(GENERATED[0], rank)
+        x = torch.ones(graph.num_nodes, 2 + rank.rank)
+        for call in (lambda: halo_gather(graph, x), lambda: sddmm(graph, x, x), lambda: spmm(graph, x)):
+            with pytest.raises(sley.SleyArgumentError, match="the ranks (have|were given)"):
+                call()
+
+    with sley.Comm(2, threads=1) as comm:
+        on_ranks(comm, of_different_widths)
     with sley.Comm(2, threads=1) as comm, pytest.raises(sley.SleyArgumentError, match="not a whole number"):
         on_ranks(comm, lambda rank: DistGraph.load("er:n=x", rank))
     with pytest.raises(sley.SleyArgumentError, match="is no rank"):
@@ -270,7 +295,7 @@ def test_mistakes_are_told():
 
 
 PROGRAM = textwrap.dedent("""
-    import ctypes, sys, torch, sley.nn, sley.torch
+    import ctypes, sys, torch, sley.nn, sley.torch, torch_rank_transforms
     from sley import _c
     from sley._calls import create
     from sley._library import initial, lib
@@ -288,12 +313,21 @@ PROGRAM = textwrap.dedent("""
     local = sley.torch.Graph(torch.tensor([[0], [1]]), 2)  # a launched process has graphs of its own, too
     assert sley.torch.spmm(local, torch.ones(2, 1))[1] == 1
     torch.save([y.detach(), own.grad, [each.grad for each in layer.parameters()]], f"{sys.argv[1]}/{rank.rank}.pt")
+    maps = torch_rank_transforms.maps(rank, graph, torch.load(f"{sys.argv[1]}/a.pt"))
+    torch_rank_transforms.check(rank, maps, torch_rank_transforms.IN_PROCESSES)
     graph.close()
     lib.sley_comm_close(handle)
 """)
 
 
 def test_ranks_that_are_processes(tmp_path):
+    """Beside one rank, and what transforms of torch make of the operators: forward mode has one level for all threads of
+    a process, so ranks that are threads cannot have it."""
+    a = sley.generate("er:n=50,nnz=300")
+    row = np.repeat(np.arange(50), np.diff(a.indptr))
+    graph = Graph(torch.from_numpy(np.stack((a.indices.astype(np.int64), row))), 50,
+                  edge_weight=torch.from_numpy(np.array(a.data)), norm="gcn")
+    torch.save(spmm(graph, torch.eye(50, dtype=torch.float64)), tmp_path / "a.pt")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -309,10 +343,6 @@ def test_ranks_that_are_processes(tmp_path):
         for each in started:
             each.kill()
     found = [torch.load(tmp_path / f"{rank}.pt") for rank in range(3)]
-    a = sley.generate("er:n=50,nnz=300")
-    row = np.repeat(np.arange(50), np.diff(a.indptr))
-    graph = Graph(torch.from_numpy(np.stack((a.indices.astype(np.int64), row))), 50,
-                  edge_weight=torch.from_numpy(np.array(a.data)), norm="gcn")
     x = torch.arange(50.0, dtype=torch.float64).sin().outer(torch.ones(4, dtype=torch.float64)).requires_grad_()
     torch.manual_seed(1)
     layer = sley.nn.GATConv(4, 3, heads=2).double()

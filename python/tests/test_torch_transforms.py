@@ -17,7 +17,7 @@ from torch_support import drawn, drawn_edges, needs_draws  # noqa: E402
 import sley  # noqa: E402
 import sley.nn  # noqa: E402
 import sley.torch  # noqa: E402
-from sley.torch import Graph, dense_ops, ops, spmm  # noqa: E402
+from sley.torch import Graph, spmm  # noqa: E402
 from sley.torch._operator import Operator  # noqa: E402
 
 pytestmark = needs_draws
@@ -81,8 +81,8 @@ def batched(row):
     for chosen in choices:  # all operands are batches, or one
         operands = [batches[i] if i in chosen else given[i] for i in range(len(given))]
         dims = tuple(-1 if i in chosen else None for i in range(len(given)))
-        for of in (lambda f: f, lambda f: grad(scalar(f), chosen)):
-            near(*(vmap(of(each), dims)(*operands) for each in (row.function, row.dense)))
+        near(*(vmap(each, dims)(*operands) for each in (row.function, row.dense)))
+        near(*(vmap(grad(scalar(each), chosen), dims)(*operands) for each in (row.function, row.dense)))
     twice = [vmap(vmap(each)) for each in (row.function, row.dense)]
     operands = [each.movedim(-1, 0).unsqueeze(1).repeat(1, 2, *(1,) * (each.dim() - 1)) for each in batches]
     near(*(each(*operands) for each in twice))
@@ -98,7 +98,7 @@ def traced(row):
         operands = row.operands(4)
         found, expected = each(*operands), row.dense(*operands)
         near(found, expected)
-        near(torch.autograd.grad(found.square().sum(), operands), torch.autograd.grad(expected.square().sum(), operands))
+        near(*(torch.autograd.grad(y.square().sum(), operands) for y in (found, expected)))
 
 
 @functools.cache
@@ -173,3 +173,152 @@ def test_operators_do_what_the_document_says(row, measure):
         return
     with pytest.raises((RuntimeError, sley.SleyError), match=row.name.split(",")[0]):
         MEASURES[measure](row)
+
+
+# ---- what the table does not have
+
+X, T = drawn(6, 2, seed=21).detach(), drawn(6, 2, seed=22).detach()
+
+
+def square(x):
+    return spmm(GRAPH, x * x)
+
+
+def test_transforms_of_compiled_functions_and_the_reverse():
+    expected = A @ (2 * X * T)
+    compiled = torch.compile(square, backend="aot_eager")
+    near(jvp(compiled, (X,), (T,))[1], expected)
+    near(torch.compile(lambda x, t: jvp(square, (x,), (t,))[1], backend="aot_eager", fullgraph=True)(X, T), expected)
+    near(functionalize(square)(X), A @ (X * X))
+    near(grad(functionalize(lambda x: square(x).sum()))(X), (2 * X) * A.sum(0)[:, None])
+    with pytest.raises(NotImplementedError, match="sley::spmm: torch.func.functionalize around"):
+        functionalize(grad(lambda x: square(x).sum()))(X)
+    with forward_ad.dual_level():
+        near(forward_ad.unpack_dual(compiled(forward_ad.make_dual(X, T))).tangent, expected)
+        with pytest.raises(RuntimeError, match="dual"):  # torch compiles nothing for such tensors
+            torch.compile(lambda x: square(x) + 1, backend="aot_eager", fullgraph=True)(forward_ad.make_dual(X, T))
+
+
+@pytest.mark.parametrize("pre_dispatch", [False, True])
+def test_make_fx_records_the_operators(pre_dispatch):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    near(make_fx(square, pre_dispatch=pre_dispatch)(X)(T), square(T))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_script_and_trace_refuse_what_they_would_keep():
+    graph = Graph(GRAPH.edge_index, GRAPH.shape)  # whose plans are made while torch traces
+    traced = torch.jit.trace(functools.partial(spmm, graph), (X,))
+    near(traced(T), A @ T)
+    del graph
+    with pytest.raises(RuntimeError, match="there is no graph .* in this process"):
+        traced(T)
+    with pytest.raises((RuntimeError, torch.jit.frontend.NotSupportedError)):
+        torch.jit.script(square)
+    edges, layer = drawn_edges(6, 6, 9, 1), sley.nn.GCNConv(2, 2).double().requires_grad_(requires_grad=False)
+    for each in (lambda x, edges: spmm(Graph(edges, 6), x), layer):
+        with pytest.raises(sley.SleyUnsupportedError, match="torch.jit.trace would keep the values that edge_index"):
+            torch.jit.trace(each, (X, edges))
+
+
+def test_a_graph_is_not_made_of_what_a_transform_follows():
+    edges, weight = drawn_edges(6, 6, 9, 1), torch.rand(9, dtype=torch.float64)
+    layer = sley.nn.SAGEConv(2, 2).double()
+    graph = Graph(edges, 6)
+    near(grad(lambda x, edges: layer(x, edges).sum())(X, edges), grad(lambda x: layer(x, graph).sum())(X))
+
+    def of_weight(weight):
+        return spmm(Graph(edges, 6, edge_weight=weight), X).sum()
+
+    for wrong in (lambda: grad(of_weight)(weight), lambda: jvp(of_weight, (weight,), (weight,))):
+        with pytest.raises(sley.SleyUnsupportedError, match="edge_weight of a Graph is constant, and a derivative"):
+            wrong()
+    with pytest.raises(sley.SleyUnsupportedError, match="edge_index is batched by torch.vmap"):
+        vmap(lambda edges: layer(X, edges))(torch.stack((edges, edges)))
+
+
+def test_compiled_layers_follow_their_graph():
+    """Other graphs, and other edges, of the same shape."""
+    edges = drawn_edges(6, 6, 9, 1)
+    layer = sley.nn.SAGEConv(2, 2).double()
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, backend="aot_eager")
+    graphs = [Graph(edges, 6), Graph(edges.flip(0), 6)]
+    for each in (*graphs, *graphs, edges, edges.flip(0).contiguous()):
+        near(compiled(X, each), layer(X, each))
+
+
+def test_a_graph_keeps_what_it_was_made_of():
+    edges, weight = drawn_edges(6, 6, 9, 1), torch.rand(9, dtype=torch.float64)
+    graph = Graph(edges, 6, edge_weight=weight)
+    expected, normalised = spmm(graph, X), spmm(Graph(edges, 6, edge_weight=weight, norm="gcn"), X)
+    weight.mul_(2).sub_(1)
+    edges.zero_()
+    for k in (1, 2):  # a plan that is made before, and one that is made after
+        near(spmm(graph, X[:, :k]), expected[:, :k])
+    near(spmm(graph.derived("gcn"), X), normalised)
+    graph.edge_index.zero_()
+    with pytest.raises(sley.SleyArgumentError, match="edge_index of a Graph was changed in place"):
+        graph.derived("loops")
+
+
+def test_saved_tensors_have_versions():
+    label = torch.tensor([0, 1, 0, 1, 0, 1], dtype=torch.int32)
+    weight = drawn(11, seed=1)
+    for function, place in ((lambda x: spmm(GRAPH, x, weight), "x"),
+                            (lambda x: sley.torch.bias_act_dropout(x, act="relu"), "y"),
+                            (lambda x: sley.torch.linear(x, drawn(3, 2, seed=1)), "x"),
+                            (lambda x: sley.torch.nll(x, label), "label")):
+        x = X.clone().requires_grad_() * 1
+        y = function(x)
+        with torch.no_grad():
+            {"x": x, "y": y, "label": label}[place].add_(0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_tensors_that_are_not_plain_memory():
+    negated = torch.view_as_complex(torch.stack((X, T), -1)).conj().imag  # a view whose sign is changed when it is read
+    assert negated.is_neg()
+    near(spmm(GRAPH, negated), A @ -T)
+    near(sley.torch.linear(negated, T), -T @ T.T)
+    near(spmm(GRAPH, torch._efficientzerotensor(6, 2, dtype=torch.float64)), torch.zeros(4, 2, dtype=torch.float64))
+    near(sley.torch.linear(X.to("meta"), T.to("meta")).shape, torch.Size((6, 6)))
+    near(spmm(GRAPH, T.new_ones(()).expand(6, 2)), A @ torch.ones_like(T))
+    with torch.inference_mode():
+        near(spmm(GRAPH, X), A @ X)
+        graph = Graph(GRAPH.edge_index, GRAPH.shape)
+    near(grad(lambda x: spmm(graph, x).sum())(X), A.T @ torch.ones(4, 2, dtype=torch.float64))
+    for wrong, message in ((lambda: spmm(GRAPH, X.to_sparse()), "spmm: an operand is of layout torch.sparse_coo"),
+                           (lambda: sley.torch.linear(X, X.to_sparse_csr()), "gemm: an operand is of layout"),
+                           (lambda: spmm(GRAPH, X + 0j), "there are no values of torch.complex128"),
+                           (lambda: spmm(GRAPH, X.to("meta")), r"x has shape \(6, 2\) on meta"),
+                           (lambda: Graph(GRAPH.edge_index, (6, 4), edge_weight=torch.ones(11) + 0j), "expected real"),
+                           (lambda: sley.torch.nll(X, X[:, 0]), "labels are of torch.float64: expected whole"),
+                           (lambda: sley.torch.nll(X, X[:, 0].long(), counted=0), "counted is 0"),
+                           (lambda: sley.torch.bias_act_dropout(X, X[:, :1]), r"bias has shape \(6, 1\)"),
+                           (lambda: sley.torch.bias_act_dropout(X, p=0.5, stream=2**32), "stream is 4294967296")):
+        with pytest.raises(sley.SleyError, match=message):
+            wrong()
+
+
+def test_autocast_and_transforms():
+    """Tangents and gradients have the types that torch's own products give them."""
+    x, t = X.float(), T.float()
+    with torch.autocast("cpu", torch.bfloat16):
+        found = jvp(lambda x: spmm(GRAPH, x), (x,), (t,))
+        assert [each.dtype for each in found] == [torch.bfloat16] * 2
+        near(found[1], (A.float() @ t.bfloat16().float()).bfloat16(), rtol=1e-2, atol=1e-2)
+        assert grad(lambda x: spmm(GRAPH, x).float().sum())(x).dtype == torch.float32
+        assert jvp(lambda s: sley.torch.edge_softmax(GRAPH, s), (x[:, :1].repeat(2, 1)[:11],) * 1,
+                   (t[:, :1].repeat(2, 1)[:11],))[1].dtype == torch.float32
+
+
+def test_dropout_under_vmap_draws_as_it_is_asked():
+    both = torch.ones(2, 40, 5, dtype=torch.float64)
+    drop = lambda x: sley.torch.bias_act_dropout(x, p=0.5)  # noqa: E731
+    same, different = (vmap(drop, randomness=each)(both) for each in ("same", "different"))
+    assert torch.equal(same[0], same[1]) and not torch.equal(different[0], different[1])
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(drop)(both)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what sley.torch computes on tensors: each operator and layer beside the same of dense torch operators,
-on operands of float64."""
+"""The one table of what sley.torch computes on tensors: each operator and layer beside the same of dense torch
+operators, on operands of float64."""
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -191,4 +191,4 @@ ROWS = [
 # Exported, and not functions of tensors.
 OTHERS = {"DistGraph", "Graph", "Rank", "SparseHookState", "allreduce_grads", "draw_seed", "on_ranks", "patch_pyg",
           "sparse_allreduce_hook", "unpatch_pyg"}
-ACROSS_RANKS = {"halo_gather", "halo_scatter_add"}  # in torch_rank_transforms.py
+ACROSS_RANKS = {"halo_gather", "halo_scatter_add"}  # measured by torch_rank_transforms.py

@@ -2,6 +2,7 @@
 """The operations of sley_graph.h on torch tensors: each is prepared once for a shape, and its structs are filled
 anew by every call."""
 import ctypes
+import zlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from sley import _c
 from sley._calls import create, destroy_later
 from sley._library import initial, lib
-from sley.torch._rank import Handle, Rank, check, code_of, rows_of
+from sley.torch._rank import Handle, Rank, check, code_of, require, rows_of
 from sley.torch._transform import aside
 
 _edge_softmax, _edge_softmax_backward = lib.sley_edge_softmax, lib.sley_edge_softmax_backward
@@ -73,8 +74,20 @@ class Pattern:
         key = (kind, *shape)
         made = self._made.get(key)
         if made is None:
+            self._agree(kind.__name__.lstrip("_").lower(), shape)
             made = self._made[key] = kind(self, *shape)
         return made
+
+    def _agree(self, name: str, shape: tuple[Any, ...]) -> None:
+        """Refuses an operation that ranks would make of different shapes: they would wait for each other without end.
+        Collective."""
+        if self.rank.size > 1:
+            number = zlib.crc32(repr((name, shape)).encode())
+            least = np.array([number, -number], np.int64)
+            with self.rank:
+                check(lib.sley_comm_allreduce(self.rank.comm, int(_c.sley_reduce.SLEY_MIN), least.ctypes.data, 2))
+            require(least[0] == -least[1], f"{name}: the ranks have operands of different shapes or types; on this "
+                    f"rank: {', '.join(map(str, shape))}")
 
     def aggregate(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """Y[i] = sum of weight(i, j) X[j], head by head."""

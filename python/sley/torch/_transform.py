@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import _functorch
+from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import (
-    TransformType,
     retrieve_all_functorch_interpreters,
     retrieve_current_functorch_interpreter,
     temporarily_clear_interpreter_stack,
@@ -51,17 +51,17 @@ def _without_tracer() -> Iterator[None]:
     if state is None or torch._C._dispatch_tls_is_dispatch_key_excluded(_TRACER):
         yield
         return
-    torch._C._set_tracing_state(None)
+    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        torch._C._set_tracing_state(state)
+        torch._C._set_tracing_state(state)  # type: ignore[attr-defined]
 
 
 def numbers_of(what: str, given: Tensor) -> Tensor:
     """The values of a tensor that are taken once and kept. Refuses one whose values are not known now or may be others
     in a later run of what is recorded, and one that a transform would find a derivative of 0 for."""
-    if forward_mode() and forward_ad.unpack_dual(given).tangent is not None:
+    if forward_mode() and forward_ad.unpack_dual(given).tangent is not None:  # type: ignore[no-untyped-call]
         raise SleyUnsupportedError(_CONSTANT.format(what))
     inner = given
     while _functorch.is_functorch_wrapped_tensor(inner):
@@ -126,8 +126,8 @@ def function_of(name: str, op: Any, tensors: tuple[int, ...], setup: Callable[..
     def vmap(info: Any, dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, Any]:
         return rule(info.batch_size, dims, arguments)
 
-    methods = {"forward": lambda *arguments: op(*arguments), "setup_context": setup_context, "backward": backward,
-               "jvp": forward_rule, "vmap": vmap}
+    methods: dict[str, Any] = {"forward": lambda *arguments: op(*arguments), "setup_context": setup_context,
+                               "backward": backward, "jvp": forward_rule, "vmap": vmap}
     return type(f"Sley_{name}_with_rules", (torch.autograd.Function,),
                 {key: staticmethod(each) for key, each in methods.items()})
 
@@ -157,7 +157,8 @@ def under_functorch(name: str, op: Any, call: Callable[..., Any], arguments: tup
     if keys[-1] != TransformType.Functionalize:
         raise NotImplementedError(f"sley::{name}: torch.func.functionalize around another transform: functionalize "
                                   "inside of it")
-    api = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
+    top: Any = retrieve_current_functorch_interpreter()
+    api = FunctorchFunctionalizeAPI(top)
     inner = api.unwrap_tensors(arguments)
     with api.redispatch_to_next():
         made = op(*inner)

@@ -385,13 +385,16 @@ def _gather_backward(ctx: Any, dbuffer: Tensor) -> tuple[Any, ...]:
     return None, halo_scatter_add(ctx.number, dbuffer)
 
 
+def _gather_jvp(given: Any, tangents: Any) -> Tensor:
+    return halo_gather(given[0], tangents[1])
+
+
 def _gather_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
     return apart(halo_gather(given[0], side_by_side(batch(given[1], dims[1], size))), size)
 
 
 halo_gather = Operator("halo_gather(int graph, Tensor x) -> Tensor", _gather_run, _gather_fake, _halo_setup,
-                       _gather_backward, cast_nothing, vmap=_gather_vmap,
-                       jvp=lambda given, tangents: halo_gather(given[0], tangents[1]))
+                       _gather_backward, cast_nothing, jvp=_gather_jvp, vmap=_gather_vmap)
 
 
 def _scatter_add_run(number: int, buffer: Tensor) -> Tensor:
@@ -410,10 +413,14 @@ def _scatter_add_backward(ctx: Any, dx: Tensor) -> tuple[Any, ...]:
     return None, halo_gather(ctx.number, dx)
 
 
+def _scatter_add_jvp(given: Any, tangents: Any) -> Tensor:
+    return halo_scatter_add(given[0], tangents[1])
+
+
 def _scatter_add_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
     return apart(halo_scatter_add(given[0], side_by_side(batch(given[1], dims[1], size))), size)
 
 
 halo_scatter_add = Operator("halo_scatter_add(int graph, Tensor buffer) -> Tensor", _scatter_add_run, _scatter_add_fake,
-                            _halo_setup, _scatter_add_backward, cast_nothing, vmap=_scatter_add_vmap,
-                            jvp=lambda given, tangents: halo_scatter_add(given[0], tangents[1]))
+                            _halo_setup, _scatter_add_backward, cast_nothing, jvp=_scatter_add_jvp,
+                            vmap=_scatter_add_vmap)
