@@ -161,6 +161,7 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
   } else {
     cli_report_json_add(&json, &results[0]);
   }
+  cli_report_json_sockets(&json);
   return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
 }
 
@@ -206,6 +207,7 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     report_ablation(results, algos->count, stream);
   if (!algos->several)
     cli_report_one(job, operands, &results[0], stream);
+  cli_report_sockets(stream);
   if (settings->plot && code == CLI_DONE &&
       !plot_results(job, operands, settings->plot, results, algos->count))
     code = CLI_FAILED;

@@ -7,6 +7,7 @@
 /* The rows of a fetch that come from one group of SL_PULL_SOURCES ranks. */
 typedef struct pulled {
   int64_t first, count; /* entries of the list */
+  sl_counters given;    /* what they bring: each a row that the kernel loads by itself */
 } pulled;
 
 typedef struct requests requests;
@@ -61,12 +62,17 @@ static int64_t list_entries(sl_fetches *f, sl_pull_entry *entries) {
   for (int i = 0; i < f->plan->fetches.count; i++) {
     const sl_fetch *fetch = SL_FETCH(f->plan, i);
     for (int g = 0; g < f->groups; g++) {
-      int64_t first = at;
-      for (int64_t n = 0; n < fetch->count; n++)
-        if (fetch->owner[n] / SL_PULL_SOURCES == g && f->source[fetch->owner[n]].src)
-          entries[at++] = (sl_pull_entry){
-              .src_row = fetch->row[n], .dst_row = n, .source = fetch->owner[n] % SL_PULL_SOURCES};
-      f->pulls[(int64_t)i * f->groups + g] = (pulled){first, at - first};
+      pulled *one = &f->pulls[(int64_t)i * f->groups + g];
+      one->first = at;
+      for (int64_t n = 0; n < fetch->count; n++) {
+        int owner = fetch->owner[n];
+        if (owner / SL_PULL_SOURCES != g || !f->source[owner].src)
+          continue;
+        entries[at++] =
+            (sl_pull_entry){.src_row = fetch->row[n], .dst_row = n, .source = owner % SL_PULL_SOURCES};
+        sl_counters_count(&one->given, sl_link_to(f->comm, owner), f->row_bytes, 1);
+      }
+      one->count = at - one->first;
     }
   }
   return at;
@@ -267,9 +273,8 @@ sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
   return meet(f);
 }
 
-/* Pulls what can be pulled, and counts it as gets. */
+/* Pulls what can be pulled, and counts what each kernel is given. */
 static sley_status pull(sl_fetches *f, int index, void *dst) {
-  const sl_fetch *fetch = SL_FETCH(f->plan, index);
   for (int g = 0; g < f->groups; g++) {
     const pulled *one = &f->pulls[(int64_t)index * f->groups + g];
     int first = g * SL_PULL_SOURCES, rest = f->comm->size - first;
@@ -283,10 +288,9 @@ static sley_status pull(sl_fetches *f, int index, void *dst) {
                                     .dtype = f->plan->dtype}};
     if (one->count > 0)
       SL_TRY(sl_kernel_run(f->comm->queue, &args));
+    for (int link = 0; link < SL_LINK_COUNT; link++)
+      f->comm->ops->counters_add(f->comm, (sl_link)link, one->given.bytes[link], one->given.messages[link]);
   }
-  for (int64_t n = 0; n < fetch->count; n++)
-    if (f->source[fetch->owner[n]].src)
-      f->comm->ops->counters_add(f->comm, sl_link_to(f->comm, fetch->owner[n]), f->row_bytes, 1);
   return SLEY_OK;
 }
 
