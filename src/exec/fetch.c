@@ -18,7 +18,7 @@ struct sl_fetches {
   int64_t row_bytes;
   sl_symm *published;
   sl_row_list *wanted; /* room for a list of each rank */
-  /* The rest where the host cannot address the device's memory; else NULL. */
+  /* These where the host cannot address the device's memory; else NULL. */
   sl_exchange *fence; /* without rows: orders the ranks' queues */
   int groups;
   sl_pull_source *source; /* of each rank; src NULL: its rows come by exchanges */
@@ -106,8 +106,12 @@ struct requests {
   sl_row_list *send, *recv;
 };
 
+/* On the host: where the transport sends rows of an exchange one by one, rows that are fetched travel so, too. */
 static bool is_far(const sl_fetches *f, int owner) {
-  return !f->source[owner].src;
+  if (!on_host(f))
+    return !f->source[owner].src;
+  return f->comm->processes && !sl_peer_ptr(f->published, owner) &&
+         f->comm->ops->row_messages(f->comm, owner, 2, f->row_bytes) == 2;
 }
 
 static sley_status list_requests(sl_fetches *f, int index, requests *q) {
@@ -218,7 +222,7 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
     status = make_fence(f);
   if (status == SLEY_OK && !on_host(f))
     status = sl_agree(comm, make_lists(f));
-  if (status == SLEY_OK && !on_host(f) && f->row_bytes > 0)
+  if (status == SLEY_OK && f->row_bytes > 0)
     status = make_exchanges(f);
   if (status != SLEY_OK) {
     sl_fetches_destroy(f);
@@ -300,6 +304,8 @@ static sley_status get(sl_fetches *f, const sl_fetch *fetch, void *dst) {
   for (int64_t n = 0, end; n < fetch->count; n = end) {
     for (end = n + 1; end < fetch->count && fetch->owner[end] == fetch->owner[n];)
       end++;
+    if (is_far(f, fetch->owner[n]))
+      continue;
     f->wanted[lists++] = (sl_row_list){
         .peer = fetch->owner[n], .count = end - n, .rows = fetch->row + n, .first = n, .bytes = f->row_bytes};
   }
@@ -310,7 +316,7 @@ sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
   if (f->row_bytes == 0)
     return SLEY_OK;
   if (on_host(f))
-    return get(f, SL_FETCH(f->plan, index), dst);
+    SL_TRY(get(f, SL_FETCH(f->plan, index), dst));
   if (f->list)
     SL_TRY(pull(f, index, dst));
   return f->exchanges ? run_exchange(f, dst) : SLEY_OK;

@@ -344,8 +344,8 @@ int64_t sl_process_list_messages(const sl_comm *base, const sl_row_list *list, s
   return travels ? comm->backend->carrier->messages(base, list, grain) : 1;
 }
 
-/* Rows in reach are read one by one. On the host's memory the others are asked for, on devices they come by an
- * exchange. */
+/* Rows in reach are read one by one. The others come by an exchange; on the host's memory, unless that sends each
+ * by itself, they are asked for, so many at once. */
 int64_t sl_process_row_messages(const sl_comm *base, int peer, int64_t count, int64_t bytes) {
   const sl_row_list list = {.peer = peer, .count = count, .bytes = bytes};
   if (!sl_list_moves(&list))
@@ -353,8 +353,10 @@ int64_t sl_process_row_messages(const sl_comm *base, int peer, int64_t count, in
   bool on_host = base->device->ops->host_addresses;
   if (sl_link_to(base, peer) != SL_LINK_MESSAGE && (on_host || sl_direct_serves((const sl_process_comm *)base, peer)))
     return count;
-  return on_host ? (count + SL_MESH_ROWS_MOST - 1) / SL_MESH_ROWS_MOST
-                 : sl_process_list_messages(base, &list, SL_GRAIN_ROW);
+  const sl_row_list two = {.peer = peer, .count = 2, .bytes = bytes};
+  if (on_host && sl_process_list_messages(base, &two, SL_GRAIN_ROW) == 1)
+    return (count + SL_MESH_ROWS_MOST - 1) / SL_MESH_ROWS_MOST;
+  return sl_process_list_messages(base, &list, SL_GRAIN_ROW);
 }
 
 const sl_carrier sl_no_messages = {.exchange_bytes = sizeof(sl_process_exchange),
