@@ -98,7 +98,7 @@ static void print_ablation(const cli_planning *shared, FILE *stream) {
   cli_step steps[CLI_ALGORITHMS + 1];
   int count = cli_planning_steps(shared, steps);
   fprintf(stream, "\n");
-  cli_ablation_print(steps, count, "predicted ms", stream);
+  cli_ablation_print(steps, count, "predicted ms", NULL, stream);
 }
 
 /* Which algorithms the choice has not looked at is of no interest above a table that has them. */

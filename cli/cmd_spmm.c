@@ -133,9 +133,19 @@ static int judge(const cli_result *result) {
   return CLI_DONE;
 }
 
+static void fill_steps(const cli_result *results, int count, cli_step *out) {
+  for (int i = 0; i < count; i++)
+    out[i] = (cli_step){.algo = results[i].algo,
+                        .ms = results[i].impossible ? 0 : results[i].median_ms,
+                        .traffic = results[i].counted,
+                        .plan = results[i].plan};
+}
+
 /* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
-                      const cli_result *results, int count, bool all, const cli_found *found) {
+                      const cli_result *results, const cli_algos *algos, const cli_found *found) {
+  const int count = algos->count;
+  const bool all = algos->several, ablation = algos->ablation;
   sley_plan_info info = results[0].info;
   for (int i = 0; i < count && results[i].impossible; i++)
     info = results[i + 1 < count ? i + 1 : i].info;
@@ -152,29 +162,32 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
   cli_json json = cli_report_json(job, &settings->job, operands->k, &info);
   if (all) {
     cli_json list[CLI_ALGORITHMS];
+    cli_step steps[CLI_ALGORITHMS];
+    fill_steps(results, count, steps);
     for (int i = 0; i < count; i++) {
       list[i] = cli_json_start();
       cli_report_json_add(&list[i], &results[i]);
+      if (ablation)
+        cli_json_text(&list[i], "step", cli_ablation_idea(&steps[i]));
+      if (ablation)
+        cli_json_text(&list[i], "not_shown", cli_ablation_not_shown(steps, i));
     }
     cli_json_list(&json, "algorithms", list, count);
   } else {
     cli_report_json_add(&json, &results[0]);
   }
+  cli_report_json_sockets(&json);
   return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
-}
-
-static void fill_steps(const cli_result *results, int count, cli_step *out) {
-  for (int i = 0; i < count; i++)
-    out[i] = (cli_step){.algo = results[i].algo,
-                        .ms = results[i].impossible ? 0 : results[i].median_ms,
-                        .traffic = results[i].counted};
 }
 
 static void report_ablation(const cli_result *results, int count, FILE *stream) {
   cli_step steps[CLI_ALGORITHMS];
   fill_steps(results, count, steps);
   fprintf(stream, "\n");
-  cli_ablation_print(steps, count, "median ms", stream);
+  cli_ablation_print(steps, count, "median ms", results[0].transport, stream);
+  if (strcmp(results[0].transport, "threads") != 0 && strcmp(results[0].device, "cpu") == 0 &&
+      results[0].counted.direct_bytes > 0)
+    fprintf(stream, "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
 }
 
 static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
@@ -205,13 +218,14 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     report_ablation(results, algos->count, stream);
   if (!algos->several)
     cli_report_one(job, operands, &results[0], stream);
+  cli_report_sockets(stream);
   if (settings->plot && code == CLI_DONE &&
       !plot_results(job, operands, settings->plot, results, algos->count))
     code = CLI_FAILED;
   if (settings->out && code == CLI_DONE && !job->spread)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
   if (settings->job.json) {
-    int one = write_json(job, operands, settings, results, algos->count, algos->several, found);
+    int one = write_json(job, operands, settings, results, algos, found);
     code = code == CLI_DONE ? one : code;
   }
   return code;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ablation.h"
 #include "agree.h"
 #include "placed.h"
 #include "processes.h"
@@ -320,9 +321,17 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   if (first)
     cli_progress(algo, 0, 0);
   bool updates = shared->operands->w != NULL;
+  char *text = NULL;
   sley_status status =
       make_plan(comm, block, shared, algo, updates ? SLEY_UPDATE_FUSED : SLEY_UPDATE_NONE, &plan, &result);
   result.update = updates ? shared->operands->y_cols : 0;
+  if (status == SLEY_OK && measure->algos->ablation) {
+    status = sley_plan_describe(plan, &text);
+    result.plan = status == SLEY_OK ? cli_plan_number(text) : 0;
+    sley_buffer_free(text);
+    if (status == SLEY_OK)
+      status = sley_comm_allreduce(comm, SLEY_SUM, &result.plan, 1);
+  }
   if (status == SLEY_OK && updates) /* first, so that Z is that of the two in one */
     status = time_apart(comm, block, shared, &result);
   if (status == SLEY_OK)

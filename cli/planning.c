@@ -138,11 +138,23 @@ cli_json cli_planned_json(const cli_planned *plan) {
   return json;
 }
 
+/* Plans that are one have all figures alike, to the bit of the time. */
+static int64_t number_of(const sley_plan_info *info) {
+  char text[256];
+  snprintf(text, sizeof text, "\n%a %a %a %" PRId64 " %" PRId64 " %" PRId64, info->predicted_ms,
+           info->phases.transfer_ms, info->phases.wait_ms, info->memory_bytes, info->rank_messages,
+           info->predicted.message_messages);
+  return cli_plan_number(text);
+}
+
 int cli_planning_steps(const cli_planning *planning, cli_step *out) {
   int first = planning->count > 1 ? 1 : 0, count = planning->count - first;
   for (int i = 0; i < count; i++) {
     const cli_planned *plan = &planning->plans[first + i];
-    out[i] = (cli_step){.algo = plan->algo, .ms = plan->info.predicted_ms, .traffic = plan->info.predicted};
+    out[i] = (cli_step){.algo = plan->algo,
+                        .ms = plan->info.predicted_ms,
+                        .traffic = plan->info.predicted,
+                        .plan = number_of(&plan->info)};
   }
   return count;
 }

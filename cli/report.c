@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "legend.h"
+#include "processes.h"
 #include "table.h"
 #include "terminal.h"
 #include "trials.h"
@@ -200,7 +201,40 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
       fprintf(stream, "%s is not possible here: %s\n", results[i].algo, results[i].reason);
 }
 
+static sley_socket_counts sockets_counted(void) {
+  sley_socket_counts c;
+  sley_sockets_counted(&c);
+  return c;
+}
+
+void cli_report_sockets(FILE *stream) {
+  sley_socket_counts c = sockets_counted();
+  if (c.sends + c.control_sends == 0)
+    return;
+  fprintf(stream,
+          "sockets    of %s: %" PRId64 " messages with rows in %" PRId64 " sends, %" PRId64
+          " bytes and %" PRId64 " of headers; control %" PRId64 " sends, %" PRId64 " bytes\n",
+          cli_launched() ? "this rank's whole run" : "the whole run", c.messages, c.sends, c.row_bytes,
+          c.header_bytes, c.control_sends, c.control_bytes);
+}
+
 /* ---- JSON */
+
+void cli_report_json_sockets(cli_json *json) {
+  sley_socket_counts c = sockets_counted();
+  if (c.sends + c.control_sends == 0) {
+    cli_json_text(json, "sockets", NULL);
+    return;
+  }
+  cli_json sockets = cli_json_start();
+  cli_json_int(&sockets, "messages", c.messages);
+  cli_json_int(&sockets, "row_bytes", c.row_bytes);
+  cli_json_int(&sockets, "header_bytes", c.header_bytes);
+  cli_json_int(&sockets, "sends", c.sends);
+  cli_json_int(&sockets, "control_bytes", c.control_bytes);
+  cli_json_int(&sockets, "control_sends", c.control_sends);
+  cli_json_object(json, "sockets", sockets);
+}
 
 static cli_json links_json(int64_t self, int64_t direct, int64_t message) {
   cli_json json = cli_json_start();
@@ -298,6 +332,8 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_object(json, "volume_bytes", cli_report_json_bytes(counted));
   cli_json_object(json, "predicted_bytes", cli_report_json_bytes(predicted));
   cli_json_object(json, "messages", cli_report_json_messages(counted));
+  cli_json_object(json, "predicted_messages", cli_report_json_messages(predicted));
+  cli_json_bool(json, "as_predicted", cli_result_as_predicted(result));
   cli_json_text(json, "wire", result->info.wire_bound > 0 ? cli_dtypes()[result->info.wire] : NULL);
   cli_json_real(json, "wire_bound", result->info.wire_bound);
   cli_json_text(json, "precision", result->info.tf32 ? "tf32" : "full");

@@ -15,6 +15,11 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
 void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,
                     FILE *stream);
 
+/* What went over the sockets between ranks in the whole run, once it has ended (sley_sockets_counted); where there
+ * are none, no line, and the field is null. */
+void cli_report_sockets(FILE *stream);
+void cli_report_json_sockets(cli_json *json);
+
 /* The fields that all algorithms of a run share. */
 cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, int64_t k,
                          const sley_plan_info *info);

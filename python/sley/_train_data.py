@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sley._dense import promoted
 from sley.errors import SleyInputError
 from sley.matrix import generate, read
 

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "socket/sent.h"
 #include "socket/socket.h"
 
 enum { SLICE_MS = 50 };
@@ -259,6 +260,7 @@ static sley_status prepare(family *f, sl_place *place) {
   if (shared == MAP_FAILED)
     return sl_fail(SLEY_ERR_MEMORY, "cannot share memory with %d ranks: %s", f->ranks, strerror(errno));
   f->outcomes = shared;
+  SL_TRY(sl_sent_share());
   SL_TRY(sl_random_bytes(&place->key, sizeof place->key));
   SL_TRY(sl_secret_make(&place->secret)); /* the ranks have it by the fork */
   return sl_socket_listen(0, true, &place->port, &place->listener);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "socket/sent.h"
 
 enum { SLICE_MS = 50 };
 
@@ -46,6 +47,7 @@ static bool give(sl_visit *visit) {
     const char *from = in_head ? (const char *)&visit->claim : visit->payload;
     ssize_t sent =
         send(visit->fd, from + at, (in_head ? head : all) - visit->done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    sl_sent_control(sent);
     if (sent >= 0)
       visit->done += (size_t)sent;
     else if (errno == EAGAIN || errno == EWOULDBLOCK)

@@ -7,6 +7,7 @@
 /* The rows of a fetch that come from one group of SL_PULL_SOURCES ranks. */
 typedef struct pulled {
   int64_t first, count; /* entries of the list */
+  sl_counters given;    /* what they bring: each a row that the kernel loads by itself */
 } pulled;
 
 typedef struct requests requests;
@@ -17,7 +18,7 @@ struct sl_fetches {
   int64_t row_bytes;
   sl_symm *published;
   sl_row_list *wanted; /* room for a list of each rank */
-  /* The rest where the host cannot address the device's memory; else NULL. */
+  /* These where the host cannot address the device's memory; else NULL. */
   sl_exchange *fence; /* without rows: orders the ranks' queues */
   int groups;
   sl_pull_source *source; /* of each rank; src NULL: its rows come by exchanges */
@@ -61,12 +62,17 @@ static int64_t list_entries(sl_fetches *f, sl_pull_entry *entries) {
   for (int i = 0; i < f->plan->fetches.count; i++) {
     const sl_fetch *fetch = SL_FETCH(f->plan, i);
     for (int g = 0; g < f->groups; g++) {
-      int64_t first = at;
-      for (int64_t n = 0; n < fetch->count; n++)
-        if (fetch->owner[n] / SL_PULL_SOURCES == g && f->source[fetch->owner[n]].src)
-          entries[at++] = (sl_pull_entry){
-              .src_row = fetch->row[n], .dst_row = n, .source = fetch->owner[n] % SL_PULL_SOURCES};
-      f->pulls[(int64_t)i * f->groups + g] = (pulled){first, at - first};
+      pulled *one = &f->pulls[(int64_t)i * f->groups + g];
+      one->first = at;
+      for (int64_t n = 0; n < fetch->count; n++) {
+        int owner = fetch->owner[n];
+        if (owner / SL_PULL_SOURCES != g || !f->source[owner].src)
+          continue;
+        entries[at++] =
+            (sl_pull_entry){.src_row = fetch->row[n], .dst_row = n, .source = owner % SL_PULL_SOURCES};
+        sl_counters_count(&one->given, sl_link_to(f->comm, owner), f->row_bytes, 1);
+      }
+      one->count = at - one->first;
     }
   }
   return at;
@@ -100,8 +106,12 @@ struct requests {
   sl_row_list *send, *recv;
 };
 
+/* On the host: where the transport sends rows of an exchange one by one, rows that are fetched travel so, too. */
 static bool is_far(const sl_fetches *f, int owner) {
-  return !f->source[owner].src;
+  if (!on_host(f))
+    return !f->source[owner].src;
+  return f->comm->processes && !sl_peer_ptr(f->published, owner) &&
+         f->comm->ops->row_messages(f->comm, owner, 2, f->row_bytes) == 2;
 }
 
 static sley_status list_requests(sl_fetches *f, int index, requests *q) {
@@ -212,7 +222,7 @@ sley_status sl_fetches_create(const sl_plan *plan, sl_fetches **out) {
     status = make_fence(f);
   if (status == SLEY_OK && !on_host(f))
     status = sl_agree(comm, make_lists(f));
-  if (status == SLEY_OK && !on_host(f) && f->row_bytes > 0)
+  if (status == SLEY_OK && f->row_bytes > 0)
     status = make_exchanges(f);
   if (status != SLEY_OK) {
     sl_fetches_destroy(f);
@@ -267,9 +277,8 @@ sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
   return meet(f);
 }
 
-/* Pulls what can be pulled, and counts it as gets. */
+/* Pulls what can be pulled, and counts what each kernel is given. */
 static sley_status pull(sl_fetches *f, int index, void *dst) {
-  const sl_fetch *fetch = SL_FETCH(f->plan, index);
   for (int g = 0; g < f->groups; g++) {
     const pulled *one = &f->pulls[(int64_t)index * f->groups + g];
     int first = g * SL_PULL_SOURCES, rest = f->comm->size - first;
@@ -283,10 +292,9 @@ static sley_status pull(sl_fetches *f, int index, void *dst) {
                                     .dtype = f->plan->dtype}};
     if (one->count > 0)
       SL_TRY(sl_kernel_run(f->comm->queue, &args));
+    for (int link = 0; link < SL_LINK_COUNT; link++)
+      f->comm->ops->counters_add(f->comm, (sl_link)link, one->given.bytes[link], one->given.messages[link]);
   }
-  for (int64_t n = 0; n < fetch->count; n++)
-    if (f->source[fetch->owner[n]].src)
-      f->comm->ops->counters_add(f->comm, sl_link_to(f->comm, fetch->owner[n]), f->row_bytes, 1);
   return SLEY_OK;
 }
 
@@ -296,6 +304,8 @@ static sley_status get(sl_fetches *f, const sl_fetch *fetch, void *dst) {
   for (int64_t n = 0, end; n < fetch->count; n = end) {
     for (end = n + 1; end < fetch->count && fetch->owner[end] == fetch->owner[n];)
       end++;
+    if (is_far(f, fetch->owner[n]))
+      continue;
     f->wanted[lists++] = (sl_row_list){
         .peer = fetch->owner[n], .count = end - n, .rows = fetch->row + n, .first = n, .bytes = f->row_bytes};
   }
@@ -306,7 +316,7 @@ sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
   if (f->row_bytes == 0)
     return SLEY_OK;
   if (on_host(f))
-    return get(f, SL_FETCH(f->plan, index), dst);
+    SL_TRY(get(f, SL_FETCH(f->plan, index), dst));
   if (f->list)
     SL_TRY(pull(f, index, dst));
   return f->exchanges ? run_exchange(f, dst) : SLEY_OK;

@@ -4,10 +4,9 @@
 #include "base/value.h"
 #include "plan/problem.h"
 
-/* What this rank will receive over one list. */
-static void count_list(const sl_comm *comm, const sl_row_list *list, sl_grain grain, sley_traffic *traffic) {
-  int64_t bytes = list->count * list->bytes, messages = sl_list_messages(comm, list, grain);
-  switch (sl_link_to(comm, list->peer)) {
+/* What this rank will receive from a peer. */
+static void add(const sl_comm *comm, int peer, int64_t bytes, int64_t messages, sley_traffic *traffic) {
+  switch (sl_link_to(comm, peer)) {
   case SL_LINK_DIRECT:
     traffic->direct_bytes += bytes;
     traffic->direct_messages += messages;
@@ -39,19 +38,26 @@ static void settle_result(sl_plan *plan) {
 sley_status sl_plan_count(sl_plan *plan, sl_plan_share *out) {
   if (plan->failed)
     return SLEY_ERR_MEMORY;
+  const sl_comm *comm = plan->comm;
   settle_result(plan);
   *out = (sl_plan_share){.memory_bytes = plan->memory_bytes, .fuses = plan->fuses};
   for (int i = 0; i < plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(plan, i)->spec;
-    for (int p = 0; p < spec->recvs; p++)
-      count_list(plan->comm, &spec->recv[p], spec->grain, &out->received);
+    for (int p = 0; p < spec->recvs; p++) {
+      const sl_row_list *list = &spec->recv[p];
+      add(comm, list->peer, list->count * list->bytes, comm->ops->list_messages(comm, list, spec->grain),
+          &out->received);
+    }
   }
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
   for (int i = 0; i < plan->fetches.count && row_bytes > 0; i++) {
     const sl_fetch *fetch = SL_FETCH(plan, i);
-    for (int64_t n = 0; n < fetch->count; n++) {
-      sl_row_list one = {.peer = fetch->owner[n], .count = 1, .bytes = row_bytes};
-      count_list(plan->comm, &one, SL_GRAIN_PEER, &out->received);
+    for (int64_t n = 0, end; n < fetch->count; n = end) { /* entries stand in the order of their owners */
+      int owner = fetch->owner[n];
+      for (end = n + 1; end < fetch->count && fetch->owner[end] == owner;)
+        end++;
+      add(comm, owner, (end - n) * row_bytes, comm->ops->row_messages(comm, owner, end - n, row_bytes),
+          &out->received);
     }
   }
   return SLEY_OK;

@@ -34,6 +34,13 @@ static double list_time(const sl_prediction *p, sl_link link, const sl_row_list 
   return message_seconds(p, link, (double)list->count * (double)list->bytes);
 }
 
+/* Whether rows of a list are messages of their own, as the transport says. */
+static bool is_by_row(const sl_prediction *p, const sl_exchange_spec *spec, const sl_row_list *list) {
+  const sl_comm *comm = p->ins->comm;
+  return spec->grain == SL_GRAIN_ROW && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE &&
+         comm->ops->list_messages(comm, list, spec->grain) == list->count;
+}
+
 /* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
  * to be that of messages inside one. */
 static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec, bool receiving,
@@ -44,7 +51,7 @@ static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec,
   for (int i = 0; i < count; i++) {
     double bytes = (double)lists[i].count * (double)lists[i].bytes;
     sl_link link = sl_link_to(p->ins->comm, lists[i].peer);
-    bool by_row = spec->grain == SL_GRAIN_ROW && link == SL_LINK_MESSAGE;
+    bool by_row = is_by_row(p, spec, &lists[i]);
     if (working && link == SL_LINK_MESSAGE)
       link = SL_LINK_DIRECT;
     seconds += by_row ? sl_machine_link_seconds(p->m, link, (double)lists[i].count, (double)lists[i].bytes)
@@ -75,7 +82,7 @@ static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
     sl_link link = sl_link_to(p->ins->comm, list->peer);
     bool gathers =
         every ? link != SL_LINK_SELF && is_scattered(p, list, x->src) : link == SL_LINK_MESSAGE && list->rows;
-    if (gathers && (link != SL_LINK_MESSAGE || x->spec.grain == SL_GRAIN_PEER))
+    if (gathers && !is_by_row(p, &x->spec, list))
       seconds += copy_seconds(p, list);
   }
   return seconds;

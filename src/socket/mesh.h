@@ -94,8 +94,8 @@ typedef struct sl_mesh_outgoing {
   int64_t row_bytes;    /* of each */
   int64_t sent;         /* of header and data of the piece at hand (outbox.h) */
   int64_t from, left;   /* bytes of data before that piece, and after it */
-  bool done;
-  uint64_t turn; /* 0: goes when it can; else see sl_mesh_send_in_turn */
+  bool done, has_rows; /* has_rows: it is not control traffic (sent.h) */
+  uint64_t turn;       /* 0: goes when it can; else see sl_mesh_send_in_turn */
   struct sl_mesh_outgoing *next, *next_turn;
 } sl_mesh_outgoing;
 
@@ -108,11 +108,12 @@ typedef struct sl_mesh_incoming {
   struct sl_mesh_incoming *next;
 } sl_mesh_incoming;
 
-/* Tags below 2^56 are the caller's. To the rank itself nothing may be sent. */
+/* Tags below 2^56 are the caller's. To the rank itself nothing may be sent. What sl_mesh_send sends counts as
+ * control traffic; what sl_mesh_send_in_turn sends, unless it is empty, as rows. */
 void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
                   sl_mesh_outgoing *send);
 /* Of messages with a turn those of a lower one are sent first, whoever they are for, so that what is needed
- * first does not share the link. turn: not 0, ascending from call to call. Every rank posts its receives of a
+ * first does not share the link. turn: 0: none, it goes when it can; else ascending from call to call. Every rank posts its receives of a
  * turn without waiting for a message of a later one. */
 void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
                           int64_t bytes, sl_mesh_outgoing *send);

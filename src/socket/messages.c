@@ -54,13 +54,8 @@ void sl_mesh_work(sl_mesh *mesh) {
 
 /* ---- messages */
 
-void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
-                  sl_mesh_outgoing *send) {
-  sl_mesh_send_in_turn(mesh, 0, peer, tag, data, bytes, send);
-}
-
-void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
-                          int64_t bytes, sl_mesh_outgoing *send) {
+static void post(sl_mesh *mesh, uint64_t turn, bool rows, int peer, uint64_t tag, const void *data,
+                 int64_t bytes, sl_mesh_outgoing *send) {
   sl_wire_enter(mesh);
   send->header = (sl_mesh_header){.kind = SL_KIND_DATA, .tag = tag, .bytes = bytes};
   if (mesh->failure.rank >= 0) {
@@ -68,6 +63,7 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
     return;
   }
   const bool alone = sl_wire_queue(mesh, peer, data, send);
+  send->has_rows = rows && bytes > 0;
   if (turn > 0 && !send->done) {
     sl_mesh_outgoing **at = &mesh->in_turn;
     while (*at)
@@ -77,6 +73,16 @@ void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, 
   }
   if (alone)
     sl_wire_send(mesh, peer);
+}
+
+void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
+                  sl_mesh_outgoing *send) {
+  post(mesh, 0, false, peer, tag, data, bytes, send);
+}
+
+void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
+                          int64_t bytes, sl_mesh_outgoing *send) {
+  post(mesh, turn, true, peer, tag, data, bytes, send);
 }
 
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "socket/sent.h"
 
 enum { BEATS_A_LIMIT = 8, WASTE = 64, READS = 16 };
 static const double LIMIT_LEAST = 2, BEAT_MOST = 1; /* seconds */
@@ -63,7 +64,7 @@ static void *beat(void *arg) {
     for (int i = 0; i < 2; i++) {
       socket[i] = over[i] ? -1 : atomic_load(&pulse->socket[i]);
       if (now >= next && socket[i] >= 0)
-        (void)send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* what it fails of is read below */
+        sl_sent_control(send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); /* why it fails is read below */
     }
     if (now >= next)
       next = now + pulse->beat;

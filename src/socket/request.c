@@ -111,6 +111,7 @@ static void answer_rows(sl_mesh *mesh, int p) {
     }
   peer->rows.header = answer_header(SL_SLOT_ROWS, count * header->length);
   (void)sl_wire_queue(mesh, p, base, &peer->rows);
+  peer->rows.has_rows = true;
   peer->rows.rows = peer->asked;
   peer->rows.row_bytes = header->length;
 }
@@ -186,7 +187,9 @@ static void answer(sl_mesh *mesh, int p, place there) {
     return;
   }
   a->send.header = answer_header(slot, header->access == SL_MESH_FLUSH ? 0 : header->length);
-  if (sl_wire_queue(mesh, p, data, &a->send))
+  const bool alone = sl_wire_queue(mesh, p, data, &a->send);
+  a->send.has_rows = header->access == SL_MESH_GET;
+  if (alone)
     sl_wire_send(mesh, p);
 }
 
@@ -241,7 +244,9 @@ static void launch(sl_mesh *mesh, sl_mesh_ask *ask) {
     ask->request.header.slot = (uint16_t)slot;
     sl_wire_await(mesh, urgent, slot, ask->answer.data, ask->answer.bytes, &ask->answer);
   }
-  if (sl_wire_queue(mesh, urgent, ask->request.data, &ask->request))
+  const bool alone = sl_wire_queue(mesh, urgent, ask->request.data, &ask->request);
+  ask->request.has_rows = ask->request.header.access == SL_MESH_PUT;
+  if (alone)
     sl_wire_send(mesh, urgent);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "socket/sent.h"
 
 enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 128 * 1024 };
 
@@ -191,6 +192,7 @@ sley_status sl_socket_write(int socket, const void *data, size_t bytes, double d
   const char *at = data;
   while (bytes > 0) {
     ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
+    sl_sent_control(sent);
     if (sent >= 0) {
       at += sent;
       bytes -= (size_t)sent;

@@ -18,6 +18,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/task_state.h"
+#include "socket/sent.h"
 
 enum { WASTE = 65536 };
 
@@ -207,6 +208,7 @@ bool sl_wire_queue(sl_mesh *mesh, int p, const void *data, sl_mesh_outgoing *sen
   const bool alone = sl_outbox_empty(&peer->out);
   send->data = data;
   send->rows = NULL;
+  send->has_rows = false;
   send->turn = 0;
   send->next_turn = NULL;
   send->done = peer->fd < 0 || peer->deaf;
@@ -226,6 +228,16 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
   *at = recv;
 }
 
+/* Notes what a call has taken of the message at hand. */
+static void count_sent(const sl_mesh_outgoing *out, ssize_t sent) {
+  const int64_t head = sizeof out->header, taken = sent > 0 ? sent : 0;
+  const int64_t of_head = out->sent >= head ? 0 : head - out->sent < taken ? head - out->sent : taken;
+  if (out->has_rows)
+    sl_sent_rows(of_head, taken - of_head, out->sent + taken == head + out->header.bytes);
+  else
+    sl_sent_control(sent);
+}
+
 void sl_wire_send(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   for (int64_t before = mesh->moved; may_send(mesh, peer) && mesh->moved - before < TURN;) {
@@ -233,6 +245,7 @@ void sl_wire_send(sl_mesh *mesh, int p) {
     const int count = sl_outbox_parts(sl_outbox_next(&peer->out), parts);
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = (size_t)count};
     ssize_t sent = sendmsg(peer->fd, &message, MSG_NOSIGNAL);
+    count_sent(sl_outbox_next(&peer->out), sent);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
       return;
     if (sent < 0 && errno == EINTR)

@@ -17,44 +17,50 @@ static sl_kernel_args args_of(const sl_board_round *round, const sl_signals *sig
 }
 
 sley_status sl_boards_launch(const sl_board_round *round, const sl_signals *signals,
-                             const sl_pull_batch *batch, sl_queue *queue) {
+                             const sl_pull_batch *batch, sl_queue *queue, sl_counters *counters) {
   sl_kernel_args args = args_of(round, signals, batch);
-  return sl_kernel_run(queue, &args);
+  SL_TRY(sl_kernel_run(queue, &args));
+  if (counters)
+    sl_counters_sum(counters, &batch->given);
+  return SLEY_OK;
 }
 
 static sley_status launch(const sl_board_round *round, bool opens, bool closes, const sl_pull_batch *batch,
-                          sl_queue *queue) {
+                          sl_queue *queue, sl_counters *counters) {
   sl_signals signals = round->signals;
   signals.opens = opens;
   signals.closes = closes;
-  return sl_boards_launch(round, &signals, batch, queue);
+  return sl_boards_launch(round, &signals, batch, queue, counters);
 }
 
 sley_status sl_boards_open(const sl_board_round *round, sl_queue *queue) {
   sl_pull_batch silent = {.first_source = round->moving, .sources = round->still};
-  return launch(round, true, round->batches == 0, &silent, queue);
+  return launch(round, true, round->batches == 0, &silent, queue, NULL);
 }
 
-sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queue) {
-  return launch(round, false, batch == round->batches - 1, &round->batch[batch], queue);
+sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queue, sl_counters *counters) {
+  return launch(round, false, batch == round->batches - 1, &round->batch[batch], queue, counters);
 }
 
-static sley_status pull_all(const sl_board_round *round, sl_queue *queue) {
+static sley_status pull_all(const sl_board_round *round, sl_queue *queue, sl_counters *counters) {
   sl_pull_batch all = {.count = round->batches > 0 ? round->batch[0].count : 0,
                        .sources = round->moving + round->still};
   sl_signals signals = round->signals;
   signals.opens = signals.closes = true;
   sl_kernel_args args = args_of(round, &signals, &all);
   sl_arrivals_fill(round->pieces, &args.pull);
-  return sl_kernel_run(queue, &args);
+  SL_TRY(sl_kernel_run(queue, &args));
+  if (round->batches > 0)
+    sl_counters_sum(counters, &round->batch[0].given);
+  return SLEY_OK;
 }
 
-sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue) {
+sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue, sl_counters *counters) {
   if (!round->add)
-    return pull_all(round, queue);
+    return pull_all(round, queue, counters);
   SL_TRY(sl_boards_open(round, queue));
   for (int b = 0; b < round->batches; b++)
-    SL_TRY(sl_boards_add(round, b, queue));
+    SL_TRY(sl_boards_add(round, b, queue, counters));
   return SLEY_OK;
 }
 

@@ -174,7 +174,7 @@ static sley_status open_exchange(sl_dense *dense, const char *name, int sends, c
   for (int i = 0; i < recvs; i++) {
     sl_link link = sl_link_to(comm, recv[i].peer);
     dense->traffic.bytes[link] += recv[i].bytes;
-    dense->traffic.messages[link] += sl_list_messages(comm, &recv[i], SL_GRAIN_PEER);
+    dense->traffic.messages[link] += comm->ops->list_messages(comm, &recv[i], SL_GRAIN_PEER);
   }
   return dense->native ? SLEY_OK : comm->ops->exchange_create(comm, &spec, out);
 }

@@ -18,12 +18,24 @@
 typedef enum sl_link { SL_LINK_SELF, SL_LINK_DIRECT, SL_LINK_MESSAGE, SL_LINK_COUNT } sl_link;
 
 typedef struct sl_counters {
-  /* Payload over each link class: received by an exchange or get, sent by a put. */
+  /* Payload over each link class, counted by the rank that hands it over: by the sender of a message, by the
+   * receiver that copies or loads rows of a peer, by the rank that calls get or put. */
   int64_t bytes[SL_LINK_COUNT];
-  /* What carried it: see sl_list_messages. One a get or put over any link. Where no byte moves, none.
-   * fetch_add is not counted. */
+  /* What carried it, counted there: what a message is, each transport defines (docs/TRANSPORTS.md). Where no
+   * byte moves, none. fetch_add is not counted. */
   int64_t messages[SL_LINK_COUNT];
 } sl_counters;
+
+static inline void sl_counters_count(sl_counters *counters, sl_link link, int64_t bytes, int64_t messages) {
+  counters->bytes[link] += bytes;
+  counters->messages[link] += messages;
+}
+
+/* Adds what one launch of a kernel was given. */
+static inline void sl_counters_sum(sl_counters *counters, const sl_counters *more) {
+  for (int link = 0; link < SL_LINK_COUNT; link++)
+    sl_counters_count(counters, (sl_link)link, more->bytes[link], more->messages[link]);
+}
 
 /* Rows that move between this rank and one peer. The sender's and the receiver's list for a pair have the
  * same count and bytes; entry i of one goes to entry i of the other. */
@@ -46,7 +58,7 @@ static inline bool sl_list_moves(const sl_row_list *list) {
 
 typedef enum sl_grain {
   SL_GRAIN_PEER, /* one message a peer */
-  SL_GRAIN_ROW   /* one message a row */
+  SL_GRAIN_ROW   /* between workgroups one message a row, where the transport can */
 } sl_grain;
 
 typedef struct sl_exchange_spec {
@@ -115,6 +127,12 @@ typedef struct sl_transport_ops {
   /* At most what exchange_create would take of this rank's device's memory for spec, in bytes. All ranks have
    * met before. Not collective. */
   int64_t (*exchange_memory)(sl_comm *comm, const sl_exchange_spec *spec);
+  /* The transport's model, by which plans predict; nothing that moves is counted by it. Messages in which the
+   * rows of a list come in one round of an exchange of that grain; and those in which get_rows, or a device
+   * that loads rows one by one, brings so many rows of `bytes` from a peer. Where no byte moves, none. All
+   * ranks have met before. Not collective. */
+  int64_t (*list_messages)(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
+  int64_t (*row_messages)(const sl_comm *comm, int peer, int64_t count, int64_t bytes);
   /* Starts it: src holds the rows sent, dst takes those received; strides in bytes. src and dst may be one
    * buffer if the rows differ. From here on the rows received must not be read before end returns, nor those
    * sent change before reclaim does; with add, dst is not touched before end, so that others may still write
@@ -136,7 +154,7 @@ typedef struct sl_transport_ops {
   sley_status (*exchange_reclaim)(sl_exchange *exchange, sl_queue *queue);
   /* Between begin and end, in place of moving rows, where comm->zero_copy and every link of the exchange is
    * direct or the rank's own: once all peers have begun, mapped[i] tells where the rows of recv[i].peer lie.
-   * They may be read, in queue's order, until end, which then moves nothing; traffic counts as if it had. The
+   * They may be read, in queue's order, until end, which then moves nothing; each row lent counts once. The
    * host waits for its peers' hosts, but not for a device. No call that waits for a peer may come before that
    * end, and no other exchange may be mapped meanwhile. Not with add. Errors: SLEY_ERR_UNSUPPORTED,
    * SLEY_ERR_PEER. Collective. */
@@ -190,7 +208,8 @@ typedef struct sl_transport_ops {
   /* Since the comm began or the last reset. */
   void (*counters)(const sl_comm *comm, sl_counters *out);
   void (*counters_reset)(sl_comm *comm);
-  /* Traffic of this rank's kernels through addresses of peer_ptr. */
+  /* Traffic of this rank's kernels through addresses of peer_ptr, and of calls of a library: said where they are
+   * given it. */
   void (*counters_add)(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 
   /* Ends this rank's part. Not collective; nothing may be in flight. */
@@ -249,14 +268,6 @@ static inline sl_link sl_link_to(const sl_comm *comm, int peer) {
   if (peer == comm->rank)
     return SL_LINK_SELF;
   return sl_workgroup_of(comm, peer) == sl_workgroup_of(comm, comm->rank) ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
-}
-
-/* Messages that a list received counts as, one round: one, or with SL_GRAIN_ROW, but from the rank itself,
- * one a row; none where no byte moves. */
-static inline int64_t sl_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
-  if (!sl_list_moves(list))
-    return 0;
-  return grain == SL_GRAIN_ROW && list->peer != comm->rank ? list->count : 1;
 }
 
 static inline sley_status sl_exchange_arrive(sl_exchange *exchange, sl_queue *queue,

@@ -43,6 +43,18 @@ static char *message_of(const sl_process_channel *c) {
 
 /* ---- making */
 
+/* Where rows travel alone a piece is a row. */
+static int64_t piece_bytes_of(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  bool row_by_row = grain == SL_GRAIN_ROW && list->bytes <= PIECE &&
+                    sl_link_to(comm, list->peer) == SL_LINK_MESSAGE;
+  return row_by_row ? list->bytes : PIECE;
+}
+
+static int64_t messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  int64_t piece = piece_bytes_of(comm, list, grain);
+  return (list->count * list->bytes + piece - 1) / piece;
+}
+
 static sley_status open_channels(const sl_process_exchange *exchange, sl_process_channel *channels, int count,
                                  bool receives) {
   sl_mpi_comm *comm = comm_of(exchange);
@@ -58,9 +70,7 @@ static sley_status open_channels(const sl_process_exchange *exchange, sl_process
     message->next = comm->open;
     comm->open = message;
     message->room = list->count * list->bytes;
-    bool row_by_row = exchange->grain == SL_GRAIN_ROW && list->bytes <= PIECE &&
-                      sl_link_to(&comm->base.base, list->peer) == SL_LINK_MESSAGE;
-    message->piece_bytes = row_by_row ? list->bytes : PIECE;
+    message->piece_bytes = piece_bytes_of(&comm->base.base, list, exchange->grain);
     message->pieces = (message->room + message->piece_bytes - 1) / message->piece_bytes;
     SL_TRY(SL_NEW(message->requests, message->pieces, "a message's requests"));
     for (int64_t p = 0; p < message->pieces; p++)
@@ -246,6 +256,19 @@ static sley_status prepare(const sl_process_exchange *exchange, sl_process_chann
   return SLEY_OK;
 }
 
+/* Pieces that MPI has been given; those of no bytes, of sized exchanges, are no messages. */
+static void count_started(const sl_process_exchange *exchange, const sl_process_channel *c, int64_t first,
+                          int count) {
+  sl_comm *comm = exchange->base.comm;
+  const mpi_message *message = c->own;
+  for (int64_t p = first; p < first + count; p++) {
+    int64_t left = message->made_bytes - p * message->piece_bytes;
+    int64_t bytes = left < message->piece_bytes ? left : message->piece_bytes;
+    if (bytes > 0)
+      sl_process_counters_add(comm, sl_link_to(comm, c->list.peer), bytes, 1);
+  }
+}
+
 static sley_status start(const sl_process_exchange *exchange, sl_process_channel *c, bool receives) {
   mpi_message *message = c->own;
   SL_TRY(prepare(exchange, c, receives));
@@ -256,7 +279,10 @@ static sley_status start(const sl_process_exchange *exchange, sl_process_channel
   sl_mpi_enter();
   for (int64_t p = 0; p < message->pieces && code == MPI_SUCCESS; p += BLOCK) {
     int64_t left = message->pieces - p;
-    code = MPI_Startall((int)(left < BLOCK ? left : BLOCK), message->requests + p);
+    const int count = (int)(left < BLOCK ? left : BLOCK);
+    code = MPI_Startall(count, message->requests + p);
+    if (code == MPI_SUCCESS && !receives)
+      count_started(exchange, c, p, count);
   }
   sl_mpi_leave();
   return sl_mpi_check(code, "MPI_Startall");
@@ -343,4 +369,5 @@ const sl_carrier sl_mpi_messages = {.exchange_bytes = sizeof(sl_process_exchange
                                     .begin = begin,
                                     .receive = receive,
                                     .end = end,
-                                    .reclaim = reclaim};
+                                    .reclaim = reclaim,
+                                    .messages = messages};

@@ -32,6 +32,8 @@ sley_status sl_nccl_enqueue(const sl_process_exchange *exchange) {
     const sl_process_channel *c = &exchange->send[i];
     if (c->travels && c->bytes > 0)
       result = nccl->Send(c->at, (size_t)c->bytes, ncclInt8, c->list.peer, comm->comm, comm->stream);
+    if (c->travels && c->bytes > 0 && result == ncclSuccess)
+      sl_process_counters_add(&comm->base.base, sl_link_to(&comm->base.base, c->list.peer), c->bytes, 1);
   }
   for (int i = 0; i < exchange->recvs && result == ncclSuccess; i++) {
     const sl_process_channel *c = &exchange->recv[i];
@@ -70,4 +72,5 @@ const sl_carrier sl_nccl_messages = {.exchange_bytes = sizeof(nccl_exchange),
                                      .begin = begin,
                                      .receive = receive,
                                      .end = end,
-                                     .reclaim = sl_carrier_reclaim_nothing};
+                                     .reclaim = sl_carrier_reclaim_nothing,
+                                     .messages = sl_carrier_one_message};

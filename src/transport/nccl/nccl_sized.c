@@ -122,4 +122,5 @@ const sl_carrier sl_nccl_sized_messages = {.exchange_bytes = sizeof(nccl_sized),
                                            .begin = begin,
                                            .receive = receive,
                                            .end = group,
-                                           .reclaim = sl_carrier_reclaim_nothing};
+                                           .reclaim = sl_carrier_reclaim_nothing,
+                                           .messages = sl_carrier_one_message};

@@ -122,11 +122,9 @@ sley_status sl_direct_receive(sl_direct *direct, void *dst, int64_t dst_stride, 
   direct->round.dst = dst;
   direct->round.dst_stride = dst_stride;
   if (!direct->round.add)
-    SL_TRY(sl_boards_pull(&direct->round, beside));
+    SL_TRY(sl_boards_pull(&direct->round, beside, &direct->comm->counters));
   SL_TRY(queue->ops->event_record(beside, direct->done));
   sl_arrivals_begin(&direct->pieces);
-  for (int i = 0; i < direct->recvs; i++)
-    sl_process_count(direct->comm, &direct->recv[i].list, direct->grain);
   if (!direct->round.add)
     return SLEY_OK;
   SL_TRY(queue->ops->event_wait(queue, direct->done));
@@ -146,7 +144,7 @@ sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue) {
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {
   int at = direct && recv < direct->recvs_of_spec ? direct->lane_of[recv] : -1;
   int batch = at >= 0 ? direct->recv[at].batch : -1;
-  return batch >= 0 ? sl_boards_add(&direct->round, batch, queue) : SLEY_OK;
+  return batch >= 0 ? sl_boards_add(&direct->round, batch, queue, &direct->comm->counters) : SLEY_OK;
 }
 
 /* ---- ending. Ranks do not meet for that, since one that has failed may come alone: each tells its peers, on

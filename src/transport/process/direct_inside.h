@@ -37,7 +37,6 @@ struct sl_direct {
   sl_arrivals pieces;
   char *name; /* the exchange's */
   sl_event *begun, *done;
-  sl_grain grain;
   uint64_t word; /* on its way to a board, or from one */
   sl_direct *next;
 };

@@ -210,6 +210,16 @@ static int fill_sources(sl_direct *direct) {
   return moving;
 }
 
+/* What the entries of a batch bring: of each source, whose rows one launch loads together. */
+static void count_given(const sl_direct *direct, const sl_pull_entry *entries, sl_pull_batch *batch) {
+  int64_t listed[SL_PULL_SOURCES] = {0};
+  for (int64_t i = 0; i < batch->count; i++)
+    listed[entries[i].source]++;
+  for (int s = 0; s < batch->sources; s++)
+    sl_counters_count(&batch->given, SL_LINK_DIRECT,
+                      listed[s] * direct->source[batch->first_source + s].bytes, listed[s] > 0);
+}
+
 /* One batch of all lanes, or, where rows are added, one a lane. */
 static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_pull_entry *entries) {
   int moving = 0, start = 0;
@@ -228,7 +238,9 @@ static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows,
       int64_t count = sl_pull_count(&rows[moving], 1);
       SL_TRY(sl_pull_interleave(direct->comm->base.team, &rows[moving], 1, 0, 1, 0, NULL, entries + listed));
       l->batch = direct->round.batches++;
-      direct->batch[l->batch] = (sl_pull_batch){listed, count, moving, 1};
+      direct->batch[l->batch] =
+          (sl_pull_batch){.first = listed, .count = count, .first_source = moving, .sources = 1};
+      count_given(direct, entries + listed, &direct->batch[l->batch]);
       listed += count;
     } else if (l->list.peer < direct->comm->base.rank) {
       start = moving + 1;
@@ -238,7 +250,8 @@ static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows,
   if (!add && moving > 0) {
     SL_TRY(sl_arrivals_interleave(&direct->pieces, direct->comm->base.team, rows, moving,
                                   start < moving ? start : 0, entries));
-    direct->batch[0] = (sl_pull_batch){0, sl_pull_count(rows, moving), 0, moving};
+    direct->batch[0] = (sl_pull_batch){.count = sl_pull_count(rows, moving), .sources = moving};
+    count_given(direct, entries, &direct->batch[0]);
     direct->round.batches = 1;
   }
   return SLEY_OK;
@@ -301,7 +314,6 @@ static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const
   direct->round.add = spec->add;
   direct->round.dtype = spec->dtype;
   direct->round.pieces = &direct->pieces;
-  direct->grain = spec->grain;
   for (int i = 0; i < direct->sends; i++) {
     sl_free(direct->send[i].positions);
     direct->send[i].positions = NULL;

@@ -309,6 +309,7 @@ static int64_t ask(sl_symm *base, const sl_row_list *list, int64_t done, void *d
     rows->row[i] = (uint32_t)list->rows[done + i];
   sl_mesh_ask_rows(comm->mesh, list->peer, of(base)->id, list->bytes, count,
                    (char *)dst + (list->first + done) * list->bytes, rows);
+  sl_process_counters_add(base->comm, sl_link_to(base->comm, list->peer), count * list->bytes, 1);
   return count;
 }
 
@@ -347,11 +348,11 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
     const char *from = of(base)->ranks[l->peer].at;
     for (int64_t i = 0; i < l->count && from; i++)
       memcpy((char *)dst + (l->first + i) * l->bytes, from + l->rows[i] * l->bytes, (size_t)l->bytes);
+    if (from)
+      sl_process_counters_add(base->comm, sl_link_to(base->comm, l->peer), l->count * l->bytes, l->count);
   }
   if (far)
     SL_TRY(over(comm_of(base), get_far_rows(base, lists, list, dst)));
-  for (const sl_row_list *l = list; l < list + lists; l++)
-    sl_process_counters_add(base->comm, sl_link_to(base->comm, l->peer), l->count * l->bytes, l->count);
   return SLEY_OK;
 }
 

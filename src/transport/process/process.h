@@ -135,7 +135,8 @@ sley_status sl_process_flush_puts(sl_process_comm *comm, int rank);
  * so far. Either every rank gets an error or none. */
 sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec *spec, sley_status mine);
 
-/* Adds to the counters what one round of an exchange brings. */
-void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain);
+/* Ops slots: the carrier's model of its messages, and get_rows' of its requests. */
+int64_t sl_process_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
+int64_t sl_process_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes);
 
 #endif

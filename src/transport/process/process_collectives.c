@@ -97,9 +97,7 @@ void sl_process_counters_reset(sl_comm *comm) {
 }
 
 void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages) {
-  sl_counters *counters = &((sl_process_comm *)comm)->counters;
-  counters->bytes[link] += bytes;
-  counters->messages[link] += messages;
+  sl_counters_count(&((sl_process_comm *)comm)->counters, link, bytes, messages);
 }
 
 /* Who started the comm ends it after the rank's main. */
@@ -150,10 +148,4 @@ sley_status sl_process_match_lists(sl_process_comm *comm, const sl_exchange_spec
   sl_free(places);
   sl_free(facts);
   return status;
-}
-
-void sl_process_count(sl_process_comm *comm, const sl_row_list *recv, sl_grain grain) {
-  sl_link link = sl_link_to(&comm->base, recv->peer);
-  comm->counters.bytes[link] += recv->count * recv->bytes;
-  comm->counters.messages[link] += sl_list_messages(&comm->base, recv, grain);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the exchanges of all transports between processes have in common. Begin packs rows that do not lie
  * side by side, in the rank's own queue, and has the carrier start the messages; end takes direct rows, then
- * puts those of messages into place, peers in the order of the list. With SL_GRAIN_ROW each row counts as a
- * message. */
+ * puts those of messages into place, peers in the order of the list. */
 #include "transport/process/process_exchange.h"
 
 #include <stdio.h>
@@ -236,8 +235,11 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
     rows.src_rows = own->list.rows;
     rows.src_first = own->list.first;
   }
-  sl_process_count(comm_of(exchange), &c->list, exchange->grain);
-  return c->at == c->packed ? move(queue, rows) : SLEY_OK;
+  if (c->at == c->packed)
+    SL_TRY(move(queue, rows));
+  if (!c->travels)
+    sl_process_counters_add(exchange->base.comm, SL_LINK_SELF, rows.count * rows.bytes, 1);
+  return SLEY_OK;
 }
 
 /* The receiving half of a round, once. */
@@ -325,10 +327,43 @@ sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange) {
   return SLEY_OK;
 }
 
+int64_t sl_carrier_one_message(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  (void)comm;
+  (void)list;
+  (void)grain;
+  return 1;
+}
+
+/* ---- the model for predictions */
+
+int64_t sl_process_list_messages(const sl_comm *base, const sl_row_list *list, sl_grain grain) {
+  const sl_process_comm *comm = (const sl_process_comm *)base;
+  if (!sl_list_moves(list))
+    return 0;
+  bool travels = list->peer != base->rank && !sl_direct_serves(comm, list->peer);
+  return travels ? comm->backend->carrier->messages(base, list, grain) : 1;
+}
+
+/* Rows in reach are read one by one. The others come by an exchange; on the host's memory, unless that sends each
+ * by itself, they are asked for, so many at once. */
+int64_t sl_process_row_messages(const sl_comm *base, int peer, int64_t count, int64_t bytes) {
+  const sl_row_list list = {.peer = peer, .count = count, .bytes = bytes};
+  if (!sl_list_moves(&list))
+    return 0;
+  bool on_host = base->device->ops->host_addresses;
+  if (sl_link_to(base, peer) != SL_LINK_MESSAGE && (on_host || sl_direct_serves((const sl_process_comm *)base, peer)))
+    return count;
+  const sl_row_list two = {.peer = peer, .count = 2, .bytes = bytes};
+  if (on_host && sl_process_list_messages(base, &two, SL_GRAIN_ROW) == 1)
+    return (count + SL_MESH_ROWS_MOST - 1) / SL_MESH_ROWS_MOST;
+  return sl_process_list_messages(base, &list, SL_GRAIN_ROW);
+}
+
 const sl_carrier sl_no_messages = {.exchange_bytes = sizeof(sl_process_exchange),
                                    .open = open_nothing,
                                    .close = close_nothing,
                                    .begin = wait_for_nothing,
                                    .receive = refuse,
                                    .end = wait_for_nothing,
-                                   .reclaim = sl_carrier_reclaim_nothing};
+                                   .reclaim = sl_carrier_reclaim_nothing,
+                                   .messages = sl_carrier_one_message};

@@ -69,7 +69,13 @@ typedef struct sl_carrier {
   /* After end: on return src is free for reuse, in queue's order, and the round's messages have left their
    * memory. May wait for peers to receive. */
   sley_status (*reclaim)(sl_process_exchange *exchange);
+  /* Its model for predictions: messages of a list that travels and moves, one round. What is sent, begin counts
+   * where it hands it over, by sl_process_counters_add. */
+  int64_t (*messages)(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 } sl_carrier;
+
+/* The slot messages of carriers that send all rows of a list at once. */
+int64_t sl_carrier_one_message(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 
 /* The slot reclaim of carriers whose end sees to it. */
 sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange);

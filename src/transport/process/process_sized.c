@@ -129,12 +129,13 @@ static sley_status receive(process_sized *sized, sl_process_channel *c, sl_queue
   if (c->list.peer != sized->base.comm->rank || sized->own_bytes == 0)
     return SLEY_OK;
   c->bytes = sized->own_bytes;
-  return queue->ops->copy(queue, SL_COPY_WITHIN, c->at, sized->own_src, c->bytes);
+  SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, c->at, sized->own_src, c->bytes));
+  sl_process_counters_add(sized->base.comm, SL_LINK_SELF, c->bytes, 1);
+  return SLEY_OK;
 }
 
 static sley_status end(process_sized *sized, int64_t *recv_bytes, sl_queue *queue) {
   sl_process_exchange *exchange = sized->exchange;
-  sl_comm *comm = sized->base.comm;
   if (!exchange->in_flight)
     return sl_fail(SLEY_ERR_ARG, "sized exchange %s is ended but was not begun", exchange->name);
   SL_TRY(sl_mesh_progress(comm_of(sized)->mesh));
@@ -142,7 +143,6 @@ static sley_status end(process_sized *sized, int64_t *recv_bytes, sl_queue *queu
     sl_process_channel *c = &exchange->recv[i];
     SL_TRY(receive(sized, c, queue));
     recv_bytes[i] = c->bytes;
-    sl_process_counters_add(comm, sl_link_to(comm, c->list.peer), c->bytes, c->bytes > 0);
   }
   SL_TRY(exchange->carrier->end(exchange, queue));
   return exchange->carrier->reclaim(exchange);

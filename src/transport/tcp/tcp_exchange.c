@@ -103,6 +103,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
       sl_mesh_recv(mesh, c->list.peer, TAKEN | tag_of(exchange), NULL, 0, &message->recv);
     sl_mesh_send_in_turn(mesh, sl_link_to(comm, c->list.peer) == SL_LINK_MESSAGE ? turn : 0, c->list.peer,
                          tag_of(exchange), message_of(c), c->bytes, &message->send);
+    sl_process_counters_add(comm, sl_link_to(comm, c->list.peer), c->bytes, c->bytes > 0);
   }
   SL_TRY(sl_mesh_progress(mesh));
   sl_mesh_work(mesh);
@@ -153,4 +154,5 @@ const sl_carrier sl_tcp_messages = {.exchange_bytes = sizeof(sl_process_exchange
                                     .begin = begin,
                                     .receive = receive,
                                     .end = end,
-                                    .reclaim = reclaim};
+                                    .reclaim = reclaim,
+                                    .messages = sl_carrier_one_message};

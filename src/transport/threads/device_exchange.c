@@ -98,6 +98,51 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                                   (void **)&device->origin[at].landing);
 }
 
+/* Whether rows of a channel are messages of their own: the pull loads them one by one over the link. */
+static bool is_row_by_row(const sl_comm *sender, const sl_comm *receiver, sl_grain grain) {
+  return grain == SL_GRAIN_ROW && sl_link_to(receiver, sender->rank) == SL_LINK_MESSAGE &&
+         !has_pieces(receiver, sender);
+}
+
+/* What the entries of a batch bring of each source. rows: of the batch's sources. */
+static void count_given(const sl_threads_exchange *exchange, const sl_pull_rows *rows,
+                        const sl_pull_entry *entries, sl_pull_batch *batch) {
+  const sl_comm *comm = exchange->base.comm;
+  int64_t listed[SL_PULL_SOURCES] = {0};
+  for (int64_t i = 0; i < batch->count; i++)
+    listed[entries[i].source]++;
+  for (int s = 0; s < batch->sources; s++) {
+    const sl_row_list *list = &exchange->recv[exchange->device->origin[batch->first_source + s].recv];
+    const sl_comm *sender = exchange->ranks[list->peer]->base.comm;
+    int64_t count = listed[rows[s].source];
+    sl_counters_count(&batch->given, sl_link_to(comm, list->peer), count * list->bytes,
+                      is_row_by_row(sender, comm, exchange->grain) ? count : count > 0);
+  }
+}
+
+/* Whether this rank can load the peer's rows where they lie. */
+static bool can_load(const sl_comm *base, int peer) {
+  sl_threads_comm *comm = (sl_threads_comm *)(uintptr_t)base;
+  bool can = base->zero_copy || (sl_world_stay(comm, peer) && !has_pieces(base, &comm->world->ranks[peer].base));
+  if (!base->zero_copy)
+    sl_world_leave_all(comm);
+  return can;
+}
+
+int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  bool alone = grain == SL_GRAIN_ROW && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE;
+  if (!sl_list_moves(list))
+    return 0;
+  return alone && can_load(comm, list->peer) ? list->count : 1;
+}
+
+/* Where the rows are out of reach, they come by an exchange, which packs them. */
+int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes) {
+  if (count == 0 || bytes == 0)
+    return 0;
+  return can_load(comm, peer) ? count : 1;
+}
+
 /* Cuts the sources into launches and lists their entries. Adding goes source by source; pieces are for a
  * single launch. */
 static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows,
@@ -115,7 +160,8 @@ static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_row
     SL_TRY(sl_arrivals_interleave(&device->pieces, exchange->base.comm->team, rows + first, count, start,
                                   entries + at));
     int64_t listed = sl_pull_count(rows + first, count);
-    device->batch[device->batches++] = (sl_pull_batch){at, listed, first, count};
+    device->batch[device->batches] = (sl_pull_batch){.first = at, .count = listed, .first_source = first, .sources = count};
+    count_given(exchange, rows + first, entries + at, &device->batch[device->batches++]);
     at += listed;
   }
   return SLEY_OK;
@@ -319,6 +365,7 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
                                     .dtype = exchange->dtype}};
     sl_arrivals_fill(&device->pieces, &args.pull);
     SL_TRY(sl_kernel_run(queue, &args));
+    sl_counters_sum(&comm_of(exchange)->counters, &batch->given);
   }
   return SLEY_OK;
 }

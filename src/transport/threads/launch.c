@@ -208,9 +208,7 @@ static void counters(const sl_comm *comm, sl_counters *out) {
 }
 
 static void counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages) {
-  sl_counters *counters = &((sl_threads_comm *)comm)->counters;
-  counters->bytes[link] += bytes;
-  counters->messages[link] += messages;
+  sl_counters_count(&((sl_threads_comm *)comm)->counters, link, bytes, messages);
 }
 
 static void counters_reset(sl_comm *comm) {
@@ -225,6 +223,8 @@ static void close_nothing(sl_comm *comm) {
 const sl_transport_ops sl_threads_ops = {
     .exchange_create = sl_threads_exchange_create,
     .exchange_memory = sl_threads_exchange_memory,
+    .list_messages = sl_threads_list_messages,
+    .row_messages = sl_threads_row_messages,
     .exchange_begin = sl_threads_exchange_begin,
     .exchange_end = sl_threads_exchange_end,
     .exchange_arrive = sl_threads_exchange_arrive,

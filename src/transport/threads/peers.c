@@ -7,9 +7,6 @@ void sl_threads_acknowledge(sl_threads_exchange *exchange, int i) {
   sl_channel *channel = exchange->from[i];
   atomic_store(&channel->taken, exchange->round);
   sl_world_wake(comm->world, list->peer);
-  sl_link link = sl_link_to(&comm->base, list->peer);
-  comm->counters.bytes[link] += list->count * list->bytes;
-  comm->counters.messages[link] += sl_list_messages(&comm->base, list, exchange->grain);
 }
 
 sley_status sl_threads_wait_read(const sl_threads_exchange *exchange, int peer, sl_queue *queue) {

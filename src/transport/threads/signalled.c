@@ -121,7 +121,7 @@ static sl_board_round round_of(sl_threads_exchange *exchange) {
 
 static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_board_round round = round_of(exchange);
-  return sl_boards_pull(&round, queue);
+  return sl_boards_pull(&round, queue, &comm_of(exchange)->counters);
 }
 
 /* Rows to add go through the rank's own queue: what it has added by then comes first. */
@@ -142,7 +142,7 @@ static sley_status pass_words(sl_threads_exchange *exchange, sl_queue *queue, bo
   sl_signals signals = round.signals;
   signals.opens = signals.keeps = first;
   signals.closes = !first;
-  return sl_boards_launch(&round, &signals, &all, queue);
+  return sl_boards_launch(&round, &signals, &all, queue, NULL);
 }
 
 static sley_status stay_with_receivers(sl_threads_exchange *exchange) {

@@ -22,6 +22,10 @@ sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_threads_exchange_map(sl_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
 
+/* device_exchange.c; on devices that the host can address, too */
+int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
+int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes);
+
 /* sized.c */
 sley_status sl_threads_sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
 sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);

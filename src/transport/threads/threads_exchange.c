@@ -19,6 +19,13 @@ static void copy_row(const sl_rows_args *rows) {
          (size_t)rows->bytes);
 }
 
+/* Notes what a call has been handed: rows that it copies, or that others may read in place. */
+static void count(sl_threads_exchange *exchange, int peer, int64_t rows, int64_t bytes) {
+  sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
+  if (rows > 0 && bytes > 0)
+    sl_counters_count(&comm->counters, sl_link_to(&comm->base, peer), rows * bytes, 1);
+}
+
 /* A single row is copied here: to find a kernel takes as long as the copy. */
 static sley_status move(sl_queue *queue, sl_rows_args rows) {
   if (rows.count == 0 || rows.bytes == 0)
@@ -51,6 +58,7 @@ static sley_status send_rows_one_by_one(sl_threads_exchange *exchange, sl_channe
                                       .dst = slot + SL_SLOT_HEADER,
                                       .dtype = exchange->dtype}));
     SL_TRY(run_queue(queue));
+    count(exchange, list->peer, 1, list->bytes);
     atomic_store((_Atomic uint64_t *)(void *)slot, exchange->round);
     sl_world_wake(world, list->peer);
   }
@@ -72,6 +80,7 @@ static sley_status hand_over(sl_threads_exchange *exchange, sl_channel *channel,
                                       .dst_stride = list->bytes,
                                       .dtype = exchange->dtype}));
     SL_TRY(run_queue(queue));
+    count(exchange, list->peer, list->count, list->bytes);
   }
   atomic_store(&channel->ready, exchange->round);
   sl_world_wake(((sl_threads_comm *)exchange->base.comm)->world, list->peer);
@@ -174,6 +183,8 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
                                  channel->src_stride, channel->list, queue);
   if (status == SLEY_OK)
     status = run_queue(queue);
+  if (status == SLEY_OK)
+    count(exchange, list->peer, list->count, list->bytes);
   sl_world_leave(comm, list->peer);
   return status;
 }
@@ -239,8 +250,11 @@ static sley_status map_rows(sl_threads_exchange *exchange, sl_mapped_rows *mappe
   exchange->mapped = true;
   if (exchange->device)
     SL_TRY(sl_device_exchange_map(exchange, queue));
-  for (int i = 0; i < exchange->recvs; i++)
-    mapped[i] = (sl_mapped_rows){exchange->from[i]->src, exchange->from[i]->src_stride};
+  for (int i = 0; i < exchange->recvs; i++) {
+    const sl_channel *lent = exchange->from[i];
+    mapped[i] = (sl_mapped_rows){lent->src, lent->src_stride};
+    count(exchange, exchange->recv[i].peer, lent->list->count, lent->list->bytes);
+  }
   return SLEY_OK;
 }
 

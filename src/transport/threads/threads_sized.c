@@ -243,13 +243,16 @@ static sley_status stay(threads_sized *sized, int peer) {
 
 /* Copies what has been handed over; this rank stays in its senders' memory. */
 static sley_status copy_all(threads_sized *sized, sl_queue *queue) {
+  sl_threads_comm *comm = comm_of(sized);
   for (int i = 0; i < sized->recvs; i++) {
     const sized_channel *channel = sized->from[i];
     if (sized->done)
       SL_TRY(queue->ops->event_wait(queue, sized->ranks[sized->recv[i].peer]->begun));
-    if (channel->bytes > 0)
-      SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, sized->dst + sized->recv_at[i], channel->src,
-                              channel->bytes));
+    if (channel->bytes == 0)
+      continue;
+    SL_TRY(queue->ops->copy(queue, SL_COPY_WITHIN, sized->dst + sized->recv_at[i], channel->src,
+                            channel->bytes));
+    sl_counters_count(&comm->counters, sl_link_to(&comm->base, sized->recv[i].peer), channel->bytes, 1);
   }
   return SLEY_OK;
 }
@@ -269,14 +272,11 @@ static sley_status take_all(threads_sized *sized, sl_queue *queue) {
   return status == SLEY_OK && sized->done ? queue->ops->event_wait(queue, sized->done) : status;
 }
 
-/* Tells a sender that its bytes are taken, and counts them. */
+/* Tells a sender that its bytes are taken. */
 static void acknowledge(threads_sized *sized, int i, int64_t *bytes) {
   sl_threads_comm *comm = comm_of(sized);
   int peer = sized->recv[i].peer;
-  sl_link link = sl_link_to(&comm->base, peer);
   *bytes = sized->from[i]->bytes;
-  comm->counters.bytes[link] += *bytes;
-  comm->counters.messages[link] += *bytes > 0;
   atomic_store(&sized->from[i]->taken, sized->round);
   sl_world_wake(comm->world, peer);
 }

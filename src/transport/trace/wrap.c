@@ -75,6 +75,14 @@ static int64_t exchange_memory(sl_comm *comm, const sl_exchange_spec *spec) {
   return sl_traced_inner(comm)->ops->exchange_memory(sl_traced_inner(comm), spec);
 }
 
+static int64_t list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
+  return sl_traced_inner(comm)->ops->list_messages(sl_traced_inner(comm), list, grain);
+}
+
+static int64_t row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes) {
+  return sl_traced_inner(comm)->ops->row_messages(sl_traced_inner(comm), peer, count, bytes);
+}
+
 static sley_status exchange_begin(sl_exchange *base, const void *src, int64_t src_stride, void *dst,
                                   int64_t dst_stride, sl_queue *queue) {
   traced_exchange *exchange = (traced_exchange *)base;
@@ -254,6 +262,8 @@ static void close_wrapper(sl_comm *comm) {
 static const sl_transport_ops traced_ops = {
     .exchange_create = exchange_create,
     .exchange_memory = exchange_memory,
+    .list_messages = list_messages,
+    .row_messages = row_messages,
     .exchange_begin = exchange_begin,
     .exchange_end = exchange_end,
     .exchange_arrive = exchange_arrive,

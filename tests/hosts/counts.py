@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What Sley says that it has sent, beside what others have seen it send.
+
+    counts.py SLEY [--runs N] [--seed S] [--mpirun MPIRUN --wrapper libcount_sends.so] [--transport tcp|mpi]
+
+Draws matrices, algorithms, numbers of ranks and workgroups. Over tcp the job runs below `strace`: its calls of
+sendmsg and sendto, their bytes, and the messages with rows, whose headers are read from what was sent, must be
+exactly those of the field "sockets" of the command's JSON, and in each product those of "messages" and
+"volume_bytes". Over mpi libcount_sends.so (tests/mpi/count_sends.c) counts what is handed to MPI. Prints a line for
+each run that differs and how many are equal; ends with 1 if one differs, with 77 if nothing could be run.
+--more N adds N messages to what was seen, so that a comparison can be seen to fail.
+"""
+import argparse
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ALGORITHMS = ["bcast-1d", "bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "rowwise", "halo", "halo-fused", "halo-coalesced",
+              "halo-pipelined", "cover"]
+DATA, REQUEST, ROWS, ANSWER, HEADER = 1, 4, 6, 4 << 56, 40
+CALL = re.compile(r"(sendmsg|sendto|sendmmsg|writev)\(.*= (-?\d+)")
+FIRST = re.compile(r'msg_iov=\[\{iov_base="((?:\\x[0-9a-f]{2})+)"[.]*, iov_len=(\d+)\}')
+
+
+def draw(rng, mpi):
+    ranks = rng.choice([2, 3, 4])
+    n = rng.randint(40, 3000)
+    matrix = rng.choice([f"er:n={n},nnz={n * rng.randint(1, 12)},seed={rng.randint(1, 999)}",
+                         f"rmat:scale={rng.randint(6, 11)},edgefactor={rng.randint(2, 8)},seed={rng.randint(1, 999)}"])
+    words = ["--algo", rng.choice(ALGORITHMS), "--ranks", str(ranks), "--workgroup", str(rng.randint(1, ranks)),
+             "--k", str(rng.choice([1, 4, 17, 32, 128])), "--dtype", rng.choice(["f32", "f64"]), "--threads", "1",
+             "--warmup", str(rng.randint(0, 1)), "--repeat", str(rng.randint(1, 3)), "--timeout", "200",
+             "--transport", "mpi" if mpi else "tcp"]
+    return [matrix] + words
+
+
+def products(words):
+    return int(words[words.index("--warmup") + 1]) + int(words[words.index("--repeat") + 1])
+
+
+def seen_by_strace(folder):
+    """Calls, bytes, and messages with rows, their bytes, and requests for rows: of all threads of all ranks."""
+    seen = dict(calls=0, bytes=0, messages=0, row_bytes=0, requests=0)
+    for path in glob.glob(os.path.join(folder, "calls.*")):
+        for line in open(path, errors="replace"):
+            call = CALL.search(line)
+            if not call or line.startswith("---"):
+                continue
+            seen["calls"] += 1
+            seen["bytes"] += max(int(call.group(2)), 0)
+            first = FIRST.search(line)
+            if int(call.group(2)) <= 0 or not first or int(first.group(2)) != HEADER:
+                continue
+            head = bytes.fromhex(first.group(1).replace("\\x", ""))[:HEADER]
+            kind, access, tag, length = (int.from_bytes(head[a:b], "little")
+                                         for a, b in ((0, 4), (4, 6), (8, 16), (16, 24)))
+            seen["requests"] += kind == REQUEST and access == ROWS
+            if kind == DATA and length > 0 and (tag < 1 << 55 or tag == ANSWER):
+                seen["messages"] += 1
+                seen["row_bytes"] += length
+    return seen
+
+
+def compare_tcp(words, told, seen):
+    wrong = []
+    sockets = told["sockets"]
+    pairs = [("calls", seen["calls"], sockets["sends"] + sockets["control_sends"]),
+             ("bytes", seen["bytes"], sockets["row_bytes"] + sockets["header_bytes"] + sockets["control_bytes"]),
+             ("messages with rows", seen["messages"], sockets["messages"]),
+             ("bytes of rows", seen["row_bytes"], sockets["row_bytes"])]
+    messages, volume, times = told["messages"], told["volume_bytes"], products(words)
+    if told["algo"] == "rowwise":  # rows of the workgroup are read where they lie
+        pairs.append(("requests of the products", seen["requests"], times * messages["message"]))
+        pairs.append(("bytes of the products", seen["row_bytes"], times * volume["message"]))
+    else:
+        pairs.append(("messages of the products", seen["messages"], times * (messages["message"] + messages["direct"])))
+        pairs.append(("bytes of the products", seen["row_bytes"], times * (volume["message"] + volume["direct"])))
+    for name, outside, own in pairs:
+        if outside != own:
+            wrong.append(f"{name}: seen {outside}, told {own}")
+    return wrong
+
+
+def run_tcp(sley, words, more):
+    with tempfile.TemporaryDirectory() as folder:
+        line = ["strace", "-ff", "-qq", "-xx", "-s", "64", "-e", "trace=sendmsg,sendto,sendmmsg,writev", "-o",
+                os.path.join(folder, "calls"), sley, "spmm", *words, "--json", os.path.join(folder, "told")]
+        done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            return [f"ended with {done.returncode}: {done.stderr[-400:]}"]
+        seen = seen_by_strace(folder)
+        seen["messages"] += more
+        told = json.load(open(os.path.join(folder, "told")))
+    return compare_tcp(words, told, seen) + judge(told)
+
+
+def run_mpi(sley, words, mpirun, wrapper, more):
+    ranks = words[words.index("--ranks") + 1]
+    with tempfile.TemporaryDirectory() as folder:
+        sums = os.path.join(folder, "sums")
+        env = dict(os.environ, SLEY_COUNT_SENDS=sums, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
+                   SLEY_COUNT_SENDS_MORE=str(more), LD_PRELOAD=wrapper)
+        line = [mpirun, "-n", ranks, sley, "spmm", *words, "--json", os.path.join(folder, "told")]
+        done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
+        if done.returncode != 0:
+            return [f"ended with {done.returncode}: {done.stderr[-400:]}"]
+        lines = [[int(word) for word in one.split()] for one in open(sums)]
+        lines = [one for one in lines if len(one) == 2]
+        told = json.load(open(os.path.join(folder, "told")))
+    links = ["message"] if told["algo"] == "rowwise" else ["message", "direct"]
+    times, wrong = products(words), []
+    for name, at, field in (("messages", 0, "messages"), ("bytes", 1, "volume_bytes")):
+        seen, own = sum(one[at] for one in lines), times * sum(told[field][link] for link in links)
+        if seen != own:
+            wrong.append(f"{name}: seen {seen}, told {own}")
+    return wrong + judge(told)
+
+
+def judge(told):
+    return [] if told["as_predicted"] else [f"not as predicted: {told['messages']}, {told['predicted_messages']}"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sley")
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--more", type=int, default=0)
+    parser.add_argument("--transport", choices=["tcp", "mpi"], default="tcp")
+    parser.add_argument("--mpirun", default="mpirun")
+    parser.add_argument("--wrapper")
+    options = parser.parse_args()
+    mpi = options.transport == "mpi"
+    missing = not options.wrapper or not shutil.which(options.mpirun) if mpi else not shutil.which("strace")
+    if not missing and not mpi:
+        missing = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode != 0
+    if missing:
+        print("skipped:", "no MPI" if mpi else "strace is not installed, or may not trace")
+        return 77
+    equal = 0
+    for run in range(options.runs):
+        words = draw(random.Random(f"{options.seed} {run}"), mpi)
+        wrong = (run_mpi(options.sley, words, options.mpirun, options.wrapper, options.more) if mpi
+                 else run_tcp(options.sley, words, options.more))
+        equal += not wrong
+        if wrong:
+            print(" ".join(words), "\n   ", "\n    ".join(wrong), flush=True)
+    print(f"{options.transport}: told and seen are equal in {equal} of {options.runs} runs")
+    return 0 if equal == options.runs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
