@@ -4,6 +4,7 @@
  * nonzeros; and such a Y written by rows. They take up to 18 GiB and minutes, so they run where SLEY_TEST_BIG
  * is set and so much memory is free, on two ranks of the transport that SLEY_TEST_TRANSPORT names. */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,8 +85,10 @@ static sley_status exchange_rows(sl_comm *comm, void *arg) {
   comm->ops->exchange_destroy(exchange);
   sl_free(data);
   EXPECT(wrong == 0);
-  EXPECT(counters.bytes[SL_LINK_MESSAGE] == (sends ? 0 : ROWS * bytes));
-  EXPECT(counters.messages[SL_LINK_MESSAGE] == !sends);
+  /* Who sends a message counts it; MPI cuts what is longer than 1 GiB. */
+  int64_t most = strcmp(comm->transport, "mpi") == 0 ? INT64_C(1) << 30 : ROWS * bytes;
+  EXPECT(counters.bytes[SL_LINK_MESSAGE] == (sends ? ROWS * bytes : 0));
+  EXPECT(counters.messages[SL_LINK_MESSAGE] == (sends ? (ROWS * bytes + most - 1) / most : 0));
   return SLEY_OK;
 }
 

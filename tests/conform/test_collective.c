@@ -64,7 +64,7 @@ static int expected_path(const sl_comm *comm, const sparse_job *j) {
   return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
 }
 
-/* What has come is what the comm has counted, and the numbers agree with each other. */
+/* What has come, on all ranks, is what the comm has counted, and the numbers agree with each other. */
 static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   sl_sparse_report report;
   sl_counters counted;
@@ -77,12 +77,14 @@ static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   EXPECT(path < 0 || (int)report.path == path);
   EXPECT(report.in_place ==
          (report.path == SL_SPARSE_PATH_DIRECT && comm->zero_copy && comm->workgroup == comm->size));
-  if (report.received != counted.bytes[SL_LINK_DIRECT] + counted.bytes[SL_LINK_MESSAGE])
+  int64_t sums[3] = {report.received, counted.bytes[SL_LINK_DIRECT], counted.bytes[SL_LINK_MESSAGE]};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
+  if (sums[0] != sums[1] + sums[2])
     return sl_fail(SLEY_ERR_INTERNAL,
                    "kind %d, path %d, in place %d, %s: %lld bytes have come, counted are %lld and %lld",
                    (int)j->spec.dense.kind, (int)report.path, (int)report.in_place,
-                   sl_sparse_reason_text(report.reason), (long long)report.received,
-                   (long long)counted.bytes[SL_LINK_DIRECT], (long long)counted.bytes[SL_LINK_MESSAGE]);
+                   sl_sparse_reason_text(report.reason), (long long)sums[0], (long long)sums[1],
+                   (long long)sums[2]);
   EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);

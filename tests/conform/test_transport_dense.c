@@ -185,7 +185,7 @@ static sley_status check_party(sl_comm *comm, party *p, int round) {
 
 /* All are run before any is looked at. */
 static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
-  sl_counters expected = {{0}, {0}}, counted;
+  sl_counters expected = {{0}, {0}};
   for (int round = 0; round < ROUNDS; round++) {
     if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
       usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
@@ -194,12 +194,7 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
     for (int i = 0; i < COLLECTIVES; i++)
       SL_TRY(check_party(comm, &parties[i], round));
   }
-  comm->ops->counters(comm, &counted);
-  for (int link = 0; link < SL_LINK_COUNT; link++) {
-    EXPECT(counted.bytes[link] == expected.bytes[link]);
-    EXPECT(counted.messages[link] == expected.messages[link]);
-  }
-  return SLEY_OK;
+  return check_counted(comm, &expected);
 }
 
 static sley_status random_main(sl_comm *comm, void *arg) {

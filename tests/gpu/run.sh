@@ -47,7 +47,7 @@ all_programs="test_kernels test_row_kernels test_convert test_api_device test_tr
   test_transport_pieces test_transport_failure test_capture test_column_blocks test_travel
   test_resident test_reduce test_collective_formats
   test_sparsify test_spgemm test_api_spgemm test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo
-  test_api_halo test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
+  test_api_halo test_counted test_pair test_step_kind test_set_values test_update test_update_kernels test_comm test_bits test_spmm
   test_rowwise
   test_tiled test_tile_access test_tile_spmm test_product_stream test_tile_spgemm
   test_spmv test_spmm_sweep test_gemm test_dense_parts test_dropout test_nll test_api_dense_parts

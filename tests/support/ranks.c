@@ -195,3 +195,21 @@ bool entries_travel(const char *algo, bool reproducible, int ranks) {
     return ranks >= 4 && ranks % 2 == 0 && !reproducible;
   return strcmp(algo, "summa-2d") == 0 || (strcmp(algo, "cover") == 0 && !reproducible);
 }
+
+sley_status check_counted(sl_comm *comm, const sl_counters *expected) {
+  sl_counters counted;
+  comm->ops->counters(comm, &counted);
+  int64_t sums[4 * SL_LINK_COUNT];
+  for (int link = 0; link < SL_LINK_COUNT; link++) {
+    sums[4 * link] = counted.bytes[link];
+    sums[4 * link + 1] = expected->bytes[link];
+    sums[4 * link + 2] = counted.messages[link];
+    sums[4 * link + 3] = expected->messages[link];
+  }
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 4 * SL_LINK_COUNT));
+  for (int i = 0; i < 2 * SL_LINK_COUNT; i++)
+    if (sums[2 * i] != sums[2 * i + 1])
+      return sl_fail(SLEY_ERR_INTERNAL, "%s over link class %d: counted %lld, expected %lld",
+                     i % 2 ? "messages" : "bytes", i / 2, (long long)sums[2 * i], (long long)sums[2 * i + 1]);
+  return SLEY_OK;
+}

@@ -49,6 +49,10 @@ void assert_case_ok(const rank_case *c, sley_status status);
       return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
   } while (0)
 
+/* Compares what all ranks together have counted since the last reset with the sum of what each has expected; the
+ * rank that hands rows over counts them, which may be either end. Collective. */
+sley_status check_counted(sl_comm *comm, const sl_counters *expected);
+
 /* For mains that must free what they have: status becomes the error, and they go on at done. */
 #define CHECK(condition)                                                                                     \
   do {                                                                                                       \
