@@ -66,7 +66,8 @@ static const cli_option *const options[] = {cli_gnn_feature_options, own_options
                                             cli_gnn_run_options, NULL};
 /* What is not given is the state's. */
 static const infer_settings defaults = {
-    .base = {.device = "auto", .train = 0, .valid = -1, .seed = -1, .split_seed = -1}};
+    .base = {.device = "auto", .train = 0, .valid = -1, .seed = -1, .split_seed = -1,
+             .reading = CLI_READING_DEFAULTS}};
 
 static bool gives_split(const infer_settings *s) {
   return s->base.split || s->base.train > 0 || s->base.valid >= 0 || s->base.split_seed >= 0;

@@ -44,7 +44,7 @@ echo "a line for each case, and the same in JSON"
 # shellcheck disable=SC2086 # a list of words
 run 0 $bench --data "$data" --cases 2x3 --least 1000 --widest 20 --json "$work/bench.json" --mkl "$mock_mkl"
 silent_err bench
-sed -n '/^matrix /,/^$/p' "$work/out" | sed '1d; /^$/d' >"$work/lines"
+sed -n '/^matrix /,/^$/p' "$work/out" | sed '1d; /^$/d; /^format /d' >"$work/lines"
 cases=$("$json_field" "$work/bench.json" cases)
 [ "$(wc -l <"$work/lines")" -eq "$cases" ] || fail "$(wc -l <"$work/lines") lines, and $cases cases in the JSON"
 [ "$cases" -ge 3 ] && [ "$cases" -le 6 ] || fail "$cases cases of 2 matrices x 3 widths"

@@ -220,7 +220,7 @@ one_line "no runs" "--repeat takes a whole number from 1"
 run 2 collective allreduce --plot "$work/one.svg"
 one_line "a picture of one case" "give --sweep"
 run 2 collective allreduce --sweep --plot "$work/one.gif"
-one_line "no such picture" ".svg or .png"
+one_line "no such picture" "known: .svg .png"
 run 2 collective allreduce --transport pigeon
 one_line "no such transport" "pigeon"
 run 1 collective allreduce --json "$work/none/x.json"

@@ -187,7 +187,7 @@ static void refuses_the_rest(void **state) {
       {"{'descr' '<f4'}", 4, SLEY_ERR_INPUT, "':' expected"},
       {"{'descr': '<f4", 0, SLEY_ERR_INPUT, "element type"},
       {"", 4, SLEY_ERR_INPUT, "'{' expected"},
-      {"{'a\nb': 1}", 4, SLEY_ERR_INPUT, "odd key 'a?b'"}, /* a message stays one line */
+      {"{'a\nb': 1}", 4, SLEY_ERR_INPUT, "odd key 'a\\nb'"}, /* a message stays one line */
   };
   static const uint8_t zeros[32];
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
