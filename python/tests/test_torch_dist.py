@@ -321,8 +321,8 @@ PROGRAM = textwrap.dedent("""
 
 
 def test_ranks_that_are_processes(tmp_path):
-    """Beside one rank, and what transforms of torch make of the operators: forward mode has one level for all threads of
-    a process, so ranks that are threads cannot have it."""
+    """Beside one rank, and what transforms of torch make of the operators: forward mode has one level for all threads
+    of a process, so ranks that are threads cannot have it."""
     a = sley.generate("er:n=50,nnz=300")
     row = np.repeat(np.arange(50), np.diff(a.indptr))
     graph = Graph(torch.from_numpy(np.stack((a.indices.astype(np.int64), row))), 50,

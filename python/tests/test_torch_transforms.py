@@ -65,7 +65,7 @@ def forward_mode(row):
         duals = [forward_ad.make_dual(*each) for each in zip(given, tangents, strict=True)]
         near(tuple(forward_ad.unpack_dual(row.function(*duals))), expected)
     for place in range(len(given)):  # one operand has a tangent
-        one = [lambda x, f=f: f(*given[:place], x, *given[place + 1:]) for f in (row.function, row.dense)]
+        one = [lambda x, f=f, i=place: f(*given[:i], x, *given[i + 1:]) for f in (row.function, row.dense)]
         near(*(jvp(each, (given[place],), (tangents[place],)) for each in one))
         near(*(jacfwd(each)(given[place]) for each in one))
     # tangents of tangents, which torch's own rules of an autograd.Function take for 0, and gradients of them
@@ -208,10 +208,10 @@ def test_make_fx_records_the_operators(pre_dispatch):
 
 @pytest.mark.filterwarnings("ignore")
 def test_script_and_trace_refuse_what_they_would_keep():
-    graph = Graph(GRAPH.edge_index, GRAPH.shape)  # whose plans are made while torch traces
-    traced = torch.jit.trace(functools.partial(spmm, graph), (X,))
+    kept = [Graph(GRAPH.edge_index, GRAPH.shape)]  # whose plans are made while torch traces
+    traced = torch.jit.trace(lambda x: spmm(kept[0], x), (X,))
     near(traced(T), A @ T)
-    del graph
+    kept.clear()
     with pytest.raises(RuntimeError, match="there is no graph .* in this process"):
         traced(T)
     with pytest.raises((RuntimeError, torch.jit.frontend.NotSupportedError)):

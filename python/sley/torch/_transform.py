@@ -25,7 +25,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from sley.errors import SleyUnsupportedError
 
 _CONSTANT = "{} is constant, and a derivative with respect to it is asked for: give values to operators as weight"
-Rule = Callable[[int, tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]]  # size, dimensions, arguments: result, its own
+# Size of the batch, where each argument has it or None, arguments: the result, and where it has the batch.
+Rule = Callable[[int, tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]]
 _forward_enabled = torch._C._is_fwd_grad_enabled
 _top = _functorch.peek_interpreter_stack
 _TRACER = torch._C._dispatch_key_parse("Tracer")
@@ -146,6 +147,16 @@ def _one_level_below(jvp: Callable[..., Any], arguments: list[Any], tangents: tu
     with forward_ad._set_fwd_grad_enabled(True), interpreter.lower():
         made = jvp(tuple(map(inner, arguments)), tuple(map(inner, tangents)))
     return _functorch._wrap_for_grad(made, level)
+
+
+def pull_back(function: Callable[..., Any], operands: tuple[Tensor, ...], gradient: Any) -> tuple[Any, ...]:
+    """Gradients of a function's operands from that of its result, which can be differentiated again."""
+    if _top() is not None or forward_mode():
+        return torch.func.vjp(function, *operands)[1](gradient)
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        given = tuple(each if each.requires_grad else each.detach().requires_grad_() for each in operands)
+        return torch.autograd.grad(function(*given), given, gradient, allow_unused=True, create_graph=again)
 
 
 def under_functorch(name: str, op: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

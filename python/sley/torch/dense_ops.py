@@ -12,7 +12,7 @@ from torch import Tensor
 from sley.errors import SleyArgumentError
 from sley.torch._dense import ACTIVATIONS, dense_of
 from sley.torch._operator import Operator, cast_nothing, cast_to_float32
-from sley.torch._transform import batch, one_by_one
+from sley.torch._transform import batch, one_by_one, pull_back
 
 
 def _check_matrix(what: str, x: Tensor) -> None:
@@ -137,8 +137,8 @@ def check_drop(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor 
     if not 0.0 <= p < 1.0:
         raise SleyArgumentError(f"bias_act_dropout: p is {p}: it must be 0 or more and less than 1")
     if not 0 <= stream < 2**32 or first_row < 0:
-        raise SleyArgumentError(f"bias_act_dropout: stream is {stream} and first_row {first_row}: neither is negative, and "
-                                "stream is below 2^32")
+        raise SleyArgumentError(f"bias_act_dropout: stream is {stream} and first_row {first_row}: neither is negative, "
+                                "and stream is below 2^32")
     if bias is not None:
         _check_like("bias_act_dropout: bias", bias, (x.shape[1],), x.dtype, x.device)
     if seed is not None:
@@ -314,7 +314,7 @@ def _nll_backward_backward(ctx: Any, of_dlogits: Tensor) -> tuple[Any, ...]:
     def first(dloss: Tensor, logits: Tensor) -> Tensor:
         return _nll_backward_parts(dloss, logits, label, sums, ctx.counted)
 
-    return *torch.func.vjp(first, dloss, logits)[1](of_dlogits), None, None, None
+    return *pull_back(first, (dloss, logits), of_dlogits), None, None, None
 
 
 nll_backward = Operator("nll_backward(Tensor dloss, Tensor logits, Tensor label, Tensor sums, float counted) -> Tensor",

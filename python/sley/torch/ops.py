@@ -15,7 +15,7 @@ from torch import Tensor
 
 from sley.torch._operator import Operator, cast_nothing, cast_to_float32
 from sley.torch._rank import require
-from sley.torch._transform import apart, batch, side_by_side
+from sley.torch._transform import apart, batch, pull_back, side_by_side
 from sley.torch.graph import Operand, graph_of
 
 
@@ -353,7 +353,7 @@ def _gat_backward_backward(ctx: Any, of_dquery: Tensor, of_dsource: Tensor) -> t
     def first(query: Tensor, source: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
         return _gat_backward_parts(ctx.number, query, source, dy, dy, dy, ctx.slope)
 
-    of_query, of_source, of_dy = torch.func.vjp(first, *ctx.saved_tensors)[1]((of_dquery, of_dsource))
+    of_query, of_source, of_dy = pull_back(first, ctx.saved_tensors, (of_dquery, of_dsource))
     return None, of_query, of_source, None, None, of_dy, None
 
 
