@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
 #include "command.h"
+#include <string.h>
+
+#include "changes.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
@@ -89,6 +92,7 @@ static int run(void *settings_, char **positionals) {
   int taken = cli_take_stdin("order", positionals[0], NULL);
   if (taken != CLI_DONE)
     return taken;
+  cli_seed_no_effect("order", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "input.h"
 #include "output.h"
 #include "pair.h"
@@ -154,7 +155,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const roofline_settings defaults = {
-    .k = DEFAULT_K, .ranks = DEFAULT_RANKS, .seed = 1, .algo = "tile-c", .dtype = "f32", .device = "auto"};
+    .k = DEFAULT_K, .ranks = DEFAULT_RANKS, .seed = 1, .algo = "tile-c", .device = "auto"};
 
 typedef struct roofline_run {
   const roofline_settings *settings;
@@ -243,11 +244,14 @@ static sley_status find_machine(roofline_run *run) {
 
 static sley_status load(roofline_run *run) {
   const roofline_settings *s = run->settings;
-  sley_status status = cli_load(run->r.matrix, s->dtype, 0, s->seed, 0, &run->a);
+  const char *from, *dtype = cli_settled_dtype(s->dtype, run->r.matrix, run->r.b, &from);
+  if (from)
+    cli_say("dtype f64, in which %s is stored; --dtype f32 counts f32", from);
+  sley_status status = cli_load(run->r.matrix, dtype, 0, s->seed, 0, &run->a);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(run->a, &run->r.info);
   if (status == SLEY_OK && run->r.b)
-    status = cli_load(run->r.b, s->dtype, 0, s->seed, 0, &run->b);
+    status = cli_load(run->r.b, dtype, 0, s->seed, 0, &run->b);
   return status;
 }
 
@@ -337,6 +341,10 @@ static int run(void *settings_, char **positionals) {
     return code;
   if (!cli_output_possible(s->json))
     return CLI_FAILED;
+  cli_seed_no_effect("roofline", false, self.r.matrix, self.r.b, NULL);
+  cli_no_effect("roofline", "k", s->spgemm, "both factors are sparse");
+  cli_no_effect("roofline", "compression", !s->spgemm, "it is of --spgemm");
+  cli_no_effect("roofline", "device", s->machine, "--machine names the description");
   const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b);
   return taken == CLI_DONE ? run_job(&self) : taken;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "gnuplot.h"
 #include "input.h"
 #include "job.h"
@@ -139,6 +140,8 @@ static int run(void *settings_, char **positionals) {
   int taken = cli_take_stdin("spy", positionals[0], NULL);
   if (taken != CLI_DONE)
     return taken;
+  cli_seed_no_effect("spy", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
+  cli_no_effect("spy", "partition", settings->ranks == 1, "one rank has all rows");
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status =

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "terminal.h"
 
 static bool is_stdout(const char *path) {
@@ -166,6 +167,7 @@ bool cli_output_json(const char *path, json_t *value) {
     cli_error("%s: cannot make the JSON: out of memory, or a name in it is not UTF-8", path);
     return false;
   }
+  cli_changes_json(value);
   bool done = cli_output_open(&output, path);
   if (done) {
     json_dumpf(value, output.stream, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
