@@ -40,15 +40,16 @@ static bool is_drawn(const char *name) {
   return name && strchr(name, ':') && access(name, F_OK) != 0 && !strstr(name, "seed=");
 }
 
-void cli_seed_no_effect(const char *command, bool draws, const char *matrix, const char *other, const char *third) {
+void cli_seed_no_effect(const char *command, bool draws, const char *matrix, const char *other,
+                        const char *third) {
   cli_no_effect(command, "seed", !draws && !is_drawn(matrix) && !is_drawn(other) && !is_drawn(third),
                 "nothing is drawn");
 }
 
 void cli_workgroup_bounded(const char *command, int64_t asked, int ranks) {
   if (asked > ranks)
-    cli_changed("%s: --workgroup %lld is more than the %d ranks: they are one workgroup", command, (long long)asked,
-                ranks);
+    cli_changed("%s: --workgroup %lld is more than the %d ranks: they are one workgroup", command,
+                (long long)asked, ranks);
 }
 
 void cli_transport_settled(const char *command, const char *asked, const char *ran) {

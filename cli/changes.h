@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked for and is not so: each is one line on stderr, and all are the list "changed" of the JSON. */
+/* What was asked for and is not so: each is one line on stderr, and all are the list "changed" of the JSON.
+ */
 #ifndef SLEY_CLI_CHANGES_H
 #define SLEY_CLI_CHANGES_H
 
@@ -14,9 +15,10 @@ void cli_changed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Where idle is true and the command line has the option: it has no effect, and why ("ranks are threads"). */
 void cli_no_effect(const char *command, const char *option, bool idle, const char *why);
 
-/* The same of --seed: where the command draws nothing itself and none of these matrices (NULL: none) is a generator
- * without a seed of its own. */
-void cli_seed_no_effect(const char *command, bool draws, const char *matrix, const char *other, const char *third);
+/* The same of --seed: where the command draws nothing itself and none of these matrices (NULL: none) is a
+ * generator without a seed of its own. */
+void cli_seed_no_effect(const char *command, bool draws, const char *matrix, const char *other,
+                        const char *third);
 
 /* --workgroup asks for more ranks than there are. */
 void cli_workgroup_bounded(const char *command, int64_t asked, int ranks);

@@ -189,7 +189,9 @@ static void report_ablation(const cli_result *results, int count, FILE *stream) 
   cli_ablation_print(steps, count, "median ms", results[0].transport, stream);
   if (strcmp(results[0].transport, "threads") != 0 && strcmp(results[0].device, "cpu") == 0 &&
       results[0].counted.direct_bytes > 0)
-    fprintf(stream, "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
+    fprintf(
+        stream,
+        "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
 }
 
 static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,

@@ -315,7 +315,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     status = agree(comm, b);
   if (leads(&p)) {
     snprintf(b->note, SLEY_ERROR_BYTES, "%s", sley_comm_device_note(comm));
-    snprintf(b->found, SLEY_ERROR_BYTES, "%s, transport %s", sley_comm_device(comm), sley_comm_transport(comm));
+    snprintf(b->found, SLEY_ERROR_BYTES, "%s, transport %s", sley_comm_device(comm),
+             sley_comm_transport(comm));
   }
   if (status == SLEY_OK)
     status = make_matrices(&p);

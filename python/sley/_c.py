@@ -265,6 +265,17 @@ class sley_comm_options(Structure):
     ]
 
 
+class sley_socket_counts(Structure):
+    _fields_ = [
+        ("messages", c_int64),
+        ("row_bytes", c_int64),
+        ("header_bytes", c_int64),
+        ("sends", c_int64),
+        ("control_bytes", c_int64),
+        ("control_sends", c_int64),
+    ]
+
+
 class sley_machine_info(Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -1057,6 +1068,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_comm_open": (c_int, [POINTER(sley_comm_options), POINTER(c_void_p)]),
     "sley_comm_close": (c_int, [c_void_p]),
     "sley_launcher": (c_int, [POINTER(c_char_p), c_void_p, c_void_p]),
+    "sley_sockets_counted": (None, [POINTER(sley_socket_counts)]),
     "sley_comm_rank": (c_int, [c_void_p]),
     "sley_comm_size": (c_int, [c_void_p]),
     "sley_comm_workgroup": (c_int, [c_void_p]),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A loadable transport for the tests: the threads one under another name. With SLEY_MOCK_ADDS=yes rank 0 sends rank 1
- * one byte more with each exchange: what is counted must then differ from what plans predict. */
+/* A loadable transport for the tests: the threads one under another name. With SLEY_MOCK_ADDS=yes rank 0
+ * sends rank 1 one byte more with each exchange: what is counted must then differ from what plans predict. */
 #include <stdlib.h>
 
 #include "base/module.h"
