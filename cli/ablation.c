@@ -85,7 +85,8 @@ static void ratio(cli_table *table, int column, double before, double now) {
     cli_table_cell(table, column, "-");
 }
 
-void cli_ablation_print(const cli_step *steps, int count, const char *what, const char *transport, FILE *stream) {
+void cli_ablation_print(const cli_step *steps, int count, const char *what, const char *transport,
+                        FILE *stream) {
   const char *headings[] = {"<algo",    "<step",         what,          "MiB over links",
                             "messages", "x step before", "x first one", NULL};
   static cli_table table;
@@ -112,6 +113,6 @@ void cli_ablation_print(const cli_step *steps, int count, const char *what, cons
   cli_table_print(&table, stream);
   for (int i = 0; i < count; i++)
     if (cli_ablation_not_shown(steps, i))
-      fprintf(stream, "%s: not shown by this run over %s: %s\n", steps[i].algo, transport ? transport : "threads",
-              cli_ablation_not_shown(steps, i));
+      fprintf(stream, "%s: not shown by this run over %s: %s\n", steps[i].algo,
+              transport ? transport : "threads", cli_ablation_not_shown(steps, i));
 }

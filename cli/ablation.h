@@ -19,15 +19,18 @@ typedef struct cli_step {
   int64_t plan; /* a number that differs from that of a step whose plan is another */
 } cli_step;
 
-/* The table: time, bytes over links, messages; times the step before and the first one over it, and below it which
- * steps this run cannot show, and why. what: "median ms" or "predicted ms". transport: its name; NULL: threads. */
-void cli_ablation_print(const cli_step *steps, int count, const char *what, const char *transport, FILE *stream);
+/* The table: time, bytes over links, messages; times the step before and the first one over it, and below it
+ * which steps this run cannot show, and why. what: "median ms" or "predicted ms". transport: its name; NULL:
+ * threads. */
+void cli_ablation_print(const cli_step *steps, int count, const char *what, const char *transport,
+                        FILE *stream);
 
 /* The idea of a step that the table names, and why this run cannot show it: NULL: it can. Static. */
 const char *cli_ablation_idea(const cli_step *step);
 const char *cli_ablation_not_shown(const cli_step *steps, int index);
 
-/* For cli_step.plan: a plan's description (sley_plan_describe), without the line of its name; at most 2^40. */
+/* For cli_step.plan: a plan's description (sley_plan_describe), without the line of its name; at most 2^40.
+ */
 int64_t cli_plan_number(const char *description);
 
 #endif

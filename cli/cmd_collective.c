@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collective_report.h"
+#include "changes.h"
 #include "command.h"
 #include "job.h"
 #include "output.h"
@@ -263,7 +264,7 @@ static int judge(const cli_collective_bench *b) {
 static int report(const cli_collective_bench *b, const collective_settings *s) {
   FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
   if (b->result->note[0])
-    cli_say("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
+    cli_changed("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
   cli_collective_print(b, stream);
   int code = judge(b);
   if (s->plot && code == CLI_DONE && !cli_collective_plot(s->plot, b, SWEEP_ZEROS))
@@ -318,6 +319,10 @@ static int run(void *settings, char **positionals) {
   b.ranks.workgroup = (int)s->workgroup;
   b.ranks.timeout = s->timeout;
   b.tells = cli_start_reports(&b.ranks);
+  cli_workgroup_bounded("collective", s->workgroup, b.ranks.ranks);
+  cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
+  cli_no_effect("collective", "op", kind == SLEY_ALLGATHER, "an all-gather reduces nothing");
+  cli_no_effect("collective", "any-order", kind == SLEY_ALLGATHER, "an all-gather adds nothing");
   return measure(&b, s);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "changes.h"
 #include "job.h"
 #include "output.h"
 #include "write.h"
@@ -55,6 +56,7 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
+  cli_seed_no_effect("generate", false, positionals[0], NULL, NULL);
   sley_matrix *matrix = NULL;
   sley_status status =
       cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, 0, NULL, &matrix);

@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "command.h"
+#include <string.h>
+
+#include "changes.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
@@ -99,6 +102,7 @@ static int run(void *settings_, char **positionals) {
   int taken = cli_take_stdin("order", positionals[0], NULL, settings->mem_limit);
   if (taken != CLI_DONE)
     return taken;
+  cli_seed_no_effect("order", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ablation.h"
+#include "changes.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -360,6 +361,10 @@ static int run(void *settings_, char **positionals) {
     status = cli_job_start(positionals[0], &settings->job, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
+  cli_seed_no_effect("plan", settings->measure || strcmp(settings->job.order, "random") == 0, positionals[0],
+                     NULL, NULL);
+  if (scales == 0)
+    cli_workgroup_bounded("plan", settings->job.workgroup, job.ranks.ranks);
   code = run_job(&job, settings, &algos, scale, scales);
   cli_job_end(&job);
   return code;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "input.h"
 #include "output.h"
 #include "pair.h"
@@ -159,7 +160,6 @@ static const roofline_settings defaults = {.k = DEFAULT_K,
                                            .ranks = DEFAULT_RANKS,
                                            .seed = 1,
                                            .algo = "tile-c",
-                                           .dtype = "f32",
                                            .device = "auto",
                                            .reading = CLI_READING_DEFAULTS};
 
@@ -250,11 +250,14 @@ static sley_status find_machine(roofline_run *run) {
 
 static sley_status load(roofline_run *run) {
   const roofline_settings *s = run->settings;
-  sley_status status = cli_load(run->r.matrix, s->dtype, 0, s->seed, 0, &s->reading, &run->a);
+  const char *from, *dtype = cli_settled_dtype(s->dtype, run->r.matrix, run->r.b, &from);
+  if (from)
+    cli_say("dtype f64, in which %s is stored; --dtype f32 counts f32", from);
+  sley_status status = cli_load(run->r.matrix, dtype, 0, s->seed, 0, &s->reading, &run->a);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(run->a, &run->r.info);
   if (status == SLEY_OK && run->r.b)
-    status = cli_load(run->r.b, s->dtype, 0, s->seed, 0, &s->reading, &run->b);
+    status = cli_load(run->r.b, dtype, 0, s->seed, 0, &s->reading, &run->b);
   return status;
 }
 
@@ -344,6 +347,10 @@ static int run(void *settings_, char **positionals) {
     return code;
   if (!cli_output_possible(s->json))
     return CLI_FAILED;
+  cli_seed_no_effect("roofline", false, self.r.matrix, self.r.b, NULL);
+  cli_no_effect("roofline", "k", s->spgemm, "both factors are sparse");
+  cli_no_effect("roofline", "compression", !s->spgemm, "it is of --spgemm");
+  cli_no_effect("roofline", "device", s->machine, "--machine names the description");
   const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b, 0);
   return taken == CLI_DONE ? run_job(&self) : taken;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "input.h"
 #include "job.h"
 #include "json.h"
@@ -261,6 +262,7 @@ static int run(void *settings_, char **positionals) {
   const int taken = cli_take_stdin("spgemm", self.name_a, self.name_b, 0);
   if (taken != CLI_DONE)
     return taken;
+  cli_seed_no_effect("spgemm", false, self.name_a, self.name_b, settings->mask);
   sley_status status = load(&self);
   if (status == SLEY_OK)
     status = multiply(&self);

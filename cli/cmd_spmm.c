@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ablation.h"
+#include "changes.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -187,7 +188,9 @@ static void report_ablation(const cli_result *results, int count, FILE *stream) 
   cli_ablation_print(steps, count, "median ms", results[0].transport, stream);
   if (strcmp(results[0].transport, "threads") != 0 && strcmp(results[0].device, "cpu") == 0 &&
       results[0].counted.direct_bytes > 0)
-    fprintf(stream, "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
+    fprintf(
+        stream,
+        "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
 }
 
 static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
@@ -196,6 +199,16 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
   fill_steps(results, count, steps);
   return cli_plot_steps(path, job, operands->k, steps, count,
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
+}
+
+/* The kernel of rowwise that has shapes is one of GPUs. */
+static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
+  bool has_rowwise = false;
+  for (int i = 0; i < algos->count; i++)
+    has_rowwise |= algos->name[i] && strcmp(algos->name[i], "rowwise") == 0;
+  cli_no_effect("spmm", "rowwise", !has_rowwise, "no algorithm that runs is rowwise");
+  cli_no_effect("spmm", "rowwise", has_rowwise && strcmp(first->device, "cpu") == 0,
+                "it shapes a kernel of GPUs, and ranks ran on cpu");
 }
 
 /* Reports what ran, and writes what was asked for. code: so far. */
@@ -209,7 +222,8 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   if (first->impossible)
     return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
   if (first->note[0])
-    cli_say("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
+    cli_changed("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
+  say_idle_shapes(algos, first);
   if (first->network[0])
     cli_say("%s", first->network);
   if (algos->several)
@@ -267,6 +281,9 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .covers = settings->job.json != NULL};
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
+  for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
+    if (results[i].ran)
+      job->ranks.workgroup = results[i].workgroup;
   if (job->spread) {
     job->info = found->info;
     if (status == SLEY_OK)
@@ -364,6 +381,12 @@ static int run(void *settings_, char **positionals) {
   if (status != SLEY_OK)
     return cli_finish(status);
   job.ranks.timeout = settings->timeout;
+  cli_no_effect("spmm", "timeout", !transport, "ranks are threads of one process");
+  cli_seed_no_effect("spmm",
+                     !settings->x || settings->job.update > 0 || strcmp(settings->job.order, "random") == 0 ||
+                         settings->beta != 0,
+                     positionals[0], NULL, NULL);
+  cli_workgroup_bounded("spmm", settings->job.workgroup, job.ranks.ranks);
   int code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "gnuplot.h"
 #include "input.h"
 #include "job.h"
@@ -149,6 +150,8 @@ static int run(void *settings_, char **positionals) {
   int taken = cli_take_stdin("spy", positionals[0], NULL, settings->mem_limit);
   if (taken != CLI_DONE)
     return taken;
+  cli_seed_no_effect("spy", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
+  cli_no_effect("spy", "partition", settings->ranks == 1, "one rank has all rows");
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
   sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit,

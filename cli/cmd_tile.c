@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "changes.h"
 #include "input.h"
 #include "job.h"
 #include "output.h"
@@ -167,7 +168,6 @@ static const cli_option own_options[] = {
 static const cli_option *const options[] = {own_options, NULL};
 static const tile_settings defaults = {.algo = "tile-c",
                                        .semiring = "plus-times",
-                                       .dtype = "f32",
                                        .device = "cpu",
                                        .k = 64,
                                        .seed = 1,
@@ -232,6 +232,8 @@ static int judge(const cli_tile_bench *b) {
 }
 
 static int report(const cli_tile_bench *b, const char *json) {
+  if (b->note[0])
+    cli_changed("%s; ranks ran on %s", b->note, b->found);
   cli_tile_print(b, json && strcmp(json, "-") == 0 ? stderr : stdout);
   const int code = judge(b);
   if (json && !cli_tile_json(b, json))
@@ -244,7 +246,7 @@ static int report(const cli_tile_bench *b, const char *json) {
 typedef struct board {
   sley_tiled_info info;
   bool told;
-  char found[SLEY_ERROR_BYTES];
+  char found[SLEY_ERROR_BYTES], note[SLEY_ERROR_BYTES];
   cli_tile_result result[CLI_TILE_ALGORITHMS];
   cli_tile_rank rank[];
 } board;
@@ -257,6 +259,7 @@ static int measure(cli_tile_bench *b, const char **names, const char *json) {
   b->result = shared->result;
   b->info = &shared->info;
   b->found = shared->found;
+  b->note = shared->note;
   b->told = &shared->told;
   for (int i = 0; i < b->algos; i++)
     b->result[i] =
@@ -308,9 +311,12 @@ static int check_sizes(const cli_tile_bench *b) {
 static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const char **names) {
   sley_matrix *matrix = NULL, *factor = NULL, *mask = NULL;
   void *x = NULL;
-  sley_status status = load(b->name, s->dtype, s, b, &matrix, &b->size);
+  const char *from, *dtype = cli_settled_dtype(s->dtype, b->name, b->name_b, &from);
+  if (from && b->tells)
+    cli_say("dtype f64, in which %s is stored; --dtype f32 computes in f32", from);
+  sley_status status = load(b->name, dtype, s, b, &matrix, &b->size);
   if (status == SLEY_OK)
-    status = b->name_b ? load(b->name_b, s->dtype, s, b, &factor, &b->size_b) : make_x(b, &x);
+    status = b->name_b ? load(b->name_b, dtype, s, b, &factor, &b->size_b) : make_x(b, &x);
   if (status == SLEY_OK && b->name_mask)
     status = load(b->name_mask, "f32", s, b, &mask, &b->size_mask);
   b->matrix = matrix;
@@ -341,6 +347,19 @@ static int check_words(const tile_settings *s, const char *name, const char **na
   return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
+/* Options that the product does not look at. */
+static void say_idle(const cli_tile_bench *b, const tile_settings *s, const char **names) {
+  bool keeps = true;
+  for (int i = 0; i < b->algos; i++)
+    keeps &= strcmp(names[i], "tile-c") == 0;
+  cli_no_effect("tile", "timeout", !b->ranks.transport, "ranks are threads of one process");
+  cli_no_effect("tile", "k", b->name_b, "--times names the other factor");
+  cli_no_effect("tile", "semiring", !b->name_b, "it is of --times");
+  cli_no_effect("tile", "buffers", keeps, "tile-c holds no products for others");
+  cli_seed_no_effect("tile", !b->name_b, b->name, b->name_b, s->mask);
+  cli_workgroup_bounded("tile", s->workgroup, b->ranks.ranks);
+}
+
 static int run(void *settings, char **positionals) {
   const tile_settings *s = settings;
   const char *names[CLI_TILE_ALGORITHMS];
@@ -369,6 +388,7 @@ static int run(void *settings, char **positionals) {
   b.ranks.workgroup = (int)s->workgroup;
   b.ranks.timeout = s->timeout;
   b.tells = cli_start_reports(&b.ranks);
+  say_idle(&b, s, names);
   return load_and_measure(&b, s, names);
 }
 

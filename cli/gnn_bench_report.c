@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "changes.h"
 #include "gnn_memory.h"
 #include "table.h"
 #include "terminal.h"
@@ -57,6 +58,7 @@ static void print_case(const cli_gnn_bench *b, int number, const char *memory, F
 
 void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, const char *graph, FILE *stream) {
   const cli_gnn_bench_result *r = b->result;
+  cli_transport_settled("gnn bench", b->ranks.transport, r->transport);
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
           cli_shown(graph), b->data->rows, entries_of(b), b->data->features, b->data->classes);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "changes.h"
 #include "gnn_memory.h"
 #include "terminal.h"
 #include "times.h"
@@ -116,6 +117,7 @@ static void print_times(const cli_gnn_training *t, FILE *stream) {
 }
 
 void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
+  cli_transport_settled("gnn", t->ranks.transport, t->result->transport);
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
           t->ranks.ranks == 1 ? "" : "s", t->result->transport);
   fprintf(stream, "start      graph ready after %.3f s, network planned in %.3f s\n",

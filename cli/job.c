@@ -161,18 +161,22 @@ sley_dtype cli_dtype(const char *name) {
   return (sley_dtype)dtype;
 }
 
-void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
-  const char *const inputs[] = {matrix, x};
-  for (int i = 0; i < 2 && !settings->dtype; i++) {
+const char *cli_settled_dtype(const char *asked, const char *matrix, const char *other, const char **from) {
+  const char *const inputs[] = {matrix, other};
+  *from = NULL;
+  for (int i = 0; i < 2 && !asked; i++) {
     sley_dtype stored;
     int dims;
     if (inputs[i] && sley_stored_type(inputs[i], &stored, &dims) == SLEY_OK && stored == SLEY_F64) {
-      settings->dtype = "f64";
-      settings->dtype_from = inputs[i];
+      *from = inputs[i];
+      return "f64";
     }
   }
-  if (!settings->dtype)
-    settings->dtype = "f32";
+  return asked ? asked : "f32";
+}
+
+void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
+  settings->dtype = cli_settled_dtype(settings->dtype, matrix, x, &settings->dtype_from);
 }
 
 static bool algo_known(const char *command, const char *algo) {

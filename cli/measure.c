@@ -154,6 +154,7 @@ static void keep_device(const sley_comm *comm, cli_result *out) {
   snprintf(out->device, sizeof out->device, "%s", sley_comm_device(comm));
   snprintf(out->transport, sizeof out->transport, "%s", sley_comm_transport(comm));
   snprintf(out->note, sizeof out->note, "%s", sley_comm_device_note(comm));
+  out->workgroup = sley_comm_workgroup(comm);
   snprintf(out->network, sizeof out->network, "%s", sley_comm_network_note(comm));
 }
 

@@ -49,6 +49,7 @@ typedef struct cli_result {
   bool ran, verified;
   bool impossible; /* with this transport or device: reason says why */
   bool unchanged;  /* the last product called X unchanged */
+  int workgroup;   /* of the comm */
   int64_t plan;    /* of an ablation: cli_plan_number, summed over the ranks */
   bool told;       /* why the run failed is told already: the job differs, or what cli_found says */
   sley_check check;

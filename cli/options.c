@@ -13,6 +13,8 @@
 
 enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 96 };
 
+enum { MOST_GIVEN = 128 };
+
 static size_t least_of(size_t a, size_t b, size_t c) {
   size_t least = a < b ? a : b;
   return least < c ? least : c;
@@ -243,6 +245,17 @@ static bool store(const cli_command *command, const cli_option *option, const ch
   return false;
 }
 
+/* The options that the words have. */
+static const char *given[MOST_GIVEN];
+static int given_count;
+
+bool cli_given(const char *name) {
+  for (int i = 0; i < given_count; i++)
+    if (strcmp(given[i], name) == 0)
+      return true;
+  return false;
+}
+
 static bool takes_value(const cli_option *option) {
   return option->kind != CLI_FLAG && option->kind != CLI_SWITCH;
 }
@@ -283,6 +296,8 @@ static bool parse_option(const cli_command *command, int argc, char **argv, int 
     }
     value = argv[(*at)++];
   }
+  if (!cli_given(option->name) && given_count < MOST_GIVEN)
+    given[given_count++] = option->name;
   return store(command, option, value, off, settings);
 }
 

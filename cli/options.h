@@ -40,6 +40,9 @@ struct cli_command;
 bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                        char **positionals, bool *help);
 
+/* Whether the words that were parsed have had the option (its name without dashes). */
+bool cli_given(const char *name);
+
 /* The help page of a command. */
 void cli_options_help(const struct cli_command *command, FILE *stream);
 

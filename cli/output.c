@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "sley.h"
 #include "source.h"
 #include "terminal.h"
@@ -221,6 +222,7 @@ bool cli_output_json(const char *path, json_t *value) {
     cli_error("%s: cannot make the JSON: out of memory, or a name in it is not UTF-8", path);
     return false;
   }
+  cli_changes_json(value);
   bool done = cli_output_open(&output, path);
   if (done) {
     json_dump_callback(value, put_json, &output, JSON_INDENT(2) | JSON_REAL_PRECISION(12));

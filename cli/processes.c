@@ -53,7 +53,7 @@ int64_t cli_ranks(int64_t asked, const char *transport) {
   return given ? ranks : RANKS_DEFAULT;
 }
 
-static bool is_first(void) {
+bool cli_is_first(void) {
   const char *launcher;
   int rank, ranks;
   return sley_launcher(&launcher, &rank, &ranks) == SLEY_OK && rank == 0;
@@ -102,7 +102,7 @@ int cli_run_mpirun(int64_t ranks) {
 }
 
 bool cli_reports(const cli_job *job) {
-  return !job->ranks.transport || !cli_launched() || is_first();
+  return !job->ranks.transport || !cli_launched() || cli_is_first();
 }
 
 /* Every rank tells how it ended, but for what another rank says of itself. */

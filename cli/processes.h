@@ -11,6 +11,9 @@ void cli_keep_words(int count, char **all);
 /* Whether a launcher (torchrun, mpirun, srun) has started this process as one rank of several. */
 bool cli_launched(void);
 
+/* Whether this process is the launcher's rank 0, or nobody's rank. */
+bool cli_is_first(void);
+
 /* The transport that was asked for; NULL: ranks as threads, but under a launcher the one that suits it and
  * the device. Errors: those of sley_launcher. */
 sley_status cli_transport(const char *asked, const char *device, const char **out);

@@ -15,8 +15,8 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
 void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_result *results, int count,
                     FILE *stream);
 
-/* What went over the sockets between ranks in the whole run, once it has ended (sley_sockets_counted); where there
- * are none, no line, and the field is null. */
+/* What went over the sockets between ranks in the whole run, once it has ended (sley_sockets_counted); where
+ * there are none, no line, and the field is null. */
 void cli_report_sockets(FILE *stream);
 void cli_report_json_sockets(cli_json *json);
 

@@ -51,6 +51,7 @@ typedef struct cli_tile_bench {
   cli_tile_result *result; /* from cli_share, as what rank points to */
   sley_tiled_info *info;   /* of A; likewise */
   char *found;             /* the device; likewise, SLEY_ERROR_BYTES */
+  char *note;              /* what is not as asked for, as sley_comm_device_note; likewise */
   bool *told;              /* why the run failed is told already; likewise */
 } cli_tile_bench;
 

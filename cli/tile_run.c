@@ -313,9 +313,11 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = SLEY_OK;
   if (b->ranks.transport && cli_launched())
     status = agree(comm, b);
-  if (leads(&p))
+  if (leads(&p)) {
+    snprintf(b->note, SLEY_ERROR_BYTES, "%s", sley_comm_device_note(comm));
     snprintf(b->found, SLEY_ERROR_BYTES, "%s, transport %s", sley_comm_device(comm),
              sley_comm_transport(comm));
+  }
   if (status == SLEY_OK)
     status = make_matrices(&p);
   for (int i = 0; i < b->algos && status == SLEY_OK; i++)

@@ -135,23 +135,64 @@ static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part,
   return SLEY_OK;
 }
 
-/* A dry plan fetches from each owner as often as the real one, all at once. */
-static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
+/* The owners of remote entries, in the order of the entries: all, or those of ranks below this one or above
+ * it. Returns how many. */
+static int64_t list_owners(const sl_inspection *ins, bool below, bool above, int32_t *owner) {
   const sley_matrix *block = ins->block;
-  int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
-  if (!owner)
-    return SLEY_ERR_MEMORY;
   int64_t count = 0;
   for (int64_t e = block->rowptr[0]; e < block->rowptr[0] + block->nnz; e++) {
     int64_t col = sl_index_at(block->col, block->index, e);
-    if (sl_is_remote(ins, col))
-      owner[count++] = sl_partition_owner(ins->col_begin, ins->comm->size, col);
+    if (!sl_is_remote(ins, col))
+      continue;
+    int32_t one = sl_partition_owner(ins->col_begin, ins->comm->size, col);
+    if (one < ins->comm->rank ? below : above)
+      owner[count++] = one;
   }
+  return count;
+}
+
+/* The fetches of as many batches as the built plan has. counts: room for one of each rank. */
+static sley_status add_dry_fetches(sl_plan *plan, int ranks, int32_t *owner, int64_t count, int64_t size,
+                                   int64_t *counts) {
+  for (int64_t begin = 0; begin < count; begin += size) {
+    int64_t end = begin + size < count ? begin + size : count, at = begin;
+    for (int p = 0; p < ranks; p++)
+      counts[p] = 0;
+    for (int64_t e = begin; e < end; e++)
+      counts[owner[e]]++;
+    for (int p = 0; p < ranks; p++)
+      for (int64_t i = 0; i < counts[p]; i++)
+        owner[at++] = p;
+    sl_fetch batch = {end - begin, owner + begin, NULL, SL_BUFFER_X};
+    SL_TRY(sl_plan_add_fetch(plan, &batch, NULL));
+  }
+  return SLEY_OK;
+}
+
+/* A dry plan fetches from each owner what the real one does, batch by batch, in a single step. */
+static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
+  const int ranks = ins->comm->size;
+  const bool twice = ins->wishes->reproducible; /* the entries below the local ones are a part of their own */
+  int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
+  int64_t *counts = NULL, size = batch_of(ins->comm), below = 0;
+  if (!owner)
+    return SLEY_ERR_MEMORY;
+  SL_TRY(SL_NEW(counts, ranks, "rank counts"));
+  sley_status status = SLEY_OK;
+  if (twice) {
+    below = list_owners(ins, true, false, owner);
+    status = add_dry_fetches(plan, ranks, owner, below, size, counts);
+  }
+  int64_t count = list_owners(ins, !twice, true, owner + below);
+  if (status == SLEY_OK)
+    status = add_dry_fetches(plan, ranks, owner + below, count, size, counts);
+  sl_free(counts);
+  SL_TRY(status);
+  if (plan->fetches.count == 0)
+    SL_TRY(sl_plan_add_fetch(plan, &(sl_fetch){0, owner, NULL, SL_BUFFER_X}, NULL));
   /* What the built plan will hold besides: the block itself, and for each fetch a row number and a place. */
-  plan->memory_bytes += sl_block_bytes(block) + 12 * count;
-  sl_fetch all = {count, owner, NULL, SL_BUFFER_X};
+  plan->memory_bytes += sl_block_bytes(ins->block) + 12 * ins->remote_nnz;
   sl_part dry = {.name = "dry", .y = SL_BUFFER_Y, .arrives_in = -1};
-  SL_TRY(sl_plan_add_fetch(plan, &all, NULL));
   SL_TRY(sl_plan_add_part(plan, &dry, NULL));
   SL_TRY(sl_plan_add_part(plan, &dry, NULL));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));

@@ -106,7 +106,8 @@ struct requests {
   sl_row_list *send, *recv;
 };
 
-/* On the host: where the transport sends rows of an exchange one by one, rows that are fetched travel so, too. */
+/* On the host: where the transport sends rows of an exchange one by one, rows that are fetched travel so,
+ * too. */
 static bool is_far(const sl_fetches *f, int owner) {
   if (!on_host(f))
     return !f->source[owner].src;

@@ -387,8 +387,10 @@ static int fetch_uses(sl_plan *plan, sl_step *step, int **used) {
 
 static void fetch_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   const sl_fetch *fetch = SL_FETCH(plan, step->index);
-  snprintf(line, bytes, "fetch %lld rows one by one into %s", (long long)fetch->count,
-           name_of(plan, fetch->dst));
+  int64_t count = plan->dry ? 0 : fetch->count;
+  for (int i = 0; plan->dry && i < plan->fetches.count; i++) /* one step stands for all */
+    count += SL_FETCH(plan, i)->count;
+  snprintf(line, bytes, "fetch %lld rows one by one into %s", (long long)count, name_of(plan, fetch->dst));
 }
 
 static sley_status fetch_run(sl_run *run, const sl_step *step, void *state) {

@@ -208,8 +208,8 @@ typedef struct sl_transport_ops {
   /* Since the comm began or the last reset. */
   void (*counters)(const sl_comm *comm, sl_counters *out);
   void (*counters_reset)(sl_comm *comm);
-  /* Traffic of this rank's kernels through addresses of peer_ptr, and of calls of a library: said where they are
-   * given it. */
+  /* Traffic of this rank's kernels through addresses of peer_ptr, and of calls of a library: said where they
+   * are given it. */
   void (*counters_add)(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 
   /* Ends this rank's part. Not collective; nothing may be in flight. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a product is counted to have moved, beside what its plan predicts: equal for every algorithm on every
- * transport; and different as soon as the transport moves something else, namely a message more, fewer bytes of
- * each row, or nothing in place of an exchange. So the two are independent figures. */
+ * transport; and different as soon as the transport moves something else, namely a message more, fewer bytes
+ * of each row, or nothing in place of an exchange. So the two are independent figures. */
 #include <string.h>
 
 #include "ranks.h"
@@ -111,13 +111,14 @@ static sley_status judge(const job *j, const sley_plan *plan, const sley_traffic
     return SLEY_OK;
   if (same(counted, p) == (j->what == SOUND))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_INTERNAL,
-                 "%s, change %d: predicted %lld bytes in %lld messages direct and %lld in %lld, counted %lld in "
-                 "%lld and %lld in %lld",
-                 j->algo, (int)j->what, (long long)p->direct_bytes, (long long)p->direct_messages,
-                 (long long)p->message_bytes, (long long)p->message_messages, (long long)counted->direct_bytes,
-                 (long long)counted->direct_messages, (long long)counted->message_bytes,
-                 (long long)counted->message_messages);
+  return sl_fail(
+      SLEY_ERR_INTERNAL,
+      "%s, change %d: predicted %lld bytes in %lld messages direct and %lld in %lld, counted %lld in "
+      "%lld and %lld in %lld",
+      j->algo, (int)j->what, (long long)p->direct_bytes, (long long)p->direct_messages,
+      (long long)p->message_bytes, (long long)p->message_messages, (long long)counted->direct_bytes,
+      (long long)counted->direct_messages, (long long)counted->message_bytes,
+      (long long)counted->message_messages);
 }
 
 static sley_status multiply(sl_comm *comm, const job *j, const sley_matrix *block, void *x, void *y) {

@@ -4,12 +4,13 @@
 # between the CPU and every number of GPUs, runs compute-sanitizer's four tools on a small selection, and prints a
 # table last.
 #
-#   tests/gpu/run.sh [tests|bits|processes|tune|torch|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
+#   tests/gpu/run.sh [tests|bits|processes|counts|tune|torch|sanitize|all] [RESULTS]    RESULTS: a folder for the logs, build-gpu/logs
 #
 # torch: the tests of the Python package that want a GPU, by pytest, files side by side, each on one GPU or two.
 # tune: measures the GPUs (SLEY_TUNE_SECONDS, 20), prints their description, and plans with it.
 # processes: 4 GPUs (or as many as there are) of as many processes, over nccl and nvshmem, and over nccl as two groups of
 # two that sockets join.
+# counts: what ranks hand to ncclSend, counted in front of NCCL, is what the command says, in 60 drawn runs.
 #
 # Environment:
 #   SLEY_BUILD      build folder, build-gpu by default; SLEY_PREBUILT=1: use what is there, build nothing
@@ -26,9 +27,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  tests | bits | processes | tune | torch | sanitize | all) ;;
+  tests | bits | processes | counts | tune | torch | sanitize | all) ;;
   *)
-    echo "usage: tests/gpu/run.sh [tests|bits|processes|tune|torch|sanitize|all] [RESULTS]" >&2
+    echo "usage: tests/gpu/run.sh [tests|bits|processes|counts|tune|torch|sanitize|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -295,6 +296,17 @@ case "$what" in processes | all)
 esac
 
 # What is measured of these GPUs is a description that plans take.
+case "$what" in counts | all)
+  members=$gpus
+  [ "$members" -le 4 ] || members=4
+  if [ "$members" -gt 1 ]; then
+    "${CC:-cc}" -std=c11 -O1 -shared -fPIC tests/gpu/count_nccl.c -o "$logs/libcount_nccl.so" -ldl
+    check counts_nccl "${SLEY_PYTHON:-python3}" tests/hosts/counts.py "$sley" --transport nccl --most "$members" --runs 60 \
+      --wrapper "$logs/libcount_nccl.so"
+  fi
+  ;;
+esac
+
 case "$what" in tune | all)
   described=$logs/gpus.machine
   rm -f "$described"

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Sley says that it has sent, beside what others have seen it send.
 
-    counts.py SLEY [--runs N] [--seed S] [--mpirun MPIRUN --wrapper libcount_sends.so] [--transport tcp|mpi]
+    counts.py SLEY [--runs N] [--seed S] [--transport tcp]
+    counts.py SLEY --transport mpi --wrapper libcount_sends.so [--mpirun MPIRUN]
+    counts.py SLEY --transport nccl --wrapper libcount_nccl.so      with a GPU for each of up to 4 ranks
 
 Draws matrices, algorithms, numbers of ranks and workgroups. Over tcp the job runs below `strace`: its calls of
 sendmsg and sendto, their bytes, and the messages with rows, whose headers are read from what was sent, must be
 exactly those of the field "sockets" of the command's JSON, and in each product those of "messages" and
-"volume_bytes". Over mpi libcount_sends.so (tests/mpi/count_sends.c) counts what is handed to MPI. Prints a line for
+"volume_bytes". Over mpi libcount_sends.so (tests/mpi/count_sends.c) counts what is handed to MPI, over nccl
+libcount_nccl.so (tests/gpu/count_nccl.c) what is handed to ncclSend. Prints a line for
 each run that differs and how many are equal; ends with 1 if one differs, with 77 if nothing could be run.
 --more N adds N messages to what was seen, so that a comparison can be seen to fail.
 """
@@ -29,15 +32,15 @@ CALL = re.compile(r"(sendmsg|sendto|sendmmsg|writev)\(.*= (-?\d+)")
 FIRST = re.compile(r'msg_iov=\[\{iov_base="((?:\\x[0-9a-f]{2})+)"[.]*, iov_len=(\d+)\}')
 
 
-def draw(rng, mpi):
-    ranks = rng.choice([2, 3, 4])
+def draw(rng, transport, most):
+    ranks = rng.randint(2, most)
     n = rng.randint(40, 3000)
     matrix = rng.choice([f"er:n={n},nnz={n * rng.randint(1, 12)},seed={rng.randint(1, 999)}",
                          f"rmat:scale={rng.randint(6, 11)},edgefactor={rng.randint(2, 8)},seed={rng.randint(1, 999)}"])
     words = ["--algo", rng.choice(ALGORITHMS), "--ranks", str(ranks), "--workgroup", str(rng.randint(1, ranks)),
              "--k", str(rng.choice([1, 4, 17, 32, 128])), "--dtype", rng.choice(["f32", "f64"]), "--threads", "1",
              "--warmup", str(rng.randint(0, 1)), "--repeat", str(rng.randint(1, 3)), "--timeout", "200",
-             "--transport", "mpi" if mpi else "tcp"]
+             "--transport", transport, "--device", "cuda" if transport == "nccl" else "cpu"]
     return [matrix] + words
 
 
@@ -124,6 +127,26 @@ def run_mpi(sley, words, mpirun, wrapper, more):
     return wrong + judge(told)
 
 
+def run_nccl(sley, words, wrapper, more):
+    with tempfile.TemporaryDirectory() as folder:
+        sums = os.path.join(folder, "sums")
+        with open(sums, "wb") as file:
+            file.write(bytes(16))
+        env = dict(os.environ, SLEY_COUNT_SENDS=sums, LD_PRELOAD=wrapper)
+        line = [sley, "spmm", *words, "--json", os.path.join(folder, "told")]
+        done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
+        if done.returncode != 0:
+            return [f"ended with {done.returncode}: {done.stderr[-400:]}"]
+        seen = [int.from_bytes(open(sums, "rb").read()[at:at + 8], "little") for at in (0, 8)]
+        told = json.load(open(os.path.join(folder, "told")))
+    seen[0] += more
+    own = [products(words) * told[field]["message"] for field in ("messages", "volume_bytes")]
+    wrong = [f"{name}: seen {a}, told {b}" for name, a, b in zip(("messages", "bytes"), seen, own) if a != b]
+    if told["transport"] != "nccl":
+        wrong.append(f"ran over {told['transport']}")
+    return wrong + judge(told)
+
+
 def judge(told):
     return [] if told["as_predicted"] else [f"not as predicted: {told['messages']}, {told['predicted_messages']}"]
 
@@ -134,22 +157,29 @@ def main():
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--more", type=int, default=0)
-    parser.add_argument("--transport", choices=["tcp", "mpi"], default="tcp")
+    parser.add_argument("--transport", choices=["tcp", "mpi", "nccl"], default="tcp")
     parser.add_argument("--mpirun", default="mpirun")
     parser.add_argument("--wrapper")
+    parser.add_argument("--most", type=int, default=4, help="ranks at most")
     options = parser.parse_args()
-    mpi = options.transport == "mpi"
-    missing = not options.wrapper or not shutil.which(options.mpirun) if mpi else not shutil.which("strace")
-    if not missing and not mpi:
+    if options.transport == "tcp":
+        missing = not shutil.which("strace")
+    else:
+        missing = not options.wrapper or (options.transport == "mpi" and not shutil.which(options.mpirun))
+    if not missing and options.transport == "tcp":
         missing = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode != 0
     if missing:
-        print("skipped:", "no MPI" if mpi else "strace is not installed, or may not trace")
+        print("skipped:", "strace is not installed, or may not trace" if options.transport == "tcp" else "no MPI, or no wrapper")
         return 77
     equal = 0
     for run in range(options.runs):
-        words = draw(random.Random(f"{options.seed} {run}"), mpi)
-        wrong = (run_mpi(options.sley, words, options.mpirun, options.wrapper, options.more) if mpi
-                 else run_tcp(options.sley, words, options.more))
+        words = draw(random.Random(f"{options.seed} {run}"), options.transport, options.most)
+        if options.transport == "mpi":
+            wrong = run_mpi(options.sley, words, options.mpirun, options.wrapper, options.more)
+        elif options.transport == "nccl":
+            wrong = run_nccl(options.sley, words, options.wrapper, options.more)
+        else:
+            wrong = run_tcp(options.sley, words, options.more)
         equal += not wrong
         if wrong:
             print(" ".join(words), "\n   ", "\n    ".join(wrong), flush=True)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what a program hands to MPI, by MPI's profiling interface: to be named by LD_PRELOAD. At MPI_Finalize a rank
- * appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends of 0 bytes are left out. Persistent sends
- * count each time they are started. With SLEY_COUNT_SENDS_MORE=N each rank adds N to its messages, so that a
- * comparison can be seen to fail. */
+/* Counts what a program hands to MPI, by MPI's profiling interface: to be named by LD_PRELOAD. At
+ * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends of 0 bytes are left
+ * out. Persistent sends count each time they are started. With SLEY_COUNT_SENDS_MORE=N each rank adds N to
+ * its messages, so that a comparison can be seen to fail. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -78,7 +78,8 @@ int MPI_Send_init(const void *buffer, int count, MPI_Datatype type, int to, int 
   return code;
 }
 
-int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {
+int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                  MPI_Request *request) {
   int code = PMPI_Recv_init(buffer, count, type, from, tag, comm, request);
   if (code == MPI_SUCCESS)
     keep(*request, 0);
@@ -96,16 +97,16 @@ int MPI_Startall(int count, MPI_Request requests[]) {
   return PMPI_Startall(count, requests);
 }
 
-#define SEND(name)                                                                                                     \
-  int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {                   \
-    add(size_of(count, type));                                                                                         \
-    return PMPI_##name(buffer, count, type, to, tag, comm);                                                            \
+#define SEND(name)                                                                                           \
+  int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {         \
+    add(size_of(count, type));                                                                               \
+    return PMPI_##name(buffer, count, type, to, tag, comm);                                                  \
   }
-#define ISEND(name)                                                                                                    \
-  int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,                     \
-                 MPI_Request *request) {                                                                               \
-    add(size_of(count, type));                                                                                         \
-    return PMPI_##name(buffer, count, type, to, tag, comm, request);                                                   \
+#define ISEND(name)                                                                                          \
+  int MPI_##name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,           \
+                 MPI_Request *request) {                                                                     \
+    add(size_of(count, type));                                                                               \
+    return PMPI_##name(buffer, count, type, to, tag, comm, request);                                         \
   }
 SEND(Send)
 SEND(Ssend)
@@ -116,8 +117,8 @@ ISEND(Issend)
 ISEND(Ibsend)
 ISEND(Irsend)
 
-int MPI_Put(const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint at, int there, MPI_Datatype there_type,
-            MPI_Win window) {
+int MPI_Put(const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint at, int there,
+            MPI_Datatype there_type, MPI_Win window) {
   add(size_of(count, type));
   return PMPI_Put(buffer, count, type, to, at, there, there_type, window);
 }

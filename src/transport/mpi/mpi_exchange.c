@@ -45,8 +45,8 @@ static char *message_of(const sl_process_channel *c) {
 
 /* Where rows travel alone a piece is a row. */
 static int64_t piece_bytes_of(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
-  bool row_by_row = grain == SL_GRAIN_ROW && list->bytes <= PIECE &&
-                    sl_link_to(comm, list->peer) == SL_LINK_MESSAGE;
+  bool row_by_row =
+      grain == SL_GRAIN_ROW && list->bytes <= PIECE && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE;
   return row_by_row ? list->bytes : PIECE;
 }
 

@@ -344,14 +344,15 @@ int64_t sl_process_list_messages(const sl_comm *base, const sl_row_list *list, s
   return travels ? comm->backend->carrier->messages(base, list, grain) : 1;
 }
 
-/* Rows in reach are read one by one. The others come by an exchange; on the host's memory, unless that sends each
- * by itself, they are asked for, so many at once. */
+/* Rows in reach are read one by one. The others come by an exchange; on the host's memory, unless that sends
+ * each by itself, they are asked for, so many at once. */
 int64_t sl_process_row_messages(const sl_comm *base, int peer, int64_t count, int64_t bytes) {
   const sl_row_list list = {.peer = peer, .count = count, .bytes = bytes};
   if (!sl_list_moves(&list))
     return 0;
   bool on_host = base->device->ops->host_addresses;
-  if (sl_link_to(base, peer) != SL_LINK_MESSAGE && (on_host || sl_direct_serves((const sl_process_comm *)base, peer)))
+  if (sl_link_to(base, peer) != SL_LINK_MESSAGE &&
+      (on_host || sl_direct_serves((const sl_process_comm *)base, peer)))
     return count;
   const sl_row_list two = {.peer = peer, .count = 2, .bytes = bytes};
   if (on_host && sl_process_list_messages(base, &two, SL_GRAIN_ROW) == 1)

@@ -123,7 +123,8 @@ static void count_given(const sl_threads_exchange *exchange, const sl_pull_rows 
 /* Whether this rank can load the peer's rows where they lie. */
 static bool can_load(const sl_comm *base, int peer) {
   sl_threads_comm *comm = (sl_threads_comm *)(uintptr_t)base;
-  bool can = base->zero_copy || (sl_world_stay(comm, peer) && !has_pieces(base, &comm->world->ranks[peer].base));
+  bool can =
+      base->zero_copy || (sl_world_stay(comm, peer) && !has_pieces(base, &comm->world->ranks[peer].base));
   if (!base->zero_copy)
     sl_world_leave_all(comm);
   return can;
@@ -160,7 +161,8 @@ static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_row
     SL_TRY(sl_arrivals_interleave(&device->pieces, exchange->base.comm->team, rows + first, count, start,
                                   entries + at));
     int64_t listed = sl_pull_count(rows + first, count);
-    device->batch[device->batches] = (sl_pull_batch){.first = at, .count = listed, .first_source = first, .sources = count};
+    device->batch[device->batches] =
+        (sl_pull_batch){.first = at, .count = listed, .first_source = first, .sources = count};
     count_given(exchange, rows + first, entries + at, &device->batch[device->batches++]);
     at += listed;
   }

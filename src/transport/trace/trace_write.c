@@ -60,7 +60,7 @@ static void write_event(FILE *stream, int rank, int64_t id, const sl_trace_event
     fprintf(stream, ",\"cat\":\"exchange\",\"id\":\"%d.%" PRId64 "\"}", rank, id);
     break;
   case SL_TRACE_COUNTER:
-    snprintf(counter, sizeof counter, "bytes received, rank %d", rank);
+    snprintf(counter, sizeof counter, "bytes handed over, rank %d", rank);
     write_head(stream, "C", rank, counter, begin);
     write_bytes(stream, event, true);
     break;
