@@ -90,7 +90,7 @@ def run_again(sley):
         found = subprocess.run([os.path.abspath(sley), *words], check=True, capture_output=True, text=True,
                                cwd=data if os.path.isdir(data) else None)
         with open(path, "w", encoding="utf-8") as stream:
-            stream.write(command + "\n" + found.stdout)
+            stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # the legend is left out
 
 
 def main():
