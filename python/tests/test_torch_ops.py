@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of sley.torch against dense products, their gradients, and what torch asks of an operator."""
+import copy
 import gc
+import pickle
 import threading
 
 import pytest
@@ -219,6 +221,14 @@ def test_python_threads_may_share_a_graph(device):
         each.join()
     for number in range(4):
         assert_near(found[number], dense(graph) @ x[number])
+
+
+def test_what_a_graph_owns_is_not_copied():
+    graph = Graph(torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    for each in (graph.pattern, graph.pattern.rank):
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="neither copied nor pickled"):
+                way(each)
 
 
 def test_a_graph_ends_with_its_owner():

@@ -11,6 +11,7 @@ import torch
 from sley import _c
 from sley._calls import create, destroy_later
 from sley._library import initial, lib
+from sley._process import NotCopied
 from sley.torch._rank import Handle, Rank, check, code_of, require, rows_of
 from sley.torch._transform import aside
 
@@ -34,7 +35,7 @@ class Block:
         return self.row_begin.ctypes.data, self.col_begin.ctypes.data
 
 
-class BlockMatrix:
+class BlockMatrix(NotCopied):
     """A block and its values as a `sley_matrix`, which calls are given."""
 
     def __init__(self, block: Block, values: torch.Tensor) -> None:
@@ -47,7 +48,7 @@ class BlockMatrix:
         destroy_later(self, lib.sley_matrix_destroy, self._as_parameter_)
 
 
-class Pattern:
+class Pattern(NotCopied):
     """Where a rank's rows have entries: `nnz` of them, in `rows` rows; `cols` rows of X are the rank's."""
 
     def __init__(self, rank: Rank, block: Block) -> None:

@@ -12,6 +12,7 @@ import torch
 from sley import _c
 from sley._calls import create
 from sley._library import initial, lib
+from sley._process import NotCopied
 from sley.errors import SleyArgumentError, SleyUnsupportedError, last_error
 
 DTYPES = {
@@ -38,7 +39,7 @@ def check(status: int) -> None:
         raise last_error(status)
 
 
-class Rank:
+class Rank(NotCopied):
     """One rank of a comm: its handle, and the torch device that its tensors lie on.
 
     `with rank:` around calls of the library: one thread at a time, on the current stream of that thread.
@@ -130,7 +131,7 @@ class Rank:
             destroy(address)
 
 
-class Handle:
+class Handle(NotCopied):
     """What the library has made for a rank.
 
     It is destroyed once nobody uses it, or, where other ranks take part in that, by `Rank.close`.
