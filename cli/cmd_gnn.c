@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "command.h"
 #include "gnn_options.h"
 #include "gnn_plot.h"
@@ -342,6 +343,15 @@ static sley_gnn_model model_of(const char *name) {
   return (sley_gnn_model)number;
 }
 
+static void say_idle(const train_settings *s, int ranks) {
+  static const char own[] = "the sets are those of --split";
+  cli_gnn_say_idle("gnn train", &s->base, model_of(s->model) == SLEY_GNN_GAT, ranks);
+  cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
+  cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");
+  cli_no_effect("gnn train", "train", s->base.split, own);
+  cli_no_effect("gnn train", "valid", s->base.split, own);
+}
+
 static int run_train(void *settings, char **positionals) {
   const train_settings *s = settings;
   sley_rank_options ranks;
@@ -362,6 +372,7 @@ static int run_train(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
+  say_idle(s, ranks.ranks);
   source.splits = runs.splits;
   source.prints = s->out != NULL;
   source.dense = model_of(s->model) == SLEY_GNN_SAGE_MAX;

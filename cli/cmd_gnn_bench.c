@@ -131,6 +131,7 @@ static int run(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);
+  cli_gnn_say_idle("gnn bench", &s->base, chosen[SLEY_GNN_GAT], b.ranks.ranks);
   source.dense = chosen[SLEY_GNN_SAGE_MAX];
   code = cli_gnn_read(&source, &data);
   for (int i = 0; i < CLI_GNN_MODELS && code == CLI_DONE; i++)

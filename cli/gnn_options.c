@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "changes.h"
 #include "command.h"
 #include "gnn_sample.h"
 #include "input.h"
@@ -272,6 +273,14 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .seed = s->seed,
                           .threads = s->threads * ranks,
                           .reading = &s->reading};
+}
+
+void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool gat, int ranks) {
+  cli_no_effect(command, "heads", !gat, "it is of gat");
+  cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
+  cli_no_effect(command, "wire", ranks == 1, "one rank sends nothing");
+  cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,
+                "--aggregate names another algorithm");
 }
 
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {

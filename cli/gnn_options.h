@@ -17,6 +17,9 @@ typedef struct cli_gnn_settings {
   cli_reading reading; /* of the graph */
 } cli_gnn_settings;
 
+/* Says which options of the network have no effect. gat: one of its models is; ranks: how many there are. */
+void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool gat, int ranks);
+
 /* Initializers of the fields whose default is not 0. */
 #define CLI_GNN_DEFAULTS                                                                                     \
   .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \

@@ -64,6 +64,15 @@ changed spgemm '--seed has no effect'
 run 0 collective allgather --op max --any-order --bytes 4096 --repeat 1 --iters 1 --json "$work/c.json"
 changed collective '--op has no effect'
 changed collective '--any-order has no effect'
+awk 'BEGIN { for (i = 0; i < 34; i++) print i % 3 ? "train" : "valid" }' >"$work/split"
+gnn=(gnn train "$root/data/karate.mtx" --features random:4 --labels planted:2 --epochs 1 --device cpu --json "$work/c.json")
+run 0 "${gnn[@]}" --heads 2 --layers 1 --hidden 9 --wire bf16 --aggregate halo --rowwise ps=4 --batch 7 --save-every 3 --split "$work/split" --train 5 --valid 6
+for option in heads hidden wire rowwise batch save-every train valid; do
+  changed "gnn train" "--$option has no effect"
+done
+run 0 "${gnn[@]}" --model gat --heads 2 --hidden 9 --sample 3 --layers 1 --batch 7
+changed "gnn train" '--hidden has no effect'
+! grep -q -e '--heads' -e '--batch' "$work/err" || fail "options that have an effect: $(cat "$work/err")"
 run 0 order "$graph" --order rcm --seed 3 --perm "$work/perm.npy"
 grep -q -- '--seed has no effect' "$work/err" || fail "order --seed"
 run 0 spmm er:n=100,nnz=300 --seed 3 --device cpu "${quick[@]}" --json "$work/c.json"
