@@ -372,7 +372,6 @@ static int run_train(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
-  say_idle(s, ranks.ranks);
   source.splits = runs.splits;
   source.prints = s->out != NULL;
   source.dense = model_of(s->model) == SLEY_GNN_SAGE_MAX;
@@ -390,6 +389,7 @@ static int run_train(void *settings, char **positionals) {
                           .sampling = sampling,
                           .out = s->out,
                           .every = s->every};
+    say_idle(s, ranks.ranks);
     code = train(&t, &data, s, positionals[0]);
   }
   cli_gnn_data_free(&data);

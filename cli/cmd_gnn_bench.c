@@ -131,14 +131,15 @@ static int run(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);
-  cli_gnn_say_idle("gnn bench", &s->base, chosen[SLEY_GNN_GAT], b.ranks.ranks);
   source.dense = chosen[SLEY_GNN_SAGE_MAX];
   code = cli_gnn_read(&source, &data);
   for (int i = 0; i < CLI_GNN_MODELS && code == CLI_DONE; i++)
     if (chosen[i])
       b.model[b.models++] = cli_gnn_model_of(&s->base, &data, (sley_gnn_model)i);
-  if (code == CLI_DONE)
+  if (code == CLI_DONE) {
+    cli_gnn_say_idle("gnn bench", &s->base, chosen[SLEY_GNN_GAT], b.ranks.ranks);
     code = measure(&b, s, positionals[0]);
+  }
   cli_gnn_data_free(&data);
   return code;
 }

@@ -278,7 +278,7 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
 void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool gat, int ranks) {
   cli_no_effect(command, "heads", !gat, "it is of gat");
   cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
-  cli_no_effect(command, "wire", ranks == 1, "one rank sends nothing");
+  cli_no_effect(command, "wire", ranks == 1 && !s->reproducible, "one rank sends nothing");
   cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,
                 "--aggregate names another algorithm");
 }

@@ -50,3 +50,8 @@ finish() {
   fi
   echo "all passed"
 }
+
+# heads MODEL N: the option of `sley gnn`, where the model has heads.
+heads() {
+  [ "$1" != gat ] || echo "--heads $2"
+}

@@ -8,7 +8,7 @@ sley=$1 root=$2 json_field=$3 mock_device=$4
 . "$root/tests/cli/lib.sh"
 json=$work/gnn.json
 graph="er:n=300,nnz=1500"
-planted="--features random:8 --labels planted:3 --hidden 8 --heads 2 --epochs 40 --rate 0.02 --dropout 0.1 --threads 1"
+planted="--features random:8 --labels planted:3 --hidden 8 --epochs 40 --rate 0.02 --dropout 0.1 --threads 1"
 
 # above FILE FIELD LEAST: the field of the JSON is at least so much.
 above() {
@@ -24,24 +24,24 @@ near() {
 
 for model in gcn gin sage sage-max gat; do
   echo "$model learns planted labels, on any number of ranks and on the mock device"
-  run 0 gnn train "$graph" $planted --model "$model" --device cpu --json "$json"
+  run 0 gnn train "$graph" $planted $(heads $model 2) --model "$model" --device cpu --json "$json"
   silent_err "gnn train $model"
   grep -q '^best  *epoch [0-9]*: right in training' "$work/out" || fail "$model: the best epoch is not told"
   field "$json" epochs 40
   field "$json" model "$model"
   above "$json" epochs.39.train 0.55 # of three classes
   loss=$("$json_field" "$json" epochs.39.loss)
-  run 0 gnn train "$graph" $planted --model "$model" --device cpu --ranks 3 --json "$json"
+  run 0 gnn train "$graph" $planted $(heads $model 2) --model "$model" --device cpu --ranks 3 --json "$json"
   field "$json" ranks 3
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "$model: losses of 1 rank and of 3"
-  SLEY_MODULE_PATH=$mock_device run 0 gnn train "$graph" $planted --model "$model" --device cuda --ranks 2 --json "$json"
+  SLEY_MODULE_PATH=$mock_device run 0 gnn train "$graph" $planted $(heads $model 2) --model "$model" --device cuda --ranks 2 --json "$json"
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "$model: losses of the CPU and of the mock device"
 done
 
 echo "reproducible: the same file on any number of ranks and of threads"
 wide="er:n=600,nnz=3000" # blocks of rows that ranks share
 for model in gcn gin sage sage-max gat; do
-  same="--features random:7 --labels planted:3 --hidden 9 --heads 3 --epochs 4 --dropout 0.3 --device cpu --model $model"
+  same="--features random:7 --labels planted:3 --hidden 9 $(heads $model 3) --epochs 4 --dropout 0.3 --device cpu --model $model"
   run 0 gnn train "$wide" $same --reproducible --threads 2 --out "$work/one.npz"
   for ranks in 2 3 4 8; do
     run 0 gnn train "$wide" $same --reproducible --threads 1 --ranks $ranks --out "$work/other.npz"
@@ -87,7 +87,7 @@ for kernel in auto f32-portable; do
 done
 echo "what becomes of rows between the halves of a step, and what they take of memory"
 for model in gcn gat; do
-  deep="$planted --model $model --layers 6 --epochs 5 --device cpu --ranks 2"
+  deep="$planted $(heads $model 2) --model $model --layers 6 --epochs 5 --device cpu --ranks 2"
   run 0 gnn train "$graph" $deep --json "$json"
   field "$json" memory keep
   field "$json" memory_bytes 2 # ranks
@@ -149,7 +149,7 @@ run 0 generate er:n=200,m=300,nnz=600,seed=2 --out "$work/x.mtx"
   awk 'BEGIN { for (i = 1; i <= 300; i++) for (j = 1; j <= 60; j++) print i, j, 0 }'
 } >"$work/full.mtx"
 for model in gcn gin sage gat; do
-  many="--labels planted:3 --model $model --hidden 8 --heads 2 --epochs 5 --device cpu --ranks 2"
+  many="--labels planted:3 --model $model --hidden 8 $(heads $model 2) --epochs 5 --device cpu --ranks 2"
   run 0 gnn train "$graph" --features "$work/x.mtx" $many --json "$json"
   field "$json" sparse_features true
   grep -q '^features  *sparse: 600 values, 1 % of all$' "$work/out" || fail "$model: sparse features are not told"

@@ -11,7 +11,7 @@ MOST_MS=${SLEY_TEST_MOST_MS:-20000}
 graph="er:n=300,nnz=1500,seed=3"
 awk 'BEGIN { srand(5); for (i = 0; i < 300; i++) print int(3 * rand()) }' >"$work/labels"
 data="--features er:n=8,m=300,nnz=1200,seed=4 --labels $work/labels"
-small="$data --hidden 8 --heads 2 --rate 0.02 --train 12 --valid 20 --threads 1 --epochs 6"
+small="$data --hidden 8 --rate 0.02 --train 12 --valid 20 --threads 1 --epochs 6"
 
 # same RUN FILE: run number RUN of runs.json has the figures of FILE, which is of the command alone.
 same() {
@@ -44,11 +44,11 @@ check() {
 for model in gcn gin sage sage-max gat; do
   echo "$model: runs are those of the command alone"
   # shellcheck disable=SC2086 # the words are meant to be split
-  check $small --model $model --device cpu
+  check $small $(heads $model 2) --model $model --device cpu
   [ "$("$json_field" "$work/runs.json" runs.0.loss)" != "$("$json_field" "$work/runs.json" runs.1.loss)" ] ||
     fail "$model: two seeds give the same loss"
   # shellcheck disable=SC2086
-  MOCK=1 check $small --model $model --device cuda --dropout 0
+  MOCK=1 check $small $(heads $model 2) --model $model --device cuda --dropout 0
 done
 echo "over ranks, made again, on drawn neighbourhoods, ended early"
 # shellcheck disable=SC2086

@@ -9,7 +9,7 @@ sley=$1 root=$2 json_field=$3 mock_device=$4
 . "$root/tests/cli/lib.sh"
 json=$work/gnn.json
 graph="er:n=300,nnz=1500"
-planted="--features random:8 --labels planted:3 --hidden 8 --heads 2 --rate 0.02 --dropout 0.1 --threads 1"
+planted="--features random:8 --labels planted:3 --hidden 8 --rate 0.02 --dropout 0.1 --threads 1"
 
 # compare A OPERATOR B WHAT: numbers.
 compare() {
@@ -23,7 +23,7 @@ near() {
 
 for model in gcn gin sage sage-max gat; do
   echo "$model learns planted labels on drawn neighbourhoods"
-  words="$planted --model $model --epochs 12 --sample 4,3 --batch 16"
+  words="$planted $(heads $model 2) --model $model --epochs 12 --sample 4,3 --batch 16"
   # shellcheck disable=SC2086 # the words are meant to be split
   run 0 gnn train "$graph" $words --device cpu --json "$json"
   silent_err "gnn train $model --sample"
