@@ -17,7 +17,7 @@ run="gcc:cc libc6-dev make:make cmake:cmake ninja-build:ninja pkg-config:pkg-con
 optional="libscotch-dev libmetis-dev libopenblas-pthread-dev librandom123-dev"
 deb="file:file dpkg-dev:dpkg-shlibdeps"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
-test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 util-linux gzip zstd binutils
+test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 strace:strace util-linux gzip zstd binutils
   python3:python3 gnuplot-nox:gnuplot python3-numpy python3-scipy python3-pytest python3-hypothesis
   python3-pycparser python3-mpi4py python3-matplotlib python3-venv spin:spin"
 # On x86-64 the kernels for NEON are cross-compiled and emulated.
