@@ -82,9 +82,10 @@ const cli_command cli_tune = {
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes = "All cores, or GPUs, are used; nothing else should run meanwhile. In less than 8 seconds smaller\n"
-             "messages and matrices are measured, and what is late is measured once. sley plan and auto then "
-             "predict by\n"
-             "what was measured, on either by its own description. SLEY_MACHINE names another description,\n"
-             "SLEY_MACHINE=builtin the one built in.\n",
+    .notes =
+        "All cores, or GPUs, are used; nothing else should run meanwhile. In less than 8 seconds smaller\n"
+        "messages and matrices are measured, and what is late is measured once. sley plan and auto then "
+        "predict by\n"
+        "what was measured, on either by its own description. SLEY_MACHINE names another description,\n"
+        "SLEY_MACHINE=builtin the one built in.\n",
     .run = run};

@@ -3,7 +3,6 @@
 #include "gnn_data.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,16 +13,12 @@
 
 enum { LOOKED_AT = 1 << 20 };
 
-static int64_t column_of(const sley_csr *m, int64_t e) {
-  return cli_gnn_column(m, e);
-}
-
 /* ---- the graph */
 
 /* The sum of the values of row i from entry *e on that are in `column`; *e becomes the entry after them. */
 static double take_column(const sley_csr *m, int64_t i, int64_t column, int64_t *e, int *found) {
   double sum = 0;
-  for (*found = 0; *e < m->rowptr[i + 1] && column_of(m, *e) == column; (*e)++, *found = 1)
+  for (*found = 0; *e < m->rowptr[i + 1] && cli_gnn_column(m, *e) == column; (*e)++, *found = 1)
     sum += cli_gnn_value(m, *e);
   return sum;
 }
@@ -34,8 +29,8 @@ static int64_t merge_row(const sley_csr *a, const sley_csr *b, int64_t i, int32_
                          int64_t at) {
   int64_t left = a->rowptr[i], right = b->rowptr[i];
   while (left < a->rowptr[i + 1] || right < b->rowptr[i + 1]) {
-    const int64_t c = left < a->rowptr[i + 1] ? column_of(a, left) : INT64_MAX,
-                  d = right < b->rowptr[i + 1] ? column_of(b, right) : INT64_MAX;
+    const int64_t c = left < a->rowptr[i + 1] ? cli_gnn_column(a, left) : INT64_MAX,
+                  d = right < b->rowptr[i + 1] ? cli_gnn_column(b, right) : INT64_MAX;
     const int64_t column = c < d ? c : d;
     int in_a, in_b;
     const double first = take_column(a, i, column, &left, &in_a),
@@ -103,12 +98,12 @@ static bool has_entry(const sley_csr *m, int64_t i, int64_t column) {
   int64_t low = m->rowptr[i], high = m->rowptr[i + 1];
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    if (column_of(m, middle) < column)
+    if (cli_gnn_column(m, middle) < column)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < m->rowptr[i + 1] && column_of(m, low) == column;
+  return low < m->rowptr[i + 1] && cli_gnn_column(m, low) == column;
 }
 
 /* What is told of the graph: entries whose value is not 1; and of some of them, all of a small graph, how
@@ -125,26 +120,9 @@ static sley_status look_at(cli_gnn_data *data) {
       if (data->undirected || e % step > 0)
         continue;
       data->looked_at++;
-      data->one_way += !has_entry(&m, column_of(&m, e), i);
+      data->one_way += !has_entry(&m, cli_gnn_column(&m, e), i);
     }
   return SLEY_OK;
-}
-
-/* Networks compute in f32. */
-static sley_status check_weights(const cli_gnn_reading *r) {
-  char what[160];
-  sley_csr m;
-  const sley_status status = sley_matrix_csr(r->data->graph, &m);
-  for (int64_t i = 0; status == SLEY_OK && i < m.rows; i++)
-    for (int64_t e = m.rowptr[i]; e < m.rowptr[i + 1]; e++) {
-      const double value = cli_gnn_value(&m, e);
-      if (isfinite((float)value))
-        continue;
-      snprintf(what, sizeof what, "the entry in row %" PRId64 ", column %" PRId64 " is %g: %s", i + 1,
-               column_of(&m, e) + 1, value, cli_gnn_not_f32(value));
-      return cli_gnn_refuse(r, r->source->graph, 0, what);
-    }
-  return status;
 }
 
 static sley_status read_graph(const cli_gnn_reading *r) {
@@ -152,8 +130,8 @@ static sley_status read_graph(const cli_gnn_reading *r) {
   cli_gnn_data *data = r->data;
   sley_matrix_info info;
   r->path[0] = s->graph;
-  sley_status status = cli_load(s->graph, s->weights ? "f64" : "f32", s->threads, s->seed, 0, s->reading,
-                                &data->graph);
+  sley_status status =
+      cli_load(s->graph, s->weights ? "f64" : "f32", s->threads, s->seed, 0, s->reading, &data->graph);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(data->graph, &info);
   if (status != SLEY_OK)
@@ -162,7 +140,7 @@ static sley_status read_graph(const cli_gnn_reading *r) {
     return cli_gnn_refuse(r, s->graph, 0, "a graph is a square matrix of less than 2^31 rows");
   data->rows = info.rows;
   if (s->weights)
-    status = check_weights(r);
+    status = cli_gnn_check_entries(r, s->graph, "entry", data->graph);
   if (status == SLEY_OK)
     status = look_at(data);
   if (status == SLEY_OK && s->prints)

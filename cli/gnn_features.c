@@ -17,13 +17,6 @@
  * by rows and by columns, with their places. */
 enum { SPARSE_ENOUGH = 8 };
 
-static sley_status refuse_value(const cli_gnn_reading *r, int64_t row, int64_t col, double value) {
-  char what[200];
-  snprintf(what, sizeof what, "the feature in row %" PRId64 ", column %" PRId64 " is %g: %s", row + 1,
-           col + 1, value, cli_gnn_not_f32(value));
-  return cli_gnn_refuse(r, r->source->features, 0, what);
-}
-
 static sley_status check_rows(const cli_gnn_reading *r, int64_t rows) {
   char what[160];
   if (rows == r->data->rows)
@@ -76,7 +69,7 @@ static sley_status take_values(const cli_gnn_reading *r, const double *wide) {
       if (wide)
         x[at] = (float)wide[at];
       if (!isfinite(x[at]))
-        return refuse_value(r, i, f, wide ? wide[at] : x[at]);
+        return cli_gnn_refuse_value(r, r->source->features, "feature", i, f, wide ? wide[at] : x[at]);
     }
   return SLEY_OK;
 }
@@ -126,14 +119,6 @@ static sley_status load_features(const cli_gnn_reading *r, sley_matrix **out) {
                : cli_load(path, "f64", r->source->threads, r->source->seed, 0, NULL, out);
 }
 
-static sley_status check_values(const cli_gnn_reading *r, const sley_csr *m) {
-  for (int64_t i = 0; i < m->rows; i++)
-    for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
-      if (!isfinite((float)cli_gnn_value(m, e)))
-        return refuse_value(r, i, cli_gnn_column(m, e), cli_gnn_value(m, e));
-  return SLEY_OK;
-}
-
 static sley_status spread(cli_gnn_data *data, const sley_csr *m) {
   const sley_status status = take_features(data, m->cols);
   for (int64_t i = 0; status == SLEY_OK && i < m->rows; i++)
@@ -170,7 +155,7 @@ static sley_status sparse_features(const cli_gnn_reading *r) {
   if (status == SLEY_OK)
     status = check_count(r, m.cols);
   if (status == SLEY_OK)
-    status = check_values(r, &m);
+    status = cli_gnn_check_entries(r, r->source->features, "feature", matrix);
   if (status == SLEY_OK) {
     const double entries = (double)m.rowptr[m.rows], all = (double)m.rows * (double)m.cols;
     const bool full = entries * SPARSE_ENOUGH > all;

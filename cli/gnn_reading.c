@@ -27,9 +27,25 @@ double cli_gnn_value(const sley_csr *m, int64_t e) {
   return m->dtype == SLEY_F64 ? ((const double *)m->val)[e] : (double)((const float *)m->val)[e];
 }
 
-const char *cli_gnn_not_f32(double value) {
-  return isfinite(value) ? "networks compute in f32, whose largest value is 3.4e38"
-                         : "networks are trained on finite values";
+sley_status cli_gnn_refuse_value(const cli_gnn_reading *r, const char *path, const char *what, int64_t row,
+                                 int64_t col, double value) {
+  char message[200];
+  snprintf(message, sizeof message, "the %s in row %" PRId64 ", column %" PRId64 " is %g: %s", what, row + 1,
+           col + 1, value,
+           isfinite(value) ? "networks compute in f32, whose largest value is 3.4e38"
+                           : "networks are trained on finite values");
+  return cli_gnn_refuse(r, path, 0, message);
+}
+
+sley_status cli_gnn_check_entries(const cli_gnn_reading *r, const char *path, const char *what,
+                                  const sley_matrix *matrix) {
+  sley_csr m;
+  const sley_status status = sley_matrix_csr(matrix, &m);
+  for (int64_t i = 0; status == SLEY_OK && i < m.rows; i++)
+    for (int64_t e = m.rowptr[i]; e < m.rowptr[i + 1]; e++)
+      if (!isfinite((float)cli_gnn_value(&m, e)))
+        return cli_gnn_refuse_value(r, path, what, i, cli_gnn_column(&m, e), cli_gnn_value(&m, e));
+  return status;
 }
 
 /* What is wrong with a line, or NULL. whole: it ends as a line does. */

@@ -23,11 +23,17 @@ sley_status cli_gnn_labels_read(const cli_gnn_reading *reading);
 int64_t cli_gnn_column(const sley_csr *m, int64_t e);
 double cli_gnn_value(const sley_csr *m, int64_t e);
 
-/* Why a value that f32 does not hold is refused. */
-const char *cli_gnn_not_f32(double value);
-
 /* SLEY_ERR_INPUT with a message of the command's own. line 0: of the whole file. */
 sley_status cli_gnn_refuse(const cli_gnn_reading *reading, const char *path, int64_t line, const char *what);
+
+/* The same for a value that is not finite in f32, in which networks compute. what: "feature" or "entry"; row
+ * and col count from 0. */
+sley_status cli_gnn_refuse_value(const cli_gnn_reading *reading, const char *path, const char *what,
+                                 int64_t row, int64_t col, double value);
+
+/* Refuses the first entry of a matrix of f32 or f64 that is not finite in f32. */
+sley_status cli_gnn_check_entries(const cli_gnn_reading *reading, const char *path, const char *what,
+                                  const sley_matrix *matrix);
 
 /* A line of a text that has one for each row: what is wrong with it, or NULL. It may be written to, and is
  * kept for that row if `there`, which is that the graph has the row. */

@@ -60,8 +60,8 @@ sley_dtype cli_dtype(const char *name);
 /* Chooses the dtype where none was given: f64 if the matrix or X (NULL: none) is stored in it, else f32. */
 void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x);
 
-/* The same for any command: asked, or where that is NULL f64 if one of the two files (NULL: none) stores it, which
- * *from then names, else f32. *from NULL: none does. */
+/* The same for any command: asked, or where that is NULL f64 if one of the two files (NULL: none) stores it,
+ * which *from then names, else f32. *from NULL: none does. */
 const char *cli_settled_dtype(const char *asked, const char *matrix, const char *other, const char **from);
 
 typedef struct cli_job {

@@ -94,16 +94,17 @@ sley_status sley_launcher(const char **name, int *rank, int *ranks);
 
 /* What has gone over the sockets between ranks, counted where the system took it. */
 typedef struct sley_socket_counts {
-  int64_t messages;      /* that carried rows or values, each with a header of its own */
-  int64_t row_bytes;     /* those rows and values */
-  int64_t header_bytes;  /* of those messages */
-  int64_t sends;         /* calls of sendmsg for them: a long message takes several, a full socket takes nothing */
-  int64_t control_bytes; /* all else: meeting, planning, requests, acknowledgements, signs of life, farewells */
+  int64_t messages;     /* that carried rows or values, each with a header of its own */
+  int64_t row_bytes;    /* those rows and values */
+  int64_t header_bytes; /* of those messages */
+  int64_t sends; /* calls of sendmsg for them: a long message takes several, a full socket takes nothing */
+  int64_t
+      control_bytes; /* all else: meeting, planning, requests, acknowledgements, signs of life, farewells */
   int64_t control_sends; /* calls of send and sendmsg for that */
 } sley_socket_counts;
 
-/* Fills *out with what this process, and the ranks that it has forked, have sent since it began. Complete once
- * sley_run_ranks or sley_comm_close has returned. Local. */
+/* Fills *out with what this process, and the ranks that it has forked, have sent since it began. Complete
+ * once sley_run_ranks or sley_comm_close has returned. Local. */
 void sley_sockets_counted(sley_socket_counts *out);
 
 int sley_comm_rank(const sley_comm *comm);

@@ -173,8 +173,9 @@ sley_status sley_dense_read_rows(const char *path, sley_dtype dtype, const int64
                                  int64_t count, int64_t *rows, int64_t *cols, void **data);
 
 /* The type in which a file stores its values, where its format carries one: .sley, .npz and .npy; for whole
- * numbers SLEY_F32 up to 16 bits, SLEY_F64 beyond. *dims: 2 for a matrix, else the array's. Looks at the first bytes alone. Errors:
- * SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides), SLEY_ERR_IO, SLEY_ERR_MEMORY.
+ * numbers SLEY_F32 up to 16 bits, SLEY_F64 beyond. *dims: 2 for a matrix, else the array's. Looks at the
+ * first bytes alone. Errors: SLEY_ERR_UNSUPPORTED (texts, generators, pipes: whoever reads them decides),
+ * SLEY_ERR_IO, SLEY_ERR_MEMORY.
  */
 sley_status sley_stored_type(const char *path, sley_dtype *dtype, int *dims);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of formats; reading by what speaks for one of them, from strong to weak (format.h); writing by
  * the path's ending. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -14,23 +15,31 @@
 
 /* In the order they are asked, see format.h; the last takes a text that no other does. */
 static const sl_format formats[] = {
-    {"sley", "Sley cache", ".sley", NULL, sl_cache_banner, NULL, sl_cache_read, sl_cache_write},
-    {"npz", "scipy .npz", ".npz", NULL, sl_npz_banner, NULL, sl_npz_read, sl_npz_write},
-    {"mtx", "Matrix Market", ".mtx", NULL, sl_mtx_banner, NULL, sl_mtx_read, sl_mtx_write},
+    {"sley", "Sley cache", ".sley", NULL, SL_BASES_NONE, sl_cache_banner, NULL, sl_cache_read,
+     sl_cache_write},
+    {"npz", "scipy .npz", ".npz", NULL, SL_BASES_NONE, sl_npz_banner, NULL, sl_npz_read, sl_npz_write},
+    {"mtx", "Matrix Market", ".mtx", NULL, SL_BASES_ONE, sl_mtx_banner, NULL, sl_mtx_read, sl_mtx_write},
     {"rb", "Rutherford-Boeing", ".rb", ".rb .hb .rua .rsa .rra .rza .pua .psa .pra .iua .isa .cua .csa",
-     sl_rb_banner, NULL, sl_rb_read, sl_rb_write},
-    {"metis", "METIS", ".graph", ".graph .metis", NULL, sl_metis_guess, sl_metis_read, sl_metis_write},
-    {"numbers", "numbers without a header", NULL, ".mtx .mm .smat", NULL, sl_mtx_bare_guess, sl_mtx_bare_read,
-     NULL},
-    {"edgelist", "edge list", ".el", ".el .wel .edges .edgelist .csv .tsv .konect .snap", sl_edgelist_banner,
-     sl_edgelist_guess, sl_edgelist_read, sl_edgelist_write},
+     SL_BASES_ONE, sl_rb_banner, NULL, sl_rb_read, sl_rb_write},
+    {"metis", "METIS", ".graph", ".graph .metis", SL_BASES_ONE, NULL, sl_metis_guess, sl_metis_read,
+     sl_metis_write},
+    {"numbers", "numbers without a header", NULL, ".mtx .mm .smat", SL_BASES_BOTH, NULL, sl_mtx_bare_guess,
+     sl_mtx_bare_read, NULL},
+    {"edgelist", "edge list", ".el", ".el .wel .edges .edgelist .csv .tsv .konect .snap", SL_BASES_BOTH,
+     sl_edgelist_banner, sl_edgelist_guess, sl_edgelist_read, sl_edgelist_write},
 };
 enum { FORMATS = sizeof formats / sizeof *formats, EDGE_LIST = FORMATS - 1 };
 
-const char *const *sl_format_words(void) {
-  static const char *words[FORMATS + 1];
+static const char *words[FORMATS + 1];
+
+static void take_words(void) {
   for (int f = 0; f < FORMATS; f++)
     words[f] = formats[f].word;
+}
+
+const char *const *sl_format_words(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, take_words);
   return words;
 }
 
@@ -83,10 +92,9 @@ sley_status sl_format_check_word(const char *word) {
 }
 
 sley_status sl_format_check_base(const sl_format *format, const char *name, sl_base base) {
-  if (base == SL_BASE_ANY || format->read == sl_edgelist_read || format->read == sl_mtx_bare_read)
+  if (base == SL_BASE_ANY || format->bases == SL_BASES_BOTH ||
+      (base == SL_BASE_1 && format->bases == SL_BASES_ONE))
     return SLEY_OK;
-  if (base == SL_BASE_1 && format->read != sl_cache_read && format->read != sl_npz_read)
-    return SLEY_OK; /* as it does */
   return sl_fail(SLEY_ERR_ARG,
                  "%s: is read as %s, which has rows and columns of its own: a base is for edge lists and for "
                  "numbers without a header",

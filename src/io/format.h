@@ -27,10 +27,11 @@
  * stop at a byte that is neither a digit nor a blank without comparing with end. */
 enum { SL_INPUT_PADDING = 16 };
 
+/* What rows and columns count from, as the caller asks for it. */
+typedef enum sl_base { SL_BASE_ANY, SL_BASE_0, SL_BASE_1 } sl_base;
+
 /* The whole content of a file, decompressed, in memory that nobody else writes to, aligned to 64 bytes. It
  * may itself hold zeros. */
-typedef enum sl_base { SL_BASE_ANY, SL_BASE_0, SL_BASE_1 } sl_base; /* that the caller asks for */
-
 typedef struct sl_input {
   const char *name;        /* for messages */
   const char *begin, *end; /* the content */
@@ -105,11 +106,19 @@ bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes);
 /* The name without .gz or .zst has this ending (".smat"), whatever its case. */
 bool sl_name_ends(const char *name, const char *ending);
 
+/* What a caller may say that a format's rows and columns count from. */
+typedef enum sl_bases {
+  SL_BASES_NONE, /* nothing: they are not written as numbers that people count */
+  SL_BASES_ONE,  /* 1, as the format has it */
+  SL_BASES_BOTH  /* 0 or 1 */
+} sl_bases;
+
 typedef struct sl_format {
   const char *word;   /* that names it to --format, e.g. "mtx" */
   const char *name;   /* for messages, e.g. "Matrix Market" */
   const char *ending; /* that selects it for writing, e.g. ".mtx"; NULL: it is not written */
   const char *named;  /* endings, divided by blanks, of names that say the format; NULL: none does */
+  sl_bases bases;
   bool (*banner)(const sl_input *input); /* or NULL */
   bool (*guess)(const sl_input *input);  /* or NULL */
   sley_status (*read)(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
@@ -118,12 +127,6 @@ typedef struct sl_format {
 
 /* The format that a word names; NULL: none. */
 const sl_format *sl_format_named(const char *word);
-
-/* The words of all, NULL-terminated. */
-const char *const *sl_format_words(void);
-
-/* Errors: SLEY_ERR_ARG, if word is neither NULL nor names a format. */
-sley_status sl_format_check_word(const char *word);
 
 /* The format that the first lines, or the name, or a comment that # starts say; NULL, without a message: none
  * does, and the lines alone decide. */

@@ -21,9 +21,13 @@ typedef struct sl_reading {
  * where the format has its own). */
 sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_team *team, sley_matrix **out);
 
-/* The words of formats; and what a matrix was read as, in words. */
+/* The words of all formats, NULL-terminated, static. */
 const char *const *sl_format_words(void);
+
+/* Errors: SLEY_ERR_ARG, if word is neither NULL nor names a format. */
 sley_status sl_format_check_word(const char *word);
+
+/* What a matrix was read as, in words. */
 void sl_source_tell(const sl_source *source, sley_matrix_source *out);
 
 /* The same of a .npz alone, of the matrix whose keys begin with prefix. */
