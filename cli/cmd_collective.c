@@ -32,6 +32,10 @@ static const char *const *ops(void) {
 
 /* By sley_compress, and none is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
+static const char *const *kinds(void) {
+  return cli_collective_kinds;
+}
+
 static const char *const *formats(void) {
   return format_names;
 }
@@ -115,6 +119,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
+     .choices = sley_transports,
      .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
     {.name = "timeout",
      .kind = CLI_REAL,
@@ -331,6 +336,7 @@ const cli_command cli_collective_command = {
     .summary = "time collectives over arrays of many zeros, compressed and dense, and compare their results",
     .arguments = "allreduce|allgather|reducescatter",
     .positionals = 1,
+    .words = kinds,
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

@@ -46,8 +46,9 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(model),
-     .choices = cli_gnn_models,
-     .help = "kind of the layers"},
+     .choices = sley_gnn_models,
+     .about = cli_gnn_model_summary,
+     .help = "kind of the layers, made of the rows x[j] that the entries N(i) of row i name"},
     {.name = "epochs",
      .kind = CLI_INT,
      .value = "N",
@@ -335,17 +336,9 @@ static int check_one_rank(const train_settings *s, int64_t ranks) {
                     ranks);
 }
 
-/* Which of the names it is, one of them. */
-static sley_gnn_model model_of(const char *name) {
-  int number = 0;
-  while (strcmp(cli_gnn_models()[number], name) != 0)
-    number++;
-  return (sley_gnn_model)number;
-}
-
-static void say_idle(const train_settings *s, int ranks) {
+static void say_idle(const train_settings *s, bool heads, int ranks) {
   static const char own[] = "the sets are those of --split";
-  cli_gnn_say_idle("gnn train", &s->base, model_of(s->model) == SLEY_GNN_GAT, ranks);
+  cli_gnn_say_idle("gnn train", &s->base, heads, ranks);
   cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
   cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");
   cli_no_effect("gnn train", "train", s->base.split, own);
@@ -354,13 +347,15 @@ static void say_idle(const train_settings *s, int ranks) {
 
 static int run_train(void *settings, char **positionals) {
   const train_settings *s = settings;
+  const sley_gnn_model model = cli_gnn_model_named(s->model);
+  const sley_gnn_model_info info = cli_gnn_model_info(model);
   sley_rank_options ranks;
   cli_gnn_sampling sampling;
   cli_gnn_runs runs;
   cli_gnn_data data;
   int code = check_words(s, positionals[0]);
   if (code == CLI_DONE)
-    code = cli_gnn_sampling_parse(s->sample, s->base.layers, s->batch, &sampling);
+    code = cli_gnn_sampling_parse(s->sample, s->base.layers, info.hops, s->batch, &sampling);
   if (code == CLI_DONE)
     code = cli_gnn_runs_parse(s->runs, &runs);
   if (code == CLI_DONE)
@@ -374,11 +369,11 @@ static int run_train(void *settings, char **positionals) {
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
   source.splits = runs.splits;
   source.prints = s->out != NULL;
-  source.dense = model_of(s->model) == SLEY_GNN_SAGE_MAX;
+  source.dense = !info.sparse_x;
   code = cli_gnn_read(&source, &data);
   if (code == CLI_DONE) {
     cli_gnn_training t = {.data = &data,
-                          .model = cli_gnn_model_of(&s->base, &data, model_of(s->model)),
+                          .model = cli_gnn_model_of(&s->base, &data, model),
                           .ranks = ranks,
                           .epochs = s->epochs,
                           .patience = s->patience,
@@ -389,7 +384,7 @@ static int run_train(void *settings, char **positionals) {
                           .sampling = sampling,
                           .out = s->out,
                           .every = s->every};
-    say_idle(s, ranks.ranks);
+    say_idle(s, info.heads, ranks.ranks);
     code = train(&t, &data, s, positionals[0]);
   }
   cli_gnn_data_free(&data);

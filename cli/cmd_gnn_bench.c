@@ -3,6 +3,7 @@
  *
  * gnn_bench.c makes the steps, gnn_bench_report.c prints. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -23,26 +24,29 @@ typedef struct bench_settings {
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
-static const cli_option own_options[] = {
-    {.name = "model",
-     .kind = CLI_TEXT,
-     .value = "LIST",
-     .offset = AT(model),
-     .help = "kinds of layers, gcn, gin, sage, sage-max or gat, separated by commas, or all"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = MOST_STEPS,
-     .help = "timed steps of each, whole and split"},
-    {.name = "warmup",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(warmup),
-     .most = MOST_STEPS,
-     .help = "steps before them"},
-    {0}};
+static const cli_option own_options[] = {{.name = "model",
+                                          .kind = CLI_TEXT,
+                                          .value = "LIST",
+                                          .offset = AT(model),
+                                          .choices = sley_gnn_models,
+                                          .also = "all",
+                                          .about = cli_gnn_model_summary,
+                                          .help = "kinds of layers, separated by commas, or all; made of the "
+                                                  "rows x[j] that the entries N(i) of row i name"},
+                                         {.name = "repeat",
+                                          .kind = CLI_INT,
+                                          .value = "N",
+                                          .offset = AT(repeat),
+                                          .least = 1,
+                                          .most = MOST_STEPS,
+                                          .help = "timed steps of each, whole and split"},
+                                         {.name = "warmup",
+                                          .kind = CLI_INT,
+                                          .value = "N",
+                                          .offset = AT(warmup),
+                                          .most = MOST_STEPS,
+                                          .help = "steps before them"},
+                                         {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options, cli_gnn_label_options, own_options,
                                             cli_gnn_network_options, cli_gnn_run_options,   NULL};
 static const bench_settings defaults = {
@@ -53,7 +57,7 @@ static const bench_settings defaults = {
 
 /* Which model a word of so many letters names; -1 after one line on stderr: none. */
 static int find_model(const char *word, size_t length) {
-  const char *const *names = cli_gnn_models();
+  const char *const *names = sley_gnn_models();
   char name[32], suggestion[256];
   for (int i = 0; names[i]; i++)
     if (strlen(names[i]) == length && strncmp(names[i], word, length) == 0)
@@ -64,10 +68,10 @@ static int find_model(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads "gcn,gat" or "all"; each counts once. False after one line on stderr. */
-static bool read_models(const char *text, bool chosen[CLI_GNN_MODELS]) {
+/* Reads "gcn,gat" or "all" into one flag for each model; each counts once. False after one line on stderr. */
+static bool read_models(const char *text, bool *chosen) {
   const bool all = strcmp(text, "all") == 0;
-  for (int i = 0; i < CLI_GNN_MODELS; i++)
+  for (int i = 0; sley_gnn_models()[i]; i++)
     chosen[i] = all;
   while (!all && text) {
     const size_t length = strcspn(text, ",");
@@ -83,12 +87,13 @@ static bool read_models(const char *text, bool chosen[CLI_GNN_MODELS]) {
 static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
   FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
   const bool tells = cli_start_reports(&b->ranks);
+  const size_t result = sizeof *b->result + (size_t)b->models * sizeof *b->result->at;
   const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
   int code = CLI_DONE;
-  b->result = cli_share(sizeof *b->result);
+  b->result = cli_share(result);
   b->bytes = b->result ? cli_share(memory) : NULL;
   if (!b->bytes) {
-    cli_unshare(b->result, sizeof *b->result);
+    cli_unshare(b->result, result);
     return cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
   }
   b->tells = tells;
@@ -106,41 +111,71 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
     }
   }
   cli_unshare(b->bytes, memory);
-  cli_unshare(b->result, sizeof *b->result);
+  cli_unshare(b->result, result);
+  return code;
+}
+
+/* What the chosen models are, all together. */
+typedef struct chosen_models {
+  bool *chosen; /* for each model */
+  bool heads, dense_x;
+} chosen_models;
+
+static int check_models(const bench_settings *s, chosen_models *m) {
+  if (!read_models(s->model, m->chosen))
+    return CLI_USAGE;
+  for (int i = 0; sley_gnn_models()[i]; i++) {
+    const sley_gnn_model_info info = cli_gnn_model_info((sley_gnn_model)i);
+    if (!m->chosen[i])
+      continue;
+    if (s->base.weights && !cli_gnn_weighs("gnn bench", info.name))
+      return CLI_USAGE;
+    m->heads |= info.heads;
+    m->dense_x |= !info.sparse_x;
+  }
+  return CLI_DONE;
+}
+
+static int bench(cli_gnn_bench *b, const bench_settings *s, const char *graph, chosen_models *m) {
+  cli_gnn_data data;
+  int code = check_models(s, m);
+  if (code == CLI_DONE)
+    code = cli_gnn_check("gnn bench", &s->base, graph);
+  if (code == CLI_DONE)
+    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b->ranks);
+  if (code != CLI_DONE)
+    return code;
+  cli_gnn_source source = cli_gnn_source_of(&s->base, graph, b->ranks.ranks);
+  source.dense = m->dense_x;
+  code = cli_gnn_read(&source, &data);
+  b->data = &data;
+  for (int i = 0; sley_gnn_models()[i] && code == CLI_DONE; i++)
+    if (m->chosen[i])
+      b->model[b->models++] = cli_gnn_model_of(&s->base, &data, (sley_gnn_model)i);
+  if (code == CLI_DONE) {
+    cli_gnn_say_idle("gnn bench", &s->base, m->heads, b->ranks.ranks);
+    code = measure(b, s, graph);
+  }
+  cli_gnn_data_free(&data);
   return code;
 }
 
 static int run(void *settings, char **positionals) {
   const bench_settings *s = settings;
-  bool chosen[CLI_GNN_MODELS];
-  cli_gnn_data data;
-  cli_gnn_bench b = {.data = &data,
+  size_t models = 0;
+  while (sley_gnn_models()[models])
+    models++;
+  chosen_models m = {.chosen = calloc(models, sizeof *m.chosen)};
+  cli_gnn_bench b = {.model = calloc(models, sizeof *b.model),
                      .rate = s->base.rate,
                      .decay = s->base.decay,
                      .optimizer = cli_gnn_optimizer(&s->base),
                      .repeat = s->repeat,
                      .warmup = s->warmup};
-  if (!read_models(s->model, chosen))
-    return CLI_USAGE;
-  for (int i = 0; i < CLI_GNN_MODELS && s->base.weights; i++)
-    if (chosen[i] && !cli_gnn_weighs("gnn bench", cli_gnn_models()[i]))
-      return CLI_USAGE;
-  int code = cli_gnn_check("gnn bench", &s->base, positionals[0]);
-  if (code == CLI_DONE)
-    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b.ranks);
-  if (code != CLI_DONE)
-    return code;
-  cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], b.ranks.ranks);
-  source.dense = chosen[SLEY_GNN_SAGE_MAX];
-  code = cli_gnn_read(&source, &data);
-  for (int i = 0; i < CLI_GNN_MODELS && code == CLI_DONE; i++)
-    if (chosen[i])
-      b.model[b.models++] = cli_gnn_model_of(&s->base, &data, (sley_gnn_model)i);
-  if (code == CLI_DONE) {
-    cli_gnn_say_idle("gnn bench", &s->base, chosen[SLEY_GNN_GAT], b.ranks.ranks);
-    code = measure(&b, s, positionals[0]);
-  }
-  cli_gnn_data_free(&data);
+  const int code = m.chosen && b.model ? bench(&b, s, positionals[0], &m)
+                                       : cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
+  free(b.model);
+  free(m.chosen);
   return code;
 }
 

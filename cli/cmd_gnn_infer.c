@@ -65,9 +65,12 @@ static const cli_option own_options[] = {
 static const cli_option *const options[] = {cli_gnn_feature_options, own_options, cli_gnn_set_options,
                                             cli_gnn_run_options, NULL};
 /* What is not given is the state's. */
-static const infer_settings defaults = {
-    .base = {.device = "auto", .train = 0, .valid = -1, .seed = -1, .split_seed = -1,
-             .reading = CLI_READING_DEFAULTS}};
+static const infer_settings defaults = {.base = {.device = "auto",
+                                                 .train = 0,
+                                                 .valid = -1,
+                                                 .seed = -1,
+                                                 .split_seed = -1,
+                                                 .reading = CLI_READING_DEFAULTS}};
 
 static bool gives_split(const infer_settings *s) {
   return s->base.split || s->base.train > 0 || s->base.valid >= 0 || s->base.split_seed >= 0;
@@ -90,7 +93,7 @@ static int read_state(const infer_settings *s, cli_gnn_state *state, cli_gnn_sou
   source->undirected = setting[CLI_GNN_UNDIRECTED] != 0;
   source->normalize = setting[CLI_GNN_NORMALIZE] != 0;
   source->weights = setting[CLI_GNN_WEIGHTS] != 0;
-  source->dense = state->model.model == SLEY_GNN_SAGE_MAX;
+  source->dense = !cli_gnn_model_info(state->model.model).sparse_x;
   source->prints = true;
   source->seed = s->base.seed >= 0 ? s->base.seed : (int64_t)(state->model.seed & INT32_MAX);
   source->train = given_or(s->base.train > 0 ? s->base.train : -1, setting[CLI_GNN_DRAWN], 20);

@@ -95,6 +95,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "WORDS",
      .offset = AT(job.rowwise),
+     .also = "auto partitions=off interleave=off memory=shared get=thread get=warp get=block",
      .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
              "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
              "and the table of the shapes that were tried"},
@@ -102,6 +103,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
+     .choices = sley_transports,
      .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
     {.name = "timeout",
      .kind = CLI_REAL,

@@ -64,6 +64,8 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAMES",
      .offset = AT(algo),
+     .choices = sley_tile_algorithms,
+     .also = "all",
      .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); each with -steal or "
              "-steal-local: ranks that are done take work of others; several with commas, or all"},
     {.name = "ranks",
@@ -126,6 +128,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
+     .choices = sley_transports,
      .help =
          "threads (the default): ranks in one process; tcp, mpi, on GPUs nccl, nvshmem: ranks as processes"},
     {.name = "timeout",

@@ -13,11 +13,12 @@
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 typedef struct cli_command {
-  const char *name;      /* of a mode: the command's, a space, and the word that chooses it */
-  const char *summary;   /* one line */
-  const char *arguments; /* of the usage line, e.g. "MATRIX" */
-  int positionals;       /* how many of them, at most */
-  int optional;          /* how many of the last may be left out: they are NULL */
+  const char *name;                  /* of a mode: the command's, a space, and the word that chooses it */
+  const char *summary;               /* one line */
+  const char *arguments;             /* of the usage line, e.g. "MATRIX" */
+  int positionals;                   /* how many of them, at most */
+  int optional;                      /* how many of the last may be left out: they are NULL */
+  const char *const *(*words)(void); /* what the first of them may be, NULL-terminated; NULL: any word */
   const cli_option *const
       *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
   const void *defaults; /* a settings struct */

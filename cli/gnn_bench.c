@@ -156,7 +156,7 @@ static void note(const part *p, const sley_gnn_options *model) {
 static void tell(const part *p, const sley_gnn_options *model, int64_t done) {
   const cli_gnn_bench *b = p->s->bench;
   if (leads(p) && b->tells)
-    cli_progress(cli_gnn_models()[model->model], done, b->repeat);
+    cli_progress(sley_gnn_models()[model->model], done, b->repeat);
 }
 
 /* Whole and split steps take turns, so that both see the same machine. */

@@ -18,8 +18,6 @@ typedef enum cli_gnn_work {
   CLI_GNN_WORKS
 } cli_gnn_work;
 
-enum { CLI_GNN_MODELS = SLEY_GNN_GAT + 1 };
-
 /* Over the steps; of each step the mean of the ranks, but for `slowest`. */
 typedef struct cli_gnn_work_times {
   cli_times forward, backward, both;
@@ -38,13 +36,13 @@ typedef struct cli_gnn_bench_result {
   char found[256]; /* the device */
   char transport[32];
   int cases;
-  cli_gnn_case at[CLI_GNN_MODELS];
+  cli_gnn_case at[]; /* one for each model */
 } cli_gnn_bench_result;
 
 typedef struct cli_gnn_bench {
   const cli_gnn_data *data;
   sley_rank_options ranks;
-  sley_gnn_options model[CLI_GNN_MODELS];
+  sley_gnn_options *model; /* so many of them: */
   int models;
   double rate, decay;
   sley_gnn_optimizer optimizer;

@@ -3,6 +3,7 @@
 #include "gnn_bench_report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "changes.h"
 #include "gnn_memory.h"
@@ -47,7 +48,7 @@ static void print_case(const cli_gnn_bench *b, int number, const char *memory, F
   static cli_table table;
   const cli_gnn_case *c = &b->result->at[number];
   fprintf(stream, "\n%-10s step %.3f ms, spread %.3f; split %.3f ms, spread %.3f: %.2f times as long\n",
-          cli_gnn_models()[c->model], c->step.median, c->step.p90 - c->step.p10, c->split.median,
+          sley_gnn_models()[c->model], c->step.median, c->step.p90 - c->step.p10, c->split.median,
           c->split.p90 - c->split.p10, c->step.median > 0 ? c->split.median / c->step.median : 0);
   cli_gnn_memory_print(b->bytes + number * b->ranks.ranks, b->ranks.ranks, memory, stream);
   cli_table_start(&table, headings);
@@ -93,7 +94,7 @@ static cli_json work_json(const cli_gnn_case *c, int work) {
 static cli_json case_json(const cli_gnn_bench *b, int number) {
   const cli_gnn_case *c = &b->result->at[number];
   cli_json json = cli_json_start(), list[CLI_GNN_WORKS];
-  cli_json_text(&json, "model", cli_gnn_models()[c->model]);
+  cli_json_text(&json, "model", sley_gnn_models()[c->model]);
   cli_json_real(&json, "step_ms", c->step.median);
   cli_json_real(&json, "step_p10_ms", c->step.p10);
   cli_json_real(&json, "step_p90_ms", c->step.p90);
@@ -109,7 +110,8 @@ static cli_json case_json(const cli_gnn_bench *b, int number) {
 
 json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, const char *graph) {
   const cli_gnn_bench_result *r = b->result;
-  cli_json json = cli_json_start(), list[CLI_GNN_MODELS];
+  cli_json json = cli_json_start();
+  cli_json *list = malloc((size_t)r->cases * sizeof *list + 1);
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "graph", graph);
   cli_json_int(&json, "rows", b->data->rows);
@@ -132,8 +134,9 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_int(&json, "seed", s->seed);
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
-  for (int i = 0; i < r->cases; i++)
+  for (int i = 0; list && i < r->cases; i++)
     list[i] = case_json(b, i);
-  cli_json_list(&json, "models", list, r->cases);
+  cli_json_list(&json, "models", list, list ? r->cases : 0);
+  free(list);
   return cli_json_end(json);
 }

@@ -2,6 +2,7 @@
 /* Tables of options that modes of `sley gnn` share. */
 #include "gnn_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "changes.h"
@@ -14,9 +15,41 @@
 
 enum { MOST_RANKS = 256 };
 
-static const char *const models[] = {"gcn", "gin", "sage", "sage-max", "gat", NULL};
-const char *const *cli_gnn_models(void) {
-  return models;
+sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model) {
+  sley_gnn_model_info info = {0};
+  sley_gnn_model_get(model, &info);
+  return info;
+}
+
+sley_gnn_model cli_gnn_model_named(const char *name) {
+  int number = 0;
+  while (strcmp(sley_gnn_models()[number], name) != 0)
+    number++;
+  return (sley_gnn_model)number;
+}
+
+const char *cli_gnn_model_summary(const char *name) {
+  return cli_gnn_model_info(cli_gnn_model_named(name)).summary;
+}
+
+/* The names of the models of which `is` is true, with commas between. */
+static const char *names_of(bool (*is)(const sley_gnn_model_info *), char *text, size_t room) {
+  size_t length = 0;
+  *text = '\0';
+  for (int i = 0; sley_gnn_models()[i] && length < room; i++) {
+    const sley_gnn_model_info info = cli_gnn_model_info((sley_gnn_model)i);
+    if (is(&info))
+      length += (size_t)snprintf(text + length, room - length, "%s%s", length > 0 ? ", " : "", info.name);
+  }
+  return text;
+}
+
+static bool sums(const sley_gnn_model_info *info) {
+  return info->sums;
+}
+
+static bool has_heads(const sley_gnn_model_info *info) {
+  return info->heads;
 }
 
 /* By sley_gnn_optimizer. */
@@ -44,7 +77,7 @@ const cli_option cli_gnn_feature_options[] = {
      .offset = AT(features),
      .required = true,
      .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; those of a "
-             "matrix stay sparse (not of sage-max)"},
+             "matrix stay sparse, where the model takes them so"},
     {0}};
 
 const cli_option cli_gnn_label_options[] = {
@@ -71,14 +104,14 @@ const cli_option cli_gnn_network_options[] = {
      .offset = AT(hidden),
      .least = 1,
      .most = 1 << 20,
-     .help = "values of a row between layers, of gat of each head"},
+     .help = "values of a row between layers, of each head where the model has heads"},
     {.name = "heads",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(heads),
      .least = 1,
      .most = 1024,
-     .help = "of gat's hidden layers"},
+     .help = "of hidden layers, where the model has heads"},
     {.name = "rate",
      .kind = CLI_REAL,
      .positive = true,
@@ -110,7 +143,8 @@ const cli_option cli_gnn_network_options[] = {
     {.name = "weights",
      .kind = CLI_FLAG,
      .offset = AT(weights),
-     .help = "values of GRAPH count (gcn, gin, sage): rows are multiplied by them before they are summed"},
+     .help =
+         "values of GRAPH count, where the model sums: rows are multiplied by them before they are summed"},
     {.name = "normalize",
      .kind = CLI_FLAG,
      .offset = AT(normalize),
@@ -127,8 +161,10 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(algo),
-     .help = "how sums over entries go (gcn, gin, sage): an algorithm of sley spmm; auto: the one predicted "
-             "fastest"},
+     .choices = sley_algorithms,
+     .also = "auto",
+     .help = "how sums over entries go, where the model sums: an algorithm of sley spmm; auto: the one "
+             "predicted fastest"},
     {.name = "kernel",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -139,6 +175,7 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_TEXT,
      .value = "WORDS",
      .offset = AT(rowwise),
+     .also = "auto partitions=off interleave=off memory=shared get=thread get=warp get=block",
      .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
     {.name = "precision",
      .kind = CLI_CHOICE,
@@ -202,7 +239,8 @@ const cli_option cli_gnn_run_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(transport),
-     .help = "threads, or one between processes: tcp, mpi, nccl, nvshmem"},
+     .choices = sley_transports,
+     .help = "threads, or one between processes: sley info lists them"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
@@ -241,9 +279,11 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *gr
 }
 
 bool cli_gnn_weighs(const char *command, const char *model) {
-  if (strcmp(model, "sage-max") != 0 && strcmp(model, "gat") != 0)
+  char names[256];
+  if (cli_gnn_model_info(cli_gnn_model_named(model)).sums)
     return true;
-  cli_error("%s: --weights is for gcn, gin and sage: %s has no place for values of GRAPH", command, model);
+  cli_error("%s: --weights is for %s: %s has no place for values of GRAPH", command,
+            names_of(sums, names, sizeof names), model);
   return false;
 }
 
@@ -275,8 +315,10 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .reading = &s->reading};
 }
 
-void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool gat, int ranks) {
-  cli_no_effect(command, "heads", !gat, "it is of gat");
+void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads, int ranks) {
+  char names[256], why[sizeof names + 16];
+  snprintf(why, sizeof why, "it is of %s", names_of(has_heads, names, sizeof names));
+  cli_no_effect(command, "heads", !heads, why);
   cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
   cli_no_effect(command, "wire", ranks == 1 && !s->reproducible, "one rank sends nothing");
   cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,

@@ -17,8 +17,9 @@ typedef struct cli_gnn_settings {
   cli_reading reading; /* of the graph */
 } cli_gnn_settings;
 
-/* Says which options of the network have no effect. gat: one of its models is; ranks: how many there are. */
-void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool gat, int ranks);
+/* Says which options of the network have no effect. heads: one of its models has them; ranks: how many there
+ * are. */
+void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads, int ranks);
 
 /* Initializers of the fields whose default is not 0. */
 #define CLI_GNN_DEFAULTS                                                                                     \
@@ -33,9 +34,13 @@ extern const cli_option cli_gnn_network_options[]; /* layers, training, how the 
 extern const cli_option cli_gnn_set_options[];     /* which rows are trained on */
 extern const cli_option cli_gnn_run_options[];     /* ranks, device, seed, JSON */
 
-/* Names by sley_gnn_model, sley_gnn_optimizer and sley_gnn_memory, and of types in which rows travel;
+/* What a model is; the model of a name of sley_gnn_models(); and one line about that. */
+sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model);
+sley_gnn_model cli_gnn_model_named(const char *name);
+const char *cli_gnn_model_summary(const char *name);
+
+/* Names by sley_gnn_optimizer and sley_gnn_memory, and of types in which rows travel;
  * NULL-terminated. */
-const char *const *cli_gnn_models(void);
 const char *const *cli_gnn_optimizers(void);
 const char *const *cli_gnn_memories(void);
 const char *const *cli_gnn_wires(void);

@@ -65,7 +65,7 @@ void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
   if (d->made_dense)
     fprintf(stream, "features   a sparse file, made dense: %s\n",
             d->made_dense == CLI_GNN_FULL ? "more than 1 of 8 values is there"
-                                          : "sage-max takes maxima of all values");
+                                          : "the model takes dense ones alone");
   if (*d->told)
     fprintf(stream, "labels     %s\n", d->told);
 }

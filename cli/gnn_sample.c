@@ -30,7 +30,9 @@ static bool take_fan_out(const char **text, int64_t *out) {
   return **text == 0 || **text == ',';
 }
 
-int cli_gnn_sampling_parse(const char *words, int64_t layers, int64_t batch, cli_gnn_sampling *out) {
+int cli_gnn_sampling_parse(const char *words, int64_t layers, int hops, int64_t batch,
+                           cli_gnn_sampling *out) {
+  const int64_t all = layers * hops;
   const char *at = words;
   int64_t count = 0;
   *out = (cli_gnn_sampling){.words = words, .batch = batch};
@@ -40,19 +42,23 @@ int cli_gnn_sampling_parse(const char *words, int64_t layers, int64_t batch, cli
     int64_t fan_out;
     if (!take_fan_out(&at, &fan_out))
       return cli_refuse(SLEY_ERR_ARG,
-                        "gnn train: --sample %s: for each layer give a whole number from 1 on, or all, with "
+                        "gnn train: --sample %s: for each hop give a whole number from 1 on, or all, with "
                         "commas between",
                         words);
-    if (count < layers)
+    if (count < all && count < CLI_GNN_MOST_HOPS)
       out->fan_out[count] = fan_out;
     more = *at == ',';
     at += more;
   }
-  if (count != layers)
+  if (all > CLI_GNN_MOST_HOPS)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --sample draws at most %d hops: these layers make %" PRId64,
+                      CLI_GNN_MOST_HOPS, all);
+  if (count != all)
     return cli_refuse(SLEY_ERR_ARG,
-                      "gnn train: --sample %s has numbers for %" PRId64 " layers: --layers is %" PRId64,
-                      words, count, layers);
-  out->hops = (int)layers;
+                      "gnn train: --sample %s has numbers for %" PRId64 " hops: %" PRId64
+                      " layers of this model make %" PRId64,
+                      words, count, layers, all);
+  out->hops = (int)all;
   return CLI_DONE;
 }
 

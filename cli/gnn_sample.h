@@ -6,18 +6,18 @@
 
 #include "gnn_data.h"
 
-enum { CLI_GNN_MOST_LAYERS = 64 };
+enum { CLI_GNN_MOST_LAYERS = 64, CLI_GNN_MOST_HOPS = CLI_GNN_MOST_LAYERS };
 
 typedef struct cli_gnn_sampling {
   const char *words; /* of --sample; NULL: nothing is drawn, each step is over the whole graph */
-  int hops;          /* one for each layer, or 0 */
-  int64_t fan_out[CLI_GNN_MOST_LAYERS];
+  int hops;          /* of all layers, or 0 */
+  int64_t fan_out[CLI_GNN_MOST_HOPS];
   int64_t batch; /* rows to train on of a step */
 } cli_gnn_sampling;
 
-/* words: NULL, or numbers from 1 on or `all` for each layer, with commas between. An exit code,
- * after one line on stderr where it is not CLI_DONE. */
-int cli_gnn_sampling_parse(const char *words, int64_t layers, int64_t batch, cli_gnn_sampling *out);
+/* words: NULL, or numbers from 1 on or `all` for each of the hops that each layer makes, with commas between.
+ * An exit code, after one line on stderr where it is not CLI_DONE. */
+int cli_gnn_sampling_parse(const char *words, int64_t layers, int hops, int64_t batch, cli_gnn_sampling *out);
 
 /* How many steps an epoch of so many rows to train on has. */
 int64_t cli_gnn_sampling_steps(const cli_gnn_sampling *sampling, int64_t rows);

@@ -154,7 +154,7 @@ static const struct {
     [CLI_GNN_DECAY] = {"decay", "decay", .real = true},
     [CLI_GNN_DROPOUT] = {"", "dropout", .real = true},
     [CLI_GNN_SEED] = {"", "seed"},
-    [CLI_GNN_MODEL] = {"", "model", .words = cli_gnn_models},
+    [CLI_GNN_MODEL] = {"", "model", .words = sley_gnn_models},
     [CLI_GNN_LAYERS] = {"", "layers"},
     [CLI_GNN_HIDDEN] = {"", "hidden"},
     [CLI_GNN_HEADS] = {"", "heads"},
@@ -185,7 +185,7 @@ static void take_model(const sley_gnn_options *model, double *setting) {
   setting[CLI_GNN_MODEL] = model->model;
   setting[CLI_GNN_LAYERS] = model->layers;
   setting[CLI_GNN_HIDDEN] = (double)model->hidden;
-  setting[CLI_GNN_HEADS] = model->model == SLEY_GNN_GAT ? (double)model->heads : 0;
+  setting[CLI_GNN_HEADS] = cli_gnn_model_info(model->model).heads ? (double)model->heads : 0;
 }
 
 sley_status cli_gnn_facts_of(const cli_gnn_training *t, int64_t train, int64_t valid, cli_gnn_facts *out) {
@@ -301,7 +301,7 @@ static void add_facts(written *w, const cli_gnn_facts *facts) {
     else if (*settings[i].array)
       add(w, settings[i].array, SLEY_TYPE_I64, 1, SLEY_VECTOR, &w->whole[i]);
   }
-  add(w, "sample", SLEY_TYPE_I64, CLI_GNN_MOST_LAYERS, SLEY_VECTOR, facts->fan_out);
+  add(w, "sample", SLEY_TYPE_I64, CLI_GNN_MOST_HOPS, SLEY_VECTOR, facts->fan_out);
 }
 
 sley_status cli_gnn_state_write(sley_gnn *gnn, const char *path, const cli_gnn_training *t,
@@ -425,7 +425,7 @@ sley_status cli_gnn_state_read(const char *path, cli_gnn_state *out, cli_gnn_mes
   for (size_t i = 0; i < sizeof prints / sizeof *prints && status == SLEY_OK; i++)
     status = read_vector(path, prints[i].name, CLI_GNN_PRINT, prints[i].to->word, message);
   if (status == SLEY_OK)
-    status = read_vector(path, "sample", CLI_GNN_MOST_LAYERS, facts->fan_out, message);
+    status = read_vector(path, "sample", CLI_GNN_MOST_HOPS, facts->fan_out, message);
   return status == SLEY_OK ? read_split(path, out, message) : status;
 }
 

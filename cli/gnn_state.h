@@ -58,7 +58,7 @@ enum {
 /* What a training is of. */
 typedef struct cli_gnn_facts {
   double setting[CLI_GNN_SETTINGS];
-  int64_t fan_out[CLI_GNN_MOST_LAYERS]; /* 0 after the last hop, and where nothing is drawn */
+  int64_t fan_out[CLI_GNN_MOST_HOPS]; /* 0 after the last hop, and where nothing is drawn */
   cli_gnn_print graph, features, labels, split;
 } cli_gnn_facts;
 

@@ -79,6 +79,8 @@ const cli_option cli_job_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(algo),
+     .choices = sley_algorithms,
+     .also = "auto all cola",
      .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms that sley "
              "plan lists, separated by commas"},
     {.name = "device",

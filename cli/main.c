@@ -264,8 +264,14 @@ static void print_usage(FILE *stream) {
     for (const cli_command *one = commands[i]; one; one = one->mode)
       fprintf(stream, "  %-10s %s\n", one->name, one->summary);
   fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
+  fprintf(stream, "  %-10s %s\n", "words", "words WORD ...: what may follow these words, for completion");
   fprintf(stream, "  %-10s %s\n", "version", "the version, and the commit if it is known; -V, --version too");
   fprintf(stream, "\nA first run: sley spmm twin:cyt --ranks 4\n");
+}
+
+static void print_commands(FILE *stream) {
+  for (int i = 0; i < COMMANDS; i++)
+    fprintf(stream, "%s\n", commands[i]->name);
 }
 
 static const cli_command *find(const char *name) {
@@ -310,6 +316,28 @@ static int run_help(const char *name, const char *word) {
   return CLI_DONE;
 }
 
+/* What may follow the words, a line each; nothing where any word may, or a file. */
+static int run_words(int argc, char **argv) {
+  const cli_command *command = argc > 0 ? find(argv[0]) : NULL;
+  const cli_command *mode = command && argc > 1 ? find_mode(command, argv[1]) : NULL;
+  if (argc == 0 || (argc == 1 && strcmp(argv[0], "help") == 0))
+    print_commands(stdout);
+  if (argc == 0)
+    printf("help\nversion\n--help\n--version\n-V\n");
+  if (!command)
+    return CLI_DONE;
+  if (cli_options_takes_value(mode ? mode : command, argv[argc - 1])) {
+    cli_options_words(mode ? mode : command, argv[argc - 1], stdout);
+    return CLI_DONE;
+  }
+  for (const cli_command *one = argc == 1 ? command->mode : NULL; one; one = one->mode)
+    printf("%s\n", strrchr(one->name, ' ') + 1);
+  for (const char *const *word = argc == 1 && command->words ? command->words() : NULL; word && *word; word++)
+    printf("%s\n", *word);
+  cli_options_list(mode ? mode : command, stdout);
+  return CLI_DONE;
+}
+
 static int run_command(const cli_command *command, int argc, char **argv) {
   char *positionals[MOST_POSITIONALS] = {0};
   bool help = false;
@@ -345,6 +373,8 @@ int main(int argc, char **argv) {
     code = CLI_DONE;
   } else if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
     code = run_help(argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
+  } else if (strcmp(name, "words") == 0) {
+    code = run_words(argc - 2, argv + 2);
   } else {
     const cli_command *command = find(name);
     const cli_command *mode = command && argc > 2 ? find_mode(command, argv[2]) : NULL;

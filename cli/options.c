@@ -375,6 +375,12 @@ static void print_default(const cli_option *option, const void *defaults, char *
     snprintf(text, bytes, "(default %s)", *(const char *const *)place);
 }
 
+static void print_about(const char *word, const char *about, FILE *stream) {
+  enum { WORD = 12 };
+  const int width = strlen(word) < WORD ? WORD : (int)strlen(word);
+  fprintf(stream, "%*s%-*s %s\n", HELP_COLUMN + 2, "", width, word, about ? about : "");
+}
+
 static void print_option(const cli_option *option, const void *defaults, FILE *stream) {
   char left[NAME_LIMIT], standard[NAME_LIMIT];
   char letter[8] = "";
@@ -388,7 +394,7 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
     column = HELP_COLUMN;
   }
   print_wrapped(stream, option->help, &column);
-  if (option->kind == CLI_CHOICE) {
+  if (option->choices && !option->about) {
     for (const char *const *choice = option->choices(); *choice; choice++) {
       print_wrapped(stream, choice == option->choices() ? "-" : "|", &column);
       print_wrapped(stream, *choice, &column);
@@ -401,6 +407,8 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
   print_default(option, defaults, standard, sizeof standard);
   print_wrapped(stream, standard, &column);
   fprintf(stream, "\n");
+  for (const char *const *word = option->about ? option->choices() : NULL; word && *word; word++)
+    print_about(*word, option->about(*word), stream);
 }
 
 void cli_options_help(const cli_command *command, FILE *stream) {
@@ -412,4 +420,39 @@ void cli_options_help(const cli_command *command, FILE *stream) {
   fprintf(stream, "  %-*s%s\n", HELP_COLUMN - 2, "-h, --help", "this page");
   if (*command->notes)
     fprintf(stream, "\n%s", command->notes);
+}
+
+/* ---- words */
+
+static const cli_option *find_whole(const cli_command *command, const char *word) {
+  if (word[0] == '-' && word[1] && word[1] != '-')
+    return find_letter(command, word[1]);
+  const found f = strncmp(word, "--", 2) == 0 ? find(command, word + 2, strlen(word + 2)) : (found){0};
+  return f.whole ? f.option : NULL;
+}
+
+bool cli_options_takes_value(const cli_command *command, const char *word) {
+  const cli_option *option = find_whole(command, word);
+  return option && takes_value(option);
+}
+
+void cli_options_words(const cli_command *command, const char *word, FILE *stream) {
+  const cli_option *option = find_whole(command, word);
+  for (const char *const *at = option->choices ? option->choices() : NULL; at && *at; at++)
+    fprintf(stream, "%s\n", *at);
+  for (const char *at = option->also; at && *at; at += strspn(at, " ")) {
+    const size_t length = strcspn(at, " ");
+    fprintf(stream, "%.*s\n", (int)length, at);
+    at += length;
+  }
+}
+
+void cli_options_list(const cli_command *command, FILE *stream) {
+  for (const cli_option *const *table = command->options; *table; table++)
+    for (const cli_option *option = *table; option->name; option++) {
+      fprintf(stream, "--%s\n", option->name);
+      if (option->kind == CLI_SWITCH)
+        fprintf(stream, "--no-%s\n", option->name);
+    }
+  fprintf(stream, "--help\n");
 }

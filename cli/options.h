@@ -24,10 +24,14 @@ typedef struct cli_option {
   bool required;    /* CLI_TEXT and CLI_CHOICE only */
   bool positive;    /* CLI_REAL only: 0 or more */
   cli_option_kind kind;
-  const char *value;                   /* its name in the help, e.g. "N"; NULL for flags */
-  size_t offset;                       /* into the settings struct */
-  int64_t least, most;                 /* CLI_INT; inclusive */
-  const char *const *(*choices)(void); /* CLI_CHOICE; NULL-terminated, static */
+  const char *value;   /* its name in the help, e.g. "N"; NULL for flags */
+  size_t offset;       /* into the settings struct */
+  int64_t least, most; /* CLI_INT; inclusive */
+  /* The words that it takes, NULL-terminated, static: CLI_CHOICE takes no others; CLI_TEXT does, NULL: it
+   * has none. */
+  const char *const *(*choices)(void);
+  const char *also;                       /* CLI_TEXT: more words, with spaces between, or NULL */
+  const char *(*about)(const char *word); /* one line about each of the choices for the help, or NULL */
   const char *help; /* what it does; a default that is not 0 or NULL is added by the printer */
 } cli_option;
 
@@ -45,6 +49,13 @@ bool cli_given(const char *name);
 
 /* The help page of a command. */
 void cli_options_help(const struct cli_command *command, FILE *stream);
+
+/* Whether a word is one of the command's options, whole, that takes a value. */
+bool cli_options_takes_value(const struct cli_command *command, const char *word);
+
+/* Writes the words that such an option takes, a line each; and the names of all options. */
+void cli_options_words(const struct cli_command *command, const char *option, FILE *stream);
+void cli_options_list(const struct cli_command *command, FILE *stream);
 
 /* The word of a NULL-terminated list nearest to word by edit distance, if it is near enough to be meant: at
  * most 1 letter of 3, 2 of 6, or a third of more differ. NULL: none is. */

@@ -25,10 +25,12 @@ typedef struct cli_reading {
    .kind = CLI_TEXT,                                                                                         \
    .value = "NAME",                                                                                          \
    .offset = offsetof(settings, reading.format),                                                             \
-   .help = "what files of matrices are read as: mtx, edgelist, metis, rb, numbers, npz or sley "             \
+   .choices = sley_formats,                                                                                  \
+   .help = "what files of matrices are read as "                                                             \
            "(default: told by the file, and reported)"},                                                     \
   {                                                                                                          \
-    .name = "base", .kind = CLI_INT, .value = "0|1", .offset = offsetof(settings, reading.base), .most = 1,  \
+    .name = "base", .also = "0 1", .kind = CLI_INT, .value = "0|1",                                          \
+    .offset = offsetof(settings, reading.base), .most = 1,                                                   \
     .help = "what rows and columns of edge lists, and of triplets without a header, count from "             \
             "(default: told by the file, and reported)"                                                      \
   }

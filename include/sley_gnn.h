@@ -2,6 +2,7 @@
 /* Graph networks, trained on whole graphs by one or more ranks: forward, backward and Adam in a few calls;
  * or, to compare, on neighbourhoods that are drawn.
  *
+ *   sley_gnn_models     the kinds of layers
  *   sley_gnn_create     layers of one model, with first weights that seed alone decides
  *   sley_gnn_train      one step over all rows that have a label
  *   sley_gnn_restart    the network anew, with first weights of another seed
@@ -43,6 +44,21 @@ typedef enum sley_gnn_model {
   SLEY_GNN_SAGE_MAX = 3,
   SLEY_GNN_GAT = 4
 } sley_gnn_model;
+
+/* The names of the models, by sley_gnn_model; NULL-terminated, static. */
+const char *const *sley_gnn_models(void);
+
+typedef struct sley_gnn_model_info {
+  const char *name;    /* as in sley_gnn_models(). Static, as: */
+  const char *summary; /* one line: what row i becomes, before the activation */
+  int hops;            /* of each layer: how far along entries the rows lie that a row is made of */
+  bool sums;     /* over entries, by sparse products: options.algo, wire, kernel, rowwise and weights hold */
+  bool heads;    /* hidden layers have options.heads of them */
+  bool sparse_x; /* options.x is taken */
+} sley_gnn_model_info;
+
+/* What a model is. Not collective. Errors: SLEY_ERR_ARG (no such model, out is NULL). */
+sley_status sley_gnn_model_get(sley_gnn_model model, sley_gnn_model_info *out);
 
 /* What becomes of the rows that layers give and keep, from the forward to the backward half of a step:
  *

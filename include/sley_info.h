@@ -33,6 +33,10 @@ typedef struct sley_kernel {
  * (its module is not there). */
 sley_status sley_kernels(const char *device, sley_kernel *out, int room, int *count);
 
+/* The names of the transports that this build knows, NULL-terminated; static. Modules of others, found by
+ * their names, are not among them. */
+const char *const *sley_transports(void);
+
 /* SLEY_OK if the transport is there. Touches no device. Errors: SLEY_ERR_ARG (no such transport),
  * SLEY_ERR_UNSUPPORTED (why not). */
 sley_status sley_transport_found(const char *name);

@@ -24,10 +24,10 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("graph", help="a file, or a generator such as er:n=1000,nnz=8000")
     train.add_argument("--features", required=True, help="a matrix, .npy or .npz file, or random:K")
     train.add_argument("--labels", required=True, help="a class on each line, .npy, a .npz with labels or y, or planted:C")
-    train.add_argument("--model", default="gcn", choices=("gcn", "gin", "sage", "gat"), help="kind of the layers")
+    train.add_argument("--model", default="gcn", help="kind of the layers, one of sley.train.MODELS")
     for name, kind, default, text in (
-            ("layers", int, 2, "how many"), ("hidden", int, 64, "values of a row between layers, of gat of each head"),
-            ("heads", int, 8, "of gat's hidden layers"), ("rate", float, 0.01, "of learning"),
+            ("layers", int, 2, "how many"), ("hidden", int, 64, "values of a row between layers, of each head where the model has heads"),
+            ("heads", int, 8, "of hidden layers, where the model has heads"), ("rate", float, 0.01, "of learning"),
             ("decay", float, 5e-4, "of weights, added to the gradient"),
             ("dropout", float, 0.5, "chance of a value that a layer is given to be left out"),
             ("epochs", int, 200, "steps over the whole graph"),

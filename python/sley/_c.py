@@ -797,6 +797,17 @@ class sley_kernel(Structure):
     ]
 
 
+class sley_gnn_model_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("hops", c_int),
+        ("sums", c_bool),
+        ("heads", c_bool),
+        ("sparse_x", c_bool),
+    ]
+
+
 class sley_gnn_options(Structure):
     INITIAL: ClassVar[dict[str, Any]] = {"layers": 2, "hidden": 16, "heads": 8, "dropout": 0.5, "slope": 0.2, "seed": 1}
     _fields_ = [
@@ -1180,7 +1191,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_topk_destroy": (None, [c_void_p]),
     "sley_backends": (c_int, [POINTER(POINTER(sley_backend)), c_void_p]),
     "sley_kernels": (c_int, [c_char_p, POINTER(sley_kernel), c_int, c_void_p]),
+    "sley_transports": (POINTER(c_char_p), []),
     "sley_transport_found": (c_int, [c_char_p]),
+    "sley_gnn_models": (POINTER(c_char_p), []),
+    "sley_gnn_model_get": (c_int, [c_int, POINTER(sley_gnn_model_info)]),
     "sley_gnn_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_gnn_options), POINTER(c_void_p)]),
     "sley_gnn_create_shared": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(c_void_p)]),
     "sley_gnn_parameters": (c_int, [c_void_p, c_void_p]),

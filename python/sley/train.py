@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,10 +26,30 @@ from sley.torch.graph import Operand
 
 __all__ = ["MODELS", "SETS", "Epoch", "Net", "Result", "train"]
 
-MODELS = ("gcn", "gin", "sage", "gat")
 SETS = ("train", "valid", "test")
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)  # of sley.torch.bias_act_dropout
 _WARM = 3  # steps before one is captured: plans are made, and torch's allocator has what a step takes
+
+
+class _Kind(NamedTuple):
+    """A kind of layers: makes a layer of the values of a row that it is given, those that it makes, and heads."""
+
+    layer: Callable[[int, int, int], torch.nn.Module]
+    act: Callable[[Tensor], Tensor] = functional.relu  # between layers
+    heads: bool = False  # hidden layers have several
+
+
+def _gin(given: int, made: int, _heads: int) -> torch.nn.Module:
+    return nn.GINConv(torch.nn.Sequential(torch.nn.Linear(given, made), torch.nn.ReLU(), torch.nn.Linear(made, made)))
+
+
+_KINDS = {
+    "gcn": _Kind(lambda given, made, _heads: nn.GCNConv(given, made)),
+    "gin": _Kind(_gin),
+    "sage": _Kind(lambda given, made, _heads: nn.SAGEConv(given, made)),
+    "gat": _Kind(lambda given, made, heads: nn.GATConv(given, made, heads=heads), functional.elu, heads=True),
+}
+MODELS = tuple(_KINDS)
 
 
 class Net(torch.nn.Module):
@@ -39,12 +59,12 @@ class Net(torch.nn.Module):
     Parameters
     ----------
     model : str
-        "gcn", "gin", "sage" or "gat".
+        One of `MODELS`.
     features, hidden, classes : int
-        Values of a row of x, between layers (of gat of each head), and of logits.
+        Values of a row of x, between layers (of each head, where the model has heads), and of logits.
     layers : int
     heads : int
-        Of gat's hidden layers; the last has one.
+        Of hidden layers, where the model has heads; the last has one.
     dropout : float
         The chance of a value to be left out, in training.
     """
@@ -55,13 +75,14 @@ class Net(torch.nn.Module):
         require(model in MODELS, f"there is no model {model!r}: take one of {', '.join(MODELS)}")
         require(layers >= 1, f"{layers} layers: there is at least 1")
         self.dropout = dropout
-        self.act: Callable[[Tensor], Tensor] = functional.elu if model == "gat" else functional.relu
+        kind = _KINDS[model]
+        self.act: Callable[[Tensor], Tensor] = kind.act
         self._own_masks = draws()
         self.convs = torch.nn.ModuleList()
         given = features
         for last in [False] * (layers - 1) + [True]:
-            self.convs.append(_layer(model, given, classes if last else hidden, 1 if last else heads))
-            given = hidden * (heads if model == "gat" else 1)
+            self.convs.append(kind.layer(given, classes if last else hidden, 1 if last else heads))
+            given = hidden * (heads if kind.heads else 1)
 
     def forward(self, x: Tensor, graph: Operand) -> Tensor:
         """Logits, shape (nodes, classes)."""
@@ -91,16 +112,6 @@ def _dropped(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: i
     if _served(x, None, p, seed):
         return bias_act_dropout(x, None, "none", p, seed=seed, stream=stream, first_row=first_row)
     return functional.dropout(x, p)
-
-
-def _layer(model: str, given: int, made: int, heads: int) -> torch.nn.Module:
-    if model == "gcn":
-        return nn.GCNConv(given, made)
-    if model == "sage":
-        return nn.SAGEConv(given, made)
-    if model == "gat":
-        return nn.GATConv(given, made, heads=heads)
-    return nn.GINConv(torch.nn.Sequential(torch.nn.Linear(given, made), torch.nn.ReLU(), torch.nn.Linear(made, made)))
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,7 @@ def test_the_command_refuses_what_is_wrong(tmp_path):
     for arguments, message in (
             ((NAME, "--features", "random:x", "--labels", "planted:3"), "random:x: a number from 1 on"),
             ((NAME, "--features", "random:8", "--labels", str(tmp_path / "labels.txt")), "labels.txt, line 3"),
+            ((NAME, "--features", "random:8", "--labels", "planted:3", "--model", "mlp"), "there is no model 'mlp'"),
             ((str(tmp_path / "none.mtx"), "--features", "random:8", "--labels", "planted:3"), "none.mtx")):
         done = command("train", *arguments)
         assert done.returncode in (1, 2) and message in done.stderr and "Traceback" not in done.stderr, done.stderr

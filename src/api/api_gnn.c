@@ -12,6 +12,23 @@ enum { MOST_BYTES = 8 };
 
 static const double MOST_SLOPE = 1e6;
 
+const char *const *sley_gnn_models(void) {
+  return sl_layer_names();
+}
+
+sley_status sley_gnn_model_get(sley_gnn_model model, sley_gnn_model_info *out) {
+  const sl_layer_kind *kind = sl_layer_kind_of(model);
+  if (!kind || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_gnn_model_get: out is NULL, or there is no model %d", (int)model);
+  *out = (sley_gnn_model_info){.name = kind->name,
+                               .summary = kind->summary,
+                               .hops = kind->hops,
+                               .sums = kind->sums,
+                               .heads = kind->heads,
+                               .sparse_x = !kind->dense_x};
+  return SLEY_OK;
+}
+
 static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
   if (o->layers < 1)
     return sl_fail(SLEY_ERR_ARG, "%s: %d layers: there is at least 1", call, o->layers);
@@ -30,7 +47,8 @@ static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
 }
 
 static sley_status check_options(const char *call, const sley_gnn_options *o) {
-  if ((unsigned)o->model > SLEY_GNN_GAT)
+  const sl_layer_kind *kind = sl_layer_kind_of(o->model);
+  if (!kind)
     return sl_fail(SLEY_ERR_ARG, "%s: there is no model %d", call, (int)o->model);
   if (sley_dtype_bytes(o->dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "%s: there is no dtype %d", call, (int)o->dtype);
@@ -43,9 +61,8 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
     return sl_fail(SLEY_ERR_ARG, "%s: there is no memory %d", call, (int)o->memory);
   if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
     return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
-  if (o->weights && !sl_layer_kinds[o->model]->sums)
-    return sl_fail(SLEY_ERR_ARG,
-                   "%s: weights are for GCN, GIN and SAGE: this model has no place for values of A", call);
+  if (o->weights && !kind->sums)
+    return sl_fail(SLEY_ERR_ARG, "%s: weights: %s has no place for values of A", call, kind->name);
   return check_sizes(call, o);
 }
 
@@ -69,8 +86,9 @@ static sley_status check_x(const char *call, const sley_matrix *block, const sle
   sley_matrix_info info, rows;
   if (!o->x)
     return SLEY_OK;
-  if (o->model == SLEY_GNN_SAGE_MAX)
-    return sl_fail(SLEY_ERR_ARG, "%s: x is sparse, and SAGE_MAX takes maxima of dense rows", call);
+  const sl_layer_kind *kind = sl_layer_kind_of(o->model);
+  if (kind->dense_x)
+    return sl_fail(SLEY_ERR_ARG, "%s: x is sparse, and %s takes dense rows", call, kind->name);
   SL_TRY(sley_matrix_info_get(o->x, &info));
   SL_TRY(sley_matrix_info_get(block, &rows));
   if (info.rows != rows.rows || info.cols != o->features || info.dtype != o->dtype)

@@ -59,6 +59,10 @@ static void look_up_transport(table *t, int at, const char *name) {
   fill(t, at, "transport", name, text != NULL, text ? text : sley_last_error());
 }
 
+const char *const *sley_transports(void) {
+  return sl_transport_names;
+}
+
 sley_status sley_transport_found(const char *name) {
   const sl_transport_backend *backend;
   if (!name)

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "gnn/layer.h"
 #include "io/arrays.h"
 
 enum { VERSION = 1, EACH = 3, NAME_ROOM = SL_ARRAY_NAME };
@@ -63,7 +64,7 @@ static sley_status read_numbers(sl_arrays *from, numbers *out) {
 
 static sley_status options_of(const numbers *n, const char *path, sley_gnn_options *out) {
   const int64_t *w = n->whole;
-  if (w[1] < 0 || w[1] > SLEY_GNN_GAT || w[2] < 1 || w[2] > INT32_MAX || w[3] < 0 || w[4] < 1 || w[5] < 1 ||
+  if (!sl_layer_kind_of(w[1]) || w[2] < 1 || w[2] > INT32_MAX || w[3] < 0 || w[4] < 1 || w[5] < 1 ||
       w[6] < 1 || w[7] < 0 || w[7] > SLEY_BF16 || w[9] < 0)
     return sl_fail(SLEY_ERR_INPUT, "%s: its numbers are of no network", path);
   *out = (sley_gnn_options)SLEY_GNN_OPTIONS_INIT;

@@ -200,12 +200,16 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? input_back(l, to, p->before, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_gat = {.loops = true,
-                                    .norm = SL_NORM_NONE,
-                                    .act = SLEY_ELU,
-                                    .heads = true,
-                                    .scratch = row_of,
-                                    .declare = declare,
-                                    .open = open,
-                                    .forward = forward,
-                                    .backward = backward};
+const sl_layer_kind sl_layer_gat = {
+    .name = "gat",
+    .summary = "sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j], head by head, + b",
+    .hops = 1,
+    .loops = true,
+    .norm = SL_NORM_NONE,
+    .act = SLEY_ELU,
+    .heads = true,
+    .scratch = row_of,
+    .declare = declare,
+    .open = open,
+    .forward = forward,
+    .backward = backward};

@@ -23,7 +23,10 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT, BIAS, p);
 }
 
-const sl_layer_kind sl_layer_gcn = {.sums = true,
+const sl_layer_kind sl_layer_gcn = {.name = "gcn",
+                                    .summary = "(sum over N(i) and i of x[j] / sqrt(d(i) d(j))) W + b",
+                                    .hops = 1,
+                                    .sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_SYMMETRIC,
                                     .act = SLEY_RELU,

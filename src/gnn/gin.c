@@ -51,7 +51,10 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return sl_layer_update_back(l, WEIGHT_1, BIAS_1, &inner);
 }
 
-const sl_layer_kind sl_layer_gin = {.sums = true,
+const sl_layer_kind sl_layer_gin = {.name = "gin",
+                                    .summary = "relu((x[i] + sum of x[j]) W1 + b1) W2 + b2",
+                                    .hops = 1,
+                                    .sums = true,
                                     .loops = true,
                                     .norm = SL_NORM_NONE,
                                     .act = SLEY_RELU,

@@ -3,13 +3,35 @@
 #include "gnn/layer.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #include "ops/row_pitch.h"
 
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
 
-const sl_layer_kind *const sl_layer_kinds[] = {&sl_layer_gcn, &sl_layer_gin, &sl_layer_sage,
-                                               &sl_layer_sage_max, &sl_layer_gat};
+static const sl_layer_kind *const kinds[] = {[SLEY_GNN_GCN] = &sl_layer_gcn,
+                                             [SLEY_GNN_GIN] = &sl_layer_gin,
+                                             [SLEY_GNN_SAGE] = &sl_layer_sage,
+                                             [SLEY_GNN_SAGE_MAX] = &sl_layer_sage_max,
+                                             [SLEY_GNN_GAT] = &sl_layer_gat};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char *names[KINDS + 1];
+
+static void take_names(void) {
+  for (int i = 0; i < KINDS; i++)
+    names[i] = kinds[i]->name;
+}
+
+const char *const *sl_layer_names(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, take_names);
+  return names;
+}
+
+const sl_layer_kind *sl_layer_kind_of(int64_t model) {
+  return model >= 0 && model < KINDS ? kinds[model] : NULL;
+}
 
 sley_status sl_layer_declare(sl_layer *layer, sl_parameters *parameters, int slot, const char *what,
                              int64_t rows, int64_t cols, double limit) {

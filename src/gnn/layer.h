@@ -43,11 +43,15 @@ typedef struct sl_pass_back {
 } sl_pass_back;
 
 typedef struct sl_layer_kind {
-  bool sums;  /* by products; else by operations on a graph */
-  bool loops; /* each row has exactly one entry of its own, whether or not A has it */
+  const char *name;    /* as the command takes it */
+  const char *summary; /* one line, for users: the equation, with N(i) the entries of row i */
+  int hops;            /* of a layer: how far along entries the rows lie that a row is made of */
+  bool sums;           /* by products; else by operations on a graph */
+  bool loops;          /* each row has exactly one entry of its own, whether or not A has it */
   sl_norm norm;
   sley_activation act; /* between layers */
   bool heads;          /* hidden layers have several */
+  bool dense_x;        /* takes no sparse features */
   bool dx_apart;       /* dx is not where dy is */
   /* Values of a row of memory that the backward call of a layer needs, or 0. */
   int64_t (*scratch)(const sl_layer *layer);
@@ -89,7 +93,11 @@ struct sl_layer {
   sl_rows between; /* T of an update that keeps it */
 };
 
-extern const sl_layer_kind *const sl_layer_kinds[]; /* by sley_gnn_model */
+/* The kind of a model, or NULL. */
+const sl_layer_kind *sl_layer_kind_of(int64_t model);
+
+/* The names of the kinds, by sley_gnn_model; NULL-terminated, static. */
+const char *const *sl_layer_names(void);
 
 /* ---- for the kinds */
 

@@ -36,7 +36,7 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
 
 static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_options *o,
                         const sley_gnn *of, sley_gnn **out) {
-  const sl_layer_kind *kind = sl_layer_kinds[o->model];
+  const sl_layer_kind *kind = sl_layer_kind_of(o->model);
   SL_TRY(SL_NEW_ZERO(*out, 1, "a network"));
   sley_gnn *gnn = *out;
   gnn->comm = comm;

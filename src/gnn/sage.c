@@ -37,7 +37,10 @@ static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
 }
 
-const sl_layer_kind sl_layer_sage = {.sums = true,
+const sl_layer_kind sl_layer_sage = {.name = "sage",
+                                     .summary = "(mean of x[j]) Wn + x[i] Wr + b",
+                                     .hops = 1,
+                                     .sums = true,
                                      .norm = SL_NORM_MEAN,
                                      .act = SLEY_RELU,
                                      .dx_apart = true,
@@ -47,7 +50,11 @@ const sl_layer_kind sl_layer_sage = {.sums = true,
                                      .forward = forward,
                                      .backward = backward};
 
-const sl_layer_kind sl_layer_sage_max = {.norm = SL_NORM_NONE,
+const sl_layer_kind sl_layer_sage_max = {.name = "sage-max",
+                                         .summary = "(maximum of x[j]) Wn + x[i] Wr + b",
+                                         .hops = 1,
+                                         .dense_x = true,
+                                         .norm = SL_NORM_NONE,
                                          .act = SLEY_RELU,
                                          .dx_apart = true,
                                          .scratch = sl_layer_update_scratch,

@@ -41,7 +41,7 @@ check() {
   unset SLEY_MODULE_PATH
 }
 
-for model in gcn gin sage sage-max gat; do
+for model in $("$sley" words gnn train --model); do
   echo "$model: runs are those of the command alone"
   # shellcheck disable=SC2086 # the words are meant to be split
   check $small $(heads $model 2) --model $model --device cpu

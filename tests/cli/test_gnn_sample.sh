@@ -21,16 +21,20 @@ near() {
   awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d <= 1e-3 && d >= -1e-3) }' || fail "$3: $1 and $2"
 }
 
-for model in gcn gin sage sage-max gat; do
+for model in $("$sley" words gnn train --model); do
   echo "$model learns planted labels on drawn neighbourhoods"
-  words="$planted $(heads $model 2) --model $model --epochs 12 --sample 4,3 --batch 16"
+  # shellcheck disable=SC2086 # the words are meant to be split
+  run 2 gnn train "$graph" $planted --model $model --sample 9,9,9,9,9,9,9
+  hops=$(sed -n 's/.* layers of this model make //p' "$work/err")
+  drawn=$(printf '4,3,2,2,2,2' | cut -d , -f "1-$hops")
+  words="$planted $(heads $model 2) --model $model --epochs 12 --sample $drawn --batch 16"
   # shellcheck disable=SC2086 # the words are meant to be split
   run 0 gnn train "$graph" $words --device cpu --json "$json"
   silent_err "gnn train $model --sample"
-  grep -q '^sampling   4,3 entries of a row by hops, batches of 16 rows$' "$work/out" || fail "$model: the sampling is not told"
+  grep -q "^sampling   $drawn entries of a row by hops, batches of 16 rows\$" "$work/out" || fail "$model: the sampling is not told"
   grep -q '^epochs     12, median [0-9.]* ms an epoch of 4 steps, [0-9.]* of them to draw; loss' "$work/out" ||
     fail "$model: steps and times are not told"
-  field "$json" sample 4,3
+  field "$json" sample "$drawn"
   field "$json" batch 16
   field "$json" steps_per_epoch 4 # of 60 rows
   compare "$("$json_field" "$json" epochs.11.train)" ">=" 0.55 "$model: right in training, of three classes"
@@ -79,9 +83,9 @@ cmp -s "$work/first.npz" "$work/part.npz" && fail "another seed gives the same s
 
 echo "what is refused"
 run 2 gnn train "$graph" $planted --sample 10
-one_line "too few fan-outs" "--sample 10 has numbers for 1 layers: --layers is 2"
+one_line "too few fan-outs" "--sample 10 has numbers for 1 hops: 2 layers of this model make 2"
 run 2 gnn train "$graph" $planted --sample 10,5,5
-one_line "too many fan-outs" "--sample 10,5,5 has numbers for 3 layers: --layers is 2"
+one_line "too many fan-outs" "--sample 10,5,5 has numbers for 3 hops: 2 layers of this model make 2"
 for list in "10," 10,,5 10,x 10,0 10,-1 10,5x "10 5" all,alle 10,99999999999999999999; do
   run 2 gnn train "$graph" $planted --sample "$list"
   one_line "--sample '$list'" "give a whole number from 1 on, or all"

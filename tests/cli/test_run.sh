@@ -85,7 +85,7 @@ for name in nnz remote_nnz halo_rows cover_rows choice.algo choice.reason algori
 done
 for ((i = 0; i < count; i++)); do
   name=$("$json_field" "$work/plan.json" "algorithms.$i.algo")
-  grep -q "[ \"]${name}[ \"]\|$name\$" "$root/completions/sley.bash" || fail "completion lacks the algorithm $name"
+  "$sley" words spmm --algo | grep -qx "$name" || fail "completion lacks the algorithm $name"
   run 0 plan "$graph" --ranks 4 --algo "$name"
   grep -q '^rank 0' "$work/out" || fail "plan --algo $name describes no steps"
 done

@@ -38,7 +38,7 @@ for command in "${!options[@]}"; do
   cp "$work/out" "$work/help"
   run 0 help "${words[@]}"
   cmp -s "$work/out" "$work/help" || fail "sley help $command differs from sley $command --help"
-  COMP_WORDS=(sley "${words[@]}" --)
+  COMP_WORDS=("$sley" "${words[@]}" --)
   COMP_CWORD=$((${#words[@]} + 1))
   _sley
   printf '%s\n' "${COMPREPLY[@]}" >"$work/completed"
@@ -56,17 +56,17 @@ for command in "${!options[@]}"; do
 done
 
 echo "completion knows every algorithm, device and transport"
-# completed WORD: what may follow WORD goes to $work/completed.
+# completed WORD ...: what may follow these words goes to $work/completed.
 completed() {
-  COMP_WORDS=(sley spmm "$1" "")
-  COMP_CWORD=3
+  COMP_WORDS=("$sley" "$@" "")
+  COMP_CWORD=$(($# + 1))
   _sley
   printf '%s\n' "${COMPREPLY[@]}" >"$work/completed"
 }
 run 0 plan "$root/data/karate.mtx" --ranks 2
 sed -n '/^algo /,/^$/p' "$work/out" | sed '1d; /^$/d' | cut -d ' ' -f 1 >"$work/names"
 [ "$(wc -l <"$work/names")" -ge 10 ] || fail "sley plan lists $(wc -l <"$work/names") algorithms"
-completed --algo
+completed spmm --algo
 while read -r name; do
   grep -qx -- "$name" "$work/completed" || fail "completion of --algo lacks $name"
 done <"$work/names"
@@ -74,7 +74,7 @@ run 0 info
 cp "$work/out" "$work/info"
 for kind in device transport; do
   grep -q "^$kind " "$work/info" || fail "sley info lists no $kind"
-  completed --$kind
+  completed spmm --$kind
   while read -r name; do
     grep -qx -- "$name" "$work/completed" || fail "completion of --$kind lacks $name"
   done < <(awk -v kind=$kind '$1 == kind { print $2 }' "$work/info")
@@ -161,10 +161,28 @@ run 2 spmm "$graph" --order rabit
 one_line "a wrong choice" '"rabbit"'
 run 2 spmm "$graph" --order wood
 one_line "a choice that is near to none" "known are none rabbit rcm"
-completed --order
+completed spmm --order
 while read -r name; do
   grep -qx -- "$name" "$work/completed" || fail "completion of --order lacks $name"
 done < <(sed 's/.*known are //' "$work/err" | tr ' ' '\n')
+
+echo "completion of words beside options"
+completed help
+grep -qx spmm "$work/completed" || fail "completion of help lacks spmm"
+completed gnn
+[ "$(tr '\n' ' ' <"$work/completed")" = "train bench infer " ] || fail "completion of gnn: $(cat "$work/completed")"
+completed collective
+grep -qx allgather "$work/completed" || fail "completion of collective lacks allgather"
+! grep -q '^-' "$work/completed" || fail "completion of collective names options before a dash"
+completed gnn bench --model
+run 2 gnn bench "$graph" --model none
+while read -r name; do
+  grep -qx -- "$name" "$work/completed" || fail "completion of --model lacks $name"
+done < <(sed 's/.*known are //' "$work/err" | tr ' ' '\n')
+grep -qx all "$work/completed" || fail "completion of --model lacks all"
+run 0 words spmm --no-such-option
+run 0 words sppm
+silent_out "words after an unknown command"
 run 2 spmm "$graph" --algo hallo
 one_line "a wrong algorithm" '"halo"'
 run 2 spmm "$graph" --algo all --trace "$work/t.json"

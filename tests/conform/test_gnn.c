@@ -14,7 +14,7 @@
 #include "mirror.h"
 #include "ranks.h"
 
-enum { ROWS = 23, FEATURES = 5, CLASSES = 3, MOST_RANKS = 8, MOST_VALUES = 4096, MODELS = SLEY_GNN_GAT + 1 };
+enum { ROWS = 23, FEATURES = 5, CLASSES = 3, MOST_RANKS = 8, MOST_VALUES = 4096 };
 
 typedef struct sample {
   sley_gnn_model model;
@@ -60,6 +60,12 @@ static sley_gnn_options options_of(const sample *s) {
   o.same_x = s->seed % 3 > 0;
   o.seed = s->seed;
   return o;
+}
+
+static sley_gnn_model_info model_of(const here *h) {
+  sley_gnn_model_info info = {0};
+  sley_gnn_model_get(h->s->model, &info);
+  return info;
 }
 
 static sley_status open(here *h, const sley_matrix *block) {
@@ -259,7 +265,7 @@ static double all_of(sley_gnn_time time) {
 /* A step that is timed has the bits of one that is not, and its times are all there, within the step's. */
 static sley_status check_times(here *h) {
   static _Thread_local double plain[MOST_VALUES], timed[MOST_VALUES];
-  const bool attends = h->s->model == SLEY_GNN_GAT;
+  const bool attends = model_of(h).heads;
   int64_t values;
   double loss, loss_timed;
   sley_gnn_times t;
@@ -478,7 +484,7 @@ static sley_status check_sparse(here *h, const sley_matrix *block, bool reproduc
   if (status == SLEY_OK)
     status = sley_gnn_create(h->comm, block, h->s->begin, &o, &sparse);
   sley_matrix_destroy(x);
-  if (h->s->model == SLEY_GNN_SAGE_MAX && dense) /* whose maxima are of dense rows */
+  if (!model_of(h).sparse_x && dense)
     status = status == SLEY_ERR_ARG ? SLEY_OK : SLEY_ERR_INTERNAL;
   else if (status == SLEY_OK)
     status = compare_sparse(h, dense, sparse, reproducible);
@@ -523,7 +529,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 }
 
 static void run_samples(const rank_case *c) {
-  for (int model = 0; model < MODELS; model++) {
+  for (int model = 0; sley_gnn_models()[model]; model++) {
     static sample s;
     char source[64];
     s = (sample){.model = (sley_gnn_model)model, .seed = c->seed + (uint64_t)model, .ranks = 1};
@@ -549,12 +555,38 @@ static void run_samples(const rank_case *c) {
   }
 }
 
+/* The table and the constants agree, and there is no model beside them. */
+static void test_models(void **state) {
+  static const char *const known[] = {[SLEY_GNN_GCN] = "gcn",
+                                      [SLEY_GNN_GIN] = "gin",
+                                      [SLEY_GNN_SAGE] = "sage",
+                                      [SLEY_GNN_SAGE_MAX] = "sage-max",
+                                      [SLEY_GNN_GAT] = "gat"};
+  const char *const *names = sley_gnn_models();
+  sley_gnn_model_info info;
+  int count = 0;
+  (void)state;
+  for (; names[count]; count++) {
+    assert_sley_ok(sley_gnn_model_get((sley_gnn_model)count, &info));
+    assert_string_equal(info.name, names[count]);
+    assert_true(*info.summary && info.hops >= 1);
+    for (int other = 0; other < count; other++)
+      assert_string_not_equal(names[other], names[count]);
+  }
+  assert_true(count >= (int)(sizeof known / sizeof *known));
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    assert_string_equal(names[i], known[i]);
+  for (int wrong = -1; wrong <= count; wrong += count + 1)
+    assert_int_equal(sley_gnn_model_get((sley_gnn_model)wrong, &info), SLEY_ERR_ARG);
+  assert_int_equal(sley_gnn_model_get(SLEY_GNN_GCN, NULL), SLEY_ERR_ARG);
+}
+
 static void test_on_all_ranks(void **state) {
   (void)state;
   each_case(run_samples);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_all_ranks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_models), cmocka_unit_test(test_on_all_ranks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "ranks.h"
 
 enum { ROWS = 29, FEATURES = 9, CLASSES = 3, MOST_RANKS = 8, MOST_LAYERS = 7, MOST_VALUES = 8192, STEPS = 4 };
-enum { MODELS = SLEY_GNN_GAT + 1, WAYS = SLEY_GNN_BF16 + 1 };
+enum { WAYS = SLEY_GNN_BF16 + 1 };
 
 typedef struct sample {
   sley_gnn_options options;
@@ -159,7 +159,7 @@ static sley_status check_gradient(const sley_gnn_parameter *p, bool attends, dou
 static sley_status check_narrow(const here *h) {
   static _Thread_local values kept, narrow;
   const sley_gnn_batch batch = batch_of(h, 1, 0);
-  const bool attends = h->s->options.model == SLEY_GNN_GAT;
+  const bool attends = sl_layer_kind_of(h->s->options.model)->heads;
   double loss[2];
   int count;
   SL_TRY(sley_gnn_train(h->gnn[SLEY_GNN_KEEP], &batch, &loss[0], NULL));
@@ -191,8 +191,7 @@ static sley_status check_bytes(const here *h) {
   }
   EXPECT(bytes[SLEY_GNN_RECOMPUTE].rows < bytes[SLEY_GNN_KEEP].rows + !deep);
   EXPECT(bytes[SLEY_GNN_BF16].rows < bytes[SLEY_GNN_KEEP].rows + !deep);
-  EXPECT((bytes[0].plans > 0) ==
-         (h->s->options.model != SLEY_GNN_GAT && h->s->options.model != SLEY_GNN_SAGE_MAX));
+  EXPECT((bytes[0].plans > 0) == sl_layer_kind_of(h->s->options.model)->sums);
   return SLEY_OK;
 }
 
@@ -258,7 +257,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 
 /* Every model gets all numbers of layers within as many cases. */
 static void run_samples(const rank_case *c) {
-  for (int model = 0; model < MODELS; model++) {
+  for (int model = 0; sley_gnn_models()[model]; model++) {
     static sample s;
     const uint64_t seed = c->seed + (uint64_t)model;
     char source[64];

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "gnn/layer.h"
 #include "mirror.h"
 #include "ranks.h"
 
@@ -21,7 +22,7 @@ enum {
   MOST_LAYERS = 3,
   MOST_RANKS = 3,
   MOST_VALUES = 1024,
-  MODELS = SLEY_GNN_GAT + 1
+  MOST_HOPS = 16
 };
 
 typedef struct sample {
@@ -153,9 +154,10 @@ static sley_status add_batch(sley_comm *comm, const sample *s, const sley_gnn *o
 /* The means over an epoch of batches. */
 static sley_status run_batches(sley_comm *comm, const sample *s, const sley_gnn *of, int64_t batch, int hops,
                                int64_t fan_out, given *sum) {
-  int64_t fan_outs[MOST_LAYERS + 1], batches;
+  int64_t fan_outs[MOST_HOPS], batches;
   sley_gnn_sampler_options o = SLEY_GNN_SAMPLER_OPTIONS_INIT;
   sley_gnn_sampler *sampler = NULL;
+  EXPECT(hops <= MOST_HOPS);
   for (int hop = 0; hop < hops; hop++)
     fan_outs[hop] = fan_out;
   o.row = s->row;
@@ -176,8 +178,10 @@ static sley_status run_batches(sley_comm *comm, const sample *s, const sley_gnn 
   return status;
 }
 
+/* Symmetric norms are by the entries of the rows that the last hop reaches. */
 static sley_status compare(sley_comm *comm, const sample *s, sley_gnn *gnn, const data *d) {
-  const int hops = s->options.layers + (s->options.model == SLEY_GNN_GCN);
+  const sl_layer_kind *kind = sl_layer_kind_of(s->options.model);
+  const int hops = s->options.layers * kind->hops + (kind->norm == SL_NORM_SYMMETRIC);
   given whole, drawn;
   SL_TRY(step(gnn, d, 0, &whole));
   SL_TRY(read_all(comm, gnn, false, &whole));
@@ -283,7 +287,7 @@ enum { SAMPLES = 6 };
 
 static void run_all(sl_rank_main main, int ranks) {
   const rank_case c = {.transport = "threads", .ranks = ranks, .workgroup = ranks, .threads = 1};
-  for (int model = 0; model < MODELS; model++)
+  for (int model = 0; sley_gnn_models()[model]; model++)
     for (uint64_t seed = 1; seed <= SAMPLES; seed++) {
       static sample s;
       draw(&s, (sley_gnn_model)model, seed);
