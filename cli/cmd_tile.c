@@ -47,7 +47,7 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(semiring),
-     .choices = cli_semirings,
+     .choices = sley_semirings,
      .help = "of C = A B: what the values are multiplied and added by"},
     {.name = "mask",
      .kind = CLI_TEXT,

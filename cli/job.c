@@ -16,12 +16,6 @@ enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
 
 /* ---- options */
 
-const char *const *cli_orders(void) {
-  static const char *const names[] = {"none",   "rabbit", "rcm",    "degree", "loa",
-                                      "scotch", "metis",  "random", NULL};
-  return names;
-}
-
 const char *const *cli_partitions(void) {
   static const char *const names[] = {"rows", "nnz", NULL};
   return names;
@@ -108,7 +102,7 @@ const cli_option cli_job_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(order),
-     .choices = cli_orders,
+     .choices = sley_orders,
      .help = "order of rows and columns"},
     {.name = "partition",
      .kind = CLI_CHOICE,

@@ -49,7 +49,6 @@ typedef struct cli_algos {
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 
 /* For the tables of the other commands. */
-const char *const *cli_orders(void);
 const char *const *cli_partitions(void);
 const char *const *cli_dtypes(void);
 const char *const *cli_devices(void);

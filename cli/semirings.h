@@ -5,9 +5,7 @@
 
 #include "sley.h"
 
-const char *const *cli_semirings(void);
-
-/* Of a name that is among them. */
+/* Of a name of sley_semirings(). */
 sley_semiring cli_semiring(const char *name);
 
 #endif

@@ -229,12 +229,18 @@ sley_status sley_array_read(const char *path, const char *name, sley_type type, 
 
 /* --------------------------------------------------------------------------- orderings and partitions */
 
-/* Fills perm (rows entries): row i of A goes to place perm[i]. name: "none", "rabbit", "rcm", "degree",
- * "loa", "scotch", "metis", "random". A must be square; an unsymmetric pattern is taken as A + A^T. The same
- * seed gives the same order; those of rabbit and loa depend on nothing else either. threads 0: all cores.
- * Errors: SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in),
- * SLEY_ERR_MEMORY. Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee
- * reversed, George-Liu start; loa: Li and others, HC-SpMM, ICDE 2025 (layout: windows of high intensity). */
+/* The names of the orderings, NULL-terminated; static. */
+const char *const *sley_orders(void);
+
+/* One line about an ordering; NULL if there is none of that name. */
+const char *sley_order_summary(const char *name);
+
+/* Fills perm (rows entries): row i of A goes to place perm[i]. name: one of sley_orders(). A must be square;
+ * an unsymmetric pattern is taken as A + A^T. The same seed gives the same order; those of rabbit and loa
+ * depend on nothing else either. threads 0: all cores. Errors: SLEY_ERR_ARG (not square, unknown name),
+ * SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY. Sources: rabbit: Arai et al., IPDPS 2016
+ * (community aggregation); rcm: Cuthill-McKee reversed, George-Liu start; loa: Li and others, HC-SpMM, ICDE
+ * 2025 (layout: windows of high intensity). */
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
                        int64_t *perm);
 

@@ -71,6 +71,9 @@ typedef struct sley_spgemm_info {
 sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                         sley_matrix **out, sley_spgemm_info *info);
 
+/* The names of the semirings, by sley_semiring; NULL-terminated, static. */
+const char *const *sley_semirings(void);
+
 /* The name of a semiring as the command takes it, "plus-times" and so on; NULL: there is none. Static. */
 const char *sley_semiring_name(sley_semiring semiring);
 

@@ -22,7 +22,7 @@ from sley.errors import (
 )
 from sley.machine import Backend, Info, info
 from sley.matrix import Matrix, Source, formats, generate, read, write
-from sley.ordering import order, partition
+from sley.ordering import order, orders, partition
 from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
 from sley.products import sddmm, spgemm, spmm
 from sley.rooflines import Roofline, RooflineRank, roofline, roofline_algorithms
@@ -65,6 +65,7 @@ __all__ = [
     "generate",
     "info",
     "order",
+    "orders",
     "partition",
     "read",
     "roofline",

@@ -6,9 +6,14 @@ import numpy as np
 
 from sley._arrays import Indices
 from sley._calls import call
-from sley._library import encoded, lib
+from sley._library import decoded, encoded, lib, names_of
 from sley.errors import SleyArgumentError
 from sley.matrix import as_matrix
+
+
+def orders() -> dict[str, str]:
+    """The orderings that the library has, and a line about each."""
+    return {name: decoded(lib.sley_order_summary(encoded(name))) for name in names_of(lib.sley_orders())}
 
 
 def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> Indices:
@@ -19,7 +24,7 @@ def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> I
     a : Matrix, or what `Matrix` takes
         Of shape (n, n); an unsymmetric pattern is taken as A + A^T.
     name : str
-        "none", "rabbit", "rcm", "degree", "loa", "scotch", "metis" or "random".
+        One of `sley.orders()`.
     seed : int
         The same seed gives the same order.
     threads : int

@@ -13,7 +13,7 @@ from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array
-from sley._library import encoded, initial, lib
+from sley._library import encoded, initial, lib, names_of
 from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
@@ -108,15 +108,12 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
         return _sampled(own, a, left, right, values)
 
 
-SEMIRINGS = {"plus-times": _c.sley_semiring.SLEY_PLUS_TIMES, "plus-pair": _c.sley_semiring.SLEY_PLUS_PAIR,
-             "min-plus": _c.sley_semiring.SLEY_MIN_PLUS, "or-and": _c.sley_semiring.SLEY_OR_AND}
-
-
 def semiring_number(semiring: str) -> int:
     """The `sley_semiring` of a name."""
-    if semiring not in SEMIRINGS:
-        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(SEMIRINGS)}")
-    return int(SEMIRINGS[semiring])
+    known = names_of(lib.sley_semirings())
+    if semiring not in known:
+        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(known)}")
+    return known.index(semiring)
 
 
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,

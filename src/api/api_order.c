@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Argument checks of the orderings. */
+#include <string.h>
+
 #include "order/order.h"
+
+const char *const *sley_orders(void) {
+  return sl_ordering_names();
+}
+
+const char *sley_order_summary(const char *name) {
+  for (int i = 0; name && sl_orderings[i]; i++)
+    if (strcmp(sl_orderings[i]->name, name) == 0)
+      return sl_orderings[i]->summary;
+  return NULL;
+}
 
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
                        int64_t *perm) {

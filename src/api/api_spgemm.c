@@ -8,18 +8,24 @@
 static const char *const names[] = {[SLEY_PLUS_TIMES] = "plus-times",
                                     [SLEY_PLUS_PAIR] = "plus-pair",
                                     [SLEY_MIN_PLUS] = "min-plus",
-                                    [SLEY_OR_AND] = "or-and"};
+                                    [SLEY_OR_AND] = "or-and",
+                                    NULL};
+enum { SEMIRINGS = sizeof names / sizeof *names - 1 };
+
+const char *const *sley_semirings(void) {
+  return names;
+}
 
 const char *sley_semiring_name(sley_semiring semiring) {
-  return (int)semiring < 0 || semiring > SLEY_OR_AND ? NULL : names[semiring];
+  return (int)semiring < 0 || (int)semiring >= SEMIRINGS ? NULL : names[semiring];
 }
 
 static sley_status take_options(const sley_spgemm_options *given, sley_spgemm_options *out) {
   *out = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
   SL_TRY(sl_struct_take("sley_spgemm_options", given, sizeof *out, out));
   if (!sley_semiring_name(out->semiring))
-    return sl_fail(SLEY_ERR_ARG, "unknown semiring %d: give SLEY_PLUS_TIMES to SLEY_OR_AND",
-                   (int)out->semiring);
+    return sl_fail(SLEY_ERR_ARG, "unknown semiring %d: give one below %d, the number of semirings",
+                   (int)out->semiring, SEMIRINGS);
   if (out->mem_limit < 0)
     return sl_fail(SLEY_ERR_ARG, "a mem_limit of %" PRId64 " bytes: it must not be negative", out->mem_limit);
   if (out->threads < 0)

@@ -177,7 +177,7 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
   sley_status status = out ? check_factors(call, a, b) : sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
   if (status == SLEY_OK)
     status = sl_struct_take("sley_tile_spgemm_options", options, sizeof o, &o);
-  if (status == SLEY_OK && (unsigned)o.semiring > SLEY_OR_AND)
+  if (status == SLEY_OK && !sley_semiring_name(o.semiring))
     status = sl_fail(SLEY_ERR_ARG, "%s: there is no semiring %d", call, (int)o.semiring);
   if (status == SLEY_OK && o.mem_limit < 0)
     status = sl_fail(SLEY_ERR_ARG, "%s: a mem_limit of %lld bytes: it must not be negative", call,

@@ -2,6 +2,7 @@
 /* The list of orderings, and the two that look at no entry. */
 #include "order/order.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,19 @@ const sl_ordering *const sl_orderings[] = {
     &sl_order_none,  &sl_order_rabbit, &sl_order_rcm, &sl_order_degree, &sl_order_loa, &sl_order_scotch,
     &sl_order_metis, &sl_order_random, NULL,
 };
+
+static const char *words[sizeof sl_orderings / sizeof *sl_orderings];
+
+static void take_words(void) {
+  for (int i = 0; sl_orderings[i]; i++)
+    words[i] = sl_orderings[i]->name;
+}
+
+const char *const *sl_ordering_names(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, take_words);
+  return words;
+}
 
 sley_status sl_ordering_find(const char *name, const sl_ordering **out) {
   char names[128] = "";

@@ -15,4 +15,7 @@ typedef struct sl_ordering {
 sley_status sl_ordering_find(const char *name, const sl_ordering **out);
 extern const sl_ordering *const sl_orderings[]; /* NULL-terminated */
 
+/* Their names, NULL-terminated; static. */
+const char *const *sl_ordering_names(void);
+
 #endif

@@ -25,9 +25,10 @@ for model in $("$sley" words gnn train --model); do
   echo "$model learns planted labels on drawn neighbourhoods"
   # shellcheck disable=SC2086 # the words are meant to be split
   run 2 gnn train "$graph" $planted --model $model --sample 9,9,9,9,9,9,9
-  hops=$(sed -n 's/.* layers of this model make //p' "$work/err")
-  drawn=$(printf '4,3,2,2,2,2' | cut -d , -f "1-$hops")
-  words="$planted $(heads $model 2) --model $model --epochs 12 --sample $drawn --batch 16"
+  hops=$(($(sed -n 's/.* layers of this model make //p' "$work/err") / 2)) # of a layer
+  layers=$((hops > 1 ? 1 : 2))
+  drawn=$(printf '4,3,2,2,2,2' | cut -d , -f "1-$((layers * hops))")
+  words="$planted $(heads $model 2) --model $model --layers $layers --epochs 12 --sample $drawn --batch 16"
   # shellcheck disable=SC2086 # the words are meant to be split
   run 0 gnn train "$graph" $words --device cpu --json "$json"
   silent_err "gnn train $model --sample"
