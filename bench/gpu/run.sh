@@ -131,5 +131,5 @@ case "$what" in training)
     --json "$results/ddp_gpt.json" ${SLEY_TRAINING_ARGS:-}
   ;;
 esac
-case "$what" in single | ranks | plans | ablation | all) python3 bench/gpu/tables.py "$results" ;; esac
+case "$what" in single | ranks | plans | ablation | all) python3 bench/report.py --print "$results" ;; esac
 exit $failed
