@@ -19,12 +19,16 @@ SCOPE = re.compile(r'(inline )?(namespace\b.*|extern ?"C" ?){$')
 NAME = re.compile(r'^(?:@.*\n)*(?:def|class) (\w+)|(\w+)\s*(?:\(|\[[^\]]*\]=|=)|(?:struct|enum|union) (\w+)|\}(\w+);$')
 
 
+def squeezed(text):
+    return re.sub(r"\s*(\W)\s*", r"\1", re.sub(r"\s+", " ", text.strip()))
+
+
 def c_code(text):
     """The definitions of a file of C or CUDA, each as one line."""
     text = WORDS.sub(lambda m: " " if m[0][0] == "/" else m[0], text).replace("\\\n", " ")
     out, open_now, depth = [], "", 0
     for line in text.splitlines():
-        line = re.sub(r"\s+", " ", re.sub(r"\s*(\W)\s*", r"\1", line.strip()))
+        line = squeezed(line)
         if not line or LEFT_OUT.match(line) or (not open_now and SCOPE.match(line)):
             continue
         if line.startswith("#") and not open_now:
@@ -34,7 +38,7 @@ def c_code(text):
         depth += line.count("{") - line.count("}")
         if depth <= 0 and line[-1] in ";}":
             if open_now.strip("};"):  # not the end of a namespace
-                out.append(open_now)
+                out.append(squeezed(open_now))  # where lines end is no difference
             open_now, depth = "", 0
     return out + ([open_now] if open_now else [])
 

@@ -147,7 +147,8 @@ def page(standing, refused):
 
 
 def speeds(standing):
-    lines = ["| | Sley is | on |", "|---|---|---|"]
+    lines = [f"![{standing[0].sentence()}](docs/img/performance_{standing[0].name}.svg)", ""] if standing else []
+    lines += ["| | Sley is | on |", "|---|---|---|"]
     return "\n".join(lines + [f"| {claim.what} | {claim.bars()[0].words} | {place(machine_of(claim.files[0]))} |" for claim in standing])
 
 
