@@ -39,9 +39,13 @@ class Bar:
         return geomean(self.ratios)
 
     @property
+    def short(self):
+        return f"{self.mean:.2f} times as fast as {self.rival}"
+
+    @property
     def words(self):
         """After "Sley is"."""
-        return (f"{self.mean:.2f} times as fast as {self.rival}" + (f" ({len(self.ratios)} cases, {min(self.ratios):.2f} to {max(self.ratios):.2f})"
+        return (self.short + (f" ({len(self.ratios)} cases, {min(self.ratios):.2f} to {max(self.ratios):.2f})"
                 if len(self.ratios) > 1 else ""))
 
 

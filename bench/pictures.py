@@ -24,7 +24,7 @@ def svg(width, height, parts):
 def bars(title, rows):
     """Of each row (label, mean, worst, best, words) a bar from 0 to the mean, whose thin line reaches from the worst case to the best,
     as far as there is place; the dashed line is where both are as fast."""
-    left, width, step, top = 250, 330, 30, 56
+    left, width, step, top = 210, 360, 30, 56
     most = max(1.0, max(row[1] for row in rows)) * 1.15
     height = top + step * len(rows) + 16
 
@@ -56,8 +56,8 @@ def panel(x0, y0, width, height, title, x_label, y_label, series):
     def place(x, y):
         return (x0 + width * (math.log10(x) - across[0]) / (across[-1] - across[0]),
                 y0 + height - height * (math.log10(y) - up[0]) / (up[-1] - up[0]))
-    parts = [text(x0, y0 - 12, title, 'font-weight="bold"'), text(x0 + width / 2, y0 + height + 34, x_label, 'text-anchor="middle"'),
-             text(x0 - 44, y0 - 12, y_label, 'text-anchor="middle"')]
+    parts = [text(x0 - 40, y0 - 12, f"{title}; {y_label}", 'font-weight="bold" font-size="12"'),
+             text(x0 + width / 2, y0 + height + 34, x_label, 'text-anchor="middle"')]
     for power in across:
         x, _ = place(10.0**power, 10.0**up[0])
         parts += [line(x, y0, x, y0 + height, 'stroke="#ddd"'), text(x, y0 + height + 16, f"1e{power}", 'text-anchor="middle" font-size="11"')]

@@ -64,7 +64,7 @@ def machine_of(name):
     else:
         found = load(path).get("machine") or {}
     beside = os.path.join(os.path.dirname(path), "machine.json")
-    alone = name.startswith("gpu-") and os.path.exists(beside)  # bench/gpu/run.sh writes machine.json with each run
+    alone = name.startswith("gpu-") and os.path.exists(beside)  # older results hold no record of their own
     return {**(load(beside) if alone else {}), **found} if isinstance(found, dict) else {}
 
 
@@ -118,7 +118,7 @@ def link(name):
 
 
 def picture_of(claim):
-    rows = [(bar.label, bar.mean, min(bar.ratios), max(bar.ratios), bar.words) for bar in claim.bars()]
+    rows = [(bar.label, bar.mean, min(bar.ratios), max(bar.ratios), bar.short) for bar in claim.bars()]
     return pictures.bars(f"{claim.what}: Sley's speed, the other's = 1", rows)
 
 

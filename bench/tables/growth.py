@@ -164,7 +164,7 @@ def report(folder):
           "lower there. Bands, whose rows of X are near, show what plan and product do by themselves; in narrow products A too leaves the caches, "
           "at some 4e6 entries here. Plans of less than 1e6 entries work in memory that the "
           "process has at hand; for larger ones the system first clears fresh pages.\n")
-    print("![Times against entries](growth.svg)\n")
+    print("![Times against entries, k = 32](growth.svg)\n")
     for path in files(folder):
         print_file(path)
 
@@ -181,5 +181,5 @@ def picture(folder):
             series = [(name, [(r["nnz"], QUANTITIES[name](r)) for r in cases if QUANTITIES[name](r) > 0]) for name in names]
             first, last = cases[0]["nnz"], cases[-1]["nnz"]
             each = QUANTITIES["product"](cases[-1]) / last
-            panels.append((f"{where}: {text}", "entries of A", "ms, k = 32", series + [("in proportion", [(first, each * first), (last, each * last)])]))
+            panels.append((f"{where.removesuffix(' 80GB HBM3')}: {text}", "entries of A", "ms", series + [("in proportion", [(first, each * first), (last, each * last)])]))
     return pictures.grid(panels)
