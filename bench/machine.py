@@ -40,7 +40,7 @@ if sys.argv[1:2] == ["--into"]:
     with open(sys.argv[2], encoding="utf-8") as stream:
         found = json.load(stream)
     with open(sys.argv[2], "w", encoding="utf-8") as stream:
-        json.dump({"machine": FOUND, **found}, stream, indent=1)
+        json.dump({**found, "machine": FOUND}, stream, indent=1)
         stream.write("\n")
 else:
     print(json.dumps(FOUND, indent=1))

@@ -26,6 +26,6 @@ for hosts in 2 4; do
   python3 -u bench/petsc.py --hosts $hosts --repeat 5 --twins cyt:scale=0.1,clj:scale=0.01 --json "$results/petsc_$hosts.json" || [ $? -eq 77 ]
 done
 for each in ranks spmm_local read_mtx order hosts scaling petsc petsc_2 petsc_4; do
-  [ ! "$results/$each.json" -nt "$results/machine.json" ] || python3 bench/machine.py --into "$results/$each.json"
+  [ -z "$(find "$results" -name "$each.json" -newer "$results/machine.json")" ] || python3 bench/machine.py --into "$results/$each.json"
 done
 python3 bench/report.py
