@@ -150,7 +150,7 @@ static void run_samples(const rank_case *c) {
   assert_sley_ok(sley_partition_rows(s.old, "nnz", c->ranks, s.begin));
   assert_sley_ok(sley_partition_equal(s.old->cols, c->ranks, s.x_begin));
   for (int a = 0; sley_algorithms()[a]; a++)
-    if ((draw + (uint64_t)a) % case_share() == 0) {
+    if ((draw + (uint64_t)a) % test_share() == 0) {
       s.algo = sley_algorithms()[a];
       run_sample(c, &s);
     }

@@ -302,7 +302,7 @@ static void run_sample(const rank_case *c, uint64_t number) {
   assert_sley_ok(sley_partition_equal(s.matrix->cols, c->ranks, s.x_begin));
   for (int a = 0; sley_algorithms()[a]; a++) {
     s.algo = sley_algorithms()[a];
-    if ((draw + (uint64_t)a) % case_share() != 0)
+    if ((draw + (uint64_t)a) % test_share() != 0)
       continue;
     sley_status status = run_case(c, rank_main, &s);
     if (is_refused(&s, c) && status == SLEY_ERR_UNSUPPORTED)
@@ -319,7 +319,7 @@ static void run_sample(const rank_case *c, uint64_t number) {
 
 /* One rank, where all is fused and starts are cheap, gets more. */
 static void run_samples(const rank_case *c) {
-  int count = case_share() > 1 || test_launched() ? 1 : c->ranks == 1 ? 40 : 2;
+  int count = test_share() > 1 || test_launched() ? 1 : c->ranks == 1 ? 40 : 2;
   for (int number = 0; number < count; number++)
     run_sample(c, (uint64_t)number);
 }
