@@ -480,19 +480,20 @@ static void join_rows(spmm_case *c) {
   c->args.alpha = 1;
 }
 
-/* Y of more than 16 MiB, which kernels of the CPU write past the caches; the first in a run of few cases. */
+/* Y of more than 16 MiB, which kernels of the CPU write past the caches. */
 static void test_large_products(void **state) {
   (void)state;
-  enum { Y_BYTES = 17 << 20 };
+  enum { Y_BYTES = 17 << 20, LARGE = 7 };
   static const struct {
     sley_dtype dtype;
     int64_t k;
     bool joined;
-  } large[] = {{SLEY_F32, 65, true},  {SLEY_F64, 190, false}, {SLEY_F32, 333, true},  {SLEY_F64, 33, true},
-               {SLEY_F32, 65, false}, {SLEY_F64, 190, true},  {SLEY_BF16, 190, false}};
+  } large[LARGE] = {{SLEY_F32, 65, true},   {SLEY_F64, 190, false}, {SLEY_F32, 333, true},
+                    {SLEY_F64, 33, true},   {SLEY_F32, 65, false},  {SLEY_F64, 190, true},
+                    {SLEY_BF16, 190, false}};
   if (queues[0]->ops->host_addresses && !sl_cpu_has(SL_CPU_AVX2))
     skip(); /* only kernels for AVX have stores that bypass the caches */
-  for (int i = 0; i < repeats(sizeof large / sizeof *large); i++) {
+  for (int i = (int)test_first(LARGE); i < LARGE; i += (int)test_share_of(LARGE)) {
     int64_t row_bytes = large[i].k * (int64_t)sley_dtype_bytes(large[i].dtype);
     spmm_case c = make_sized(large[i].k, Y_BYTES / row_bytes, 0, MANY_EMPTY, (int)large[i].dtype + 4);
     c.args.beta = 0;
@@ -507,7 +508,7 @@ static void test_large_products(void **state) {
 static void test_far_x(void **state) {
   (void)state;
   enum { ROWS = 66, COLS = 3000 };
-  for (int number = 0; number < 32; number++)
+  for (int number = (int)test_first(32); number < 32; number += (int)test_share_of(32))
     check_spmm(make_sized(number % 2 ? 272 : 301, ROWS, COLS, number % 3 ? ONE_LONG : ANY, number));
 }
 
