@@ -308,9 +308,9 @@ static void say_idle(const running *r) {
   for (int i = 0; i < cli_ops_count(); i++)
     by_heads |= cli_ops[i].by_heads && (r->chosen >> i & 1);
   cli_no_effect("bench ops", "heads", !by_heads, "no operation that runs has heads");
-  cli_no_effect("bench ops", "mkl", s->alone, "--alone leaves out the product, all that MKL runs");
-  cli_no_effect("bench ops", "mkl", !s->alone && strcmp(r->bench.found, "cpu") != 0,
-                "MKL multiplies on the CPU, and the device is a GPU");
+  cli_no_effect("bench ops", "mkl", s->alone || strcmp(r->bench.found, "cpu") != 0,
+                s->alone ? "--alone leaves out the product, all that MKL runs"
+                         : "MKL multiplies on the CPU, and the device is a GPU");
 }
 
 static int run(void *settings_, char **positionals) {

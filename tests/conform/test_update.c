@@ -300,9 +300,7 @@ static void run_sample(const rank_case *c, uint64_t number) {
   assert_sley_ok(sley_matrix_read(shapes[s.shape], &options, &s.matrix));
   assert_sley_ok(sley_partition_rows(s.matrix, "nnz", c->ranks, s.begin));
   assert_sley_ok(sley_partition_equal(s.matrix->cols, c->ranks, s.x_begin));
-  int algorithms = 0;
-  while (sley_algorithms()[algorithms])
-    algorithms++;
+  const int algorithms = count_algorithms();
   const int step = (int)test_share_of((uint64_t)algorithms);
   for (int a = (int)test_first((uint64_t)algorithms); a < algorithms; a += step) {
     s.algo = sley_algorithms()[a];

@@ -278,9 +278,7 @@ static sley_status every_algorithm(sley_comm *comm, void *argument) {
 /* With slices of all that pipelined algorithms bring, on two of three, as also small matrices get them then.
  */
 static void compare_transports_on(subject *s, int ranks, int workgroup, uint64_t draw) {
-  int algorithms = 0;
-  while (sley_algorithms()[algorithms])
-    algorithms++;
+  const int algorithms = count_algorithms();
   rank_case c = {.transport = "threads", .ranks = ranks, .workgroup = workgroup, .threads = 1, .seed = draw};
   bits_run r = {.s = s, .w = 1 + (int)(draw % (uint64_t)(s->width_count - 1))};
   r.noted = malloc((size_t)algorithms * (size_t)s->info.rows * sizeof *r.noted + 1);
@@ -353,7 +351,7 @@ static void run_all_ranks(subject *s) {
 /* Of all matrices. */
 typedef struct totals {
   int64_t most_nnz; /* larger ones are left out */
-  long larger, runs, left_out, pairs, not_drawn;
+  long larger, runs, left_out, pairs, drawn, not_drawn;
 } totals;
 
 static void add_up(totals *sums, subject *s) {
@@ -410,17 +408,21 @@ static bool run_file(const char *path, const char *name, sley_dtype dtype, int s
   return true;
 }
 
-/* Whether one of the two dtypes was drawn, and the file read. */
+/* Runs the dtypes that are drawn. Whether the file was read. */
 static bool run_drawn(const char *path, const char *name, int sample, totals *sums) {
   static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64};
   bool read = false;
-  for (int d = 0; d < 2; d++)
-    if (test_draw(test_share()) != 0)
+  for (int d = 0; d < 2; d++) {
+    if (test_draw(test_share()) != 0) {
       sums->not_drawn++;
-    else if (run_file(path, name, dtypes[d], sample, sums))
+      continue;
+    }
+    sums->drawn++;
+    if (run_file(path, name, dtypes[d], sample, sums))
       read = true;
     else
       printf("not read: %s\n", name);
+  }
   return read;
 }
 
@@ -455,7 +457,9 @@ static void products_of_real_matrices(void **state) {
   if (sums.larger > 0)
     printf("%ld of more than %lld entries left out\n", sums.larger, (long long)sums.most_nnz);
   printf("%ld products by ranks that are threads and over sockets, compared bit by bit\n", sums.pairs);
-  assert_true(matrices > 0 || test_share() > 1);
+  if (sums.drawn == 0 && sums.not_drawn > 0)
+    skip();
+  assert_true(matrices > 0);
 }
 
 int main(void) {

@@ -196,6 +196,22 @@ void each_case(void (*body)(const rank_case *c)) {
   }
 }
 
+void each_case_until(const int *found, void (*body)(const rank_case *c)) {
+  enum { MOST_TRIES = 20 };
+  for (int tries = 0; tries < MOST_TRIES; tries++) {
+    each_case(body);
+    if (*found > 0 || test_share() == 1 || test_launched())
+      return;
+  }
+}
+
+int count_algorithms(void) {
+  int count = 0;
+  while (sley_algorithms()[count])
+    count++;
+  return count;
+}
+
 void assert_case_ok(const rank_case *c, sley_status status) {
   if (status != SLEY_OK)
     fail_msg("%s%s, %d ranks, workgroup %d, %d threads, seed %llu: %s: %s", c->transport,

@@ -26,6 +26,14 @@ sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
  * hangs. */
 void each_case(void (*body)(const rank_case *c));
 
+/* The same again, with other cases drawn, until *found, which the body counts up, is above 0; 20 times at
+ * most. Once where all cases are run, and of ranks that a launcher has started, each of which finds its own.
+ */
+void each_case_until(const int *found, void (*body)(const rank_case *c));
+
+/* How many algorithms sley_algorithms() lists. */
+int count_algorithms(void);
+
 /* Whether the ranks are processes that a launcher has started, each of which runs the whole test: then
  * run_case returns the same on all, but what a main writes to is seen by its own rank alone, unless it is
  * shared: */
