@@ -70,6 +70,11 @@ def known(root, commit):
     return os.path.exists(os.path.join(root, ".git"))
 
 
+def whole(root):
+    """Whether the history of the repository is there, from its first commit on."""
+    return known(root, "HEAD") and git(root, "rev-parse", "--is-shallow-repository").strip() == b"false"
+
+
 @functools.lru_cache(maxsize=None)
 def files_at(root, commit):
     """{path: text} of a commit."""

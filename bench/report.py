@@ -32,7 +32,6 @@ SETS = {"collective": collective.report, "cpu": cpu.report, "drawn": kernels.rep
 KINDS = {"gpu-": gpu.report, "kernels-": kernels.kernels, "tensor-": kernels.report_choice}  # by the beginning of the name
 SHOWN = {"README.md": ["spmm", "speeds"], "docs/START.md": ["crawl"]}
 MARKS = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-NAMES_SHOWN = 3
 
 
 def wrapped(text):
@@ -94,13 +93,13 @@ def refusal(name, code):
 
 
 def reasons(claim):
-    """Why a claim does not stand; "" where it does."""
+    """Why a claim does not stand, "" where it does; the definitions that changed."""
     found = [refusal(name, claim.code) for name in claim.files]
     names = sorted({each for one in found if isinstance(one, list) for each in one})
     out = list(dict.fromkeys(one for one in found if isinstance(one, str)))
     if names:
-        out.append(f"{len(names)} definition{'s' if len(names) > 1 else ''} changed, of " + ", ".join(f"`{each}`" for each in names[:NAMES_SHOWN]))
-    return "; ".join(out)
+        out.append("its code has changed")
+    return "; ".join(out), names
 
 
 def place(machine):
@@ -185,19 +184,21 @@ def run_again(sley):
             stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # the legend is left out
 
 
-def judge():
+def judge(say):
     """The claims that stand, and those that do not with why."""
     standing, refused = [], []
     for claim in claims.CLAIMS:
-        why = reasons(claim)
+        why, names = reasons(claim)
         if why:
             refused.append((claim, why))
+            if names and say:
+                print(f"{claim.what}: since it was measured {', '.join(names)}")
         else:
             standing.append(claim)
     return standing, refused
 
 
-def made(with_history):
+def made(with_history, say=False):
     """{path: text} of everything that is written; without a history, of what does not depend on it."""
     files = {}
     for name in sorted(os.listdir(RESULTS)):
@@ -207,7 +208,7 @@ def made(with_history):
     files["bench/results/growth/growth.svg"] = growth.picture(os.path.join(RESULTS, "growth"))
     standing = None
     if with_history:
-        standing, refused = judge()
+        standing, refused = judge(say)
         files["docs/PERFORMANCE.md"] = page(standing, refused)
         files.update({f"docs/img/performance_{claim.name}.svg": picture_of(claim) for claim in standing})
     files.update({path: marked(path, standing) for path in SHOWN})
@@ -246,10 +247,10 @@ def main():
     if options.run:
         run_again(options.run)
     check_files()
-    history = measured.known(ROOT, "HEAD")
+    history = measured.whole(ROOT)
     if not history and not options.check:
         sys.exit("without the history of the repository nobody knows which code was measured")
-    files = made(history)
+    files = made(history, not options.check)
     wrong = [path for path, text in files.items() if written(path) != text] + (left_over(files) if history else [])
     if options.check and wrong:
         sys.exit(f"run bench/report.py: it writes otherwise {', '.join(wrong)}")
