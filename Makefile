@@ -4,7 +4,9 @@
 #   make run                 build the command, multiply a bundled graph and twin:cyt on 4 ranks by every algorithm, print the tables
 #   make run MATRIX=file     the same with any matrix
 #   make                     build the library, its modules and the command
-#   make test                build and run the tests
+#   make check               build and run a few drawn cases of the tests: before each commit
+#   make test                build and run all tests, of most programs one drawn case in SHARE
+#   make test-all            build and run all cases
 #   make install PREFIX=dir  install (default /usr/local); DESTDIR is honoured
 #   make uninstall PREFIX=dir
 #   make deb                 Debian packages, in BUILD/deb
@@ -26,7 +28,7 @@ endif
 # The module for GPUs takes minutes to compile: `make run` builds it where the driver of one is loaded.
 MODULES = $(if $(wildcard /dev/nvidiactl),sley_cuda_if_any)
 
-.PHONY: all run test test-bare install uninstall deb sanitize sanitize-some clean
+.PHONY: all run check test test-all test-bare install uninstall deb sanitize sanitize-some clean
 
 # $(call configure,FOLDER,OPTIONS): a folder's generator is chosen once.
 configure = cmake -S . -B $(1) $$([ -e $(1)/CMakeCache.txt ] || ! command -v ninja >/dev/null || echo -G Ninja) $(2)
@@ -48,11 +50,16 @@ run:
 	  echo; $(BUILD)/cli/sley spmm "$$matrix" --ranks 4 --k 32 --algo all --repeat 5 || exit $$?; \
 	done
 
-test:
+# Of the cases of a test one in so many is run, drawn anew each time; a test that fails prints the seed, SLEY_TEST_SEED gives it.
+check: SHARE = 100
+test: SHARE = 12
+test-all: SHARE = 1
+check: SOME = -LE slow
+check test test-all:
 	@tools/setup.sh test
 	@$(call configure,$(BUILD),-DSLEY_TESTS=ON)
 	@$(call build,$(BUILD))
-	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+	@SLEY_TEST_SHARE=$(SHARE) ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) $(SOME)
 
 install:
 	@tools/setup.sh build
@@ -91,7 +98,7 @@ sanitize:
 define sanitize_some
 @$(call configure,$(1),-DSLEY_SANITIZE=$(2))
 @$(call build,$(1),--target sley_sanitized_tests)
-@SLEY_TEST_CASES=4 SLEY_TEST_SHARE=8 ctest --test-dir $(1) --output-on-failure --parallel $(JOBS) -L sanitized
+@SLEY_TEST_SETTINGS="cpu tcp" SLEY_TEST_SHARE=16 ctest --test-dir $(1) --output-on-failure --parallel $(JOBS) -L sanitized
 endef
 
 sanitize-some:

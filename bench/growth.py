@@ -5,7 +5,7 @@
 Two families of matrices from 1e5 entries on, in steps of about the square root of 10: a band, whose rows of X are near, and
 random columns, whose rows of X come from the caches while they fit and from memory after that. --data FOLDER: also the square
 matrices of a folder with more than 20,000 entries, on one rank and on 4 with several algorithms. OUT.jsonl gets a line for
-each case; the exponents and tables of growth_tables.py are printed last. Run it by bench/growth.sh.
+each case; the tables of bench/tables/growth.py are printed last. Run it by bench/growth.sh.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-import growth_tables
+from tables import growth
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SMALLEST_DATA, MOST_DATA = 20000, 60
@@ -140,7 +140,7 @@ def main():
     if options.data:
         real_matrices(runs, options)
     runs.stream.close()
-    growth_tables.print_all(options.out)
+    growth.print_file(options.out)
     return runs.failed
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints, as JSON, what a benchmark's figures depend on: processor, system, versions, commit, time."""
+"""Prints, as JSON, what a benchmark's figures depend on: processor, system, versions, commit, time. --into FILE writes it into that JSON
+file as "machine" instead, by which bench/report.py knows whether the code has changed since."""
 import datetime
 import json
 import os
 import platform
 import subprocess
+import sys
 
 
 def output(*command):
@@ -28,9 +30,17 @@ def processor():
     return platform.processor()
 
 
-print(json.dumps({
+FOUND = {
     "processor": processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
     "compiler": output("cc", "--version").splitlines()[0],
     "commit": output("git", "rev-parse", "--short", "HEAD"), "changed": bool(output("git", "status", "--porcelain", "src", "cli")),
     "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-    "numpy": version("numpy"), "scipy": version("scipy"), "mkl": version("mkl")}, indent=1))
+    "numpy": version("numpy"), "scipy": version("scipy"), "mkl": version("mkl")}
+if sys.argv[1:2] == ["--into"]:
+    with open(sys.argv[2], encoding="utf-8") as stream:
+        found = json.load(stream)
+    with open(sys.argv[2], "w", encoding="utf-8") as stream:
+        json.dump({**found, "machine": FOUND}, stream, indent=1)
+        stream.write("\n")
+else:
+    print(json.dumps(FOUND, indent=1))

@@ -41,7 +41,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402: reads the environment
 import scipy.sparse  # noqa: E402
-from ops_tables import summary  # noqa: E402
+from tables.ops import summary  # noqa: E402
 
 try:
     import torch

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every benchmark of this machine's processors in one run: bench/run.sh [RESULTS], default bench/results/cpu.
 # Needs the build in build/ and, for the rivals, the Python packages numpy, scipy and mkl. Writes one JSON file a
-# benchmark and machine.json; bench/report.py makes docs/PERFORMANCE.md of them. Takes about fifteen minutes.
+# benchmark, each with its machine, and machine.json; bench/report.py makes tables and claims of them. Takes about fifteen minutes.
 set -eu
 cd "$(dirname "$0")/.."
 results=${1:-bench/results/cpu}
@@ -25,4 +25,7 @@ python3 -u bench/petsc.py --json "$results/petsc.json" || [ $? -eq 77 ]
 for hosts in 2 4; do
   python3 -u bench/petsc.py --hosts $hosts --repeat 5 --twins cyt:scale=0.1,clj:scale=0.01 --json "$results/petsc_$hosts.json" || [ $? -eq 77 ]
 done
-python3 bench/report.py "$results" >docs/PERFORMANCE.md
+for each in ranks spmm_local read_mtx order hosts scaling petsc petsc_2 petsc_4; do
+  [ -z "$(find "$results" -name "$each.json" -newer "$results/machine.json")" ] || python3 bench/machine.py --into "$results/$each.json"
+done
+python3 bench/report.py

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "bench_draw.h"
 #include "bench_report.h"
+#include "changes.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -310,12 +311,31 @@ static int report(running *r) {
   return code;
 }
 
+/* Options that are given and change nothing. The device is known once ranks have run. */
+static void say_idle(const running *r) {
+  const bench_settings *s = r->settings;
+  static const char *const measuring[] = {"device", "precision", "repeat", "budget", "mkl", "json", NULL};
+  for (int i = 0; measuring[i]; i++)
+    cli_no_effect("bench", measuring[i], s->list, "--list measures nothing");
+  cli_no_effect("bench", "least", !s->data, "matrices are drawn from --data only");
+  if (!s->data && cli_given("cases") && r->words.matrices != 1)
+    cli_changed("bench: --cases %s: without --data no matrices are drawn, only the widths of each", s->cases);
+  if (s->list)
+    return;
+  const bool cpu = strcmp(r->bench.device, "cpu") == 0;
+  cli_no_effect("bench", "mkl", !cpu, "MKL multiplies on the CPU, and the device is a GPU");
+  cli_no_effect("bench", "precision", cpu && strcmp(s->precision, "full") != 0,
+                "no kernel of the CPU rounds values");
+}
+
 static int run_drawn(running *r) {
   sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
   ranks.threads = (int)r->settings->threads;
   ranks.device = r->settings->list ? "cpu" : r->settings->device;
   sley_status status = sley_run_ranks(&ranks, rank_main, r);
   cli_progress_clear();
+  if (status == SLEY_OK)
+    say_idle(r);
   int code = status == SLEY_OK ? report(r) : cli_finish(status);
   free(r->cases);
   return code;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench_ops_report.h"
+#include "changes.h"
 #include "command.h"
 #include "input.h"
 #include "job.h"
@@ -300,6 +301,18 @@ static int run_list(running *r) {
   return code;
 }
 
+/* Options that are given and change nothing. */
+static void say_idle(const running *r) {
+  const ops_settings *s = r->settings;
+  bool by_heads = false;
+  for (int i = 0; i < cli_ops_count(); i++)
+    by_heads |= cli_ops[i].by_heads && (r->chosen >> i & 1);
+  cli_no_effect("bench ops", "heads", !by_heads, "no operation that runs has heads");
+  cli_no_effect("bench ops", "mkl", s->alone || strcmp(r->bench.found, "cpu") != 0,
+                s->alone ? "--alone leaves out the product, all that MKL runs"
+                         : "MKL multiplies on the CPU, and the device is a GPU");
+}
+
 static int run(void *settings_, char **positionals) {
   (void)positionals;
   const ops_settings *settings = settings_;
@@ -326,6 +339,7 @@ static int run(void *settings_, char **positionals) {
   if (!cli_mkl_load(settings->mkl, r.bench.threads, &mkl, &r.bench.no_mkl))
     return cli_refuse(SLEY_ERR_ARG, "bench ops: --mkl %s: %s", settings->mkl, r.bench.no_mkl);
   r.bench.mkl = mkl;
+  say_idle(&r);
   int code = run_list(&r);
   cli_mkl_free(mkl);
   return code;

@@ -84,8 +84,7 @@ const cli_command cli_tune = {
     .settings_bytes = sizeof defaults,
     .notes =
         "All cores, or GPUs, are used; nothing else should run meanwhile. In less than 8 seconds smaller\n"
-        "messages and matrices are measured, and what is late is measured once. sley plan and auto then "
-        "predict by\n"
-        "what was measured, on either by its own description. SLEY_MACHINE names another description,\n"
-        "SLEY_MACHINE=builtin the one built in.\n",
+        "messages and matrices are measured, and what is late is measured once. sley plan and auto then\n"
+        "predict by what was measured, on either by its own description. SLEY_MACHINE names another\n"
+        "description, SLEY_MACHINE=builtin the one built in.\n",
     .run = run};

@@ -97,9 +97,10 @@ typedef struct sley_socket_counts {
   int64_t messages;     /* that carried rows or values, each with a header of its own */
   int64_t row_bytes;    /* those rows and values */
   int64_t header_bytes; /* of those messages */
-  int64_t sends; /* calls of sendmsg for them: a long message takes several, a full socket takes nothing */
-  int64_t
-      control_bytes; /* all else: meeting, planning, requests, acknowledgements, signs of life, farewells */
+  /* Calls of sendmsg for them: a long message takes several, a full socket takes nothing. */
+  int64_t sends;
+  /* All else: meeting, planning, requests, acknowledgements, signs of life, farewells. */
+  int64_t control_bytes;
   int64_t control_sends; /* calls of send and sendmsg for that */
 } sley_socket_counts;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks the rules of the house that a script can check, and prints each violation as file:line: what.
+# Checks the rules of form that a script can check, and prints each violation as file:line: what.
 #   1 a file of src/ includes its own folder and folders of lower layers, nothing else of src/
 #   2 vendor headers stay in their folders
 #   3 SLEY_HAVE_ stands in the two registries only

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import tables  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tables import gpu  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = ["rowwise", "halo", "halo-fused", "halo-coalesced", "halo-pipelined", "cover"]
@@ -172,8 +172,7 @@ def main():
                 for line in records[-len(args.algorithms):]:
                     keep(line)
                 print(f"{matrix}, k = {k}: done after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
-    print("\n".join(tables.ablation_table(records)))
-    print("\n".join(tables.ablation_summary(records)))
+    gpu.ablation(records)
     return int(any("missing" in line or line["ok"] is False for line in records))
 
 

@@ -48,7 +48,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import sley_file  # noqa: E402
 from memory_watch import MemoryWatch  # noqa: E402
-from ops_tables import summary  # noqa: E402
+from tables.ops import summary  # noqa: E402
 OPS = ["sddmm", "max", "gat", "gatv2"]
 DTYPES = {"f32": (torch.float32, 0), "f16": (torch.float16, 2), "bf16": (torch.bfloat16, 14)}  # and cudaDataType
 INDEX_32, BASE_0, ROW_ORDER, COL_ORDER, SUMS_F32 = 2, 0, 2, 1, 0  # of cusparse.h, library_types.h

@@ -6,7 +6,7 @@ are medians.
 
     python3 bench/gpu/predictions.py SLEY OUT.jsonl [--machine FILE] [--cache DIR]
 
---machine: a description to predict by instead of measuring one ("builtin" too). bench/gpu/tables.py counts what is within 25 %."""
+--machine: a description to predict by instead of measuring one ("builtin" too). bench/tables/gpu.py counts what is within 25 %."""
 import argparse
 import json
 import os

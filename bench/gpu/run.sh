@@ -71,6 +71,10 @@ run_script() { # name, words...
     failed=1
   }
 }
+stamp() { # file of JSON lines: gets one with the machine and the commit, by which bench/report.py knows what was measured
+  [ ! -s "$1" ] || python3 -c 'import json, sys; print(json.dumps({"record": "machine", **json.load(open(sys.argv[1]))}))' \
+    "$results/machine.json" >>"$1"
+}
 run() { # name, further options
   bench=$1
   shift
@@ -79,17 +83,18 @@ run() { # name, further options
 }
 # The options are words: they are to be split.
 # shellcheck disable=SC2086
-case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} ;; esac
+case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} && stamp "$results/spmm_gpu.jsonl" ;; esac
 # shellcheck disable=SC2086
 case "$what" in spgemm | all) run spgemm_gpu ${SLEY_SPGEMM_ARGS:-} ;; esac
 # shellcheck disable=SC2086
-case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} ;; esac
+case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} && stamp "$results/ranks_gpu.jsonl" ;; esac
 numbers=1,$gpus
 [ "$gpus" -gt 1 ] || numbers=1
 # shellcheck disable=SC2086
 case "$what" in plans | all)
   run_script plans "$build/bench/gpu/bench_plan_gpu" --matrix twin:cyt --matrix twin:clj --matrix twin:prd --ranks "$numbers" --k 32,128 --plans 15 \
     --json "$results/plan_gpu.jsonl" ${SLEY_PLANS_ARGS:-}
+  stamp "$results/plan_gpu.jsonl"
   ;;
 esac
 # shellcheck disable=SC2086
@@ -131,5 +136,5 @@ case "$what" in training)
     --json "$results/ddp_gpt.json" ${SLEY_TRAINING_ARGS:-}
   ;;
 esac
-case "$what" in single | ranks | plans | ablation | all) python3 bench/gpu/tables.py "$results" ;; esac
+case "$what" in single | ranks | plans | ablation | all) python3 bench/report.py --print "$results" ;; esac
 exit $failed

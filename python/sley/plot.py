@@ -239,8 +239,12 @@ def breakdown(reports: Sequence[TileReport], *, ax: Any = None) -> Any:
     return ax
 
 
+_LETTER = 0.011  # of a timeline's width, at the size of its figure
+
+
 def timeline(path: str | os.PathLike[str], *, product: int = -1, ax: Any = None) -> Any:
-    """What each rank does during one product, from a file that a `Comm` with `trace` has written.
+    """What each rank does during one product, from a file that a `Comm` with `trace` has written. Steps that are
+    long enough have their names written on them; the legend has all.
 
     Parameters
     ----------
@@ -256,8 +260,9 @@ def timeline(path: str | os.PathLike[str], *, product: int = -1, ax: Any = None)
     if not -len(names) <= product < len(names):
         raise SleyInputError(f"{os.fspath(path)}: there are {len(names)} products, and none with number {product}")
     whole = {each["tid"]: each for each in events if each["name"] == names[product]}
-    ax = _axes(ax, (8, 0.8 + 0.5 * len(whole)))
+    ax = _axes(ax, (10, 0.8 + 0.5 * len(whole)))
     start = min(each["ts"] for each in whole.values())
+    length = max(each["ts"] + each["dur"] for each in whole.values()) - start
     many = importlib.import_module("matplotlib").colormaps["tab20"]
     colours: dict[str, Any] = {}
     for rank, span in whole.items():
@@ -269,6 +274,8 @@ def timeline(path: str | os.PathLike[str], *, product: int = -1, ax: Any = None)
             label = None if name in colours else name
             ax.barh(rank, each["dur"], left=each["ts"] - start, edgecolor="white", linewidth=0.3, label=label,
                     color=colours.setdefault(name, many(len(colours) % many.N)))
+            if each["dur"] > _LETTER * (len(name) + 1) * length:
+                ax.text(each["ts"] - start + each["dur"] / 2, rank, name, ha="center", va="center", fontsize="x-small")
         ax.barh(rank, span["dur"], left=span["ts"] - start, fill=False, edgecolor="grey", linewidth=0.8)
     ax.set_yticks(sorted(whole), [f"rank {rank}" for rank in sorted(whole)])
     ax.invert_yaxis()

@@ -91,7 +91,10 @@ def test_timeline(tmp_path: Path) -> None:
             plan(np.ones((200, 8)))
     ax = plot.timeline(path)
     assert ax.get_title() == "product 2" and len(ax.get_yticks()) == 3
-    assert "local" in ax.get_legend_handles_labels()[1]
+    names = ax.get_legend_handles_labels()[1]
+    assert "local" in names
+    written = [each.get_text() for each in ax.texts]  # at least the longest step of the three ranks, which take a product together
+    assert written and set(written) <= set(names)
     assert plot.timeline(path, product=0).get_title() == "product 1"
     with pytest.raises(sley.SleyInputError, match="there are 2 products, and none with number 2"):
         plot.timeline(path, product=2)

@@ -13,7 +13,6 @@
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "gnn/layer.h"
 #include "io/arrays.h"
 
 enum { VERSION = 1, EACH = 3, NAME_ROOM = SL_ARRAY_NAME };
@@ -64,7 +63,7 @@ static sley_status read_numbers(sl_arrays *from, numbers *out) {
 
 static sley_status options_of(const numbers *n, const char *path, sley_gnn_options *out) {
   const int64_t *w = n->whole;
-  if (!sl_layer_kind_of(w[1]) || w[2] < 1 || w[2] > INT32_MAX || w[3] < 0 || w[4] < 1 || w[5] < 1 ||
+  if (!sl_layer_kind_of(w[1]) || w[2] < 1 || w[2] > SL_MOST_PARAMETERS || w[3] < 0 || w[4] < 1 || w[5] < 1 ||
       w[6] < 1 || w[7] < 0 || w[7] > SLEY_BF16 || w[9] < 0)
     return sl_fail(SLEY_ERR_INPUT, "%s: its numbers are of no network", path);
   *out = (sley_gnn_options)SLEY_GNN_OPTIONS_INIT;
@@ -81,13 +80,31 @@ static sley_status options_of(const numbers *n, const char *path, sley_gnn_optio
   return SLEY_OK;
 }
 
+/* Each layer has a matrix of what it is given times what it gives, so numbers that were damaged do not fit
+ * the file they are in. Widths of 2^31 are none: see api_gnn.c. */
+static sley_status check_widths(sl_arrays *from, const sley_gnn_options *o) {
+  const int64_t values = sl_archive_claimed(&from->archive) / (int64_t)sley_dtype_bytes(o->dtype);
+  bool fit = o->hidden <= INT32_MAX / o->heads;
+  for (int i = 0; i < o->layers && fit; i++) {
+    const int64_t in = sl_network_width(o, i - 1), out = sl_network_width(o, i);
+    fit = in <= INT32_MAX && out <= INT32_MAX && (in == 0 || out <= values / in);
+  }
+  return fit ? SLEY_OK
+             : sl_fail(SLEY_ERR_INPUT, "%s: its numbers are of a network larger than the file",
+                       from->input.name);
+}
+
 sley_status sl_network_options(const char *path, sley_gnn_options *out) {
   sl_arrays from;
   numbers n;
   SL_TRY(sl_arrays_open(path, &from));
-  sley_status status = read_numbers(&from, &n);
+  sley_status status;
+  SL_TRY_GOTO(status, read_numbers(&from, &n), done);
+  SL_TRY_GOTO(status, options_of(&n, path, out), done);
+  status = check_widths(&from, out);
+done:
   sl_arrays_close(&from);
-  return status == SLEY_OK ? options_of(&n, path, out) : status;
+  return status;
 }
 
 /* ---- parameters: their values, first and second moments */

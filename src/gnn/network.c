@@ -8,30 +8,27 @@
 #include "ops/adam.h"
 #include "plan/wishes.h"
 
-/* Values of a row that layer `number` gives. */
-static int64_t width_after(const sley_gnn_options *o, const sl_layer_kind *kind, int number) {
+int64_t sl_network_width(const sley_gnn_options *o, int number) {
+  if (number < 0)
+    return o->features;
   if (number == o->layers - 1)
     return o->classes;
-  return kind->heads ? o->heads * o->hidden : o->hidden;
+  return sl_layer_kind_of(o->model)->heads ? o->heads * o->hidden : o->hidden;
 }
 
 static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
   const sley_gnn_options *o = &gnn->options;
-  int64_t in = o->features;
-  for (int i = 0; i < gnn->options.layers; i++) {
-    const int64_t out = width_after(o, kind, i);
+  for (int i = 0; i < gnn->options.layers; i++)
     gnn->layer[i] = (sl_layer){.kind = kind,
                                .number = i,
-                               .in = in,
-                               .out = out,
+                               .in = sl_network_width(o, i - 1),
+                               .out = sl_network_width(o, i),
                                .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
                                .slope = o->slope,
                                .same_x = i == 0 && o->same_x && o->dropout == 0 && !o->x,
                                .activations = &gnn->activations,
                                .work = gnn->work,
                                .parameters = &gnn->parameters};
-    in = out;
-  }
 }
 
 static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_options *o,

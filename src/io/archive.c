@@ -67,6 +67,17 @@ void sl_archive_member_free(sl_archive_member *member) {
   member->bytes = NULL;
 }
 
+int64_t sl_archive_claimed(const sl_archive *archive) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < sl_archive_count(archive); i++) {
+    zip_stat_t stat;
+    if (zip_stat_index(archive->zip, (zip_uint64_t)i, 0, &stat) == 0 && (stat.valid & ZIP_STAT_SIZE) &&
+        __builtin_add_overflow(sum, stat.size, &sum))
+      return INT64_MAX;
+  }
+  return sum;
+}
+
 /* Refuses a member that is encrypted, packed by a method NumPy does not use, or that claims to inflate to
  * more than deflate can (1032 bytes from one, as zlib's author reckons): so what is allocated stays in
  * proportion to the file. */

@@ -27,6 +27,9 @@ void sl_archive_close(sl_archive *archive); /* accepts one that is zeroed, or th
 int64_t sl_archive_count(const sl_archive *archive);
 const char *sl_archive_name(const sl_archive *archive, int64_t number);
 
+/* Bytes of all members as they are unpacked, by what the directory claims; INT64_MAX: it claims more. */
+int64_t sl_archive_claimed(const sl_archive *archive);
+
 bool sl_archive_has(const sl_archive *archive, const char *name);
 
 /* Reads the member of that name. Errors: SLEY_ERR_INPUT (there is none; it is damaged), SLEY_ERR_UNSUPPORTED,

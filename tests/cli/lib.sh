@@ -6,6 +6,9 @@
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+# Of drawn cases one in so many is run, drawn by the seed.
+share=${SLEY_TEST_SHARE:-1}
+test_seed=${SLEY_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
 
 fail() {
   echo "FAILED: $*"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bench/collective/beside_dense.py measures small cases, writes its JSON, from which bench/collective_tables.py makes tables,
+# bench/collective/beside_dense.py measures small cases, writes its JSON, from which bench/tables/collective.py makes tables,
 # and refuses in one line what makes no sense; so does bench/collective/sweep.py. No time decides. Without python3: skipped.
 # Usage: test_beside_dense.sh SLEY ROOT JSON_FIELD [BENCH_MPI_ALLREDUCE MPIRUN]
 set -u
@@ -78,13 +78,13 @@ echo "tables"
 python3 - "$root/bench" "$work/results" >"$work/out" 2>"$work/err" <<'EOT' || fail "no tables: $(cat "$work/err")"
 import sys
 sys.path.insert(0, sys.argv[1])
-import collective_tables
-collective_tables.report(sys.argv[2] + "/none", None)
-collective_tables.report(sys.argv[2], lambda head, rows: [print(len(head), len(row), row[0]) for row in rows])
+from tables import collective
+collective.report(sys.argv[2] + "/none")
+collective.report(sys.argv[2])
 EOT
-grep -q '^### GPUs of one process beside NCCL, 2 ranks$' "$work/out" || fail "no table of GPUs: $(cat "$work/out")"
-[ "$(grep -c '^11 11 all' "$work/out")" -ge 12 ] || fail "rows are missing: $(cat "$work/out")"
-[ "$(grep -c '^5 5 ' "$work/out")" -ge 4 ] || fail "means are missing: $(cat "$work/out")"
+grep -q '^## GPUs of one process beside NCCL, 2 ranks$' "$work/out" || fail "no table of GPUs: $(cat "$work/out")"
+[ "$(grep -cE '^\| all[a-z]* (\|[^|]*){10}\|$' "$work/out")" -ge 12 ] || fail "rows are missing: $(cat "$work/out")"
+[ "$(grep -cE '^\| (all|drawn|fixed) (\|[^|]*){4}\|$' "$work/out")" -ge 4 ] || fail "means are missing: $(cat "$work/out")"
 
 echo "what is refused, and what fails"
 script 2 cpus "$sley"

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Ctrl-C, and other signals that end a process, at random moments of every command: each ends soon, with 128 and the
 # number of the signal, or done, and leaves nothing unfinished.
-# Usage: test_interrupt.sh SLEY ROOT [COUNT [SEED]]; COUNT interrupts, each of the commands in turn.
+# Usage: test_interrupt.sh SLEY ROOT [COUNT [SEED]]; COUNT interrupts, each of the commands in turn, from a drawn one on.
 # SLEY_TEST_MOST_MS: the most that an end may take. The commands are made to end within 2000 on a machine that does nothing else;
 # by default only what hangs fails, because a loaded machine or a sanitizer may take longer (TSan alone waits 1000 at each exit).
 set -u
-sley=$(realpath "$1") root=$2 count=${3:-32} seed=${4:-1}
+sley=$(realpath "$1") root=$2 count=${3:-}
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 MOST_MS=${SLEY_TEST_MOST_MS:-20000}
+seed=${4:-$test_seed}
 RANDOM=$seed
+[ -n "$count" ] || count=$((share > 4 ? 8 : 32 / share))
 mkdir "$work/in" "$work/y"
 run 0 generate twin:cyt:scale=0.15 -o "$work/in/a.mtx"
 run 0 convert "$work/in/a.mtx" "$work/in/a.sley"
@@ -47,10 +49,10 @@ now_ms() { echo $(($(date +%s%N) / 1000000)); }
 group_runs() { kill -0 -- "-$1" 2>/dev/null; }
 
 set -m # each command in a group of its own, as on a terminal
-longest=0 done_before=0
+longest=0 done_before=0 first=$((RANDOM % ${#commands[@]}))
 signals=(INT HUP TERM QUIT INT XCPU XFSZ USR1)
 for ((i = 0; i < count; i++)); do
-  words=${commands[i % ${#commands[@]}]}
+  words=${commands[(first + i) % ${#commands[@]}]}
   rm -rf "${y:?}"/*
   after=$((RANDOM % 2500)) to=all signal=${signals[RANDOM % ${#signals[@]}]}
   [ $((i / ${#commands[@]} % 3)) -ne 1 ] || to=one # a signal to the command alone, as by kill
@@ -81,5 +83,5 @@ for ((i = 0; i < count; i++)); do
   left=$(find "$work/y" "$work/in" -name '*.part-*')
   [ -z "$left" ] || fail "$what: left $left"
 done
-echo "$count interrupts, $done_before of commands that had ended; the longest end took $longest ms"
+echo "$count interrupts by seed $seed, $done_before of commands that had ended; the longest end took $longest ms"
 finish

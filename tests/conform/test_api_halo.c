@@ -198,7 +198,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 }
 
 static void run_samples(const rank_case *c) {
-  for (uint64_t i = 0; i < 12; i += case_share()) {
+  for (uint64_t i = test_first(12); i < 12; i += test_share()) {
     sample s = make_sample(c->seed * 12 + i, c->ranks);
     assert_case_ok(c, run_case(c, rank_main, &s));
   }

@@ -143,13 +143,10 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
 
 static void run_samples(const rank_case *c) {
   enum { ROUNDS = 3 };
-  for (uint64_t round = 0; round < ROUNDS; round += case_share()) {
+  for (uint64_t round = test_first(ROUNDS); round < ROUNDS; round += test_share()) {
     uint64_t draw = sl_random(c->seed, 31, round);
     char text[96];
-    int algos = 0;
-    while (sley_algorithms()[algos])
-      algos++;
-    sample s = {.algo = sley_algorithms()[sl_below(draw >> 8, algos)],
+    sample s = {.algo = sley_algorithms()[sl_below(draw >> 8, count_algorithms())],
                 .dtype = (sley_dtype)(draw & 3),
                 .reproducible = draw >> 2 & 1};
     sley_read_options read = SLEY_READ_OPTIONS_INIT;

@@ -144,7 +144,7 @@ static void draw_sample(const rank_case *c, uint64_t round, sample *s) {
 
 static void run_samples(const rank_case *c) {
   enum { ROUNDS = 6 };
-  for (uint64_t round = 0; round < ROUNDS; round += case_share()) {
+  for (uint64_t round = test_first(ROUNDS); round < ROUNDS; round += test_share()) {
     sample s;
     draw_sample(c, round, &s);
     assert_case_ok(c, run_case(c, rank_main, &s));

@@ -182,9 +182,7 @@ static void body(const rank_case *c) {
   char text[80];
   job j = {0};
   sley_matrix *matrix;
-  int count = 0;
-  while (sley_algorithms()[count])
-    count++;
+  const int count = count_algorithms();
   snprintf(text, sizeof text, "er:n=%d,nnz=%d,seed=%d", ROWS, 3 * ROWS, (int)(c->seed % 1000));
   assert_sley_ok(sley_matrix_read(text, NULL, &matrix));
   assert_sley_ok(sley_partition_rows(matrix, "rows", c->ranks, j.begin));

@@ -244,8 +244,9 @@ static void run_matrix(const rank_case *c, uint64_t draw) {
   if (draw / 480 % 4 == 0 && c->ranks > 1) /* the first rank owns no row */
     s.row_begin[1] = 0;
   s.symmetric = which == SYMMETRIC && memcmp(s.row_begin, s.col_begin, sizeof s.row_begin) == 0;
+  const uint64_t turn = draw + test_first(test_share());
   for (int a = 0; sley_algorithms()[a]; a++)
-    if ((draw + (uint64_t)a) % (3 * case_share()) == 0) {
+    if ((turn + (uint64_t)a) % (3 * test_share()) == 0) {
       s.algo = sley_algorithms()[a];
       run_sample(c, &s);
     }
@@ -258,7 +259,7 @@ static void run_matrix(const rank_case *c, uint64_t draw) {
 }
 
 static void run_samples(const rank_case *c) {
-  for (uint64_t i = 0; i < 4; i += case_share())
+  for (uint64_t i = test_first(4); i < 4; i += test_share())
     run_matrix(c, sl_random(c->seed, i, 0) >> 8);
 }
 

@@ -149,8 +149,9 @@ static void run_samples(const rank_case *c) {
   s.fresh = revalue(s.old);
   assert_sley_ok(sley_partition_rows(s.old, "nnz", c->ranks, s.begin));
   assert_sley_ok(sley_partition_equal(s.old->cols, c->ranks, s.x_begin));
+  const uint64_t turn = draw + test_first(test_share());
   for (int a = 0; sley_algorithms()[a]; a++)
-    if ((draw + (uint64_t)a) % case_share() == 0) {
+    if ((turn + (uint64_t)a) % test_share() == 0) {
       s.algo = sley_algorithms()[a];
       run_sample(c, &s);
     }

@@ -369,7 +369,8 @@ static void allocation_body(const rank_case *c) {
   sl_memory_fail_at(0);
   assert_case_ok(c, run_case(c, failing_main, &f));
   int64_t allocations = most_seen(sl_memory_count());
-  for (int64_t n = 1; n <= allocations; n += (int64_t)case_share()) {
+  for (int64_t n = 1 + (int64_t)test_first((uint64_t)allocations); n <= allocations;
+       n += (int64_t)test_share()) {
     sl_memory_fail_at(n);
     sley_status status = run_case(c, failing_main, &f);
     if (status != SLEY_ERR_MEMORY && status != SLEY_OK)

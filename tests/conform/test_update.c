@@ -300,10 +300,10 @@ static void run_sample(const rank_case *c, uint64_t number) {
   assert_sley_ok(sley_matrix_read(shapes[s.shape], &options, &s.matrix));
   assert_sley_ok(sley_partition_rows(s.matrix, "nnz", c->ranks, s.begin));
   assert_sley_ok(sley_partition_equal(s.matrix->cols, c->ranks, s.x_begin));
-  for (int a = 0; sley_algorithms()[a]; a++) {
+  const int algorithms = count_algorithms();
+  const int step = (int)test_share_of((uint64_t)algorithms);
+  for (int a = (int)test_first((uint64_t)algorithms); a < algorithms; a += step) {
     s.algo = sley_algorithms()[a];
-    if ((draw + (uint64_t)a) % case_share() != 0)
-      continue;
     sley_status status = run_case(c, rank_main, &s);
     if (is_refused(&s, c) && status == SLEY_ERR_UNSUPPORTED)
       continue;
@@ -319,7 +319,7 @@ static void run_sample(const rank_case *c, uint64_t number) {
 
 /* One rank, where all is fused and starts are cheap, gets more. */
 static void run_samples(const rank_case *c) {
-  int count = case_share() > 1 || test_launched() ? 1 : c->ranks == 1 ? 40 : 2;
+  int count = test_share() > 1 || test_launched() ? 1 : c->ranks == 1 ? 40 : 2;
   for (int number = 0; number < count; number++)
     run_sample(c, (uint64_t)number);
 }
@@ -334,7 +334,7 @@ static void large_updates_are_right(void **state) {
   (void)state;
   if (test_launched())
     return;
-  for (int number = 0; number < 6; number++) {
+  for (int number = (int)test_first(6); number < 6; number += (int)test_share_of(6)) {
     rank_case c = {.transport = "threads", .ranks = 1 + number / 3, .workgroup = 1, .threads = 1};
     sample s = {.algo = "halo",
                 .variant = number % 3 == 1 ? RENEWABLE : PLAIN,

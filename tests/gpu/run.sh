@@ -17,8 +17,7 @@
 #   SLEY_DEBS       folder with .deb files to unpack beside the build, for machines where nothing can be installed:
 #                   tools/unpack_debs.sh says which
 #   SLEY_DATA       the real matrices; without them the sweep over them is left out
-#   SLEY_TEST_SHARE test_spmm and test_kernels run one case in so many (1 by default); SLEY_TEST_CASES: likewise those of the
-#                   transport tests, which take all numbers of ranks
+#   SLEY_TEST_SHARE test programs run one case in so many (1 by default), drawn by SLEY_TEST_SEED
 #   SLEY_TEST_PROGRAMS  those of the test programs to run, instead of all
 #   SLEY_TEST_JOBS  programs of `tests`, and runs of `bits`, at a time (1 by default)
 #   SLEY_PYTHON     the interpreter with pytest, torch and torch_geometric (python3 by default)
@@ -288,9 +287,9 @@ case "$what" in processes | all)
     test_transport_sized test_one_sided test_halo test_set_values test_transport_failure \
     test_tiled test_tile_access test_tile_spmm test_product_stream test_tile_spgemm; do
     # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
-    check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_CASES=10 "$build/tests/$program"
+    check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_SHARE=10 "$build/tests/$program"
   done
-  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_CASES=10 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
+  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_SHARE=10 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
     "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   ;;
 esac

@@ -190,7 +190,7 @@ static void plans_are_the_hosts(void **state) {
   (void)state;
   sample s = {0};
   for (const char *const *algo = sley_algorithms(); *algo; algo++)
-    for (s.round = 0; s.round < ROUNDS; s.round += case_share()) {
+    for (s.round = test_first(ROUNDS); s.round < ROUNDS; s.round += test_share()) {
       int ranks = 2 + (int)(s.round % (MAX_RANKS - 1)), workgroup = s.round % 5 == 0 ? 1 : ranks;
       sley_matrix *matrix = generate(s.round);
       s.matrix = matrix;
@@ -201,7 +201,7 @@ static void plans_are_the_hosts(void **state) {
       assert_case_ok(&c, run_case(&c, rank_main, &s));
       sley_matrix_destroy(matrix);
     }
-  assert_true(s.resident > 100);
+  assert_true(s.resident > (test_share() > 1 ? 0 : 100));
 }
 
 int main(void) {

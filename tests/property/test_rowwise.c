@@ -24,12 +24,6 @@ static const int64_t widths[WIDTHS] = {0, 1, 7, 33, 128};
 static const char *const loads[] = {"memory=registers", "memory=shared,get=warp", "get=thread", "get=block"};
 enum { LOADS = sizeof loads / sizeof *loads };
 
-/* One shape in so many is run (environment SLEY_TEST_SHARE). */
-static int share(void) {
-  const char *text = getenv("SLEY_TEST_SHARE");
-  return text && atoi(text) > 0 ? atoi(text) : 1;
-}
-
 /* All combinations of switches with one ps; what else is drawn. */
 static void check_switches(const sley_matrix *matrix, uint64_t seed) {
   int ps = 1 + (int)sl_below(sl_random(seed, 0, 0), 32), ranks = 2 + (int)sl_below(sl_random(seed, 1, 0), 3);
@@ -67,7 +61,7 @@ static void check_switches(const sley_matrix *matrix, uint64_t seed) {
 static void every_combination_is_right(void **state) {
   (void)state;
   for (int s = 0; s < SHAPES; s++)
-    for (int t = s % share(); t < DTYPES; t += share()) {
+    for (int t = (int)test_first(DTYPES); t < DTYPES; t += (int)test_share()) {
       sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[t]);
       check_switches(matrix, (uint64_t)(DTYPES * s + t));
       sley_matrix_destroy(matrix);

@@ -4,6 +4,7 @@
 #include "spmm_case.h"
 
 #include "base/random.h"
+#include "ranks.h"
 
 static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
 static const int workgroups[] = {1, 2, 4, 0};
@@ -27,12 +28,6 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F16, SLEY_F64, SLEY_BF16};
 enum { DTYPES = 4 };
 
-/* One combination in so many is run (environment SLEY_TEST_SHARE). */
-static int64_t share(void) {
-  const char *text = getenv("SLEY_TEST_SHARE");
-  return text && atoi(text) > 0 ? atoi(text) : 1;
-}
-
 static void check_all(const sley_matrix *matrix, bool reproducible, uint64_t *seed) {
   uint64_t bits[WIDTHS] = {0};
   bool seen[WIDTHS] = {false};
@@ -41,7 +36,7 @@ static void check_all(const sley_matrix *matrix, bool reproducible, uint64_t *se
       for (int g = 0; g < WORKGROUPS; g++) {
         if (rank_counts[r] == 1 && g > 0)
           continue;
-        if (sl_below(sl_random(*seed, 2, 0), share()) != 0 && ++*seed)
+        if (test_draw(test_share()) != 0 && ++*seed)
           continue;
         int w = (int)sl_below(sl_random(++*seed, 1, 0), WIDTHS);
         spmm_case c = {.algo = *algo,
@@ -86,9 +81,14 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
 /* Y = alpha A X + beta Y and A^T X against what one rank makes of them. */
 static void scaling_and_transpose(void **state) {
   (void)state;
+  const uint64_t count = SHAPES * (uint64_t)count_algorithms();
+  uint64_t number = 0;
+  const uint64_t step = test_share_of(count), first = test_first(count);
   for (int s = 0; s < SHAPES; s++) {
     sley_matrix *matrix = spmm_case_matrix(shapes[s], dtypes[(s + 2) % DTYPES]);
     for (const char *const *algo = sley_algorithms(); *algo; algo++) {
+      if (number++ % step != first)
+        continue;
       spmm_case c = {.algo = *algo,
                      .ranks = 4,
                      .workgroup = 2,

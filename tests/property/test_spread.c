@@ -221,8 +221,11 @@ static size_t make_text(uint64_t seed, char *text) {
 static void texts_with_repeats_and_faults(void **state) {
   (void)state;
   static char text[1 << 16];
-  int failed = 0;
+  int failed = 0, run = 0;
   for (uint64_t seed = 1; seed <= 400; seed++) {
+    if (test_draw(test_share_of(8)) != 0) /* about 50 at least, so that both kinds are among them */
+      continue;
+    run++;
     const char *path = test_path(seed % 4 == 0 ? "t.graph" : seed % 4 == 1 ? "t.el" : "t.txt");
     size_t size = make_text(seed, text);
     if (seed % 3 == 0 && size > 0) /* and one byte changed */
@@ -237,7 +240,7 @@ static void texts_with_repeats_and_faults(void **state) {
       run_on(rank_counts[seed % 5], seed, read_as_expected, &e);
     sley_matrix_destroy(e.whole);
   }
-  assert_true(failed > 20 && failed < 380); /* both kinds were among them */
+  assert_true(failed > run / 20 && failed < run - run / 20); /* both kinds were among them */
 }
 
 static void corpora_of_the_fuzzers(void **state) {
@@ -277,7 +280,9 @@ static void large_compressed_texts(void **state) {
     uint64_t bits = sl_random(7, e, 0);
     at += sprintf(at, "%d %d %.3f\n", (int)(bits % 5000) + 1, (int)((bits >> 32) % 5000) + 1, sl_unit(bits));
   }
-  const char *path = test_path("large.mtx"), *packed = test_path("large.mtx.zst");
+  char path[256]; /* what test_path returns is written over */
+  snprintf(path, sizeof path, "%s", test_path("large.mtx"));
+  const char *packed = test_path("large.mtx.zst");
   write_text(path, text, (size_t)(at - text));
   sl_sink *sink;
   assert_sley_ok(sl_sink_open(packed, &sink));

@@ -187,5 +187,7 @@ int test_clean(void **state) {
     if (entry->d_name[0] != '.' || strlen(entry->d_name) > 2)
       unlink(test_path(entry->d_name));
   closedir(open);
-  return rmdir(folder);
+  int result = rmdir(folder);
+  folder[0] = '\0';
+  return result;
 }

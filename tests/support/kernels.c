@@ -11,20 +11,19 @@
 static uint64_t counter;
 
 int64_t draw(int64_t n) {
-  return sl_below(sl_random(5, counter++, 0), n);
+  return sl_below(sl_random(test_stream(), counter++, 5), n);
 }
 
 double draw_real(void) {
-  return 2 * sl_unit(sl_random(6, counter++, 0)) - 1;
+  return 2 * sl_unit(sl_random(test_stream(), counter++, 6)) - 1;
 }
 
 int64_t pick(const int64_t *list, int64_t count) {
   return list[draw(count)];
 }
+
 int repeats(int all) {
-  const char *share = getenv("SLEY_TEST_SHARE");
-  int kept = share && atoi(share) > 0 ? all / atoi(share) : all;
-  return kept > 0 ? kept : 1;
+  return all / (int)test_share_of((uint64_t)all);
 }
 
 drawn_list list_draw(int64_t count) {

@@ -6,7 +6,8 @@
 
 #include "image.h"
 
-/* The next number of a fixed sequence: one of 0 .. n-1; a real in [-1, 1); one of a list. */
+/* The next number of the sequence of the seed and the setting: one of 0 .. n-1; a real in [-1, 1); one of a
+ * list. */
 int64_t draw(int64_t n);
 double draw_real(void);
 int64_t pick(const int64_t *list, int64_t count);
@@ -21,7 +22,7 @@ typedef struct drawn_list {
 } drawn_list;
 drawn_list list_draw(int64_t count);
 
-/* One case in so many is run (environment SLEY_TEST_SHARE). */
+/* Of so many cases one in test_share(). */
 int repeats(int all);
 
 /* bytes of exact size, so that a sanitizer sees any access beyond; `skew` bytes off a malloc's alignment.

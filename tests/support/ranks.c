@@ -125,7 +125,10 @@ int64_t most_seen(int64_t mine) {
   return mine;
 }
 
+static int cases_run; /* by run_case */
+
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg) {
+  cases_run++;
   meet_beside();
   const sl_transport_backend *backend;
   SL_TRY(sl_transport_backend_find(c->transport, &backend));
@@ -150,19 +153,14 @@ static void hangs(int signal_number) {
   _exit(99);
 }
 
-uint64_t case_share(void) {
-  const char *given = getenv("SLEY_TEST_CASES");
-  long share = given ? strtol(given, NULL, 10) : 1;
-  return share > 1 ? (uint64_t)share : 1;
-}
+enum { MOST_CASES = 40 };
 
-void each_case(void (*body)(const rank_case *c)) {
+/* All cases, in order. Their number. */
+static int list_cases(rank_case *list) {
   static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
-  signal(SIGALRM, hangs);
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
-  const uint64_t share = case_share();
   uint64_t seed = 0;
-  meet_beside();
+  int count = 0;
   for (int traced = 0; traced < 2; traced++)
     for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
       int ranks = rank_counts[i], groups[] = {1, 2, 4, ranks};
@@ -173,14 +171,45 @@ void each_case(void (*body)(const rank_case *c)) {
           continue;
         int threads = 1 + (int)(seed % 2);
         seed++;
-        rank_case c = {transport ? transport : "threads", traced != 0, ranks, groups[g], threads, seed};
-        if (seed % share != 0)
-          continue;
-        alarm(WATCHDOG_SECONDS);
-        body(&c);
-        alarm(0);
+        list[count++] = (rank_case){
+            transport ? transport : "threads", traced != 0, ranks, groups[g], threads, seed, NULL};
       }
     }
+  return count;
+}
+
+void each_case(void (*body)(const rank_case *c)) {
+  rank_case list[MOST_CASES];
+  signal(SIGALRM, hangs);
+  meet_beside();
+  const int count = list_cases(list);
+  const int wanted = count / (int)test_share_of((uint64_t)count);
+  for (int tried = 0, run = 0; tried < count && run < wanted; tried++) {
+    const int taken = tried + (wanted < count ? (int)test_draw((uint64_t)(count - tried)) : 0);
+    const rank_case c = list[taken];
+    const int before = cases_run;
+    list[taken] = list[tried];
+    alarm(WATCHDOG_SECONDS);
+    body(&c);
+    alarm(0);
+    run += cases_run > before;
+  }
+}
+
+void each_case_until(const int *found, void (*body)(const rank_case *c)) {
+  enum { MOST_TRIES = 20 };
+  for (int tries = 0; tries < MOST_TRIES; tries++) {
+    each_case(body);
+    if (*found > 0 || test_share() == 1 || test_launched())
+      return;
+  }
+}
+
+int count_algorithms(void) {
+  int count = 0;
+  while (sley_algorithms()[count])
+    count++;
+  return count;
 }
 
 void assert_case_ok(const rank_case *c, sley_status status) {

@@ -20,13 +20,19 @@ typedef struct rank_case {
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
 
 /* body once for: the transport (environment SLEY_TEST_TRANSPORT, else threads), bare and traced x ranks 1, 2,
- * 3, 4, 7, 8 (where a launcher has started the test: as many as that) x workgroup 1, 2, 4, all. Ends the
- * program with a message, and so fails, if a body does not return within WATCHDOG_SECONDS: a rank hangs. */
+ * 3, 4, 7, 8 (where a launcher has started the test: as many as that) x workgroup 1, 2, 4, all; or for one in
+ * test_share() of these, drawn, one at least. A case that the body has not run, by run_case, does not count.
+ * Ends the program with a message, and so fails, if a body does not return within WATCHDOG_SECONDS: a rank
+ * hangs. */
 void each_case(void (*body)(const rank_case *c));
 
-/* The environment's SLEY_TEST_CASES, at least 1: each_case runs one case in so many, and a body with many
- * runs may do likewise. For transports whose ranks take long to start. */
-uint64_t case_share(void);
+/* The same again, with other cases drawn, until *found, which the body counts up, is above 0; 20 times at
+ * most. Once where all cases are run, and of ranks that a launcher has started, each of which finds its own.
+ */
+void each_case_until(const int *found, void (*body)(const rank_case *c));
+
+/* How many algorithms sley_algorithms() lists. */
+int count_algorithms(void);
 
 /* Whether the ranks are processes that a launcher has started, each of which runs the whole test: then
  * run_case returns the same on all, but what a main writes to is seen by its own rank alone, unless it is
@@ -49,8 +55,8 @@ void assert_case_ok(const rank_case *c, sley_status status);
       return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
   } while (0)
 
-/* Compares what all ranks together have counted since the last reset with the sum of what each has expected; the
- * rank that hands rows over counts them, which may be either end. Collective. */
+/* Compares what all ranks together have counted since the last reset with the sum of what each has expected;
+ * the rank that hands rows over counts them, which may be either end. Collective. */
 sley_status check_counted(sl_comm *comm, const sl_counters *expected);
 
 /* For mains that must free what they have: status becomes the error, and they go on at done. */

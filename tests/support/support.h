@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "draws.h"
 #include "sley.h"
 
 /* After so long a test that waits for other ranks ends itself: one of them hangs. Long, for under a sanitizer
@@ -26,11 +27,16 @@ extern int test_skips;
 #define skip() (test_skips++, _skip(__FILE__, __LINE__))
 #undef cmocka_run_group_tests
 #define cmocka_run_group_tests(group, setup, teardown)                                                       \
-  test_run_group(#group, group, sizeof(group) / sizeof *(group), setup, teardown)
+  test_run_group(#group, SLEY_TEST_SETTINGS, group, sizeof(group) / sizeof *(group), setup, teardown)
 
-/* Runs the tests. The number that failed, or TEST_SKIPPED. */
-int test_run_group(const char *name, const struct CMUnitTest *tests, size_t count, CMFixtureFunction setup,
-                   CMFixtureFunction teardown);
+/* The settings of a program (settings.h); tests/CMakeLists.txt lists those of programs that have more. */
+#ifndef SLEY_TEST_SETTINGS
+#define SLEY_TEST_SETTINGS "cpu"
+#endif
+
+/* Runs the tests in every setting. The number that failed, or TEST_SKIPPED. */
+int test_run_group(const char *name, const char *settings, const struct CMUnitTest *tests, size_t count,
+                   CMFixtureFunction setup, CMFixtureFunction teardown);
 
 /* Asserts SLEY_OK and shows the library's message if it is not. */
 #define assert_sley_ok(call)                                                                                 \

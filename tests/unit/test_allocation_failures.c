@@ -9,13 +9,15 @@
 
 enum { MOST = 20000 };
 
-/* Runs job with its 1st, 2nd, 3rd ... allocation failing until one run needs no more; each failing run must
- * say so. */
+/* Runs job with its 1st, 2nd, 3rd ... allocation failing, or one in test_share(), until one run needs no
+ * more; each failing run must say so. */
 static void fail_each(const char *what, sley_status (*job)(const void *), const void *argument) {
   assert_sley_ok(job(argument)); /* one-off allocations of libraries and thread-local state */
   int64_t before = sl_memory_now();
   int failures = 0;
-  for (int nth = 1; nth < MOST; nth++) {
+  sl_memory_fail_at(0);
+  assert_sley_ok(job(argument)); /* counts them */
+  for (int nth = 1 + (int)test_first((uint64_t)sl_memory_count()); nth < MOST; nth += (int)test_share()) {
     alarm(60);
     sl_memory_fail_at(nth);
     sley_status status = job(argument);

@@ -244,6 +244,12 @@ static void test_plans_to_capture(void **state) {
   sley_matrix_destroy(matrix);
 }
 
+/* What the tests have set must be gone in the next setting. */
+static int show_devices(void **state) {
+  (void)state;
+  return unsetenv("CUDA_VISIBLE_DEVICES") | unsetenv("SLEY_MOCK_DEVICES");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plans_to_capture),
@@ -253,5 +259,5 @@ int main(void) {
       cmocka_unit_test(test_older_options),
       cmocka_unit_test(test_device_that_is_not_there),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, show_devices);
 }

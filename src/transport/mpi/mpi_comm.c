@@ -156,12 +156,11 @@ static sley_status start(sl_process_comm *base) {
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
     mine = sl_progress_start(move_messages, comm, &comm->progress);
   sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
+  sl_mpi_skip_finalise(sl_mesh_broken(base->mesh)); /* else all ranks live */
   if (status == SLEY_OK) {
     sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
     status = make_comms(comm);
   }
-  if (status == SLEY_OK)
-    sl_mpi_skip_finalise(false); /* all ranks live */
   if (status == SLEY_OK)
     status = sl_direct_start(base, &sl_shared_memory);
   if (status != SLEY_OK)

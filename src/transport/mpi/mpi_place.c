@@ -132,10 +132,10 @@ sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_pla
     return SLEY_OK;
   meeting_point point = {.port = 0};
   sley_status status = tell(origin, out, &point);
-  if (status != SLEY_OK)
-    sl_mpi_skip_finalise(true);
-  else if (point.error.status != SLEY_OK)
+  if (status == SLEY_OK && point.error.status != SLEY_OK) /* all ranks know, and live */
     status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
+  else
+    sl_mpi_skip_finalise(true); /* until all ranks have met: a rank may be gone before */
   out->key = point.key;
   out->secret = point.secret;
   out->listens = true;

@@ -2,8 +2,9 @@
 """Tables of compressed collectives beside dense ones, from bench/results/collective/*.json, which bench/collective/beside_dense.py
 and sweep.py write."""
 import glob
-import json
 import os
+
+from tables import load, table
 
 HEAD = ["collective", "MiB", "zeros", "compressed ms", "dense ms", "dense / compressed", "rounds", "bytes / dense bytes", "share of the bound", "path",
         "claimed"]
@@ -50,12 +51,11 @@ def row(case):
                    f"{last['wire_bytes'] / max(last['dense_wire_bytes'], 1):.4f}", share, last["path"], claim(case)]
 
 
-def report_training(path, table):
+def report_training(path):
     """Of bench/collective/ddp_gpt.py."""
-    with open(path) as stream:
-        found = json.load(stream)
+    found = load(path)
     o, parts = found["options"], list(found["runs"][0]["split_ms"])
-    print("### A GPT trained by DistributedDataParallel\n")
+    print("## A GPT trained by DistributedDataParallel\n")
     print(f"`bench/collective/ddp_gpt.py`: {found['parameters'] / 1e6:.1f} million parameters, {o['dtype']}, {found['ranks']} x {found['device']} as hosts "
           f"that sockets join, {o['steps']} steps of AdamW, torch {found['torch']}. The hook sends {100 * o['density']:g} % of the gradients; "
           f"{o['warmup_steps']} steps before that are dense, and in {o.get('ramp_steps', 0)} more the share falls from 25 %, so the mean of steps has these. "
@@ -65,10 +65,9 @@ def report_training(path, table):
             f"{run['loss']:.4f}"] + [f"{run['split_ms'][part]:.2f}" for part in parts] for run in found["runs"]])
 
 
-def report_sweep(path, table):
+def report_sweep(path):
     """Of bench/collective/sweep.py: for each collective and size the case nearest to the limit, and the fastest."""
-    with open(path) as stream:
-        found = json.load(stream)
+    found = load(path)
     m, summary, rows = found["machine"] or {}, found["summary"], []
     print(f"Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
           f"the same run. {found['ranks']} x {m.get('gpu', found['device'])}, driver {m.get('driver', '?')}, NCCL {m.get('nccl', '?')}; seed {found['seed']}, "
@@ -81,32 +80,29 @@ def report_sweep(path, table):
     table(["collective", "MiB", "NCCL dense ms", "slowest ms", "its zeros", "of the limit", "fastest ms", "its zeros"], rows)
 
 
-def report(folder, table):
+def report(folder):
     runs = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
-        with open(path) as stream:
-            found = json.load(stream)
+        found = load(path)
         if "where" in found:
             runs.append(found)
-    if not runs:
-        return
-    print("## Collectives over arrays of many zeros\n")
+    print("# Collectives over arrays of many zeros\n")
     print("`bench/collective/beside_dense.py`: medians of the slowest rank, compressed and dense in turn on the same arrays, whose results are compared. "
           "Sizes are of the larger array of a rank. Fixed cases come first; the others' sizes and shares of zeros were drawn. Rounds: the least and the "
           "greatest ratio of a round.\n")
     for run in runs:
-        print(f"### {heading(run)}\n")
+        print(f"## {heading(run)}\n")
         print(where(run) + "\n")
         means = [[name, mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", mean["worst_case"]] for name, mean in run["summary"].items() if mean]
         table(MEAN_HEAD, means)
         table(HEAD, [row(case) for case in run["cases"]])
     sweeps = sorted(glob.glob(os.path.join(folder, "sweep*.json")))
     if sweeps:
-        print("### Never slower than dense\n")
+        print("## Never slower than dense\n")
         print("`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 %, and sizes from 1 MiB; the limit of a case is 1.05 x the time of a "
               "dense collective + 20 us.\n")
     for path in sweeps:
-        report_sweep(path, table)
+        report_sweep(path)
     training = os.path.join(folder, "ddp_gpt.json")
     if os.path.exists(training):
-        report_training(training, table)
+        report_training(training)

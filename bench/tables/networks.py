@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of networks trained on GPUs, from bench/results/gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
+"""Tables of networks trained on GPUs, from bench/results/gnn and torch; gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
 bench/gnn/epoch.py, and on more; ways of sending rows, by bench/gnn/cola_table11.py; accuracy on real graphs, by
 bench/gnn/accuracy.py."""
 import glob
-import json
 import os
 
-from ops_tables import geomean
+from tables import geomean, load as read, table
 
 HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
@@ -22,8 +21,7 @@ def load(folder, name):
     path = os.path.join(folder, name + ".json")
     if not os.path.exists(path):
         return None
-    with open(path) as stream:
-        return json.load(stream)
+    return read(path)
 
 
 def best_of(case):
@@ -69,11 +67,11 @@ def machine_of(run):
     return f"{m['gpus']} {m['gpu']}, driver {m['driver']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}; commit {m['commit']}"
 
 
-def report_epochs(folder, table):
+def report_epochs(folder):
     runs = [run for run in (load(folder, name) for name in RUNS) if run]
     if not runs:
         return
-    print("### Networks on one GPU\n")
+    print("## Networks on one GPU\n")
     print("Three layers, 100 -> 128 -> 128 -> 47, full graphs, f32, Adam, without dropout; median milliseconds of a step. Graphs are drawn. kept: what "
           "the first layer sums of the features is made once; fresh: in each step, as the rivals do. Rivals: torch.sparse.mm with a CSR matrix and its "
           "transpose, both kept (csr), PyTorch Geometric with an edge_index (pyg) and an EdgeIndex (edge); the best of them counts. tf32: dense "
@@ -84,12 +82,12 @@ def report_epochs(folder, table):
     table(HEAD, [row for run in runs for row in case_rows(run)])
 
 
-def report_more(folder, name, table):
+def report_more(folder, name):
     """Of a file of MORE."""
     run, (heading, word, gpus) = load(folder, name), MORE[name]
     if not run:
         return
-    print(f"### {heading}\n")
+    print(f"## {heading}\n")
     print(f"The same networks on one GPU and on {word} in one process; sums of the features are kept where the run has that (gat: none are). "
           f"{machine_of(run)}.\n")
     rows = []
@@ -103,13 +101,13 @@ def report_more(folder, name, table):
            f"rival / {word}"], rows)
 
 
-def report_ways(folder, table):
+def report_ways(folder):
     """Of bench/gnn/cola_table11.py."""
     run = load(folder, "cola_table11")
     if not run:
         return
     m, o, first = run["machine"], run["options"], run["cases"][0]
-    print("### Ways of sending rows, in CoLa's setting\n")
+    print("## Ways of sending rows, in CoLa's setting\n")
     print("`bench/gnn/cola_table11.py`: an epoch of a GCN of five layers, 16 features, rows of 32 and 16 classes; every way is Sley's code. Ratios are to "
           "halo-pipelined, which is CoLa's; those of the paper are of each method's own program on 8 A800, and of the graphs themselves. "
           f"{m['gpus']} {m['gpu']}, driver {m['driver']}; twins of the graphs by {o['scale']:g}, {first['ranks']} ranks, transport {first['transport']}; "
@@ -123,12 +121,11 @@ def share(one):
     return f"{100 * one['mean']:.1f} +- {100 * one['deviation']:.1f} %"
 
 
-def report_accuracy(folder, table):
+def report_accuracy(folder):
     """Runs of either side may stand in files of their own; they are of the same splits and seeds where the numbers of these are."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "accuracy*.json"))):
-        with open(path) as stream:
-            run = json.load(stream)
+        run = read(path)
         for case in run["cases"]:
             key = (case["graph"], case["model"], run["splits"], run["seeds"], run["epochs"])
             found.setdefault(key, {}).update({who: case[who] for who in ("sley", "pyg") if who in case})
@@ -136,15 +133,60 @@ def report_accuracy(folder, table):
             for (graph, model, splits, seeds, _), one in found.items() if len(one) == 2]
     if not both:
         return
-    print("### Accuracy on real graphs\n")
+    print("## Accuracy on real graphs\n")
     print("Rows of the test that are right, mean and standard deviation over splits and seeds: 20 rows of a class to train on, 30 for validation; two "
           "layers, Adam, dropout; the epoch with the best validation. The same splits on both sides. `bench/gnn/accuracy.py`.\n")
     table(ACCURACY_HEAD, both)
 
 
-def report(folder, table):
-    report_epochs(folder, table)
+def report(folder):
+    report_epochs(folder)
     for name in MORE:
-        report_more(folder, name, table)
-    report_ways(folder, table)
-    report_accuracy(folder, table)
+        report_more(folder, name)
+    report_ways(folder)
+    report_accuracy(folder)
+
+
+OURS = {"product": "product sley.torch", "step": "step sley.nn, captured"}
+
+
+def load_all(folder, start):
+    return [read(path) for path in sorted(glob.glob(os.path.join(folder, start + "_*.json")))]
+
+
+def torch_machine(run):
+    m = run["machine"]
+    return f"{m['gpus']} x {m['gpu']}, driver {m['driver']}, CUDA {m['nvcc']}, torch {m['torch']}; commit {m['commit']}, {m['time']}"
+
+
+def report_steps(runs):
+    print("## A product, and a step of a GCN of two layers\n")
+    print(f"`bench/gnn/torch_epoch.py`, medians in ms. Ratios are to `sley.torch`, and to a captured step of `sley.nn`. {torch_machine(runs[0])}.\n")
+    rows = []
+    for run in runs:
+        for what, ms in sorted(run["ms"].items()):
+            rows.append([run["graph"], what, f"{ms:.3f}", f"{ms / run['ms'][OURS[what.split()[0]]]:.2f}"])
+    table(["graph", "what", "ms", "ratio"], rows)
+
+
+def report_ranks(runs):
+    print("## Training steps under torchrun\n")
+    print("`bench/gnn/torch_ranks.py`: three layers of 128 without dropout; the largest difference of a gradient from one rank's, relative. "
+          f"{torch_machine(runs[0])}.\n")
+    rows = []
+    for run in runs:
+        one = run["runs"][0]["models"]
+        for several in run["runs"][1:]:
+            for model, found in several["models"].items():
+                best = min(one[model]["ms"], one[model].get("captured_ms") or one[model]["ms"])
+                rows.append([run["graph"], model, several["ranks"], f"{best:.2f}", f"{found['ms']:.2f}", f"{best / found['ms']:.2f}", f"{found['difference']:.1e}"])
+    table(["graph", "model", "ranks", "one rank ms", "ms", "times as fast", "difference"], rows)
+
+
+def report_torch(folder):
+    epochs, ranks = load_all(folder, "epoch"), load_all(folder, "ranks")
+    print("# PyTorch\n")
+    if epochs:
+        report_steps(epochs)
+    if ranks:
+        report_ranks(ranks)

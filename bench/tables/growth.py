@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bench/growth.py has measured, as exponents and tables."""
-import json
 import math
 import os
+
+import pictures
+from tables import geomean, read_lines, table
 
 FAMILIES = {"band": "band, 17 entries a row", "er": "random columns, 16 entries a row"}
 MOST_PRODUCTS, MOST_MEMORY, MOST_EXPONENT = 25, 1.5, 1.1
@@ -10,14 +12,9 @@ MOST_PRODUCTS, MOST_MEMORY, MOST_EXPONENT = 25, 1.5, 1.1
 
 def read(path):
     """The machine's line and the others."""
-    with open(path) as stream:
-        lines = [json.loads(line) for line in stream if line.strip()]
+    lines = read_lines(path)
     machine = next((r for r in lines if r["record"] == "machine"), {})
     return machine, [r for r in lines if r["record"] != "machine"]
-
-
-def geomean(values):
-    return math.exp(sum(math.log(max(v, 1e-12)) for v in values) / len(values))
 
 
 def exponent(points):
@@ -129,20 +126,60 @@ def why(lines):
     return text
 
 
-def text_table(head, rows):
-    widths = [max(len(str(line[i])) for line in [head] + rows) for i in range(len(head))]
-    return "\n".join("  ".join(str(cell).rjust(width) for cell, width in zip(line, widths)) for line in [head] + rows)
-
-
-def print_all(path):
-    _, lines = read(path)
-    for head, rows in ((FIT_HEAD, fit_rows(lines)), (SIZE_HEAD, size_rows(lines)), (INSPECTION_HEAD, inspection_rows(lines)), (DATA_HEAD, data_rows(lines))):
-        if rows:
-            print(text_table(head, rows) + "\n", flush=True)
-
-
-def files(results):
+def files(folder):
     """What is kept, CPUs first."""
-    folder = os.path.join(results, "growth")
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    names = os.listdir(folder)
     return [os.path.join(folder, name) for name in sorted(names, key=lambda n: (not n.startswith("cpu"), n)) if name.endswith(".jsonl")]
+
+
+def print_file(path):
+    """The tables of one run."""
+    machine, lines = read(path)
+    where = (f"{machine['gpu']}, {machine['memory']}, driver {machine['driver']}, CUDA {machine['nvcc']}" if machine.get("gpu")
+             else f"{machine['processor']}, {machine['cores']} cores, {machine['compiler']}")
+    print(f"## {machine.get('gpu') or 'Processors'}\n")
+    print(f"{where}; commit {machine['commit']}, {machine['time']}; `{os.path.basename(path)}`.\n")
+    table(FIT_HEAD, fit_rows(lines))
+    table(SIZE_HEAD, size_rows(lines))
+    table(INSPECTION_HEAD, inspection_rows(lines))
+    rows = data_rows(lines)
+    if rows:
+        print("Real square matrices of the data folder with more than 20,000 entries. Four ranks share the cores; their figures are of all ranks together.\n")
+        table(DATA_HEAD, rows)
+        print(why(lines) + "\n")
+
+
+def report(folder):
+    """Exponents of time and memory, and what real matrices take, where bench/growth.sh has run."""
+    print("# How plans and products grow\n")
+    print("`bench/growth.sh`: matrices from 1e5 entries on, f32, one rank; rows in some of the products are compared with sums in float64. Times are the least of several. s is "
+          "the exponent of y = c nnz^s, fitted by least squares on logarithms. Memory, of which s is given, is the matrix and the "
+          "most that planning takes beyond it; *plan's memory / CSR* is that most alone, over the matrix's bytes, a plan's copy of A (on a GPU, and in parts of several ranks) and its "
+          "buffers of rows of X and Y included. *Process's peak* includes the matrix, and some 20 MiB of the program. *Inspection*: the time "
+          "of a plan over that of a product.\n")
+    print("With random columns the time of a product grows faster than the entries: that is the machine's memory hierarchy. While X fits in a cache its rows come "
+          "from there, later each comes from memory. *Reading rows of X alone* is a loop that reads the row of X of each entry, in the order of the entries and "
+          "ordered some entries before its use, and does nothing else: it has no plan and no products. At k = 32 it grows as products do, and takes as "
+          "long once X is large. At k = 1 and 8 the loop's instructions make it slower than the product while X is in a cache, so its exponent is "
+          "lower there. Bands, whose rows of X are near, show what plan and product do by themselves; in narrow products A too leaves the caches, "
+          "at some 4e6 entries here. Plans of less than 1e6 entries work in memory that the "
+          "process has at hand; for larger ones the system first clears fresh pages.\n")
+    print("![Times against entries, k = 32](growth.svg)\n")
+    for path in files(folder):
+        print_file(path)
+
+
+def picture(folder):
+    """A chart for each machine and family: times against entries."""
+    panels = []
+    for path in files(folder):
+        machine, lines = read(path)
+        where = machine.get("gpu") or f"{machine['processor']}, {machine['cores']} cores"
+        for family, text in FAMILIES.items():
+            cases = growth_cases(lines, family, 32)
+            names = ["plan", "product"] + (["reading rows of X alone"] if any("gather_ms" in r for r in cases) else [])
+            series = [(name, [(r["nnz"], QUANTITIES[name](r)) for r in cases if QUANTITIES[name](r) > 0]) for name in names]
+            first, last = cases[0]["nnz"], cases[-1]["nnz"]
+            each = QUANTITIES["product"](cases[-1]) / last
+            panels.append((f"{where.removesuffix(' 80GB HBM3')}: {text}", "entries of A", "ms", series + [("in proportion", [(first, each * first), (last, each * last)])]))
+    return pictures.grid(panels)

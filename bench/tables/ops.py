@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of operations of graph networks, from bench/results/ops/*.json: beside numpy, scipy and torch on CPUs, measured by
 bench/ops.py, and beside cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/gpu/ops.py. Graphs and widths were drawn."""
-import json
-import math
 import os
-import statistics
+
+from tables import geomean, load, table
 
 FILES = ["cpu_sddmm", "cpu_aggregate", "cpu_attention_kept", "cpu_attention"]
 GPUS = ["h100", "h200"]
@@ -23,10 +22,6 @@ def rows_of(run):
         cases = [c for c in run["cases"] if c["op"] == mean["op"]]
         yield [mean["op"], mean["cases"], f"{mean['geomean']:.2f}", f"{mean['worst']:.2f}", f"{mean['worst_graph']}, k = {mean['worst_k']}",
                favourite(cases), run["turns"], memory]
-
-
-def geomean(values):
-    return math.exp(statistics.fmean(math.log(v) for v in values))
 
 
 def summary(cases, op):
@@ -59,31 +54,25 @@ def gpu_rows(run):
                f"{geomean(memory):.1f}"]
 
 
-def gpu_report(folder, table):
-    print("### Operations of graph networks on a GPU\n")
+def gpu_report(folder):
+    print("## On a GPU\n")
     print("Graphs and widths are drawn. Forward and backward together, of SDDMM forward. Above 1 Sley is faster. Memory: what the rival had "
           "allocated, by all that Sley's command took of the device but its CUDA context, each with the graph and its operands. `bench/gpu/ops.py`.\n")
     for name in GPUS:
-        with open(os.path.join(folder, name + ".json")) as stream:
-            run = json.load(stream)
+        run = load(folder, name + ".json")
         m = run["machine"]
         print(f"One {m['gpu']}, driver {m['driver']}, {run['dtype']}, torch {m['torch']}, torch_geometric {m['torch_geometric']}, turbo-gnn "
               f"{'0.1.0rc4' if any('turbo-gnn' in case['rivals'] for case in run['cases']) else 'not there'}; commit {m['commit']}; seed {run['seed']}, median of {run['turns']} turns:\n")
         table(GPU_HEAD, list(gpu_rows(run)))
 
 
-def report(folder, table):
-    if not os.path.isdir(folder):
-        return
-    runs = []
-    for name in FILES:
-        with open(os.path.join(folder, name + ".json")) as stream:
-            runs.append(json.load(stream))
+def report(folder):
+    runs = [load(folder, name + ".json") for name in FILES]
     m, seeds = runs[0]["machine"], sorted({run["seed"] for run in runs})
-    print("### Operations of graph networks\n")
+    print("# Operations of graph networks\n\n## On CPUs\n")
     print(f"{m['processor']}, {m['threads']} threads on {m['cores']} cores, f32; numpy {m['numpy']}, scipy {m['scipy']}, torch {m['torch']}, "
           f"torch_geometric {m['torch_geometric']}; commit {m['commit']}; graphs and widths drawn with seed {', '.join(map(str, seeds))}. The best of "
           "the rivals in each case, median times of the same run. Attention is forward and backward together. Torch gives blocks of 32 MiB back to "
           "the system after each call, which slows it on large graphs; rows marked \"kept between calls\" are with that turned off. `bench/ops.py`.\n")
     table(HEAD, [row for run in runs for row in rows_of(run)])
-    gpu_report(folder, table)
+    gpu_report(folder)

@@ -2,30 +2,25 @@
 """Tables of products of two sparse matrices, from bench/results/spgemm: cpu.json of bench/spgemm.py, and *.jsonl of
 bench/gpu/run.sh spgemm."""
 import glob
-import json
-import math
 import os
+
+from tables import geomean, load, read_lines, table
 
 RIVALS = ("graphblas", "mkl", "scipy")
 NAMES = {"graphblas": "GraphBLAS", "mkl": "MKL", "scipy": "scipy"}
 
 
-def geomean(values):
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
-
-
 def mean_row(name, ratios):
     """ratios: {case: times as fast}."""
     worst = min(ratios, key=lambda case: ratios[case])
-    return [name, len(ratios), f"{geomean(list(ratios.values())):.2f}", f"{ratios[worst]:.2f}", worst]
+    return [name, len(ratios), f"{geomean(ratios.values()):.2f}", f"{ratios[worst]:.2f}", worst]
 
 
-def report_cpu(path, table):
-    with open(path) as stream:
-        run = json.load(stream)
+def report_cpu(path):
+    run = load(path)
     cases, m = run["cases"], run["machine"]
     names = [name for name in RIVALS if all(name in case["ms"] for case in cases)]
-    print("### On CPUs beside GraphBLAS, MKL and scipy\n")
+    print("## On CPUs beside GraphBLAS, MKL and scipy\n")
     print(f"{run['threads']} threads, {run['dtype']}, least times, A A of each matrix; the last cases were drawn, seed {run['seed']}. {m['cores']} cores "
           f"of {m['processor']}; commit {m['commit']}, {m['time']}.\n")
     table(["beside", "cases", "times as fast: geometric mean", "worst", "where"],
@@ -38,15 +33,14 @@ def report_cpu(path, table):
 def read_gpu(path):
     """The environment, the seed, and {(matrix, dtype): {"products", "nnz", who: record}}; "together": of several GPUs."""
     cases, environment, seed = {}, {}, None
-    with open(path) as stream:
-        for record in map(json.loads, stream):
-            if record["record"] == "environment":
-                environment = record
-            elif record["record"] == "summary":
-                seed = record["seed"]
-            else:
-                case = cases.setdefault((record["matrix"], record["dtype"]), {})
-                case[record.get("by", "together")] = record
+    for record in read_lines(path):
+        if record["record"] == "environment":
+            environment = record
+        elif record["record"] == "summary":
+            seed = record["seed"]
+        else:
+            case = cases.setdefault((record["matrix"], record["dtype"]), {})
+            case[record.get("by", "together")] = record
     return environment, seed, cases
 
 
@@ -54,9 +48,9 @@ def best_of(case):
     return min((record for who, record in case.items() if who.startswith("cusparse")), key=lambda record: record["ms"], default=None)
 
 
-def report_gpu(path, table):
+def report_gpu(path):
     environment, seed, cases = read_gpu(path)
-    print(f"### On a GPU beside cuSPARSE: {environment['gpu']}\n")
+    print(f"## On a GPU beside cuSPARSE: {environment['gpu']}\n")
     print("A A from operands in the GPU's memory to C there, with all that is allocated; medians. cuSPARSE's is the best of its three algorithms. "
           f"Memory: the most that was taken, C included, operands not. CUDA {environment['cuda']}, cuSPARSE {environment['cusparse']}; seed {seed}; "
           f"commit {environment['commit']}.\n")
@@ -79,12 +73,10 @@ def report_gpu(path, table):
     table(["matrix", "type", "products", "entries of C", "Sley ms", "cuSPARSE ms", "ratio", "Sley MiB", "cuSPARSE MiB", "several GPUs ms"], rows)
 
 
-def report(folder, table):
+def report(folder):
     cpu, gpus = os.path.join(folder, "cpu.json"), sorted(glob.glob(os.path.join(folder, "*.jsonl")))
-    if not os.path.exists(cpu) and not gpus:
-        return
-    print("## Products of two sparse matrices\n")
+    print("# Products of two sparse matrices\n")
     if os.path.exists(cpu):
-        report_cpu(cpu, table)
+        report_cpu(cpu)
     for path in gpus:
-        report_gpu(path, table)
+        report_gpu(path)

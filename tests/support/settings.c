@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draws.h"
+
+enum { MOST_VARIABLES = 5, NAME_BYTES = 32 };
+
+typedef struct setting {
+  const char *name;
+  const char *variables[MOST_VARIABLES]; /* NAME=value */
+} setting;
+
+#define DEVICE "SLEY_TEST_DEVICE=cuda", "SLEY_MODULE_PATH=" SLEY_MOCK_DEVICE_DIR
+static const setting settings[] = {
+    {"cpu", {NULL}},
+    {"tcp", {"SLEY_TEST_TRANSPORT=tcp"}},
+    /* ranks that a launcher has started: tests/mpi/run.sh alone asks for it */
+    {"mpi", {"SLEY_TEST_TRANSPORT=mpi"}},
+    /* links for which formats differ, and two levels are chosen */
+    {"slow_links", {"SLEY_MACHINE=" SLEY_TESTS_DIR "/support/slow_links.machine"}},
+    /* every workgroup's rows in as many slices as there may be */
+    {"slices", {"SLEY_STAGE_BYTES=40"}},
+    /* the mock of a device that the host cannot address; its devices can load each other's memory, or cannot
+     */
+    {"device", {DEVICE, "SLEY_MOCK_REACH=yes"}},
+    {"device_apart", {DEVICE, "SLEY_MOCK_REACH=no"}},
+    /* devices that signal each other, or do not */
+    {"device_signals", {DEVICE, "SLEY_SIGNALS=on"}},
+    {"device_no_signals", {DEVICE, "SLEY_SIGNALS=off"}},
+    /* the halo in as many pieces as there may be, and what is fetched row by row in many batches */
+    {"device_pieces", {DEVICE, "SLEY_HALO_PIECE=1000", "SLEY_FETCH_ROWS=100"}},
+    {"device_halo_whole", {DEVICE, "SLEY_HALO_PIECE=0"}},
+    {"device_halo_pieces", {DEVICE, "SLEY_HALO_PIECE=300"}},
+    /* ranks that would be processes, whose devices load each other's memory inside a workgroup, or cannot
+       share it */
+    {"device_tcp", {DEVICE, "SLEY_TEST_TRANSPORT=tcp", "SLEY_SIGNALS=on"}},
+    {"device_tcp_apart", {DEVICE, "SLEY_TEST_TRANSPORT=tcp", "SLEY_MOCK_SHARE=no"}},
+    /* a transport with collectives of its own */
+    {"device_nccl", {DEVICE, "SLEY_TEST_TRANSPORT=nccl", "SLEY_MOCK_NCCL_SHARES=yes"}},
+};
+
+/* A variable's name, and its value before. */
+typedef struct kept {
+  char name[NAME_BYTES];
+  char *value; /* NULL: not set */
+} kept;
+
+static void set(const char *variable, kept *before) {
+  const char *value = strchr(variable, '=');
+  snprintf(before->name, sizeof before->name, "%.*s", (int)(value - variable), variable);
+  const char *was = getenv(before->name);
+  before->value = was ? strdup(was) : NULL;
+  setenv(before->name, value + 1, 1);
+}
+
+static void restore(kept *before) {
+  if (before->value)
+    setenv(before->name, before->value, 1);
+  else
+    unsetenv(before->name);
+  free(before->value);
+}
+
+/* Where the name stands in the list, or NULL. */
+static const char *find(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))
+    if (strncmp(at, name, length) == 0 && strchr(" =", at[length]))
+      return at;
+  return NULL;
+}
+
+static int run_in(const setting *s, uint64_t share, int (*run)(const char *name, void *arg), void *arg) {
+  kept before[MOST_VARIABLES];
+  int count = 0;
+  for (; count < MOST_VARIABLES && s->variables[count]; count++)
+    set(s->variables[count], &before[count]);
+  test_draw_for(s->name, share);
+  int result = run(s->name, arg);
+  while (count-- > 0)
+    restore(&before[count]);
+  return result;
+}
+
+static bool is_given(const char *variable) {
+  const char *value = getenv(variable);
+  return value && *value;
+}
+
+int test_each_setting(const char *list, int (*run)(const char *name, void *arg), void *arg) {
+  const char *wanted = getenv("SLEY_TEST_SETTINGS");
+  int sum = 0, runs = 0;
+  if (is_given("SLEY_TEST_TRANSPORT") || is_given("SLEY_TEST_DEVICE"))
+    return run_in(&(setting){"given", {NULL}}, 1, run, arg);
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    const setting *s = &settings[i];
+    const char *at = find(list, s->name), *share = at ? at + strlen(s->name) : NULL;
+    if (!at || (wanted && *wanted ? !find(wanted, s->name) : strcmp(s->name, "mpi") == 0))
+      continue;
+    sum += run_in(s, *share == '=' ? strtoull(share + 1, NULL, 10) : 1, run, arg);
+    runs++;
+  }
+  return runs > 0 ? sum : -1;
+}
