@@ -145,7 +145,7 @@ def why_wrong(transport, fault, victim, folder):
         if re.search(r"signal 9|SIGNALS?: .*9|KILLED", text) or any(map(is_told, said.values())):
             return None
         return f"mpirun says: {text[-300:]}, the survivors: {said}"
-    if any(is_told(text) or re.search("MPI_Init_thread of all ranks has not come", text) for text in said.values()):
+    if any(is_told(text) or re.search(r"MPI_\w+( of all ranks)? has not come within .*: a rank is stopped", text) for text in said.values()):
         return None
     return f"the survivors say: {said}"
 
@@ -155,7 +155,7 @@ def one(options, number):
     transport = dice.choice(["tcp", "forked", "mpi"] if options.mpirun else ["tcp", "forked"])
     fault, victim = dice.choice(["kill", "stop"]), dice.randrange(RANKS)
     job, choices = JOBS[options.command or dice.choice(list(JOBS))]
-    chosen, moment = dice.choice(choices), dice.choice([0.01, 0.2, 1.5] if transport == "forked" else [0.2, 1.5]) * dice.random()
+    chosen, moment = dice.choice(choices), dice.choice([0.01, 0.2, 1.5] if transport == "forked" else [0.08, 0.2, 1.5]) * dice.random()
     words = [*job, *ALWAYS, *chosen]
     what = f"case {number}: {transport}, {job[0]} {' '.join(chosen)}, {fault} rank {victim} after {moment:.3f} s"
     with tempfile.TemporaryDirectory() as folder:
