@@ -15,7 +15,8 @@
 #include "socket/wire.h"
 
 enum { SLICE_MS = 50 };
-static const double AGAIN = 0.05; /* seconds until a connection that has closed is tried again */
+/* Seconds until a connection that has closed is tried again; until a rank in doubt is taken for lost. */
+static const double AGAIN = 0.05, DOUBT = 0.5;
 
 /* A connection to a rank below. */
 typedef struct line {
@@ -30,6 +31,8 @@ struct sl_lines {
   sl_mesh *mesh;
   line *line;
   int count, done;
+  int doubtful; /* a rank that seems to have ended; -1: none yet */
+  double doubt; /* the time at which it is taken for lost */
   struct pollfd *pollers;
   sl_reception door;
 };
@@ -64,6 +67,15 @@ static void add_line(sl_lines *all, int p, uint32_t kind) {
       .kind = kind, .job = place->key, .from = place->rank, .to = p, .port = (int32_t)all->entries[p].port};
 }
 
+/* Whether a rank that seems to have ended may have given up because of another one. */
+static bool in_doubt(sl_lines *all, int p) {
+  if (all->doubtful < 0) {
+    all->doubtful = p;
+    all->doubt = sl_now() + DOUBT;
+  }
+  return sl_now() < all->doubt;
+}
+
 static sley_status cannot_reach(const sl_lines *all, const line *l, const char *why) {
   const sl_entry *at = &all->entries[l->peer];
   return sl_fail_peer(l->peer, "rank %d cannot reach it at %s, port %lld: %s", all->place->rank, at->address,
@@ -78,8 +90,11 @@ static sley_status step(sl_lines *all, line *l) {
     return SLEY_OK;
   if (visit->fd < 0) {
     const sl_entry *at = &all->entries[l->peer];
-    if (sl_socket_begin_connect(at->address, (int)at->port, &visit->fd) != SLEY_OK)
-      return cannot_reach(all, l, strerror(errno));
+    if (sl_socket_begin_connect(at->address, (int)at->port, &visit->fd) != SLEY_OK) {
+      const int reason = errno;
+      l->again = sl_now() + AGAIN;
+      return in_doubt(all, l->peer) ? SLEY_OK : cannot_reach(all, l, strerror(reason));
+    }
     visit->state = SL_VISIT_CONNECTING;
     visit->done = 0;
   }
@@ -89,6 +104,8 @@ static sley_status step(sl_lines *all, line *l) {
   if (visit->state == SL_VISIT_DONE) {
     keep(all, l->peer, visit->claim.kind, visit->fd);
     all->done++;
+    if (all->doubtful == l->peer)
+      all->doubtful = -1;
     return SLEY_OK;
   }
   close(visit->fd);
@@ -96,7 +113,7 @@ static sley_status step(sl_lines *all, line *l) {
   l->again = sl_now() + AGAIN;
   bool closed = visit->state == SL_VISIT_UNPROVEN || visit->reason == 0 || visit->reason == ECONNRESET ||
                 visit->reason == EPIPE;
-  return closed ? SLEY_OK : cannot_reach(all, l, strerror(visit->reason));
+  return closed || in_doubt(all, l->peer) ? SLEY_OK : cannot_reach(all, l, strerror(visit->reason));
 }
 
 /* Accepts who has come from above. */
@@ -128,15 +145,27 @@ static int next_missing(sl_mesh *mesh) {
   return -1;
 }
 
-/* A rank that has come and whose process has ended since, without a word; -1: none. The others may miss it
- * too, and not come here. */
-static int next_lost(sl_mesh *mesh) {
-  for (int p = 0; p < mesh->size; p++) {
-    const int fd = mesh->peer[sl_wire_urgent(mesh, p)].fd;
-    if (fd >= 0 && sl_socket_has_ended(fd))
-      return p;
+/* Whether a rank that was here has ended. What one of them has said counts first. A connection to a rank
+ * below is known to both ends, and who gives up says so through it: if it is closed without a word, the
+ * process has ended. One from above may not be known there yet: that rank may have given up because another
+ * one has ended, which is the one to name, if it is noticed within a moment. */
+static sley_status look_for_ends(sl_lines *all) {
+  const sl_mesh *mesh = all->mesh;
+  int lost = -1;
+  for (int p = mesh->size - 1; p >= 0; p--) {
+    sl_error word;
+    const sl_wire_end end = sl_wire_look(mesh, p, &word);
+    if (end == SL_WIRE_SAID)
+      return sl_error_of_peer(word.rank, &word);
+    if (end == SL_WIRE_GONE && p < mesh->rank)
+      lost = p;
+    else if (end == SL_WIRE_GONE)
+      (void)in_doubt(all, p);
   }
-  return -1;
+  if (lost < 0 && all->doubtful >= 0 && !in_doubt(all, all->doubtful))
+    lost = all->doubtful;
+  return lost < 0 ? SLEY_OK
+                  : sl_fail_peer(lost, "its connection was closed: the process has ended or was killed");
 }
 
 static void wait_a_moment(const sl_lines *all, double deadline) {
@@ -165,9 +194,7 @@ static sley_status join_all(sl_lines *all, double deadline) {
     if (all->done == all->count && missing < 0)
       return SLEY_OK;
     SL_TRY(sl_interrupted());
-    const int lost = next_lost(all->mesh);
-    if (lost >= 0)
-      return sl_fail_peer(lost, "its connection was closed: the process has ended or was killed");
+    SL_TRY(look_for_ends(all));
     if (sl_now() >= deadline && all->done == all->count)
       return sl_fail_peer(missing,
                           "it did not come to rank %d within %g s: check that all hosts reach each other",
@@ -185,6 +212,7 @@ sley_status sl_lines_create(const sl_place *place, sl_lines **out) {
   *out = NULL;
   SL_TRY(SL_NEW_ZERO(all, 1, "connections to other ranks"));
   all->place = place;
+  all->doubtful = -1;
   sley_status status = SL_NEW_ZERO(all->line, most, "connections to other ranks");
   if (status == SLEY_OK)
     status = SL_NEW(all->pollers, most + SL_GUESTS + 1, "connections to other ranks");

@@ -30,6 +30,7 @@ enum { SLOT = SL_MESH_WINDOW - 1, ROWS = SL_SLOT_ROWS }; /* the last slot of oth
 static const row rows[] = {
     {SL_KIND_DATA, 0, false, 0, 0, 0, INT64_MAX, 1, OWN_TAG, ZERO, ZERO},
     {SL_KIND_DATA, 0, true, 0, ROWS, 0, INT64_MAX, 1, OWN_TAG, ANY, WHOLE},
+    {SL_KIND_ABORT, 0, false, 0, 0, sizeof(sl_error), sizeof(sl_error), 1, ZERO, ZERO, ZERO},
     {SL_KIND_ABORT, 0, true, 0, 0, sizeof(sl_error), sizeof(sl_error), 1, ZERO, ZERO, ZERO},
     {SL_KIND_LEAVE, 0, false, 0, 0, 0, 0, 1, ZERO, ZERO, ZERO},
     {SL_KIND_REQUEST, SL_MESH_GET, true, 0, SLOT, 0, 0, 1, ANY, ANY, ANY},

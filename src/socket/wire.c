@@ -93,15 +93,15 @@ static void break_down(sl_mesh *mesh, const sl_error *failure) {
     return;
   mesh->failure = *failure;
   mesh->in_turn = NULL;
-  for (int p = 0; p < mesh->size; p++) {
-    int urgent = sl_wire_urgent(mesh, p);
-    forget(&mesh->peer[p]);
-    forget(&mesh->peer[urgent]);
-    sl_mesh_outgoing *notice = &mesh->peer[urgent].notice;
+  const bool first = mesh->epoch <= 1; /* others may not know all their connections yet */
+  for (int at = 0; at < 2 * mesh->size; at++) {
+    const int p = at % mesh->size;
+    sl_mesh_outgoing *notice = &mesh->peer[at].notice;
+    forget(&mesh->peer[at]);
     notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->failure};
     /* One that has left may still wait for others to leave; so may the one that failed, if it has said so. */
-    if (p != mesh->rank && (p != failure->rank || !failure->noticed))
-      (void)sl_wire_queue(mesh, urgent, &mesh->failure, notice);
+    if ((at != p || first) && p != mesh->rank && (p != failure->rank || !failure->noticed))
+      (void)sl_wire_queue(mesh, at, &mesh->failure, notice);
   }
 }
 
@@ -115,6 +115,29 @@ sley_status sl_wire_fail(sl_mesh *mesh, sley_status status) {
   }
   break_down(mesh, &failure);
   return status;
+}
+
+sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word) {
+  const int at[] = {rank, sl_wire_urgent(mesh, rank)};
+  sl_wire_end end = SL_WIRE_THERE;
+  for (int i = 0; i < 2; i++) {
+    struct said {
+      sl_mesh_header header;
+      sl_error error;
+    } said;
+    _Static_assert(sizeof said == sizeof said.header + sizeof said.error, "as it is sent");
+    const int fd = mesh->peer[at[i]].fd;
+    const ssize_t got = fd < 0 ? 1 : recv(fd, &said, sizeof said, MSG_PEEK | MSG_DONTWAIT);
+    if (got == sizeof said && said.header.kind == SL_KIND_ABORT && said.header.bytes == sizeof said.error) {
+      sl_error_check(&said.error, mesh->size);
+      *word = said.error;
+      if (word->rank >= 0 && word->status != SLEY_OK)
+        return SL_WIRE_SAID;
+    }
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+      end = SL_WIRE_GONE;
+  }
+  return end;
 }
 
 /* The same for what this rank has noticed of another. */

@@ -142,6 +142,11 @@ typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } 
 /* Serves until *done, which rank will see to. */
 sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, sl_wire_event event);
 
+/* What a rank that the mesh does not serve yet has come to: it is there; its connection has ended without a
+ * word; it has said who failed first, and why. */
+typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
+sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word);
+
 /* The mesh is broken by this rank's own failure; returns status, the message stays. */
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
 

@@ -14,7 +14,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTE
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
-static pid_t initialiser; /* the process that has initialised MPI */
+static pid_t initialiser;                          /* the process that has initialised MPI */
 static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
 
 /* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
@@ -170,8 +170,10 @@ sley_status sl_mpi_check_wait(sl_mpi_wait *p) {
   SL_TRY(p->mesh ? sl_mesh_progress(p->mesh) : sl_interrupted());
   if (sl_now() - p->begin <= p->timeout)
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_PEER, "%s has not come within %g s: give a longer timeout if a rank works so long",
-                 p->what, p->timeout);
+  return sl_fail(
+      SLEY_ERR_PEER,
+      "%s has not come within %g s: a rank is stopped or hangs, or works so long: then give a longer timeout",
+      p->what, p->timeout);
 }
 
 sley_status sl_mpi_backoff(sl_mpi_wait *p) {
