@@ -145,7 +145,7 @@ def why_wrong(transport, fault, victim, folder):
         if re.search(r"signal 9|SIGNALS?: .*9|KILLED", text) or any(map(is_told, said.values())):
             return None
         return f"mpirun says: {text[-300:]}, the survivors: {said}"
-    if any(is_told(text) or re.search(r"MPI_\w+( of all ranks)? has not come within .*: a rank is stopped", text) for text in said.values()):
+    if any(is_told(text) or re.search(r"(MPI_Init_thread of all ranks|a rank's part in MPI_Comm_idup) has not come within .*: a rank is stopped", text) for text in said.values()):
         return None
     return f"the survivors say: {said}"
 

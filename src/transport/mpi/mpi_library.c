@@ -14,7 +14,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTE
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
-static pid_t initialiser;                          /* the process that has initialised MPI */
+static pid_t initialiser; /* the process that has initialised MPI */
 static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
 
 /* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
