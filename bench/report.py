@@ -141,7 +141,7 @@ def page(standing, refused):
     lines += ["## To be measured again", "", "The code that these measure changed after their commit, or their files hold none. They are no claims about the code as it is now; "
               "the tables are of the code as it was.", "", "| what | it was | at | since then | command |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| [{claim.what}](../bench/results/{os.path.dirname(claim.files[0])}/README.md) | {claim.sentence()} | {commits(claim)} | {why} | `{claim.command}` |"
-              for claim, why in refused]
+              for claim, why, _ in refused]
     return wrapped("\n".join(lines))
 
 
@@ -184,22 +184,20 @@ def run_again(sley):
             stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # the legend is left out
 
 
-def judge(say):
-    """The claims that stand, and those that do not with why."""
+def judge():
+    """The claims that stand, and those that do not with why and the definitions that changed."""
     standing, refused = [], []
     for claim in claims.CLAIMS:
         why, names = reasons(claim)
         if why:
-            refused.append((claim, why))
-            if names and say:
-                print(f"{claim.what}: since it was measured {', '.join(names)}")
+            refused.append((claim, why, names))
         else:
             standing.append(claim)
     return standing, refused
 
 
-def made(with_history, say=False):
-    """{path: text} of everything that is written; without a history, of what does not depend on it."""
+def made(judged):
+    """{path: text} of everything that is written; judged: what judge() says, or None without a history, for what does not depend on it."""
     files = {}
     for name in sorted(os.listdir(RESULTS)):
         tables = tables_of(os.path.join(RESULTS, name))
@@ -207,8 +205,8 @@ def made(with_history, say=False):
             files[f"bench/results/{name}/README.md"] = tables
     files["bench/results/growth/growth.svg"] = growth.picture(os.path.join(RESULTS, "growth"))
     standing = None
-    if with_history:
-        standing, refused = judge(say)
+    if judged:
+        standing, refused = judged
         files["docs/PERFORMANCE.md"] = page(standing, refused)
         files.update({f"docs/img/performance_{claim.name}.svg": picture_of(claim) for claim in standing})
     files.update({path: marked(path, standing) for path in SHOWN})
@@ -250,11 +248,15 @@ def main():
     history = measured.whole(ROOT)
     if not history and not options.check:
         sys.exit("without the history of the repository nobody knows which code was measured")
-    files = made(history, not options.check)
+    judged = judge() if history else None
+    files = made(judged)
     wrong = [path for path, text in files.items() if written(path) != text] + (left_over(files) if history else [])
     if options.check and wrong:
         sys.exit(f"run bench/report.py: it writes otherwise {', '.join(wrong)}")
     if not options.check:
+        for claim, _, names in judged[1]:
+            if names:
+                print(f"{claim.what}: since it was measured {', '.join(names)}")
         for path in wrong:
             if path in files:
                 with open(os.path.join(ROOT, path), "w", encoding="utf-8") as stream:

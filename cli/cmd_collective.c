@@ -26,16 +26,16 @@ typedef struct collective_settings {
   bool any_order, check, sweep;
 } collective_settings;
 
+static const char *const *kinds(void) {
+  return cli_collective_kinds;
+}
+
 static const char *const *ops(void) {
   return cli_collective_ops;
 }
 
 /* By sley_compress, and none is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
-static const char *const *kinds(void) {
-  return cli_collective_kinds;
-}
-
 static const char *const *formats(void) {
   return format_names;
 }
@@ -226,16 +226,9 @@ static void list_cases(cli_collective_bench *b, const collective_settings *s) {
 
 /* ---- the run */
 
-static int value_of(const char *word, const char *const *list) {
-  int i = 0;
-  while (list[i] && strcmp(list[i], word) != 0)
-    i++;
-  return list[i] ? i : -1;
-}
-
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const collective_settings *s, const char *word, sley_collective_kind *kind) {
-  const int found = value_of(word, cli_collective_kinds);
+  const int found = cli_number_of(word, cli_collective_kinds);
   char suggestion[256];
   int code;
   if (found < 0) {
@@ -243,7 +236,7 @@ static int check_words(const collective_settings *s, const char *word, sley_coll
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
   *kind = (sley_collective_kind)found;
-  if (*kind != SLEY_ALLGATHER && value_of(s->dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (*kind != SLEY_ALLGATHER && cli_number_of(s->dtype, cli_collective_types) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
                       "collective: --dtype %s is for allgather: values of one byte are not reduced",
                       s->dtype);
@@ -313,11 +306,11 @@ static int run(void *settings, char **positionals) {
                             .iters = s->iters,
                             .check = s->check};
   b.options.kind = kind;
-  b.options.op = (sley_reduce)value_of(s->op, cli_collective_ops);
-  b.options.type = (sley_type)value_of(s->dtype, cli_collective_types);
+  b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
+  b.options.type = (sley_type)cli_number_of(s->dtype, cli_collective_types);
   b.options.any_order = s->any_order;
-  b.options.compress = (sley_compress)value_of(s->format, format_names);
-  b.options.way = (sley_collective_way)value_of(s->way, cli_collective_ways);
+  b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
+  b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);
   code = cli_start(s->ranks, RANKS, s->threads, s->device, s->transport, &b.ranks);
   if (code != CLI_DONE)
     return code;

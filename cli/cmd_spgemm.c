@@ -12,7 +12,6 @@
 #include "job.h"
 #include "json.h"
 #include "output.h"
-#include "semirings.h"
 #include "terminal.h"
 #include "times.h"
 #include "write.h"
@@ -131,7 +130,7 @@ static sley_status load(spgemm_run *run) {
   if (status == SLEY_OK && s->mask)
     status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &s->reading, &run->mask);
   run->options = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
-  run->options.semiring = cli_semiring(s->semiring);
+  run->options.semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings());
   run->options.mask = run->mask;
   run->options.transpose_b = s->transpose_b;
   run->options.mem_limit = s->mem_limit;

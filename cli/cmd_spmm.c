@@ -95,7 +95,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "WORDS",
      .offset = AT(job.rowwise),
-     .also = "auto partitions=off interleave=off memory=shared get=thread get=warp get=block",
+     .also = CLI_ROWWISE_WORDS,
      .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
              "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
              "and the table of the shapes that were tried"},

@@ -14,7 +14,6 @@
 #include "output.h"
 #include "pair.h"
 #include "processes.h"
-#include "semirings.h"
 #include "start.h"
 #include "terminal.h"
 #include "tile.h"
@@ -368,7 +367,7 @@ static int run(void *settings, char **positionals) {
   const char *names[CLI_TILE_ALGORITHMS];
   cli_tile_bench b = {.name = positionals[0],
                       .name_b = s->times,
-                      .semiring = cli_semiring(s->semiring),
+                      .semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings()),
                       .name_mask = s->mask,
                       .mem_limit = s->mem_limit,
                       .k = s->k,

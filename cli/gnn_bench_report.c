@@ -110,8 +110,10 @@ static cli_json case_json(const cli_gnn_bench *b, int number) {
 
 json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, const char *graph) {
   const cli_gnn_bench_result *r = b->result;
-  cli_json json = cli_json_start();
   cli_json *list = malloc((size_t)r->cases * sizeof *list + 1);
+  if (!list)
+    return NULL;
+  cli_json json = cli_json_start();
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "graph", graph);
   cli_json_int(&json, "rows", b->data->rows);
@@ -134,9 +136,9 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_int(&json, "seed", s->seed);
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
-  for (int i = 0; list && i < r->cases; i++)
+  for (int i = 0; i < r->cases; i++)
     list[i] = case_json(b, i);
-  cli_json_list(&json, "models", list, list ? r->cases : 0);
+  cli_json_list(&json, "models", list, r->cases);
   free(list);
   return cli_json_end(json);
 }

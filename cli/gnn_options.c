@@ -22,10 +22,7 @@ sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model) {
 }
 
 sley_gnn_model cli_gnn_model_named(const char *name) {
-  int number = 0;
-  while (strcmp(sley_gnn_models()[number], name) != 0)
-    number++;
-  return (sley_gnn_model)number;
+  return (sley_gnn_model)cli_number_of(name, sley_gnn_models());
 }
 
 const char *cli_gnn_model_summary(const char *name) {
@@ -175,7 +172,7 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_TEXT,
      .value = "WORDS",
      .offset = AT(rowwise),
-     .also = "auto partitions=off interleave=off memory=shared get=thread get=warp get=block",
+     .also = CLI_ROWWISE_WORDS,
      .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
     {.name = "precision",
      .kind = CLI_CHOICE,
@@ -291,13 +288,6 @@ sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *s) {
   return strcmp(s->optimizer, optimizers[SLEY_GNN_SGD]) == 0 ? SLEY_GNN_SGD : SLEY_GNN_ADAM;
 }
 
-static sley_gnn_memory memory_of(const cli_gnn_settings *s) {
-  int number = 0;
-  while (strcmp(memories[number], s->memory) != 0)
-    number++;
-  return (sley_gnn_memory)number;
-}
-
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, int ranks) {
   return (cli_gnn_source){.graph = graph,
                           .features = s->features,
@@ -342,7 +332,7 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.rowwise = s->rowwise;
   o.wire = s->wire;
   o.same_x = !s->fresh;
-  o.memory = memory_of(s);
+  o.memory = (sley_gnn_memory)cli_number_of(s->memory, memories);
   o.weights = s->weights;
   return o;
 }

@@ -173,10 +173,8 @@ static const struct {
 };
 
 static int number_of(const char *const *words, const char *word) {
-  int number = 0;
-  while (words[number] && word && strcmp(words[number], word) != 0)
-    number++;
-  return word && words[number] ? number : 0;
+  const int number = word ? cli_number_of(word, words) : 0;
+  return number < 0 ? 0 : number;
 }
 
 static void take_model(const sley_gnn_options *model, double *setting) {

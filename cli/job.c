@@ -151,10 +151,7 @@ const cli_option cli_job_options[] = {
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
-  int dtype = 0;
-  while (strcmp(cli_dtypes()[dtype], name) != 0)
-    dtype++;
-  return (sley_dtype)dtype;
+  return (sley_dtype)cli_number_of(name, cli_dtypes());
 }
 
 const char *cli_settled_dtype(const char *asked, const char *matrix, const char *other, const char **from) {

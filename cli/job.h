@@ -33,6 +33,9 @@ typedef struct cli_job_settings {
     .kernel = "auto", .precision = "full", .rowwise = "auto", .reading = CLI_READING_DEFAULTS                \
   }
 
+/* What completion offers of --rowwise. */
+#define CLI_ROWWISE_WORDS "auto partitions=off interleave=off memory=shared get=thread get=warp get=block"
+
 extern const cli_option cli_job_options[];
 
 /* What --algo names. */

@@ -43,6 +43,13 @@ static bool is_near(const char *word, size_t letters_wrong) {
   return letters_wrong <= most && letters_wrong < length;
 }
 
+int cli_number_of(const char *word, const char *const *list) {
+  for (int i = 0; list[i]; i++)
+    if (strcmp(list[i], word) == 0)
+      return i;
+  return -1;
+}
+
 const char *cli_nearest(const char *word, const char *const *list) {
   const char *best = NULL;
   size_t best_distance = SIZE_MAX;

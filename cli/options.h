@@ -57,6 +57,9 @@ bool cli_options_takes_value(const struct cli_command *command, const char *word
 void cli_options_words(const struct cli_command *command, const char *option, FILE *stream);
 void cli_options_list(const struct cli_command *command, FILE *stream);
 
+/* The number of a word in a NULL-terminated list; -1: it is not there. */
+int cli_number_of(const char *word, const char *const *list);
+
 /* The word of a NULL-terminated list nearest to word by edit distance, if it is near enough to be meant: at
  * most 1 letter of 3, 2 of 6, or a third of more differ. NULL: none is. */
 const char *cli_nearest(const char *word, const char *const *list);

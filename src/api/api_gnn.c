@@ -41,7 +41,7 @@ static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
                    "the others 1 or more",
                    call, (long long)o->features, (long long)o->hidden, (long long)o->classes,
                    (long long)o->heads);
-  if (o->classes > INT32_MAX || o->features > INT32_MAX || o->hidden > INT32_MAX / o->heads)
+  if (!sl_network_widths_fit(o))
     return sl_fail(SLEY_ERR_OVERFLOW, "%s: a layer has 2^31 values a row or more", call);
   return SLEY_OK;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Argument checks of the orderings. */
-#include <string.h>
-
 #include "order/order.h"
 
 const char *const *sley_orders(void) {
@@ -9,10 +7,8 @@ const char *const *sley_orders(void) {
 }
 
 const char *sley_order_summary(const char *name) {
-  for (int i = 0; name && sl_orderings[i]; i++)
-    if (strcmp(sl_orderings[i]->name, name) == 0)
-      return sl_orderings[i]->summary;
-  return NULL;
+  const sl_ordering *ordering = name ? sl_ordering_named(name) : NULL;
+  return ordering ? ordering->summary : NULL;
 }
 
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,

@@ -81,13 +81,13 @@ static sley_status options_of(const numbers *n, const char *path, sley_gnn_optio
 }
 
 /* Each layer has a matrix of what it is given times what it gives, so numbers that were damaged do not fit
- * the file they are in. Widths of 2^31 are none: see api_gnn.c. */
+ * the file they are in. */
 static sley_status check_widths(sl_arrays *from, const sley_gnn_options *o) {
   const int64_t values = sl_archive_claimed(&from->archive) / (int64_t)sley_dtype_bytes(o->dtype);
-  bool fit = o->hidden <= INT32_MAX / o->heads;
+  bool fit = sl_network_widths_fit(o);
   for (int i = 0; i < o->layers && fit; i++) {
     const int64_t in = sl_network_width(o, i - 1), out = sl_network_width(o, i);
-    fit = in <= INT32_MAX && out <= INT32_MAX && (in == 0 || out <= values / in);
+    fit = in == 0 || out <= values / in;
   }
   return fit ? SLEY_OK
              : sl_fail(SLEY_ERR_INPUT, "%s: its numbers are of a network larger than the file",

@@ -16,6 +16,10 @@ int64_t sl_network_width(const sley_gnn_options *o, int number) {
   return sl_layer_kind_of(o->model)->heads ? o->heads * o->hidden : o->hidden;
 }
 
+bool sl_network_widths_fit(const sley_gnn_options *o) {
+  return o->classes <= INT32_MAX && o->features <= INT32_MAX && o->hidden <= INT32_MAX / o->heads;
+}
+
 static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
   const sley_gnn_options *o = &gnn->options;
   for (int i = 0; i < gnn->options.layers; i++)

@@ -38,6 +38,10 @@ struct sley_gnn {
 /* Values of a row that layer `number` gives; of layer -1, the features. */
 int64_t sl_network_width(const sley_gnn_options *options, int number);
 
+/* Whether no layer has 2^31 values a row or more, and sl_network_width does not overflow. Sizes that count have
+ * at least 1. */
+bool sl_network_widths_fit(const sley_gnn_options *options);
+
 /* options: checked, the same on all ranks. of: NULL, or a network of the same options whose parameters it has
  * too, and which outlives it. Collective, agreed. */
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,

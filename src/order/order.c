@@ -27,13 +27,19 @@ const char *const *sl_ordering_names(void) {
   return words;
 }
 
+const sl_ordering *sl_ordering_named(const char *name) {
+  for (int i = 0; sl_orderings[i]; i++)
+    if (strcmp(sl_orderings[i]->name, name) == 0)
+      return sl_orderings[i];
+  return NULL;
+}
+
 sley_status sl_ordering_find(const char *name, const sl_ordering **out) {
   char names[128] = "";
+  *out = sl_ordering_named(name);
+  if (*out)
+    return SLEY_OK;
   for (int i = 0; sl_orderings[i]; i++) {
-    if (strcmp(sl_orderings[i]->name, name) == 0) {
-      *out = sl_orderings[i];
-      return SLEY_OK;
-    }
     size_t used = strlen(names);
     snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", sl_orderings[i]->name);
   }

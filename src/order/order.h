@@ -15,6 +15,9 @@ typedef struct sl_ordering {
 sley_status sl_ordering_find(const char *name, const sl_ordering **out);
 extern const sl_ordering *const sl_orderings[]; /* NULL-terminated */
 
+/* NULL: there is none of that name. */
+const sl_ordering *sl_ordering_named(const char *name);
+
 /* Their names, NULL-terminated; static. */
 const char *const *sl_ordering_names(void);
 

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/task_state.h"
 #include "socket/sent.h"
+#include "socket/socket.h"
 
 enum { WASTE = 65536 };
 
@@ -127,14 +128,16 @@ sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word) {
     } said;
     _Static_assert(sizeof said == sizeof said.header + sizeof said.error, "as it is sent");
     const int fd = mesh->peer[at[i]].fd;
-    const ssize_t got = fd < 0 ? 1 : recv(fd, &said, sizeof said, MSG_PEEK | MSG_DONTWAIT);
+    if (fd < 0)
+      continue;
+    const ssize_t got = recv(fd, &said, sizeof said, MSG_PEEK | MSG_DONTWAIT);
     if (got == sizeof said && said.header.kind == SL_KIND_ABORT && said.header.bytes == sizeof said.error) {
       sl_error_check(&said.error, mesh->size);
       *word = said.error;
       if (word->rank >= 0 && word->status != SLEY_OK)
         return SL_WIRE_SAID;
     }
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+    if (sl_socket_has_ended(fd))
       end = SL_WIRE_GONE;
   }
   return end;
