@@ -84,7 +84,8 @@ class World:
     def __init__(self, name, ranks, norm=None):
         count, device = ranks
         self.comm = sley.Comm(count, threads=1, **({} if device == "cpu" else {"device": device}))
-        self.device = torch.device("cpu" if device == "cpu" else "cuda:0")
+        # The thread of a GPU's gradient cannot wait for ranks that need it.
+        self.device = torch.device("cuda:0" if device == "cuda" and count == 1 else "cpu")
         self.graphs = on_ranks(self.comm, lambda rank: DistGraph.load(name, rank, norm=norm))
         a = sley.generate(name)
         row = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
@@ -292,6 +293,24 @@ def test_mistakes_are_told():
         DistGraph.load("er:n=5,nnz=5", "comm")
     with sley.Comm(2, threads=1) as comm, pytest.raises(ZeroDivisionError):
         on_ranks(comm, lambda rank: 1 // 0)
+
+
+@pytest.mark.skipif(GPUS == 0, reason="there is no GPU")
+def test_ranks_that_share_a_gpu_as_threads_are_refused():
+    with (sley.Comm(GPUS + 1, threads=1, device="cuda") as comm,
+          pytest.raises(sley.SleyArgumentError, match="one thread for each")):
+        on_ranks(comm, lambda rank: None)
+
+
+@pytest.mark.skipif(GPUS < 2, reason="there are not two GPUs")
+def test_the_gradient_of_a_gpu_cannot_call_ranks():
+    """It would wait without end for its own thread."""
+    with World(GENERATED[0], (2, "cuda")) as world:
+        world.device = torch.device("cuda:0")
+        x = drawn(world.nodes, 4, seed=1, device="cuda:0")
+        y = world.of(spmm, "rows", "rows")(x)
+        with pytest.raises(sley.SleyArgumentError, match="gradient of a tensor on a GPU"):
+            y.sum().backward()
 
 
 PROGRAM = textwrap.dedent("""

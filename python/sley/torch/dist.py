@@ -2,6 +2,7 @@
 """Graphs whose rows are divided among ranks, and what training on them needs beside the operators."""
 import ctypes
 import os
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -26,9 +27,11 @@ _OK = int(_c.sley_status.SLEY_OK)
 def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
     """Runs function(rank) on every rank of a `sley.Comm`, each in its own thread, and waits; returns their results.
 
-    What function makes lives until the comm is closed. On GPUs each rank needs one of its own: autograd has one thread
-    for each GPU, which cannot wait for a rank that it is to serve next.
+    What function makes lives until the comm is closed. On GPUs each rank needs one of its own, and a GPU's gradient
+    cannot call this: autograd has one thread for each GPU, which cannot wait for a rank that it is to serve next. Both
+    raise SleyArgumentError.
     """
+    _check_threads_of_gpus(comm)
     ranks = getattr(comm, "_torch_ranks", None)
     if ranks is None:
         ranks = comm._torch_ranks = [None] * comm.size  # type: ignore[attr-defined]
@@ -43,6 +46,21 @@ def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
 
     comm._run(job)
     return results
+
+
+def _check_threads_of_gpus(comm: Comm) -> None:
+    """Refuses what would wait without end for autograd's thread of a GPU."""
+    if comm.size == 1 or comm.device == "cpu":
+        return
+    gpus = torch.cuda.device_count()
+    if comm.size > gpus:
+        raise SleyArgumentError(f"on_ranks: {comm.size} ranks are threads on {gpus} GPU{'s' * (gpus > 1)}, but autograd "
+                                "has one thread for each: use no more ranks than GPUs, or processes (sley.dist.init)")
+    # Autograd's own threads are unknown to threading; the gradient of a tensor on the CPU runs in its caller's.
+    autograds = isinstance(threading.current_thread(), threading._DummyThread)
+    if autograds and torch._C._current_graph_task_id() != -1:
+        raise SleyArgumentError("on_ranks: called by the gradient of a tensor on a GPU, whose autograd thread the ranks "
+                                "need: keep the tensors outside of the ranks on the CPU")
 
 
 def _close(*given: Any) -> None:
