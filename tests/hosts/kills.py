@@ -42,7 +42,7 @@ mv "$1/new.$rank" "$1/pid.$rank"
 shift
 exec "$@" >"$KILLS_FOLDER/out.$rank" 2>"$KILLS_FOLDER/err.$rank"
 """
-lock, lines, problems, late, left_waiting = threading.Lock(), {}, [], [], []
+lock, lines, problems, late, left_waiting, unnamed = threading.Lock(), {}, [], [], [], []
 
 
 def free_port():
@@ -127,7 +127,7 @@ def await_end(processes, pids, seconds):
     return True
 
 
-def why_wrong(transport, fault, victim, folder):
+def why_wrong(number, transport, fault, victim, folder):
     """What is missing in what was said; None: nothing."""
     if transport == "forked":
         said, cause = read(f"{folder}/err"), {"kill": "ended by signal 9", "stop": "stopped by signal 19|is stopped"}[fault]
@@ -143,6 +143,11 @@ def why_wrong(transport, fault, victim, folder):
     if fault == "kill":
         text = read(f"{folder}/mpirun")
         if re.search(r"signal 9|SIGNALS?: .*9|KILLED", text) or any(map(is_told, said.values())):
+            return None
+        # Killed before MPI has started in it: mpirun asks the others to end, and has been seen to name no process.
+        if "non-zero exit code" in text and all(each == "sley: interrupted" for each in said.values()):
+            with lock:
+                unnamed.append(number)
             return None
         return f"mpirun says: {text[-300:]}, the survivors: {said}"
     if any(is_told(text) or re.search(r"(MPI_Init_thread of all ranks|a rank's part in MPI_Comm_idup) has not come within .*: a rank is stopped", text) for text in said.values()):
@@ -182,7 +187,7 @@ def one(options, number):
                 process.wait()
                 with lock:
                     left_waiting.append(number)
-        wrong = why_wrong(transport, fault, victim, folder)
+        wrong = why_wrong(number, transport, fault, victim, folder)
         if transport == "forked" and processes[0].returncode != 1 and not wrong:
             wrong = f"the command ends with {processes[0].returncode}"
     with lock:
@@ -231,6 +236,8 @@ def main():
         print(f"the longest end came {max(late):.2f} s after the time limit of {TIMEOUT} s, or before it")
     if left_waiting:
         print(f"mpirun itself had to be killed 30 s after its ranks had ended, in cases {left_waiting}")
+    if unnamed:
+        print(f"mpirun ended the ranks before they had met and named no process, in cases {unnamed}")
     for problem in problems:
         print("WRONG:", problem)
     print(f"{len(problems)} problems")
