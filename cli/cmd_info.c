@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "json.h"
-#include "output.h"
-#include "table.h"
-#include "terminal.h"
+#include "output/json.h"
+#include "output/output.h"
+#include "output/table.h"
+#include "output/terminal.h"
 
 enum { MOST_BACKENDS = 32, MOST_KERNELS = 64 };
 

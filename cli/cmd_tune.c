@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "command.h"
-#include "output.h"
-#include "terminal.h"
+#include "output/output.h"
+#include "output/terminal.h"
 
 typedef struct tune_settings {
   const char *device, *out, *transport;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a subcommand is. Each has its own file, cmd_NAME.c; main.c holds the table of them. */
+/* What a subcommand is. Each has its own file, FOLDER/cmd_NAME.c; main.c holds the table of them. */
 #ifndef SLEY_CLI_COMMAND_H
 #define SLEY_CLI_COMMAND_H
 

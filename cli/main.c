@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "output.h"
-#include "processes.h"
-#include "terminal.h"
+#include "output/output.h"
+#include "output/terminal.h"
+#include "ranks/processes.h"
 #include "version.h"
 
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "terminal.h"
+#include "output/terminal.h"
 
 enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 96 };
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "terminal.h"
+#include "output/terminal.h"
 
 /* A number without a sign; *end: what follows. False: there is none, or it is not from 1 to most. */
 static bool read_number(const char *text, int64_t most, int64_t *out, const char **end) {

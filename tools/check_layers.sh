@@ -5,7 +5,7 @@
 #   2 vendor headers stay in their folders
 #   3 SLEY_HAVE_ stands in the two registries only
 #   4 nothing below cli/ exits, aborts, asserts or prints to stdout (the forked ranks of src/bootstrap/spawn.c exit)
-#   5 cli/, examples/ and bench/ include the public header, and nothing of src/
+#   5 cli/, examples/ and bench/ include the public header, and nothing of src/; paths in cli/ begin at cli/
 #   6 no source file is longer than 600 lines, but the one public header
 #   7 every source file starts with its licence line
 # Usage: tools/check_layers.sh [root of the project]
@@ -73,12 +73,14 @@ report=$(
     ' "$file"
   done
   for file in $(sources cli examples bench); do
-    awk -v folder="$(dirname "$file")" '
+    folder=$(dirname "$file")
+    case $file in cli/*) folder=cli ;; esac
+    awk -v folder="$folder" '
       /^[ \t]*#[ \t]*include[ \t]*"/ {
         split($0, quoted, "\"")
         if (quoted[2] ~ /^sley(_[a-z]+)?\.h$/) next
-        if (quoted[2] ~ /\// || (getline line < (folder "/" quoted[2])) < 0)
-          print FILENAME ":" FNR ": includes \"" quoted[2] "\": only public headers and its own folder"
+        if (quoted[2] ~ /\.\.\// || (quoted[2] ~ /\// && folder != "cli") || (getline line < (folder "/" quoted[2])) < 0)
+          print FILENAME ":" FNR ": includes \"" quoted[2] "\": only public headers and those of cli/, or of its own folder"
         close(folder "/" quoted[2])
       }' "$file"
   done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for Intel MKL's sparse products where `sley bench` is tested: the functions that cli/mkl.c takes,
+/* Stands for Intel MKL's sparse products where `sley bench` is tested: the functions that cli/bench/mkl.c takes,
  * with their documented arguments, by plain loops. MOCK_MKL=wrong: its products by a matrix are wrong;
  * MOCK_MKL=refuses: it optimises no matrix. */
 #include <stdlib.h>

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley bench ops`: the operations of graph networks, forward and backward, on one table.
+ *
+ * bench_ops_calls.c has the operations, bench_ops_run.c measures one, bench_ops_check.c checks its results
+ * with the sums of bench_ops_truth.c and bench_ops_scores.c, bench_ops_report.c prints. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ops_report.h"
+#include "command.h"
+#include "matrix/input.h"
+#include "matrix/job.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/terminal.h"
+
+enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096, MOST_RANKS = 256 };
+
+typedef struct ops_settings {
+  const char *matrix, *ops, *k, *heads, *dtype, *device, *mkl, *json;
+  int64_t seed, threads, ranks, repeat;
+  bool alone;
+  cli_reading reading;
+} ops_settings;
+
+#define AT(field) offsetof(ops_settings, field)
+static const cli_option own_options[] = {
+    {.name = "matrix",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(matrix),
+     .help = "files and generators, separated by blanks (default: four generators)"},
+    {.name = "ops",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(ops),
+     .help = "only these operations, separated by commas"},
+    {.name = "k",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(k),
+     .help = "values of a row of X, of all heads together, separated by commas"},
+    {.name = "heads",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(heads),
+     .help = "heads of attention and of the softmax, separated by commas"},
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = cli_dtypes,
+     .help = "type of all values"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads of each rank; 0: cores / ranks"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks, as threads of this process; the slowest one's time counts"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of generators and of values"},
+    {.name = "repeat",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(repeat),
+     .least = 1,
+     .most = 1000000,
+     .help = "timed turns of each pass"},
+    {.name = "alone",
+     .kind = CLI_FLAG,
+     .offset = AT(alone),
+     .help = "no product beside the operations, so that memory is theirs"},
+    {.name = "mkl",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(mkl),
+     .help = "MKL's libmkl_rt.so; else the one that the system's loader finds, if any"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write all figures as JSON; - for stdout"},
+    CLI_READING_OPTIONS(ops_settings),
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const ops_settings defaults = {.matrix = "twin:cyt:scale=0.1 twin:red:scale=0.01 "
+                                                "rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000",
+                                      .k = "32,64,128",
+                                      .heads = "1,8",
+                                      .dtype = "f32",
+                                      .device = "auto",
+                                      .ranks = 1,
+                                      .seed = 1,
+                                      .repeat = 11,
+                                      .reading = CLI_READING_DEFAULTS};
+
+/* A list of whole numbers. */
+typedef struct numbers {
+  int count;
+  int64_t at[MOST_NUMBERS];
+} numbers;
+
+typedef struct running {
+  const ops_settings *settings;
+  cli_ops_bench bench;
+  numbers k, heads;
+  unsigned chosen; /* operations, 1 << their place in the table */
+  FILE *stream;
+  cli_op_result *results;
+  int count;
+  int code; /* CLI_FAILED: a result was wrong; CLI_USAGE: a matrix or an operation was not possible */
+} running;
+
+/* Reads "32,64". False after one line on stderr. */
+static bool read_numbers(const char *option, const char *text, numbers *out) {
+  const char *at = text;
+  *out = (numbers){0};
+  while (*at >= '0' && *at <= '9' && out->count < MOST_NUMBERS) {
+    char *end;
+    const long long value = strtoll(at, &end, 10);
+    if (value < 1 || value > MOST_WIDTH || (*end && *end != ','))
+      break;
+    out->at[out->count++] = value;
+    if (!*end)
+      return true;
+    at = end + 1;
+  }
+  cli_error("bench ops: --%s takes whole numbers from 1 to %d, at most %d, as in 32,64, not \"%s\"", option,
+            MOST_WIDTH, MOST_NUMBERS, text);
+  return false;
+}
+
+/* Which operation a word of so many letters names; -1 after one line on stderr: none. */
+static int find_op(const char *word, size_t length) {
+  enum { MOST = 32 };
+  const char *names[MOST] = {0};
+  char name[MOST], suggestion[256];
+  for (int i = 0; i < cli_ops_count() && i + 1 < MOST; i++) {
+    names[i] = cli_ops[i].name;
+    if (strlen(names[i]) == length && strncmp(names[i], word, length) == 0)
+      return i;
+  }
+  snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("bench ops: --ops has no \"%s\"%s", name, suggestion);
+  return -1;
+}
+
+/* Reads "sddmm,gat", NULL for all. False after one line on stderr. */
+static bool read_ops(const char *text, unsigned *chosen) {
+  *chosen = text ? 0 : ~0U;
+  while (text) {
+    const size_t length = strcspn(text, ",");
+    const int op = find_op(text, length);
+    if (op < 0)
+      return false;
+    *chosen |= 1U << op;
+    text = text[length] ? text + length + 1 : NULL;
+  }
+  return true;
+}
+
+/* ---- cases */
+
+static void keep(running *r, const cli_op_result *result) {
+  cli_op_result *more = realloc(r->results, (size_t)(r->count + 1) * sizeof *more);
+  if (!more) {
+    cli_error("out of memory for the results");
+    r->code = CLI_FAILED;
+    return;
+  }
+  r->results = more;
+  r->results[r->count++] = *result;
+  if (result->wrong) {
+    cli_error("%s, k = %" PRId64 ": %s", result->matrix, result->k, result->reason);
+    r->code = CLI_FAILED;
+  }
+  if (result->status == SLEY_ERR_MEMORY || result->status == SLEY_ERR_OVERFLOW)
+    r->code = r->code == CLI_FAILED ? CLI_FAILED : CLI_USAGE;
+  else if (result->status != SLEY_OK && result->status != SLEY_ERR_UNSUPPORTED)
+    r->code = CLI_FAILED;
+  cli_ops_print_result(result, r->stream);
+}
+
+static sley_status measure(running *r, const cli_op *op, const sley_matrix *matrix, const char *name,
+                           int64_t k, int64_t heads) {
+  char text[CLI_OPS_NAME + 64];
+  cli_op_result result;
+  if (k % heads != 0)
+    return SLEY_OK; /* told by tell_widths */
+  snprintf(text, sizeof text, "measuring %s of %.*s, k = %" PRId64, op->name, CLI_OPS_NAME - 1, name, k);
+  cli_progress(text, 0, 0);
+  sley_status status = cli_op_run(&r->bench, op, matrix, name, k, heads, &result);
+  cli_progress_clear();
+  if (cli_interrupted())
+    status = SLEY_ERR_INTERRUPTED;
+  if (status == SLEY_OK)
+    keep(r, &result);
+  return status;
+}
+
+/* Of the softmax, which has no width, or of all others of one width. */
+static sley_status take_ops(running *r, const sley_matrix *matrix, const char *name, int64_t k) {
+  static const numbers one = {1, {1}};
+  sley_status status =
+      k > 0 && !r->settings->alone ? measure(r, &cli_op_product, matrix, name, k, 1) : SLEY_OK;
+  for (int i = 0; i < cli_ops_count() && status == SLEY_OK; i++) {
+    const cli_op *op = &cli_ops[i];
+    const numbers *heads = op->by_heads ? &r->heads : &one;
+    if (!(r->chosen & (1U << i)) || (op->form == CLI_OP_SOFTMAX) != (k == 0))
+      continue;
+    for (int h = 0; h < heads->count && status == SLEY_OK; h++)
+      status = measure(r, op, matrix, name, k, heads->at[h]);
+  }
+  return status;
+}
+
+static sley_status take_matrix(running *r, const char *name) {
+  sley_matrix *matrix = NULL;
+  const int64_t threads = r->settings->threads > 0 ? r->settings->threads * r->settings->ranks : 0;
+  sley_status status =
+      cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &r->settings->reading, &matrix);
+  cli_progress_clear();
+  if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
+    return SLEY_ERR_INTERRUPTED;
+  if (status != SLEY_OK) {
+    cli_error("%s", sley_last_error());
+    r->code = r->code == CLI_FAILED ? CLI_FAILED : CLI_USAGE;
+    return SLEY_OK;
+  }
+  for (int i = 0; i < r->k.count && status == SLEY_OK; i++)
+    status = take_ops(r, matrix, name, r->k.at[i]);
+  if (status == SLEY_OK)
+    status = take_ops(r, matrix, name, 0);
+  sley_matrix_destroy(matrix);
+  return status;
+}
+
+static sley_status take_list(running *r) {
+  const char *blanks = " \t\n", *list = r->settings->matrix;
+  sley_status status = SLEY_OK;
+  for (const char *at = list + strspn(list, blanks); *at && status == SLEY_OK; at += strspn(at, blanks)) {
+    char name[SPEC_BYTES];
+    const size_t length = strcspn(at, blanks);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
+    at += length;
+    status = take_matrix(r, name);
+  }
+  return status;
+}
+
+/* ---- the run */
+
+/* Widths that heads do not divide are left out, which is told once. */
+static void tell_widths(const running *r) {
+  bool any = false;
+  for (int i = 0; i < cli_ops_count(); i++)
+    any |= r->chosen & (1U << i) && cli_ops[i].form == CLI_OP_ATTENTION;
+  if (!any)
+    return;
+  for (int i = 0; i < r->k.count; i++)
+    for (int h = 0; h < r->heads.count; h++)
+      if (r->k.at[i] % r->heads.at[h] != 0)
+        cli_say("attention with k = %" PRId64 " is left out for %" PRId64 " heads, which do not divide it",
+                r->k.at[i], r->heads.at[h]);
+}
+
+static int report(running *r) {
+  cli_sources_print(r->stream);
+  if (r->count > 0)
+    cli_ops_print_end(r->results, r->count, r->stream);
+  if (r->settings->json && !cli_output_json(r->settings->json, cli_ops_json(&r->bench, r->results, r->count)))
+    return CLI_FAILED;
+  return r->code;
+}
+
+static int run_list(running *r) {
+  tell_widths(r);
+  cli_ops_print_start(&r->bench, r->stream);
+  sley_status status = take_list(r);
+  int code = status == SLEY_OK ? report(r) : cli_finish(status);
+  free(r->results);
+  return code;
+}
+
+/* Options that are given and change nothing. */
+static void say_idle(const running *r) {
+  const ops_settings *s = r->settings;
+  bool by_heads = false;
+  for (int i = 0; i < cli_ops_count(); i++)
+    by_heads |= cli_ops[i].by_heads && (r->chosen >> i & 1);
+  cli_no_effect("bench ops", "heads", !by_heads, "no operation that runs has heads");
+  cli_no_effect("bench ops", "mkl", s->alone || strcmp(r->bench.found, "cpu") != 0,
+                s->alone ? "--alone leaves out the product, all that MKL runs"
+                         : "MKL multiplies on the CPU, and the device is a GPU");
+}
+
+static int run(void *settings_, char **positionals) {
+  (void)positionals;
+  const ops_settings *settings = settings_;
+  const bool to_stdout = settings->json && strcmp(settings->json, "-") == 0;
+  running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
+  r.bench = (cli_ops_bench){.device = settings->device,
+                            .alone = settings->alone,
+                            .threads = (int)settings->threads,
+                            .ranks = (int)settings->ranks,
+                            .dtype = cli_dtype(settings->dtype),
+                            .seed = (uint64_t)settings->seed,
+                            .repeat = settings->repeat};
+  if (!read_ops(settings->ops, &r.chosen) || !read_numbers("k", settings->k, &r.k) ||
+      !read_numbers("heads", settings->heads, &r.heads))
+    return CLI_USAGE;
+  if (!cli_name_fits_json("bench ops", settings->matrix, settings->json))
+    return CLI_USAGE;
+  if (!cli_output_possible(settings->json))
+    return CLI_FAILED;
+  sley_status status = cli_ops_find_device(&r.bench);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  cli_mkl *mkl = NULL;
+  if (!cli_mkl_load(settings->mkl, r.bench.threads, &mkl, &r.bench.no_mkl))
+    return cli_refuse(SLEY_ERR_ARG, "bench ops: --mkl %s: %s", settings->mkl, r.bench.no_mkl);
+  r.bench.mkl = mkl;
+  say_idle(&r);
+  int code = run_list(&r);
+  cli_mkl_free(mkl);
+  return code;
+}
+
+const cli_command cli_bench_ops_command = {
+    .name = "bench ops",
+    .summary = "measure the operations of graph networks, forward and backward, beside the sparse product",
+    .arguments = "",
+    .positionals = 0,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all. "
+        "Of\n"
+        "these operations MKL has the product only; other rivals are in bench/ops.py.\n"
+        "Exit status: 0 done, 1 a wrong result or a failure, 2 wrong usage or a matrix that could not be "
+        "measured,\n"
+        "130 interrupted.\n",
+    .run = run};

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley collective`: collectives over arrays of many zeros, compressed and dense.
+ *
+ * collective_run.c measures on ranks, collective_data.c draws and compares arrays, collective_report.c
+ * prints, collective_plot.c draws. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collective/report.h"
+#include "command.h"
+#include "matrix/job.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/plot.h"
+#include "output/terminal.h"
+#include "ranks/processes.h"
+#include "ranks/start.h"
+
+enum { MOST_RANKS = 4096, MOST_RUNS = 1000000, RANKS = 4, GRAIN = 16 };
+
+typedef struct collective_settings {
+  const char *op, *dtype, *device, *format, *way, *transport, *plot, *json;
+  int64_t bytes, block, ranks, workgroup, threads, repeat, warmup, iters, seed;
+  double zeros, timeout;
+  bool any_order, check, sweep;
+} collective_settings;
+
+static const char *const *kinds(void) {
+  return cli_collective_kinds;
+}
+
+static const char *const *ops(void) {
+  return cli_collective_ops;
+}
+
+/* By sley_compress, and none is "dense". */
+static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
+static const char *const *formats(void) {
+  return format_names;
+}
+
+static const char *const *types(void) {
+  return cli_collective_types;
+}
+
+static const char *const *ways(void) {
+  return cli_collective_ways;
+}
+
+#define AT(field) offsetof(collective_settings, field)
+static const cli_option own_options[] = {
+    {.name = "bytes",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(bytes),
+     .help = "of the larger of a rank's two arrays, such as 512M (default 64M)"},
+    {.name = "zeros",
+     .kind = CLI_REAL,
+     .value = "Z",
+     .positive = true,
+     .offset = AT(zeros),
+     .help = "share of values that are zero, from 0 to 1"},
+    {.name = "blocks",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(block),
+     .least = 1,
+     .most = INT64_MAX,
+     .help = "zeros come in runs of N values"},
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = types,
+     .help = "type of all values; i8 and u8 are for allgather"},
+    {.name = "op",
+     .kind = CLI_CHOICE,
+     .value = "OP",
+     .offset = AT(op),
+     .choices = ops,
+     .help = "what reduces; an all-gather does not look at it"},
+    {.name = "format",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(format),
+     .choices = formats,
+     .help = "how what travels is compressed; dense: not, so that two equal collectives are compared"},
+    {.name = "way",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(way),
+     .choices = ways,
+     .help = "whom compressed arrays go to"},
+    {.name = "any-order",
+     .kind = CLI_FLAG,
+     .offset = AT(any_order),
+     .help = "sums need not be added in the order of the ranks: dense ones by NCCL's or MPI's own reduction"},
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "P",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks (default 4; under a launcher its WORLD_SIZE)"},
+    {.name = "workgroup",
+     .kind = CLI_INT,
+     .value = "G",
+     .offset = AT(workgroup),
+     .most = MOST_RANKS,
+     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads of each rank; 0: cores / ranks"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .choices = sley_transports,
+     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     .positive = true,
+     .offset = AT(timeout),
+     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
+             "SLEY_TIMEOUT, else 60"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "where arrays lie; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
+    {.name = "repeat",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(repeat),
+     .least = 1,
+     .most = MOST_RUNS,
+     .help = "times that each collective is measured"},
+    {.name = "warmup",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(warmup),
+     .most = MOST_RUNS,
+     .help = "the same before them, not counted"},
+    {.name = "iters",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(iters),
+     .least = 1,
+     .most = MOST_RUNS,
+     .help = "runs of a measurement, started one after the other and waited for together; the time is that "
+             "of one"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of values and zeros"},
+    {.name = "check",
+     .kind = CLI_SWITCH,
+     .offset = AT(check),
+     .help = "compare every value with the dense collective's (the default)"},
+    {.name = "sweep",
+     .kind = CLI_FLAG,
+     .offset = AT(sweep),
+     .help = "shares of zeros from 0 to 0.999 and sizes from 1M to --bytes, a line for each of both"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw the times of a sweep, by gnuplot, as .svg or .png"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write all figures as JSON; - for stdout"},
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const collective_settings defaults = {.op = "sum",
+                                             .dtype = "f32",
+                                             .device = "auto",
+                                             .format = "auto",
+                                             .way = "auto",
+                                             .bytes = INT64_C(64) << 20,
+                                             .block = 1,
+                                             .repeat = 11,
+                                             .warmup = 2,
+                                             .iters = 1,
+                                             .seed = 1,
+                                             .zeros = 0.99,
+                                             .check = true};
+
+/* ---- cases */
+
+static const double sweep_zeros[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 };
+
+/* The count of a size, and that rounded down to it: a rank's part is a multiple of 16 bytes, as in
+ * nccl-tests. */
+static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
+  const int64_t each = (int64_t)sley_type_bytes(b->options.type);
+  const int64_t ranks = b->options.kind == SLEY_ALLREDUCE ? 1 : b->ranks.ranks;
+  const int64_t part = ranks == 1 ? bytes / each * each : bytes / ranks / GRAIN * GRAIN;
+  return (cli_collective_case){.size = part * ranks, .count = part / each, .zeros = zeros, .wrong = -1};
+}
+
+static void add_size(cli_collective_bench *b, const collective_settings *s, int64_t bytes) {
+  for (int z = 0; z < (s->sweep ? SWEEP_ZEROS : 1); z++)
+    b->result->at[b->cases++] = case_of(b, bytes, s->sweep ? sweep_zeros[z] : s->zeros);
+}
+
+/* Sizes grow by a factor; the last one is --bytes. */
+static void list_cases(cli_collective_bench *b, const collective_settings *s) {
+  for (int64_t bytes = INT64_C(1) << 20; s->sweep && bytes < s->bytes; bytes *= SWEEP_FACTOR) {
+    add_size(b, s, bytes);
+    if (bytes > s->bytes / SWEEP_FACTOR)
+      break;
+  }
+  add_size(b, s, s->bytes);
+}
+
+/* ---- the run */
+
+/* What can be refused before any work. Returns the exit code. */
+static int check_words(const collective_settings *s, const char *word, sley_collective_kind *kind) {
+  const int found = cli_number_of(word, cli_collective_kinds);
+  char suggestion[256];
+  int code;
+  if (found < 0) {
+    cli_suggest(suggestion, sizeof suggestion, word, cli_collective_kinds);
+    return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
+  }
+  *kind = (sley_collective_kind)found;
+  if (*kind != SLEY_ALLGATHER && cli_number_of(s->dtype, cli_collective_types) > SLEY_TYPE_I64)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "collective: --dtype %s is for allgather: values of one byte are not reduced",
+                      s->dtype);
+  if (s->zeros > 1)
+    return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
+  if (s->plot && !s->sweep)
+    return cli_refuse(SLEY_ERR_ARG, "collective: --plot draws a sweep: give --sweep");
+  if (!cli_plot_possible("collective", s->plot, &code))
+    return code;
+  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+}
+
+/* Any wrong value is a failure at work. */
+static int judge(const cli_collective_bench *b) {
+  for (int i = 0; i < b->cases; i++)
+    if (b->result->at[i].wrong > 0)
+      return cli_refuse(SLEY_ERR_INTERNAL,
+                        "collective: %" PRId64 " values of %" PRId64 " bytes with zeros %g are wrong",
+                        b->result->at[i].wrong, b->result->at[i].size, b->result->at[i].zeros);
+  return CLI_DONE;
+}
+
+static int report(const cli_collective_bench *b, const collective_settings *s) {
+  FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
+  if (b->result->note[0])
+    cli_changed("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
+  cli_collective_print(b, stream);
+  int code = judge(b);
+  if (s->plot && code == CLI_DONE && !cli_collective_plot(s->plot, b, SWEEP_ZEROS))
+    code = CLI_FAILED;
+  if (s->json && !cli_output_json(s->json, cli_collective_json(b)))
+    code = code == CLI_DONE ? CLI_FAILED : code;
+  return code;
+}
+
+static int measure(cli_collective_bench *b, const collective_settings *s) {
+  b->result = cli_share(sizeof *b->result);
+  if (!b->result)
+    return cli_refuse(SLEY_ERR_MEMORY, "collective: out of memory for the results");
+  list_cases(b, s);
+  int code = CLI_DONE;
+  if (b->result->at[0].count == 0)
+    code = cli_refuse(SLEY_ERR_ARG,
+                      "collective: --bytes %" PRId64 " are no value for each of %d ranks: give more",
+                      s->bytes, b->ranks.ranks);
+  sley_status status = code == CLI_DONE ? cli_collective_run(b) : SLEY_OK;
+  cli_progress_clear();
+  if (status != SLEY_OK)
+    code = b->result->told ? cli_quiet_code(status) : cli_start_failed(&b->ranks, status, "");
+  else if (code == CLI_DONE && b->tells)
+    code = report(b, s);
+  cli_unshare(b->result, sizeof *b->result);
+  return code;
+}
+
+static int run(void *settings, char **positionals) {
+  const collective_settings *s = settings;
+  sley_collective_kind kind = SLEY_ALLREDUCE;
+  int code = check_words(s, positionals[0], &kind);
+  if (code != CLI_DONE)
+    return code;
+  cli_collective_bench b = {.options = SLEY_COLLECTIVE_OPTIONS_INIT,
+                            .block = s->block,
+                            .seed = s->seed,
+                            .repeat = s->repeat,
+                            .warmup = s->warmup,
+                            .iters = s->iters,
+                            .check = s->check};
+  b.options.kind = kind;
+  b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
+  b.options.type = (sley_type)cli_number_of(s->dtype, cli_collective_types);
+  b.options.any_order = s->any_order;
+  b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
+  b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);
+  code = cli_start(s->ranks, RANKS, s->threads, s->device, s->transport, &b.ranks);
+  if (code != CLI_DONE)
+    return code;
+  b.ranks.workgroup = (int)s->workgroup;
+  b.ranks.timeout = s->timeout;
+  b.tells = cli_start_reports(&b.ranks);
+  cli_workgroup_bounded("collective", s->workgroup, b.ranks.ranks);
+  cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
+  cli_no_effect("collective", "op", kind == SLEY_ALLGATHER, "an all-gather reduces nothing");
+  cli_no_effect("collective", "any-order", kind == SLEY_ALLGATHER, "an all-gather adds nothing");
+  return measure(&b, s);
+}
+
+const cli_command cli_collective_command = {
+    .name = "collective",
+    .summary = "time collectives over arrays of many zeros, compressed and dense, and compare their results",
+    .arguments = "allreduce|allgather|reducescatter",
+    .positionals = 1,
+    .words = kinds,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes = "Columns size to #wrong are those of nccl-tests; in and out: values that are not zero; wire: "
+             "bytes that "
+             "all\nranks send. Nothing else should run meanwhile.\n"
+             "Example: sley collective allreduce --bytes 16M --zeros 0.99 --blocks 64\n"
+             "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage, 130 interrupted.\n",
+    .run = run};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sley gnn bench` tells of its steps: a table for each model, and JSON. */
+#ifndef SLEY_CLI_GNN_BENCH_REPORT_H
+#define SLEY_CLI_GNN_BENCH_REPORT_H
+
+#include "gnn/bench.h"
+#include "gnn/options.h"
+#include "output/json.h"
+
+void cli_gnn_bench_print(const cli_gnn_bench *bench, const cli_gnn_settings *settings, const char *graph,
+                         FILE *stream);
+
+/* NULL: out of memory. */
+json_t *cli_gnn_bench_json(const cli_gnn_bench *bench, const cli_gnn_settings *settings, const char *graph);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley gnn bench`: how long a step of training takes, and what the time goes to.
+ *
+ * gnn_bench.c makes the steps, gnn_bench_report.c prints. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "gnn/bench_report.h"
+#include "gnn/start.h"
+#include "options_json.h"
+#include "output/output.h"
+#include "output/terminal.h"
+#include "ranks/processes.h"
+#include "ranks/start.h"
+
+enum { MOST_STEPS = 100000 };
+
+typedef struct bench_settings {
+  cli_gnn_settings base; /* first: tables that modes share write to it */
+  const char *model;
+  int64_t repeat, warmup;
+} bench_settings;
+
+#define AT(field) offsetof(bench_settings, field)
+static const cli_option own_options[] = {{.name = "model",
+                                          .kind = CLI_TEXT,
+                                          .value = "LIST",
+                                          .offset = AT(model),
+                                          .choices = sley_gnn_models,
+                                          .also = "all",
+                                          .about = cli_gnn_model_summary,
+                                          .help = "kinds of layers, separated by commas, or all; made of the "
+                                                  "rows x[j] that the entries N(i) of row i name"},
+                                         {.name = "repeat",
+                                          .kind = CLI_INT,
+                                          .value = "N",
+                                          .offset = AT(repeat),
+                                          .least = 1,
+                                          .most = MOST_STEPS,
+                                          .help = "timed steps of each, whole and split"},
+                                         {.name = "warmup",
+                                          .kind = CLI_INT,
+                                          .value = "N",
+                                          .offset = AT(warmup),
+                                          .most = MOST_STEPS,
+                                          .help = "steps before them"},
+                                         {0}};
+static const cli_option *const options[] = {cli_gnn_feature_options, cli_gnn_label_options, own_options,
+                                            cli_gnn_network_options, cli_gnn_run_options,   NULL};
+static const bench_settings defaults = {
+    .base = {CLI_GNN_DEFAULTS, .features = "random:64", .labels = "planted:8"},
+    .model = "all",
+    .repeat = 11,
+    .warmup = 3};
+
+/* Which model a word of so many letters names; -1 after one line on stderr: none. */
+static int find_model(const char *word, size_t length) {
+  const char *const *names = sley_gnn_models();
+  char name[32], suggestion[256];
+  for (int i = 0; names[i]; i++)
+    if (strlen(names[i]) == length && strncmp(names[i], word, length) == 0)
+      return i;
+  snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("gnn bench: --model takes all, or names of models: there is no \"%s\"%s", name, suggestion);
+  return -1;
+}
+
+/* Reads "gcn,gat" or "all" into one flag for each model; each counts once. False after one line on stderr. */
+static bool read_models(const char *text, bool *chosen) {
+  const bool all = strcmp(text, "all") == 0;
+  for (int i = 0; sley_gnn_models()[i]; i++)
+    chosen[i] = all;
+  while (!all && text) {
+    const size_t length = strcspn(text, ",");
+    const int model = find_model(text, length);
+    if (model < 0)
+      return false;
+    chosen[model] = true;
+    text = text[length] ? text + length + 1 : NULL;
+  }
+  return true;
+}
+
+static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
+  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
+  const bool tells = cli_start_reports(&b->ranks);
+  const size_t result = sizeof *b->result + (size_t)b->models * sizeof *b->result->at;
+  const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
+  int code = CLI_DONE;
+  b->result = cli_share(result);
+  b->bytes = b->result ? cli_share(memory) : NULL;
+  if (!b->bytes) {
+    cli_unshare(b->result, result);
+    return cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
+  }
+  b->tells = tells;
+  const sley_status status = cli_gnn_bench_run(b);
+  cli_progress_clear();
+  if (status != SLEY_OK)
+    code = cli_start_failed(&b->ranks, status, "");
+  else if (tells) {
+    cli_gnn_bench_print(b, &s->base, graph, stream);
+    if (s->base.json) {
+      json_t *all = cli_gnn_bench_json(b, &s->base, graph);
+      cli_options_json(&cli_gnn_bench_command, s, all);
+      if (!cli_output_json(s->base.json, all))
+        code = CLI_FAILED;
+    }
+  }
+  cli_unshare(b->bytes, memory);
+  cli_unshare(b->result, result);
+  return code;
+}
+
+/* What the chosen models are, all together. */
+typedef struct chosen_models {
+  bool *chosen; /* for each model */
+  bool heads, dense_x;
+} chosen_models;
+
+static int check_models(const bench_settings *s, chosen_models *m) {
+  if (!read_models(s->model, m->chosen))
+    return CLI_USAGE;
+  for (int i = 0; sley_gnn_models()[i]; i++) {
+    const sley_gnn_model_info info = cli_gnn_model_info((sley_gnn_model)i);
+    if (!m->chosen[i])
+      continue;
+    if (s->base.weights && !cli_gnn_weighs("gnn bench", info.name))
+      return CLI_USAGE;
+    m->heads |= info.heads;
+    m->dense_x |= !info.sparse_x;
+  }
+  return CLI_DONE;
+}
+
+static int bench(cli_gnn_bench *b, const bench_settings *s, const char *graph, chosen_models *m) {
+  cli_gnn_data data;
+  int code = check_models(s, m);
+  if (code == CLI_DONE)
+    code = cli_gnn_check("gnn bench", &s->base, graph);
+  if (code == CLI_DONE)
+    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b->ranks);
+  if (code != CLI_DONE)
+    return code;
+  cli_gnn_source source = cli_gnn_source_of(&s->base, graph, b->ranks.ranks);
+  source.dense = m->dense_x;
+  code = cli_gnn_read(&source, &data);
+  b->data = &data;
+  for (int i = 0; sley_gnn_models()[i] && code == CLI_DONE; i++)
+    if (m->chosen[i])
+      b->model[b->models++] = cli_gnn_model_of(&s->base, &data, (sley_gnn_model)i);
+  if (code == CLI_DONE) {
+    cli_gnn_say_idle("gnn bench", &s->base, m->heads, b->ranks.ranks);
+    code = measure(b, s, graph);
+  }
+  cli_gnn_data_free(&data);
+  return code;
+}
+
+static int run(void *settings, char **positionals) {
+  const bench_settings *s = settings;
+  size_t models = 0;
+  while (sley_gnn_models()[models])
+    models++;
+  chosen_models m = {.chosen = calloc(models, sizeof *m.chosen)};
+  cli_gnn_bench b = {.model = calloc(models, sizeof *b.model),
+                     .rate = s->base.rate,
+                     .decay = s->base.decay,
+                     .optimizer = cli_gnn_optimizer(&s->base),
+                     .repeat = s->repeat,
+                     .warmup = s->warmup};
+  const int code = m.chosen && b.model ? bench(&b, s, positionals[0], &m)
+                                       : cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
+  free(b.model);
+  free(m.chosen);
+  return code;
+}
+
+const cli_command cli_gnn_bench_command = {
+    .name = "gnn bench",
+    .summary = "how long a step of training takes, and what the time goes to",
+    .arguments = "GRAPH",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "Steps are timed whole, and others split: these wait after each operation, so that nothing overlaps, "
+        "and what\nthat costs is told. Times of work are means of the ranks; \"slowest rank\" is the one "
+        "that "
+        "spent most on it.\nexchange: moving rows between ranks and waiting for them, and sums over ranks; "
+        "spmm: sums and maxima over\nentries; other: activations, sums of columns, dropout and the rest.\n"
+        "Example: sley gnn bench er:n=20000,nnz=200000 --model gcn,gat --ranks 2\n"
+        "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .run = run,
+    .mode = &cli_gnn_infer_command};

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, once or several
+ * times, and says how many rows it finds right.
+ *
+ * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs, gnn_sample.c those over
+ * drawn neighbourhoods; gnn_state.c has what is in the file beside the network's state; gnn_runs.c and
+ * gnn_runs_report.c several trainings. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "gnn/options.h"
+#include "gnn/plot.h"
+#include "gnn/report.h"
+#include "gnn/runs.h"
+#include "gnn/runs_report.h"
+#include "gnn/split.h"
+#include "gnn/start.h"
+#include "gnn/state.h"
+#include "matrix/job.h"
+#include "options_json.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/plot.h"
+#include "output/terminal.h"
+#include "ranks/processes.h"
+#include "ranks/start.h"
+
+enum { MOST_EPOCHS = 1000000 };
+
+static const cli_command train_command;
+
+typedef struct train_settings {
+  cli_gnn_settings base; /* first: tables that modes share write to it */
+  const char *model, *sample, *runs, *out, *plot;
+  int64_t epochs, patience, batch, every;
+  bool resume;
+} train_settings;
+
+#define AT(field) offsetof(train_settings, field)
+static const cli_option own_options[] = {
+    {.name = "model",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(model),
+     .choices = sley_gnn_models,
+     .about = cli_gnn_model_summary,
+     .help = "kind of the layers, made of the rows x[j] that the entries N(i) of row i name"},
+    {.name = "epochs",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(epochs),
+     .least = 1,
+     .most = MOST_EPOCHS,
+     .help = "how many; each is a step over the whole graph, or with --sample one over each batch"},
+    {.name = "patience",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(patience),
+     .most = MOST_EPOCHS,
+     .help = "ends after so many epochs without a better validation; 0: never"},
+    {.name = "sample",
+     .kind = CLI_TEXT,
+     .value = "LIST",
+     .offset = AT(sample),
+     .help =
+         "train on drawn neighbourhoods: the most entries drawn of a row, or all, for each hop from the rows "
+         "to train on, as 10,25"},
+    {.name = "batch",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(batch),
+     .least = 1,
+     .most = INT32_MAX,
+     .help = "with --sample: rows to train on of each step"},
+    {.name = "runs",
+     .kind = CLI_TEXT,
+     .value = "SxR",
+     .offset = AT(runs),
+     .help =
+         "train R times (once, if left out) on each of S splits, and tell the mean and the deviation of what "
+         "is right in the test; all by seeds of their own"},
+    {.name = "out",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(out),
+     .help = "write the state as .npz: weights, those of the best epoch, and what going on needs"},
+    {.name = "save-every",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(every),
+     .least = 1,
+     .most = MOST_EPOCHS,
+     .help = "epochs from one state to the next; the last is always written"},
+    {.name = "resume",
+     .kind = CLI_FLAG,
+     .offset = AT(resume),
+     .help = "go on from the state in --out, if that is there"},
+    {.name = "force",
+     .kind = CLI_FLAG,
+     .offset = AT(base.force),
+     .help = "with --resume: go on although the state is of other data or settings; what differs is printed"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw losses and what is right by epochs, by gnuplot, as .svg or .png"},
+    {0}};
+static const cli_option *const options[] = {cli_gnn_feature_options,
+                                            cli_gnn_label_options,
+                                            cli_gnn_network_options,
+                                            cli_gnn_set_options,
+                                            own_options,
+                                            cli_gnn_run_options,
+                                            NULL};
+static const train_settings defaults = {
+    .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .batch = 1024, .every = 10};
+
+/* ---- talk */
+
+typedef struct talk {
+  const cli_gnn_training *training;
+  FILE *stream;
+} talk;
+
+static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch) {
+  const cli_gnn_training *t = ((const talk *)context)->training;
+  const int64_t runs = t->data->splits * t->repeats, ended = t->result->runs;
+  char text[128], run[64] = "";
+  if (runs > 1)
+    snprintf(run, sizeof run, "run %" PRId64 " of %" PRId64 ", ", ended + 1, runs);
+  snprintf(text, sizeof text, "%sepoch %" PRId64 ", loss %.4f, validation %.3f", run, number + 1, epoch->loss,
+           epoch->right[CLI_GNN_VALID]);
+  cli_progress(text, ended * t->epochs + number + 1, runs * t->epochs);
+}
+
+static void tell_run(void *context, int64_t number) {
+  const talk *t = context;
+  cli_progress_clear();
+  cli_gnn_runs_report_one(t->training, number, t->stream);
+}
+
+/* ---- the state to go on from */
+
+enum { FORCED_ROOM = 512 };
+
+/* The state must be of this training: else it is refused, or with --force what differs is kept to be told.
+ * Rows that it was trained on are in no set for validation or test. */
+static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s,
+                       const cli_gnn_state *state, char *told, size_t room) {
+  char others[FORCED_ROOM] = "", words[FORCED_ROOM] = "";
+  cli_gnn_settings_differ(&state->facts, t->facts, words, sizeof words);
+  cli_gnn_data_differ(&state->facts, t->facts, true, true, others, sizeof others);
+  t->anew = *others != 0;
+  if (*words || *others) {
+    const char *comma = *words && *others ? ", " : "";
+    if (!s->base.force)
+      return cli_refuse(SLEY_ERR_ARG,
+                        "gnn train: %s is of another training: %s%s%s: give what it had, or --force, or "
+                        "another --out",
+                        t->out, words, comma, others);
+    snprintf(told, room, "%s%s%s", words, comma, others);
+  }
+  if (state->rows == data->rows) {
+    const int64_t moved = cli_gnn_split_spend(data->split, &state->split, data->rows);
+    const size_t used = strlen(told);
+    if (moved > 0)
+      snprintf(told + used, room - used, "; %" PRId64 " rows that it was trained on are in no set now",
+               moved);
+  }
+  return CLI_DONE;
+}
+
+/* Epochs that the file has, into the result. */
+static int take_epochs(cli_gnn_training *t) {
+  cli_gnn_epoch *epoch = NULL;
+  cli_gnn_message message = {{0}};
+  const sley_status status = cli_gnn_state_epochs(t->out, &t->before, &epoch, &message);
+  int code = CLI_DONE;
+  if (status != SLEY_OK)
+    code = cli_start_failed(&t->ranks, status, message.text);
+  else if (t->before < 1 || t->before > t->epochs || (t->anew && t->before == t->epochs))
+    code =
+        cli_refuse(SLEY_ERR_ARG, "gnn train: %s has %" PRId64 " epochs, --epochs asks for %" PRId64 " in all",
+                   t->out, t->before, t->epochs);
+  if (code == CLI_DONE) {
+    memcpy(t->result->epoch, epoch, (size_t)t->before * sizeof *epoch);
+    t->result->done = t->before;
+    t->resumes = true;
+  }
+  free(epoch);
+  return code;
+}
+
+static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s, char *told,
+                      size_t room) {
+  cli_gnn_message message = {{0}};
+  cli_gnn_state state;
+  const sley_status status = cli_gnn_state_read(t->out, &state, &message);
+  int code = status == SLEY_OK ? check_state(t, data, s, &state, told, room)
+                               : cli_start_failed(&t->ranks, cli_input_status(status, t->out), message.text);
+  cli_gnn_state_free(&state);
+  return code == CLI_DONE ? take_epochs(t) : code;
+}
+
+/* ---- the run */
+
+/* What a run is told of beside its training. */
+typedef struct about {
+  const train_settings *settings;
+  const char *graph;
+  char forced[2 * FORCED_ROOM]; /* what differs between the state and this training; "": nothing */
+} about;
+
+static void report_start(const cli_gnn_training *t, const about *a, FILE *stream) {
+  const train_settings *s = a->settings;
+  cli_gnn_report_start(t, a->graph, s->model, stream);
+  if (*a->forced)
+    fprintf(stream, "forced     %s is of another training: %s\n", t->out, a->forced);
+  if (s->runs)
+    cli_gnn_runs_report_start(t, s->base.split, stream);
+}
+
+/* False after one line on stderr: a file could not be written. */
+static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) {
+  const train_settings *s = a->settings;
+  if (s->runs)
+    cli_gnn_runs_report_end(t, s->base.memory, stream);
+  else
+    cli_gnn_report_end(t, s->base.memory, stream);
+  const bool drawn = !s->plot || cli_gnn_plot(s->plot, t);
+  if (!s->base.json)
+    return drawn;
+  json_t *all = s->runs ? cli_gnn_runs_report_json(t, a->graph, s->model, s->base.memory)
+                        : cli_gnn_report_json(t, a->graph, s->model, s->base.memory);
+  cli_options_json(&train_command, s, all);
+  if (all && *a->forced)
+    json_object_set_new(all, "forced", json_string(a->forced));
+  return cli_output_json(s->base.json, all) && drawn;
+}
+
+/* Trainings that ended before an error, or before Ctrl-C, are told too. */
+static int run_and_report(cli_gnn_training *t, const about *a) {
+  const train_settings *s = a->settings;
+  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
+  talk told = {.training = t, .stream = stream};
+  const bool tells = cli_start_reports(&t->ranks);
+  bool written = true;
+  t->tell = tells ? tell_epoch : NULL;
+  t->tell_run = tells && s->runs ? tell_run : NULL;
+  t->context = &told;
+  if (tells)
+    report_start(t, a, stream);
+  const sley_status status = cli_gnn_train(t);
+  cli_progress_clear();
+  if (tells && (status == SLEY_OK || t->result->runs > 0))
+    written = report_end(t, a, stream);
+  if (status != SLEY_OK)
+    return cli_start_failed(&t->ranks, status, t->result->message.text);
+  return written ? CLI_DONE : CLI_FAILED;
+}
+
+/* What ranks that are processes tell. */
+typedef struct memory {
+  size_t result, run, bytes;
+} memory;
+
+static bool take_memory(cli_gnn_training *t, const memory *m) {
+  t->result = cli_share(m->result);
+  t->run = cli_share(m->run);
+  t->bytes = cli_share(m->bytes);
+  return t->result && t->run && t->bytes;
+}
+
+static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s, const char *graph) {
+  about a = {.settings = s, .graph = graph};
+  cli_gnn_facts facts;
+  const memory m = {.result = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
+                    .run = (size_t)(t->data->splits * t->repeats) * sizeof *t->run,
+                    .bytes = (size_t)t->ranks.ranks * sizeof *t->bytes};
+  int code = take_memory(t, &m)
+                 ? CLI_DONE
+                 : cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
+  if (code == CLI_DONE && s->out)
+    code = cli_finish(cli_gnn_facts_of(t, s->base.train, s->base.valid, &facts));
+  t->facts = &facts;
+  if (code == CLI_DONE && s->resume && access(s->out, F_OK) == 0)
+    code = take_state(t, data, s, a.forced, sizeof a.forced);
+  if (code == CLI_DONE)
+    code = run_and_report(t, &a);
+  cli_be_patient(NULL);
+  cli_unshare(t->bytes, m.bytes);
+  cli_unshare(t->run, m.run);
+  cli_unshare(t->result, m.result);
+  return code;
+}
+
+/* A state and a curve are of one training. */
+static int check_runs(const train_settings *s) {
+  if (s->runs && (s->out || s->plot))
+    return cli_refuse(SLEY_ERR_ARG,
+                      "gnn train: --%s is of one training, and --runs makes several: leave one out, or give "
+                      "--seed and --split-seed of one run",
+                      s->out ? "out" : "plot");
+  return CLI_DONE;
+}
+
+static int check_words(const train_settings *s, const char *graph) {
+  if (s->base.weights && !cli_gnn_weighs("gnn train", s->model))
+    return CLI_USAGE;
+  if (s->base.force && !s->resume)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --force goes with --resume: give it");
+  if (s->resume && !s->out)
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
+  static const char *const endings[] = {".npz", NULL};
+  if (!cli_output_ending("gnn train: the state", s->out, endings))
+    return CLI_USAGE;
+  int code = check_runs(s);
+  if (code == CLI_DONE)
+    code = cli_gnn_check("gnn train", &s->base, graph);
+  if (code != CLI_DONE || !cli_plot_possible("gnn train", s->plot, &code))
+    return code;
+  return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
+}
+
+/* Neighbourhoods are drawn on one rank. ranks: asked for, or found. */
+static int check_one_rank(const train_settings *s, int64_t ranks) {
+  if (!s->sample || ranks <= 1)
+    return CLI_DONE;
+  return cli_refuse(SLEY_ERR_ARG,
+                    "gnn train: --sample trains on one rank, and there are %" PRId64
+                    ": give --ranks 1, or leave --sample out",
+                    ranks);
+}
+
+static void say_idle(const train_settings *s, bool heads, int ranks) {
+  static const char own[] = "the sets are those of --split";
+  cli_gnn_say_idle("gnn train", &s->base, heads, ranks);
+  cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
+  cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");
+  cli_no_effect("gnn train", "train", s->base.split, own);
+  cli_no_effect("gnn train", "valid", s->base.split, own);
+}
+
+static int run_train(void *settings, char **positionals) {
+  const train_settings *s = settings;
+  const sley_gnn_model model = cli_gnn_model_named(s->model);
+  const sley_gnn_model_info info = cli_gnn_model_info(model);
+  sley_rank_options ranks;
+  cli_gnn_sampling sampling;
+  cli_gnn_runs runs;
+  cli_gnn_data data;
+  int code = check_words(s, positionals[0]);
+  if (code == CLI_DONE)
+    code = cli_gnn_sampling_parse(s->sample, s->base.layers, info.hops, s->batch, &sampling);
+  if (code == CLI_DONE)
+    code = cli_gnn_runs_parse(s->runs, &runs);
+  if (code == CLI_DONE)
+    code = check_one_rank(s, s->base.ranks);
+  if (code == CLI_DONE)
+    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &ranks);
+  if (code == CLI_DONE)
+    code = check_one_rank(s, ranks.ranks);
+  if (code != CLI_DONE)
+    return code;
+  cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
+  source.splits = runs.splits;
+  source.prints = s->out != NULL;
+  source.dense = !info.sparse_x;
+  code = cli_gnn_read(&source, &data);
+  if (code == CLI_DONE) {
+    cli_gnn_training t = {.data = &data,
+                          .model = cli_gnn_model_of(&s->base, &data, model),
+                          .ranks = ranks,
+                          .epochs = s->epochs,
+                          .patience = s->patience,
+                          .rate = s->base.rate,
+                          .decay = s->base.decay,
+                          .optimizer = cli_gnn_optimizer(&s->base),
+                          .repeats = runs.repeats,
+                          .sampling = sampling,
+                          .out = s->out,
+                          .every = s->every};
+    say_idle(s, info.heads, ranks.ranks);
+    code = train(&t, &data, s, positionals[0]);
+  }
+  cli_gnn_data_free(&data);
+  return code;
+}
+
+static const cli_command train_command = {
+    .name = "gnn train",
+    .summary = "train a graph network on a whole graph",
+    .arguments = "GRAPH",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes =
+        "Values of GRAPH count with --weights alone. Without --sample each step is over all rows. After an "
+        "epoch what is right\nis counted, without dropout and over the whole graph; that of the epoch with "
+        "the best validation is told.\nCtrl-C ends after the epoch that runs, and writes --out and --json; a "
+        "second one ends at once.\n"
+        "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
+        "Exit status: 0 done, 1 a failure or training diverged, 2 wrong usage or input, 130 interrupted.\n",
+    .run = run_train,
+    .mode = &cli_gnn_bench_command};
+
+static int run_gnn(void *settings, char **positionals) {
+  (void)settings;
+  (void)positionals;
+  return cli_refuse(
+      SLEY_ERR_ARG,
+      "gnn: say what to do: sley gnn train --help, sley gnn bench --help or sley gnn infer --help");
+}
+
+static const cli_option *const no_options[] = {NULL};
+
+const cli_command cli_gnn = {.name = "gnn",
+                             .summary = "graph networks: see gnn train, gnn bench, gnn infer",
+                             .arguments = "",
+                             .options = no_options,
+                             .defaults = "",
+                             .notes = "",
+                             .run = run_gnn,
+                             .mode = &train_command};

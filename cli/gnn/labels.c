@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Labels of `sley gnn`: a class for each row, or none. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gnn/reading.h"
+#include "output/output.h"
+
+enum { MOST_CLASSES = 1 << 20 };
+
+static const char wanted[] = "a label is a class, a whole number from 0 on, or -1 or nan for none";
+
+/* Keeps the label of a row; what is wrong with it, or NULL. */
+static const char *take(const cli_gnn_reading *r, int64_t row, double value) {
+  static _Thread_local char what[200];
+  cli_gnn_data *data = r->data;
+  if (isnan(value) || value == -1) {
+    data->label[row] = -1;
+    return NULL;
+  }
+  if (value < 0 || value != floor(value))
+    return wanted;
+  if (value >= (double)data->rows || value >= MOST_CLASSES) {
+    snprintf(what, sizeof what,
+             "classes are counted from 0, and there are at most as many as rows, %" PRId64 ", and 2^20",
+             data->rows);
+    return what;
+  }
+  data->label[row] = (int32_t)value;
+  data->classes = data->label[row] + 1 > data->classes ? data->label[row] + 1 : data->classes;
+  return NULL;
+}
+
+/* ---- texts */
+
+static const char *take_label(const cli_gnn_reading *r, char *line, int64_t row, bool there) {
+  char *end;
+  const double value = strtod(line, &end);
+  const size_t blanks = strspn(end, " \t\r\n");
+  if (end == line || end[blanks])
+    return "a line has one label: a class, a whole number from 0 on, or -1 or nan for none";
+  return there ? take(r, row, value) : NULL;
+}
+
+/* ---- arrays */
+
+static sley_status take_array(const cli_gnn_reading *r, const char *name, int64_t rows, int64_t cols,
+                              const double *label) {
+  char what[320];
+  const char *path = r->source->labels, *wrong = NULL;
+  if (rows != r->data->rows || (cols != SLEY_VECTOR && cols != 1)) {
+    snprintf(what, sizeof what, "%s%sthe array has %" PRId64, name, *name ? ": " : "", rows);
+    const size_t used = strlen(what);
+    if (cols == SLEY_VECTOR)
+      snprintf(what + used, sizeof what - used, " values: labels are one number for each of %" PRId64 " rows",
+               r->data->rows);
+    else
+      snprintf(what + used, sizeof what - used,
+               " x %" PRId64 " values: labels are one number, the class, for each of %" PRId64 " rows", cols,
+               r->data->rows);
+    return cli_gnn_refuse(r, path, 0, what);
+  }
+  for (int64_t i = 0; i < rows && !wrong; i++)
+    if ((wrong = take(r, i, label[i])))
+      snprintf(what, sizeof what, "%s%srow %" PRId64 " has %.17g: %s", name, *name ? ": " : "", i + 1,
+               label[i], wrong);
+  return wrong ? cli_gnn_refuse(r, path, 0, what) : SLEY_OK;
+}
+
+static sley_status vector_labels(const cli_gnn_reading *r) {
+  int64_t rows, cols;
+  void *label = NULL;
+  sley_status status = sley_dense_read(r->source->labels, SLEY_F64, &rows, &cols, &label);
+  sley_dtype stored;
+  int dims = 2;
+  if (status == SLEY_OK && sley_stored_type(r->source->labels, &stored, &dims) == SLEY_OK && dims == 1)
+    cols = SLEY_VECTOR;
+  if (status == SLEY_OK)
+    status = take_array(r, "", rows, cols, label);
+  sley_buffer_free(label);
+  return status;
+}
+
+/* Archives of graph data call them labels, or y. */
+static sley_status archived_labels(const cli_gnn_reading *r) {
+  static const char *const names[] = {"labels", "y"};
+  const char *path = r->source->labels;
+  int64_t rows, cols;
+  void *label = NULL;
+  sley_status status = SLEY_OK;
+  for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+    status = sley_array_read(path, names[n], SLEY_TYPE_F64, &rows, &cols, &label);
+    if (status == SLEY_OK) {
+      status = take_array(r, names[n], rows, cols, label);
+      sley_buffer_free(label);
+      return status;
+    }
+    if (!strstr(sley_last_error(), "the archive has no"))
+      return status;
+  }
+  return cli_gnn_refuse(r, path, 0, "it has no array called labels or y");
+}
+
+static sley_status file_labels(const cli_gnn_reading *r) {
+  const char *path = r->source->labels;
+  r->path[0] = path;
+  return cli_ends_with(path, ".npz")   ? archived_labels(r)
+         : cli_ends_with(path, ".npy") ? vector_labels(r)
+                                       : cli_gnn_read_lines(r, path, "labels", take_label);
+}
+
+/* Says that some numbers below the largest are no row's. */
+static sley_status tell_gaps(const cli_gnn_reading *r) {
+  cli_gnn_data *data = r->data;
+  bool *has = calloc((size_t)data->classes + 1, sizeof *has);
+  int64_t gaps = 0, first = -1;
+  if (!has)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i < data->rows; i++)
+    if (data->label[i] >= 0)
+      has[data->label[i]] = true;
+  for (int64_t c = data->classes - 1; c >= 0; c--)
+    if (!has[c]) {
+      first = c;
+      gaps++;
+    }
+  free(has);
+  if (gaps > 0)
+    snprintf(data->told, sizeof data->told,
+             "classes are counted from 0 to the largest label, %" PRId64 ": %" PRId64 " of these %" PRId64
+             " have no row, the first is %" PRId64,
+             data->classes - 1, gaps, data->classes, first);
+  return SLEY_OK;
+}
+
+/* ---- planted ones */
+
+/* The class of a row is where random weights of its own and its neighbours' features are largest. */
+static sley_status plant(const cli_gnn_reading *r, int64_t classes) {
+  cli_gnn_data *data = r->data;
+  void *scores_ = NULL, *weights_ = NULL, *row_ = NULL;
+  sley_csr a;
+  sley_status status = sley_matrix_csr(data->graph, &a);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(data->features * classes * (int64_t)sizeof(float), &weights_);
+  if (status == SLEY_OK)
+    status = sley_dense_random((uint64_t)r->source->seed + 1, 0, data->features, classes, NULL, SLEY_F32,
+                               weights_, classes);
+  if (status != SLEY_OK) {
+    sley_buffer_free(weights_);
+    return status;
+  }
+  status = sley_buffer_alloc(data->rows * classes * (int64_t)sizeof(double), &scores_);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(data->features * (int64_t)sizeof(float), &row_);
+  double *scores = scores_;
+  float *row = row_;
+  const float *weights = weights_;
+  for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++) {
+    cli_gnn_features_row(data, i, row);
+    for (int64_t c = 0; c < classes; c++) {
+      double sum = 0;
+      for (int64_t f = 0; f < data->features; f++)
+        sum += (double)row[f] * (double)weights[f * classes + c];
+      scores[i * classes + c] = sum;
+    }
+  }
+  for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++) {
+    double best = 0;
+    for (int64_t c = 0; c < classes; c++) {
+      double sum = scores[i * classes + c];
+      for (int64_t e = a.rowptr[i]; e < a.rowptr[i + 1]; e++)
+        sum += scores[cli_gnn_column(&a, e) * classes + c];
+      if (c == 0 || sum > best) {
+        best = sum;
+        data->label[i] = (int32_t)c;
+      }
+    }
+  }
+  sley_buffer_free(row_);
+  sley_buffer_free(scores_);
+  sley_buffer_free(weights_);
+  data->classes = classes;
+  return status;
+}
+
+sley_status cli_gnn_labels_read(const cli_gnn_reading *r) {
+  static const char planted[] = "planted:";
+  const char *labels = r->source->labels;
+  void *memory;
+  sley_status status = sley_buffer_alloc(r->data->rows * (int64_t)sizeof(int32_t), &memory);
+  if (status != SLEY_OK)
+    return status;
+  r->data->label = memory;
+  r->path[0] = labels;
+  if (strncmp(labels, planted, sizeof planted - 1) != 0) {
+    status = file_labels(r);
+    return status == SLEY_OK ? tell_gaps(r) : status;
+  }
+  char *end;
+  errno = 0;
+  const long long classes = strtoll(labels + sizeof planted - 1, &end, 10);
+  if (errno || *end || classes < 1 || classes > MOST_CLASSES)
+    return cli_gnn_refuse(r, labels, 0, "planted:C takes a number of classes from 1 to 2^20");
+  if (classes > r->data->rows)
+    return cli_gnn_refuse(r, labels, 0, "there are at most as many classes as rows");
+  return plant(r, classes);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of options that modes of `sley gnn` share. */
+#include "gnn/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "gnn/sample.h"
+#include "matrix/input.h"
+#include "matrix/job.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/terminal.h"
+
+enum { MOST_RANKS = 256 };
+
+sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model) {
+  sley_gnn_model_info info = {0};
+  sley_gnn_model_get(model, &info);
+  return info;
+}
+
+sley_gnn_model cli_gnn_model_named(const char *name) {
+  return (sley_gnn_model)cli_number_of(name, sley_gnn_models());
+}
+
+const char *cli_gnn_model_summary(const char *name) {
+  return cli_gnn_model_info(cli_gnn_model_named(name)).summary;
+}
+
+/* The names of the models of which `is` is true, with commas between. */
+static const char *names_of(bool (*is)(const sley_gnn_model_info *), char *text, size_t room) {
+  size_t length = 0;
+  *text = '\0';
+  for (int i = 0; sley_gnn_models()[i] && length < room; i++) {
+    const sley_gnn_model_info info = cli_gnn_model_info((sley_gnn_model)i);
+    if (is(&info))
+      length += (size_t)snprintf(text + length, room - length, "%s%s", length > 0 ? ", " : "", info.name);
+  }
+  return text;
+}
+
+static bool sums(const sley_gnn_model_info *info) {
+  return info->sums;
+}
+
+static bool has_heads(const sley_gnn_model_info *info) {
+  return info->heads;
+}
+
+/* By sley_gnn_optimizer. */
+static const char *const optimizers[] = {"adam", "sgd", NULL};
+const char *const *cli_gnn_optimizers(void) {
+  return optimizers;
+}
+
+static const char *const wires[] = {"none", "bf16", "f16", NULL};
+const char *const *cli_gnn_wires(void) {
+  return wires;
+}
+
+/* By sley_gnn_memory. */
+static const char *const memories[] = {"keep", "recompute", "bf16", NULL};
+const char *const *cli_gnn_memories(void) {
+  return memories;
+}
+
+#define AT(field) offsetof(cli_gnn_settings, field)
+const cli_option cli_gnn_feature_options[] = {
+    {.name = "features",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(features),
+     .required = true,
+     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; those of a "
+             "matrix stay sparse, where the model takes them so"},
+    {0}};
+
+const cli_option cli_gnn_label_options[] = {
+    {.name = "labels",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(labels),
+     .required = true,
+     .help = "a text file with a class on each line, -1 or nan for none; a .npy; a .npz with labels or y; or "
+             "planted:C"},
+    {0}};
+
+const cli_option cli_gnn_network_options[] = {
+    {.name = "layers",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(layers),
+     .least = 1,
+     .most = CLI_GNN_MOST_LAYERS,
+     .help = "how many"},
+    {.name = "hidden",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(hidden),
+     .least = 1,
+     .most = 1 << 20,
+     .help = "values of a row between layers, of each head where the model has heads"},
+    {.name = "heads",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(heads),
+     .least = 1,
+     .most = 1024,
+     .help = "of hidden layers, where the model has heads"},
+    {.name = "rate",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "R",
+     .offset = AT(rate),
+     .help = "of learning"},
+    {.name = "optimizer",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(optimizer),
+     .choices = cli_gnn_optimizers,
+     .help = "what makes a step of gradients"},
+    {.name = "decay",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "D",
+     .offset = AT(decay),
+     .help = "of weights, added to the gradient"},
+    {.name = "dropout",
+     .kind = CLI_REAL,
+     .positive = true,
+     .value = "P",
+     .offset = AT(dropout),
+     .help = "chance of a value that a layer is given to be left out"},
+    {.name = "undirected",
+     .kind = CLI_FLAG,
+     .offset = AT(undirected),
+     .help = "an entry (i, j) stands for (j, i) too"},
+    {.name = "weights",
+     .kind = CLI_FLAG,
+     .offset = AT(weights),
+     .help =
+         "values of GRAPH count, where the model sums: rows are multiplied by them before they are summed"},
+    {.name = "normalize",
+     .kind = CLI_FLAG,
+     .offset = AT(normalize),
+     .help = "rows of features are divided by the sums of their magnitudes"},
+    {.name = "reproducible",
+     .kind = CLI_FLAG,
+     .offset = AT(reproducible),
+     .help = "losses, gradients and weights have the same bits for every number of ranks; slower"},
+    {.name = "fresh-features",
+     .kind = CLI_FLAG,
+     .offset = AT(fresh),
+     .help = "the first layer sums features anew in each step, as if they had changed"},
+    {.name = "aggregate",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(algo),
+     .choices = sley_algorithms,
+     .also = "auto",
+     .help = "how sums over entries go, where the model sums: an algorithm of sley spmm; auto: the one "
+             "predicted fastest"},
+    {.name = "kernel",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(kernel),
+     .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
+             "cheapest that serves it"},
+    {.name = "rowwise",
+     .kind = CLI_TEXT,
+     .value = "WORDS",
+     .offset = AT(rowwise),
+     .also = CLI_ROWWISE_WORDS,
+     .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
+    {.name = "precision",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(precision),
+     .choices = cli_precisions,
+     .help = "tf32: GPUs may round values of f32 to 11 bits before they multiply"},
+    {.name = "wire",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(wire),
+     .choices = cli_gnn_wires,
+     .help = "in which rows travel for these sums"},
+    {.name = "memory",
+     .kind = CLI_CHOICE,
+     .value = "WAY",
+     .offset = AT(memory),
+     .choices = cli_gnn_memories,
+     .help =
+         "what becomes of rows that the backward half of a step needs: they are kept; some are, and the rest "
+         "is made again, with the same bits; or what would be overwritten is kept in bf16"},
+    {0}};
+
+const cli_option cli_gnn_set_options[] = {
+    {.name = "train",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(train),
+     .least = 1,
+     .most = INT32_MAX,
+     .help = "rows of each class to train on, drawn by --seed or --split-seed"},
+    {.name = "valid",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(valid),
+     .most = INT32_MAX,
+     .help = "others for validation; the rest is for the test"},
+    {.name = "split",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(split),
+     .help = "a text file instead, whose lines have train, valid, test or none, or such a word for each of "
+             "several splits"},
+    {.name = "split-seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(split_seed),
+     .most = INT32_MAX,
+     .help = "by which the rows are drawn instead of --seed"},
+    {0}};
+
+const cli_option cli_gnn_run_options[] = {
+    {.name = "ranks",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(ranks),
+     .least = 1,
+     .most = MOST_RANKS,
+     .help = "ranks; under a launcher as many as it has started"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .choices = sley_transports,
+     .help = "threads, or one between processes: sley info lists them"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "of each rank; 0: cores / ranks"},
+    {.name = "device",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(device),
+     .choices = cli_devices,
+     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT32_MAX,
+     .help = "of all that is drawn: weights, dropout, sets, generators"},
+    {.name = "json",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(json),
+     .help = "write all figures as JSON; - for stdout"},
+    CLI_READING_OPTIONS(cli_gnn_settings),
+    {0}};
+
+int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {
+  if (s->dropout >= 1)
+    return cli_refuse(SLEY_ERR_ARG, "%s: --dropout is %g: it must be less than 1", command, s->dropout);
+  if (s->split && s->split_seed >= 0)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "%s: --split-seed draws rows, and those of --split are given: leave one out", command);
+  if (!cli_name_fits_json(command, graph, s->json))
+    return CLI_USAGE;
+  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+}
+
+bool cli_gnn_weighs(const char *command, const char *model) {
+  char names[256];
+  if (cli_gnn_model_info(cli_gnn_model_named(model)).sums)
+    return true;
+  cli_error("%s: --weights is for %s: %s has no place for values of GRAPH", command,
+            names_of(sums, names, sizeof names), model);
+  return false;
+}
+
+sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *s) {
+  return strcmp(s->optimizer, optimizers[SLEY_GNN_SGD]) == 0 ? SLEY_GNN_SGD : SLEY_GNN_ADAM;
+}
+
+cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, int ranks) {
+  return (cli_gnn_source){.graph = graph,
+                          .features = s->features,
+                          .labels = s->labels,
+                          .split = s->split,
+                          .undirected = s->undirected,
+                          .normalize = s->normalize,
+                          .weights = s->weights,
+                          .train = s->train,
+                          .valid = s->valid,
+                          .splits = 1,
+                          .split_seed = s->split_seed >= 0 ? s->split_seed : s->seed,
+                          .seed = s->seed,
+                          .threads = s->threads * ranks,
+                          .reading = &s->reading};
+}
+
+void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads, int ranks) {
+  char names[256], why[sizeof names + 16];
+  snprintf(why, sizeof why, "it is of %s", names_of(has_heads, names, sizeof names));
+  cli_no_effect(command, "heads", !heads, why);
+  cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
+  cli_no_effect(command, "wire", ranks == 1 && !s->reproducible, "one rank sends nothing");
+  cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,
+                "--aggregate names another algorithm");
+}
+
+sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {
+  sley_gnn_options o = SLEY_GNN_OPTIONS_INIT;
+  o.model = model;
+  o.layers = (int)s->layers;
+  o.features = data->features;
+  o.hidden = s->hidden;
+  o.heads = s->heads;
+  o.classes = data->classes;
+  o.dropout = s->dropout;
+  o.seed = (uint64_t)s->seed;
+  o.reproducible = s->reproducible;
+  o.algo = s->algo;
+  o.kernel = s->kernel;
+  o.precision = s->precision;
+  o.rowwise = s->rowwise;
+  o.wire = s->wire;
+  o.same_x = !s->fresh;
+  o.memory = (sley_gnn_memory)cli_number_of(s->memory, memories);
+  o.weights = s->weights;
+  return o;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages, and texts with a line for each row. */
+#include "gnn/reading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_ROOM = 1 << 14 };
+
+sley_status cli_gnn_refuse(const cli_gnn_reading *r, const char *path, int64_t line, const char *what) {
+  if (line > 0)
+    snprintf(r->message, r->room, "%s:%" PRId64 ": %s", path, line, what);
+  else
+    snprintf(r->message, r->room, "%s: %s", path, what);
+  return SLEY_ERR_INPUT;
+}
+
+int64_t cli_gnn_column(const sley_csr *m, int64_t e) {
+  return m->index == SLEY_I64 ? ((const int64_t *)m->col)[e] : ((const int32_t *)m->col)[e];
+}
+
+double cli_gnn_value(const sley_csr *m, int64_t e) {
+  return m->dtype == SLEY_F64 ? ((const double *)m->val)[e] : (double)((const float *)m->val)[e];
+}
+
+sley_status cli_gnn_refuse_value(const cli_gnn_reading *r, const char *path, const char *what, int64_t row,
+                                 int64_t col, double value) {
+  char message[200];
+  snprintf(message, sizeof message, "the %s in row %" PRId64 ", column %" PRId64 " is %g: %s", what, row + 1,
+           col + 1, value,
+           isfinite(value) ? "networks compute in f32, whose largest value is 3.4e38"
+                           : "networks are trained on finite values");
+  return cli_gnn_refuse(r, path, 0, message);
+}
+
+sley_status cli_gnn_check_entries(const cli_gnn_reading *r, const char *path, const char *what,
+                                  const sley_matrix *matrix) {
+  sley_csr m;
+  const sley_status status = sley_matrix_csr(matrix, &m);
+  for (int64_t i = 0; status == SLEY_OK && i < m.rows; i++)
+    for (int64_t e = m.rowptr[i]; e < m.rowptr[i + 1]; e++)
+      if (!isfinite((float)cli_gnn_value(&m, e)))
+        return cli_gnn_refuse_value(r, path, what, i, cli_gnn_column(&m, e), cli_gnn_value(&m, e));
+  return status;
+}
+
+/* What is wrong with a line, or NULL. whole: it ends as a line does. */
+static const char *take_line(const cli_gnn_reading *r, char *line, bool whole, int64_t row,
+                             cli_gnn_take_line *take) {
+  static const char mark[] = "\xef\xbb\xbf";
+  if (!whole)
+    return strlen(line) == LINE_ROOM - 1 ? "this line is too long" : "this is no text: it has a byte 0";
+  if (row == 0 && strncmp(line, mark, sizeof mark - 1) == 0)
+    line += sizeof mark - 1;
+  return take(r, line, row, row < r->data->rows);
+}
+
+static sley_status parse_lines(const cli_gnn_reading *r, const char *path, FILE *stream, char *line,
+                               const char *what, cli_gnn_take_line *take) {
+  char message[160];
+  int64_t rows = 0;
+  bool blank = false; /* the lines after the last row */
+  while (fgets(line, LINE_ROOM, stream)) {
+    const size_t length = strlen(line);
+    const bool whole = (length > 0 && line[length - 1] == '\n') || (length < LINE_ROOM - 1 && feof(stream));
+    if (whole && length == strspn(line, " \t\r\n")) {
+      blank = true;
+      continue;
+    }
+    const char *wrong = blank ? "this line is blank" : take_line(r, line, whole, rows, take);
+    if (wrong)
+      return cli_gnn_refuse(r, path, rows + 1, wrong);
+    if (rows++ < r->data->rows)
+      continue;
+    snprintf(message, sizeof message, "there are more %s than the graph has rows, %" PRId64, what,
+             r->data->rows);
+    return cli_gnn_refuse(r, path, rows, message);
+  }
+  if (ferror(stream))
+    return cli_gnn_refuse(r, path, rows + 1, "cannot read");
+  if (rows == r->data->rows)
+    return SLEY_OK;
+  snprintf(message, sizeof message, "there are fewer %s than the graph has rows: %" PRId64 " of %" PRId64,
+           what, rows, r->data->rows);
+  return cli_gnn_refuse(r, path, rows + 1, message);
+}
+
+sley_status cli_gnn_read_lines(const cli_gnn_reading *r, const char *path, const char *what,
+                               cli_gnn_take_line *take) {
+  r->path[0] = path;
+  FILE *stream = fopen(path, "r");
+  if (!stream)
+    return cli_gnn_refuse(r, path, 0, strerror(errno));
+  char *line = malloc(LINE_ROOM);
+  const sley_status status = line ? parse_lines(r, path, stream, line, what, take) : SLEY_ERR_MEMORY;
+  free(line);
+  fclose(stream);
+  return status;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `sley gnn train` says. */
+#include "gnn/report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "gnn/memory.h"
+#include "output/changes.h"
+#include "output/terminal.h"
+#include "output/times.h"
+
+/* Of the epochs of this run, or of what they took to draw; NaN if there are none, or memory is short. */
+static double median_ms(const cli_gnn_result *r, bool drawn) {
+  double *ms = malloc((size_t)r->done * sizeof *ms + 1);
+  int64_t count = 0;
+  if (!ms)
+    return NAN;
+  for (int64_t i = 0; i < r->done; i++)
+    if (!isnan(r->epoch[i].ms))
+      ms[count++] = drawn ? r->epoch[i].drawn_ms : r->epoch[i].ms;
+  const double median = count > 0 ? cli_times_of(ms, count).median : NAN;
+  free(ms);
+  return median;
+}
+
+/* How many rows a set has, from the least to the most of all splits. */
+static void print_count(const cli_gnn_data *d, cli_gnn_set set, const char *what, FILE *stream) {
+  int64_t least = d->split->count[set], most = least;
+  for (int64_t i = 1; i < d->splits; i++) {
+    least = d->split[i].count[set] < least ? d->split[i].count[set] : least;
+    most = d->split[i].count[set] > most ? d->split[i].count[set] : most;
+  }
+  fprintf(stream, "%" PRId64, least);
+  if (most > least)
+    fprintf(stream, " to %" PRId64, most);
+  fprintf(stream, " %s", what);
+}
+
+static void print_rows(const cli_gnn_data *d, FILE *stream) {
+  fprintf(stream, "rows       ");
+  print_count(d, CLI_GNN_TRAIN, "to train on, ", stream);
+  print_count(d, CLI_GNN_VALID, "for validation, ", stream);
+  print_count(d, CLI_GNN_TEST, "for the test\n", stream);
+}
+
+void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
+  if (d->other_values > 0 && !d->weights)
+    fprintf(stream,
+            "weights    values of the graph are ignored, and %" PRId64 " are not 1: --weights uses them\n",
+            d->other_values);
+  if (d->one_way > 0)
+    fprintf(stream,
+            "directed   %" PRId64 " of %" PRId64
+            " entries looked at have no opposite: with --undirected an entry "
+            "counts both ways\n",
+            d->one_way, d->looked_at);
+  if (d->sparse) {
+    sley_matrix_info info = {0};
+    sley_matrix_info_get(d->sparse, &info);
+    fprintf(stream, "features   sparse: %" PRId64 " values, %.3g %% of all\n", info.nnz,
+            100 * (double)info.nnz / ((double)d->rows * (double)d->features));
+  }
+  if (d->made_dense)
+    fprintf(stream, "features   a sparse file, made dense: %s\n",
+            d->made_dense == CLI_GNN_FULL ? "more than 1 of 8 values is there"
+                                          : "the model takes dense ones alone");
+  if (*d->told)
+    fprintf(stream, "labels     %s\n", d->told);
+}
+
+void cli_gnn_report_share(double share, FILE *stream) {
+  if (isnan(share))
+    fprintf(stream, "no rows");
+  else
+    fprintf(stream, "%.4f", share);
+}
+
+void cli_gnn_report_shares(const cli_gnn_epoch *e, FILE *stream) {
+  static const char *const words[] = {"in training ", ", validation ", ", test "};
+  for (int set = CLI_GNN_TRAIN; set < CLI_GNN_SETS; set++) {
+    fputs(words[set - CLI_GNN_TRAIN], stream);
+    cli_gnn_report_share(e->right[set], stream);
+  }
+  fputs("\n", stream);
+}
+
+void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const char *model, FILE *stream) {
+  const cli_gnn_data *d = t->data;
+  sley_matrix_info info = {0};
+  sley_matrix_info_get(d->graph, &info);
+  fprintf(stream,
+          "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
+          cli_shown(graph), d->rows, info.nnz, d->features, d->classes);
+  cli_sources_print(stream);
+  cli_gnn_report_data(d, stream);
+  print_rows(d, stream);
+  fprintf(stream,
+          "model      %s, %d layers, hidden %" PRId64 ", dropout %g, rate %g, decay %g, seed %" PRIu64 "\n",
+          model, t->model.layers, t->model.hidden, t->model.dropout, t->rate, t->decay, t->model.seed);
+  if (t->sampling.words)
+    fprintf(stream, "sampling   %s entries of a row by hops, batches of %" PRId64 " rows\n",
+            cli_shown(t->sampling.words), t->sampling.batch);
+}
+
+static int64_t steps_of(const cli_gnn_training *t) {
+  return cli_gnn_sampling_steps(&t->sampling, t->data->split->count[CLI_GNN_TRAIN]);
+}
+
+static void print_times(const cli_gnn_training *t, FILE *stream) {
+  const int64_t steps = steps_of(t);
+  fprintf(stream, ", median %.3f ms an epoch of %" PRId64 " step%s", median_ms(t->result, false), steps,
+          steps == 1 ? "" : "s");
+  if (t->sampling.words)
+    fprintf(stream, ", %.3f of them to draw", median_ms(t->result, true));
+}
+
+void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
+  cli_transport_settled("gnn", t->ranks.transport, t->result->transport);
+  fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
+          t->ranks.ranks == 1 ? "" : "s", t->result->transport);
+  fprintf(stream, "start      graph ready after %.3f s, network planned in %.3f s\n",
+          1e-3 * t->data->graph_ms, 1e-3 * t->result->plan_ms);
+  cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
+}
+
+/* By cli_gnn_end. */
+static const char *const end_words[] = {"epochs", "patience", "interrupted", "diverged"};
+
+void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {
+  const cli_gnn_result *r = t->result;
+  const cli_gnn_epoch *e = &t->run->at_best;
+  cli_gnn_report_place(t, memory, stream);
+  if (t->before > 0)
+    fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, cli_shown(t->out));
+  fprintf(stream, "epochs     %" PRId64, r->done);
+  if (r->done > t->before)
+    print_times(t, stream);
+  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, t->run->loss);
+  if (r->end >= CLI_GNN_INTERRUPTED)
+    fprintf(stream, "ended      %s\n", end_words[r->end]);
+  fprintf(stream, "best       epoch %" PRId64 "%s: right ", t->run->best + 1,
+          t->data->split->count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
+  cli_gnn_report_shares(e, stream);
+  if (t->out && r->end != CLI_GNN_DIVERGED)
+    fprintf(stream, "state      in %s\n", cli_shown(t->out));
+}
+
+static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {
+  cli_json one = cli_json_start();
+  cli_json_real(&one, "loss", e->loss);
+  cli_json_real(&one, "train", e->right[CLI_GNN_TRAIN]);
+  cli_json_real(&one, "valid", e->right[CLI_GNN_VALID]);
+  cli_json_real(&one, "test", e->right[CLI_GNN_TEST]);
+  if (!isnan(e->ms))
+    cli_json_real(&one, "ms", e->ms);
+  if (!isnan(e->ms) && drawn)
+    cli_json_real(&one, "drawn_ms", e->drawn_ms);
+  return one;
+}
+
+cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph, const char *model,
+                                   const char *memory) {
+  const cli_gnn_result *r = t->result;
+  cli_json all = cli_json_start();
+  cli_json_text(&all, "graph", graph);
+  cli_json_int(&all, "rows", t->data->rows);
+  cli_json_int(&all, "features", t->data->features);
+  cli_json_int(&all, "classes", t->data->classes);
+  cli_json_text(&all, "model", model);
+  cli_json_int(&all, "layers", t->model.layers);
+  cli_json_int(&all, "hidden", t->model.hidden);
+  cli_json_int(&all, "seed", (int64_t)t->model.seed);
+  cli_json_real(&all, "rate", t->rate);
+  cli_json_real(&all, "decay", t->decay);
+  cli_json_real(&all, "dropout", t->model.dropout);
+  cli_json_int(&all, "split_seed", t->data->split->seed);
+  cli_json_bool(&all, "weights", t->data->weights);
+  cli_json_bool(&all, "sparse_features", t->data->sparse != NULL);
+  cli_json_text(&all, "sample", t->sampling.words);
+  if (t->sampling.words)
+    cli_json_int(&all, "batch", t->sampling.batch);
+  cli_json_int(&all, "steps_per_epoch", steps_of(t));
+  cli_json_text(&all, "aggregate", t->model.algo);
+  cli_json_text(&all, "kernel", t->model.kernel);
+  cli_json_text(&all, "precision", t->model.precision);
+  cli_json_text(&all, "rowwise", t->model.rowwise);
+  cli_json_text(&all, "wire", t->model.wire);
+  cli_json_text(&all, "memory", memory);
+  cli_json_text(&all, "device", r->found);
+  cli_json_text(&all, "transport", r->transport);
+  cli_json_real(&all, "graph_ms", t->data->graph_ms);
+  cli_json_real(&all, "plan_ms", r->plan_ms);
+  cli_json_int(&all, "ranks", t->ranks.ranks);
+  cli_gnn_memory_json(&all, t->bytes, t->ranks.ranks);
+  return all;
+}
+
+json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const char *model,
+                            const char *memory) {
+  const cli_gnn_result *r = t->result;
+  cli_json *epochs = malloc((size_t)r->done * sizeof *epochs + 1);
+  if (!epochs)
+    return NULL;
+  for (int64_t i = 0; i < r->done; i++)
+    epochs[i] = json_of(&r->epoch[i], t->sampling.words != NULL);
+  cli_json all = cli_gnn_report_json_start(t, graph, model, memory);
+  cli_json_int(&all, "resumed_after", t->before);
+  if (r->done > t->before)
+    cli_json_real(&all, "median_ms", median_ms(r, false));
+  if (r->done > t->before && t->sampling.words)
+    cli_json_real(&all, "median_drawn_ms", median_ms(r, true));
+  cli_json_text(&all, "ended", end_words[r->end]);
+  cli_json_int(&all, "best_epoch", t->run->best + 1);
+  cli_json_list(&all, "epochs", epochs, (int)r->done);
+  free(epochs);
+  return cli_json_end(all);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Epochs over ranks. */
+#include "gnn/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gnn/memory.h"
+#include "gnn/place.h"
+#include "gnn/state.h"
+#include "matrix/job.h"
+#include "ranks/agree.h"
+
+/* What training and inference have in common. */
+typedef struct shared {
+  const cli_gnn_data *data;
+  const sley_gnn_options *model;
+  cli_gnn_training *training;   /* one of them, */
+  cli_gnn_inference *inference; /* the other NULL */
+  cli_gnn_result *result;
+  int64_t *begin;
+} shared;
+
+/* A rank's part, in its device's memory but for logits. */
+typedef struct part {
+  const shared *s;
+  const cli_gnn_split *split; /* that it trains on, or the only one */
+  sley_comm *comm;
+  sley_gnn *gnn;
+  int64_t first, rows;
+  void *x, *label, *logits; /* label: of training rows, -1 of others */
+  float *host;              /* rows x classes */
+  cli_gnn_sampler sampler;  /* where neighbourhoods are drawn */
+  cli_gnn_kept kept;        /* of rank 0, where there is a file to write */
+  int64_t saved;            /* epochs in it */
+  bool stop;                /* a signal has asked for it */
+} part;
+
+static bool leads(const part *p) {
+  return sley_comm_rank(p->comm) == 0;
+}
+
+/* The classes of the network, which a file of weights may have more of than the data. */
+static int64_t classes_of(const part *p) {
+  return p->s->model->classes;
+}
+
+static sley_status place(part *p) {
+  const int64_t out = classes_of(p) * (int64_t)sizeof(float);
+  p->host = malloc((size_t)(p->rows * out) + 1);
+  if (!p->host)
+    return SLEY_ERR_MEMORY;
+  sley_status status = cli_gnn_place(p->comm, p->s->data, p->first, p->rows, &p->x, &p->label);
+  return status == SLEY_OK ? sley_comm_alloc(p->comm, p->rows * out, &p->logits) : status;
+}
+
+static sley_status make(part *p) {
+  const double begin = cli_now_ms();
+  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
+  if (leads(p))
+    p->s->result->plan_ms = cli_now_ms() - begin;
+  return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
+}
+
+/* Sums over ranks: right rows and rows of each set, logits that are not finite, and whether to stop. */
+enum { RIGHT, COUNT = CLI_GNN_SETS, STRANGE = 2 * CLI_GNN_SETS, STOP, SUMS };
+
+static void count_row(const part *p, int64_t i, int64_t *sums) {
+  const cli_gnn_data *data = p->s->data;
+  const int64_t classes = classes_of(p), row = p->first + i;
+  const float *logits = p->host + i * classes;
+  int64_t best = 0;
+  for (int64_t c = 0; c < classes; c++) {
+    sums[STRANGE] += !isfinite(logits[c]);
+    best = logits[c] > logits[best] ? c : best;
+  }
+  const int set = p->split->set[row];
+  if (!data->label || data->label[row] < 0 || set >= CLI_GNN_SETS)
+    return;
+  sums[COUNT + set]++;
+  sums[RIGHT + set] += best == data->label[row];
+}
+
+/* What is right of each set's rows on all ranks. *strange: logits that are not finite. */
+static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) {
+  int64_t sums[SUMS] = {0};
+  for (int64_t i = 0; i < p->rows; i++)
+    count_row(p, i, sums);
+  sums[STOP] = atomic_load(&p->s->result->patience.asked) != 0;
+  const sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, sums, SUMS);
+  for (int set = 0; set < CLI_GNN_SETS; set++)
+    epoch->right[set] = sums[COUNT + set] > 0 ? (double)sums[RIGHT + set] / (double)sums[COUNT + set] : NAN;
+  *strange = sums[STRANGE];
+  p->stop = sums[STOP] > 0;
+  return status;
+}
+
+static sley_gnn_batch batch_of(const part *p) {
+  sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
+  batch.x = p->x; /* NULL of sparse features, which the network has */
+  batch.ldx = p->s->data->features;
+  batch.label = p->label;
+  return batch;
+}
+
+/* Logits to the host, and what is right of them. */
+static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch, int64_t *strange) {
+  const int64_t classes = classes_of(p);
+  sley_status status = sley_gnn_infer(p->gnn, batch, p->logits, classes, NULL);
+  if (status == SLEY_OK)
+    status =
+        sley_comm_copy(p->comm, p->host, p->logits, p->rows * classes * (int64_t)sizeof(float), SLEY_TO_HOST);
+  return status == SLEY_OK ? count_right(p, epoch, strange) : status;
+}
+
+/* One step over the whole graph, or one for each batch. */
+static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
+  if (p->sampler.steps > 0)
+    return cli_gnn_sampler_epoch(&p->sampler, batch->step, batch, &epoch->loss, &epoch->drawn_ms);
+  const sley_status status = sley_gnn_train(p->gnn, batch, &epoch->loss, NULL);
+  return status == SLEY_OK ? sley_comm_wait(p->comm) : status;
+}
+
+/* What is not finite after an epoch, whose number is counted from 0: then training is at its end. The loss
+ * and the weights are the same on all ranks; rank 0 looks at these, and all agree. */
+static sley_status check_finite(part *p, int64_t number, double loss, int64_t strange) {
+  char where[160] = "";
+  bool finite = isfinite(loss);
+  sley_status status = SLEY_OK;
+  if (!finite)
+    snprintf(where, sizeof where, "the loss is %g", loss);
+  else if (leads(p))
+    status = cli_gnn_weights_finite(p->comm, p->gnn, where, sizeof where, &finite);
+  if (status == SLEY_OK && finite && strange > 0) {
+    snprintf(where, sizeof where, "%" PRId64 " logits are not finite", strange);
+    finite = false;
+  }
+  if (leads(p) && !finite) {
+    cli_gnn_message *message = &p->s->result->message;
+    snprintf(message->text, sizeof message->text,
+             "gnn train: epoch %" PRId64 ": %s: training has diverged; try a smaller --rate", number + 1,
+             where);
+    p->s->result->end = CLI_GNN_DIVERGED;
+  }
+  return cli_agree_status(p->comm, status != SLEY_OK ? status : finite ? SLEY_OK : SLEY_ERR_INTERNAL);
+}
+
+static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
+  const cli_gnn_training *t = p->s->training;
+  sley_gnn_batch batch = batch_of(p);
+  *epoch = (cli_gnn_epoch){0};
+  batch.step = number;
+  batch.rate = t->rate;
+  batch.decay = t->decay;
+  batch.optimizer = t->optimizer;
+  const double begin = cli_now_ms();
+  int64_t strange = 0;
+  sley_status status = take_steps(p, &batch, epoch);
+  epoch->ms = cli_now_ms() - begin;
+  if (status == SLEY_OK)
+    status = look(p, &batch, epoch, &strange);
+  return status == SLEY_OK ? check_finite(p, number, epoch->loss, strange) : status;
+}
+
+/* Where training begins, and the best epoch before it. */
+typedef struct progress {
+  int64_t next, best_at;
+  double best;
+} progress;
+
+/* Without rows for validation the last epoch is the best. */
+static void see(progress *at, const cli_gnn_split *split, const cli_gnn_epoch *epoch) {
+  if (epoch->right[CLI_GNN_VALID] > at->best || split->count[CLI_GNN_VALID] == 0) {
+    at->best = epoch->right[CLI_GNN_VALID];
+    at->best_at = at->next;
+  }
+  at->next++;
+}
+
+static sley_status save(part *p, int64_t epochs) {
+  const cli_gnn_training *t = p->s->training;
+  p->saved = epochs;
+  return cli_gnn_state_write(p->gnn, t->out, t, leads(p) ? &p->kept : NULL);
+}
+
+/* What draws, and the state that training goes on from, if there is one. Collective, agreed. */
+static sley_status start(part *p, uint64_t seed, progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  *at = (progress){.best = -1};
+  sley_status status = SLEY_OK;
+  if (t->sampling.words)
+    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, p->split, &t->sampling, seed, &p->sampler);
+  if (status == SLEY_OK && t->out && leads(p))
+    status = cli_gnn_kept_open(p->gnn, &p->kept);
+  status = cli_agree_status(p->comm, status);
+  if (status != SLEY_OK || !t->resumes)
+    return status;
+  status = sley_gnn_load(p->gnn, t->out, NULL);
+  if (status == SLEY_OK && !t->anew)
+    status = cli_agree_status(p->comm, leads(p) ? cli_gnn_keep_from(&p->kept, t->out, &p->s->result->message)
+                                                : SLEY_OK);
+  for (int64_t i = 0; i < t->before; i++)
+    if (t->anew)
+      at->next++;
+    else
+      see(at, p->split, &p->s->result->epoch[i]);
+  p->saved = t->before;
+  return status;
+}
+
+static bool ends(const part *p, const progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  cli_gnn_end *end = &p->s->result->end;
+  const bool no_better = t->patience > 0 && at->next > 0 && at->best > -1 &&
+                         at->next - 1 - at->best_at >= t->patience,
+             all = at->next >= t->epochs;
+  if (leads(p) && (all || no_better || p->stop))
+    *end = all ? CLI_GNN_ALL_EPOCHS : no_better ? CLI_GNN_NO_BETTER : CLI_GNN_INTERRUPTED;
+  return all || no_better || p->stop;
+}
+
+/* Rank 0 notes an epoch. Collective. */
+static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  sley_status status = SLEY_OK;
+  if (leads(p)) {
+    p->s->result->epoch[at->next - 1] = *epoch;
+    p->s->result->done = at->next;
+    if (t->out && at->best_at == at->next - 1)
+      status = cli_gnn_keep(&p->kept, p->comm, p->gnn, at->best_at);
+    if (t->tell)
+      t->tell(t->context, at->next - 1, epoch);
+  }
+  if (!t->out)
+    return SLEY_OK;
+  status = cli_agree_status(p->comm, status);
+  return status == SLEY_OK && at->next % t->every == 0 ? save(p, at->next) : status;
+}
+
+/* All ranks decide alike: what they look at is the same on all. From the first epoch on a signal asks for the
+ * end of the epoch, after which the state is written. */
+static sley_status train(part *p, uint64_t seed, progress *at) {
+  const cli_gnn_training *t = p->s->training;
+  sley_status status = start(p, seed, at);
+  atomic_store(&p->s->result->patience.ready, 1);
+  while (status == SLEY_OK && !ends(p, at)) {
+    cli_gnn_epoch epoch;
+    status = run_epoch(p, at->next, &epoch);
+    if (status != SLEY_OK)
+      break;
+    see(at, p->split, &epoch);
+    status = note(p, &epoch, at);
+  }
+  cli_gnn_sampler_close(&p->sampler);
+  if (status == SLEY_OK && t->out && p->saved != at->next)
+    status = save(p, at->next);
+  return status == SLEY_OK && p->stop && at->next < t->epochs ? SLEY_ERR_INTERRUPTED : status;
+}
+
+/* The network and the labels for a training after the first one. Collective, agreed. */
+static sley_status begin_again(part *p, uint64_t seed) {
+  if (leads(p))
+    p->s->result->done = 0;
+  sley_status status = sley_gnn_restart(p->gnn, seed);
+  if (status == SLEY_OK)
+    status = cli_agree_status(
+        p->comm, cli_gnn_place_labels(p->comm, p->s->data, p->split, p->first, p->rows, p->label));
+  return status;
+}
+
+static void note_run(const part *p, cli_gnn_run run, const progress *at, double begin) {
+  const cli_gnn_training *t = p->s->training;
+  cli_gnn_result *result = p->s->result;
+  run.epochs = at->next;
+  run.best = at->best_at;
+  run.at_best = result->epoch[at->best_at];
+  run.loss = result->epoch[at->next - 1].loss;
+  run.seconds = 1e-3 * (cli_now_ms() - begin);
+  t->run[result->runs++] = run;
+  if (t->tell_run)
+    t->tell_run(t->context, result->runs - 1);
+}
+
+static sley_status run_training(part *p, int64_t number) {
+  const cli_gnn_training *t = p->s->training;
+  const cli_gnn_run run = {.split = number / t->repeats, .seed = t->model.seed + (uint64_t)number};
+  const double begin = cli_now_ms();
+  progress at = {0};
+  p->split = &p->s->data->split[run.split];
+  sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
+  const bool one = p->s->data->splits * t->repeats == 1; /* told also where it has not ended as it should */
+  if (status == SLEY_OK)
+    status = train(p, run.seed, &at);
+  if (leads(p) &&
+      (status == SLEY_OK || (one && at.next > t->before && p->s->result->end >= CLI_GNN_INTERRUPTED)))
+    note_run(p, run, &at, begin);
+  return status;
+}
+
+static sley_status train_all(part *p) {
+  const cli_gnn_training *t = p->s->training;
+  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
+  for (int64_t i = 0; status == SLEY_OK && i < p->s->data->splits * t->repeats; i++)
+    status = p->stop ? SLEY_ERR_INTERRUPTED : run_training(p, i);
+  return status;
+}
+
+static sley_status infer(part *p) {
+  const cli_gnn_inference *f = p->s->inference;
+  const sley_gnn_batch batch = batch_of(p);
+  const int64_t classes = classes_of(p);
+  cli_gnn_epoch epoch = {0};
+  int64_t strange = 0;
+  const double begin = cli_now_ms();
+  sley_status status = sley_gnn_load(p->gnn, f->weights, f->last ? NULL : CLI_GNN_BEST);
+  if (status == SLEY_OK)
+    status = look(p, &batch, &epoch, &strange);
+  if (status == SLEY_OK && strange > 0) {
+    if (leads(p))
+      snprintf(p->s->result->message.text, sizeof p->s->result->message.text,
+               "gnn infer: %" PRId64 " logits by the weights of %s are not finite", strange, f->weights);
+    status = SLEY_ERR_INTERNAL;
+  }
+  epoch.ms = cli_now_ms() - begin;
+  if (status == SLEY_OK && f->out)
+    status = sley_dense_write_rows(p->comm, f->out, SLEY_F32, p->s->data->rows, classes, p->first, p->rows,
+                                   p->host, classes);
+  if (leads(p)) {
+    p->s->result->epoch[0] = epoch;
+    p->s->result->done = 1;
+  }
+  return status;
+}
+
+static sley_status rank_main(sley_comm *comm, void *arg) {
+  const shared *s = arg;
+  part p = {.s = s, .split = s->data->split, .comm = comm};
+  p.first = s->begin[sley_comm_rank(comm)];
+  p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
+  if (leads(&p)) {
+    snprintf(s->result->found, sizeof s->result->found, "%s", sley_comm_device(comm));
+    snprintf(s->result->transport, sizeof s->result->transport, "%s", sley_comm_transport(comm));
+  }
+  sley_status status = make(&p);
+  if (status == SLEY_OK)
+    status = s->training ? train_all(&p) : infer(&p);
+  cli_gnn_sampler_close(&p.sampler);
+  sley_gnn_destroy(p.gnn);
+  cli_gnn_kept_close(&p.kept);
+  sley_comm_free(comm, p.logits);
+  sley_comm_free(comm, p.label);
+  sley_comm_free(comm, p.x);
+  free(p.host);
+  return status;
+}
+
+static sley_status run(shared *s, const sley_rank_options *ranks) {
+  int64_t *cols = NULL;
+  sley_status status = cli_partition(s->data->graph, "nnz", ranks->ranks, &s->begin, &cols);
+  if (status == SLEY_OK)
+    status = sley_run_ranks(ranks, rank_main, s);
+  sley_buffer_free(cols);
+  sley_buffer_free(s->begin);
+  return status;
+}
+
+sley_status cli_gnn_train(cli_gnn_training *t) {
+  shared s = {.data = t->data, .model = &t->model, .training = t, .result = t->result};
+  cli_be_patient(&t->result->patience);
+  return run(&s, &t->ranks);
+}
+
+sley_status cli_gnn_infer(cli_gnn_inference *f) {
+  shared s = {.data = f->data, .model = &f->model, .inference = f, .result = f->result};
+  return run(&s, &f->ranks);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
+#include <string.h>
+
+#include "command.h"
+#include <string.h>
+
+#include "matrix/input.h"
+#include "matrix/job.h"
+#include "matrix/windows.h"
+#include "matrix/write.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/terminal.h"
+
+typedef struct order_settings {
+  const char *order, *output, *perm, *dtype;
+  int64_t threads, seed, mem_limit;
+  cli_reading reading;
+} order_settings;
+
+#define AT(field) offsetof(order_settings, field)
+static const cli_option own_options[] = {
+    {.name = "order",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(order),
+     .choices = sley_orders,
+     .about = sley_order_summary,
+     .help = "order of rows and columns"},
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(output),
+     .help = "write the ordered matrix in the format of this name's ending"},
+    {.name = "perm",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(perm),
+     .help = "write the order as .npy: row i goes to place perm[i]"},
+    {.name = "dtype",
+     .kind = CLI_CHOICE,
+     .value = "TYPE",
+     .offset = AT(dtype),
+     .choices = cli_dtypes,
+     .help = "type of the values"},
+    {.name = "threads",
+     .kind = CLI_INT,
+     .value = "T",
+     .offset = AT(threads),
+     .most = 4096,
+     .help = "threads; 0: all cores"},
+    {.name = "seed",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(seed),
+     .most = INT64_MAX,
+     .help = "of random orders and generators that name none"},
+    {.name = "mem-limit",
+     .kind = CLI_SIZE,
+     .value = "SIZE",
+     .offset = AT(mem_limit),
+     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
+    CLI_READING_OPTIONS(order_settings),
+    {0}};
+static const cli_option *const options[] = {own_options, NULL};
+static const order_settings defaults = {
+    .order = "rabbit", .dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
+
+static int write_results(const order_settings *settings, const sley_matrix *matrix, const int64_t *place) {
+  sley_matrix_info info;
+  sley_status status = sley_matrix_info_get(matrix, &info);
+  if (status == SLEY_OK && settings->output)
+    status = cli_write_matrix(matrix, settings->output);
+  if (status == SLEY_OK && settings->perm && !cli_output_npy_int64(settings->perm, place, info.rows))
+    return CLI_FAILED;
+  return cli_finish(status);
+}
+
+/* What the order has done to the windows. */
+static sley_status say_windows(const order_settings *settings, const sley_matrix *matrix,
+                               const int64_t *place) {
+  cli_windows windows;
+  sley_status status = cli_windows_count(matrix, place, settings->threads, &windows);
+  if (status == SLEY_OK)
+    cli_say("intensity of windows of %d rows: %.2f, before %.2f nonzeros per distinct column",
+            SLEY_WINDOW_ROWS, cli_intensity(&windows.now), cli_intensity(&windows.before));
+  return status;
+}
+
+static int run(void *settings_, char **positionals) {
+  const order_settings *settings = settings_;
+  if (!settings->output && !settings->perm)
+    return cli_refuse(SLEY_ERR_ARG, "order: --output FILE or --perm FILE is missing");
+  static const char *const endings[] = {".npy", NULL};
+  if (!cli_output_matrix_ending(settings->output) ||
+      (settings->perm && strcmp(settings->perm, "-") != 0 &&
+       !cli_output_ending("order: the permutation", settings->perm, endings)))
+    return CLI_USAGE;
+  if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
+    return CLI_FAILED;
+  int taken = cli_take_stdin("order", positionals[0], NULL, settings->mem_limit);
+  if (taken != CLI_DONE)
+    return taken;
+  cli_seed_no_effect("order", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
+  sley_matrix *matrix = NULL;
+  int64_t *place = NULL;
+  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
+                                settings->mem_limit, &settings->reading, &matrix);
+  double start = cli_now_ms();
+  if (status == SLEY_OK)
+    status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
+  if (status == SLEY_OK) {
+    cli_sources_print(stderr);
+    cli_say("ordered by %s in %.1f ms", settings->order, cli_now_ms() - start);
+    status = say_windows(settings, matrix, place);
+  }
+  int code = status == SLEY_OK ? write_results(settings, matrix, place) : cli_finish(status);
+  sley_buffer_free(place);
+  sley_matrix_destroy(matrix);
+  return code;
+}
+
+const cli_command cli_order = {.name = "order",
+                               .summary = "reorder a square matrix's rows and columns",
+                               .arguments = "MATRIX",
+                               .positionals = 1,
+                               .options = options,
+                               .defaults = &defaults,
+                               .settings_bytes = sizeof defaults,
+                               .notes = "",
+                               .run = run};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Medians and percentiles. */
+#include "output/times.h"
+
+#include <stdlib.h>
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+cli_times cli_times_of(double *ms, int64_t n) {
+  qsort(ms, (size_t)n, sizeof *ms, by_value);
+  return (cli_times){
+      .median = (ms[(n - 1) / 2] + ms[n / 2]) / 2, .p10 = ms[(n - 1) / 10], .p90 = ms[(n * 9 + 9) / 10 - 1]};
+}

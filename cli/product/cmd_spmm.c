@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `sley spmm`: one matrix from its file to a checked product.
+ *
+ * The way down: cli_job_start (job.c) loads, orders and partitions; cli_operands_make (operands.c) makes X
+ * and Y; cli_measure_run (measure.c) starts the ranks, each of which, for one algorithm after the other,
+ * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
+ * report.c prints. */
+#include <string.h>
+
+#include "command.h"
+#include "matrix/input.h"
+#include "matrix/job.h"
+#include "output/changes.h"
+#include "output/output.h"
+#include "output/plot.h"
+#include "output/terminal.h"
+#include "product/ablation.h"
+#include "product/measure.h"
+#include "product/operands.h"
+#include "product/report.h"
+#include "ranks/processes.h"
+
+typedef struct spmm_settings {
+  cli_job_settings job; /* first, so that the shared table's offsets hold */
+  const char *x, *out, *plot, *trace, *local, *transport;
+  double timeout, budget;
+  int64_t repeat, warmup;
+  double alpha, beta;
+  bool verify, unchanged;
+} spmm_settings;
+
+#define AT(field) offsetof(spmm_settings, field)
+static const cli_option own_options[] = {
+    {.name = "x",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(x),
+     .help = "X as .npy, of one dimension or two; else random values"},
+    {.name = "out",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(out),
+     .help = "write Y as .npy (.gz, .zst); one dimension where X has one"},
+    {.name = "plot",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(plot),
+     .help = "draw times and bytes of several algorithms, by gnuplot, as .svg or .png"},
+    {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
+    {.name = "beta",
+     .kind = CLI_REAL,
+     .value = "B",
+     .offset = AT(beta),
+     .help = "not 0: Y starts from random values"},
+    {.name = "repeat",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(repeat),
+     .least = 1,
+     .most = 1000000,
+     .help = "timed products (default 10; 1 with --x or --out)"},
+    {.name = "warmup",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(warmup),
+     .most = 1000000,
+     .help = "products before the timed ones (default 2; 0 with --x or --out)"},
+    {.name = "budget",
+     .kind = CLI_REAL,
+     .value = "S",
+     .positive = true,
+     .offset = AT(budget),
+     .help = "seconds for the products of one algorithm, after which no more are begun than 3; 0: no limit"},
+    {.name = "verify",
+     .kind = CLI_SWITCH,
+     .offset = AT(verify),
+     .help = "check Y against a float64 product (the default)"},
+    {.name = "unchanged",
+     .kind = CLI_FLAG,
+     .offset = AT(unchanged),
+     .help = "X stays the same: its rows travel for the first product only"},
+    {.name = "update",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(job.update),
+     .least = 1,
+     .most = 1000000,
+     .help = "Z = (alpha A X) W + beta Z instead, with a random W of N columns; timed in one and apart"},
+    {.name = "local",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(local),
+     .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
+    {.name = "rowwise",
+     .kind = CLI_TEXT,
+     .value = "WORDS",
+     .offset = AT(job.rowwise),
+     .also = CLI_ROWWISE_WORDS,
+     .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
+             "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
+             "and the table of the shapes that were tried"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .choices = sley_transports,
+     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     .positive = true,
+     .offset = AT(timeout),
+     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
+             "SLEY_TIMEOUT, else 60"},
+    {.name = "trace",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(trace),
+     .help = "write a timeline that Perfetto opens; for one algorithm"},
+    {0}};
+static const cli_option *const options[] = {cli_job_options, own_options, NULL};
+static const spmm_settings defaults = {
+    .job = CLI_JOB_DEFAULTS, .repeat = 0, .warmup = -1, .alpha = 1, .beta = 0, .verify = true};
+
+/* A wrong product or a wrong count is a failure at work. */
+static int judge(const cli_result *result) {
+  if (result->verified && !result->check.ok)
+    return cli_refuse(SLEY_ERR_INTERNAL,
+                      "%s: wrong result at row %lld, column %lld: errors reach %.3g of |A||X|, and rounding "
+                      "allows %.3g there",
+                      result->algo, (long long)result->check.row, (long long)result->check.col,
+                      result->check.max_error, result->check.bound);
+  if (!cli_result_as_predicted(result))
+    return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than the plan predicted",
+                      result->algo);
+  return CLI_DONE;
+}
+
+static void fill_steps(const cli_result *results, int count, cli_step *out) {
+  for (int i = 0; i < count; i++)
+    out[i] = (cli_step){.algo = results[i].algo,
+                        .ms = results[i].impossible ? 0 : results[i].median_ms,
+                        .traffic = results[i].counted,
+                        .plan = results[i].plan};
+}
+
+/* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
+static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                      const cli_result *results, const cli_algos *algos, const cli_found *found) {
+  const int count = algos->count;
+  const bool all = algos->several, ablation = algos->ablation;
+  sley_plan_info info = results[0].info;
+  for (int i = 0; i < count && results[i].impossible; i++)
+    info = results[i + 1 < count ? i + 1 : i].info;
+  for (int i = 0; i < count; i++)
+    if (!results[i].impossible && results[i].info.cover_rows >= 0)
+      info.cover_rows = results[i].info.cover_rows;
+  if (info.cover_rows < 0 && job->spread)
+    info.cover_rows = found->cover_rows;
+  if (info.cover_rows < 0) {
+    sley_status status = cli_measure_cover_rows(job, operands->k, settings->job.transpose, &info.cover_rows);
+    if (status != SLEY_OK)
+      return cli_finish(status);
+  }
+  cli_json json = cli_report_json(job, &settings->job, operands->k, &info);
+  if (all) {
+    cli_json list[CLI_ALGORITHMS];
+    cli_step steps[CLI_ALGORITHMS];
+    fill_steps(results, count, steps);
+    for (int i = 0; i < count; i++) {
+      list[i] = cli_json_start();
+      cli_report_json_add(&list[i], &results[i]);
+      if (ablation)
+        cli_json_text(&list[i], "step", cli_ablation_idea(&steps[i]));
+      if (ablation)
+        cli_json_text(&list[i], "not_shown", cli_ablation_not_shown(steps, i));
+    }
+    cli_json_list(&json, "algorithms", list, count);
+  } else {
+    cli_report_json_add(&json, &results[0]);
+  }
+  cli_report_json_sockets(&json);
+  return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
+}
+
+static void report_ablation(const cli_result *results, int count, FILE *stream) {
+  cli_step steps[CLI_ALGORITHMS];
+  fill_steps(results, count, steps);
+  fprintf(stream, "\n");
+  cli_ablation_print(steps, count, "median ms", results[0].transport, stream);
+  if (strcmp(results[0].transport, "threads") != 0 && strcmp(results[0].device, "cpu") == 0 &&
+      results[0].counted.direct_bytes > 0)
+    fprintf(
+        stream,
+        "rowwise reads rows of its own workgroup in shared memory; the other steps send them as messages\n");
+}
+
+static bool plot_results(const cli_job *job, const cli_operands *operands, const char *path,
+                         const cli_result *results, int count) {
+  cli_step steps[CLI_ALGORITHMS];
+  fill_steps(results, count, steps);
+  return cli_plot_steps(path, job, operands->k, steps, count,
+                        &(cli_chart){.title = "time of a product", .unit = "ms, median"});
+}
+
+/* The kernel of rowwise that has shapes is one of GPUs. */
+static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
+  bool has_rowwise = false;
+  for (int i = 0; i < algos->count; i++)
+    has_rowwise |= algos->name[i] && strcmp(algos->name[i], "rowwise") == 0;
+  cli_no_effect("spmm", "rowwise", !has_rowwise, "no algorithm that runs is rowwise");
+  cli_no_effect("spmm", "rowwise", has_rowwise && strcmp(first->device, "cpu") == 0,
+                "it shapes a kernel of GPUs, and ranks ran on cpu");
+}
+
+/* Reports what ran, and writes what was asked for. code: so far. */
+static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                  const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
+  bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
+  FILE *stream = to_stdout ? stderr : stdout;
+  const cli_result *first = results;
+  while (first->impossible && first < results + algos->count - 1)
+    first++;
+  if (first->impossible)
+    return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
+  if (first->note[0])
+    cli_changed("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
+  say_idle_shapes(algos, first);
+  if (first->network[0])
+    cli_say("%s", first->network);
+  if (algos->several)
+    cli_report_all(job, operands, results, algos->count, stream);
+  if (algos->ablation)
+    report_ablation(results, algos->count, stream);
+  if (!algos->several)
+    cli_report_one(job, operands, &results[0], stream);
+  cli_report_sockets(stream);
+  if (settings->plot && code == CLI_DONE &&
+      !plot_results(job, operands, settings->plot, results, algos->count))
+    code = CLI_FAILED;
+  if (settings->out && code == CLI_DONE && !job->spread)
+    code = cli_finish(cli_operands_write(operands, job, settings->out));
+  if (settings->job.json) {
+    int one = write_json(job, operands, settings, results, algos, found);
+    code = code == CLI_DONE ? one : code;
+  }
+  return code;
+}
+
+/* How a run that has failed ends. */
+static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
+                      sley_status status) {
+  if (results->told)
+    return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
+  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
+    return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
+  return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
+}
+
+/* Runs the algorithms, judges and reports. */
+static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
+                          const cli_algos *algos, cli_result *results, cli_found *found) {
+  cli_measure measure = {.algos = algos,
+                         .repeat = settings->repeat,
+                         .warmup = settings->warmup,
+                         .budget = settings->budget,
+                         .alpha = settings->alpha,
+                         .beta = settings->beta,
+                         .reproducible = settings->job.reproducible,
+                         .verify = settings->verify,
+                         .mem_limit = settings->job.mem_limit,
+                         .local = settings->local,
+                         .kernel = settings->job.kernel,
+                         .precision = settings->job.precision,
+                         .wire = settings->job.wire,
+                         .rowwise = settings->job.rowwise,
+                         .unchanged = settings->unchanged,
+                         .transpose = settings->job.transpose,
+                         .k = settings->job.k,
+                         .x = settings->x,
+                         .vector = cli_x_is_vector(settings->x),
+                         .out = settings->out,
+                         .covers = settings->job.json != NULL};
+  sley_status status = cli_measure_run(job, operands, &measure, results, found);
+  int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
+  for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
+    if (results[i].ran)
+      job->ranks.workgroup = results[i].workgroup;
+  if (job->spread) {
+    job->info = found->info;
+    if (status == SLEY_OK)
+      cli_source_note(job->name, &found->source);
+    job->load_ms = found->load_ms;
+    operands->k = found->k;
+  }
+  for (int i = 0; i < algos->count && cli_reports(job); i++)
+    if (results[i].ran) {
+      int one = judge(&results[i]);
+      code = code == CLI_DONE ? one : code;
+    }
+  return status == SLEY_OK && cli_reports(job) ? report(job, operands, settings, results, algos, found, code)
+                                               : code;
+}
+
+/* What the ranks write to, in memory that they share with this process. */
+typedef struct board {
+  cli_found found;
+  cli_result results[];
+} board;
+
+static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos *algos) {
+  bool told = false;
+  cli_operands operands = {.dtype = cli_dtype(settings->job.dtype)};
+  sley_status status = SLEY_OK;
+  if (!job->spread)
+    status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
+                               settings->job.seed, settings->beta != 0, &operands, &told);
+  if (status != SLEY_OK)
+    return told ? CLI_USAGE : cli_finish(status);
+  size_t bytes = sizeof(board) + (size_t)algos->count * sizeof(cli_result);
+  board *shared = cli_share(bytes);
+  int code = shared ? run_algorithms(job, &operands, settings, algos, shared->results, &shared->found)
+                    : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
+  cli_unshare(shared, bytes);
+  cli_operands_free(&operands);
+  return code;
+}
+
+/* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
+static void settle_repeats(spmm_settings *settings) {
+  bool one = settings->repeat == 0 && (settings->x || settings->out);
+  if (settings->repeat == 0)
+    settings->repeat = one ? 1 : 10;
+  if (settings->warmup < 0)
+    settings->warmup = one ? 0 : 2;
+}
+
+/* What can be refused before any work. Returns the exit code. */
+static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
+  int code;
+  if (settings->plot && !algos->several)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
+  if (!cli_plot_possible("spmm", settings->plot, &code))
+    return code;
+  if (settings->job.update > 0 && settings->unchanged)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --update does not go with --unchanged: leave one of the two out");
+  if (settings->trace && algos->several)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
+  static const char *const endings[] = {".npy", ".npy.gz", ".npy.zst", NULL};
+  if (!cli_output_ending("spmm: Y", settings->out, endings) ||
+      !cli_name_fits_json("spmm", matrix, settings->job.json))
+    return CLI_USAGE;
+  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
+      !cli_output_possible(settings->trace))
+    return CLI_FAILED;
+  return CLI_DONE;
+}
+
+static int run(void *settings_, char **positionals) {
+  spmm_settings *settings = settings_;
+  cli_algos algos;
+  if (!cli_algos_read("spmm", settings->job.algo, &algos))
+    return CLI_USAGE;
+  settle_repeats(settings);
+  int refused = check_words(settings, &algos, positionals[0]);
+  if (refused != CLI_DONE)
+    return refused;
+  const char *transport;
+  sley_status status = cli_transport(settings->transport, settings->job.device, &transport);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  if (cli_wants_mpirun(transport))
+    return cli_run_mpirun(settings->job.ranks);
+  int taken = cli_take_stdin("spmm", positionals[0], settings->x, cli_stdin_limit(&settings->job));
+  if (taken != CLI_DONE)
+    return taken;
+  cli_settle_dtype(&settings->job, positionals[0], settings->x);
+  status = cli_check_device(settings->job.device, transport);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  cli_job job;
+  status = cli_job_start(positionals[0], &settings->job, transport, settings->trace, &job);
+  if (status != SLEY_OK)
+    return cli_finish(status);
+  job.ranks.timeout = settings->timeout;
+  cli_no_effect("spmm", "timeout", !transport, "ranks are threads of one process");
+  cli_seed_no_effect("spmm",
+                     !settings->x || settings->job.update > 0 || strcmp(settings->job.order, "random") == 0 ||
+                         settings->beta != 0,
+                     positionals[0], NULL, NULL);
+  cli_workgroup_bounded("spmm", settings->job.workgroup, job.ranks.ranks);
+  int code = run_job(&job, settings, &algos);
+  cli_job_end(&job);
+  return code;
+}
+
+const cli_command cli_spmm = {
+    .name = "spmm",
+    .summary = "multiply: Y = A X over ranks, timed and checked",
+    .arguments = "MATRIX",
+    .positionals = 1,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "
+             "or .zst),\n"
+             "- (standard input), or a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, "
+             "er:n=1000,nnz=8000.\n"
+             "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",
+    .run = run};
