@@ -34,7 +34,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_spmm, cli_spgemm, cli_plan, cli_convert, cli_order, cli_generate, cli_spy,
     cli_tune, cli_bench_command, cli_bench_ops_command, cli_collective_command, cli_gnn,
-    cli_gnn_bench_command, cli_gnn_infer_command, cli_tile_command, cli_roofline_command, cli_info;
+    cli_gnn_bench_command, cli_gnn_infer_command, cli_roofline_command, cli_info;
 
 /* The exit code of a status. If it is not SLEY_OK, the library's last error goes to stderr. */
 int cli_finish(sley_status status);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "alias.h"
 #include "command.h"
 #include "output/output.h"
 #include "output/terminal.h"
@@ -24,7 +25,7 @@
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };
 
 static const cli_command *const commands[] = {
-    &cli_spmm,  &cli_spgemm,   &cli_tile_command, &cli_plan, &cli_roofline_command, &cli_convert,
+    &cli_spmm,  &cli_spgemm,   &cli_plan, &cli_roofline_command, &cli_convert,
     &cli_order, &cli_generate, &cli_spy,          &cli_tune, &cli_bench_command,    &cli_collective_command,
     &cli_gnn,   &cli_info};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
@@ -361,6 +362,8 @@ static int run_command(const cli_command *command, int argc, char **argv) {
 
 int main(int argc, char **argv) {
   catch_signals();
+  if (!cli_alias_expand(&argc, &argv))
+    return cli_refuse(SLEY_ERR_MEMORY, "out of memory");
   cli_keep_words(argc, argv);
   if (argc < 2) {
     print_usage(stderr);

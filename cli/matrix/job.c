@@ -9,7 +9,6 @@
 
 #include "command.h"
 #include "output/terminal.h"
-#include "product/ablation.h"
 #include "ranks/processes.h"
 
 enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
@@ -69,14 +68,6 @@ const cli_option cli_job_options[] = {
      .offset = AT(workgroup),
      .most = MOST_RANKS,
      .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
-    {.name = "algo",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(algo),
-     .choices = sley_algorithms,
-     .also = "auto all cola",
-     .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms that sley "
-             "plan lists, separated by commas"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -170,52 +161,6 @@ const char *cli_settled_dtype(const char *asked, const char *matrix, const char 
 
 void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
   settings->dtype = cli_settled_dtype(settings->dtype, matrix, x, &settings->dtype_from);
-}
-
-static bool algo_known(const char *command, const char *algo) {
-  const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
-  int count = 2;
-  for (const char *const *name = sley_algorithms(); *name && count < CLI_ALGORITHMS + 2; name++)
-    names[count++] = *name;
-  for (int i = 0; i < count; i++)
-    if (strcmp(names[i], algo) == 0)
-      return true;
-  char suggestion[512];
-  cli_suggest(suggestion, sizeof suggestion, algo, names);
-  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
-  return false;
-}
-
-bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
-  *out = (cli_algos){0};
-  if (algo && strcmp(algo, "all") == 0) {
-    out->several = true;
-    for (const char *const *name = sley_algorithms(); *name && out->count < CLI_ALGORITHMS; name++)
-      out->name[out->count++] = *name;
-    return true;
-  }
-  if (algo && strcmp(algo, "cola") == 0) {
-    cli_ablation_names(out);
-    return true;
-  }
-  if (snprintf(out->text, sizeof out->text, "%s", algo ? algo : "auto") >= (int)sizeof out->text) {
-    cli_error("%s: --algo takes at most %zu characters", command, sizeof out->text - 1);
-    return false;
-  }
-  out->several = strchr(out->text, ',') != NULL;
-  for (char *word = out->text, *end = word; end; word = end + 1) {
-    end = strchr(word, ',');
-    if (end)
-      *end = '\0';
-    if (out->count == CLI_ALGORITHMS || strcmp(word, "all") == 0) {
-      cli_error("%s: --algo takes all, or at most %d names", command, CLI_ALGORITHMS);
-      return false;
-    }
-    if (!algo_known(command, word))
-      return false;
-    out->name[out->count++] = word;
-  }
-  return true;
 }
 
 /* ---- steps */
@@ -427,8 +372,8 @@ sley_status cli_job_start(const char *name, const cli_job_settings *settings, co
   job->ranks.threads = (int)settings->threads;
   job->ranks.trace = trace;
   job->ranks.device = settings->device;
-  job->spread =
-      transport && !settings->transpose && !settings->update && strcmp(settings->order, "none") == 0;
+  job->spread = transport && !settings->whole && !settings->transpose && !settings->update &&
+                strcmp(settings->order, "none") == 0;
   job->settings = settings;
   return job->spread ? SLEY_OK : load_whole(job);
 }

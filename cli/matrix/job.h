@@ -10,8 +10,6 @@
 #include "options.h"
 #include "sley.h"
 
-enum { CLI_ALGORITHMS = 64 }; /* at most */
-
 /* The settings both commands have; they are the first member of their own. */
 typedef struct cli_job_settings {
   int64_t k;     /* -1: not given */
@@ -24,6 +22,7 @@ typedef struct cli_job_settings {
   const char *rowwise;                                                 /* how the kernel of rowwise works */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose, reproducible;
+  bool whole; /* every process needs the whole matrix */
   cli_reading reading;
 } cli_job_settings;
 
@@ -37,19 +36,6 @@ typedef struct cli_job_settings {
 #define CLI_ROWWISE_WORDS "auto partitions=off interleave=off memory=shared get=thread get=warp get=block"
 
 extern const cli_option cli_job_options[];
-
-/* What --algo names. */
-typedef struct cli_algos {
-  int count;
-  bool several;  /* all, or a list, be it of one */
-  bool ablation; /* "cola": the steps of its ablation (ablation.h) */
-  const char *name[CLI_ALGORITHMS + 1];
-  char text[512];
-} cli_algos;
-
-/* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, of which "auto"
- * is one. False after one line on stderr. The names are valid as long as *out. */
-bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 
 /* For the tables of the other commands. */
 const char *const *cli_partitions(void);

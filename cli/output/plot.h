@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "matrix/job.h"
 #include "product/ablation.h"
 
 /* Bars, of several series stacked, or lines over numbers, on logarithmic scales. */

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-#include "matrix/job.h"
+#include "product/algos.h"
+#include "sley.h"
 
 /* The algorithms that are the steps, in order: rowwise (the basic method), halo (RF), halo-fused (RF+CF),
  * halo-coalesced (RF+CF+RC), halo-pipelined (RF+CF+RC+PP), and Sley's own cover after them. */

@@ -27,6 +27,13 @@ typedef struct plan_settings {
 } plan_settings;
 
 static const cli_option own_options[] = {
+    {.name = "algo",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = offsetof(plan_settings, job.algo),
+     .choices = cli_plan_algos,
+     .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms, separated by "
+             "commas"},
     {.name = "machine",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -332,7 +339,7 @@ static int run(void *settings_, char **positionals) {
   cli_algos algos;
   int64_t scale[CLI_SCALES];
   int scales;
-  if (!cli_algos_read("plan", settings->job.algo, &algos) ||
+  if (!cli_algos_read("plan", settings->job.algo, cli_plan_algos(), &algos) ||
       !cli_scales_read(settings->scaling, scale, &scales))
     return CLI_USAGE;
   if (settings->measure && settings->machine)

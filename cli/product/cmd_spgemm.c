@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley spgemm`: the product of two sparse matrices in this process, on its cores or a GPU, timed, checked
- * and written. */
+/* `sley spgemm`: the product of two sparse matrices, timed, checked and written.
+ *
+ * One process makes rows of C by sley_spgemm (product/spgemm.c); ranks on any device and transport make it in
+ * tiles (cli/tile). */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
-#include "matrix/write.h"
 #include "output/changes.h"
-#include "output/json.h"
 #include "output/output.h"
 #include "output/terminal.h"
-#include "output/times.h"
+#include "product/spgemm.h"
+#include "ranks/start.h"
 
-enum { MOST_REPEATS = 10000, MOST_RANKS = 1024 };
-
-typedef struct spgemm_settings {
-  const char *mask, *semiring, *out, *dtype, *device, *local, *json;
-  int64_t mem_limit, ranks, threads, seed, repeat;
-  bool transpose_b, verify;
-  cli_reading reading;
-} spgemm_settings;
-
-#define AT(field) offsetof(spgemm_settings, field)
+#define AT(field) offsetof(cli_spgemm_settings, field)
 static const cli_option own_options[] = {
+    {.name = "algo",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(algo),
+     .choices = cli_spgemm_algos,
+     .help =
+         "rows: one process makes the rows of C, on its cores or its GPUs; tile-...: ranks multiply tiles, "
+         "which stay where C, A or B are, several with commas; tile-all: all of these; auto: rows where "
+         "that serves the ranks, else tile-c"},
     {.name = "mask",
      .kind = CLI_TEXT,
      .value = "M",
@@ -54,7 +53,9 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(mem_limit),
-     .help = "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda"},
+     .help =
+         "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda; in "
+         "tiles: that a product of two tiles and the memory to make it may take"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
@@ -65,20 +66,40 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
-     .help = "whose kernels multiply: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
+     .help =
+         "whose kernels multiply rows: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
      .offset = AT(ranks),
      .least = 1,
-     .most = MOST_RANKS,
-     .help = "GPUs that share the rows of C, with --device cuda"},
+     .most = CLI_TILE_RANKS,
+     .help = "ranks (default 1; under a launcher its WORLD_SIZE); of rows: GPUs that share the rows of C"},
+    {.name = "workgroup",
+     .kind = CLI_INT,
+     .value = "G",
+     .offset = AT(workgroup),
+     .most = CLI_TILE_RANKS,
+     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
      .offset = AT(threads),
      .most = 4096,
-     .help = "threads; 0: all cores"},
+     .help = "threads of each rank; 0: cores / ranks"},
+    {.name = "transport",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(transport),
+     .choices = sley_transports,
+     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
+    {.name = "timeout",
+     .kind = CLI_REAL,
+     .value = "S",
+     .positive = true,
+     .offset = AT(timeout),
+     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
+             "SLEY_TIMEOUT, else 60"},
     {.name = "seed",
      .kind = CLI_INT,
      .value = "N",
@@ -90,188 +111,208 @@ static const cli_option own_options[] = {
      .value = "N",
      .offset = AT(repeat),
      .least = 1,
-     .most = MOST_REPEATS,
+     .most = CLI_SPGEMM_REPEATS,
      .help = "multiply N times and print the median time"},
-    {.name = "verify", .kind = CLI_FLAG, .offset = AT(verify), .help = "compare C with a product in float64"},
+    {.name = "warmup",
+     .kind = CLI_INT,
+     .value = "N",
+     .offset = AT(warmup),
+     .most = CLI_SPGEMM_REPEATS,
+     .help = "products before the timed ones"},
+    {.name = "verify",
+     .kind = CLI_SWITCH,
+     .offset = AT(verify),
+     .help = "compare C with a product in float64"},
     {.name = "json",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(json),
      .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
-    CLI_READING_OPTIONS(spgemm_settings),
+    CLI_TILE_OPTIONS(cli_spgemm_settings),
+    CLI_READING_OPTIONS(cli_spgemm_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spgemm_settings defaults = {.semiring = "plus-times",
-                                         .dtype = "f64",
-                                         .device = "cpu",
-                                         .local = "sley",
-                                         .ranks = 1,
-                                         .seed = 1,
-                                         .repeat = 1,
-                                         .reading = CLI_READING_DEFAULTS};
+static const cli_spgemm_settings defaults = {.semiring = "plus-times",
+                                             .dtype = "f64",
+                                             .device = "cpu",
+                                             .local = "sley",
+                                             .seed = 1,
+                                             .repeat = 1,
+                                             .reading = CLI_READING_DEFAULTS};
 
-/* What a run has: operands, the product and what is known of it. */
-typedef struct spgemm_run {
-  const spgemm_settings *settings;
-  const char *name_a, *name_b; /* name_b NULL: A */
-  sley_matrix *a, *b, *mask, *c;
-  sley_spgemm_options options;
-  sley_spgemm_info info;
-  sley_matrix_info size; /* of C */
-  cli_times times;
-  sley_check check;
-} spgemm_run;
+/* ---- which algorithm */
 
-static sley_status load(spgemm_run *run) {
-  const spgemm_settings *s = run->settings;
-  sley_status status = cli_load(run->name_a, s->dtype, s->threads, s->seed, 0, &s->reading, &run->a);
-  if (status == SLEY_OK && run->name_b)
-    status = cli_load(run->name_b, s->dtype, s->threads, s->seed, 0, &s->reading, &run->b);
+/* Whether the device is GPUs: auto is, where there are any. */
+static bool is_gpus(const char *device) {
+  const sley_backend *backends;
+  int count = 0;
+  if (strcmp(device, "auto") != 0)
+    return strcmp(device, "cuda") == 0;
+  bool found = false;
+  if (sley_backends(&backends, &count) == SLEY_OK)
+    for (int i = 0; i < count; i++)
+      found |= backends[i].available && strcmp(backends[i].name, "cuda") == 0;
+  return found;
+}
+
+/* One process makes rows on its cores, or on as many GPUs as there are ranks; all else is in tiles. */
+static const char *choose(const cli_spgemm_settings *settings, const sley_rank_options *ranks) {
+  const bool one = ranks->ranks == 1 || is_gpus(settings->device);
+  return !ranks->transport && one ? "rows" : "tile-c";
+}
+
+/* Says which options the run has no use for. */
+static void say_idle(const cli_spgemm_settings *settings, const sley_rank_options *ranks, bool tiles) {
+  cli_no_effect("spgemm", "timeout", !ranks->transport, "ranks are threads of one process");
+  cli_no_effect("spgemm", "workgroup", !tiles, "no algorithm that runs is in tiles");
+  if (tiles)
+    cli_workgroup_bounded("spgemm", settings->workgroup, ranks->ranks);
+  else
+    cli_tile_idle("spgemm");
+}
+
+/* What the algorithms cannot do. Returns the exit code. */
+static int check_algos(const cli_spgemm_settings *settings, const cli_algos *algos,
+                       const sley_rank_options *ranks) {
+  if (algos->tiles && strcmp(settings->local, "sley") != 0)
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --local %s is of --algo rows, and %s is in tiles",
+                      settings->local, algos->name[0]);
+  if (!algos->tiles && algos->count > 1)
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --algo: rows and auto do not go into a list");
+  if (!algos->tiles && ranks->transport)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spgemm: --algo rows is of one process, and ranks of transport %s are "
+                      "several: leave one of the two out",
+                      ranks->transport);
+  return CLI_DONE;
+}
+
+/* ---- the run */
+
+static sley_status load(const cli_spgemm_settings *s, int ranks, cli_spgemm_factors *f) {
+  const int64_t threads = s->threads * ranks;
+  const bool other = strcmp(f->name_a, f->name_b) != 0;
+  sley_status status = cli_load(f->name_a, s->dtype, threads, s->seed, 0, &s->reading, &f->a);
+  f->b = f->a;
+  if (status == SLEY_OK && other)
+    status = cli_load(f->name_b, s->dtype, threads, s->seed, 0, &s->reading, &f->b);
   if (status == SLEY_OK && s->mask)
-    status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &s->reading, &run->mask);
-  run->options = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
-  run->options.semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings());
-  run->options.mask = run->mask;
-  run->options.transpose_b = s->transpose_b;
-  run->options.mem_limit = s->mem_limit;
-  run->options.ranks = (int)s->ranks;
-  run->options.threads = (int)s->threads;
-  run->options.device = s->device;
-  run->options.local = s->local;
+    status = cli_load(s->mask, "f32", threads, s->seed, 0, &s->reading, &f->mask);
   return status;
 }
 
-static sley_status multiply(spgemm_run *run) {
-  static double ms[MOST_REPEATS];
-  const sley_matrix *b = run->b ? run->b : run->a;
-  for (int64_t i = 0; i < run->settings->repeat; i++) {
-    sley_matrix_destroy(run->c);
-    cli_progress("multiplying", i, run->settings->repeat);
-    const double start = cli_now_ms();
-    const sley_status status = sley_spgemm(run->a, b, &run->options, &run->c, &run->info);
-    ms[i] = cli_now_ms() - start;
-    if (status != SLEY_OK) {
-      cli_progress_clear();
-      return status;
-    }
-  }
-  cli_progress_clear();
-  run->times = cli_times_of(ms, run->settings->repeat);
-  return sley_matrix_info_get(run->c, &run->size);
+static void unload(cli_spgemm_factors *f) {
+  if (f->b != f->a)
+    sley_matrix_destroy(f->b);
+  sley_matrix_destroy(f->a);
+  sley_matrix_destroy(f->mask);
 }
 
-static sley_status verify(spgemm_run *run) {
-  if (!run->settings->verify)
-    return SLEY_OK;
-  cli_progress("verifying", 0, 0);
+/* B as tiles need it. */
+static sley_status transpose_b(const cli_spgemm_settings *s, cli_spgemm_factors *f) {
+  sley_matrix *transposed = NULL;
   const sley_status status =
-      sley_check_spgemm(run->a, run->b ? run->b : run->a, &run->options, run->c, &run->check);
-  cli_progress_clear();
+      s->transpose_b ? sley_matrix_transpose(f->b, (int)s->threads, &transposed) : SLEY_OK;
+  if (!transposed)
+    return status;
+  if (f->b != f->a)
+    sley_matrix_destroy(f->b);
+  f->b = transposed;
   return status;
 }
 
-/* Operations a second, in billions: two for each product. */
-static double rate(const spgemm_run *run) {
-  return run->times.median > 0 ? 2e-6 * (double)run->info.products / run->times.median : 0;
+/* Whether what is to be multiplied, and the mask, fit. Returns the exit code. */
+static int check_sizes(const cli_tile_bench *b) {
+  const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
+  if (left->cols != right->rows)
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spgemm: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
+                      left->cols, right->rows);
+  if (b->mask && (mask->rows != left->rows || mask->cols != right->cols))
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spgemm: the mask is %" PRId64 " x %" PRId64 ", but the product is %" PRId64
+                      " x %" PRId64,
+                      mask->rows, mask->cols, left->rows, right->cols);
+  return CLI_DONE;
 }
 
-static void print(const spgemm_run *run, FILE *stream) {
-  const spgemm_settings *s = run->settings;
-  cli_sources_print(stream);
-  fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
-          run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
-  fprintf(stream, "device       ");
-  if (s->ranks > 1)
-    fprintf(stream, "%" PRId64 " x ", s->ranks);
-  fprintf(stream, "%s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
-          strcmp(s->local, "sley") == 0 ? "" : s->local);
-  fprintf(stream, "products     %" PRId64 "\n", run->info.products);
-  fprintf(stream, "compression  %.2f products per nonzero of C\n", run->info.compression);
-  fprintf(stream, "time         %.3f ms", run->times.median);
-  if (s->repeat > 1)
-    fprintf(stream, " (median of %" PRId64 ", 10 %% below %.3f, 90 %% below %.3f)", s->repeat, run->times.p10,
-            run->times.p90);
-  fprintf(stream, "\nrate         %.3f GFLOP/s\n", rate(run));
-  fprintf(stream, "memory       %.1f MiB at most, in %d pass%s\n", (double)run->info.peak_bytes / (1 << 20),
-          run->info.passes, run->info.passes == 1 ? "" : "es");
-  if (s->verify && run->check.ok)
-    fprintf(stream, "check        every entry within its bound of float64; largest relative error %.2e\n",
-            run->check.relative_error);
-  else if (s->verify)
-    fprintf(stream, "check        WRONG at row %" PRId64 ", column %" PRId64 ": error %.2e, bound %.2e\n",
-            run->check.row, run->check.col, run->check.max_error, run->check.bound);
+static int run_tiles(const cli_spgemm_settings *s, cli_spgemm_factors *f, const cli_algos *algos,
+                     const sley_rank_options *ranks) {
+  sley_status status = transpose_b(s, f);
+  cli_tile_bench bench = {.command = "spgemm",
+                          .ranks = *ranks,
+                          .algos = algos,
+                          .name = f->name_a,
+                          .matrix = f->a,
+                          .name_b = f->name_b,
+                          .b = f->b,
+                          .transpose_b = s->transpose_b,
+                          .name_mask = s->mask,
+                          .mask = f->mask,
+                          .semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings()),
+                          .mem_limit = s->mem_limit,
+                          .out = s->out,
+                          .seed = s->seed,
+                          .repeat = s->repeat,
+                          .warmup = s->warmup,
+                          .verify = s->verify,
+                          .tells = cli_start_reports(ranks)};
+  if (status == SLEY_OK)
+    status = sley_matrix_info_get(f->a, &bench.size);
+  if (status == SLEY_OK)
+    status = sley_matrix_info_get(f->b, &bench.size_b);
+  if (status == SLEY_OK && f->mask)
+    status = sley_matrix_info_get(f->mask, &bench.size_mask);
+  const int code = status == SLEY_OK ? check_sizes(&bench) : cli_finish(status);
+  return code == CLI_DONE ? cli_tile_measure(&bench, &s->tile, s->json) : code;
 }
 
-static bool write_json(const spgemm_run *run) {
-  const spgemm_settings *s = run->settings;
-  cli_json json = cli_json_start();
-  cli_json_text(&json, "a", run->name_a);
-  cli_json_text(&json, "b", run->name_b ? run->name_b : run->name_a);
-  cli_json_text(&json, "mask", s->mask);
-  cli_json_bool(&json, "transpose_b", s->transpose_b);
-  cli_json_text(&json, "semiring", s->semiring);
-  cli_json_text(&json, "dtype", s->dtype);
-  cli_json_text(&json, "device", s->device);
-  cli_json_text(&json, "local", s->local);
-  cli_json_int(&json, "ranks", s->ranks);
-  cli_json_int(&json, "rows", run->size.rows);
-  cli_json_int(&json, "cols", run->size.cols);
-  cli_json_int(&json, "nnz", run->size.nnz);
-  cli_json_int(&json, "products", run->info.products);
-  cli_json_real(&json, "compression", run->info.compression);
-  cli_json_int(&json, "repeat", s->repeat);
-  cli_json_real(&json, "ms", run->times.median);
-  cli_json_real(&json, "ms_p10", run->times.p10);
-  cli_json_real(&json, "ms_p90", run->times.p90);
-  cli_json_real(&json, "gflops", rate(run));
-  cli_json_int(&json, "peak_bytes", run->info.peak_bytes);
-  cli_json_int(&json, "passes", run->info.passes);
-  if (s->verify) {
-    cli_json_bool(&json, "ok", run->check.ok);
-    cli_json_real(&json, "relative_error", run->check.relative_error);
-  }
-  return cli_output_json(s->json, cli_json_end(json));
+/* What can be refused before any work. Returns the exit code. */
+static int check_words(const cli_spgemm_settings *s, const cli_spgemm_factors *f) {
+  if (!cli_name_fits_json("spgemm", f->name_a, s->json) ||
+      !cli_name_fits_json("spgemm", f->name_b, s->json) ||
+      (s->mask && !cli_name_fits_json("spgemm", s->mask, s->json)) || !cli_output_matrix_ending(s->out))
+    return CLI_USAGE;
+  return cli_output_possible(s->out) && cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Reports, and writes what was asked for. */
-static int report(const spgemm_run *run) {
-  const spgemm_settings *s = run->settings;
-  print(run, s->json && strcmp(s->json, "-") == 0 ? stderr : stdout);
-  if (s->json && !write_json(run))
-    return CLI_FAILED;
-  if (s->verify && !run->check.ok)
-    return cli_refuse(SLEY_ERR_INTERNAL, "spgemm: the product is wrong: please report it");
-  return s->out ? cli_finish(cli_write_matrix(run->c, s->out)) : CLI_DONE;
-}
-
-static bool names_fit(const spgemm_run *run) {
-  const char *json = run->settings->json;
-  return cli_name_fits_json("spgemm", run->name_a, json) &&
-         (!run->name_b || cli_name_fits_json("spgemm", run->name_b, json)) &&
-         (!run->settings->mask || cli_name_fits_json("spgemm", run->settings->mask, json));
+/* Standard input, which one of the three may be. Returns the exit code. */
+static int take_stdin(const cli_spgemm_settings *s, const char *a, const char *b) {
+  const int code = cli_take_stdin("spgemm", a, b, 0);
+  return code == CLI_DONE && s->mask ? cli_take_stdin("spgemm", s->mask, b && strcmp(b, "-") == 0 ? b : a, 0)
+                                     : code;
 }
 
 static int run(void *settings_, char **positionals) {
-  const spgemm_settings *settings = settings_;
-  spgemm_run self = {.settings = settings, .name_a = positionals[0], .name_b = positionals[1]};
-  if (!names_fit(&self) || !cli_output_matrix_ending(settings->out))
+  cli_spgemm_settings *settings = settings_;
+  cli_spgemm_factors factors = {.name_a = positionals[0],
+                                .name_b = positionals[1] ? positionals[1] : positionals[0]};
+  sley_rank_options ranks;
+  cli_algos algos;
+  if (!cli_algos_read("spgemm", settings->algo, cli_spgemm_algos(), &algos))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->json))
-    return CLI_FAILED;
-  const int taken = cli_take_stdin("spgemm", self.name_a, self.name_b, 0);
-  if (taken != CLI_DONE)
-    return taken;
-  cli_seed_no_effect("spgemm", false, self.name_a, self.name_b, settings->mask);
-  sley_status status = load(&self);
-  if (status == SLEY_OK)
-    status = multiply(&self);
-  if (status == SLEY_OK)
-    status = verify(&self);
-  const int code = status == SLEY_OK ? report(&self) : cli_finish(status);
-  sley_matrix_destroy(self.a);
-  sley_matrix_destroy(self.b);
-  sley_matrix_destroy(self.mask);
-  sley_matrix_destroy(self.c);
+  int code = check_words(settings, &factors);
+  if (code == CLI_DONE)
+    code = cli_start(settings->ranks, 1, settings->threads, settings->device, settings->transport, &ranks);
+  if (code != CLI_DONE)
+    return code;
+  ranks.workgroup = (int)settings->workgroup;
+  ranks.timeout = settings->timeout;
+  if (algos.count == 1 && strcmp(algos.name[0], "auto") == 0 &&
+      !cli_algos_read("spgemm", choose(settings, &ranks), cli_spgemm_algos(), &algos))
+    return CLI_USAGE;
+  code = check_algos(settings, &algos, &ranks);
+  if (code == CLI_DONE)
+    code = take_stdin(settings, positionals[0], positionals[1]);
+  if (code != CLI_DONE)
+    return code;
+  say_idle(settings, &ranks, algos.tiles);
+  cli_seed_no_effect("spgemm", false, positionals[0], positionals[1], settings->mask);
+  const sley_status status = load(settings, algos.tiles ? ranks.ranks : 1, &factors);
+  code = status != SLEY_OK ? cli_finish(status)
+         : algos.tiles     ? run_tiles(settings, &factors, &algos, &ranks)
+                           : cli_spgemm_rows(settings, &factors, ranks.ranks);
+  unload(&factors);
   return code;
 }
 
@@ -284,5 +325,14 @@ const cli_command cli_spgemm = {
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes = "A, B and M are files or generators. --out endings: .mtx, .sley, .npz and those of convert.\n",
+    .notes =
+        "A, B and M are files or generators. --out endings: .mtx, .sley, .npz and those of convert. The "
+        "times of a\n"
+        "rank, in tiles: compute, products of tiles; communicate, waiting for tiles; accumulate, products "
+        "for other\n"
+        "ranks and from them; imbalance, waiting for slower ranks.\n"
+        "Examples: sley spgemm graph.mtx --mask graph.mtx --semiring plus-pair\n"
+        "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
+        "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
+        "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

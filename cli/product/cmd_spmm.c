@@ -4,7 +4,7 @@
  * The way down: cli_job_start (job.c) loads, orders and partitions; cli_operands_make (operands.c) makes X
  * and Y; cli_measure_run (measure.c) starts the ranks, each of which, for one algorithm after the other,
  * plans its row block and executes the plan; cli_measure_verify (verify.c) compares with a float64 product;
- * report.c prints. */
+ * report.c prints. Products in tiles go by cli_tile_measure (cli/tile) instead, from the same operands. */
 #include <string.h>
 
 #include "command.h"
@@ -19,6 +19,7 @@
 #include "product/operands.h"
 #include "product/report.h"
 #include "ranks/processes.h"
+#include "tile/tile.h"
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
@@ -27,10 +28,18 @@ typedef struct spmm_settings {
   int64_t repeat, warmup;
   double alpha, beta;
   bool verify, unchanged;
+  cli_tile_settings tile;
 } spmm_settings;
 
 #define AT(field) offsetof(spmm_settings, field)
 static const cli_option own_options[] = {
+    {.name = "algo",
+     .kind = CLI_TEXT,
+     .value = "NAME",
+     .offset = AT(job.algo),
+     .choices = cli_spmm_algos,
+     .help = "auto (the planner's choice), all that sley plan lists, cola (the steps of its ablation), or "
+             "algorithms, separated by commas; tile-...: A, X and Y in tiles; tile-all: all of these"},
     {.name = "x",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -117,6 +126,7 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(trace),
      .help = "write a timeline that Perfetto opens; for one algorithm"},
+    CLI_TILE_OPTIONS(spmm_settings),
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
@@ -257,30 +267,34 @@ static int end_failed(const cli_job *job, const cli_result *results, const cli_f
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
 }
 
+static cli_measure measure_of(const spmm_settings *settings, const cli_algos *algos) {
+  return (cli_measure){.algos = algos,
+                       .repeat = settings->repeat,
+                       .warmup = settings->warmup,
+                       .budget = settings->budget,
+                       .alpha = settings->alpha,
+                       .beta = settings->beta,
+                       .reproducible = settings->job.reproducible,
+                       .verify = settings->verify,
+                       .mem_limit = settings->job.mem_limit,
+                       .local = settings->local,
+                       .kernel = settings->job.kernel,
+                       .precision = settings->job.precision,
+                       .wire = settings->job.wire,
+                       .rowwise = settings->job.rowwise,
+                       .unchanged = settings->unchanged,
+                       .transpose = settings->job.transpose,
+                       .k = settings->job.k,
+                       .x = settings->x,
+                       .vector = cli_x_is_vector(settings->x),
+                       .out = settings->out,
+                       .covers = settings->job.json != NULL};
+}
+
 /* Runs the algorithms, judges and reports. */
 static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
                           const cli_algos *algos, cli_result *results, cli_found *found) {
-  cli_measure measure = {.algos = algos,
-                         .repeat = settings->repeat,
-                         .warmup = settings->warmup,
-                         .budget = settings->budget,
-                         .alpha = settings->alpha,
-                         .beta = settings->beta,
-                         .reproducible = settings->job.reproducible,
-                         .verify = settings->verify,
-                         .mem_limit = settings->job.mem_limit,
-                         .local = settings->local,
-                         .kernel = settings->job.kernel,
-                         .precision = settings->job.precision,
-                         .wire = settings->job.wire,
-                         .rowwise = settings->job.rowwise,
-                         .unchanged = settings->unchanged,
-                         .transpose = settings->job.transpose,
-                         .k = settings->job.k,
-                         .x = settings->x,
-                         .vector = cli_x_is_vector(settings->x),
-                         .out = settings->out,
-                         .covers = settings->job.json != NULL};
+  const cli_measure measure = measure_of(settings, algos);
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
   for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
@@ -302,6 +316,34 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                                                : code;
 }
 
+/* The same of products in tiles. */
+static int run_tiles(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
+                     const cli_algos *algos) {
+  const cli_measure measure = measure_of(settings, algos);
+  cli_tile_bench bench = {.command = "spmm",
+                          .ranks = job->ranks,
+                          .algos = algos,
+                          .name = job->name,
+                          .matrix = job->matrix,
+                          .size = job->info,
+                          .job = job,
+                          .operands = operands,
+                          .measure = &measure,
+                          .plot = settings->plot,
+                          .k = operands->k,
+                          .seed = settings->job.seed,
+                          .repeat = settings->repeat,
+                          .warmup = settings->warmup,
+                          .verify = settings->verify,
+                          .tells = cli_reports(job)};
+  if (bench.tells && settings->job.dtype_from)
+    cli_say("dtype f64, in which %s is stored; --dtype f32 computes in f32", settings->job.dtype_from);
+  const int code = cli_tile_measure(&bench, &settings->tile, settings->job.json);
+  return code == CLI_DONE && settings->out && bench.tells
+             ? cli_finish(cli_operands_write(operands, job, settings->out))
+             : code;
+}
+
 /* What the ranks write to, in memory that they share with this process. */
 typedef struct board {
   cli_found found;
@@ -318,9 +360,10 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   if (status != SLEY_OK)
     return told ? CLI_USAGE : cli_finish(status);
   size_t bytes = sizeof(board) + (size_t)algos->count * sizeof(cli_result);
-  board *shared = cli_share(bytes);
-  int code = shared ? run_algorithms(job, &operands, settings, algos, shared->results, &shared->found)
-                    : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
+  board *shared = algos->tiles ? NULL : cli_share(bytes);
+  int code = algos->tiles ? run_tiles(job, &operands, settings, algos)
+             : shared     ? run_algorithms(job, &operands, settings, algos, shared->results, &shared->found)
+                          : cli_refuse(SLEY_ERR_MEMORY, "out of memory for the results");
   cli_unshare(shared, bytes);
   cli_operands_free(&operands);
   return code;
@@ -335,9 +378,24 @@ static void settle_repeats(spmm_settings *settings) {
     settings->warmup = one ? 0 : 2;
 }
 
+/* Options of plans, which products in tiles do not have. */
+static int check_tiles(const char *algo) {
+  static const char *const of_plans[] = {"budget",    "kernel",    "local",        "mem-limit",
+                                         "partition", "precision", "reproducible", "rowwise",
+                                         "transpose", "unchanged", "update",       "wire"};
+  for (size_t i = 0; i < sizeof of_plans / sizeof *of_plans; i++)
+    if (cli_given(of_plans[i]))
+      return cli_refuse(SLEY_ERR_ARG,
+                        "spmm: --%s does not go with --algo %s: products in tiles do without it", of_plans[i],
+                        algo);
+  return CLI_DONE;
+}
+
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
-  int code;
+  int code = algos->tiles ? check_tiles(settings->job.algo) : CLI_DONE;
+  if (code != CLI_DONE)
+    return code;
   if (settings->plot && !algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
   if (!cli_plot_possible("spmm", settings->plot, &code))
@@ -359,8 +417,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
 static int run(void *settings_, char **positionals) {
   spmm_settings *settings = settings_;
   cli_algos algos;
-  if (!cli_algos_read("spmm", settings->job.algo, &algos))
+  if (!cli_algos_read("spmm", settings->job.algo, cli_spmm_algos(), &algos))
     return CLI_USAGE;
+  settings->job.whole = algos.tiles;
   settle_repeats(settings);
   int refused = check_words(settings, &algos, positionals[0]);
   if (refused != CLI_DONE)
@@ -389,6 +448,8 @@ static int run(void *settings_, char **positionals) {
                          settings->beta != 0,
                      positionals[0], NULL, NULL);
   cli_workgroup_bounded("spmm", settings->job.workgroup, job.ranks.ranks);
+  if (!algos.tiles)
+    cli_tile_idle("spmm");
   int code = run_job(&job, settings, &algos);
   cli_job_end(&job);
   return code;

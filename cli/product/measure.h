@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_PRODUCT_MEASURE_H
 #define SLEY_CLI_PRODUCT_MEASURE_H
 
+#include "product/algos.h"
 #include "product/kernels.h"
 #include "product/operands.h"
 

@@ -51,7 +51,7 @@ static bool take(const char *path, const json_t *object, cli_roofline *r) {
   const char *algo = json_string_value(json_object_get(object, "algo"));
   const double ms = time_of(object);
   if (!algo || !(ms > 0)) {
-    cli_error("%s: no algorithm and time in it: give what --json of sley spmm or tile has written", path);
+    cli_error("%s: no algorithm and time in it: give what --json of sley spmm or spgemm has written", path);
     return false;
   }
   cli_roofline_row *row = row_of(r, algo);
@@ -66,7 +66,7 @@ static bool take(const char *path, const json_t *object, cli_roofline *r) {
 
 static bool take_all(const char *path, const json_t *root, cli_roofline *r) {
   const json_t *list = json_object_get(root, "algorithms");
-  bool fits = agrees(path, root, "ranks", r->ranks) && agrees(path, root, "nnz", r->info.nnz) &&
+  bool fits = agrees(path, root, "ranks", r->ranks) && agrees(path, root, r->sparse ? "a_nnz" : "nnz", r->info.nnz) &&
               (r->sparse || agrees(path, root, "k", r->k));
   if (fits && !json_is_array(list))
     return take(path, root, r);

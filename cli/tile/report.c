@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sley tile` prints and writes. */
+/* What products in tiles print and write. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "matrix/job.h"
 #include "output/json.h"
 #include "output/output.h"
+#include "output/plot.h"
 #include "output/table.h"
 #include "output/terminal.h"
 #include "tile/tile.h"
@@ -153,8 +154,17 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
 
 void cli_tile_print(const cli_tile_bench *b, FILE *stream) {
   print_start(b, stream);
-  for (int i = 0; i < b->algos; i++)
+  for (int i = 0; i < b->algos->count; i++)
     print_result(b, &b->result[i], stream);
+}
+
+bool cli_tile_plot(const cli_tile_bench *b) {
+  cli_step steps[CLI_ALGORITHMS];
+  for (int i = 0; i < b->algos->count; i++)
+    steps[i] = (cli_step){
+        .algo = b->result[i].algo, .ms = b->result[i].time.median, .traffic = b->result[i].counted};
+  return cli_plot_steps(b->plot, b->job, b->k, steps, b->algos->count,
+                        &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
 /* ---- JSON */
@@ -192,7 +202,7 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_json_bool(&json, "as_predicted", cli_tile_as_predicted(b, r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));
   if (b->b) {
-    cli_json_int(&json, "c_nnz", r->c_entries);
+    cli_json_int(&json, "nnz", r->c_entries);
     cli_json_int(&json, "products", products_of(b, r));
   }
   if (r->checked) {
@@ -205,22 +215,36 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   return json;
 }
 
+/* The fields that a product has by any algorithm. */
+static void add_dense(const cli_tile_bench *b, cli_json *json) {
+  cli_json_text(json, "matrix", b->name);
+  cli_json_int(json, "rows", b->size.rows);
+  cli_json_int(json, "cols", b->size.cols);
+  cli_json_int(json, "nnz", b->size.nnz);
+  cli_json_text(json, "dtype", cli_dtypes()[b->size.dtype]);
+  cli_json_int(json, "k", b->k);
+}
+
+static void add_sparse(const cli_tile_bench *b, cli_json *json) {
+  cli_json_text(json, "a", b->name);
+  cli_json_text(json, "b", b->name_b);
+  cli_json_text(json, "mask", b->name_mask);
+  cli_json_bool(json, "transpose_b", b->transpose_b);
+  cli_json_text(json, "semiring", sley_semiring_name(b->semiring));
+  cli_json_text(json, "dtype", cli_dtypes()[b->size.dtype]);
+  cli_json_int(json, "rows", b->size.rows);
+  cli_json_int(json, "cols", b->size_b.cols);
+  cli_json_int(json, "nnz", b->result[0].c_entries);
+  cli_json_int(json, "a_nnz", b->size.nnz);
+  cli_json_int(json, "mem_limit", b->mem_limit);
+}
+
 bool cli_tile_json(const cli_tile_bench *b, const char *path) {
-  cli_json json = cli_json_start(), results[CLI_TILE_ALGORITHMS];
-  cli_json_text(&json, "matrix", b->name);
-  cli_json_int(&json, "rows", b->size.rows);
-  cli_json_int(&json, "cols", b->size.cols);
-  cli_json_int(&json, "nnz", b->size.nnz);
-  cli_json_text(&json, "dtype", cli_dtypes()[b->size.dtype]);
-  if (b->b) {
-    cli_json_text(&json, "times", b->name_b);
-    cli_json_text(&json, "semiring", sley_semiring_name(b->semiring));
-    if (b->mask)
-      cli_json_text(&json, "mask", b->name_mask);
-    cli_json_int(&json, "mem_limit", b->mem_limit);
-  } else {
-    cli_json_int(&json, "k", b->k);
-  }
+  cli_json json = cli_json_start(), results[CLI_ALGORITHMS];
+  if (b->b)
+    add_sparse(b, &json);
+  else
+    add_dense(b, &json);
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_text(&json, "device", b->found);
   cli_json_int(&json, "grid_rows", b->a.grid_rows);
@@ -232,8 +256,8 @@ bool cli_tile_json(const cli_tile_bench *b, const char *path) {
   cli_json_real(&json, "tile_imbalance",
                 over_mean(b->info->tile_entries, b->info->entries, b->a.tiles_down * b->a.tiles_across));
   cli_json_int(&json, "repeat", b->repeat);
-  for (int i = 0; i < b->algos; i++)
+  for (int i = 0; i < b->algos->count; i++)
     results[i] = result_json(b, &b->result[i]);
-  cli_json_list(&json, "algorithms", results, b->algos);
+  cli_json_list(&json, "algorithms", results, b->algos->count);
   return cli_output_json(path, cli_json_end(json));
 }

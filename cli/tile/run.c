@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "matrix/write.h"
 #include "output/terminal.h"
 #include "ranks/agree.h"
 #include "ranks/processes.h"
@@ -35,13 +36,11 @@ static void divide(int64_t rows, int ranks, int64_t *begin) {
 /* X, of which each rank sets its rows, and Y. */
 static sley_status make_dense(part *p, int me) {
   const cli_tile_bench *b = p->bench;
-  const size_t row_bytes = (size_t)b->k * sley_dtype_bytes(b->size.dtype);
   sley_status status = sley_tiled_create_dense(p->comm, b->size.cols, b->k, b->size.dtype, &b->of_x, &p->x);
   if (status == SLEY_OK)
     status = sley_tiled_create_dense(p->comm, b->size.rows, b->k, b->size.dtype, &b->y, &p->y);
   return status == SLEY_OK
-             ? sley_tiled_set_rows(p->x, p->col_begin,
-                                   (const char *)b->x + (size_t)p->col_begin[me] * row_bytes, b->k)
+             ? sley_tiled_set_rows(p->x, p->col_begin, cli_operands_x(b->operands, p->col_begin[me]), b->k)
              : status;
 }
 
@@ -87,10 +86,22 @@ static sley_tile_spgemm_options spgemm_options(const part *p, const char *algo) 
   return options;
 }
 
+/* Y as it is before a product that adds to it. */
+static sley_status reset_y(const part *p) {
+  const cli_operands *operands = p->bench->operands;
+  if (!operands || !operands->y_start)
+    return SLEY_OK;
+  const int64_t first = p->row_begin[sley_comm_rank(p->comm)];
+  const size_t row_bytes = (size_t)operands->k * sley_dtype_bytes(operands->dtype);
+  return sley_tiled_set_rows(p->y, p->row_begin, (const char *)operands->y_start + (size_t)first * row_bytes,
+                             operands->k);
+}
+
 /* One product. product: of dense matrices; NULL: C = A B. */
 static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, sley_tile_report *report) {
   if (product) {
-    const sley_status status = sley_tile_spmm_run(product, 1, 0);
+    const cli_measure *measure = p->bench->measure;
+    const sley_status status = sley_tile_spmm_run(product, measure->alpha, measure->beta);
     return status == SLEY_OK ? sley_tile_spmm_report_get(product, report) : status;
   }
   const sley_tile_spgemm_options options = spgemm_options(p, algo);
@@ -102,7 +113,9 @@ static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, 
 /* Ranks begin together; the slowest one's time counts. */
 static sley_status run_once(part *p, sley_tile_spmm *product, const char *algo, double *ms,
                             cli_tile_rank *sum, sley_tile_report *report) {
-  sley_status status = sley_comm_barrier(p->comm);
+  sley_status status = reset_y(p);
+  if (status == SLEY_OK)
+    status = sley_comm_barrier(p->comm);
   if (status == SLEY_OK)
     status = multiply(p, product, algo, report);
   if (status != SLEY_OK)
@@ -171,7 +184,16 @@ static sley_status share_traffic(const part *p, const sley_tile_report *report, 
   return status;
 }
 
-/* This rank's rows of Y against sums in float64. */
+/* This rank's rows of Y, which it has at y, against sums in float64. */
+static sley_status compare(const part *p, const sley_matrix *block, const void *y, sley_check *out) {
+  const cli_operands *o = p->bench->operands;
+  const cli_measure *m = p->bench->measure;
+  const int64_t first = p->row_begin[sley_comm_rank(p->comm)];
+  const size_t row_bytes = (size_t)o->k * sley_dtype_bytes(o->dtype);
+  const char *start = o->y_start ? (const char *)o->y_start + (size_t)first * row_bytes : NULL;
+  return sley_check_scaled(block, false, o->k, m->alpha, o->x, o->k, m->beta, start, o->k, y, o->k, 1, out);
+}
+
 static sley_status check_dense(const part *p, const sley_matrix *block, sley_check *out) {
   const cli_tile_bench *b = p->bench;
   const int me = sley_comm_rank(p->comm);
@@ -182,7 +204,7 @@ static sley_status check_dense(const part *p, const sley_matrix *block, sley_che
   if (status == SLEY_OK)
     status = sley_tiled_get_rows(p->y, p->row_begin, y, b->k);
   if (status == SLEY_OK)
-    status = sley_check_spmm(block, false, b->k, b->x, b->k, y, b->k, 1, out);
+    status = compare(p, block, y, out);
   sley_buffer_free(y);
   return status;
 }
@@ -238,6 +260,41 @@ static sley_status verify(const part *p, cli_tile_result *to) {
   return status;
 }
 
+/* ---- the last product, for who wants it */
+
+/* All rows go to rank 0. */
+static void give_all_to_first(int64_t *begin, int64_t rows, int ranks) {
+  begin[0] = 0;
+  for (int r = 1; r <= ranks; r++)
+    begin[r] = rows;
+}
+
+static sley_status keep_c(const part *p, const int64_t *begin, bool right) {
+  sley_matrix *c = NULL;
+  sley_status status = sley_tiled_get_matrix(p->y, begin, &c);
+  if (status == SLEY_OK && leads(p) && right)
+    status = cli_write_matrix(c, p->bench->out);
+  sley_matrix_destroy(c);
+  return cli_agree_status(p->comm, status);
+}
+
+/* To the operands' Y, or to the file of C. */
+static sley_status keep_product(const part *p, const cli_tile_result *last) {
+  const cli_tile_bench *b = p->bench;
+  const int size = sley_comm_size(p->comm);
+  if (!b->operands && !b->out)
+    return SLEY_OK;
+  int64_t *begin = malloc(((size_t)size + 1) * sizeof *begin);
+  sley_status status = cli_agree_status(p->comm, begin ? SLEY_OK : SLEY_ERR_MEMORY);
+  if (status == SLEY_OK) {
+    give_all_to_first(begin, b->size.rows, size);
+    status = b->operands ? sley_tiled_get_rows(p->y, begin, b->operands->y, b->k)
+                         : keep_c(p, begin, !last->checked || last->right);
+  }
+  free(begin);
+  return status;
+}
+
 /* ---- the run */
 
 /* product NULL: C = A B. */
@@ -289,21 +346,23 @@ static sley_status run_algorithm(part *p, cli_tile_result *to) {
 /* The words that decide what the ranks of a launcher do; what the library compares is not among them. */
 static sley_status agree(sley_comm *comm, const cli_tile_bench *b) {
   static const char *const names[] = {
-      "the matrix, or --dtype", "--k",   "--seed", "--repeat", "--warmup", "--verify", "--algo",
-      "--times or --semiring",  "--mask"};
-  int64_t algos = b->algos;
-  for (int i = 0; i < b->algos; i++)
-    for (const char *at = b->result[i].algo; *at; at++)
+      "the matrix, or --dtype", "--seed", "--repeat", "--warmup", "--verify", "--algo",
+      "B, or --semiring",       "--mask", "--out"};
+  if (b->job)
+    return cli_agree(comm, b->job, b->operands, b->measure, b->told);
+  int64_t algos = b->algos->count;
+  for (int i = 0; i < b->algos->count; i++)
+    for (const char *at = b->algos->name[i]; *at; at++)
       algos = algos * 31 % INT64_C(1000003) + *at;
   const int64_t values[] = {b->size.nnz * 4 + b->size.dtype,
-                            b->k,
                             b->seed,
                             b->repeat,
                             b->warmup,
                             b->verify,
                             algos,
-                            b->b ? b->size_b.nnz * 4 + b->semiring : -1,
-                            b->mask ? b->size_mask.nnz : -1};
+                            b->size_b.nnz * 4 + b->semiring,
+                            b->mask ? b->size_mask.nnz : -1,
+                            b->out != NULL};
   return cli_agree_words(comm, names, values, sizeof values / sizeof *values, b->told);
 }
 
@@ -320,8 +379,10 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   }
   if (status == SLEY_OK)
     status = make_matrices(&p);
-  for (int i = 0; i < b->algos && status == SLEY_OK; i++)
+  for (int i = 0; i < b->algos->count && status == SLEY_OK; i++)
     status = b->b ? run_sparse(&p, &b->result[i]) : run_algorithm(&p, &b->result[i]);
+  if (status == SLEY_OK)
+    status = keep_product(&p, &b->result[b->algos->count - 1]);
   end(&p);
   return status;
 }

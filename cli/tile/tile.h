@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of `sley tile`: products of matrices in tiles by one or more algorithms, timed by what a rank
- * does. */
+/* Products of matrices in tiles, of `sley spmm` and `sley spgemm`: one or more algorithms on ranks that are
+ * started once, timed by what each rank does, and checked. */
 #ifndef SLEY_CLI_TILE_TILE_H
 #define SLEY_CLI_TILE_TILE_H
 
@@ -8,10 +8,43 @@
 #include <stdio.h>
 
 #include "output/times.h"
+#include "product/measure.h"
 #include "sley.h"
 #include "sley_tile.h"
 
-enum { CLI_TILE_ALGORITHMS = 9, CLI_TILE_RANKS = 4096 };
+enum { CLI_TILE_RANKS = 4096, CLI_TILE_MOST = 1 << 24, CLI_TILE_BUFFERS = 4096 };
+
+/* A member named tile of each such command's settings. */
+typedef struct cli_tile_settings {
+  const char *grid, *tiles; /* NULL: chosen */
+  int64_t columns, buffers; /* 0: chosen */
+} cli_tile_settings;
+
+/* The rows of the command's table of options. */
+#define CLI_TILE_OPTIONS(settings)                                                                           \
+  {.name = "grid",                                                                                           \
+   .kind = CLI_TEXT,                                                                                         \
+   .value = "RxC",                                                                                           \
+   .offset = offsetof(settings, tile.grid),                                                                  \
+   .help = "in tiles: the ranks as R rows of C; R times C is their number (default: nearest to a square)"},  \
+      {.name = "tiles",                                                                                      \
+       .kind = CLI_TEXT,                                                                                     \
+       .value = "N|RxC",                                                                                     \
+       .offset = offsetof(settings, tile.tiles),                                                             \
+       .help = "in tiles: divide A into N x N or R x C (default: as many rows as the grid has, and for "     \
+               "columns the least multiple of its rows and columns)"},                                       \
+      {.name = "columns",                                                                                    \
+       .kind = CLI_INT,                                                                                      \
+       .value = "N",                                                                                         \
+       .offset = offsetof(settings, tile.columns),                                                           \
+       .most = CLI_TILE_MOST,                                                                                \
+       .help = "in tiles: divide the columns of the right factor and of the product into N tiles; 0: as "    \
+               "many as the grid has"},                                                                      \
+  {                                                                                                          \
+    .name = "buffers", .kind = CLI_INT, .value = "N", .offset = offsetof(settings, tile.buffers),            \
+    .most = CLI_TILE_BUFFERS,                                                                                \
+    .help = "in tiles: products of two tiles, or pieces of sparse ones, that a rank holds for others; 0: 4"  \
+  }
 
 /* What a rank's time went to, ms of a run on average, and what its tiles took. */
 typedef struct cli_tile_rank {
@@ -25,29 +58,38 @@ typedef struct cli_tile_result {
   cli_tile_rank *rank;             /* of each */
   sley_traffic predicted, counted; /* of a run, over all ranks */
   bool checked, right;
-  int64_t wrong_row; /* the first row of Y that is wrong */
+  int64_t wrong_row; /* the first row of the product that is wrong */
   double relative_error;
   int64_t c_entries; /* of C = A B */
 } cli_tile_result;
 
 typedef struct cli_tile_bench {
+  const char *command; /* for messages */
   sley_rank_options ranks;
+  const cli_algos *algos;
   const char *name;
   const sley_matrix *matrix;
   sley_matrix_info size;
-  const void *x; /* whole, n x k; or, where A is multiplied by a sparse matrix: */
+  /* Y = alpha A X + beta Y; all NULL: C = A B */
+  const cli_job *job;
+  const cli_operands *operands; /* Y receives the last algorithm's product, on rank 0 */
+  const cli_measure *measure;
+  const char *plot; /* NULL, or where times and bytes are drawn */
+  /* C = A B */
   const char *name_b;
-  const sley_matrix *b; /* NULL: by X */
+  const sley_matrix *b; /* transposed already */
   sley_matrix_info size_b;
+  bool transpose_b;
   const char *name_mask;
   const sley_matrix *mask; /* of C; NULL: none */
   sley_matrix_info size_mask;
   sley_semiring semiring;
   int64_t mem_limit; /* of a product of two sparse tiles; 0: none */
+  const char *out;   /* NULL, or where rank 0 writes the last algorithm's C, unless it is wrong */
+  /* both */
   int64_t k, seed, repeat, warmup, buffers;
-  sley_tiling a, of_x, y; /* of_x: of X or B */
-  bool verify, tells;     /* tells: progress and the report */
-  int algos;
+  sley_tiling a, of_x, y;  /* of_x: of X or B */
+  bool verify, tells;      /* tells: progress and the report */
   cli_tile_result *result; /* from cli_share, as what rank points to */
   sley_tiled_info *info;   /* of A; likewise */
   char *found;             /* the device; likewise, SLEY_ERROR_BYTES */
@@ -55,13 +97,21 @@ typedef struct cli_tile_bench {
   bool *told;              /* why the run failed is told already; likewise */
 } cli_tile_bench;
 
+/* Divides the matrices, multiplies, reports and judges. json: NULL, or where the figures go. Returns the exit
+ * code. */
+int cli_tile_measure(cli_tile_bench *bench, const cli_tile_settings *settings, const char *json);
+
+/* Says which of these options a run without tiles has no use for. */
+void cli_tile_idle(const char *command);
+
 /* Fills the results. Errors: the library's; SLEY_ERR_ARG where the ranks of a launcher were given different
  * words (told). */
 sley_status cli_tile_run(cli_tile_bench *bench);
 
-/* tile_report.c */
+/* report.c */
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
+bool cli_tile_plot(const cli_tile_bench *bench); /* to its plot; of a job */
 
 /* Whether what moved is what was predicted, or some of it cannot be: stolen work, and products of two sparse
  * tiles that go to other ranks. */

@@ -19,7 +19,7 @@ changed() {
 echo "a transport that cannot be had is named, by every command"
 run 0 spmm "$graph" --transport nvshmem --device cpu --timeout 100 "${quick[@]}" --json "$work/c.json"
 changed spmm 'transport tcp'
-run 0 tile "$graph" --transport nvshmem --timeout 100 "${quick[@]}" --json "$work/c.json"
+run 0 spmm "$graph" --algo tile-c --transport nvshmem --timeout 100 "${quick[@]}" --json "$work/c.json"
 changed tile 'transport tcp'
 run 0 collective allreduce --bytes 4096 --transport nvshmem --device cpu --repeat 1 --iters 1 --json "$work/c.json"
 changed collective 'transport tcp'
@@ -27,10 +27,12 @@ changed collective 'transport tcp'
 echo "a file of f64 is computed in f64, unless f32 is asked for"
 if [ -n "$python" ] && "$python" -c 'import scipy' 2>"$work/none"; then
   "$python" -c "import scipy.sparse as s, sys; s.save_npz(sys.argv[1], s.eye(40, format='csr') * 0.1)" "$work/a.npz"
-  for command in "tile" "roofline"; do
+  for command in "spmm --algo tile-c" "roofline"; do
+    # shellcheck disable=SC2086 # a list of words
     run 0 $command "$work/a.npz" --json "$work/c.json"
     grep -q "dtype f64, in which $work/a.npz is stored" "$work/err" || fail "$command: $(cat "$work/err")"
     field "$work/c.json" dtype f64
+    # shellcheck disable=SC2086 # a list of words
     run 0 $command "$work/a.npz" --dtype f32 --json "$work/c.json"
     field "$work/c.json" dtype f32
     silent_err "$command --dtype f32"
@@ -48,19 +50,26 @@ run 0 spmm "$graph" --algo rowwise --rowwise ps=4 --device cpu "${quick[@]}" --j
 changed spmm '--rowwise has no effect: it shapes a kernel of GPUs'
 run 0 plan "$graph" --seed 3 --json "$work/c.json"
 changed plan '--seed has no effect: nothing is drawn'
-run 0 tile "$graph" --semiring plus-pair --buffers 2 --timeout 5 --workgroup 9 "${quick[@]}" --json "$work/c.json"
-changed tile '--semiring has no effect'
+run 0 spmm "$graph" --algo tile-c --buffers 2 --timeout 5 --workgroup 9 "${quick[@]}" --json "$work/c.json"
 changed tile '--buffers has no effect'
 changed tile '--timeout has no effect'
 changed tile '--workgroup 9 is more'
-run 0 tile "$graph" --times "$graph" -k 3 --seed 2 "${quick[@]}" --json "$work/c.json"
-changed tile '--k has no effect'
-changed tile '--seed has no effect'
+run 0 spgemm "$graph" --ranks 4 --seed 2 --timeout 5 --workgroup 9 --buffers 2 "${quick[@]}" --json "$work/c.json"
+changed spgemm '--seed has no effect'
+changed spgemm '--buffers has no effect'
+changed spgemm '--timeout has no effect'
+changed spgemm '--workgroup 9 is more'
+run 0 spmm "$graph" --algo halo --grid 2x2 --tiles 3 --columns 2 --buffers 2 "${quick[@]}" --json "$work/c.json"
+for option in grid tiles columns buffers; do
+  changed spmm "--$option has no effect: no algorithm that runs is in tiles"
+done
 run 0 roofline "$graph" --seed 2 --compression 2 --json "$work/c.json"
 changed roofline '--seed has no effect'
 changed roofline '--compression has no effect'
-run 0 spgemm "$graph" --seed 2 --json "$work/c.json"
+run 0 spgemm "$graph" --seed 2 --tiles 4 --workgroup 1 --json "$work/c.json"
 changed spgemm '--seed has no effect'
+changed spgemm '--tiles has no effect'
+changed spgemm '--workgroup has no effect'
 run 0 collective allgather --op max --any-order --bytes 4096 --repeat 1 --iters 1 --json "$work/c.json"
 changed collective '--op has no effect'
 changed collective '--any-order has no effect'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# sley tile: products that are checked, figures, grids and tiles, transports, devices, and refusals.
+# Products in tiles, of sley spmm and sley spgemm: checks, figures, grids and tiles, transports, devices, files, and refusals;
+# sley tile, which stands for both.
 # Usage: test_tile.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE
 set -u
 sley=$1 root=$2 json_field=$3 mock=$4
@@ -9,7 +10,7 @@ sley=$1 root=$2 json_field=$3 mock=$4
 graph=$root/data/karate.mtx
 
 echo "products are checked, and figures are printed"
-run 0 tile "$graph" --algo all --repeat 2
+run 0 spmm "$graph" --algo tile-all --repeat 2
 silent_err "tile"
 for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros 'tile-c ' tile-a tile-b \
   'tile-c-steal ' tile-c-steal-local 'tile-a-steal ' tile-a-steal-local 'tile-b-steal ' tile-b-steal-local \
@@ -20,51 +21,86 @@ done
 
 echo "types, grids and tiles of any number"
 for dtype in f32 f64 f16 bf16; do
-  run 0 tile "$graph" --algo tile-a,tile-b --dtype $dtype --ranks 6 --grid 3x2 --tiles 5x7 --columns 3 --repeat 1 --warmup 0 -k 5
+  run 0 spmm "$graph" --algo tile-a,tile-b --dtype $dtype --ranks 6 --grid 3x2 --tiles 5x7 --columns 3 --repeat 1 --warmup 0 -k 5
 done
-run 0 tile "$graph" --ranks 7 --tiles 40 --repeat 1 --warmup 0 -k 0
-run 0 tile "$graph" --ranks 5 --grid 1x5 --algo all --buffers 1 --repeat 1 --warmup 0 -k 1
+run 0 spmm "$graph" --algo tile-c --ranks 7 --tiles 40 --repeat 1 --warmup 0 -k 0
+run 0 spmm "$graph" --ranks 5 --grid 1x5 --algo tile-all --buffers 1 --repeat 1 --warmup 0 -k 1
 
 echo "sparse times sparse: what sley spgemm makes, in every semiring"
 for semiring in plus-times plus-pair min-plus or-and; do
-  run 0 tile "$graph" --times "$graph" --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
+  run 0 spgemm "$graph" --verify --algo tile-c --dtype f32 --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
   field "$work/c.json" algorithms.0.ok true
-  grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "tile --times does not tell of C"
+  grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "spgemm in tiles does not tell of C"
 done
 run 0 spgemm "$graph" --json "$work/s.json"
 for name in nnz products; do
-  tiled=$name
-  [ $name = nnz ] && tiled=c_nnz
-  field "$work/c.json" algorithms.0.$tiled "$("$json_field" "$work/s.json" $name)"
+  field "$work/c.json" algorithms.0.$name "$("$json_field" "$work/s.json" $name)"
 done
-run 2 tile "$graph" --times "er:n=35,nnz=100"
+run 2 spgemm "$graph" "er:n=35,nnz=100" --ranks 4 --algo tile-c
 one_line "tile" "A has 34 columns and B 35 rows"
-run 0 tile "$graph" --times "$graph" --algo all --tiles 5 --ranks 3 --buffers 1 --repeat 1 --json "$work/a.json"
+run 0 spgemm "$graph" --verify --algo tile-all --tiles 5 --ranks 3 --buffers 1 --repeat 1 --json "$work/a.json"
 for n in 0 1 2 3 4 5 6 7 8; do
   field "$work/a.json" algorithms.$n.ok true
-  field "$work/a.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
+  field "$work/a.json" algorithms.$n.nnz "$("$json_field" "$work/s.json" nnz)"
 done
 
 
 echo "a mask, and a limit of memory"
 run 0 spgemm "$graph" --mask "$graph" --json "$work/s.json"
-run 0 tile "$graph" --times "$graph" --mask "$graph" --mem-limit 1M --algo all --tiles 5 --ranks 3 --repeat 1 --json "$work/m.json"
+run 0 spgemm "$graph" --mask "$graph" --mem-limit 1M --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 --json "$work/m.json"
 grep -q "^mask .* nonzeros" "$work/out" || fail "tile prints no line of the mask"
 for n in 0 1 2 3 4 5 6 7 8; do
   field "$work/m.json" algorithms.$n.ok true
-  field "$work/m.json" algorithms.$n.c_nnz "$("$json_field" "$work/s.json" nnz)"
+  field "$work/m.json" algorithms.$n.nnz "$("$json_field" "$work/s.json" nnz)"
 done
 field "$work/m.json" mem_limit 1048576
-run 2 tile "$graph" --times "$graph" --mem-limit 1K
+run 2 spgemm "$graph" --ranks 4 --algo tile-c --mem-limit 1K
 one_line "tile" "a mem_limit of 1024 bytes leaves no room to work"
-run 2 tile "$graph" --times "$graph" --mask "er:n=35,nnz=100"
+run 2 spgemm "$graph" --ranks 4 --algo tile-c --mask "er:n=35,nnz=100"
 one_line "tile" "the mask is 35 x 35, but the product is 34 x 34"
-run 2 tile "$graph" --mask "$graph"
-one_line "tile" "mask is of C = A B"
+
+echo "files: X, Y and C, which are those of plans and of one process"
+run 0 spmm "$graph" --algo halo --reproducible --ranks 1 --dtype f64 --order rcm -k 3 --out "$work/x.npy"
+for words in "" "--order rcm" "--alpha 2 --beta 3" "--transport tcp"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spmm "$graph" --algo tile-all --x "$work/x.npy" --repeat 2 $words --json "$work/t.json" --out "$work/y.npy"
+  for n in 0 1 2 3 4 5 6 7 8; do field "$work/t.json" algorithms.$n.ok true; done
+  [ -s "$work/y.npy" ] || fail "no Y of $words"
+  rm -f "$work/y.npy"
+done
+run 0 spmm "$graph" --algo tile-c --tiles 1 --ranks 1 --columns 1 --x "$work/x.npy" --out "$work/y.npy"
+run 0 spmm "$graph" --algo halo --reproducible --ranks 1 --x "$work/x.npy" --out "$work/p.npy"
+cmp -s "$work/y.npy" "$work/p.npy" || fail "Y in one tile is another than without"
+run 0 spgemm "$graph" "er:n=34,nnz=200" --transpose-b --mask "$graph" --out "$work/c.mtx"
+for words in "--ranks 3" "--ranks 4 --algo tile-a-steal --tiles 5" "--ranks 2 --transport tcp --algo tile-b,tile-c"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 0 spgemm "$graph" "er:n=34,nnz=200" --transpose-b --mask "$graph" --verify --out "$work/d.mtx" $words
+  [ "$(grep -v '^%' "$work/c.mtx" | cut -d ' ' -f 1,2)" = "$(grep -v '^%' "$work/d.mtx" | cut -d ' ' -f 1,2)" ] || fail "C of $words has other entries"
+  rm -f "$work/d.mtx"
+done
+
+echo "the choice: rows in one process, else tiles"
+run 0 spgemm "$graph" --json "$work/s.json"
+field "$work/s.json" algo rows
+run 0 spgemm "$graph" --ranks 2 --json "$work/s.json"
+field "$work/s.json" algorithms.0.algo tile-c
+run 0 spgemm "$graph" --transport tcp --ranks 1 --json "$work/s.json"
+field "$work/s.json" algorithms.0.algo tile-c
+
+echo "sley tile says what it is now"
+run 0 tile "$graph" --algo all --repeat 1 --json "$work/t.json"
+one_line "tile" "sley tile is sley spmm --algo tile-c now"
+field "$work/t.json" k 64
+field "$work/t.json" algorithms.8.algo tile-b-steal-local
+run 0 tile "$graph" --times="$graph" --mask "$graph" --repeat 1 --json "$work/t.json"
+one_line "tile --times" "sley tile is sley spgemm --algo tile-c now"
+field "$work/t.json" ranks 4
+field "$work/t.json" algorithms.0.ok true
+run 2 tile
 
 echo "JSON, and ranks as processes: the same traffic"
-run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
-run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
+run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
+run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
 for name in matrix k ranks grid_rows rank_imbalance algorithms.0.algo algorithms.0.ms algorithms.0.per_rank.3.imbalance_ms; do
   field "$work/t.json" $name
 done
@@ -73,55 +109,63 @@ for name in direct_bytes message_bytes messages self_bytes; do
   bytes=$("$json_field" "$work/t.json" algorithms.0.$name)
   field "$work/p.json" algorithms.0.$name "$bytes"
 done
-run 0 tile "$graph" --json - --repeat 1
+run 0 spmm "$graph" --algo tile-c --json - --repeat 1
 grep -q '"algorithms"' "$work/out" || fail "--json - prints no JSON"
 grep -q '^matrix' "$work/err" || fail "--json - prints no text on stderr"
 
 echo "on a device whose memory the host cannot address: the same traffic"
 export SLEY_MODULE_PATH=$mock
-run 0 tile "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --device cuda --json "$work/d.json"
+run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --device cuda --json "$work/d.json"
 field "$work/d.json" algorithms.0.ok true
 for name in direct_bytes message_bytes messages self_bytes; do
   field "$work/d.json" algorithms.0.$name "$("$json_field" "$work/t.json" algorithms.0.$name)"
 done
 grep -q '^ranks .*, cuda, ' "$work/out" || fail "tile does not tell the device"
-run 0 tile "$graph" --device cuda --ranks 2 --transport tcp --repeat 1 --warmup 0
+run 0 spmm "$graph" --algo tile-c --device cuda --ranks 2 --transport tcp --repeat 1 --warmup 0
 for semiring in plus-times min-plus; do
-  run 0 tile "$graph" --device cuda --times "$graph" --semiring $semiring --algo all --tiles 5 --ranks 3 --repeat 1 --warmup 0 \
+  run 0 spgemm "$graph" --device cuda --dtype f32 --semiring $semiring --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 --warmup 0 \
     --json "$work/c.json"
   for n in 0 1 2 3 4 5 6 7 8; do
     field "$work/c.json" algorithms.$n.ok true
   done
 done
-run 0 tile "$graph" --device cuda --times "$graph" --mask "$graph" --dtype bf16 --algo all --tiles 5 --ranks 3 --repeat 1 \
+run 0 spgemm "$graph" --device cuda --mask "$graph" --dtype bf16 --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 \
   --warmup 0 --json "$work/d.json"
 for n in 0 1 2 3 4 5 6 7 8; do
   field "$work/d.json" algorithms.$n.ok true
-  field "$work/d.json" algorithms.$n.c_nnz "$("$json_field" "$work/m.json" algorithms.0.c_nnz)"
+  field "$work/d.json" algorithms.$n.nnz "$("$json_field" "$work/m.json" algorithms.0.nnz)"
 done
-run 2 tile "$graph" --device cuda --times "$graph" --mem-limit 1K
+run 2 spgemm "$graph" --ranks 4 --algo tile-c --device cuda --mem-limit 1K
 one_line "tile" "mem_limit"
-run 0 tile "$graph" --device cuda --times "$graph" --algo tile-a --ranks 3 --transport tcp --repeat 1 --warmup 0
+run 0 spgemm "$graph" --device cuda --verify --algo tile-a --ranks 3 --transport tcp --repeat 1 --warmup 0
 unset SLEY_MODULE_PATH
 
 echo "what cannot be done is refused in one line"
-run 2 tile
-one_line "tile" "too few words"
-run 2 tile "$graph" --algo tile-d
-one_line "tile" 'there is no "tile-d"'
-run 2 tile "$graph" --algo tile-c,
-run 2 tile "$graph" --grid 3x2
+run 2 spmm "$graph" --algo tile-d
+one_line "tile" '--algo has no "tile-d"'
+run 2 spmm "$graph" --algo tile-c,
+for words in "--algo tile-c,halo" "--algo tile-c --transpose" "--algo tile-a --wire bf16" "--algo tile-c --reproducible" "--mask $graph"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spmm "$graph" $words
+  one_line "spmm $words" "spmm: "
+done
+for words in "--algo rows,tile-c" "--algo rows,auto" "--algo rows --transport tcp" "--algo rows --ranks 2" "--algo tile-c --local cusparse"; do
+  # shellcheck disable=SC2086 # a list of words
+  run 2 spgemm "$graph" $words
+  one_line "spgemm $words" "spgemm"
+done
+run 2 spmm "$graph" --algo tile-c --grid 3x2
 one_line "tile" "a grid of 3 x 2 is not of 4 ranks"
 for grid in 4 2x 2x2x 0x4 axb -1x-4; do
-  run 2 tile "$graph" --grid=$grid
+  run 2 spmm "$graph" --algo tile-c --grid=$grid
   one_line "tile" '--grid is'
 done
-run 2 tile "$graph" --tiles 0
+run 2 spmm "$graph" --algo tile-c --tiles 0
 one_line "tile" '--tiles is "0": give a number or two numbers'
-run 2 tile "$graph" --tiles 100000x100000
+run 2 spmm "$graph" --algo tile-c --tiles 100000x100000
 one_line "tile" "at most 16777216 in all"
-run 2 tile "$graph" --device cuda
-run 2 tile "$work/absent.mtx"
-run 1 tile "$graph" --json "$work/absent/t.json"
+run 2 spmm "$graph" --algo tile-c --device cuda
+run 2 spmm "$work/absent.mtx" --algo tile-c
+run 1 spmm "$graph" --algo tile-c --json "$work/absent/t.json"
 
 finish

@@ -9,9 +9,8 @@ sley=$1 root=$2
 
 job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed json format base"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
-  [spgemm]="mask transpose-b semiring out dtype mem-limit device local ranks threads seed repeat verify json format base"
-  [tile]="k times semiring algo ranks grid tiles columns buffers dtype workgroup threads transport timeout seed repeat warmup verify json format base"
+  [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
+  [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify json format base"
   [plan]="$job machine scaling measure"
   [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
   [convert]="dtype threads format base"

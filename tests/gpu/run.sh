@@ -185,18 +185,18 @@ case "$what" in bits | all)
       --device cuda --ranks "$count" --algo all --repeat 3
   done
   for dtype in f32 f64 f16 bf16; do
-    beside "tiles_${dtype}" "$sley" tile "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 --repeat 2 --warmup 1
-    beside "tiles_times_${dtype}" "$sley" tile "$matrix" --times "$matrix" --device cuda --algo all --dtype $dtype --tiles 6 \
+    beside "tiles_${dtype}" "$sley" spmm "$matrix" -k 64 --device cuda --algo tile-all --dtype $dtype --tiles 6 --repeat 2 --warmup 1
+    beside "tiles_times_${dtype}" "$sley" spgemm "$matrix" --verify --ranks 4 --device cuda --algo tile-all --dtype $dtype --tiles 6 \
       --repeat 2 --warmup 1
   done
   for ranks in 1 "$gpus" 7; do
-    beside "tiles_${ranks}ranks" "$sley" tile twin:cyt:scale=0.2 --device cuda --ranks "$ranks" --algo all --repeat 3
+    beside "tiles_${ranks}ranks" "$sley" spmm twin:cyt:scale=0.2 -k 64 --device cuda --ranks "$ranks" --algo tile-all --repeat 3
   done
-  beside tiles_workgroups_of_2 "$sley" tile twin:cyt:scale=0.1 --device cuda --ranks 4 --workgroup 2 --algo all --repeat 3
+  beside tiles_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.1 -k 64 --device cuda --ranks 4 --workgroup 2 --algo tile-all --repeat 3
   for semiring in plus-times plus-pair min-plus or-and; do
     for workgroup in 4 2; do
-      beside "tiles_times_${semiring}_${workgroup}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --mask er:n=4096,nnz=400000 \
-        --semiring $semiring --device cuda --ranks 4 --workgroup $workgroup --tiles 4 --algo all --mem-limit 1G --repeat 2
+      beside "tiles_times_${semiring}_${workgroup}" "$sley" spgemm rmat:scale=12 --verify --dtype f32 --mask er:n=4096,nnz=400000 \
+        --semiring $semiring --device cuda --ranks 4 --workgroup $workgroup --tiles 4 --algo tile-all --mem-limit 1G --repeat 2
     done
   done
   beside all_workgroups_of_2 "$sley" spmm twin:cyt:scale=0.2 --device cuda --ranks 4 --workgroup 2 --algo all \
@@ -253,15 +253,15 @@ case "$what" in processes | all)
       --transport $transport --ranks "$members" --algo halo --dtype f64 --reproducible --beta 0.5
   done
   for transport in nccl nvshmem tcp; do
-    check "tiles_${transport}" sh -c "'$sley' tile $matrix --device cuda --transport $transport --ranks $members --algo all \
+    check "tiles_${transport}" sh -c "'$sley' spmm $matrix -k 64 --device cuda --transport $transport --ranks $members --algo tile-all \
       --repeat 3 >'$logs/tiles' && cat '$logs/tiles' && grep -q '^ranks .* transport $transport' '$logs/tiles'"
   done
   for transport in nccl nvshmem tcp; do
-    check "tiles_times_${transport}" "$sley" tile rmat:scale=12 --times rmat:scale=12 --device cuda --transport $transport \
-      --ranks "$members" --tiles 4 --algo all --repeat 2
+    check "tiles_times_${transport}" "$sley" spgemm rmat:scale=12 --verify --dtype f32 --device cuda --transport $transport \
+      --ranks "$members" --tiles 4 --algo tile-all --repeat 2
   done
-  check tiles_nccl_workgroups_of_2 "$sley" tile $matrix --device cuda --transport nccl --ranks "$members" --workgroup 2 \
-    --algo all --repeat 3
+  check tiles_nccl_workgroups_of_2 "$sley" spmm $matrix -k 64 --device cuda --transport nccl --ranks "$members" --workgroup 2 \
+    --algo tile-all --repeat 3
   over processes_nccl_workgroups_of_2 nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
     --workgroup 2 --algo all --verify
   over processes_nccl_workgroups_of_2_wire nccl "$sley" spmm $matrix --device cuda --transport nccl --ranks "$members" \
@@ -352,10 +352,10 @@ case "$what" in sanitize | all)
       --ranks 3 --algo all --k 64 --dtype bf16 --beta 0.5 --repeat 1 --warmup 0
     check "${tool}_wire" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda \
       --ranks 3 --workgroup 2 --algo halo-pipelined,cover --k 33 --wire f16 --repeat 1 --warmup 0
-    check "${tool}_tiles" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" tile er:n=700,nnz=9000 --device cuda --ranks 3 \
+    check "${tool}_tiles" "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm er:n=700,nnz=9000 --device cuda --ranks 3 \
       --workgroup 2 --algo tile-c,tile-a,tile-a-steal --tiles 4 --k 33 --repeat 1 --warmup 0
-    check "${tool}_tiles_times" "$sanitizer" --tool $tool --kernel-name-exclude $without --error-exitcode 9 "$sley" tile \
-      er:n=700,nnz=9000 --times er:n=700,nnz=9000 --device cuda --ranks 3 --workgroup 2 --algo tile-c,tile-a,tile-a-steal \
+    check "${tool}_tiles_times" "$sanitizer" --tool $tool --kernel-name-exclude $without --error-exitcode 9 "$sley" spgemm \
+      er:n=700,nnz=9000 --verify --device cuda --ranks 3 --workgroup 2 --algo tile-c,tile-a,tile-a-steal \
       --tiles 4 --dtype bf16 --repeat 1 --warmup 0
     check "${tool}_pieces" env SLEY_HALO_PIECE=2000 "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
       er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --algo: a word for several algorithms, or a list of their names. */
+#include "product/algos.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+#include "output/terminal.h"
+#include "product/ablation.h"
+#include "sley_tile.h"
+
+static const char *const in_tiles[] = {"tile-all", NULL};
+
+static void append(const char **list, const char *const *words) {
+  while (*list)
+    list++;
+  while (*words)
+    *list++ = *words++;
+}
+
+const char *const *cli_plan_algos(void) {
+  static const char *const first[] = {"auto", "all", "cola", NULL};
+  static const char *names[CLI_ALGORITHMS];
+  if (!names[0]) {
+    append(names, first);
+    append(names, sley_algorithms());
+  }
+  return names;
+}
+
+const char *const *cli_spmm_algos(void) {
+  static const char *names[CLI_ALGORITHMS];
+  if (!names[0]) {
+    append(names, cli_plan_algos());
+    append(names, in_tiles);
+    append(names, sley_tile_algorithms());
+  }
+  return names;
+}
+
+const char *const *cli_spgemm_algos(void) {
+  static const char *const first[] = {"auto", "rows", NULL};
+  static const char *names[CLI_ALGORITHMS];
+  if (!names[0]) {
+    append(names, first);
+    append(names, in_tiles);
+    append(names, sley_tile_algorithms());
+  }
+  return names;
+}
+
+/* Whether a word stands for several algorithms; these are added. */
+static bool take_group(const char *word, cli_algos *out) {
+  if (strcmp(word, "cola") == 0) {
+    cli_ablation_names(out);
+    return true;
+  }
+  const char *const *names = strcmp(word, "all") == 0        ? sley_algorithms()
+                             : strcmp(word, "tile-all") == 0 ? sley_tile_algorithms()
+                                                             : NULL;
+  for (out->several = names != NULL; names && *names; names++)
+    out->name[out->count++] = *names;
+  return out->several;
+}
+
+static bool is_known(const char *command, const char *algo, const char *const *known) {
+  char suggestion[512];
+  if (cli_number_of(algo, known) >= 0)
+    return true;
+  cli_suggest(suggestion, sizeof suggestion, algo, known);
+  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
+  return false;
+}
+
+/* The names of a list, which are cut out of out->text. */
+static bool take_names(const char *command, const char *const *known, cli_algos *out) {
+  cli_algos group = {0};
+  for (char *word = out->text, *end = word; end; word = end + 1) {
+    end = strchr(word, ',');
+    if (end)
+      *end = '\0';
+    if (!is_known(command, word, known))
+      return false;
+    if (out->count == CLI_ALGORITHMS || take_group(word, &group)) {
+      cli_error("%s: --algo takes all, or at most %d names", command, CLI_ALGORITHMS);
+      return false;
+    }
+    out->name[out->count++] = word;
+  }
+  return true;
+}
+
+bool cli_algos_read(const char *command, const char *algo, const char *const *known, cli_algos *out) {
+  *out = (cli_algos){0};
+  if (snprintf(out->text, sizeof out->text, "%s", algo ? algo : "auto") >= (int)sizeof out->text) {
+    cli_error("%s: --algo takes at most %zu characters", command, sizeof out->text - 1);
+    return false;
+  }
+  const bool group = cli_number_of(out->text, known) >= 0 && take_group(out->text, out);
+  out->several |= strchr(out->text, ',') != NULL;
+  if (!group && !take_names(command, known, out))
+    return false;
+  int tiles = 0;
+  for (int i = 0; i < out->count; i++)
+    tiles += cli_number_of(out->name[i], sley_tile_algorithms()) >= 0;
+  out->tiles = tiles > 0;
+  if (!out->tiles || tiles == out->count)
+    return true;
+  cli_error("%s: --algo compares algorithms of products in tiles with each other alone: give tile-all, or a "
+            "list of tile-c, tile-a and so on",
+            command);
+  return false;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of products in tiles: the division, the ranks, the report, the verdict. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "output/changes.h"
+#include "output/terminal.h"
+#include "pair.h"
+#include "ranks/processes.h"
+#include "ranks/start.h"
+#include "tile/tile.h"
+
+/* Wrong values or wrong counts are a failure at work. */
+static int judge(const cli_tile_bench *b) {
+  for (int i = 0; i < b->algos->count; i++) {
+    const cli_tile_result *r = &b->result[i];
+    if (r->checked && !r->right)
+      return cli_refuse(SLEY_ERR_INTERNAL, "%s: wrong result at row %" PRId64 ": please report it", r->algo,
+                        r->wrong_row);
+    if (!cli_tile_as_predicted(b, r))
+      return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than was predicted",
+                        r->algo);
+  }
+  return CLI_DONE;
+}
+
+static int report(const cli_tile_bench *b, const char *json) {
+  if (b->note[0])
+    cli_changed("%s; ranks ran on %s", b->note, b->found);
+  cli_tile_print(b, json && strcmp(json, "-") == 0 ? stderr : stdout);
+  int code = judge(b);
+  if (code == CLI_DONE && b->plot && !cli_tile_plot(b))
+    code = CLI_FAILED;
+  if (json && !cli_tile_json(b, json) && code == CLI_DONE)
+    code = CLI_FAILED;
+  return code;
+}
+
+/* Memory that ranks write to, shared where they are processes: results, ranks' figures, and what is known of
+ * all. */
+typedef struct board {
+  sley_tiled_info info;
+  bool told;
+  char found[SLEY_ERROR_BYTES], note[SLEY_ERROR_BYTES];
+  cli_tile_result result[CLI_ALGORITHMS];
+  cli_tile_rank rank[];
+} board;
+
+static int run_and_report(cli_tile_bench *b, const char *json) {
+  const size_t bytes =
+      sizeof(board) + (size_t)b->algos->count * (size_t)b->ranks.ranks * sizeof(cli_tile_rank);
+  board *shared = cli_share(bytes);
+  if (!shared)
+    return cli_refuse(SLEY_ERR_MEMORY, "%s: out of memory for the results", b->command);
+  b->result = shared->result;
+  b->info = &shared->info;
+  b->found = shared->found;
+  b->note = shared->note;
+  b->told = &shared->told;
+  for (int i = 0; i < b->algos->count; i++)
+    b->result[i] = (cli_tile_result){.algo = b->algos->name[i],
+                                     .rank = shared->rank + (size_t)i * (size_t)b->ranks.ranks};
+  const sley_status status = cli_tile_run(b);
+  cli_progress_clear();
+  int code = CLI_DONE;
+  if (status != SLEY_OK)
+    code = shared->told ? cli_quiet_code(status) : cli_start_failed(&b->ranks, status, "");
+  else if (b->tells)
+    code = report(b, json);
+  cli_unshare(shared, bytes);
+  return code;
+}
+
+static int divide(cli_tile_bench *b, const cli_tile_settings *s) {
+  int64_t grid_rows = 0, grid_cols = 0;
+  if (!cli_pair_read(b->command, "grid", s->grid, false, CLI_TILE_RANKS, &grid_rows, &grid_cols) ||
+      !cli_pair_read(b->command, "tiles", s->tiles, true, CLI_TILE_MOST, &b->a.tiles_down,
+                     &b->a.tiles_across))
+    return CLI_USAGE;
+  b->a.grid_rows = (int)grid_rows;
+  b->a.grid_cols = (int)grid_cols;
+  b->buffers = s->buffers;
+  return cli_finish(sley_tile_complete(b->ranks.ranks, s->columns, &b->a, &b->of_x, &b->y));
+}
+
+int cli_tile_measure(cli_tile_bench *bench, const cli_tile_settings *settings, const char *json) {
+  bool keeps = true;
+  for (int i = 0; i < bench->algos->count; i++)
+    keeps &= strcmp(bench->algos->name[i], "tile-c") == 0;
+  const int code = divide(bench, settings);
+  if (code != CLI_DONE)
+    return code;
+  cli_no_effect(bench->command, "buffers", keeps, "tile-c holds no products for others");
+  return run_and_report(bench, json);
+}
+
+void cli_tile_idle(const char *command) {
+  static const char *const names[] = {"grid", "tiles", "columns", "buffers"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    cli_no_effect(command, names[i], true, "no algorithm that runs is in tiles");
+}
