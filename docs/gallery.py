@@ -73,7 +73,7 @@ def main(folder: Path, generator: str) -> None:
 
     lines = [sley.roofline(a, K, algo=algo, ranks=4, ranks_per_node=1) for algo in sley.roofline_algorithms()]
     save(sley.plot.rooflines(lines), "rooflines")
-    with sley.tile_spmm(a, x, ranks=4, tiles=8) as made:
+    with sley.TiledMatrix(a, ranks=4, tiles=8) as t, sley.spmm(t, x) as made:
         save(sley.plot.breakdown(made.reports), "breakdown")
 
     with tempfile.TemporaryDirectory() as temporary:

@@ -26,7 +26,7 @@ from sley.ordering import order, orders, partition
 from sley.plan import Plan, PlanInfo, PlanTable, Traffic, algorithms
 from sley.products import sddmm, spgemm, spmm
 from sley.rooflines import Roofline, RooflineRank, roofline, roofline_algorithms
-from sley.tile_products import TileProduct, tile_algorithms, tile_spgemm, tile_spmm
+from sley.tile_products import TileProduct, tile_algorithms
 from sley.tile_report import TileReport
 from sley.tiles import TiledInfo, TiledMatrix, TileInfo
 
@@ -74,7 +74,5 @@ __all__ = [
     "spgemm",
     "spmm",
     "tile_algorithms",
-    "tile_spgemm",
-    "tile_spmm",
     "write",
 ]

@@ -13,40 +13,59 @@ from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._division import Division, Rows
 from sley._foreign import device_array
-from sley._library import encoded, initial, lib, names_of
+from sley._library import encoded, initial, lib
 from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
+from sley.machine import info
 from sley.matrix import Matrix, as_matrix
 from sley.plan import Plan
+from sley.tile_products import in_tiles, semiring_number, spgemm_in_tiles, spmm_in_tiles
+from sley.tiles import Pair
 
 
 def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
          transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
-         reproducible: bool = False, wire: str | None = None) -> Any:
-    """Y = alpha A X + beta Y, planned and multiplied once; for more than one product make a `Plan`.
+         reproducible: bool = False, wire: str | None = None, grid: Pair | None = None,
+         tiles: int | Pair | None = None, columns: int = 0, buffers: int = 0) -> Any:
+    """Y = alpha A X + beta Y, planned and multiplied once; for more than one product make a `Plan`, or in tiles a
+    `TileProduct`.
 
     Parameters
     ----------
-    a : Matrix, or what `Matrix` takes
+    a : Matrix, what `Matrix` takes, or TiledMatrix
         A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes the types of A and X to, and that
         of X if X is on a GPU.
-    x : array_like, shape (n, k) or (n,)
+    x : array_like, shape (n, k) or (n,); or TiledMatrix
         With transpose of m rows. An array in a GPU's memory is multiplied there: see `Plan.execute`.
-    ranks, comm, algo, transpose, reproducible, wire
-        As in `Plan`.
+    ranks, comm, transpose, reproducible, wire
+        As in `Plan`. Of a TiledMatrix neither ranks nor comm, for it has its own.
+    algo : str
+        As in `Plan`, or one of `tile_algorithms`: then A, X and Y are cut into tiles, and transpose, reproducible, wire
+        and beta are not taken. A TiledMatrix is multiplied in tiles, with "auto" by "tile-c".
     out, alpha, beta
         As in `Plan.execute`.
+    grid, tiles
+        In tiles: as in `TiledMatrix`, of A.
+    columns, buffers
+        In tiles: as in `TileProduct`.
 
     Returns
     -------
     ndarray, shape (m, k) or (m,)
-        With transpose of n rows; of the library of x where x is on a GPU.
+        With transpose of n rows; of the library of x where x is on a GPU. Where ranks are processes, this rank's rows.
+    TiledMatrix, shape (m, k)
+        Where a is one; its `reports` tell what the product took on each rank.
 
     Examples
     --------
     >>> y = sley.spmm(a, x, ranks=4)
     """
+    division: dict[str, Any] = {"grid": grid, "tiles": tiles, "columns": columns, "buffers": buffers}
+    if in_tiles(algo, a, x):
+        _refuse({"transpose": transpose, "reproducible": reproducible, "wire": wire, "beta": beta}, "in tiles")
+        return spmm_in_tiles(a, x, ranks=ranks, comm=comm, algo=algo, alpha=alpha, out=out, **division)
+    _refuse(division, f"by {algo}")
     there = device_array(x)
     if there is not None:
         return _spmm_there(a, x, there.array, ranks, comm, {"algo": algo, "transpose": transpose,
@@ -61,6 +80,13 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     with Plan(matrix, k, ranks=ranks, comm=comm, algo=algo, transpose=transpose, reproducible=reproducible,
               wire=wire) as plan:
         return plan.execute(given, out=out, alpha=alpha, beta=beta)
+
+
+def _refuse(options: dict[str, Any], where: str) -> None:
+    """That nothing is given which this kind of product does not have."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise SleyArgumentError(f"a product {where} has no {' and no '.join(given)}")
 
 
 def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | None, planned: dict[str, Any],
@@ -108,66 +134,99 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
         return _sampled(own, a, left, right, values)
 
 
-def semiring_number(semiring: str) -> int:
-    """The `sley_semiring` of a name."""
-    known = names_of(lib.sley_semirings())
-    if semiring not in known:
-        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(known)}")
-    return known.index(semiring)
-
-
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
-           mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int = 1) -> Matrix:
-    """C = A B of two sparse matrices, in this process.
+           mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int | None = None,
+           comm: Comm | None = None, algo: str = "auto", grid: Pair | None = None, tiles: int | Pair | None = None,
+           columns: int = 0, buffers: int = 0) -> Any:
+    """C = A B of two sparse matrices, in this process or across ranks.
 
     C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
-    bits depend on neither threads, mem_limit, device nor ranks.
+    bits depend on neither threads, mem_limit, device nor ranks; in tiles on the tiles alone.
 
     Parameters
     ----------
-    a, b : Matrix, or what `Matrix` takes
+    a, b : Matrix, what `Matrix` takes, or TiledMatrix
         A, of shape (m, k), and B, of shape (k, n). What is no Matrix yet gets the type of the other operand, or, where
-        neither is one, the type that NumPy promotes both to.
+        neither is one, the type that NumPy promotes both to. Where A is a TiledMatrix, B may be one too: with as many
+        rows of tiles as A has columns of them, on the same grid.
     semiring : str
         What is summed of values x of A and y of B: "plus-times" x y, "plus-pair" 1; "min-plus" the least x + y,
         "or-and" 1 if any pair has no zero.
-    mask : Matrix, or what `Matrix` takes, optional
-        Of C's shape: C has entries only where it has some, whatever their values.
+    mask : Matrix, what `Matrix` takes, or TiledMatrix, optional
+        Of C's shape: C has entries only where it has some, whatever their values. A TiledMatrix, where A is one, has
+        the rows of tiles of A and the columns of tiles of B, on the same grid.
     transpose_b : bool
         C = A B^T, of B with shape (n, k).
     mem_limit : int
-        Bytes of C and of all memory that the product takes, on a GPU of its memory; 0: any.
+        Bytes of C and of all memory that the product takes, on a GPU of its memory; 0: any. In tiles: what a product
+        of two tiles may take while a rank makes it; neither tiles that are fetched, nor products that wait to be added,
+        nor C.
     threads : int
-        0 for all cores.
+        Of each rank; 0: all cores, or cores / ranks.
     device : str
         "cpu"; "cuda", "cuda:1": a GPU, to which the operands are copied, and C back; "auto": a GPU where there is one.
-    ranks : int
-        GPUs that share the rows of C, each with all of B.
+    ranks : int, optional
+        Ranks of this process that make C; 1 where comm is not given either.
+    comm : Comm, optional
+        The ranks, which may be processes: of `sley.dist`. It has threads and a device of its own.
+    algo : str
+        "rows": this process makes the rows of C, which ranks that are GPUs share, each with all of B. One of
+        `tile_algorithms`: in tiles, with B and C for X and Y. "auto": rows of one rank, or of GPUs without a comm, else
+        "tile-c".
+    grid, tiles
+        In tiles: as in `TiledMatrix`, of A.
+    columns : int
+        In tiles: columns of tiles of B and C; 0: as many as the grid has columns.
+    buffers : int
+        In tiles: of each rank, for products that are pushed; 0: 4.
 
     Returns
     -------
     Matrix, shape (m, n)
+        Where ranks are processes, this rank's rows.
+    TiledMatrix, shape (m, n)
+        Where a is one; its `reports` tell what the product took on each rank.
 
     Raises
     ------
     SleyMemoryError
-        C, and what is needed to make it, do not fit `mem_limit`; the message says what would do.
+        C, and what is needed to make it, do not fit `mem_limit`; the message says what would do. In tiles a comm of
+        several ranks has ended then.
 
     Examples
     --------
     >>> triangles = sley.spgemm(a, a, semiring="plus-pair", mask=a).data.sum() / 6
     """
+    division: dict[str, Any] = {"grid": grid, "tiles": tiles, "columns": columns, "buffers": buffers}
+    count = 1 if ranks is None else ranks
+    if algo == "auto" and not in_tiles(algo, a, b) and (comm is not None or (count > 1 and not _is_gpus(device))):
+        algo = "tile-c"
+    if in_tiles(algo, a, b):
+        if transpose_b:
+            b = as_matrix(b).transpose(threads=threads)
+        return spgemm_in_tiles(a, b, semiring=semiring, mask=mask, mem_limit=mem_limit, ranks=ranks, comm=comm,
+                               algo=algo, threads=threads, device=device, **division)
+    if algo not in ("auto", "rows"):
+        raise SleyArgumentError(f"no sparse product by {algo!r}: known are auto, rows and those of tile_algorithms")
+    _refuse({"comm": comm, **division}, "by rows")
     number = semiring_number(semiring)
     left, right = pair(a, b)
     kept = None if mask is None else as_matrix(mask)
     options = initial(_c.sley_spgemm_options, semiring=number, transpose_b=transpose_b,
                       mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
-                      device=encoded(device), ranks=ranks)
+                      device=encoded(device), ranks=count)
 
     def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
         return int(lib.sley_spgemm(first, second, given, out, None))
 
     return Matrix._of(create(lib.sley_matrix_destroy, multiply, left, right, ctypes.byref(options)))
+
+
+def _is_gpus(device: str) -> bool:
+    """Whether the device is a GPU: "auto" is, where there is one."""
+    if device != "auto":
+        return device != "cpu"
+    return any(each.name == "cuda" and each.available for each in info().backends)
 
 
 def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> scipy.sparse.csr_array:

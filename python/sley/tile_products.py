@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of matrices in tiles: Y = A X, and C = A B of two sparse matrices."""
+import contextlib
 import ctypes
 import weakref
+from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
+
 from sley import _c
-from sley._arrays import fitting
+from sley._arrays import Indices, fitting
 from sley._dense import converted, dense_input, promoted
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib, names_of
@@ -14,15 +18,28 @@ from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix, as_matrix_of
-from sley.products import semiring_number
+from sley.ordering import partition
 from sley.tile_report import TileReport, reports_of
-from sley.tiles import Pair, TiledMatrix, complete, is_sparse, ranks_for
+from sley.tiles import Pair, TiledMatrix, complete, is_sparse
 
 
 def tile_algorithms() -> dict[str, str]:
-    """The names that `tile_spmm` and `TileProduct` take as `algo`, and a line about each."""
+    """The names that `spmm`, `spgemm` and `TileProduct` take as `algo` for products in tiles, and a line about each."""
     names = names_of(lib.sley_tile_algorithms())
     return {name: decoded(lib.sley_tile_algorithm_summary(encoded(name))) for name in names}
+
+
+def in_tiles(algo: str, *operands: Any) -> bool:
+    """Whether a product is made in tiles: by its algorithm, or because an operand is."""
+    return algo.startswith("tile-") or any(isinstance(each, TiledMatrix) for each in operands)
+
+
+def semiring_number(semiring: str) -> int:
+    """The `sley_semiring` of a name."""
+    known = names_of(lib.sley_semirings())
+    if semiring not in known:
+        raise SleyArgumentError(f"no semiring {semiring!r}: known are {', '.join(known)}")
+    return known.index(semiring)
 
 
 class TileProduct(NotCopied):
@@ -79,7 +96,7 @@ class TileProduct(NotCopied):
     def _tiled(self, x: Any, columns: int) -> TiledMatrix:
         """X of an array, to go with A."""
         if is_sparse(x):
-            raise SleyArgumentError("x is sparse: see tile_spgemm")
+            raise SleyArgumentError("x is sparse: see spgemm")
         given = dense_input(x, "x")
         if given.shape[0] != self.a.shape[1]:
             raise SleyArgumentError(f"x has shape {given.shape}: expected ({self.a.shape[1]}, k)")
@@ -166,49 +183,60 @@ def _check_options(options: dict[str, Any]) -> None:
         raise SleyArgumentError(f"a is a sley.TiledMatrix, which has its own {' and '.join(given)}")
 
 
-def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
-              tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c", buffers: int = 0,
-              alpha: float = 1.0) -> TiledMatrix:
-    """Y = alpha A X by matrices in tiles, made once; for more than one product make a `TileProduct`. Collective.
+def _named(algo: str) -> str:
+    return "tile-c" if algo == "auto" else algo
 
-    Parameters
-    ----------
-    a : TiledMatrix, Matrix, or what `Matrix` takes
-        A, of shape (m, n). What has no type of its own yet gets the type that NumPy promotes the types of A and X to.
-    x : TiledMatrix, or array_like of shape (n, k) or (n,)
-        X, all of it on every rank; a TiledMatrix only where A is one too.
-    ranks, comm, grid, tiles
-        As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
-    columns, algo, buffers
-        As in `TileProduct`.
-    alpha : float
 
-    Returns
-    -------
-    TiledMatrix, of shape (m, k)
-        `gather()` makes it an array; `reports` tells what the product took on each rank.
-
-    Examples
-    --------
-    >>> y = sley.tile_spmm(a, x, ranks=4, algo="tile-a").gather()
-    """
+def spmm_in_tiles(a: Any, x: Any, *, ranks: int | None, comm: Comm | None, grid: Pair | None,
+                  tiles: int | Pair | None, columns: int, algo: str, buffers: int, alpha: float, out: Any) -> Any:
+    """`spmm` in tiles. Collective."""
     if isinstance(a, TiledMatrix):
-        _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
-        return _multiplied(a, x, algo, buffers, columns, alpha)
+        _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles, "out": out})
+        return _multiplied(a, x, _named(algo), buffers, columns, alpha)
     if isinstance(x, TiledMatrix):
         raise SleyArgumentError("x is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
+    if is_sparse(x):
+        raise SleyArgumentError("x is sparse: see spgemm")
     given = dense_input(x, "x")
-    with ranks_for(comm, ranks) as (chosen, own):
+    with _on(comm, ranks) as chosen:
         tiling = complete(chosen.size, grid, tiles, columns)[0]
         a = taken(a)
         dtype = common_dtype(a, given)
         matrix = a if isinstance(a, (Matrix, Rows)) else as_matrix(a, dtype)
         if matrix is not a and given.dtype != dtype:
             given = promoted(given, dtype)
-        with TiledMatrix._tiled(chosen, matrix, tiling, None) as tiled:
-            made = _multiplied(tiled, given, algo, buffers, columns, alpha)
-        made._owns_comm = own
+        with TiledMatrix._tiled(chosen, matrix, tiling, None) as tiled, \
+             _multiplied(tiled, given, algo, buffers, columns, alpha) as made:
+            made._row_begin = _rows_of(matrix, chosen)
+            y = made.gather()
+    return _put(y[:, 0] if given.ndim == 1 else y, out)
+
+
+def _rows_of(a: Matrix | Rows, comm: Comm) -> Indices:
+    """Who has which rows of the product, as of a plan of A."""
+    return a.row_begin if isinstance(a, Rows) else partition(a, comm.size, by="nnz")
+
+
+def _put(made: Any, out: Any) -> Any:
+    """A result, in the array that is to have it, if there is one."""
+    if out is None:
         return made
+    if not isinstance(out, np.ndarray) or out.shape != made.shape or out.dtype != made.dtype:
+        raise SleyArgumentError(f"out must be an array of shape {made.shape} and type {made.dtype.name}")
+    out[...] = made
+    return out
+
+
+@contextlib.contextmanager
+def _on(comm: Comm | None, ranks: int | None, threads: int = 0, device: str = "cpu") -> Iterator[Comm]:
+    """A comm, or one of so many ranks that ends after use."""
+    if comm is not None:
+        if ranks is not None:
+            raise SleyArgumentError("give either ranks or comm")
+        yield comm
+        return
+    with Comm(1 if ranks is None else ranks, threads=threads, device=device) as own:
+        yield own
 
 
 def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, alpha: float) -> TiledMatrix:
@@ -219,52 +247,11 @@ def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, a
     return made
 
 
-def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, mem_limit: int = 0,
-                ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
-                tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c",
-                buffers: int = 0) -> TiledMatrix:
-    """C = A B of two sparse matrices in tiles. Collective.
-
-    C has an entry where there is at least one product, whatever it comes to. Its bits depend on the tiles alone.
-
-    Parameters
-    ----------
-    a, b : TiledMatrix, Matrix, or what `Matrix` takes
-        A, of shape (m, k), and B, of shape (k, n). B may be A. If A is a TiledMatrix, B may be one: with as many rows
-        of tiles as A has columns of them, on the same grid. Types are promoted as in `spgemm`.
-    semiring : str
-        As in `spgemm`.
-    mask : TiledMatrix, Matrix, or what `Matrix` takes, optional
-        Of C's shape, whole on every rank: C has entries only where it has some, whatever their values. A TiledMatrix
-        has the rows of tiles of A and the columns of tiles of B, on the same grid.
-    mem_limit : int
-        Bytes that a product of two tiles may take while a rank makes it, with all memory to make it; 0: any. It bounds
-        neither tiles that are fetched, nor products that wait to be added, nor C.
-    ranks, comm, grid, tiles
-        As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
-    columns : int
-        Columns of tiles of B and C; 0: as many as the grid has columns.
-    algo : str
-        One of `tile_algorithms`, with B and C for X and Y.
-    buffers : int
-        Of each rank, for products that are pushed; 0: 4.
-
-    Returns
-    -------
-    TiledMatrix, of shape (m, n)
-        `gather()` makes it a Matrix; `reports` tells what the product took on each rank.
-
-    Raises
-    ------
-    SleyMemoryError
-        A product of two tiles does not fit `mem_limit`; the message says which, and what would do. A comm of several
-        ranks has ended then.
-
-    Examples
-    --------
-    >>> c = sley.tile_spgemm(a, a, ranks=4).gather()
-    """
-    options = initial(_c.sley_tile_spgemm_options, semiring=semiring_number(semiring), algo=encoded(algo),
+def spgemm_in_tiles(a: Any, b: Any, *, semiring: str, mask: Any, mem_limit: int, ranks: int | None,
+                    comm: Comm | None, grid: Pair | None, tiles: int | Pair | None, columns: int, algo: str,
+                    buffers: int, threads: int, device: str) -> Any:
+    """`spgemm` in tiles. Collective."""
+    options = initial(_c.sley_tile_spgemm_options, semiring=semiring_number(semiring), algo=encoded(_named(algo)),
                       buffers=fitting(buffers, 32, "buffers"), mem_limit=fitting(mem_limit, 64, "mem_limit"))
     if isinstance(a, TiledMatrix):
         _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
@@ -278,13 +265,13 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = Non
     if isinstance(b, TiledMatrix):
         raise SleyArgumentError("b is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
     first, second = pair(a, b)
-    with ranks_for(comm, ranks) as (chosen, own):
+    with _on(comm, ranks, threads, device) as chosen:
         of_a, of_b, _ = complete(chosen.size, grid, tiles, columns)
         with TiledMatrix._tiled(chosen, first, of_a, None) as left, \
-             TiledMatrix._tiled(chosen, second, of_b, None) as right:
-            made = _masked_product(left, right, mask, options)
-        made._owns_comm = own
-        return made
+             TiledMatrix._tiled(chosen, second, of_b, None) as right, \
+             _masked_product(left, right, mask, options) as made:
+            made._row_begin = _rows_of(first, chosen)
+            return made.gather()
 
 
 def _masked_product(a: TiledMatrix, b: TiledMatrix, mask: Any, options: Any) -> TiledMatrix:

@@ -120,8 +120,8 @@ def is_sparse(a: Any) -> bool:
 class TiledMatrix(NotCopied):
     """A sparse or dense matrix of m rows and n columns in tiles, which are divided among ranks on the CPU.
 
-    Its tiles can be got and replaced one by one, by calls that are not collective. It is multiplied by `tile_spmm`,
-    `tile_spgemm` and `TileProduct`.
+    Its tiles can be got and replaced one by one, by calls that are not collective. It is multiplied by `spmm`,
+    `spgemm` and `TileProduct`.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def test_rooflines() -> None:
 
 
 def test_breakdown_adds_up() -> None:
-    with sley.tile_spmm(A, np.ones((200, 3)), ranks=3) as y:
+    with sley.TiledMatrix(A, ranks=3) as t, sley.spmm(t, np.ones((200, 3))) as y:
         ax = plot.breakdown(y.reports)
     ends = [each.get_x() + each.get_width() for each in ax.patches]
     assert ends[-3:] == pytest.approx([each.total_ms for each in y.reports])

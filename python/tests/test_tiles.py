@@ -77,8 +77,11 @@ def doubled(a: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
 @given(cases())
 def test_spmm(case: dict[str, Any]) -> None:
     a, x = operands(case)
-    with sley.tile_spmm(sley.Matrix(a), x, algo=case["algo"], columns=case["columns"], **case["division"]) as y:
+    with sley.TiledMatrix(a, **case["division"]) as t:
+        y = sley.spmm(t, x, algo=case["algo"], columns=case["columns"])
         assert_product(y.gather(), dense_of(a), x, case["dtype"])
+        whole = sley.spmm(sley.Matrix(a), x, algo=case["algo"], columns=case["columns"], **case["division"])
+        assert np.array_equal(whole, y.gather())
         assert len(y.reports) == case["division"]["ranks"]
         assert sum(each.flops for each in y.reports) == 2 * a.nnz * case["k"]
         assert all(each.predicted == each.counted for each in y.reports) or "steal" in case["algo"]
@@ -89,8 +92,11 @@ def test_spmm(case: dict[str, Any]) -> None:
 def test_spgemm(case: dict[str, Any]) -> None:
     a, _ = operands(case)
     b = drawn(case["inner"], case["k"], case["nnz"], case["seed"] + 1, case["dtype"])
-    with sley.tile_spgemm(a, b, columns=case["columns"], **case["division"]) as c:
+    with sley.TiledMatrix(a, **case["division"]) as t:
+        c = sley.spgemm(t, b, columns=case["columns"])
         made = c.gather()
+        whole = sley.spgemm(a, b, algo="tile-c", columns=case["columns"], **case["division"])
+        assert all(map(np.array_equal, made._arrays(), whole._arrays()))
         assert_product(dense_of(made.to_scipy()), dense_of(a), dense_of(b), case["dtype"])
         alone = sley.spgemm(sley.Matrix(a), sley.Matrix(b))
         assert np.array_equal(made.indptr, alone.indptr) and np.array_equal(made.indices, alone.indices)
@@ -133,10 +139,10 @@ def test_a_product_is_made_again() -> None:
 def test_products_of_products() -> None:
     square = drawn(50, 50, 400, 9)
     with sley.TiledMatrix(square, ranks=4) as t:
-        y = sley.tile_spmm(t, np.ones(50))
+        y = sley.spmm(t, np.ones(50))
         assert y.shape == (50, 1)
-        assert np.allclose(sley.tile_spmm(t, y).gather()[:, 0], square @ (square @ np.ones(50)))
-        c = sley.tile_spgemm(sley.tile_spgemm(t, t), square)
+        assert np.allclose(sley.spmm(t, y).gather()[:, 0], square @ (square @ np.ones(50)))
+        c = sley.spgemm(sley.spgemm(t, t), square)
         assert np.allclose(dense_of(c.gather().to_scipy()), (square @ square @ square).toarray())
     assert y.closed and c.closed
 
@@ -145,10 +151,10 @@ def test_semirings_and_algorithms() -> None:
     assert tuple(sley.tile_algorithms()) == ALGOS and all(sley.tile_algorithms().values())
     a = np.array([[1.0, 2.0], [0.0, 3.0]])
     for algo in ALGOS:
-        c = sley.tile_spgemm(a, a, semiring="min-plus", ranks=2, algo=algo, buffers=2)
-        assert c.gather().data.tolist() == [2, 3, 6]
+        c = sley.spgemm(a, a, semiring="min-plus", ranks=2, algo=algo, buffers=2)
+        assert c.data.tolist() == [2, 3, 6]
     with pytest.raises(sley.SleyArgumentError, match="tile-d"):
-        sley.tile_spgemm(a, a, algo="tile-d")
+        sley.spgemm(a, a, algo="tile-d")
 
 
 @pytest.mark.parametrize("algo", ALGOS)
@@ -158,21 +164,48 @@ def test_masks_and_limits(algo: str) -> None:
     with sley.TiledMatrix(square, ranks=4, tiles=5) as t, \
          sley.TiledMatrix(mask, comm=t.comm, grid=(2, 2), tiles=(5, 2), dtype=np.float16) as tiled:
         for given in (mask, tiled, mask.toarray()):
-            c = sley.tile_spgemm(t, square, mask=given, algo=algo, mem_limit=1 << 20)
+            c = sley.spgemm(t, square, mask=given, algo=algo, mem_limit=1 << 20)
             assert np.allclose(dense_of(c.gather().to_scipy()), expected)
         with pytest.raises(sley.SleyArgumentError, match="the mask must be 50 x 50 in 5 x 2 tiles"):
-            sley.tile_spgemm(t, square, mask=A, algo=algo)
+            sley.spgemm(t, square, mask=A, algo=algo)
         with pytest.raises(sley.SleyArgumentError, match="a and mask must be of one comm"):
-            sley.tile_spgemm(t, square, mask=sley.TiledMatrix(mask), algo=algo)
+            sley.spgemm(t, square, mask=sley.TiledMatrix(mask), algo=algo)
     with pytest.raises(sley.SleyMemoryError, match="a mem_limit of 1000 bytes"):
-        sley.tile_spgemm(square, square, ranks=2, algo=algo, mem_limit=1000)
+        sley.spgemm(square, square, ranks=2, algo=algo, mem_limit=1000)
 
 
 def test_types_are_promoted() -> None:
     whole = np.array([[1, 0], [0, 3]], np.int64)
-    assert sley.tile_spmm(whole, np.ones((2, 1), np.float32)).dtype == np.float64
-    assert sley.tile_spmm(sley.Matrix(whole, dtype=np.float32), np.ones((2, 1), np.float16)).dtype == np.float32
-    assert sley.tile_spgemm(whole.astype(np.float16), sley.Matrix(whole, dtype=np.float32)).dtype == np.float32
+    assert sley.spmm(whole, np.ones((2, 1), np.float32), algo="tile-c").dtype == np.float64
+    assert sley.spmm(sley.Matrix(whole, dtype=np.float32), np.ones((2, 1), np.float16), algo="tile-c").dtype == np.float32
+    assert sley.spgemm(whole.astype(np.float16), sley.Matrix(whole, dtype=np.float32), algo="tile-c").dtype == np.float32
+
+
+def test_one_door() -> None:
+    square, mask = drawn(50, 50, 400, 9), drawn(50, 50, 60, 10)
+    expected = sley.spgemm(square, square, transpose_b=True, mask=mask).to_scipy()
+    for given in ({"ranks": 3}, {"ranks": 2, "algo": "tile-a-steal", "tiles": 4}, {"algo": "tile-b"}):
+        made = sley.spgemm(square, square, transpose_b=True, mask=mask, **given).to_scipy()
+        assert np.array_equal(made.indptr, expected.indptr) and np.array_equal(made.indices, expected.indices)
+        assert np.allclose(made.data, expected.data)
+    with sley.Comm(4, workgroup=2) as comm:
+        assert np.allclose(dense_of(sley.spgemm(square, square, comm=comm).to_scipy()), (square @ square).toarray())
+        y = np.empty(50)
+        assert sley.spmm(square, np.ones(50), comm=comm, algo="tile-b", alpha=2, out=y) is y
+        assert np.allclose(y, 2 * (square @ np.ones(50)))
+    refused = {
+        "by rows has no comm": lambda: sley.spgemm(square, square, comm=sley.Comm(2), algo="rows"),
+        "by rows has no tiles": lambda: sley.spgemm(square, square, tiles=2),
+        "ranks are GPUs": lambda: sley.spgemm(square, square, ranks=2, algo="rows"),
+        "no sparse product by 'halo'": lambda: sley.spgemm(square, square, algo="halo"),
+        "by halo has no grid": lambda: sley.spmm(square, np.ones(50), algo="halo", grid=(1, 1)),
+        "in tiles has no transpose and no wire": lambda: sley.spmm(square, np.ones(50), algo="tile-c", transpose=True,
+                                                                   wire="bf16"),
+        "out must be": lambda: sley.spmm(square, np.ones(50), algo="tile-c", out=np.empty(49)),
+    }
+    for message, call in refused.items():
+        with pytest.raises(sley.SleyArgumentError, match=message):
+            call()
     assert sley.TiledMatrix(np.ones((2, 2), np.int8)).dtype == np.float32
     assert sley.TiledMatrix.zeros((3, 4), ranks=2, dtype=np.float16).gather().tolist() == [[0.0] * 4] * 3
 
@@ -221,7 +254,7 @@ def test_closing() -> None:
     assert t.closed and product.closed and y.closed and got.result() is tile
     assert repr(t).endswith("closed>")
     for call in (lambda: t.get_tile(0, 0), lambda: t.gather(), lambda: t.renew(A), later.result, product.run,
-                 lambda: sley.tile_spmm(t, X)):
+                 lambda: sley.spmm(t, X)):
         with pytest.raises(sley.SleyArgumentError, match="closed"):
             call()
     product.close()
@@ -245,18 +278,18 @@ def test_what_is_refused() -> None:
             "values of type complex128": lambda: x.put_tile(0, 0, np.ones((23, 4)) * 1j),
             "this is a sley.TiledMatrix already": lambda: sley.TiledMatrix(t),
             "a must be a sley.TiledMatrix, not csr_array": lambda: sley.TileProduct(A, X),
-            "x is sparse": lambda: sley.tile_spmm(t, A),
-            "expected \\(45, k\\)": lambda: sley.tile_spmm(t, X[1:]),
-            "a and x must be of one comm": lambda: sley.tile_spmm(t, other),
-            "a and b must be of one comm": lambda: sley.tile_spgemm(t, other),
-            "a and b must be sparse": lambda: sley.tile_spgemm(t, x),
-            "b must have 45 rows in 2 tiles": lambda: sley.tile_spgemm(t, t),
-            "has its own ranks and tiles": lambda: sley.tile_spmm(t, X, ranks=2, tiles=3),
-            "a is not: make a one": lambda: sley.tile_spmm(A, x),
-            "tile-d": lambda: sley.tile_spmm(t, X, algo="tile-d"),
-            "no semiring 'times'": lambda: sley.tile_spgemm(t, t, semiring="times"),
+            "x is sparse": lambda: sley.spmm(t, A),
+            "expected \\(45, k\\)": lambda: sley.spmm(t, X[1:]),
+            "a and x must be of one comm": lambda: sley.spmm(t, other),
+            "a and b must be of one comm": lambda: sley.spgemm(t, other),
+            "a and b must be sparse": lambda: sley.spgemm(t, x),
+            "b must have 45 rows in 2 tiles": lambda: sley.spgemm(t, t),
+            "has its own ranks and tiles": lambda: sley.spmm(t, X, ranks=2, tiles=3),
+            "a is not: make a one": lambda: sley.spmm(A, x),
+            "tile-d": lambda: sley.spmm(t, X, algo="tile-d"),
+            "no semiring 'times'": lambda: sley.spgemm(t, t, semiring="times"),
         }
         for message, call in refused.items():
             with pytest.raises(sley.SleyArgumentError, match=message):
                 call()
-        assert_product(sley.tile_spmm(t, X).gather(), dense_of(A), X, "float64")  # the comm is as good as before
+        assert_product(sley.spmm(t, X).gather(), dense_of(A), X, "float64")  # the comm is as good as before
