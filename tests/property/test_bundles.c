@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
-#include "device/cpu/bundles.h"
+#include "device/cpu/spmm/bundles.h"
 
 enum { MAX_ROWS = 200, MAX_ENTRIES = 1200 * MAX_ROWS, COLUMNS = 1000, ROUNDS = 600 };
 

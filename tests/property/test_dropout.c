@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/value.h"
-#include "device/cpu/philox.h"
+#include "device/cpu/dense/philox.h"
 #include "device/exp.h"
 #include "kernels.h"
 

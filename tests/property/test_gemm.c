@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "device/cpu/blas.h"
+#include "device/cpu/dense/blas.h"
 #include "device/exp.h"
 #include "kernels.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
-#include "device/cpu/exps.h"
+#include "device/cpu/dense/exps.h"
 #include "device/exp.h"
 #include "kernels.h"
 

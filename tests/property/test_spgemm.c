@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "chosen_device.h"
-#include "device/cpu/spgemm_rows.h"
+#include "device/cpu/spgemm/spgemm_rows.h"
 #include "kernels.h"
 
 typedef struct drawn {

@@ -2,10 +2,10 @@
 /* Arithmetic on blocks in f32. */
 typedef float sum;
 #include "block_exp.h"
-#include "device/cpu/arith_portable.h"
-#include "device/cpu/values_same.h"
+#include "device/cpu/vectors/arith_portable.h"
+#include "device/cpu/vectors/values_same.h"
 
-#include "device/cpu/block_math.h"
+#include "device/cpu/graph/block_math.h"
 
 void block_exp_f32(const float *in, int64_t count, float *out) {
   for (int64_t i = 0; i < count; i += BLOCK) {

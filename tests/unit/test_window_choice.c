@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "device/cuda/window_choice.h"
+#include "device/cuda/spmm/window_choice.h"
 #include "ops/window_fit.h"
 
 enum { WINDOWS = 20000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of graph networks in f64 for any processor. */
+typedef double sum;
+#include "device/cpu/vectors/arith_portable.h"
+#include "device/cpu/vectors/values_same.h"
+
+#include "device/cpu/graph/aggregate_body.h"
+#include "device/cpu/graph/attention_body.h"
+#include "device/cpu/graph/edge_softmax_body.h"
+#include "device/cpu/graph/sddmm_body.h"
+
+const sl_kernel sl_cpu_aggregate_f64_portable = AGGREGATE_KERNEL("aggregate-f64-portable");
+const sl_kernel sl_cpu_sddmm_f64_portable = SDDMM_KERNEL("sddmm-f64-portable");
+const sl_kernel sl_cpu_edge_softmax_f64_portable = EDGE_SOFTMAX_KERNEL("edge-softmax-f64-portable");
+const sl_kernel sl_cpu_attention_f64_portable = ATTENTION_KERNEL("attention-f64-portable");
+const sl_kernel sl_cpu_attention_rows_f64_portable = ATTENTION_ROWS_KERNEL("attention-rows-f64-portable");
+const sl_kernel sl_cpu_attention_columns_f64_portable =
+    ATTENTION_COLUMNS_KERNEL("attention-columns-f64-portable");

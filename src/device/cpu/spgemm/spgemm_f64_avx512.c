@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of sparse products in f64 for AVX-512. */
+typedef double sum;
+
+#include "device/cpu/spgemm/short_avx512.h"
+#include "device/cpu/spgemm/take_avx512.h"
+
+#include "device/cpu/spgemm/spgemm_body.h"
+
+int64_t sl_spgemm_rows_f64_avx512(const sl_spgemm_problem *problem, sl_spgemm_space *space, int64_t begin,
+                                  int64_t end, void *col, void *val, int64_t *count) {
+  return spgemm_rows(problem, space, begin, end, col, val, count);
+}
