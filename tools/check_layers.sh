@@ -12,7 +12,7 @@
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 
-sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort; }
+sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c.in' -o -name '*.cu.in' \) 2>/dev/null | sort; }
 
 report=$(
   for file in $(sources src); do

@@ -495,6 +495,14 @@ template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream
   });
 }
 
+/* Y has the type of X; or sums as they are, where X has 16 bits and run says so. */
+template <typename T> sley_status launch_stream_to(sl_queue *queue, const sl_stream_run &run) {
+  if constexpr (sizeof(T) == 2)
+    if (run.wide_y)
+      return launch_stream<wide<T>>(queue, run);
+  return launch_stream<T>(queue, run);
+}
+
 } // namespace sley
 
 #endif

@@ -480,7 +480,7 @@ sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
 }
 
 /* ONCE: of f32, see above. */
-template <typename T, bool ONCE = false>
+template <typename T, bool ONCE>
 sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
   if constexpr (sizeof(input<T>) == 2)
@@ -491,6 +491,14 @@ sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   if (tensor_fits<T, 2>(run))
     return launch_panels<T, 2, ONCE>(queue, run);
   return launch_panels<T, 1, ONCE>(queue, run);
+}
+
+/* Y has the type of X; or sums as they are, where X has 16 bits and run says so. */
+template <typename T, bool ONCE> sley_status launch_tensor_to(sl_queue *queue, const sl_tensor_run &run) {
+  if constexpr (sizeof(T) == 2)
+    if (run.wide_y)
+      return launch_tensor_of<wide<T>, ONCE>(queue, run);
+  return launch_tensor_of<T, ONCE>(queue, run);
 }
 
 } // namespace sley
