@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives over arrays of which many values are zero: all-reduce, reduce-scatter, all-gather. The caller
  * hands over dense arrays, as to those of transport/dense.h; what travels is compressed
- * (device/op_compress.h), where that is expected to be faster. Ways:
+ * (device/op/op_compress.h), where that is expected to be faster. Ways:
  *
  *   dense       the collective of transport/dense.h
  *   direct      every array is compressed once and goes straight to the rank that needs it, or is read by

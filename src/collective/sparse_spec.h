@@ -3,7 +3,7 @@
 #ifndef SLEY_COLLECTIVE_SPARSE_SPEC_H
 #define SLEY_COLLECTIVE_SPARSE_SPEC_H
 
-#include "device/op_compress.h"
+#include "device/op/op_compress.h"
 #include "transport/dense.h"
 
 /* What arrays travel in. One that would be longer than dense travels dense. */

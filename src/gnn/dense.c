@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "gnn/sparse_product.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 #include "transport/stopwatch.h"
 
 sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes) {

@@ -16,7 +16,7 @@
  *
  * Source: Velickovic and others, Graph attention networks, ICLR 2018, equations 1 to 5. */
 #include "gnn/layer.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
 enum { ROWS, RESULT };

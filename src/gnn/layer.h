@@ -9,8 +9,8 @@
 #include "gnn/products.h"
 #include "gnn/row_blocks.h"
 #include "gnn/sparse.h"
-#include "ops/aggregation.h"
-#include "ops/attention.h"
+#include "graph/aggregation.h"
+#include "graph/attention.h"
 
 /* The values of the entries that a kind of layer sums over. */
 typedef enum sl_norm {

@@ -7,9 +7,9 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "check/check.h"
 #include "device/asked_kernel.h"
 #include "machine/machine.h"
-#include "ops/check.h"
 #include "ops/compare.h"
 #include "ops/kernel_use.h"
 #include "plan/resident.h"

@@ -2,7 +2,7 @@
 /* The roofline's equations and counts, on cases worked by hand. */
 #include <math.h>
 
-#include "predict/roofline.h"
+#include "roofline/intensity.h"
 #include "sley_roofline.h"
 #include "machines.h"
 #include "support.h"

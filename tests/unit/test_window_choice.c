@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "device/cuda/spmm/window_choice.h"
-#include "ops/window_fit.h"
+#include "tune/window_fit.h"
 
 enum { WINDOWS = 20000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
 

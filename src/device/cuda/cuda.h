@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 #include "device/device.h"
-#include "device/op_common.h"
+#include "device/op/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
 typedef struct sl_cuda_pool sl_cuda_pool;               /* pool.h */

@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CPU_COLLECTIVE_COMPRESSED_TILE_H
 #define SLEY_DEVICE_CPU_COLLECTIVE_COMPRESSED_TILE_H
 
-#include "device/op_compress.h"
+#include "device/op/op_compress.h"
 
 /* An array to be read by tiles. */
 typedef struct sl_tiled {

@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CPU_DENSE_ACTIVATE_H
 #define SLEY_DEVICE_CPU_DENSE_ACTIVATE_H
 
-#include "device/op_activate.h"
+#include "device/op/op_activate.h"
 
 /* v becomes act(v); count: at most SL_DOUBLES (doubles.h). */
 void sl_activate(sley_activation act, double slope, double *v, int64_t count);

@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CPU_DENSE_GEMM_TILE_H
 #define SLEY_DEVICE_CPU_DENSE_GEMM_TILE_H
 
-#include "device/op_gemm.h"
+#include "device/op/op_gemm.h"
 
 /* Rows and columns of a tile, and terms that are widened or laid out at a time. */
 enum { SL_TILE = 256, SL_TILE_TERMS = 256 };

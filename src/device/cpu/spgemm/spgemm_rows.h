@@ -4,7 +4,7 @@
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_ROWS_H
 #define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_ROWS_H
 
-#include "device/op_spgemm.h"
+#include "device/op/op_spgemm.h"
 
 enum {
   SL_SPGEMM_RANKED = 16,                    /* rows of at most as many products are sorted by any processor */

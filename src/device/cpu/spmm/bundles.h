@@ -6,7 +6,7 @@
 #ifndef SLEY_DEVICE_CPU_SPMM_BUNDLES_H
 #define SLEY_DEVICE_CPU_SPMM_BUNDLES_H
 
-#include "device/op_spmm.h"
+#include "device/op/op_spmm.h"
 
 /* Rows that are sorted by length at a time, at most. */
 enum { SL_BUNDLES_WINDOW = 1024 };

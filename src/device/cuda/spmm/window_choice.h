@@ -4,7 +4,7 @@
 #ifndef SLEY_DEVICE_CUDA_SPMM_WINDOW_CHOICE_H
 #define SLEY_DEVICE_CUDA_SPMM_WINDOW_CHOICE_H
 
-#include "device/op_spmm.h"
+#include "device/op/op_spmm.h"
 #include "device/window_model.h"
 
 static inline int64_t sl_window_count_of(int64_t rows) {
