@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Y against a float64 product alpha A X + beta Y0. Each entry of Y may be off by what rounding its sum
  * allows: with t terms, |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of summation.
- * A plan's kernel may need more: sl_sum_bound. With alpha and beta four more roundings happen: of alpha, beta, and of each product with them; beta Y0 is a
- * term.
+ * A plan's kernel may need more: sl_sum_bound. With alpha and beta four more roundings happen: of alpha,
+ * beta, and of each product with them; beta Y0 is a term.
  *
  * Where Y has 16 bits eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, u
  * the unit roundoff of Y's type, or half its least subnormal. A sum that reaches what is rounded to infinity

@@ -8,7 +8,7 @@
 #include "gnn/parameters.h"
 #include "gnn/products.h"
 #include "gnn/row_blocks.h"
-#include "gnn/sparse.h"
+#include "gnn/sparse_features.h"
 #include "graph/aggregation.h"
 #include "graph/attention.h"
 

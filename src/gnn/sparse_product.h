@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse features: X as the left operand of the first layer's products, X W and X^T D, by the kernels of the
  * sparse product. X has its rows as they are given; its transpose is there once for each block of rows
- * (row_blocks.h), so that gradients are summed block by block. Made by sparse.h.
+ * (row_blocks.h), so that gradients are summed block by block. Made by sparse_features.h.
  *
  * With `in_order` sums are those of dense products in order: terms in the same order, without the zeros,
  * which change no sum. Dropout sets entries to zero by the masks that a dense X has. */

@@ -4,7 +4,7 @@
 #ifndef SLEY_DEVICE_CPU_SPGEMM_HASH_H
 #define SLEY_DEVICE_CPU_SPGEMM_HASH_H
 
-#include "device/cpu/spgemm/dense.h"
+#include "device/cpu/spgemm/spgemm_dense.h"
 
 /* The slots of a row: a power of two, so that short rows use the beginning of the table. */
 static inline int64_t slots_of_row(int64_t entries) {

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/value.h"
 #include "device/cpu/cpu.h"
-#include "device/cpu/spgemm/places.h"
+#include "device/cpu/spgemm/chunk_places.h"
 #include "device/cpu/spgemm/spgemm_plan.h"
 
 typedef enum pass { PASS_ALL, PASS_COUNT, PASS_FILL } pass;

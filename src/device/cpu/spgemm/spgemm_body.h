@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "device/cpu/spgemm/dense.h"
 #include "device/cpu/spgemm/hash.h"
+#include "device/cpu/spgemm/spgemm_dense.h"
 
 static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_problem *p,
                                                              sl_spgemm_space *space, int64_t i,

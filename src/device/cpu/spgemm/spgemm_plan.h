@@ -4,7 +4,7 @@
 #define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_PLAN_H
 
 #include "base/team.h"
-#include "device/cpu/spgemm/operands.h"
+#include "device/cpu/spgemm/spgemm_operands.h"
 
 enum {
   SL_SPGEMM_CHUNK_ROWS = 2048,      /* most rows of a chunk */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "device/cpu/spmm/bundled.h"
-#include "device/cpu/spmm/lines.h"
+#include "device/cpu/spmm/cache_lines.h"
 #include "device/cpu/spmm/moves.h"
 
 enum {
@@ -28,7 +28,7 @@ enum {
    * overwritten. */
   STREAM_BYTES = 16 << 20,
   /* Where they have more than this, rows of Y of several panels that do consist of whole lines are summed one
-   * after the other (lines.h), not a few at a time. */
+   * after the other (cache_lines.h), not a few at a time. */
   LINES_BYTES = 40 << 20,
   /* Where lines of Y hold parts of several rows or panels, a few rows of Y are made in the caches first, of
    * STAGED_AT_ONCE bytes or a little more: more would push the rows of X, which are read from end to end, out
@@ -314,7 +314,7 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
   stream_end();
 }
 
-/* Whether a part of a Y that goes past the caches is summed line by line (lines.h). total: bytes of X
+/* Whether a part of a Y that goes past the caches is summed line by line (cache_lines.h). total: bytes of X
  * and Y. With vectors of half a line, rows of more than a few entries are faster by the other ways. */
 static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool misaligned, int64_t total) {
   const sl_spmm_matrix *a = args->problem->a;

@@ -3,7 +3,7 @@
 #ifndef SLEY_DEVICE_CUDA_ROWS_PULL_CUH
 #define SLEY_DEVICE_CUDA_ROWS_PULL_CUH
 
-#include "device/cuda/rows/pieces.cuh"
+#include "device/cuda/rows/pull_pieces.cuh"
 
 namespace sley {
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move, add, pull, scale and round rows. */
-#include "device/cuda/rows/pieces.cuh"
+#include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/rows/rows.cuh"
 
 namespace {

@@ -5,8 +5,8 @@
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_HASH_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_HASH_CUH
 
-#include "device/cuda/spgemm/sort.cuh"
 #include "device/cuda/spgemm/spgemm_rows.cuh"
+#include "device/cuda/spgemm/spgemm_sort.cuh"
 
 namespace sley {
 
@@ -187,7 +187,7 @@ template <class S> __device__ __forceinline__ void order_two(const hash_table<S>
   t.sum[j] = other;
 }
 
-/* Sorts the first `count` entries, which are in the table's front, by the network of sort.cuh. */
+/* Sorts the first `count` entries, which are in the table's front, by the network of spgemm_sort.cuh. */
 template <class S> __device__ __forceinline__ void sort_table(const hash_table<S> &t, unsigned count) {
   const unsigned lane = lane_of_thread();
   unsigned width = 2;

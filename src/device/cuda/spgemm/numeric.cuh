@@ -4,7 +4,7 @@
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
 
-#include "device/cuda/spgemm/launch.cuh"
+#include "device/cuda/spgemm/spgemm_launch.cuh"
 
 namespace sley {
 

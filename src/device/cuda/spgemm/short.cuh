@@ -4,8 +4,8 @@
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SHORT_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SHORT_CUH
 
-#include "device/cuda/spgemm/sort.cuh"
 #include "device/cuda/spgemm/spgemm_rows.cuh"
+#include "device/cuda/spgemm/spgemm_sort.cuh"
 
 namespace sley {
 

@@ -6,7 +6,7 @@
 #define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_DENSE_CUH
 
 #include "device/cuda/spgemm/spgemm_rows.cuh"
-#include "device/cuda/spgemm/turns.cuh"
+#include "device/cuda/spgemm/warp_turns.cuh"
 
 namespace sley {
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first pass of a sparse product: entries of each row of C, bin by bin. */
-#include "device/cuda/spgemm/launch.cuh"
+#include "device/cuda/spgemm/spgemm_launch.cuh"
 
 namespace {
 

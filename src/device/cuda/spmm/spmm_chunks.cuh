@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "device/cuda/places.cuh"
-#include "device/cuda/rows/pieces.cuh"
+#include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/spmm/fragments.cuh"
 #include "device/cuda/spmm/spmm_chunks.h"
 

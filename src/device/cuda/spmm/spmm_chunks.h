@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A matrix as chunks of entries in the device's memory, and a product with it: what the host prepares and the
- * kernels of stream.cuh and narrow.cuh run on. */
+ * kernels of stream.cuh and narrow_rows.cuh run on. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_SPMM_CHUNKS_H
 #define SLEY_DEVICE_CUDA_SPMM_SPMM_CHUNKS_H
 
 #include "device/chunks.h"
 #include "device/cuda/cuda.h"
 
-/* Products of at most so many columns are narrow: kernels of their own run them (narrow.cuh). */
+/* Products of at most so many columns are narrow: kernels of their own run them (narrow_rows.cuh). */
 enum { SL_NARROW_MOST = 8 };
 
 /* A stored row of a product that is summed row by row (spmm_rows.cuh); 16 bytes, so that one load gets it. */

@@ -8,7 +8,7 @@
 enum { WARP = 32, GROUP_LEAST = 4, WAYS_MOST = 16 };
 
 /* Found by measurement on an H200, on 38 matrices of 20,000 to 3 million entries: products of fewer columns
- * are for narrow.cuh; a product that fits has so many bytes of X to load, and threads, at most; lanes
+ * are for narrow_rows.cuh; a product that fits has so many bytes of X to load, and threads, at most; lanes
  * share a feature while there are no more threads than THREADS, and at least SHARE entries of a row for each;
  * and the longest row takes so many rounds of loads at most, or the others would be done long before. */
 enum { K_LEAST = 3, BYTES_MOST = 35000000, THREADS_MOST = 200000, THREADS = 92000, SHARE = 2, ROUNDS = 3 };

@@ -41,14 +41,14 @@
  * the bits repeat.
  *
  * Arrival. Where the rows of the far memory arrive while the kernel runs, a group first waits for the
- * piece of its chunk (pieces.cuh).
+ * piece of its chunk (rows/pull_pieces.cuh).
  *
  * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200 GPUs.
  */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
-#include "device/cuda/spmm/narrow.cuh"
+#include "device/cuda/spmm/narrow_rows.cuh"
 #include "device/cuda/spmm/spmm_rows.cuh"
 #include "device/cuda/spmm/stream.h"
 

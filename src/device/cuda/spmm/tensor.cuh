@@ -38,7 +38,7 @@
 #include <cfloat>
 
 #include "device/cuda/places.cuh"
-#include "device/cuda/rows/pieces.cuh"
+#include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/spmm/fragments.cuh"
 #include "device/cuda/spmm/spmm_windows.h"
 #include "device/cuda/tf32.cuh"

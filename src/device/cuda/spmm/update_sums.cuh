@@ -24,7 +24,7 @@
 #define SLEY_DEVICE_CUDA_SPMM_UPDATE_SUMS_CUH
 
 #include "device/cuda/places.cuh"
-#include "device/cuda/rows/pieces.cuh"
+#include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/spmm/fragments.cuh"
 #include "device/cuda/spmm/update_rows.cuh"
 

@@ -2,8 +2,8 @@
 /* Fetches of single rows of the peers' X, one a remote nonzero. Over addresses a kernel can load, a fetch's
  * rows are pulled in one launch where the device's memory is not the host's; on the host each row is a get,
  * and a fetch asks each owner for all of its rows at once. */
-#ifndef SLEY_EXEC_FETCH_H
-#define SLEY_EXEC_FETCH_H
+#ifndef SLEY_EXEC_FETCH_ROWS_H
+#define SLEY_EXEC_FETCH_ROWS_H
 
 #include "plan/plan.h"
 

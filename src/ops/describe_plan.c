@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "device/asked_kernel.h"
-#include "ops/kernel_use.h"
+#include "ops/kernel_report.h"
 #include "ops/spmm.h"
 #include "plan/describe.h"
 

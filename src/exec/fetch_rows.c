@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided fetches of rows of the X of peers: lists, published memory, and running one fetch. */
-#include "exec/fetch.h"
+#include "exec/fetch_rows.h"
 
 #include "base/memory.h"
 

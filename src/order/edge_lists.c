@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Edge lists of communities. Lists live in chunks, each thread filling its own; a forgotten list leaves a
  * hole, and when holes take more than half, the live lists are copied into new chunks. */
-#include "order/adjacency.h"
+#include "order/edge_lists.h"
 
 #include <string.h>
 

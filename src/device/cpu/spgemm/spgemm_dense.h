@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of C by a sum and a mark for each column. Adding a product is a load and two or three stores, without
  * a branch; the marks, read 64 at a time, give the columns in ascending order. */
-#ifndef SLEY_DEVICE_CPU_SPGEMM_DENSE_H
-#define SLEY_DEVICE_CPU_SPGEMM_DENSE_H
+#ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_DENSE_H
+#define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_DENSE_H
 
 #include "device/cpu/spgemm/ahead.h"
 #include "device/cpu/spgemm/semiring.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct way: each array goes straight to the rank that needs it. It suits comms of which every pair of
- * ranks is joined; where kernels can read all peers' memory, in_place.c does the same. An all-reduce of two
+ * ranks is joined; where kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of two
  * ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
 #include "collective/route.h"

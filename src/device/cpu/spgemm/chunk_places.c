@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/cpu/spgemm/places.h"
+#include "device/cpu/spgemm/chunk_places.h"
 
 #include "base/memory.h"
 

@@ -2,8 +2,8 @@
 /* Warps of a block that do something one after the other: each waits for its turn at a named barrier of the
  * hardware, where the warp before arrives without waiting (PTX, bar.sync and bar.arrive of 64 threads). What
  * the warp before has written is seen. Barrier 0 is __syncthreads'. */
-#ifndef SLEY_DEVICE_CUDA_SPGEMM_TURNS_CUH
-#define SLEY_DEVICE_CUDA_SPGEMM_TURNS_CUH
+#ifndef SLEY_DEVICE_CUDA_SPGEMM_WARP_TURNS_CUH
+#define SLEY_DEVICE_CUDA_SPGEMM_WARP_TURNS_CUH
 
 namespace sley {
 

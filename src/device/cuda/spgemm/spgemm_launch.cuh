@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches over the rows of a bin. */
-#ifndef SLEY_DEVICE_CUDA_SPGEMM_LAUNCH_CUH
-#define SLEY_DEVICE_CUDA_SPGEMM_LAUNCH_CUH
+#ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_LAUNCH_CUH
+#define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_LAUNCH_CUH
 
 #include "device/cuda/shared_memory.cuh"
 #include "device/cuda/spgemm/hash.cuh"

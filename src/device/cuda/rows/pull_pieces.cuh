@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of a pull. Each warp counts itself when it has done its share of one, and goes on; the last tells
  * who waits for the piece. */
-#ifndef SLEY_DEVICE_CUDA_ROWS_PIECES_CUH
-#define SLEY_DEVICE_CUDA_ROWS_PIECES_CUH
+#ifndef SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
+#define SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
 
 #include "device/cuda/rows/rows.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Typed collectives made of prepared exchanges. In an exchange an array is one row; the parts of it that
  * peers send and take are told apart by their offsets. */
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operands of C = A B as the rows' functions read them. */
-#ifndef SLEY_DEVICE_CPU_SPGEMM_OPERANDS_H
-#define SLEY_DEVICE_CPU_SPGEMM_OPERANDS_H
+#ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_OPERANDS_H
+#define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_OPERANDS_H
 
 #include "device/cpu/spgemm/spgemm_rows.h"
 

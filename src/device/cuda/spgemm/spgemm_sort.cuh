@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys sorted in the registers of neighbouring lanes: Batcher's bitonic network in the form in which all
  * comparisons point one way (Knuth, volume 3, 5.3.4). */
-#ifndef SLEY_DEVICE_CUDA_SPGEMM_SORT_CUH
-#define SLEY_DEVICE_CUDA_SPGEMM_SORT_CUH
+#ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_SORT_CUH
+#define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_SORT_CUH
 
 #include "device/cuda/spgemm/spgemm_rows.cuh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/kernel_use.h"
+#include "ops/kernel_report.h"
 
 #include <stdio.h>
 

@@ -13,8 +13,8 @@
  * no row ends among 128 entries, a lane goes on with its fragment. The scan adds them in a tree of fixed
  * shape. Which entries a lane gets depends on the chunks alone, so the bits repeat. Where a row must be
  * summed in stored order, the kernels of stream.cuh run. */
-#ifndef SLEY_DEVICE_CUDA_SPMM_NARROW_CUH
-#define SLEY_DEVICE_CUDA_SPMM_NARROW_CUH
+#ifndef SLEY_DEVICE_CUDA_SPMM_NARROW_ROWS_CUH
+#define SLEY_DEVICE_CUDA_SPMM_NARROW_ROWS_CUH
 
 #include "device/cuda/spmm/spmm_chunks.cuh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether A^T is A, without making A^T. */
-#ifndef SLEY_PLAN_SYMMETRIC_H
-#define SLEY_PLAN_SYMMETRIC_H
+#ifndef SLEY_PLAN_SYMMETRIC_BLOCK_H
+#define SLEY_PLAN_SYMMETRIC_BLOCK_H
 
 #include "plan/inspect.h"
 

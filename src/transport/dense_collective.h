@@ -16,8 +16,8 @@
  *
  * What does not depend on the order (moves, and values of i64), or need not be in order (any_order), is left
  * to the transport's own library where it says so (sl_transport_ops.dense_native). */
-#ifndef SLEY_TRANSPORT_DENSE_H
-#define SLEY_TRANSPORT_DENSE_H
+#ifndef SLEY_TRANSPORT_DENSE_COLLECTIVE_H
+#define SLEY_TRANSPORT_DENSE_COLLECTIVE_H
 
 #include "transport/transport.h"
 

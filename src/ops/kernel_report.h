@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels sum the entries of a plan: over all ranks, and in words of one. */
-#ifndef SLEY_OPS_KERNEL_USE_H
-#define SLEY_OPS_KERNEL_USE_H
+#ifndef SLEY_OPS_KERNEL_REPORT_H
+#define SLEY_OPS_KERNEL_REPORT_H
 
 #include "exec/kernel_use.h"
 

@@ -2,8 +2,8 @@
 /* Products whose rows of Y follow each other in memory and go past the caches though they do not begin at
  * lines: each row is summed in vectors that lie in the lines of Y, and a line that two rows share is joined
  * in a buffer. Included by spmm_body.h. */
-#ifndef SLEY_DEVICE_CPU_SPMM_LINES_H
-#define SLEY_DEVICE_CPU_SPMM_LINES_H
+#ifndef SLEY_DEVICE_CPU_SPMM_CACHE_LINES_H
+#define SLEY_DEVICE_CPU_SPMM_CACHE_LINES_H
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of weighted edges, one for each community, in memory that is used again as communities merge. */
-#ifndef SLEY_ORDER_LINKS_H
-#define SLEY_ORDER_LINKS_H
+#ifndef SLEY_ORDER_EDGE_LISTS_H
+#define SLEY_ORDER_EDGE_LISTS_H
 
 #include "base/team.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse features: their entries by rows, and by features for each block of rows. */
-#include "gnn/sparse.h"
+#include "gnn/sparse_features.h"
 
 #include "base/memory.h"
 #include "base/value.h"

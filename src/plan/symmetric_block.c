@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking for the mirror image of each entry above the diagonal: rows ascend, so that a binary search finds
  * it. If all are found, and as many entries lie below the diagonal, then A^T is A. */
-#include "plan/symmetric.h"
+#include "plan/symmetric_block.h"
 
 #include <stdatomic.h>
 #include <string.h>

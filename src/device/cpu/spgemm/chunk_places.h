@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the entries of a chunk of rows go in C. Threads take chunks in ascending order and make them in any:
  * the place of a chunk is known as soon as all before it are made, while later ones are still being made. */
-#ifndef SLEY_DEVICE_CPU_SPGEMM_PLACES_H
-#define SLEY_DEVICE_CPU_SPGEMM_PLACES_H
+#ifndef SLEY_DEVICE_CPU_SPGEMM_CHUNK_PLACES_H
+#define SLEY_DEVICE_CPU_SPGEMM_CHUNK_PLACES_H
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operands of a sparse product whose types are not those that rows are computed with are copied. */
-#include "device/cpu/spgemm/operands.h"
+#include "device/cpu/spgemm/spgemm_operands.h"
 
 #include "base/memory.h"
 #include "base/value.h"

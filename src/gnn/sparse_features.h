@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How sparse features come to lie where their products (sparse_product.h) want them. */
-#ifndef SLEY_GNN_SPARSE_H
-#define SLEY_GNN_SPARSE_H
+#ifndef SLEY_GNN_SPARSE_FEATURES_H
+#define SLEY_GNN_SPARSE_FEATURES_H
 
 #include "gnn/row_blocks.h"
 #include "gnn/sparse_product.h"
