@@ -137,7 +137,7 @@ failed:
   return status;
 }
 
-static sley_status place(const sl_sparse *s, sl_sparse_side *side, int64_t first_row, bool transposed) {
+static sley_status place(const sl_sparse_input *s, sl_sparse_side *side, int64_t first_row, bool transposed) {
   sl_device *device = s->comm->device;
   if (in_host(s->comm))
     side->values = (void *)side->matrix.val;
@@ -152,7 +152,7 @@ static sley_status place(const sl_sparse *s, sl_sparse_side *side, int64_t first
   return take_places(s->comm, side, first_row, transposed);
 }
 
-static void free_side(const sl_sparse *s, sl_sparse_side *side) {
+static void free_side(const sl_sparse_input *s, sl_sparse_side *side) {
   sl_device *device = s->comm->device;
   void *const all[] = {side->column, side->row, side->dropped, in_host(s->comm) ? NULL : side->values};
   for (int i = 0; i < side->widths; i++)
@@ -168,7 +168,7 @@ static void free_side(const sl_sparse *s, sl_sparse_side *side) {
 
 /* ---- all */
 
-static sley_status take_blocks(sl_sparse *s, const entry *e, int64_t count, const sl_row_blocks *blocks,
+static sley_status take_blocks(sl_sparse_input *s, const entry *e, int64_t count, const sl_row_blocks *blocks,
                                int64_t first_row) {
   int64_t at = 0;
   SL_TRY(SL_NEW_ZERO(s->back, blocks->count, "sparse features"));
@@ -190,9 +190,9 @@ static sley_status take_blocks(sl_sparse *s, const entry *e, int64_t count, cons
 }
 
 static sley_status start(const sl_dense_work *work, const sley_matrix *x, int64_t first_row, bool drops,
-                         sl_sparse **out, entry **entries) {
+                         sl_sparse_input **out, entry **entries) {
   SL_TRY(SL_NEW_ZERO(*out, 1, "sparse features"));
-  sl_sparse *s = *out;
+  sl_sparse_input *s = *out;
   s->comm = work->comm;
   s->work = work;
   s->rows = x->rows;
@@ -203,8 +203,8 @@ static sley_status start(const sl_dense_work *work, const sley_matrix *x, int64_
   return place(s, &s->x, first_row, false);
 }
 
-sley_status sl_sparse_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
-                           const sl_row_blocks *blocks, bool drops, sl_sparse **out) {
+sley_status sl_sparse_input_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
+                                 const sl_row_blocks *blocks, bool drops, sl_sparse_input **out) {
   entry *entries = NULL;
   int64_t count = x->nnz;
   *out = NULL;
@@ -215,13 +215,13 @@ sley_status sl_sparse_open(const sl_dense_work *work, const sley_matrix *x, int6
     status = sl_agree(work->comm, take_blocks(*out, entries, count, blocks, first_row));
   sl_free(entries);
   if (status != SLEY_OK) {
-    sl_sparse_close(*out);
+    sl_sparse_input_close(*out);
     *out = NULL;
   }
   return status;
 }
 
-void sl_sparse_close(sl_sparse *s) {
+void sl_sparse_input_close(sl_sparse_input *s) {
   if (!s)
     return;
   for (int64_t n = 0; n < s->blocks; n++)

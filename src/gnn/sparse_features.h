@@ -7,10 +7,10 @@
 #include "gnn/sparse_product.h"
 
 /* x: this rank's rows, of all ranks' rows those from first_row on. blocks: opened. drops: whether
- * sl_sparse_drop is called with a mask. Collective, agreed: rows of blocks that other ranks sum are sent to
- * them. Ended by the second, which accepts NULL. */
-sley_status sl_sparse_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
-                           const sl_row_blocks *blocks, bool drops, sl_sparse **out);
-void sl_sparse_close(sl_sparse *sparse);
+ * sl_sparse_input_drop is called with a mask. Collective, agreed: rows of blocks that other ranks sum are
+ * sent to them. Ended by the second, which accepts NULL. */
+sley_status sl_sparse_input_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
+                                 const sl_row_blocks *blocks, bool drops, sl_sparse_input **out);
+void sl_sparse_input_close(sl_sparse_input *sparse);
 
 #endif

@@ -14,11 +14,11 @@ typedef struct sl_words {
 } sl_words;
 
 /* C = A B of tiles: A rows x inner, B inner x cols, dense where entries_b is negative. */
-typedef struct sl_tile_product {
+typedef struct sl_product_sizes {
   double rows, inner, cols;
   double entries_a, entries_b, entries_c;
   double products; /* of two numbers */
-} sl_tile_product;
+} sl_product_sizes;
 
 /* The matrix whose tiles stay where they are. */
 typedef enum sl_stays { SL_STAYS_C, SL_STAYS_A, SL_STAYS_B } sl_stays;
@@ -27,7 +27,7 @@ typedef enum sl_stays { SL_STAYS_C, SL_STAYS_A, SL_STAYS_B } sl_stays;
 double sl_csr_tile_bytes(const sl_words *w, double rows, double entries);
 
 /* Flops of A B with a dense B: 2 entries_a cols; with a sparse one: 2 products. */
-double sl_tile_flops(const sl_tile_product *t);
+double sl_tile_flops(const sl_product_sizes *t);
 
 /* With a dense B: flops / (bytes of A, B and C), as if each were moved once: an upper bound. With a sparse B
  * the bound of Gu and others, which the paper takes: 2 cf / ((3 + 2 cf) b), where cf = products / entries_c
@@ -35,11 +35,11 @@ double sl_tile_flops(const sl_tile_product *t);
  * is for matrices with as many entries each; of others: 2 products / ((entries of A, B and C + 2 products)
  * b).
  */
-double sl_tile_local_bytes(const sl_words *w, const sl_tile_product *t);
+double sl_tile_local_bytes(const sl_words *w, const sl_product_sizes *t);
 double sl_spgemm_local_intensity(double compression, double entry_bytes);
 
 /* Bytes that travel: A and B (stays C), B and C (stays A), A and C (stays B). */
-double sl_tile_network_bytes(const sl_words *w, sl_stays stays, const sl_tile_product *t);
+double sl_tile_network_bytes(const sl_words *w, sl_stays stays, const sl_product_sizes *t);
 
 /* flops / bytes; infinite where there are no bytes. */
 double sl_intensity(double flops, double bytes);

@@ -16,7 +16,7 @@ static sl_words words_of(sley_dtype dtype, int64_t width) {
 /* One task, and the bytes of its three tiles as they travel. */
 typedef struct task {
   int64_t i, l, j;
-  sl_tile_product of;
+  sl_product_sizes of;
   int64_t stored; /* rows of its tile of A that are stored, and so of what it adds to C */
   double a, b, c;
 } task;

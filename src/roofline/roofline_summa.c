@@ -74,12 +74,12 @@ static void sum_tile(const summa *s, int rank, int64_t panel) {
   sl_rank_tally *t = &s->stage[rank];
   if (entries == 0)
     return;
-  const sl_tile_product product = {.rows = (double)s->a->filled[at],
-                                   .inner = (double)width,
-                                   .cols = cols,
-                                   .entries_a = entries,
-                                   .entries_b = -1,
-                                   .entries_c = -1};
+  const sl_product_sizes product = {.rows = (double)s->a->filled[at],
+                                    .inner = (double)width,
+                                    .cols = cols,
+                                    .entries_a = entries,
+                                    .entries_b = -1,
+                                    .entries_c = -1};
   t->tasks++;
   t->flops += sl_tile_flops(&product);
   t->local_bytes += sl_tile_local_bytes(&words, &product);

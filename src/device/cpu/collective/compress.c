@@ -101,7 +101,7 @@ static sley_status count_each(void *context, int64_t begin, int64_t end, int thr
   const compression *c = context;
   (void)thread;
   for (int64_t tile = begin; tile < end; tile++) {
-    const int length = sl_tile_length(c->a->count, tile);
+    const int length = sl_compressed_tile_length(c->a->count, tile);
     c->before[tile] = count_nonzeros(tile_of(c, tile), c->value_bytes, length);
     if (c->a->copy)
       memcpy((char *)c->a->copy + tile * SL_TILE_VALUES * c->value_bytes, tile_of(c, tile),
@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) void pici_in(const void *src, int64
 
 static void write_pici(const compression *c, int64_t tile) {
   const char *src = tile_of(c, tile);
-  int length = sl_tile_length(c->a->count, tile);
+  int length = sl_compressed_tile_length(c->a->count, tile);
   uint64_t *words = (uint64_t *)c->payload + tile * SL_TILE_COLUMNS;
   char *index = c->payload + c->layout.index;
   char *values = c->payload + c->layout.values + c->before[tile] * c->value_bytes;
@@ -171,7 +171,7 @@ static inline __attribute__((always_inline)) void coo_in(const void *src, int64_
 
 static void write_coo(const compression *c, int64_t tile) {
   const char *src = tile_of(c, tile);
-  int length = sl_tile_length(c->a->count, tile);
+  int length = sl_compressed_tile_length(c->a->count, tile);
   int64_t first = tile * SL_TILE_VALUES, keeps = c->before[tile + 1] - c->before[tile];
   uint32_t *position = (uint32_t *)c->payload + c->before[tile];
   char *values = c->payload + c->layout.values + c->before[tile] * c->value_bytes;
@@ -191,7 +191,7 @@ static sley_status write_tiles(void *context, int64_t begin, int64_t end, int th
       write_pici(c, tile);
     else
       memcpy(c->payload + tile * SL_TILE_VALUES * c->value_bytes, tile_of(c, tile),
-             (size_t)(sl_tile_length(c->a->count, tile) * c->value_bytes));
+             (size_t)(sl_compressed_tile_length(c->a->count, tile) * c->value_bytes));
   return SLEY_OK;
 }
 

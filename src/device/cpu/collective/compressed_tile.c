@@ -7,32 +7,33 @@
 
 #include <string.h>
 
-unsigned sl_tiled_open(const void *src, int64_t room, sley_type type, int64_t count, sl_tiled *out) {
+unsigned sl_compressed_reader_open(const void *src, int64_t room, sley_type type, int64_t count,
+                                   sl_compressed_reader *out) {
   sl_compressed_header header = {0};
   if (room >= SL_COMPRESSED_HEADER)
     memcpy(&header, src, sizeof header);
-  *out = (sl_tiled){.absent = true, .count = count};
+  *out = (sl_compressed_reader){.absent = true, .count = count};
   if (sl_compressed_fault_of(&header, type, count, room))
     return SL_FAULT_HEADER;
   sl_compressed_format format = (sl_compressed_format)header.format;
-  *out = (sl_tiled){.format = format,
-                    .value_bytes = (int64_t)sley_type_bytes(type),
-                    .count = count,
-                    .nonzeros = header.nonzeros,
-                    .payload = (const char *)src + SL_COMPRESSED_HEADER,
-                    .layout = sl_compressed_payload(format, type, count, header.nonzeros)};
+  *out = (sl_compressed_reader){.format = format,
+                                .value_bytes = (int64_t)sley_type_bytes(type),
+                                .count = count,
+                                .nonzeros = header.nonzeros,
+                                .payload = (const char *)src + SL_COMPRESSED_HEADER,
+                                .layout = sl_compressed_payload(format, type, count, header.nonzeros)};
   return 0;
 }
 
-sl_tiled sl_tiled_dense(const void *src, sley_type type, int64_t count) {
-  return (sl_tiled){.format = SL_COMPRESSED_DENSE,
-                    .value_bytes = (int64_t)sley_type_bytes(type),
-                    .count = count,
-                    .payload = src};
+sl_compressed_reader sl_compressed_reader_dense(const void *src, sley_type type, int64_t count) {
+  return (sl_compressed_reader){.format = SL_COMPRESSED_DENSE,
+                                .value_bytes = (int64_t)sley_type_bytes(type),
+                                .count = count,
+                                .payload = src};
 }
 
 /* Values kept before a tile, as the payload says. */
-static uint64_t before_tile(const sl_tiled *array, int64_t tile) {
+static uint64_t before_tile(const sl_compressed_reader *array, int64_t tile) {
   const void *index = array->payload + array->layout.index;
   return array->format == SL_COMPRESSED_PICI32 ? ((const uint32_t *)index)[tile]
                                                : ((const uint64_t *)index)[tile];
@@ -44,12 +45,12 @@ static uint64_t column_mask(int length, int column) {
   return rows >= 64 ? UINT64_MAX : rows <= 0 ? 0 : (UINT64_C(1) << rows) - 1;
 }
 
-static unsigned pici_tile(const sl_tiled *array, int64_t tile, sl_tile *out) {
+static unsigned pici_tile(const sl_compressed_reader *array, int64_t tile, sl_compressed_tile *out) {
   const uint64_t *words = (const uint64_t *)array->payload + tile * SL_TILE_COLUMNS;
   bool last = tile + 1 == sl_compressed_tiles(array->count);
   uint64_t begin = before_tile(array, tile), all = (uint64_t)array->nonzeros,
            end = last ? all : before_tile(array, tile + 1), beyond = 0;
-  int length = sl_tile_length(array->count, tile), kept = 0;
+  int length = sl_compressed_tile_length(array->count, tile), kept = 0;
   for (int c = 0; c < SL_TILE_COLUMNS; c++) {
     beyond |= words[c] & ~column_mask(length, c);
     kept += __builtin_popcountll(words[c]);
@@ -76,9 +77,9 @@ static int64_t below(const uint32_t *position, int64_t count, int64_t limit) {
   return from;
 }
 
-static unsigned coo_tile(const sl_tiled *array, int64_t tile, sl_tile *out) {
+static unsigned coo_tile(const sl_compressed_reader *array, int64_t tile, sl_compressed_tile *out) {
   const uint32_t *position = (const uint32_t *)array->payload;
-  int64_t first = tile * SL_TILE_VALUES, end = first + sl_tile_length(array->count, tile);
+  int64_t first = tile * SL_TILE_VALUES, end = first + sl_compressed_tile_length(array->count, tile);
   int64_t from = below(position, array->nonzeros, first), to = below(position, array->nonzeros, end);
   if (from > to || to - from > end - first || (end == array->count && to != array->nonzeros))
     return SL_FAULT_PAYLOAD;
@@ -92,7 +93,7 @@ static unsigned coo_tile(const sl_tiled *array, int64_t tile, sl_tile *out) {
   return 0;
 }
 
-unsigned sl_tiled_get(const sl_tiled *array, int64_t tile, sl_tile *out) {
+unsigned sl_compressed_reader_get(const sl_compressed_reader *array, int64_t tile, sl_compressed_tile *out) {
   out->kept = 0;
   out->in_order = false;
   out->values = NULL;
@@ -104,6 +105,6 @@ unsigned sl_tiled_get(const sl_tiled *array, int64_t tile, sl_tile *out) {
     return pici_tile(array, tile, out);
   out->in_order = true;
   out->values = array->payload + tile * SL_TILE_VALUES * array->value_bytes;
-  out->kept = sl_tile_length(array->count, tile);
+  out->kept = sl_compressed_tile_length(array->count, tile);
   return 0;
 }

@@ -20,7 +20,7 @@ static void report(uint32_t *wrong, unsigned fault) {
 typedef struct decompression {
   const sl_compressed_part *part;
   uint32_t *wrong;
-  sl_tiled array;
+  sl_compressed_reader array;
   int64_t value_bytes;
 } decompression;
 
@@ -28,7 +28,7 @@ typedef struct decompression {
   for (int j = 0; j < tile->kept; j++)                                                                       \
   ((type *)dst)[tile->place[j]] = ((const type *)tile->values)[j]
 
-static void place_values(const sl_tile *tile, int64_t value_bytes, void *dst) {
+static void place_values(const sl_compressed_tile *tile, int64_t value_bytes, void *dst) {
   if (value_bytes == 1)
     PLACE(uint8_t);
   else if (value_bytes == 2)
@@ -41,12 +41,12 @@ static void place_values(const sl_tile *tile, int64_t value_bytes, void *dst) {
 
 static sley_status decompress_tiles(void *context, int64_t begin, int64_t end, int thread) {
   const decompression *d = context;
-  sl_tile tile;
+  sl_compressed_tile tile;
   (void)thread;
   for (int64_t t = begin; t < end; t++) {
     char *dst = (char *)d->part->dst + t * SL_TILE_VALUES * d->value_bytes;
-    size_t bytes = (size_t)(sl_tile_length(d->part->count, t) * d->value_bytes);
-    report(d->wrong, sl_tiled_get(&d->array, t, &tile));
+    size_t bytes = (size_t)(sl_compressed_tile_length(d->part->count, t) * d->value_bytes);
+    report(d->wrong, sl_compressed_reader_get(&d->array, t, &tile));
     if (tile.in_order) {
       memcpy(dst, tile.values, bytes);
     } else {
@@ -62,7 +62,7 @@ static sley_status decompress_run(sl_queue *queue, const sl_kernel_args *args) {
   decompression d = {.wrong = a->wrong, .value_bytes = (int64_t)sley_type_bytes(a->type)};
   for (int p = 0; p < a->parts; p++) {
     d.part = &a->part[p];
-    report(a->wrong, sl_tiled_open(d.part->src, d.part->room, a->type, d.part->count, &d.array));
+    report(a->wrong, sl_compressed_reader_open(d.part->src, d.part->room, a->type, d.part->count, &d.array));
     SL_TRY(sl_team_for(sl_cpu_queue_team(queue), sl_compressed_tiles(d.part->count), GRAIN_TILES,
                        decompress_tiles, &d));
   }
@@ -106,7 +106,7 @@ static void count_minus(tile_sums *sums, int place) {
 }
 
 /* type is a constant where this is inlined. f32 and wider fit a double exactly. */
-static inline __attribute__((always_inline)) void add_f32(tile_sums *sums, const sl_tile *tile,
+static inline __attribute__((always_inline)) void add_f32(tile_sums *sums, const sl_compressed_tile *tile,
                                                           sley_dtype type) {
   for (int j = 0; j < tile->kept; j++) {
     int place = tile->in_order ? j : tile->place[j];
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void add_f32(tile_sums *sums, const
   }
 }
 
-static void add_f64(tile_sums *sums, const sl_tile *tile) {
+static void add_f64(tile_sums *sums, const sl_compressed_tile *tile) {
   for (int j = 0; j < tile->kept; j++) {
     int place = tile->place[j];
     double value = ((const double *)tile->values)[j];
@@ -128,7 +128,7 @@ static void add_f64(tile_sums *sums, const sl_tile *tile) {
 }
 
 /* Of tiles of which no value was left out. -0 is found apart from the sums, so that both go by vectors. */
-static void add_all_f32(tile_sums *sums, const sl_tile *tile) {
+static void add_all_f32(tile_sums *sums, const sl_compressed_tile *tile) {
   const float *values = (const float *)(const void *)tile->values;
   uint32_t found = 0;
   for (int j = 0; j < tile->kept; j++) {
@@ -142,7 +142,7 @@ static void add_all_f32(tile_sums *sums, const sl_tile *tile) {
       count_minus(sums, j);
 }
 
-static void add_all_f64(tile_sums *sums, const sl_tile *tile) {
+static void add_all_f64(tile_sums *sums, const sl_compressed_tile *tile) {
   const double *values = (const double *)(const void *)tile->values;
   uint64_t found = 0;
   for (int j = 0; j < tile->kept; j++) {
@@ -156,7 +156,7 @@ static void add_all_f64(tile_sums *sums, const sl_tile *tile) {
       count_minus(sums, j);
 }
 
-static void add_tile(tile_sums *sums, const sl_tile *tile, sley_type type) {
+static void add_tile(tile_sums *sums, const sl_compressed_tile *tile, sley_type type) {
   if (type == SLEY_TYPE_F64 && tile->in_order)
     add_all_f64(sums, tile);
   else if (type == SLEY_TYPE_F64)
@@ -199,29 +199,29 @@ static void store_tile(tile_sums *sums, int length, int parts, sley_type type, v
 }
 
 /* Part p, whose header is checked anew for every range of tiles: that takes less than keeping it. */
-static unsigned open_part(const sl_sparse_sum_args *a, int p, sl_tiled *out) {
+static unsigned open_part(const sl_sparse_sum_args *a, int p, sl_compressed_reader *out) {
   if (p == a->own) {
-    *out = sl_tiled_dense(a->own_src, a->type, a->count);
+    *out = sl_compressed_reader_dense(a->own_src, a->type, a->count);
     return 0;
   }
-  return sl_tiled_open(a->src[p], a->room, a->type, a->count, out);
+  return sl_compressed_reader_open(a->src[p], a->room, a->type, a->count, out);
 }
 
 static sley_status sum_tiles(void *context, int64_t begin, int64_t end, int thread) {
   const sl_sparse_sum_args *a = context;
   int64_t value_bytes = (int64_t)sley_type_bytes(a->type);
   tile_sums sums;
-  sl_tile tile;
-  sl_tiled part;
+  sl_compressed_tile tile;
+  sl_compressed_reader part;
   (void)thread;
   for (int64_t t = begin; t < end; t++) {
     memset(&sums, 0, offsetof(tile_sums, minus));
     for (int p = 0; p < a->parts; p++) {
       report(a->wrong, open_part(a, p, &part));
-      report(a->wrong, sl_tiled_get(&part, t, &tile));
+      report(a->wrong, sl_compressed_reader_get(&part, t, &tile));
       add_tile(&sums, &tile, a->type);
     }
-    store_tile(&sums, sl_tile_length(a->count, t), a->parts, a->type,
+    store_tile(&sums, sl_compressed_tile_length(a->count, t), a->parts, a->type,
                (char *)a->dst + t * SL_TILE_VALUES * value_bytes);
   }
   return SLEY_OK;
@@ -229,7 +229,7 @@ static sley_status sum_tiles(void *context, int64_t begin, int64_t end, int thre
 
 static sley_status sparse_sum_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_sparse_sum_args a = args->sparse_sum;
-  sl_tiled part;
+  sl_compressed_reader part;
   for (int p = 0; p < a.parts; p++) /* also where there are no tiles */
     report(a.wrong, open_part(&a, p, &part));
   return sl_team_for(sl_cpu_queue_team(queue), sl_compressed_tiles(a.count), GRAIN_TILES, sum_tiles, &a);
