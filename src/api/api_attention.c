@@ -5,7 +5,7 @@
 
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/attention.h"
+#include "graph/attention.h"
 
 static sley_status take_options(const sley_graph *graph, const sley_attention_options *given,
                                 sley_attention_options *out) {

@@ -2,7 +2,7 @@
 /* Graphs and the softmax of values of entries: argument checks. */
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/graph_rows.h"
+#include "graph/graph_rows.h"
 
 static sley_status take_options(const sley_graph_options *given, sley_graph_options *out) {
   SL_TRY(sl_struct_take("sley_graph_options", given, sizeof *out, out));

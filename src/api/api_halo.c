@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Halos of the public interface: argument checks. */
-#include "ops/halo_rows.h"
+#include "graph/halo_rows.h"
 #include "ops/spmm.h"
 
 sley_status sley_halo_create(sley_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/tune.h"
+#include "tune/tune.h"
 #include "machine/machine.h"
 
 sley_status sley_machine_read(const char *path, sley_machine **out) {

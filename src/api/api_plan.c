@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "ops/compare.h"
-#include "ops/kernel_use.h"
+#include "ops/kernel_report.h"
 #include "ops/spmm.h"
 #include "transport/trace/trace.h"
 

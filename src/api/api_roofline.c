@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/structs.h"
-#include "ops/roofline.h"
+#include "roofline/roofline.h"
 
 static const char *const algorithms[] = {"tile-c", "tile-a", "tile-b", "summa-2d", NULL};
 static const char *const bounds[] = {[SLEY_BOUND_MEMORY] = "memory",

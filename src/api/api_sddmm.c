@@ -2,7 +2,7 @@
 /* SDDMM on graphs: argument checks. */
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/sddmm.h"
+#include "graph/sddmm.h"
 
 static sley_status take_options(const sley_graph *graph, const sley_sddmm_options *given,
                                 sley_sddmm_options *out) {

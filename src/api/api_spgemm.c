@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/structs.h"
+#include "check/check.h"
 #include "ops/spgemm.h"
 
 static const char *const names[] = {[SLEY_PLUS_TIMES] = "plus-times",

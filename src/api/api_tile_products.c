@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/structs.h"
-#include "tile/tile_spgemm.h"
-#include "tile/tile_spmm.h"
+#include "tile/products/tile_spgemm.h"
+#include "tile/products/tile_spmm.h"
 
 enum { ALGORITHMS = 9 };
 static const char *const names[ALGORITHMS + 1] = {"tile-c",

@@ -3,7 +3,7 @@
 #ifndef SLEY_API_GRAPH_OPERANDS_H
 #define SLEY_API_GRAPH_OPERANDS_H
 
-#include "ops/graph.h"
+#include "graph/graph.h"
 
 /* A dense operand: rows of so many features at data, leading dimension ld. */
 typedef struct sl_dense_operand {

@@ -45,7 +45,7 @@ static void speed_up(sl_pass_cost *pass, double factor) {
 }
 
 /* A pass of so many threads: as measured, else as built in. */
-static void set_pass(const sl_machine *machine, sl_pass which, double threads, double caution,
+static void set_pass(const sl_machine *machine, sl_array_pass which, double threads, double caution,
                      sl_pass_cost *pass) {
   bool is_measured = machine->pass[which].bandwidth > 0;
   if (is_measured)

@@ -7,7 +7,7 @@
 #define SLEY_COLLECTIVE_CHOOSE_H
 
 #include "machine/machine.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* The parameters. Links and meetings are the machine's. */
 typedef struct sl_sparse_costs {

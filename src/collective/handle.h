@@ -3,7 +3,7 @@
 #ifndef SLEY_COLLECTIVE_HANDLE_H
 #define SLEY_COLLECTIVE_HANDLE_H
 
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* See sley_collective_create. compress and way are values of their types; that they are the same on all ranks
  * is checked here. Collective. */

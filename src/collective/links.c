@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* Bytes that a rank receives in a short all-gather, in a long one, and in a longer one; the shortest of so
  * many runs counts. Collectives of fewer than SMALL bytes have too little to gain. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives over arrays of which many values are zero: all-reduce, reduce-scatter, all-gather. The caller
- * hands over dense arrays, as to those of transport/dense.h; what travels is compressed
- * (device/op_compress.h), where that is expected to be faster. Ways:
+ * hands over dense arrays, as to those of transport/dense_collective.h; what travels is compressed
+ * (device/op/op_compress.h), where that is expected to be faster. Ways:
  *
- *   dense       the collective of transport/dense.h
+ *   dense       the collective of transport/dense_collective.h
  *   direct      every array is compressed once and goes straight to the rank that needs it, or is read by
  *               that rank where it is; it adds all of them in the order of the ranks: the bits are those of
  *               the dense collective

@@ -3,8 +3,8 @@
 #ifndef SLEY_COLLECTIVE_SPARSE_SPEC_H
 #define SLEY_COLLECTIVE_SPARSE_SPEC_H
 
-#include "device/op_compress.h"
-#include "transport/dense.h"
+#include "device/op/op_compress.h"
+#include "transport/dense_collective.h"
 
 /* What arrays travel in. One that would be longer than dense travels dense. */
 typedef enum sl_sparse_choice {

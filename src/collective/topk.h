@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Top-k with error feedback (device/op_sparsify.h): what a rank keeps of a gradient before a sparse
+/* Top-k with error feedback (device/op/op_sparsify.h): what a rank keeps of a gradient before a sparse
  * collective, and the residual of what it leaves out. Nothing here is collective. */
 #ifndef SLEY_COLLECTIVE_TOPK_H
 #define SLEY_COLLECTIVE_TOPK_H

@@ -58,7 +58,7 @@ typedef struct work {
   double end;           /* of a row of a stream */
 } work;
 
-/* Panels and loads as launch_panels of spmm_tensor.cuh has them. */
+/* Panels and loads as launch_panels of spmm/tensor.cuh has them. */
 static work tensor_work(sley_dtype dtype, int64_t k) {
   int bytes = (int)sley_dtype_bytes(dtype), vec = sl_features_of_lane(dtype, k);
   int64_t panel = vec < 8 && k <= 32 ? 32 : vec * bytes >= 8 && k > 64 && k % 64 != 0 ? 128 : PANEL;
@@ -82,7 +82,7 @@ static work shared_work(int bytes, int64_t k, int ways) {
   return (work){1.0 / ways, loads / ways, vec, 1 + vec * loads * log2_of(ways)};
 }
 
-/* Groups, strips and panels as launch_stream of spmm_stream.cuh has them. */
+/* Groups, strips and panels as launch_stream of spmm/stream.cuh has them. */
 static work stream_work(sley_dtype dtype, int64_t k, int ways) {
   int bytes = (int)sley_dtype_bytes(dtype), widest = VECTOR_BYTES / bytes, vec = vec_of(bytes, k, 8);
   if (ways > 1)

@@ -7,7 +7,7 @@
 
 #include "exec/conversions.h"
 #include "exec/exec.h"
-#include "exec/fetch.h"
+#include "exec/fetch_rows.h"
 #include "plan/step.h"
 #include "transport/trace/trace.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "gnn/sparse_product.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 #include "transport/stopwatch.h"
 
 sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes) {
@@ -76,7 +76,7 @@ static sley_status multiply(const sl_dense_work *work, const sl_kernel_args *arg
 
 sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
   if (p->a.sparse)
-    return sl_sparse_multiply(work, p, c);
+    return sl_sparse_input_multiply(work, p, c);
   const sl_kernel_args args = args_of(work, p, c);
   return multiply(work, &args);
 }

@@ -12,7 +12,7 @@
 typedef struct sl_rows {
   void *data;
   int64_t rows, cols, ld;
-  struct sl_sparse *sparse;
+  struct sl_sparse_input *sparse;
   int64_t block;
 } sl_rows;
 

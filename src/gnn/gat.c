@@ -16,7 +16,7 @@
  *
  * Source: Velickovic and others, Graph attention networks, ICLR 2018, equations 1 to 5. */
 #include "gnn/layer.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
 enum { ROWS, RESULT };
@@ -74,7 +74,7 @@ static sley_status open(sl_layer *l) {
   o.padded = true;
   sley_status status = take(l);
   if (status == SLEY_OK && l->sparse)
-    status = sl_sparse_expect(l->sparse, true, scores_of(l));
+    status = sl_sparse_input_expect(l->sparse, true, scores_of(l));
   SL_TRY(sl_agree(l->work.comm, status));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
   sl_activations_add_bytes(l->activations, l->number, l->attention->saved.bytes, &l->saved);

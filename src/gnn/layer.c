@@ -5,7 +5,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
 

@@ -8,9 +8,9 @@
 #include "gnn/parameters.h"
 #include "gnn/products.h"
 #include "gnn/row_blocks.h"
-#include "gnn/sparse.h"
-#include "ops/aggregation.h"
-#include "ops/attention.h"
+#include "gnn/sparse_features.h"
+#include "graph/aggregation.h"
+#include "graph/attention.h"
 
 /* The values of the entries that a kind of layer sums over. */
 typedef enum sl_norm {
@@ -81,7 +81,7 @@ struct sl_layer {
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   bool same_x;       /* what it makes of x is kept from one step to the next */
-  sl_sparse *sparse; /* of the first layer: its x, or NULL */
+  sl_sparse_input *sparse; /* of the first layer: its x, or NULL */
   sl_activations *activations;
   /* The kind's: kept rows, and matrices that sl_layer_close frees. */
   sl_rows rows[SL_LAYER_ROWS], matrix[SL_LAYER_MATRICES];

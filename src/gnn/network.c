@@ -151,11 +151,12 @@ static sley_status open_features(sley_gnn *gnn, const sley_matrix *x) {
   const int64_t out = gnn->layer[0].out;
   if (!x)
     return SLEY_OK;
-  SL_TRY(sl_sparse_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0, &gnn->sparse));
+  SL_TRY(sl_sparse_input_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0,
+                              &gnn->sparse));
   gnn->layer[0].sparse = gnn->sparse;
-  sley_status status = sl_sparse_expect(gnn->sparse, false, out);
+  sley_status status = sl_sparse_input_expect(gnn->sparse, false, out);
   if (status == SLEY_OK)
-    status = sl_sparse_expect(gnn->sparse, true, out);
+    status = sl_sparse_input_expect(gnn->sparse, true, out);
   return sl_agree(gnn->comm, status);
 }
 
@@ -224,7 +225,7 @@ static const double ALPHA = 1;
 static sley_status drop(const sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   const sl_mask mask = mask_of(gnn, i, step);
   if (i == 0 && gnn->sparse)
-    return sl_sparse_drop(gnn->sparse, &mask);
+    return sl_sparse_input_drop(gnn->sparse, &mask);
   return sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true));
 }
 
@@ -244,7 +245,7 @@ sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t 
   SL_TRY(sl_interrupted());
   gnn->kept_input = false;
   if (gnn->sparse && !drops)
-    SL_TRY(sl_sparse_drop(gnn->sparse, NULL));
+    SL_TRY(sl_sparse_input_drop(gnn->sparse, NULL));
   for (int i = 0; i < gnn->options.layers; i++) {
     if (drops)
       SL_TRY(drop(gnn, x, i, step));
@@ -357,7 +358,7 @@ sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
   const sley_dtype dtype = gnn->work.dtype;
   sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
                                   sl_rows_bytes(gnn->gradient[1], dtype) +
-                                  sl_rows_bytes(gnn->scratch, dtype) + sl_sparse_bytes(gnn->sparse),
+                                  sl_rows_bytes(gnn->scratch, dtype) + sl_sparse_input_bytes(gnn->sparse),
                           .parameters =
                               sl_parameters_bytes(&gnn->parameters) + sl_row_blocks_bytes(&gnn->blocks),
                           .plans = sl_products_bytes(&gnn->products)};
@@ -385,7 +386,7 @@ void sl_network_destroy(sley_gnn *gnn) {
   sl_rows_give(gnn->comm, &gnn->scratch);
   sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);
-  sl_sparse_close(gnn->sparse);
+  sl_sparse_input_close(gnn->sparse);
   sl_free(gnn->gave);
   sl_free(gnn->given);
   sl_free(gnn->layer);

@@ -20,7 +20,7 @@ struct sley_gnn {
   int64_t rows;         /* this rank's */
   int64_t first_row;    /* of all ranks' rows, this rank's first */
   sl_layer *layer;      /* options.layers of them */
-  sl_sparse *sparse;    /* the features; NULL: each call is given them */
+  sl_sparse_input *sparse; /* the features; NULL: each call is given them */
   sl_activations activations;
   sl_rows *given, *gave; /* of each layer, in the activations' memory; see there */
   /* The gradient of what layers give, or of two layers in turn where a kind wants them apart; forward calls

@@ -5,7 +5,7 @@
 #define SLEY_GNN_PARAMETERS_H
 
 #include "gnn/dense.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* A parameter: rows x cols values from number `at` on of each array. */
 typedef struct sl_parameter {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 #include "transport/stopwatch.h"
 
 enum { PART_BYTES = 64 }; /* parts of the sums begin at multiples of it */

@@ -14,7 +14,7 @@
 #define SLEY_GNN_ROW_BLOCKS_H
 
 #include "gnn/dense.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 enum { SL_ROW_BLOCK = 256, SL_ROW_BLOCKS_MOST = 64, SL_MOST_TAILS = 8 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse features: X as the left operand of the first layer's products, X W and X^T D, by the kernels of the
  * sparse product. X has its rows as they are given; its transpose is there once for each block of rows
- * (row_blocks.h), so that gradients are summed block by block. Made by sparse.h.
+ * (row_blocks.h), so that gradients are summed block by block. Made by sparse_features.h.
  *
  * With `in_order` sums are those of dense products in order: terms in the same order, without the zeros,
  * which change no sum. Dropout sets entries to zero by the masks that a dense X has. */
@@ -26,7 +26,7 @@ typedef struct sl_sparse_side {
   } width[SL_SPARSE_WIDTHS];
 } sl_sparse_side;
 
-typedef struct sl_sparse {
+typedef struct sl_sparse_input {
   sl_comm *comm;
   const sl_dense_work *work;
   int64_t rows, features;
@@ -35,23 +35,23 @@ typedef struct sl_sparse {
   sl_sparse_side x;
   int64_t blocks;
   sl_sparse_side *back; /* of each of this rank's blocks of rows */
-} sl_sparse;
+} sl_sparse_input;
 
 /* Makes products X W of so many columns, or with `back` X^T D. Not collective. Errors: SLEY_ERR_MEMORY,
  * SLEY_ERR_UNSUPPORTED. */
-sley_status sl_sparse_expect(sl_sparse *sparse, bool back, int64_t width);
+sley_status sl_sparse_input_expect(sl_sparse_input *sparse, bool back, int64_t width);
 
 /* X as rows. */
-sl_rows sl_sparse_rows(sl_sparse *sparse);
+sl_rows sl_sparse_input_rows(sl_sparse_input *sparse);
 
 /* From here on products are of X after dropout by the mask; NULL: of X as it is. */
-sley_status sl_sparse_drop(sl_sparse *sparse, const sl_mask *mask);
+sley_status sl_sparse_input_drop(sl_sparse_input *sparse, const sl_mask *mask);
 
 /* c = act(alpha op(a) b + beta c + bias), with a sparse, and op the transpose of its block where it is asked
  * for; of a width that was expected. */
-sley_status sl_sparse_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
+sley_status sl_sparse_input_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
 
 /* What it takes of the device's memory. */
-int64_t sl_sparse_bytes(const sl_sparse *sparse);
+int64_t sl_sparse_input_bytes(const sl_sparse_input *sparse);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef SLEY_IO_ARRAYS_H
 #define SLEY_IO_ARRAYS_H
 
-#include "io/archive.h"
+#include "io/bytes/archive.h"
 
 enum { SL_ARRAY_NAME = 120 }; /* bytes of a name, the zero at its end among them */
 

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "base/locale.h"
+#include "io/bytes/encoding.h"
 #include "io/cache.h"
-#include "io/encoding.h"
 #include "io/format.h"
 #include "io/io.h"
 #include "io/text.h"

@@ -19,8 +19,8 @@
 #ifndef SLEY_IO_FORMAT_H
 #define SLEY_IO_FORMAT_H
 
-#include "io/file.h"
-#include "io/sink.h"
+#include "io/bytes/file.h"
+#include "io/bytes/sink.h"
 #include "matrix/matrix.h"
 
 /* This many zero bytes can be read after the content, so a scanner of text may look at a word at a time, and

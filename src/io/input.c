@@ -11,8 +11,8 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "io/file.h"
-#include "io/inflate.h"
+#include "io/bytes/file.h"
+#include "io/bytes/inflate.h"
 #include "io/text.h"
 
 /* A header alone must not make us allocate: beyond this, rows need bytes in the file to back them. */

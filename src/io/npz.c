@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/archive.h"
+#include "io/bytes/archive.h"
 #include "io/io.h"
 
 typedef sl_archive_member member;

@@ -5,8 +5,8 @@
 #include <zip.h>
 
 #include "base/memory.h"
+#include "io/bytes/inflate.h"
 #include "io/cache.h"
-#include "io/inflate.h"
 #include "io/io.h"
 #include "io/npy_array.h"
 

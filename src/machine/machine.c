@@ -29,7 +29,7 @@ bool sl_machine_is_built_in(const sl_machine *machine) {
   return strcmp(machine->source, sl_machine_threads.source) == 0;
 }
 
-const char *sl_pass_name(sl_pass pass) {
+const char *sl_pass_name(sl_array_pass pass) {
   static const char *const names[SL_PASSES] = {"nonzeros", "pici",    "coo",    "decompress",
                                                "sum",      "sum-own", "reduce", "copy"};
   return names[pass];

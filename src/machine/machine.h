@@ -40,7 +40,7 @@ typedef struct sl_rate {
 /* Passes over an array, by which compressed collectives are predicted (collective/choose.h): nonzeros are
  * counted; it is compressed to Pici or to coo; taken apart; added as one of the compressed arrays of a sum;
  * the sum's dense array and its result; one array of a dense reduction; a copy. */
-typedef enum sl_pass {
+typedef enum sl_array_pass {
   SL_PASS_NONZEROS,
   SL_PASS_PICI,
   SL_PASS_COO,
@@ -50,7 +50,7 @@ typedef enum sl_pass {
   SL_PASS_REDUCE,
   SL_PASS_COPY,
   SL_PASSES /* how many there are */
-} sl_pass;
+} sl_array_pass;
 
 /* What a pass takes: the array's bytes, dense, and each value that is not zero. */
 typedef struct sl_pass_cost {
@@ -106,7 +106,7 @@ const sl_machine *sl_machine_of(const sl_device *device);
 const sl_machine *sl_machine_built_in(const char *device);
 
 /* A pass's name in descriptions. */
-const char *sl_pass_name(sl_pass pass);
+const char *sl_pass_name(sl_array_pass pass);
 
 /* Seconds that a rank needs to receive count messages of bytes each over a link class. */
 double sl_machine_link_seconds(const sl_machine *machine, sl_link link, double count, double bytes);

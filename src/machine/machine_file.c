@@ -174,7 +174,7 @@ static sley_status read_pass(parser *p, char **word) {
   const char *names[SL_PASSES + 1] = {NULL};
   int pass;
   for (int i = 0; i < SL_PASSES; i++)
-    names[i] = sl_pass_name((sl_pass)i);
+    names[i] = sl_pass_name((sl_array_pass)i);
   SL_TRY(read_choice(p, word[1], names, &pass));
   SL_TRY(once(p, &p->pass[pass], word[1]));
   SL_TRY(read_real(p, word[2], false, &p->machine->pass[pass].bandwidth));

@@ -124,7 +124,8 @@ static void write_windows(FILE *stream, const sl_machine *m) {
 static void write_passes(FILE *stream, const sl_machine *m) {
   for (int i = 0; i < SL_PASSES; i++)
     if (m->pass[i].bandwidth > 0)
-      fprintf(stream, "pass %s %.6g %.6g\n", sl_pass_name((sl_pass)i), m->pass[i].bandwidth, m->pass[i].kept);
+      fprintf(stream, "pass %s %.6g %.6g\n", sl_pass_name((sl_array_pass)i), m->pass[i].bandwidth,
+              m->pass[i].kept);
 }
 
 sley_status sl_machine_write(const sl_machine *m, const char *path) {

@@ -13,8 +13,4 @@ enum { SL_SPGEMM_RANKS_MOST = 1024 };
 sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                              int threads, sley_matrix **out, sley_spgemm_info *info);
 
-/* As sley_check_spgemm with checked arguments. */
-sley_status sl_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
-                            const sley_matrix *c, sl_team *team, sley_check *out);
-
 #endif

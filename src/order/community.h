@@ -4,7 +4,7 @@
 #ifndef SLEY_ORDER_COMMUNITY_H
 #define SLEY_ORDER_COMMUNITY_H
 
-#include "order/adjacency.h"
+#include "order/edge_lists.h"
 #include "order/undirected.h"
 
 /* A vertex stands for the community that has gathered around it, until it merges into another vertex, its

@@ -3,7 +3,7 @@
 #ifndef SLEY_ORDER_REFINE_H
 #define SLEY_ORDER_REFINE_H
 
-#include "order/adjacency.h"
+#include "order/edge_lists.h"
 #include "order/undirected.h"
 
 typedef struct sl_refine_rule {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/encoding.h"
-#include "io/inflate.h"
+#include "io/bytes/encoding.h"
+#include "io/bytes/inflate.h"
 #include "io/text.h"
 #include "parallel_io/pio_alltoall.h"
 

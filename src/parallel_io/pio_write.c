@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "base/value.h"
+#include "io/bytes/sink.h"
 #include "io/npy.h"
-#include "io/sink.h"
 #include "parallel_io/parallel_io.h"
 #include "parallel_io/pio_alltoall.h"
 

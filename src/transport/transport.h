@@ -114,7 +114,7 @@ typedef struct sl_sized_round {
 typedef struct sl_exchange sl_exchange;
 typedef struct sl_sized sl_sized;
 
-/* Typed collectives over the device's memory: see dense.h. */
+/* Typed collectives over the device's memory: see dense_collective.h. */
 typedef struct sl_dense_spec sl_dense_spec;
 typedef struct sl_dense_native sl_dense_native;
 
@@ -179,7 +179,7 @@ typedef struct sl_transport_ops {
 
   const sl_symm_ops *symm; /* one-sided memory: symmetric.h */
 
-  /* Prepares a collective that the transport's library runs itself, and that dense.h allows it. spec is
+  /* Prepares a collective that the transport's library runs itself, and that dense_collective.h allows it. spec is
    * valid, the same on all ranks, and used during the call only. SLEY_ERR_UNSUPPORTED, without a message, on
    * all ranks alike: the library has none, or it would be no faster than exchanges. Collective. */
   sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);

@@ -2,7 +2,7 @@
 /* The roofline's equations and counts, on cases worked by hand. */
 #include <math.h>
 
-#include "predict/roofline.h"
+#include "roofline/intensity.h"
 #include "sley_roofline.h"
 #include "machines.h"
 #include "support.h"
@@ -16,7 +16,7 @@ static void near_to(double found, double expected) {
 static void dense_products_are_those_of_the_paper(void **state) {
   (void)state;
   const sl_words w = {4, 4, 4};
-  const sl_tile_product t = {600, 600, 16, 900, -1, -1, 0};
+  const sl_product_sizes t = {600, 600, 16, 900, -1, -1, 0};
   const double flops = 2 * 900 * 16, a = 2 * 900 + 600 + 1, b = 600 * 16, c = 600 * 16;
   near_to(sl_tile_flops(&t), flops);
   near_to(sl_intensity(flops, sl_tile_local_bytes(&w, &t)), flops / (4 * (a + b + c)));
@@ -30,7 +30,7 @@ static void dense_products_are_those_of_the_paper(void **state) {
 static void sparse_products_are_those_of_the_paper(void **state) {
   (void)state;
   const sl_words w = {4, 4, 8};
-  const sl_tile_product t = {50, 60, 70, 100, 100, 100, 400};
+  const sl_product_sizes t = {50, 60, 70, 100, 100, 100, 400};
   near_to(sl_spgemm_local_intensity(4, 8), 1.0 / 11);
   near_to(sl_tile_flops(&t), 800);
   near_to(sl_intensity(800, sl_tile_local_bytes(&w, &t)), sl_spgemm_local_intensity(4, 8));

@@ -4,7 +4,7 @@
 #define SLEY_DEVICE_CPU_CPU_H
 
 #include "device/device.h"
-#include "device/op_common.h"
+#include "device/op/op_common.h"
 
 extern const sl_device_ops sl_cpu_ops;
 

@@ -10,12 +10,12 @@ extern "C" {
 #endif
 
 #include "device/device.h"
-#include "device/op_common.h"
+#include "device/op/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
 typedef struct sl_cuda_pool sl_cuda_pool;               /* pool.h */
 typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
-typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm_kept.h */
+typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm/kept.h */
 
 typedef struct sl_cuda_device {
   sl_device base;
@@ -111,7 +111,7 @@ typedef struct sl_cuda_csr {
   const void *col, *val;
 } sl_cuda_csr;
 
-/* The launcher in spmm_plain.cu: every width, type and stride, in stored order, a warp a row. */
+/* The launcher in spmm/plain.cu: every width, type and stride, in stored order, a warp a row. */
 sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_run *args, const sl_cuda_csr *a);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
  * begun nothing. After a failure in between, ranks that live end what is left with whatever values they have:
  * sl_mpi_end_dense. */
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/mpi/mpi_comm.h"
 
 enum { SLOTS = 2, SLOT_BYTES = 4 << 20 };

@@ -2,7 +2,7 @@
 /* Collectives that NCCL runs itself, on the stream beside the rank's queue: those whose parts are equally
  * long, between GPUs that do not all load each other's memory. */
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/nccl/nccl_comm.h"
 
 typedef struct nccl_dense {

@@ -142,7 +142,7 @@ sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue) {
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {
-  int at = direct && recv < direct->recvs_of_spec ? direct->lane_of[recv] : -1;
+  int at = direct && recv < direct->recvs_of_spec ? direct->direct_of[recv] : -1;
   int batch = at >= 0 ? direct->recv[at].batch : -1;
   return batch >= 0 ? sl_boards_add(&direct->round, batch, queue, &direct->comm->counters) : SLEY_OK;
 }

@@ -15,20 +15,20 @@ typedef struct sl_region {
 } sl_region;
 
 /* A list of the spec with a peer of the workgroup. */
-typedef struct sl_lane {
+typedef struct sl_direct_list {
   sl_row_list list;
   int region;         /* sends that move */
   int batch;          /* receives that are added, else -1 */
   int64_t *positions; /* rows of the sender's region, entry by entry; while it is made */
-} sl_lane;
+} sl_direct_list;
 
 struct sl_direct {
   sl_process_comm *comm;
   sl_peer_block block;
   int regions, sends, recvs, recvs_of_spec;
   sl_region *region;
-  sl_lane *send, *recv;
-  int *lane_of; /* of each list of the spec's recv: its lane, or -1 */
+  sl_direct_list *send, *recv;
+  int *direct_of; /* place in recv of each list of the spec's recv, or -1 */
   sl_offer *lend;
   sl_pull_source *source;
   sl_pull_batch *batch;

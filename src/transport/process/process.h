@@ -8,7 +8,7 @@
 #include "bootstrap/place.h"
 #include "socket/mesh.h"
 #include "transport/backend.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* A rank's comm; a transport extends it by making it its first member. */
 typedef struct sl_process_comm {

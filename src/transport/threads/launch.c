@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 #include "transport/threads/world.h"

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What products of split values have in common. v = high + low, both of tf32; A B is taken as
+ * high(A) high(B) + high(A) low(B) + low(A) high(B). What is left out, and what low loses, is at most 2^-21
+ * of a term.
+ *
+ * Of an infinite value low is NaN, and infinite values times low = 0 are NaN, too. So a result that is NaN is
+ * made anew, term by term in f32, which gives what any product of f32 would. */
+#ifndef SLEY_DEVICE_CUDA_DENSE_HOPPER_SPLIT_VALUES_CUH
+#define SLEY_DEVICE_CUDA_DENSE_HOPPER_SPLIT_VALUES_CUH
+
+#include "device/cuda/dense/dense.cuh"
+#include "device/cuda/dense/gemm_split.h"
+#include "device/cuda/dense/hopper/wgmma.cuh"
+#include "device/cuda/shared_memory.cuh"
+#include "device/cuda/tf32.cuh"
+
+namespace sley {
+
+/* Both parts are rounded. */
+static __device__ __forceinline__ split_value split_rounded(float v) {
+  const split_value s = split(v);
+  return {s.high, s.low + 0x1000};
+}
+
+/* The terms of 8 columns of A, as a warpgroup holds them. */
+struct split_terms {
+  uint32_t high[4], low[4];
+};
+
+static __device__ __forceinline__ void set_term(split_terms &terms, int i, float v) {
+  const split_value s = split_rounded(v);
+  terms.high[i] = s.high;
+  terms.low[i] = s.low;
+}
+
+/* A panel of N columns of B and their low parts, N * 128 bytes further. */
+template <int N> struct split_panel {
+  uint64_t high, low;
+  __device__ explicit split_panel(const char *at)
+      : high(panel_descriptor(at)), low(panel_descriptor(at + N * 128)) {
+  }
+};
+
+/* d += a panel's terms, or d = them; the small parts first. */
+template <int N>
+__device__ __forceinline__ void multiply_split(float (&d)[N / 2], const split_terms (&a)[PANEL / 8],
+                                               const split_panel<N> &b, bool add) {
+#pragma unroll
+  for (int step = 0; step < PANEL / 8; step++) {
+    multiply_panel<N>(d, a[step].low, panel_step(b.high, step), add || step > 0);
+    multiply_panel<N>(d, a[step].high, panel_step(b.low, step), true);
+    multiply_panel<N>(d, a[step].high, panel_step(b.high, step), true);
+  }
+}
+
+/* Four values, split, to one place of a panel and of its low parts. */
+template <int N>
+__device__ __forceinline__ void store_split(char *panel, int column, int sixteen, const float (&v)[4]) {
+  uint4 high, low;
+  uint32_t *const highs = &high.x, *const lows = &low.x;
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const split_value s = split_rounded(v[i]);
+    highs[i] = s.high;
+    lows[i] = s.low;
+  }
+  char *const place = panel + panel_place(column, sixteen);
+  *reinterpret_cast<uint4 *>(place) = high;
+  *reinterpret_cast<uint4 *>(place + N * 128) = low;
+}
+
+/* Whether rows begin at multiples of 16 bytes. */
+static inline bool has_wide_rows(const void *at, int64_t ld) {
+  return ld % 4 == 0 && reinterpret_cast<uintptr_t>(at) % 16 == 0;
+}
+
+/* Where the values that a lane holds lie in C: see wgmma.cuh. */
+static __device__ __forceinline__ int64_t held_row(int64_t row, int i) {
+  return row + i % 4 / 2 * 8;
+}
+static __device__ __forceinline__ int64_t held_col(int64_t col, int i) {
+  return col + i / 4 * 8 + i % 2;
+}
+
+/* Of `count` values that a lane holds, from row, col on, those that are NaN become sums of terms first to
+ * last - 1. */
+static __device__ __noinline__ void sum_plainly(const sl_gemm_args &a, int64_t row, int64_t col,
+                                                int64_t first, int64_t last, int count, float *d) {
+  const float *const left = static_cast<const float *>(a.a), *const right = static_cast<const float *>(a.b);
+  for (int i = 0; i < count; i++) {
+    const int64_t down = held_row(row, i), across = held_col(col, i);
+    if (d[i] == d[i] || down >= a.m || across >= a.n)
+      continue;
+    float sum = 0;
+    for (int64_t l = first; l < last; l++)
+      sum = fmaf(left[a.transpose_a ? l * a.lda + down : down * a.lda + l],
+                 right[a.transpose_b ? across * a.ldb + l : l * a.ldb + across], sum);
+    d[i] = sum;
+  }
+}
+
+/* The same, for d in registers: they leave them only where one is NaN. */
+template <int COUNT>
+__device__ __forceinline__ void remake_nan(const sl_gemm_args &a, int64_t row, int64_t col, int64_t first,
+                                           int64_t last, float (&d)[COUNT]) {
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < COUNT; i++)
+    any |= d[i] != d[i];
+  if (!any)
+    return;
+  float copy[COUNT];
+#pragma unroll
+  for (int i = 0; i < COUNT; i++)
+    copy[i] = d[i];
+  sum_plainly(a, row, col, first, last, COUNT, copy);
+#pragma unroll
+  for (int i = 0; i < COUNT; i++)
+    d[i] = copy[i];
+}
+
+/* call(integral constant N) for a width. */
+template <class F> sley_status with_width(int width, F call) {
+  switch (width) {
+  case 16:
+    return call(std::integral_constant<int, 16>());
+  case 32:
+    return call(std::integral_constant<int, 32>());
+  case 48:
+    return call(std::integral_constant<int, 48>());
+  case 64:
+    return call(std::integral_constant<int, 64>());
+  case 96:
+    return call(std::integral_constant<int, 96>());
+  default:
+    return call(std::integral_constant<int, 128>());
+  }
+}
+
+} // namespace sley
+
+#endif
