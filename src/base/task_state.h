@@ -3,9 +3,8 @@
 #ifndef SLEY_BASE_TASK_STATE_H
 #define SLEY_BASE_TASK_STATE_H
 
-/* The letter of the state of a process (thread 0: of its first thread), or of a thread of the process: R runs
- * or could run, S and D sleep, T and t are stopped, Z has ended; '\0': it cannot be read. Allocates nothing.
- */
+/* The state letter of a process (thread 0: its first thread), or of a thread of the process: R runs or could
+ * run, S and D sleep, T and t are stopped, Z has ended; '\0': it cannot be read. Allocates nothing. */
 char sl_task_state(int process, int thread);
 
 #endif
