@@ -3,18 +3,18 @@
  * The contract between the formats and their surroundings (detect.c, input.c, sink.c).
  *
  * A format is a file FORMAT.c with up to four functions and one row in the table of detect.c:
- *   banner decides from the first lines whether the input declares itself to be of this format, or nearly so: a
- * near miss is read as it is meant, or refused by read, but never mistaken for another format.
+ *   banner decides from the first lines whether the input declares itself to be of this format, or nearly so:
+ * a near miss is read as it is meant, or refused by read, but never mistaken for another format.
  *   guess  decides by counting whether the content may be of this format. read then decides by the whole
  * content: if it refuses, the next format is tried, and content that two formats accept is refused.
  * Both are fast on other files, never fail and set no message.
- *   read   makes a matrix from the content, and fills all fields of input->source but its format; every error
- * names the file, and for a text the line (sl_text_fail).
+ *   read   makes a matrix from the content, and fills all fields of input->source but its format; every
+ * error names the file, and for a text the line (sl_text_fail).
  *   write  writes the matrix to a sink, front to back; NULL if the format is only read.
- * Strong evidence is examined first: banners, in the order of the table; the ending of the name; a comment that
- * begins with #, as in edge lists; guesses; and a text that no format claims is read as an edge list, if all its
- * lines are alike. read and write return SLEY_ERR_MEMORY and SLEY_ERR_INTERRUPTED in addition to the errors
- * stated there.
+ * Strong evidence is examined first: banners, in the order of the table; the ending of the name; a comment
+ * that begins with #, as in edge lists; guesses; and a text that no format claims is read as an edge list, if
+ * all its lines are alike. read and write return SLEY_ERR_MEMORY and SLEY_ERR_INTERRUPTED in addition to the
+ * errors stated there.
  */
 #ifndef SLEY_IO_FORMAT_H
 #define SLEY_IO_FORMAT_H
