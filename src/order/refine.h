@@ -9,8 +9,8 @@
 typedef struct sl_refine_rule {
   int sweeps;            /* sweeps over all vertices; it stops early if a sweep moves almost none */
   int64_t most;          /* a community of this strength receives no more vertices; 0: no limit */
-  const int32_t *within; /* NULL, or a group for every vertex: the vertex may only have labels of that group,
-                            and is moved */
+  const int32_t *within; /* NULL, or a group for every vertex: the vertex may only have labels of its group,
+                            and is moved to one of them if necessary */
   const int32_t *home;   /* with within: the group of every label */
   int32_t groups;        /* with within: number of groups; each has at least one label */
 } sl_refine_rule;
