@@ -36,8 +36,8 @@ typedef enum sley_status {
 const char *sley_status_name(sley_status status);
 
 /* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
- * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". Where the error is about
- * another rank it begins with that: "rank R failed: " if the status is SLEY_ERR_PEER, else "rank R: ". */
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". An error about another rank
+ * begins with "rank R failed: " if the status is SLEY_ERR_PEER, else with "rank R: ". */
 const char *sley_last_error(void);
 enum { SLEY_ERROR_BYTES = 1024 };
 
@@ -83,8 +83,8 @@ size_t sley_dtype_bytes(sley_dtype dtype);
  * dst must not overlap. Errors: SLEY_ERR_ARG. */
 sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
-/* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
- * Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
+/* Allocates host memory aligned to 64 bytes (in huge pages if they help) for X and Y. Freed by
+ * sley_buffer_free. Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
 sley_status sley_buffer_alloc(int64_t bytes, void **out);
 void sley_buffer_free(void *buffer);
 

@@ -78,8 +78,8 @@ typedef struct sley_collective sley_collective;
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
                                    sley_collective **out);
 
-/* Runs it. Shapes, in values of the type; part(r) is counts[r] or count, begin(r) the sum of the parts
- * before:
+/* Runs the collective. The table states the number of values of src and dst. part(r) is counts[r], or count
+ * if counts is NULL; begin(r) is part(0) + ... + part(r - 1).
  *
  *   kind                  src                       dst                       in place, if
  *   SLEY_ALLREDUCE        count                     count                     dst = src
@@ -90,20 +90,25 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  * Either may be NULL where it has no values. They stay the caller's; only dst is written.
  *
  * Bits. Value i of the result is ((v0 + v1) + v2) + ..., or the minimum or maximum, over the ranks' values i
- * in ascending order of ranks: SLEY_TYPE_F16 and _BF16 in f32, rounded once at the end, the other types in
- * their own. A result that is NaN is the type's positive quiet NaN without payload. Minimum and maximum are
- * those of IEEE 754-2019: NaN where a value is NaN, and -0 is less than +0. Sums of SLEY_TYPE_I64 wrap around
- * modulo 2^64. So the bits depend on the values and the number of ranks alone, not on the transport, the
- * device, the workgroups or the threads, and all ranks have the same. SLEY_ALLGATHER copies bits.
+ * in ascending order of ranks. SLEY_TYPE_F16 and _BF16 are computed in f32 and rounded once at the end, other
+ * types in their own type. A result that is NaN is the type's positive quiet NaN without payload. Minimum and
+ * maximum follow IEEE 754-2019: the result is NaN if a value is NaN, and -0 is less than +0. Sums of
+ * SLEY_TYPE_I64 wrap around modulo 2^64. So the bits depend on the values and the number of ranks alone, not
+ * on the transport, the device, the workgroups or the threads, and are the same on all ranks. SLEY_ALLGATHER
+ * copies bits.
  *
- * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
- * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
- * the cpu all is done when it returns. With compress it may wait for work before, since the bytes that
- * travel depend on the values. Where ranks are threads whose GPUs can read each other's memory it does so
- * only for the first run of SLEY_COMPRESS_AUTO, for some after dense runs, and where it is 16 runs ahead of
- * the GPU; there an array of a peer that is wrong is the error of a later run, or of info_get. A rank that
- * fails ends the others with SLEY_ERR_PEER. All ranks run the collectives of a comm in the same order.
- * Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an array that is not aligned), SLEY_ERR_PEER.
+ * The work is enqueued on the stream that sley_spmm uses, after all work that the rank's calls have enqueued
+ * so far; the call may return before the work is done. Work enqueued later on the same stream may read dst
+ * and write src. On the cpu the work is done on return.
+ *
+ * With compress the call may wait for the GPU, since the number of bytes that travel depends on the values.
+ * If ranks are threads whose GPUs can read each other's memory, it waits only in the first run of
+ * SLEY_COMPRESS_AUTO, in some runs after dense runs, and if 16 runs are enqueued but not done; then a peer's
+ * wrong array is reported by a later run or by sley_collective_info_get.
+ *
+ * A rank that fails ends the others with SLEY_ERR_PEER. All ranks run the collectives of a comm in the same
+ * order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an array that is not aligned),
+ * SLEY_ERR_PEER.
  */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
 
@@ -162,26 +167,27 @@ typedef struct sley_topk sley_topk;
  * without such kernels). */
 sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, sley_topk **out);
 
-/* dst = the sums of src and residual whose magnitude reaches a threshold, and 0 elsewhere; the residual
- * becomes what is left. The threshold is the magnitude that the share density of the sample reaches, at least
- * one value; 0 with density 1. Value by value, s being the sum, made in f32, of SLEY_F64 in f64:
+/* Adds src and the residual, writes the sums whose magnitude reaches a threshold to dst, with 0 elsewhere,
+ * and keeps the rest in the residual. The threshold is chosen so that the share density of the sample, and at
+ * least one value, reaches it; it is 0 if density is 1. For each value, where s is the sum of src and the
+ * residual (computed in f64 for SLEY_F64, else in f32):
  *
- *   src infinite or NaN   dst = src: it is sent as it is, and the residual stays
- *   s infinite or NaN     dst = s, residual = 0: a sum beyond the type of sums
- *   |s| >= threshold      dst = s, residual = s - dst, which is 0 but for the rounding of 16-bit types; of
- *                         these a sum beyond the largest number becomes that number, and the rest stays
+ *   src infinite or NaN   dst = src, the residual is unchanged
+ *   s infinite or NaN     dst = s, residual = 0: the sum overflowed
+ *   |s| >= threshold      dst = s, residual = s - dst. For 16-bit types dst is s rounded, or the largest
+ *                         finite number if |s| exceeds it; for other types the residual is 0
  *   else                  dst = 0, residual = s
  *
- * So dst + residual is src + the residual before, to the rounding of that sum, wherever these are finite.
- * Values that equal the threshold are all kept: of an array of equal values, all. Zeros of dst are +0, NaN is
+ * So if all values are finite, dst + residual equals src + the earlier residual, up to the rounding of s. All
+ * values that equal the threshold are kept, so all values of a constant array. Zeros of dst are +0; NaN is
  * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
  * threads.
  *
  * src and dst: count values of the dtype in memory of the comm's device, aligned to it, or NULL where count
  * is 0. dst may be src; nothing else overlaps. They stay the caller's; only dst is written. The work is
- * enqueued like that of sley_spmm: on the cpu it is done on return; on cuda it is in the order of the rank's
- * other work, and nothing is waited for, copied to the host or allocated, so that a run can be captured into
- * a graph. Not collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
+ * enqueued on the stream that sley_spmm uses. On the cpu it is done on return. On cuda it follows the rank's
+ * earlier work; the call does not wait, copy to the host or allocate, so it can be captured into a graph. Not
+ * collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
  * SLEY_ERR_INTERRUPTED. */
 sley_status sley_topk_run(sley_topk *topk, const void *src, void *dst);
 

@@ -27,7 +27,7 @@ typedef struct sley_rank_options {
 #define SLEY_RANK_OPTIONS_INIT                                                                               \
   { sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0 }
 
-/* What one rank does. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
+/* The function that each rank runs. A status other than SLEY_OK ends the other ranks with SLEY_ERR_PEER. */
 typedef sley_status (*sley_rank_fn)(sley_comm *comm, void *arg);
 
 /* Runs fn once on each rank, and waits for all. Ranks that are threads share arg. Forked ranks see arg, and

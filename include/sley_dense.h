@@ -33,8 +33,8 @@ extern "C" {
 typedef enum sley_activation {
   SLEY_NO_ACTIVATION = 0,
   SLEY_RELU = 1,
-  SLEY_LEAKY_RELU = 2, /* slope: of the negative side, as 0.2 in GAT */
-  SLEY_ELU = 3         /* slope: what is often called alpha */
+  SLEY_LEAKY_RELU = 2, /* slope: factor for negative values, 0.2 in GAT */
+  SLEY_ELU = 3         /* slope: the factor often called alpha */
 } sley_activation;
 
 typedef struct sley_gemm_spec {

@@ -11,7 +11,7 @@
  *   sley_gnn_infer      the logits of the rank's rows
  *   sley_gnn_parameter  weights and gradients, in place
  *   sley_gnn_save       the state as a file, from which sley_gnn_load continues
- *   sley_gnn_sampler_draw, sley_gnn_create_shared   a batch of rows and what it reaches; a network over that
+ *   sley_gnn_sampler_draw, sley_gnn_create_shared   a batch of rows and its neighbourhood; a network over it
  *
  * The rules of sley.h on errors, on structs that begin with their size and on memory hold here too: x, label
  * and logits lie in memory of the rank's device (sley_buffer_alloc), and rows are divided among ranks as the
@@ -25,18 +25,18 @@
 extern "C" {
 #endif
 
-/* With N(i) the entries of row i of A, layers are, before the activation:
+/* Formulas of the layers before the activation, where N(i) are the entries of row i of A:
  *
  *   GCN       sum over N(i) and i itself of x[j] / sqrt(d_i d_j), d_i = |N(i)| + 1; times W, + b
  *   GIN       relu((x[i] + sum of x[j]) W1 + b1) W2 + b2
  *   SAGE      mean of x[j] times Wn + x[i] Wr + b;  SAGE_MAX: the maximum instead of the mean
  *   GAT       sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j] over N(i) and i itself, + b
  *
- * Repeated entries count as often as they are there; values of A are not looked at, unless options.weights
- * says so. Entries (i, i) of A are, for GCN, GIN and GAT, the row itself. Between layers: relu; of GAT elu.
- * Hidden layers of GAT have `heads` heads of `hidden` values side by side, the last has one. Sources: Kipf
- * and Welling, ICLR 2017; Xu and others, ICLR 2019; Hamilton and others, NIPS 2017; Velickovic and others,
- * ICLR 2018. */
+ * Repeated entries count as often as they are stored; values of A are ignored, unless options.weights says
+ * otherwise. For GCN, GIN and GAT, entries (i, i) of A stand for the row itself. The activation between
+ * layers is relu, for GAT elu. Hidden layers of GAT have `heads` heads of `hidden` values side by side, the
+ * last has one head. Sources: Kipf and Welling, ICLR 2017; Xu and others, ICLR 2019; Hamilton and others,
+ * NIPS 2017; Velickovic and others, ICLR 2018. */
 typedef enum sley_gnn_model {
   SLEY_GNN_GCN = 0,
   SLEY_GNN_GIN = 1,

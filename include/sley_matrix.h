@@ -79,10 +79,10 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
 sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
- * told apart by their first lines, else by the name's ending, else by all lines; "-": standard input) or runs
- * a generator ("twin:clj", "rmat:scale=17,edgefactor=8", "er:n=1000,nnz=8000"). Symmetric files are expanded
- * and repeated entries summed. options may be NULL. Errors: SLEY_ERR_INPUT (file and line), SLEY_ERR_IO,
- * SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY. */
+ * the format is detected from the first lines, else from the name's ending, else from all lines; "-":
+ * standard input) or runs a generator ("twin:clj", "rmat:scale=17,edgefactor=8", "er:n=1000,nnz=8000").
+ * Symmetric files are expanded and repeated entries summed. options may be NULL. Errors: SLEY_ERR_INPUT (file
+ * and line), SLEY_ERR_IO, SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY. */
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out);
 
 /* Reads the matrix of a .npz whose keys begin with prefix, for data sets of graph networks that store several

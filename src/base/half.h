@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two 16-bit types as bits: f16 is IEEE 754's binary16 (5 exponent, 10 fraction bits), bf16 the upper
- * half of an f32 (8 and 7). Each is a float exactly; the other way is rounded to nearest, ties to even, once.
- * Subnormals, zeros' signs, infinities and NaN (as a quiet one) are kept; what is too large becomes infinite.
+ * half of an f32 (8 and 7). Conversion to float is exact; conversion from float rounds once, to nearest with
+ * ties to even. Subnormals, signs of zeros, infinities and NaN (made quiet) are kept; values that are too
+ * large become infinite.
  */
 #ifndef SLEY_BASE_HALF_H
 #define SLEY_BASE_HALF_H

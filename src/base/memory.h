@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* Allocates count * bytes_each bytes, 64-byte aligned, contents undefined; what names the memory in the
+/* Allocates count * bytes_each bytes, 64-byte aligned, contents undefined; `what` names the memory in the
  * error. Returns NULL, with the message written, if count < 0, the product overflows or memory is short. A
  * count of 0 returns a valid pointer. */
 void *sl_alloc(int64_t count, size_t bytes_each, const char *what);

@@ -31,8 +31,8 @@ const char *sl_spec_text(sl_spec *spec, const char *key);
 /* Returns SLEY_ERR_ARG, naming the first key that was not read; call it last. */
 sley_status sl_spec_done(const sl_spec *spec);
 
-/* Parses a whole number: optional sign, digits, and one of k, m, g (powers of 1000); or 2^n. what names it in
- * the error. Errors: SLEY_ERR_ARG (not a number, out of bounds). */
+/* Parses a whole number: optional sign, digits, and one of k, m, g (powers of 1000); or 2^n. `what` names it
+ * in the error. Errors: SLEY_ERR_ARG (not a number, out of bounds). */
 sley_status sl_parse_int(const char *text, const char *what, int64_t least, int64_t most, int64_t *out);
 sley_status sl_parse_real(const char *text, const char *what, double least, double most, double *out);
 

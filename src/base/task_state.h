@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread or a process of this host is doing, as /proc shows it. */
+/* The state of a process or a thread of this host, from /proc. */
 #ifndef SLEY_BASE_TASK_STATE_H
 #define SLEY_BASE_TASK_STATE_H
 

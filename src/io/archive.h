@@ -15,7 +15,7 @@ typedef struct sl_archive_member {
 
 typedef struct sl_archive {
   struct zip *zip;
-  int64_t size;            /* of the whole archive, in bytes */
+  int64_t size;            /* bytes of the whole archive */
   int64_t unpacked, limit; /* bytes of the members read so far, and their limit */
 } sl_archive;
 

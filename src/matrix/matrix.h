@@ -107,8 +107,8 @@ sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_m
 sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                               sl_team *team, sley_matrix **out);
 
-/* Checks that perm contains each of 0 .. count - 1 once. Errors: SLEY_ERR_ARG, naming what and the position;
- * SLEY_ERR_MEMORY. */
+/* Checks that perm contains each of 0 .. count - 1 once. Errors: SLEY_ERR_ARG, naming `what` and the
+ * position; SLEY_ERR_MEMORY. */
 sley_status sl_permutation_check(const int64_t *perm, int64_t count, const char *what);
 
 /* Sorts the entries of every row by column (stable) in place. val may be NULL. */

@@ -71,7 +71,7 @@ typedef struct sl_mpi_wait {
   sl_mesh *mesh; /* NULL: the ranks have not met yet */
   double timeout, begin;
   int64_t polls;
-  const char *what; /* what is waited for, for the message */
+  const char *what; /* the awaited event, for the message */
 } sl_mpi_wait;
 
 /* Called between two polls: returns at once for the first ones, then yields, then sleeps for longer each
