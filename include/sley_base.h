@@ -57,8 +57,8 @@ int sley_last_error_rank(void);
  * noticed that its process has ended or does not answer. */
 bool sley_last_error_noticed(void);
 
-/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: those that run, and those that are
- * made before sley_interrupt_clear. Async-signal-safe. */
+/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: running calls, and calls made
+ * before sley_interrupt_clear. Async-signal-safe. */
 void sley_interrupt(void);
 
 /* Withdraws sley_interrupt, for a process that goes on, such as an interpreter: calls work again. Call it

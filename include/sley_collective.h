@@ -112,16 +112,16 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
 
-/* What the last run did on this rank. Before the first run all numbers are 0 and the texts are empty. */
+/* Report on the last run on this rank. Before the first run all numbers are 0 and the texts are empty. */
 typedef struct sley_collective_info {
-  int64_t values, nonzeros; /* values and nonzeros of src that it compressed; after a dense run, those of the
-                             * sample it counted */
+  int64_t values, nonzeros; /* numbers of values and of nonzeros of src that were compressed; after a dense
+                             * run, of the counted sample */
   int64_t result_nonzeros;  /* nonzero values of dst; -1: not known */
   int64_t sent, received;   /* bytes to and from other ranks, with the headers of compressed arrays */
   int64_t dense_sent;       /* bytes that SLEY_COMPRESS_NONE would have sent */
   int64_t arrays;           /* compressed arrays that this rank made */
   int64_t dense, pici, coo; /* numbers of these arrays by the format in which they travelled */
-  const char *path;         /* what ran: "dense", or the way: "direct", "ring", "two-level"; static */
+  const char *path;         /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
   const char *reason;       /* why, in a few words; static */
 } sley_collective_info;
 

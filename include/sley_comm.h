@@ -109,7 +109,7 @@ typedef struct sley_socket_counts {
   int64_t control_sends; /* calls of send and sendmsg for the other traffic */
 } sley_socket_counts;
 
-/* Fills *out with the counts of what this process, and the ranks that it has forked, have sent since it
+/* Fills *out with the traffic that this process, and the ranks that it has forked, have sent since it
  * began. Complete once sley_run_ranks or sley_comm_close has returned. Not collective. */
 void sley_sockets_counted(sley_socket_counts *out);
 

@@ -75,7 +75,8 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
  * cudaMalloc), as sley_matrix_from_csr does. The arrays are copied to host memory, where planning reads them,
  * after the work that the rank's calls have enqueued; a caller that fills them on another stream waits for
  * that first. They may be freed on return. On the cpu: as sley_matrix_from_csr with SLEY_COPY. Waits for the
- * device. Not collective. Errors: also those of sley_comm_copy. */
+ * device. Not collective. Errors: as sley_matrix_from_csr and
+ * sley_comm_copy. */
 sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_matrix **out);
 
 /* Reads a file (Matrix Market, edge list, METIS, Rutherford-Boeing, scipy .npz, .sley; plain, gzip or zstd;
@@ -160,8 +161,8 @@ void sley_matrix_destroy(sley_matrix *matrix);
  * lines, and entries go to the owners of their rows. A generator's edges are drawn in shares. A compressed
  * text is unpacked by rank 0 and distributed. Matrices of the other formats are read by rank 0, which does
  * hold them, and distributed. Every rank opens a plain file, which must be the same file for all.
- * options->threads is ignored: the rank's own threads work. Collective. Errors: those of sley_matrix_read,
- * with its message, on all ranks alike; SLEY_ERR_ARG (the ranks read different things), SLEY_ERR_PEER. */
+ * options->threads is ignored: the rank's own threads work. Collective. Errors: as sley_matrix_read,
+ * with the same message on all ranks; SLEY_ERR_ARG (the ranks read different things), SLEY_ERR_PEER. */
 sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_read_options *options,
                                   const char *partition, int64_t *row_begin, sley_matrix_info *whole,
                                   sley_matrix **out);

@@ -126,7 +126,7 @@ static void draw_letters(char *end) {
     end[i] = letters[number % (sizeof letters - 1)];
 }
 
-/* Sets mode and owner of the new file: those of the replaced file, if there is one, else the default. */
+/* Sets mode and owner of the new file as in the replaced file, if there is one, else to the default. */
 static void set_mode(int descriptor, const struct stat *replaced) {
   if (replaced) {
     if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())

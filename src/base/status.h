@@ -20,8 +20,8 @@ typedef struct sl_error {
   char text[SL_ERROR_TEXT]; /* message without the rank's prefix */
 } sl_error;
 
-/* Sets the calling thread's error (what, where, what to do), about no particular rank, and returns status.
- * The text is escaped as by sley_printable. */
+/* Sets the calling thread's error (its text states the problem, the place and the remedy), about no
+ * particular rank, and returns status. The text is escaped as by sley_printable. */
 sley_status sl_fail(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Sets an error that this rank has noticed about another rank: it has ended, or does not answer. Returns

@@ -231,7 +231,7 @@ typedef struct range_loop {
 } range_loop;
 
 /* Runs the thread's own share first, which is the same in every loop of the same size, so its data may be in
- * the thread's caches; then what remains of the other shares. */
+ * the thread's caches; then the rest of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
   const range_loop *loop = context;
   for (int i = 0; i < (loop->shared ? threads : 1); i++) {

@@ -228,7 +228,7 @@ static sley_status note_run(in_place *d, const sl_headers_run *run, bool is_last
   return SLEY_OK;
 }
 
-/* Processes all headers that have arrived; waits: also those in flight. */
+/* Processes all headers that have arrived; if waits is set, also waits for headers in flight. */
 static sley_status note_runs(in_place *d, bool waits) {
   bool ran_last = d->route.base->report.in_place, come = true;
   while (come) {

@@ -61,7 +61,7 @@ static sley_status run_once(const gather *g, double *seconds) {
   return SLEY_OK;
 }
 
-/* Measures the slowest rank's seconds in the fastest run. */
+/* Measures RUNS all-gathers; *least is the time of the fastest, in seconds on its slowest rank. */
 static sley_status time_gather(sl_comm *comm, int64_t bytes, double *least) {
   gather g = {.comm = comm};
   *least = INFINITY;

@@ -114,7 +114,7 @@ static inline bool sl_route_gathers_parts(const sl_sparse_base *base) {
 /* Runs the collective by a route: scatter, gather or both. Adds to base->report. Collective. */
 sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue);
 
-/* Allocate and free device memory; give: NULL is allowed. Not collective. */
+/* Allocate and free device memory; block may be NULL. Not collective. */
 sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);
 void sl_route_give(const sl_sparse_base *base, void *block);
 

@@ -61,7 +61,7 @@ typedef struct sl_sparse_counts {
   int64_t values, nonzeros;
 } sl_sparse_counts;
 
-/* What the last run on this rank did. */
+/* Report on the last run on this rank. */
 typedef struct sl_sparse_report {
   sl_sparse_path path;
   bool in_place; /* peers' arrays were read in place */

@@ -146,8 +146,8 @@ static const sl_format *other_guess(const sl_input *input, int f) {
   return NULL;
 }
 
-/* Reads by the evidence of the lines alone. Content that may be two formats is read as one only if the other
- * does not accept it. */
+/* Reads content whose format is guessed from the lines alone. It is an error if content that may be of two
+ * formats can be read in the first, unless that is certain (is_sure); else the second is tried. */
 static sley_status read_guess(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   input->guess = true;
   for (int f = 0; f < EDGE_LIST; f++) {

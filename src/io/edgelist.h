@@ -20,8 +20,8 @@ typedef struct sl_edge_totals {
 
 typedef struct sl_edge_lines {
   const sl_input *head, *part;
-  const char *body;   /* where the entries begin, in head */
-  const char *begin;  /* the first line to parse, in part */
+  const char *body;   /* position in head of the first entry */
+  const char *begin;  /* position in part of the first line to parse */
   bool from_one;      /* the header says that numbers start from 1 */
   bool one_direction; /* the header says sym, but entries are not mirrored */
   bool two_sides;     /* the header says bip: rows and columns are numbered separately */

@@ -40,7 +40,7 @@ typedef struct sl_input {
   int64_t unpack_limit;    /* most bytes that compressed parts of the content may unpack to; 0: any number */
   int64_t lines_before;    /* lines of the file before this part of it, for messages */
   sl_base base;            /* number of the first row and column, if the caller states it */
-  bool guess;              /* only the lines themselves are evidence for the format */
+  bool guess;              /* whether the format is guessed from the lines alone */
   sl_source source;        /* how it was read */
 } sl_input;
 

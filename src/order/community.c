@@ -84,8 +84,8 @@ static sley_status add_edges(const aggregation *a, sl_arc_sum *sum, int32_t v, i
   return SLEY_OK;
 }
 
-/* Sums the edges of the community around v: its own and those of the children that merged since the last
- * time. */
+/* Sums the edges of the community around v: its own edges, and edges of the children that merged since the
+ * last time. */
 static sley_status sum_edges(aggregation *a, sl_arc_sum *sum, int32_t v) {
   SL_TRY(add_edges(a, sum, v, v));
   for (int32_t c = a->tree.child[v]; c != a->folded[v]; c = a->tree.sibling[c])

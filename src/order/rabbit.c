@@ -11,7 +11,7 @@
  *
  * - Step 2: refine. Vertices move to better pieces (refine.c), which corrects early merges.
  *
- * - Step 3: contract pieces to vertices and aggregate those, without limit, to communities as in the
+ * - Step 3: contract pieces to vertices and aggregate these vertices, without limit, to communities as in the
  *   publication. Then join them, so that related communities become neighbours.
  *
  * - Step 4: refine the communities by vertices, and move each vertex into a piece of its own community.

@@ -12,7 +12,7 @@ typedef struct sl_pio_reading {
   const sl_reading *how;
   sley_dtype dtype; /* dtype of how */
   uint64_t seed;
-  bool by_nonzeros; /* the partition is requested by nonzeros; begin may not be so yet */
+  bool by_nonzeros; /* the partition is requested by nonzeros; until settled, begin may differ */
   /* Results: */
   int64_t *begin;         /* partition of block */
   bool settled;           /* begin is the requested partition */

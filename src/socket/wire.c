@@ -322,9 +322,9 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
-/* Whether a message may come now by its tag. Callers' tags always may. The mesh's own tags: those of the
- * collective that this rank is in or was in last, or the first of the next collective, which a peer may begin
- * earlier; each once, and in order. */
+/* Whether a message may come now by its tag. Callers' tags always may. The mesh's own tags must belong
+ * to the collective that this rank is in or was in last, or be the first tag of the next collective, which a
+ * peer may begin earlier; each comes once, and in order. */
 static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
   const uint64_t tag = peer->header.tag, epoch = tag & (SL_TAG_POST - 1), kind = tag - epoch;
   if (kind == 0 || mesh->failure.rank >= 0 || mesh->leaving)

@@ -19,8 +19,8 @@ typedef struct sl_board_round {
   const sl_pull_entry *list;
   int batches;
   const sl_pull_batch *batch;
-  /* Numbers of sources: first those whose rows move, in the order of the batches, then those of which only
-   * the signal is needed. */
+  /* Numbers of sources: first those whose rows move, in the order of the batches, then sources of which
+   * only the signal is needed. */
   int moving, still;
   const sl_pull_source *source;
   void *dst;

@@ -24,7 +24,7 @@ void sl_rma_queue_destroy(sl_rma_queue *q);
 /* Makes copies that begin later wait for the work that queue has so far. */
 sley_status sl_rma_queue_after(sl_rma_queue *q, sl_queue *queue);
 
-/* Begins a copy, wherever both sides lie; *number identifies it. */
+/* Begins a copy; either side may be in host or device memory. *number identifies it. */
 sley_status sl_rma_queue_copy(sl_rma_queue *q, void *dst, const void *src, int64_t bytes, uint64_t *number);
 
 /* Whether copy `number` and all earlier ones are complete. Does not wait. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided memory: a block on every rank that all ranks read, write and count in without a call of its
- * owner. The rules are those of the MPI standard for passive target communication under one lock of all ranks
- * (MPI 4.0, chapter 12), in the words of this library.
+ * owner. The rules follow the MPI standard for passive target communication under one lock of all ranks
+ * (MPI 4.0, chapter 12), in the terms of this library.
  *
  * Operations. get and put move any bytes; fetch_add and compare_swap work on an int64_t at a multiple of 8.
  * This rank's side of an operation (dst, src) may be memory of the host or of the rank's device.

@@ -318,7 +318,8 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels && c->bytes > 0)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->bytes));
   }
-  /* waits until the messages are packed, and until those of the last round have been copied to the device */
+  /* waits until the messages are packed, and until the messages of the last round have been copied to the
+   * device */
   SL_TRY(sl_process_wait_for(&comm->base, queue));
   for (int i = 0; i < exchange->recvs; i++)
     if (exchange->recv[i].travels)

@@ -56,8 +56,8 @@ typedef struct sl_process_exchange {
  * out and sets; `at` is always the caller's memory, and reclaim follows end at once. */
 typedef struct sl_carrier {
   size_t exchange_bytes; /* bytes of its exchange struct, zeroed before open */
-  /* Allocates what the messages of an exchange need, once its channels are made. If it fails, close frees
-   * what it has allocated. Not collective. */
+  /* Allocates the memory for the messages of an exchange, once its channels are made. If it fails, close
+   * frees that memory. Not collective. */
   sley_status (*open)(sl_process_exchange *exchange);
   /* Frees it; nothing is in flight any more, or the mesh is broken. Not collective. */
   void (*close)(sl_process_exchange *exchange);

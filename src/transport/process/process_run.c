@@ -233,7 +233,7 @@ static sley_status forked_main(const sl_place *place, void *arg) {
   return sl_process_join(f->backend, f->launch, place, f->main, f->arg);
 }
 
-/* MPI finds where the ranks of a communicator meet, whatever transport joins them. */
+/* Finds through MPI where the ranks of a communicator meet; their transport may be another one. */
 static sley_status place_by_mpi(const sl_process_backend *backend, const sl_launch *launch, double timeout,
                                 sl_place *out) {
   const sl_transport_backend *mpi = NULL;

@@ -186,8 +186,8 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
 
-/* Called before an abort ends the rank's access to its peers' memory: records `done` for what its device
- * still reads there. */
+/* Called before an abort ends the rank's access to its peers' memory: records `done` after the
+ * reads of that memory which its device has still to do. */
 static void retreat(void *owner) {
   sl_threads_exchange *exchange = owner;
   sl_queue *queue = exchange->base.comm->queue;
@@ -196,7 +196,7 @@ static void retreat(void *owner) {
   exchange->device->reads = false;
 }
 
-/* Called after it: makes the queue wait until no peer's device reads this rank's rows or writes to its
+/* Called after retreat: makes the queue wait until no peer's device reads this rank's rows or writes to its
  * board. */
 static void settle(void *owner, sl_queue *queue) {
   const sl_threads_exchange *exchange = owner;

@@ -14,7 +14,7 @@ typedef enum sl_channel_way { SL_IN_PLACE, SL_PACKED, SL_ROW_BY_ROW } sl_channel
 
 /* The data from one rank to one peer; owned by the sender. Rounds count from 1. */
 typedef struct sl_channel {
-  _Alignas(64) _Atomic uint64_t ready; /* last round that the sender has started; not used row by row */
+  _Alignas(64) _Atomic uint64_t ready; /* last round that the sender has started; unused with SL_ROW_BY_ROW */
   const sl_row_list *list;             /* list of the sender */
   sl_channel_way way;
   const char *src; /* address in the last round */

@@ -73,8 +73,8 @@ static sl_pull_source source_of(const sl_threads_exchange *exchange, const sl_ro
                           .peer = list->peer};
 }
 
-/* Fills in this rank's offers, and its sources: first the sources whose rows move, then those of which only
- * the signal is needed. Returns the number of the latter. */
+/* Fills in this rank's offers, and its sources: first the sources whose rows move, then sources of
+ * which only the signal is needed. Returns the number of the latter. */
 static int fill_tables(sl_threads_exchange *exchange) {
   sl_device_exchange *device = exchange->device;
   for (int i = 0; i < exchange->sends; i++) {
