@@ -113,9 +113,11 @@ typedef struct sley_socket_counts {
  * began. Complete once sley_run_ranks or sley_comm_close has returned. Not collective. */
 void sley_sockets_counted(sley_socket_counts *out);
 
+/* Return the number of this rank, from 0, the number of ranks, and the number of ranks in a full
+ * workgroup. */
 int sley_comm_rank(const sley_comm *comm);
 int sley_comm_size(const sley_comm *comm);
-int sley_comm_workgroup(const sley_comm *comm); /* ranks in a full workgroup */
+int sley_comm_workgroup(const sley_comm *comm);
 
 /* The transport that runs: "threads", "tcp", "nccl", ... Static. */
 const char *sley_comm_transport(const sley_comm *comm);

@@ -373,7 +373,7 @@ sley_status sley_plan_counted(sley_plan *plan, sley_traffic *out);
  * Errors: SLEY_ERR_ARG; for a plan of A^T on all ranks, and SLEY_ERR_PEER. */
 sley_status sley_plan_set_values(sley_plan *plan, const void *val);
 
-/* Collective. */
+/* Frees the plan. Collective. */
 void sley_plan_destroy(sley_plan *plan);
 
 /* ---------------------------------------------------------------------------------------------- halos */
@@ -427,7 +427,7 @@ sley_status sley_halo_gather(sley_halo *halo, const void *x, int64_t ldx, void *
  * and errors: as sley_halo_gather. */
 sley_status sley_halo_scatter_add(sley_halo *halo, const void *buffer, int64_t ld, void *x, int64_t ldx);
 
-/* NULL is accepted if all ranks pass NULL. Collective. */
+/* Frees the halo. NULL is accepted if all ranks pass NULL. Collective. */
 void sley_halo_destroy(sley_halo *halo);
 
 #ifdef __cplusplus
