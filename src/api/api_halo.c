@@ -31,7 +31,7 @@ sley_status sley_halo_info_get(const sley_halo *halo, sley_halo_info *out) {
   return SLEY_OK;
 }
 
-/* X or the buffer. */
+/* Checks X or the buffer. */
 static sley_status check_rows(const sley_halo *halo, const char *call, const char *name, const void *data,
                               int64_t rows, int64_t ld) {
   if (ld < halo->k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a visit: connected, challenged, claimed, answered. */
+/* The steps of a visit: connected, challenged, claimed, answered. */
 #include "bootstrap/visit.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void end(sl_visit *visit, int reason) {
   visit->reason = reason;
 }
 
-/* Whether bytes have come whole. */
+/* Receives bytes; returns whether all have come. */
 static bool take(sl_visit *visit, void *into, size_t bytes) {
   while (visit->done < bytes) {
     ssize_t got = recv(visit->fd, (char *)into + visit->done, bytes - visit->done, MSG_DONTWAIT);
@@ -38,7 +38,7 @@ static bool take(sl_visit *visit, void *into, size_t bytes) {
   return true;
 }
 
-/* Whether the claim and its payload have gone whole. */
+/* Sends the claim and its payload; returns whether all was sent. */
 static bool give(sl_visit *visit) {
   size_t head = sizeof visit->claim, all = head + (size_t)visit->claim.payload;
   while (visit->done < all) {
@@ -61,7 +61,7 @@ static bool give(sl_visit *visit) {
   return true;
 }
 
-/* Whether the connection is there. */
+/* Whether the connection is established. */
 static bool connected(sl_visit *visit) {
   struct pollfd poller = {.fd = visit->fd, .events = POLLOUT};
   int reason = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The direct way: each array goes straight to the rank that needs it. It suits comms of which every pair of
- * ranks is joined; where kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of two
+/* The direct way: each array is sent directly to the rank that needs it. It suits comms in which every pair
+ * of ranks has a link; if kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of two
  * ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
 #include "collective/route.h"
@@ -9,13 +9,13 @@
 typedef struct direct {
   sl_sparse_route route;
   sl_transfer scatter, gather;
-  char *send, *recv; /* areas of the device's memory, which both transfers use */
+  char *send, *recv; /* areas in device memory, used by both transfers */
 } direct;
 
 /* ---- making */
 
-/* Every rank sends each peer that one's part, and receives its own part from each. *send and *recv: the bytes
- * of the areas. */
+/* Every rank sends each peer that peer's part, and receives its own part from each. *send and *recv: bytes of
+ * the areas. */
 static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   const sl_sparse_base *base = d->route.base;
   int rank = base->comm->rank;
@@ -30,7 +30,7 @@ static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   }
 }
 
-/* Every rank sends its part to each peer, in one format or two. */
+/* Every rank sends its part to each peer, in one or two formats. */
 static void list_gather(direct *d, int64_t *send, int64_t *recv) {
   const sl_sparse_base *base = d->route.base;
   int rank = base->comm->rank;
@@ -113,8 +113,8 @@ static sley_status direct_scatter(sl_sparse_route *route, const void *src, void 
   return sl_route_fold(base, &fold, queue);
 }
 
-/* own in the format of each link class that a peer is behind; where both are the same it is compressed once.
- */
+/* Compresses own in the format of each link class that leads to a peer; if both formats are the same, only
+ * once. */
 static sley_status compress_own(direct *d, const void *own, double density, sl_queue *queue) {
   sl_sparse_base *base = d->route.base;
   sl_transfer *gather = &d->gather;
@@ -146,7 +146,7 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
   int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
   base->report.result_nonzeros = nonzeros;
-  if (!sl_route_reduces(base)) { /* once, if in two formats too */
+  if (!sl_route_reduces(base)) { /* counted once, even if in two formats */
     base->report.values = sl_route_values(base, base->comm->rank);
     base->report.nonzeros = nonzeros;
   }

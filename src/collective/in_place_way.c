@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The direct way where kernels can read all peers' memory (sl_mapped_serves): nothing is copied between
- * ranks. A rank compresses what its peers need into its own area, in places as long as the worst case, so
- * every rank knows where they are. SL_OP_SPARSE_SUM and SL_OP_DECOMPRESS read them there, and learn formats
- * and sizes from the headers. So no host waits for a device in a run; what the report and the choice need of
- * the headers comes to the host later (headers.h).
+/* The direct way if kernels can read all peers' memory (sl_mapped_serves): nothing is copied between ranks. A
+ * rank compresses the arrays for its peers into its own area, at positions that leave room for the worst
+ * case, so every rank knows where they are. SL_OP_SPARSE_SUM and SL_OP_DECOMPRESS read them there, and take
+ * formats and sizes from the headers. So no host waits for a device in a run; the headers that the report and
+ * the choice need come to the host later (headers.h).
  *
- * The area has the arrays for the peers, in the order of their ranks, and then that of the own part. A rank
- * writes to the first of these again after its peers have read them, and so to the last one: reclaim of the
- * next run. */
+ * The area has the arrays for the peers, in the order of their ranks, and then the array of the own part. A
+ * rank overwrites the former after its peers have read them, and so also the latter: the reclaim in the next
+ * run ensures this. */
 #include "base/memory.h"
 #include "collective/headers.h"
 #include "collective/mapped.h"
@@ -16,16 +16,16 @@
 typedef struct in_place {
   sl_sparse_route route;
   sl_mapped scatter, gather;
-  char *area;      /* of the device */
-  const void **at; /* headers that are taken: two for each rank */
+  char *area;      /* area in device memory */
+  const void **at; /* headers to copy: two for each rank */
   sl_headers headers;
-  double sums; /* the density of this rank's reduced part when it was last known; -1: never */
+  double sums; /* last known density of this rank's reduced part; -1: never known */
 } in_place;
 
 /* ---- making */
 
-/* Where the array that sender has for peer lies in the sender's area, in bytes; peer = size: where the area
- * of these ends. */
+/* The position of sender's array for peer in the sender's area, in bytes; peer = size: the end of these
+ * arrays. */
 static int64_t place_of(const sl_sparse_base *base, int sender, int peer) {
   int64_t at = 0;
   for (int p = 0; p < peer && sl_route_reduces(base); p++)
@@ -113,7 +113,7 @@ static void in_place_close(sl_sparse_route *route) {
 
 /* ---- running */
 
-/* Takes the headers of a round, which is open; `first`: of the run's. */
+/* Copies the headers of a round, which is open; `first`: number of its first header in the run. */
 static sley_status take_headers(in_place *d, const sl_mapped *m, int first, sl_queue *queue) {
   for (int i = 0; i < m->sends; i++)
     d->at[i] = d->area + m->send[i].at;
@@ -179,9 +179,9 @@ static sley_status in_place_finish(sl_sparse_route *route, sl_queue *queue) {
   return sl_headers_send(&((in_place *)route)->headers, queue);
 }
 
-/* ---- what a run's headers say, later */
+/* ---- the headers of earlier runs */
 
-/* Of one exchange. The transport has counted the headers; what lies behind them is counted here. */
+/* Reports one exchange. The transport has counted the headers; the bytes behind them are counted here. */
 static sley_status report_round(const in_place *d, sl_mapped *m, const sl_compressed_header *header,
                                 bool is_src, sl_sparse_report *report) {
   sl_comm *comm = d->route.base->comm;
@@ -197,7 +197,7 @@ static sley_status report_round(const in_place *d, sl_mapped *m, const sl_compre
   return SLEY_OK;
 }
 
-/* Of the parts gathered; header: this rank's to all peers, then the peers'. */
+/* Reports the gathered parts; header: this rank's for all peers, then the peers'. */
 static void report_result(in_place *d, const sl_compressed_header *header, sl_sparse_report *report) {
   const sl_sparse_base *base = d->route.base;
   const sl_mapped *gather = &d->gather;
@@ -208,7 +208,7 @@ static void report_result(in_place *d, const sl_compressed_header *header, sl_sp
     d->sums = (double)header[0].nonzeros / (double)header[0].count;
 }
 
-/* A run's headers have come. is_last: the report is of this run. */
+/* Processes the headers of a run. is_last: the report is about this run. */
 static sley_status note_run(in_place *d, const sl_headers_run *run, bool is_last) {
   sl_sparse_base *base = d->route.base;
   sl_sparse_report report = {.path = base->report.path,
@@ -228,7 +228,7 @@ static sley_status note_run(in_place *d, const sl_headers_run *run, bool is_last
   return SLEY_OK;
 }
 
-/* All that has come; waits: or is to come. */
+/* Processes all headers that have arrived; if waits is set, also waits for headers in flight. */
 static sley_status note_runs(in_place *d, bool waits) {
   bool ran_last = d->route.base->report.in_place, come = true;
   while (come) {
@@ -240,7 +240,7 @@ static sley_status note_runs(in_place *d, bool waits) {
   return SLEY_OK;
 }
 
-/* Where as many runs are on their way as there may be, the host waits, too: it is far ahead of the device. */
+/* If the maximum number of runs is in flight, the host waits, too: it is far ahead of the device. */
 static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
   in_place *d = (in_place *)route;
   sl_comm *comm = route->base->comm;

@@ -20,7 +20,7 @@ void sl_generate_values(uint64_t seed, int64_t first, int64_t rows, int64_t cols
       for (int64_t j = 0; j < cols; j++)
         row[j] = single_value(row_seed + (uint64_t)j * golden);
     } else if (sl_is_16_bit(dtype)) {
-      /* Those that would be rounded to 1 become the number before it. */
+      /* A number that would be rounded to 1 becomes the largest number below 1. */
       const double most = dtype == SLEY_F16 ? 1 - 0x1p-11 : 1 - 0x1p-8;
       for (int64_t j = 0; j < cols; j++) {
         double value = (double)single_value(row_seed + (uint64_t)j * golden);

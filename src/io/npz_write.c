@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of scipy.sparse.load_npz's archives, as CSR. */
+/* Writer of archives for scipy.sparse.load_npz, as CSR. */
 #include "base/memory.h"
 #include "base/value.h"
 #include "io/bytes/archive.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edge lists of communities. Lists live in chunks, each thread filling its own; a forgotten list leaves a
- * hole, and when holes take more than half, the live lists are copied into new chunks. */
+/* Edge lists of communities. Lists are stored in chunks, each thread filling its own; a dropped list leaves a
+ * hole, and when holes take more than half of the memory, the live lists are copied into new chunks. */
 #include "order/edge_lists.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void free_chunks(sl_arc_chunk *chunk) {
   }
 }
 
-/* Room for count links in the thread's chunks; NULL if memory ran out. */
+/* Reserves room for count links in the thread's chunks; NULL if memory ran out. */
 static sl_arc *reserve(sl_arc_sum *sum, int64_t count) {
   sl_arc_chunk *chunk = sum->chunks;
   if (!chunk || chunk->capacity - chunk->used < count) {

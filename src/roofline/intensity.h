@@ -1,61 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The equations of the roofline between nodes: flops for each byte of memory, and for each byte that travels,
- * of products of two tiles, and what bounds them.
+/* The equations of the roofline between nodes: flops per byte of memory, and per byte that travels, for
+ * products of two tiles, and their bounds.
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024,
  * section 4, which has one number of bytes w for values, column numbers and row pointers, square grids and
- * nonzeros that are spread evenly. */
+ * evenly spread nonzeros. */
 #ifndef SLEY_ROOFLINE_INTENSITY_H
 #define SLEY_ROOFLINE_INTENSITY_H
 
-/* Bytes of the numbers that matrices are stored in. */
+/* Bytes of the numbers in stored matrices. */
 typedef struct sl_words {
   double value, index, pointer;
 } sl_words;
 
-/* C = A B of tiles: A rows x inner, B inner x cols, dense where entries_b is negative. */
+/* A product C = A B of tiles: A rows x inner, B inner x cols, dense if entries_b is negative. */
 typedef struct sl_product_sizes {
   double rows, inner, cols;
   double entries_a, entries_b, entries_c;
-  double products; /* of two numbers */
+  double products; /* products of two numbers */
 } sl_product_sizes;
 
-/* The matrix whose tiles stay where they are. */
+/* The matrix whose tiles stay in place. */
 typedef enum sl_stays { SL_STAYS_C, SL_STAYS_A, SL_STAYS_B } sl_stays;
 
 /* Bytes of a sparse tile in CSR: entries (value + index) + (rows + 1) pointer. */
 double sl_csr_tile_bytes(const sl_words *w, double rows, double entries);
 
-/* Flops of A B with a dense B: 2 entries_a cols; with a sparse one: 2 products. */
+/* Flops of A B: 2 entries_a cols with a dense B, 2 products with a sparse one. */
 double sl_tile_flops(const sl_product_sizes *t);
 
-/* With a dense B: flops / (bytes of A, B and C), as if each were moved once: an upper bound. With a sparse B
- * the bound of Gu and others, which the paper takes: 2 cf / ((3 + 2 cf) b), where cf = products / entries_c
- * and b are the bytes of an entry, for A, B and C are moved once, and each product is written and read. That
- * is for matrices with as many entries each; of others: 2 products / ((entries of A, B and C + 2 products)
- * b).
- */
+/* Bytes and intensity of the memory traffic. With a dense B: the intensity is flops / (bytes of A, B and C),
+ * as if each were moved once: an upper bound. With a sparse B: the bound of Gu and others, which the paper
+ * uses: 2 cf / ((3 + 2 cf) b), where cf = products / entries_c and b are the bytes of an entry, because A, B
+ * and C are moved once, and each product is written and read. This is for matrices with equally many entries;
+ * for others: 2 products / ((entries of A, B and C + 2 products) b). */
 double sl_tile_local_bytes(const sl_words *w, const sl_product_sizes *t);
 double sl_spgemm_local_intensity(double compression, double entry_bytes);
 
 /* Bytes that travel: A and B (stays C), B and C (stays A), A and C (stays B). */
 double sl_tile_network_bytes(const sl_words *w, sl_stays stays, const sl_product_sizes *t);
 
-/* flops / bytes; infinite where there are no bytes. */
+/* flops / bytes; infinite if bytes is 0. */
 double sl_intensity(double flops, double bytes);
 
-/* min(roof, bandwidth * intensity), in flop/s. roof 0: there is none. */
+/* min(roof, bandwidth * intensity), in flop/s. roof 0: no roof. */
 double sl_attainable(double roof, double bandwidth, double intensity);
 
-/* Seconds of a rank whose transfers go on beside its sums: the longer of both; and, since nothing is summed
- * before the first of its tasks has come, a task's share of the shorter one. */
+/* Seconds of a rank whose transfers overlap with its sums: the longer of both; and, because no sum can start
+ * before the first task has arrived, one task's share of the shorter one. */
 double sl_overlapped_seconds(double sums, double transfers, double tasks);
 
-/* Distinct places that `thrown` things hit which are each thrown at one of `places`: places (1 - exp(-thrown
- * / places)); thrown, where places is infinite. */
+/* The expected number of distinct places hit when `thrown` items are each thrown at a random one of `places`:
+ * places (1 - exp(-thrown / places)); thrown if places is infinite. */
 double sl_places_hit(double places, double thrown);
 
-/* The number of places of which so many things have hit `hit`, at most `thrown`. Infinite where both are
+/* The number of places of which `thrown` items have hit `hit`, where hit <= thrown. Infinite if both are
  * equal. */
 double sl_places_of(double thrown, double hit);
 

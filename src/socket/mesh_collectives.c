@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives over the sockets: each begins with a meeting, at which all ranks tell all others which call
- * they make, with what sizes and with what success; so every rank comes to the same verdict. */
+/* Collectives over the sockets. Each begins with a meeting, in which every rank sends all others the name of
+ * its call, its sizes and its status, so that all ranks decide alike. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "socket/wire.h"
 
-/* Sends own bytes to every peer and takes as many from each, to dst + r * stride. */
+/* Sends own bytes to every peer, and receives as many from each peer r at dst + r * stride. */
 static sley_status swap_with_all(sl_mesh *mesh, uint64_t tag, const void *own, void *dst, int64_t stride,
                                  int64_t bytes) {
   for (int p = 0; p < mesh->size; p++)
@@ -26,7 +26,7 @@ static sley_status swap_with_all(sl_mesh *mesh, uint64_t tag, const void *own, v
   return SLEY_OK;
 }
 
-/* Sends bytes from root to all. */
+/* Sends bytes from root to all ranks. */
 static sley_status pass_on(sl_mesh *mesh, int root, uint64_t tag, void *data, int64_t bytes) {
   if (mesh->rank != root) {
     sl_mesh_incoming *recv = &mesh->peer[root].own_recv;
@@ -42,7 +42,8 @@ static sley_status pass_on(sl_mesh *mesh, int root, uint64_t tag, void *data, in
   return SLEY_OK;
 }
 
-/* The same on every rank: all look at the same posts. */
+/* Compares what the ranks brought to the meeting. The result is the same on every rank, because all compare
+ * the same posts. */
 static sley_status compare_posts(const sl_mesh *mesh) {
   const sl_mesh_post *first = &mesh->peer[0].post;
   for (int r = 1; r < mesh->size; r++) {
@@ -59,7 +60,7 @@ static sley_status compare_posts(const sl_mesh *mesh) {
   return SLEY_OK;
 }
 
-/* Every rank's status is known: what this rank returns. */
+/* Returns this rank's result of a meeting once every rank's status is known. */
 static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   int first = 0;
   while (first < mesh->size && mesh->peer[first].post.status == SLEY_OK)
@@ -98,15 +99,15 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
   for (int p = 0; p < mesh->size && status == SLEY_OK; p++)
     if (p != mesh->rank)
       status = sl_mesh_wait_sent(mesh, p, &mesh->peer[p].own_send);
-  if (status != SLEY_OK) /* no meeting; a failure of one's own counts more */
+  if (status != SLEY_OK) /* the meeting failed; this rank's own failure takes precedence */
     return mine == SLEY_OK ? status : sl_error_restore(&own);
   for (int p = 0; p < mesh->size; p++)
     mesh->peer[p].post.call[SL_MESH_CALL - 1] = '\0';
   status = compare_posts(mesh);
   if (status == SLEY_OK)
     return share_reason(mesh, &own);
-  /* Nobody leaves with the error, and tells others that it has failed, before all have found it themselves.
-   */
+  /* A rank must not leave with this error, and report it to others as its failure, before all ranks have
+   * found it themselves. */
   char nothing;
   sl_error error;
   sl_error_take(status, &error);
@@ -133,12 +134,12 @@ sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, voi
   return swap_with_all(mesh, SL_TAG_DATA | mesh->epoch, (char *)dst + mesh->rank * bytes, dst, bytes, bytes);
 }
 
-/* What a rank tells another of an alltoallv. */
+/* The sizes that a rank sends to another one for an alltoallv. */
 typedef struct pair_sizes {
   int64_t sent, taken;
 } pair_sizes;
 
-/* Whether the sizes of this rank's pair with rank r agree, both ways. */
+/* Checks that this rank and rank r agree on the sizes between them, in both directions. */
 static sley_status match_pair(int rank, const pair_sizes *mine, int r, const pair_sizes *theirs) {
   for (int way = 0; way < 2; way++) {
     int64_t sent = way ? mine->sent : theirs->sent, taken = way ? theirs->taken : mine->taken;
@@ -150,7 +151,7 @@ static sley_status match_pair(int rank, const pair_sizes *mine, int r, const pai
   return SLEY_OK;
 }
 
-/* Tells every peer its sizes, and compares. sizes: twice the ranks' number. */
+/* Sends every peer its sizes, and compares. sizes: room for twice the number of ranks. */
 static sley_status match_sizes(sl_mesh *mesh, pair_sizes *sizes, const int64_t *send_bytes,
                                const int64_t *recv_bytes) {
   pair_sizes *theirs = sizes + mesh->size;

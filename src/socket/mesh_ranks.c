@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a mesh knows of its ranks and their hosts. */
+/* Queries about the ranks of a mesh and their hosts. */
 #include <string.h>
 
 #include "socket/wire.h"

@@ -20,7 +20,7 @@
 
 enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 128 * 1024 };
 
-/* Waits for events. SLEY_ERR_PEER, without a message, after the deadline. */
+/* Waits for events on a socket. Returns SLEY_ERR_PEER, without a message, after the deadline. */
 static sley_status wait_for(int socket, short events, double deadline) {
   for (;;) {
     SL_TRY(sl_interrupted());
@@ -86,7 +86,7 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out) {
   return SLEY_OK;
 }
 
-/* One of the addresses that a name stands for. */
+/* Tries to connect to one of the addresses of a name. */
 static sley_status connect_to(const struct addrinfo *address, double deadline, int *out) {
   int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0)
@@ -184,7 +184,7 @@ sley_status sl_socket_accept(int listener, int *out) {
       return SLEY_ERR_MEMORY;
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s", strerror(errno));
-    /* All else is about the one connection, which has ended before it was accepted. */
+    /* Any other error concerns a connection that ended before it was accepted. */
   }
 }
 
@@ -233,7 +233,7 @@ void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]) {
       getnameinfo((struct sockaddr *)&name, length, out, SL_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST) != 0)
     snprintf(out, SL_ADDRESS_BYTES, "?");
   static const char mapped[] = "::ffff:";
-  if (strncmp(out, mapped, sizeof mapped - 1) == 0) /* an IPv4 address */
+  if (strncmp(out, mapped, sizeof mapped - 1) == 0) /* an IPv4 address in IPv6 form */
     memmove(out, out + sizeof mapped - 1, strlen(out) - sizeof mapped + 2);
 }
 
@@ -241,7 +241,8 @@ void sl_socket_settle(int socket, double timeout) {
   int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  int unsent = UNSENT_MOST; /* what follows may be for another rank: see sl_mesh_send_in_turn */
+  int unsent = UNSENT_MOST; /* unsent data is limited, because a message for another rank may have to go
+                               first: see sl_mesh_send_in_turn */
   setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
   int seconds = timeout > 4 ? (int)(timeout / 4) : 1, probes = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Typed collectives made of prepared exchanges. In an exchange an array is one row; the parts of it that
- * peers send and take are told apart by their offsets. */
+/* Typed collectives made of prepared exchanges. In an exchange an array is one row; offsets distinguish the
+ * parts of it that peers send and receive. */
 #include "transport/dense_collective.h"
 
 #include <stdio.h>
@@ -9,31 +9,32 @@
 #include "base/memory.h"
 #include "transport/stopwatch.h"
 
-/* Parts of an all-reduce begin at multiples of so many bytes, and so do the peers' values in memory of the
- * collective's own: devices load and store them in wide words. */
+/* Alignment of the parts of an all-reduce, and of the peers' values in the collective's own memory, in bytes:
+ * devices load and store them in wide words. */
 enum { PART_BYTES = 128, SLOT_BYTES = 256 };
 
-/* An all-gather goes from neighbour to neighbour between so many ranks at most that are workgroups of their
- * own, where their parts have at least so many bytes on average. */
+/* An all-gather uses a ring if the ranks are workgroups of their own, at most RING_RANKS, and their parts
+ * have at least RING_BYTES bytes on average. */
 enum { RING_RANKS = 16, RING_BYTES = 1 << 20 };
 
 struct sl_dense {
   sl_comm *comm;
-  sl_dense_spec spec; /* counts: see begin */
+  sl_dense_spec spec; /* counts is not kept: see begin */
   int64_t value_bytes;
-  int64_t *begin;       /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
-  bool whole;           /* an all-reduce in one exchange: what is received is whole arrays */
-  bool mapped;          /* what is reduced is read where it lies: the scatter moves nothing */
-  sl_row_list *lists;   /* of the exchanges: scatter's and gather's send and recv, size entries each */
-  sl_exchange *scatter; /* NULL: there is none */
-  sl_exchange **gather; /* each NULL, too; */
-  int steps;            /* so many, of which more than one are a ring */
-  void *peers;          /* their values, in ascending order of ranks, `slot` bytes each */
+  int64_t *begin;       /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of all */
+  bool whole;           /* an all-reduce in one exchange, which brings whole arrays */
+  bool mapped;          /* peers' values are reduced in place: the scatter moves nothing */
+  sl_row_list *lists;   /* lists of the exchanges: send and recv of the scatter and of the gather, size
+                           entries each */
+  sl_exchange *scatter; /* exchange before the reduction; NULL: none */
+  sl_exchange **gather; /* exchanges of the all-gather, each may be NULL */
+  int steps;            /* number of gather's exchanges; more than one are a ring */
+  void *peers;          /* peers' values, in ascending order of ranks, `slot` bytes each */
   int64_t slot;
   sl_mapped_rows *rows; /* with mapped: the peers' arrays, in the order of the lists */
-  const void **at;      /* with mapped: their values for this rank's part, by rank */
+  const void **at;      /* with mapped: the ranks' values for this rank's part, by rank */
   sl_dense_native *native;
-  sl_counters traffic; /* of a run */
+  sl_counters traffic; /* traffic of one run */
 };
 
 static const char *const kind_names[] = {"all-reduce", "reduce-scatter", "all-gather"};
@@ -66,8 +67,9 @@ static sley_status check_spec(const sl_comm *comm, const sl_dense_spec *spec) {
 
 enum { KIND, OP, TYPE, ANY_ORDER, COUNTS };
 
-/* Whether all ranks have given the same: of every word and of its negative the least is that of every rank.
- * The verdict is the same on all. words: two arrays of COUNTS + size. Collective. */
+/* Checks that all ranks have passed the same spec: the minimum over ranks of every word and of its complement
+ * must equal this rank's. The result is the same on all ranks. words: two arrays of COUNTS + size.
+ * Collective. */
 static sley_status compare(sl_comm *comm, const sl_dense_spec *spec, int64_t *words) {
   int count = COUNTS + comm->size;
   words[KIND] = spec->kind;
@@ -115,7 +117,7 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
   }
 }
 
-/* Whether every rank can read all others' arrays while it reduces. */
+/* Whether every rank can read all others' arrays in place. */
 static bool can_map(const sl_comm *comm) {
   return comm->zero_copy && comm->workgroup == comm->size && comm->size > 1 && comm->size <= SL_REDUCE_PLACES;
 }
@@ -152,7 +154,7 @@ static int64_t values_of(const sl_dense *dense, int rank) {
   return dense->begin[rank + 1] - dense->begin[rank];
 }
 
-/* A list of one row with a peer; none where nothing moves, which the peer knows, too. */
+/* Adds a list of one row for a peer; if nothing moves, no list, on both sides. */
 static void add_list(sl_row_list *lists, int *count, int peer, int64_t offset, int64_t bytes) {
   if (bytes > 0)
     lists[(*count)++] = (sl_row_list){.peer = peer, .count = 1, .offset = offset, .bytes = bytes};
@@ -179,7 +181,8 @@ static sley_status open_exchange(sl_dense *dense, const char *name, int sends, c
   return dense->native ? SLEY_OK : comm->ops->exchange_create(comm, &spec, out);
 }
 
-/* Every rank receives from each peer what it reduces: whole arrays, or its own part. */
+/* Prepares the exchange that brings every rank the peers' values that it reduces: whole arrays, or its own
+ * part. */
 static sley_status open_scatter(sl_dense *dense) {
   int rank = dense->comm->rank, size = dense->comm->size, sends = 0, recvs = 0, slot = 0;
   int64_t each = dense->value_bytes, whole = dense->spec.count * each;
@@ -195,8 +198,8 @@ static sley_status open_scatter(sl_dense *dense) {
                        &dense->scatter);
 }
 
-/* Every rank receives its peers' parts. A part is sent from src of an all-gather, else from the reduced
- * array. */
+/* Prepares the exchange that brings every rank its peers' parts. A part is sent from src of an all-gather,
+ * else from the reduced array. */
 static sley_status open_gather(sl_dense *dense) {
   int rank = dense->comm->rank, size = dense->comm->size, sends = 0, recvs = 0;
   int64_t each = dense->value_bytes, own = dense->spec.kind == SLEY_ALLGATHER ? 0 : dense->begin[rank] * each;
@@ -210,9 +213,9 @@ static sley_status open_gather(sl_dense *dense) {
   return open_exchange(dense, "all-gather", sends, send, recvs, recv, &dense->gather[0]);
 }
 
-/* In each step a rank sends the part that it got in the step before, at first its own, to the next rank. One
- * message at a time travels over every link, each way, and over the same connection: over TCP that takes two
- * thirds of the time of messages from all to all. */
+/* Prepares the ring: in each step a rank sends the part that it received in the previous step, at first its
+ * own, to the next rank. Only one message at a time travels over every link in each direction, and over the
+ * same connection: over TCP that takes two thirds of the time of messages from all to all. */
 static sley_status open_ring(sl_dense *dense) {
   int rank = dense->comm->rank, size = dense->comm->size;
   int64_t each = dense->value_bytes;
@@ -227,7 +230,8 @@ static sley_status open_ring(sl_dense *dense) {
   return SLEY_OK;
 }
 
-/* Whether the result, or who promises its bits, leaves the order to the library. */
+/* Whether the library may choose the order: because the result does not depend on it, or because of
+ * any_order. */
 static bool is_free(const sl_dense_spec *spec) {
   return spec->kind == SLEY_ALLGATHER || spec->type == SLEY_TYPE_I64 || spec->any_order;
 }
@@ -256,7 +260,7 @@ static sley_status take_memory(sl_dense *dense) {
   return comm->device->ops->alloc(comm->device, bytes, "a collective", &dense->peers);
 }
 
-/* What needs no other rank. */
+/* The steps that need no other rank. */
 static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **out) {
   sl_dense *dense;
   SL_TRY(SL_NEW_ZERO(dense, 1, "a collective"));
@@ -312,7 +316,7 @@ void sl_dense_destroy(sl_dense *dense) {
   if (!dense)
     return;
   sl_comm *comm = dense->comm;
-  (void)comm->ops->wait(comm); /* work may still use what is freed here */
+  (void)comm->ops->wait(comm); /* enqueued work may still use the memory that is freed here */
   for (int s = 0; s < dense->steps && dense->gather; s++)
     if (dense->gather[s])
       comm->ops->exchange_destroy(dense->gather[s]);
@@ -332,7 +336,7 @@ void sl_dense_destroy(sl_dense *dense) {
 
 /* ---- running */
 
-/* dst becomes the reduction of this rank's values at own and the peers'. */
+/* Reduces this rank's values at own and the peers' values to dst. */
 static sley_status reduce(const sl_dense *dense, const void *own, int64_t count, void *dst, sl_queue *queue) {
   const sl_comm *comm = dense->comm;
   sl_kernel_args args = {.op = SL_OP_REDUCE,
@@ -349,7 +353,7 @@ static sley_status reduce(const sl_dense *dense, const void *own, int64_t count,
   return count > 0 ? sl_kernel_run(queue, &args) : SLEY_OK;
 }
 
-/* NULL: nothing moves. src is not free before reclaim. */
+/* Runs an exchange; NULL: does nothing. src may be reused only after reclaim. */
 static sley_status exchange(sl_exchange *moved, const void *src, void *dst, sl_queue *queue) {
   if (!moved)
     return SLEY_OK;
@@ -362,7 +366,7 @@ static sley_status reclaim(sl_exchange *moved, sl_queue *queue) {
   return moved ? sl_exchange_reclaim(moved, queue) : SLEY_OK;
 }
 
-/* The parts of the peers come to dst, where this rank's is. */
+/* Gathers the peers' parts in dst, which already holds this rank's part. */
 static sley_status gather(const sl_dense *dense, void *dst, sl_queue *queue) {
   for (int s = 0; s < dense->steps; s++)
     SL_TRY(exchange(dense->gather[s], dst, dst, queue));
@@ -379,12 +383,13 @@ static char *value_at(const sl_dense *dense, const void *array, int64_t i) {
   return (char *)array + i * dense->value_bytes;
 }
 
-/* Where this rank's part of the whole array is. */
+/* The address of this rank's part in the whole array. */
 static char *own_part(const sl_dense *dense, const void *array) {
   return value_at(dense, array, dense->begin[dense->comm->rank]);
 }
 
-/* In place, the result replaces what the peers may still be reading. */
+/* Runs an all-reduce in one exchange. In place, the result replaces values that peers may still be reading,
+ * so the exchange is reclaimed first. */
 static sley_status run_whole(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   SL_TRY(exchange(dense->scatter, src, dense->peers, queue));
   if (src == dst)
@@ -393,7 +398,7 @@ static sley_status run_whole(sl_dense *dense, const void *src, void *dst, sl_que
   return src == dst ? SLEY_OK : reclaim(dense->scatter, queue);
 }
 
-/* This rank's part of the reduction to dst, from the peers' arrays as they lie in their memory. */
+/* Reduces this rank's part to dst, reading the peers' arrays in place. */
 static sley_status reduce_mapped(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   const sl_transport_ops *ops = dense->comm->ops;
   const int rank = dense->comm->rank;
@@ -407,7 +412,7 @@ static sley_status reduce_mapped(sl_dense *dense, const void *src, void *dst, sl
   return ops->exchange_end(dense->scatter, queue);
 }
 
-/* This rank's part of the reduction to dst. */
+/* Reduces this rank's part to dst. */
 static sley_status reduce_part(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   if (dense->mapped)
     return reduce_mapped(dense, src, dst, queue);
@@ -415,8 +420,8 @@ static sley_status reduce_part(sl_dense *dense, const void *src, void *dst, sl_q
   return reduce(dense, own_part(dense, src), values_of(dense, dense->comm->rank), dst, queue);
 }
 
-/* In place, the own part of the result replaces values that no peer reads, and the other parts those that
- * peers have read, which reclaim makes sure of. */
+/* Runs an all-reduce in parts. In place, the own part of the result replaces values that no peer reads; the
+ * other parts replace values that peers have read, which reclaim ensures. */
 static sley_status run_in_parts(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   SL_TRY(reduce_part(dense, src, own_part(dense, dst), queue));
   if (src == dst)
@@ -432,14 +437,15 @@ static sley_status run_reduce_scatter(sl_dense *dense, const void *src, void *ds
   return reclaim(dense->scatter, queue);
 }
 
-/* The own part to its place in dst. */
+/* Copies the own part to its place in dst. */
 static sley_status copy_own(const sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   char *own = own_part(dense, dst);
   int64_t bytes = values_of(dense, dense->comm->rank) * dense->value_bytes;
   return own != src && bytes > 0 ? queue->ops->copy(queue, SL_COPY_WITHIN, own, src, bytes) : SLEY_OK;
 }
 
-/* In a ring the own part is sent from dst; else it is copied while the peers' parts come. */
+/* Runs an all-gather. In a ring the own part is sent from dst; else it is copied while the peers' parts
+ * arrive. */
 static sley_status run_all_gather(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
   const sl_transport_ops *ops = dense->comm->ops;
   if (dense->steps > 1 || !dense->gather[0]) {
@@ -489,7 +495,7 @@ sley_status sl_dense_run(sl_dense *dense, const void *src, void *dst, sl_queue *
   const sl_work before = sl_work_begin(dense->comm, SL_WORK_EXCHANGE);
   sley_status status = sl_work_end(dense->comm, before, run(dense, src, dst, queue));
   if (status != SLEY_OK)
-    dense->comm->ops->abort(dense->comm, status); /* no peer may wait for this rank, nor read its memory */
+    dense->comm->ops->abort(dense->comm, status); /* no peer may wait for this rank, or read its memory */
   return status;
 }
 

@@ -11,8 +11,9 @@
 #include "base/memory.h"
 #include "io/bytes/inflate.h"
 
-/* libzip asks the C library for calendar times, which then looks at the time zone, of the whole process: one
- * thread at a time, so that checkers of races see what the C library's own lock does. */
+/* A lock around libzip's opening of archives. libzip calls the C library for calendar times, which reads the
+ * time zone of the whole process. The C library has a lock for that, but checkers of data races do not see
+ * it. */
 static pthread_mutex_t calendar = PTHREAD_MUTEX_INITIALIZER;
 
 static zip_t *open_archive(zip_source_t *source, zip_error_t *error) {
@@ -78,8 +79,8 @@ int64_t sl_archive_claimed(const sl_archive *archive) {
   return sum;
 }
 
-/* Refuses a member that is encrypted, packed by a method NumPy does not use, or that claims to inflate to
- * more than deflate can (1032 bytes from one, as zlib's author reckons): so what is allocated stays in
+/* Refuses a member that is encrypted, packed by a method that NumPy does not use, or that declares to inflate
+ * to more than deflate can produce (1032 bytes from one, according to zlib's author): so allocations stay in
  * proportion to the file. */
 static sley_status check_member(const sl_archive *in, const char *name, const zip_stat_t *stat) {
   const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
@@ -111,7 +112,8 @@ static sley_status read_exactly(zip_file_t *file, const char *name, uint8_t *byt
   return SLEY_OK;
 }
 
-/* Reads the header alone first: the rest is allocated only if it is as long as the header's shape needs. */
+/* Reads an array. The header is read first: memory for the elements is allocated only if their number matches
+ * the header's shape. */
 static sley_status read_array(zip_file_t *file, const char *name, int64_t size, sl_archive_member *out) {
   uint8_t prefix[SL_NPY_PREFIX] = {0};
   int64_t offset, head = size < SL_NPY_PREFIX ? size : SL_NPY_PREFIX;
@@ -139,7 +141,7 @@ static sley_status read_array(zip_file_t *file, const char *name, int64_t size, 
   bytes = whole;
   SL_TRY_GOTO(status, read_exactly(file, name, bytes + offset, size - offset), done);
   uint8_t beyond;
-  zip_int64_t more = zip_fread(file, &beyond, 1); /* the end is where libzip compares the checksum */
+  zip_int64_t more = zip_fread(file, &beyond, 1); /* libzip compares the checksum when it reaches the end */
   if (more != 0) {
     status = sl_fail(SLEY_ERR_INPUT, "%s: cannot be unpacked: %s", name,
                      more < 0 ? zip_file_strerror(file) : "it is too long");
@@ -159,7 +161,8 @@ sley_status sl_archive_read(sl_archive *in, const char *name, sl_archive_member 
     return sl_fail(SLEY_ERR_INPUT, "the archive has no %s", name);
   SL_TRY(check_member(in, name, &stat));
   if (stat.comp_method != ZIP_CM_STORE) {
-    in->unpacked += (int64_t)stat.size; /* at most 1032 times the file's size each, so it fits */
+    in->unpacked += (int64_t)stat.size; /* each member is at most 1032 times the file's size, so the sum does
+                                           not overflow */
     SL_TRY(sl_check_unpacked(name, in->unpacked, in->size, in->limit));
   }
   zip_file_t *file = zip_fopen_index(in->zip, (zip_uint64_t)index, 0);

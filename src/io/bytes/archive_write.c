@@ -8,7 +8,7 @@
 #include "io/bytes/archive.h"
 #include "io/npy.h"
 
-/* One member to be: a header, and bytes that outlive the archive. */
+/* A member to write: a header, and bytes that outlive the archive. */
 typedef struct part {
   const char *name;
   char header[SL_NPY_HEADER_ROOM];
@@ -74,7 +74,7 @@ static sley_status write_parts(const part *parts, int count, sl_sink *sink) {
     status = zip_failed(&error);
     goto done;
   }
-  zip_source_keep(archive); /* zip_close gives up its own hold */
+  zip_source_keep(archive); /* zip_close releases its own reference */
   for (int i = 0; i < count; i++)
     SL_TRY_GOTO(status, add_part(zip, &parts[i]), done);
   if (zip_close(zip) != 0) {

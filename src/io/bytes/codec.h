@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator hooks of zlib and zstd, onto sl_alloc. */
+/* The allocator hooks of zlib and zstd, which call sl_alloc. */
 #ifndef SLEY_IO_BYTES_CODEC_H
 #define SLEY_IO_BYTES_CODEC_H
 

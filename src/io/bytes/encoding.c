@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What editors and old systems put around a text: a byte order mark, UTF-16, lines that end with CR alone. */
+/* Encodings that editors and old systems produce: a byte order mark, UTF-16, lines that end with CR alone. */
 #include "io/bytes/encoding.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@ enum { LOOK = 64 };
 static const char mark_utf8[] = "\xef\xbb\xbf";
 enum { MARK_UTF8 = 3 };
 
-/* Whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second byte of its first
- * ones is zero and the others are not. */
+/* Whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second one of its first
+ * bytes is zero and the others are not. */
 static bool is_wide(const sl_input *input) {
   if (sl_input_starts(input, "\xff\xfe", 2) || sl_input_starts(input, "\xfe\xff", 2) ||
       sl_input_starts(input, "\0\0\xfe\xff", 4))
@@ -45,7 +45,7 @@ static bool divides(char c) {
   return c == ' ' || c == '\t' || c == ',' || c == ';';
 }
 
-/* Fields from at to the next CR or LF, counted up to 2. */
+/* Counts the fields from at to the next CR or LF, up to 2. */
 static int fields_of(const char *at, const char *end) {
   int fields = 0;
   for (bool inside = false; at < end && *at != '\r' && *at != '\n' && fields < 2; at++) {
@@ -55,7 +55,7 @@ static int fields_of(const char *at, const char *end) {
   return fields;
 }
 
-/* Whether a CR stands between what may be two lines: an entry or a comment, and another entry. */
+/* Whether a CR stands between two possible lines: an entry or a comment, and another entry. */
 static bool is_between_lines(const char *begin, const char *cr, const char *end) {
   const char *line = cr, *next = cr + 1;
   while (line > begin && line[-1] == '\r')

@@ -11,7 +11,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 
-enum { STEP = 1 << 22 }; /* bytes between looks at the interrupt flag */
+enum { STEP = 1 << 22 }; /* bytes between checks of the interrupt flag */
 
 const char *sl_file_path(const char *name) {
   return strcmp(name, "-") == 0 ? "/dev/stdin" : name;
@@ -106,7 +106,7 @@ sley_status sl_window_look(sl_window *window, int64_t at, int64_t count, const v
     SL_TRY(SL_NEW(window->bytes, SL_WINDOW, "a part of a file"));
   if (at < window->at || at + count > window->at + window->count) {
     int64_t left = file->size - at;
-    window->count = 0; /* until it is there */
+    window->count = 0; /* no bytes until the read has succeeded */
     SL_TRY(sl_file_read(file, at, left < SL_WINDOW ? left : SL_WINDOW, window->bytes, NULL));
     window->at = at;
     window->count = left < SL_WINDOW ? left : SL_WINDOW;

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "io/bytes/codec.h"
 
-enum { STEP = 1 << 22 }; /* bytes produced between looks at the interrupt flag */
+enum { STEP = 1 << 22 }; /* bytes produced between checks of the interrupt flag */
 
 sley_status sl_bytes_reserve(sl_bytes *bytes, size_t more) {
   size_t need = bytes->size + more + SL_INPUT_PADDING;
@@ -78,7 +78,7 @@ sley_status sl_check_unpacked(const char *name, int64_t unpacked, int64_t packed
   return SLEY_OK;
 }
 
-/* What a zstd frame's header promises is believed if it is too much. */
+/* Refuses a zstd frame whose header declares too large a size. */
 static sley_status check_promise(const sl_inflater *self) {
   unsigned long long promised = ZSTD_getFrameContentSize(self->content, self->size);
   if (promised == ZSTD_CONTENTSIZE_UNKNOWN || promised == ZSTD_CONTENTSIZE_ERROR || promised > INT64_MAX)
@@ -123,11 +123,12 @@ void sl_inflater_close(sl_inflater *self) {
   sl_free(self);
 }
 
-/* Members follow each other until the end; zeros may pad it, as on a tape. */
+/* Unpacks more of a gzip stream: members follow each other until the end, and zeros may pad it, as on a
+ * tape. */
 static sley_status step_gzip(sl_inflater *self, char *to, size_t room, size_t *got) {
   z_stream *stream = &self->members;
   size_t left = self->size - (size_t)(self->at - self->content);
-  stream->next_in = (unsigned char *)self->at; /* zlib does not write there */
+  stream->next_in = (unsigned char *)self->at; /* zlib does not write to it */
   stream->avail_in = left > STEP ? STEP : (unsigned)left;
   stream->next_out = (unsigned char *)to;
   stream->avail_out = (unsigned)room;
@@ -190,7 +191,7 @@ sley_status sl_inflater_take(sl_inflater *self, char *to, size_t room, size_t *g
 
 sley_status sl_inflate(const char *name, const void *content, size_t size, int64_t limit, sl_bytes *out) {
   *out = (sl_bytes){0};
-  /* A first guess of the size; only what the stream holds is ever touched. */
+  /* A first estimate of the size; only the part that the stream fills is ever touched. */
   size_t guess = size < SIZE_MAX / 8 ? 4 * size : size, got = STEP;
   if (limit > 0 && guess > (size_t)limit)
     guess = (size_t)limit;

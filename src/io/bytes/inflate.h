@@ -5,7 +5,7 @@
 
 #include "io/format.h"
 
-/* Bytes from sl_alloc that grow. */
+/* A growing array of bytes from sl_alloc. */
 typedef struct sl_bytes {
   char *data;
   size_t size, room;
@@ -20,25 +20,26 @@ void sl_bytes_pad(sl_bytes *bytes);
 /* Whether the content is a gzip or a zstd stream. */
 bool sl_is_compressed(const void *content, size_t size);
 
-/* What unpacks to more than SL_UNPACK_FREE bytes and to more than SL_UNPACK_RATIO times what it was packed to
- * holds no matrix that anyone would read: it is refused as soon as that shows. */
+/* Limits of decompression. A stream that unpacks to more than SL_UNPACK_FREE bytes and to more than
+ * SL_UNPACK_RATIO times its packed size is not a real matrix: it is refused as soon as it exceeds both. */
 #define SL_UNPACK_FREE (INT64_C(1) << 28)
 enum { SL_UNPACK_RATIO = 256 };
 
-/* Decompresses all members or frames; name is for messages, limit the most bytes (0: any). *out is the
- * caller's to sl_free, also on an error. Errors: SLEY_ERR_INPUT (truncated, corrupt, followed by something
- * else, or beyond the ratio), SLEY_ERR_MEMORY (beyond the limit, too). */
+/* Decompresses all members or frames; name is for messages, limit the most bytes (0: any number). The caller
+ * frees *out by sl_free, also on an error. Errors: SLEY_ERR_INPUT (truncated, corrupt, followed by something
+ * else, or beyond the ratio), SLEY_ERR_MEMORY (also: beyond the limit). */
 sley_status sl_inflate(const char *name, const void *content, size_t size, int64_t limit, sl_bytes *out);
 
-/* Whether so many bytes, unpacked from so many, are too many. Errors: as above. */
+/* Checks the numbers of unpacked and packed bytes against the limits. Errors: as sl_inflate. */
 sley_status sl_check_unpacked(const char *name, int64_t unpacked, int64_t packed, int64_t limit);
 
-/* The same a piece at a time. */
+/* A decompression piece by piece. */
 typedef struct sl_inflater sl_inflater;
 sley_status sl_inflater_open(const char *name, const void *content, size_t size, int64_t limit,
                              sl_inflater **out);
 
-/* The next room bytes; fewer, *got, at the end alone. Errors as sl_inflate's, and SLEY_ERR_INTERRUPTED. */
+/* Writes the next room bytes; fewer, *got, only at the end. Errors as sl_inflate's, and
+ * SLEY_ERR_INTERRUPTED. */
 sley_status sl_inflater_take(sl_inflater *inflater, char *to, size_t room, size_t *got);
 void sl_inflater_close(sl_inflater *inflater); /* accepts NULL */
 

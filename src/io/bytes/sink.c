@@ -25,7 +25,7 @@ struct sl_sink {
   codec codec;
   z_stream gzip;
   ZSTD_CCtx *zstd;
-  char *room; /* compressed bytes on their way to the file */
+  char *room; /* buffer of compressed bytes for the file */
 };
 
 static bool ends(const char *path, const char *ending) {
@@ -82,7 +82,7 @@ static sley_status put_gzip(sl_sink *sink, const void *bytes, size_t size, bool 
   int result = Z_OK;
   do {
     unsigned piece = size > PIECE ? PIECE : (unsigned)size;
-    stream->next_in = (unsigned char *)at; /* zlib does not write there */
+    stream->next_in = (unsigned char *)at; /* zlib does not write to it */
     stream->avail_in = piece;
     do {
       SL_TRY(sl_interrupted());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where writers put their bytes: a file that appears whole or not at all, compressed by its path's ending. */
+/* The destination of writers: a file that appears whole or not at all, compressed according to its path's
+ * ending. */
 #ifndef SLEY_IO_BYTES_SINK_H
 #define SLEY_IO_BYTES_SINK_H
 

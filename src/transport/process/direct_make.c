@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the direct part of an exchange. A rank's block, shared with its workgroup, holds a board and, for
- * each kind of row it sends (where in a row it begins, how many bytes), every distinct row that a peer wants.
- * What is lent is told with the address at which the reader has mapped the block. */
+/* Makes the direct part of an exchange. A rank's block, which its workgroup can read, holds a board and, for
+ * each kind of row that it sends (offset and bytes in a row), every distinct row that a peer needs. Offers to
+ * a peer carry the address at which that peer has mapped the block. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -47,7 +47,7 @@ static sley_status copy_lists(sl_direct *direct, const sl_exchange_spec *spec) {
   return SLEY_OK;
 }
 
-/* The distinct rows of a region, ascending, and each list's positions among them. */
+/* Computes the distinct rows of a region, ascending, and each list's positions among them. */
 static sley_status fill_region(sl_direct *direct, int number) {
   sl_region *r = &direct->region[number];
   int64_t last = -1, *place;
@@ -99,11 +99,11 @@ static sley_status lay_out(sl_direct *direct, const sl_exchange_spec *spec, int6
   return SLEY_OK;
 }
 
-/* What a rank tells a peer: at which address it has mapped the peer's block, and the positions of the rows
- * that it sends. */
+/* Messages between peers: the address at which a rank has mapped the peer's block, and the positions of the
+ * rows that it sends. */
 typedef struct letters {
-  int64_t *send, *recv; /* all peers' */
-  int64_t *table;       /* four of size entries */
+  int64_t *send, *recv; /* messages of all peers */
+  int64_t *table;       /* four tables of size entries */
   int64_t send_words, recv_words;
 } letters;
 
@@ -178,7 +178,7 @@ static sley_status tell(sl_direct *direct, letters *l) {
   return SLEY_OK;
 }
 
-/* What this rank lends, at the addresses where the readers see it. */
+/* Fills in this rank's offers, with the addresses at which the readers see the rows. */
 static void fill_lends(sl_direct *direct, const letters *l) {
   for (int i = 0; i < direct->sends; i++) {
     const sl_direct_list *sent = &direct->send[i];
@@ -192,7 +192,8 @@ static void fill_lends(sl_direct *direct, const letters *l) {
   }
 }
 
-/* Sources: the lists whose rows move, then the others. Returns the number of the former. */
+/* Fills in the sources: first the lists whose rows move, then the others. Returns the number of the
+ * former. */
 static int fill_sources(sl_direct *direct) {
   int filled = 0, moving = 0;
   for (int with_rows = 1; with_rows >= 0; with_rows--)
@@ -210,7 +211,7 @@ static int fill_sources(sl_direct *direct) {
   return moving;
 }
 
-/* What the entries of a batch bring: of each source, whose rows one launch loads together. */
+/* Counts the traffic of a batch, by source: one launch loads the rows of a source together. */
 static void count_given(const sl_direct *direct, const sl_pull_entry *entries, sl_pull_batch *batch) {
   int64_t listed[SL_PULL_SOURCES] = {0};
   for (int64_t i = 0; i < batch->count; i++)
@@ -220,7 +221,7 @@ static void count_given(const sl_direct *direct, const sl_pull_entry *entries, s
                       listed[s] * direct->source[batch->first_source + s].bytes, listed[s] > 0);
 }
 
-/* One batch of all lists, or, where rows are added, one per list. */
+/* Fills in the entries: one batch for all lists, or, if rows are added, one batch per list. */
 static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_pull_entry *entries) {
   int moving = 0, start = 0;
   int64_t listed = 0;
@@ -289,7 +290,7 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;
 }
 
-/* What needs no other rank, once all have told. */
+/* The steps that need no other rank, once all messages have been exchanged. */
 static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const letters *l) {
   sl_process_comm *comm = direct->comm;
   const sl_device_ops *ops = comm->base.device->ops;
@@ -356,7 +357,7 @@ void sl_direct_free(sl_direct *direct, bool keep) {
   sl_free(direct);
 }
 
-/* Whether a rank has a list with a peer of its workgroup, be it of no rows. Collective. */
+/* Whether any rank has a list with a peer of its workgroup, even without rows. Collective. */
 static sley_status is_wanted(sl_process_comm *comm, const sl_exchange_spec *spec, int64_t *wanted) {
   *wanted = 0;
   for (int i = 0; i < spec->sends; i++)
@@ -397,7 +398,7 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
   close_letters(&l);
   if (status == SLEY_OK) {
     *out = direct;
-  } else if (taken) { /* peers may have theirs already, and begun a round: their devices write here */
+  } else if (taken) { /* peers may have theirs already, and have begun a round: their devices write here */
     sl_direct_destroy(direct);
   } else {
     sl_direct_free(direct, false);
