@@ -31,7 +31,7 @@ class Operand(NamedTuple):
         Arrays in host memory; the last one has the values.
     shape : (int, int)
     shared : bool
-        Whether others may have the arrays, too.
+        Whether other code may also hold the arrays.
     """
 
     format: str
@@ -53,7 +53,7 @@ class Csr(NamedTuple):
     indptr, indices, values : ndarray
     shape : (int, int)
     shared : bool
-        Whether others may have the arrays, too.
+        Whether other code may also hold the arrays.
     in_order : bool
         Whether the values are in the order of the container.
     """

@@ -29,7 +29,7 @@ class TileReport:
     flops : int
         Operations: 2 per product of two numbers.
     stolen : int
-        Number of these tasks that belong to stationary tiles of other ranks.
+        Number of these tasks that were taken from other ranks.
     predicted, counted : Traffic
         Traffic of this rank: predicted for a product without stealing, and counted in this product.
     """
