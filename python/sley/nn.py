@@ -79,7 +79,7 @@ def _zeros(bias: Tensor | None) -> None:
 class GCNConv(Module):
     """(Sum over N(i) and i itself of x[j] / sqrt(d_i d_j)) W + b. Source: Kipf and Welling, ICLR 2017.
 
-    Arguments are those of torch_geometric.nn.GCNConv; `cached` has no effect, since a Graph keeps its values.
+    It has the arguments of torch_geometric.nn.GCNConv; `cached` has no effect, since a Graph keeps its values.
     """
 
     def __init__(self, in_channels: int, out_channels: int, improved: bool = False, cached: bool = False,
@@ -110,7 +110,7 @@ class GCNConv(Module):
 class SAGEConv(Module):
     """(Mean of x[j]) W_l + b + x[i] W_r. Source: Hamilton and others, NIPS 2017.
 
-    Arguments are those of torch_geometric.nn.SAGEConv; aggr is "mean", "sum" or "add".
+    It has the arguments of torch_geometric.nn.SAGEConv; aggr is "mean", "sum" or "add".
     """
 
     def __init__(self, in_channels: int | tuple[int, int], out_channels: int, aggr: str = "mean",
@@ -133,7 +133,7 @@ class SAGEConv(Module):
 
     def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
                 finish: convs.Finish | None = None) -> Tensor:
-        """x: (nodes, in_channels), or a pair of those of sources and of targets."""
+        """x: (nodes, in_channels), or a pair: rows of sources and rows of targets."""
         return convs.sage(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
     def extra_repr(self) -> str:
@@ -143,7 +143,7 @@ class SAGEConv(Module):
 class GINConv(Module):
     """nn((1 + eps) x[i] + sum of x[j]). Source: Xu and others, ICLR 2019.
 
-    Arguments are those of torch_geometric.nn.GINConv.
+    It has the arguments of torch_geometric.nn.GINConv.
     """
 
     def __init__(self, nn: Module, eps: float = 0.0, train_eps: bool = False) -> None:
@@ -163,7 +163,7 @@ class GINConv(Module):
 
     def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
                 finish: convs.Finish | None = None) -> Tensor:
-        """x: (nodes, features), or a pair of those of sources and of targets."""
+        """x: (nodes, features), or a pair: rows of sources and rows of targets."""
         return convs.gin(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
 
@@ -171,8 +171,8 @@ class GATConv(Module):
     """Sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j], head by head, + b. Source: Velickovic and others,
     ICLR 2018.
 
-    Arguments are those of torch_geometric.nn.GATConv. Without edge_attr, and without dropout in training, no array with
-    a value per edge is allocated.
+    It has the arguments of torch_geometric.nn.GATConv. Without edge_attr, and without dropout in training, it allocates
+    no array with a value per edge.
     """
 
     def __init__(self, in_channels: int | tuple[int, int], out_channels: int, heads: int = 1, concat: bool = True,
@@ -212,8 +212,8 @@ class GATConv(Module):
     def forward(self, x: Any, edge_index: Tensor | Operand, edge_attr: Tensor | None = None,
                 size: tuple[int, int] | None = None, return_attention_weights: bool | None = None, *,
                 finish: convs.Finish | None = None) -> Any:
-        """x: (nodes, in_channels), or a pair of those of sources and of targets; edge_attr: (edges, edge_dim) or None.
-        With return_attention_weights also (edge_index, weights)."""
+        """x: (nodes, in_channels), or a pair: rows of sources and rows of targets. edge_attr: (edges, edge_dim) or
+        None. With return_attention_weights also (edge_index, weights)."""
         graph = graph_of(edge_index, *_rows(x, size))
         return convs.gat(self, x, graph, edge_attr, return_attention_weights=return_attention_weights, finish=finish)
 
