@@ -24,15 +24,15 @@ from sley.plan import Plan
 def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
          transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
          reproducible: bool = False, wire: str | None = None) -> Any:
-    """Y = alpha A X + beta Y, planned and multiplied once; for more than one product make a `Plan`.
+    """Y = alpha A X + beta Y, planned and multiplied once; for repeated products make a `Plan`.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes the types of A and X to, and that
+        A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of A and X, or to the type
         of X if X is on a GPU.
     x : array_like, shape (n, k) or (n,)
-        With transpose of m rows. An array in a GPU's memory is multiplied there: see `Plan.execute`.
+        X; with transpose it has m rows. An array in a GPU's memory is multiplied on that GPU: see `Plan.execute`.
     ranks, comm, algo, transpose, reproducible, wire
         As in `Plan`.
     out, alpha, beta
@@ -41,7 +41,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     Returns
     -------
     ndarray, shape (m, k) or (m,)
-        With transpose of n rows; of the library of x where x is on a GPU.
+        Y; with transpose it has n rows. If x is on a GPU, it is an array of the same library.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
 
 def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | None, planned: dict[str, Any],
                 executed: dict[str, Any]) -> Any:
-    """The same of an x in a GPU's memory; by default on a rank of its own there."""
+    """`spmm` for an x in a GPU's memory; by default on a new rank on that GPU."""
     if array.ndim not in (1, 2):
         raise SleyArgumentError(f"x must be a dense array of one or two dimensions, not of {array.ndim}")
     matrix = a if isinstance(a, (Matrix, Rows)) else as_matrix(a, exact_dtype(array.dtype))
@@ -84,11 +84,11 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes all types to.
+        A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of all operands.
     u : array_like, shape (m, k)
     v : array_like, shape (n, k)
     values : bool
-        False: without the factor A[i, j].
+        False: the factor A[i, j] is left out.
     ranks, comm
         As in `Plan`.
 
@@ -120,29 +120,30 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
            mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int = 1) -> Matrix:
     """C = A B of two sparse matrices, in this process.
 
-    C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
-    bits depend on neither threads, mem_limit, device nor ranks.
+    C has an entry at each position with at least one product, and an explicit zero if products cancel; columns ascend.
+    The bits do not depend on threads, mem_limit, device or ranks.
 
     Parameters
     ----------
     a, b : Matrix, or what `Matrix` takes
-        A, of shape (m, k), and B, of shape (k, n). What is no Matrix yet gets the type of the other operand, or, where
-        neither is one, the type that NumPy promotes both to.
+        A, of shape (m, k), and B, of shape (k, n). An operand that is not a Matrix is converted to the type of the
+        other; if neither is a Matrix, both are converted to their promoted type in NumPy.
     semiring : str
-        What is summed of values x of A and y of B: "plus-times" x y, "plus-pair" 1; "min-plus" the least x + y,
-        "or-and" 1 if any pair has no zero.
+        For values x of A and y of B: "plus-times" sums x y; "plus-pair" counts pairs; "min-plus" is the minimum of x +
+        y; "or-and" is 1 if x and y are both nonzero in any pair.
     mask : Matrix, or what `Matrix` takes, optional
-        Of C's shape: C has entries only where it has some, whatever their values.
+        Matrix of C's shape: C has entries only at positions where the mask has entries, of any value.
     transpose_b : bool
-        C = A B^T, of B with shape (n, k).
+        C = A B^T, for a B with shape (n, k).
     mem_limit : int
-        Bytes of C and of all memory that the product takes, on a GPU of its memory; 0: any.
+        Limit in bytes for C and all other memory of the product, on a GPU for the GPU's memory; 0: no limit.
     threads : int
         0 for all cores.
     device : str
-        "cpu"; "cuda", "cuda:1": a GPU, to which the operands are copied, and C back; "auto": a GPU where there is one.
+        "cpu"; "cuda" or "cuda:1": a GPU, to which the operands are copied, and from which C is copied back; "auto": a
+        GPU if there is one.
     ranks : int
-        GPUs that share the rows of C, each with all of B.
+        Number of GPUs that share the rows of C; each holds all of A and B.
 
     Returns
     -------
@@ -151,7 +152,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     Raises
     ------
     SleyMemoryError
-        C, and what is needed to make it, do not fit `mem_limit`; the message says what would do.
+        C and the memory to compute it exceed `mem_limit`; the message has a sufficient limit.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> sci
 
 
 def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:
-    """Fills made, the values of S, each rank its own rows'."""
+    """Fills `made` with the values of S; each rank fills those of its own rows."""
     u, v = operands
     options = initial(_c.sley_sddmm_options, width=u.array.shape[1], dtype=division.matrix._info.dtype)
     forward = initial(_c.sley_graph_options, forward=True)

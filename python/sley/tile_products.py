@@ -20,35 +20,35 @@ from sley.tiles import Pair, TiledMatrix, complete, is_sparse, ranks_for
 
 
 def tile_algorithms() -> dict[str, str]:
-    """The names that `tile_spmm` and `TileProduct` take as `algo`, and a line about each."""
+    """The names for `algo` of `tile_spmm` and `TileProduct`, with a summary of each."""
     names = names_of(lib.sley_tile_algorithms())
     return {name: decoded(lib.sley_tile_algorithm_summary(encoded(name))) for name in names}
 
 
 class TileProduct(NotCopied):
-    """Y = alpha A X + beta Y of matrices in tiles, prepared once and made as often as one likes. Collective, and so is
-    running and closing it.
+    """Y = alpha A X + beta Y of matrices in tiles, prepared once and run any number of times. Creating, running and
+    closing it are collective.
 
     Parameters
     ----------
     a : TiledMatrix
         A, sparse, of shape (m, n).
     x : TiledMatrix, or array_like of shape (n, k) or (n,)
-        X. An array, which every rank gives whole, is divided into tiles that go with those of A. A TiledMatrix has
-        as many rows of tiles as A has columns of them, on the same grid.
+        X. Every rank passes the whole array, which is divided into tiles that fit the tiles of A. A TiledMatrix must
+        have as many rows of tiles as A has columns of tiles, on the same grid.
     algo : str
         One of `tile_algorithms`.
     buffers : int
-        Of each rank, for products that are pushed; 0: 4.
+        Buffers of each rank for products that are pushed to other ranks; 0: 4.
     columns : int
-        Columns of tiles of an X that is an array; 0: as many as the grid has columns.
+        Number of columns of tiles if X is an array; 0: as many as the grid has columns.
 
     Attributes
     ----------
     a, x, y : TiledMatrix
-        The operands. Y has shape (m, k), and zeros before the first run; it ends with the product.
+        The operands. Y has shape (m, k), and is zero before the first run; it is destroyed with the product.
     reports : tuple of TileReport
-        Of the last run, on each rank of this process; empty before the first.
+        Reports on the last run, one per rank of this process; empty before the first run.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class TileProduct(NotCopied):
         self.reports: tuple[TileReport, ...] = ()
 
     def _tiled(self, x: Any, columns: int) -> TiledMatrix:
-        """X of an array, to go with A."""
+        """X as a TiledMatrix that fits A, made from an array."""
         if is_sparse(x):
             raise SleyArgumentError("x is sparse: see tile_spgemm")
         given = dense_input(x, "x")
@@ -103,12 +103,12 @@ class TileProduct(NotCopied):
             each._users.add(self)
 
     def run(self, *, alpha: float = 1.0, beta: float = 0.0) -> TiledMatrix:
-        """Makes one product.
+        """Computes one product.
 
         Parameters
         ----------
         alpha, beta : float
-            With beta = 0 the values of Y before are not read.
+            With beta = 0 the previous values of Y are not read.
 
         Returns
         -------
@@ -129,11 +129,11 @@ class TileProduct(NotCopied):
 
     @property
     def closed(self) -> bool:
-        """Whether the product, or its comm, has ended."""
+        """Whether the product, or its comm, is closed."""
         return not self._forget.alive or self._comm.closed
 
     def close(self) -> None:
-        """Destroys the product, with Y, and with X if that was made here. Later calls do nothing."""
+        """Destroys the product and Y, and X if it was made from an array. Later calls do nothing."""
         if self._forget.detach() is None:
             return
         self._comm._remove(self._number)
@@ -153,14 +153,15 @@ def _check_open(*matrices: TiledMatrix) -> None:
 
 
 def _check_fit(a: TiledMatrix, b: TiledMatrix, name: str) -> None:
-    """What the library cannot check, since handles of another comm are in other threads."""
+    """Checks that both matrices are on the same comm. The library cannot check this, since handles of another comm are
+    in other threads."""
     _check_open(a, b)
     if b.comm is not a.comm:
         raise SleyArgumentError(f"a and {name} must be of one comm")
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """That what a TiledMatrix has already is not given once more."""
+    """Refuses options that a TiledMatrix already determines."""
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise SleyArgumentError(f"a is a sley.TiledMatrix, which has its own {' and '.join(given)}")
@@ -169,14 +170,15 @@ def _check_options(options: dict[str, Any]) -> None:
 def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
               tiles: int | Pair | None = None, columns: int = 0, algo: str = "tile-c", buffers: int = 0,
               alpha: float = 1.0) -> TiledMatrix:
-    """Y = alpha A X by matrices in tiles, made once; for more than one product make a `TileProduct`. Collective.
+    """Y = alpha A X of matrices in tiles, computed once; for repeated products make a `TileProduct`. Collective.
 
     Parameters
     ----------
     a : TiledMatrix, Matrix, or what `Matrix` takes
-        A, of shape (m, n). What has no type of its own yet gets the type that NumPy promotes the types of A and X to.
+        A, of shape (m, n). If it is neither a TiledMatrix nor a Matrix, it is converted to NumPy's promoted type of A
+        and X.
     x : TiledMatrix, or array_like of shape (n, k) or (n,)
-        X, all of it on every rank; a TiledMatrix only where A is one too.
+        X, whole on every rank; a TiledMatrix only if A is also one.
     ranks, comm, grid, tiles
         As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
     columns, algo, buffers
@@ -212,7 +214,7 @@ def tile_spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = N
 
 
 def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, alpha: float) -> TiledMatrix:
-    """The Y of one product, which outlives the product."""
+    """Runs one product and returns its Y, which is not destroyed with the product."""
     with TileProduct(a, x, algo=algo, buffers=buffers, columns=columns) as product:
         made = product.run(alpha=alpha)
         product._own.remove(made)
@@ -225,29 +227,30 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = Non
                 buffers: int = 0) -> TiledMatrix:
     """C = A B of two sparse matrices in tiles. Collective.
 
-    C has an entry where there is at least one product, whatever it comes to. Its bits depend on the tiles alone.
+    C has an entry at each position with at least one product, even if its value is zero. The bits depend only on the
+    tiles.
 
     Parameters
     ----------
     a, b : TiledMatrix, Matrix, or what `Matrix` takes
-        A, of shape (m, k), and B, of shape (k, n). B may be A. If A is a TiledMatrix, B may be one: with as many rows
-        of tiles as A has columns of them, on the same grid. Types are promoted as in `spgemm`.
+        A, of shape (m, k), and B, of shape (k, n). B may be A. If A is a TiledMatrix, B may also be one, with as many
+        rows of tiles as A has columns of tiles, on the same grid. Types are promoted as in `spgemm`.
     semiring : str
         As in `spgemm`.
     mask : TiledMatrix, Matrix, or what `Matrix` takes, optional
-        Of C's shape, whole on every rank: C has entries only where it has some, whatever their values. A TiledMatrix
-        has the rows of tiles of A and the columns of tiles of B, on the same grid.
+        Matrix of C's shape, whole on every rank: C has entries only at positions where the mask has entries, of any
+        value. A TiledMatrix must have the rows of tiles of A and the columns of tiles of B, on the same grid.
     mem_limit : int
-        Bytes that a product of two tiles may take while a rank makes it, with all memory to make it; 0: any. It bounds
-        neither tiles that are fetched, nor products that wait to be added, nor C.
+        Limit in bytes for one product of two tiles, including all memory to compute it; 0: no limit. It does not cover
+        fetched tiles, products that wait to be added, and C.
     ranks, comm, grid, tiles
         As in `TiledMatrix`, of A; not where A is one. A comm that is made here ends with the result.
     columns : int
-        Columns of tiles of B and C; 0: as many as the grid has columns.
+        Number of columns of tiles of B and C; 0: as many as the grid has columns.
     algo : str
-        One of `tile_algorithms`, with B and C for X and Y.
+        One of `tile_algorithms`, where B and C take the places of X and Y.
     buffers : int
-        Of each rank, for products that are pushed; 0: 4.
+        Buffers of each rank for products that are pushed to other ranks; 0: 4.
 
     Returns
     -------
@@ -257,8 +260,8 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = Non
     Raises
     ------
     SleyMemoryError
-        A product of two tiles does not fit `mem_limit`; the message says which, and what would do. A comm of several
-        ranks has ended then.
+        A product of two tiles exceeds `mem_limit`; the message names the tiles and a sufficient limit. A comm of
+        several ranks has then ended.
 
     Examples
     --------
@@ -288,7 +291,7 @@ def tile_spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = Non
 
 
 def _masked_product(a: TiledMatrix, b: TiledMatrix, mask: Any, options: Any) -> TiledMatrix:
-    """C = A B with any mask."""
+    """C = A B, with a mask or without."""
     if mask is None or isinstance(mask, TiledMatrix):
         return _sparse_product(a, b, mask, options)
     _check_fit(a, b, "b")

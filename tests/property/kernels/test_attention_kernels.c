@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and its gradients: every kind and type on random patterns, against the definition in float64, and
- * to the bit the same on any number of threads and with every instruction set. Forward also on lists of rows,
- * which leave the others alone. */
+/* Attention and its gradients: every kind and type on random patterns is compared with the definition in
+ * float64. The bits must be the same for any number of threads and every instruction set. Forward calls on
+ * lists of rows must not change other rows. */
 #include <math.h>
 
 #include "attention_case.h"
@@ -17,7 +17,7 @@ typedef struct operands {
   int64_t k_at, v_at; /* columns of in[V] where k and v begin; k_at < 0: k is in[K] */
 } operands;
 
-/* Where rows are not one after the other the gaps are drawn; k and v may be parts of the same rows. */
+/* Operands with random gaps between rows; k and v may be parts of the same rows. */
 static operands operands_of(const attention_case *c) {
   const int64_t rows = c->pattern.rows, cols = c->pattern.cols, heads = c->shape.heads, f = c->features;
   const int64_t pad = PICK(0, 0, 3);
@@ -53,7 +53,7 @@ static operands operands_of(const attention_case *c) {
   return o;
 }
 
-/* As before a run, but for the results. */
+/* A copy of the operands before a run, with new memory for results. */
 static operands operands_anew(const operands *from) {
   operands o = *from;
   for (int n = 0; n < OUTS; n++)
@@ -66,7 +66,7 @@ static void outs_free(operands *o) {
     dense_rows_free(&o->out[n]);
 }
 
-/* The arrays of both patterns as the device sees them. */
+/* The arrays of both patterns in device memory. */
 typedef struct pattern_images {
   image rowptr, col, rowptr_t, col_t, place_t, long_row, long_row_t;
   sl_pattern by_rows, by_columns;
@@ -137,7 +137,7 @@ static sl_attention_grad_args arguments(const attention_case *c, const operands 
                                   .dv = out[DV].rows};
 }
 
-/* All that kernels work on as the device sees it. */
+/* All operands of the kernels in device memory. */
 typedef struct shown {
   pattern_images pattern;
   dense_image in[INS], out[OUTS];
@@ -159,7 +159,7 @@ static void show(sl_queue *queue, const attention_case *c, const operands *o, sh
   s->grad = arguments(c, o, &s->pattern, s->in, &k, s->out);
 }
 
-/* The host gets the results. */
+/* Copies the results to the host. */
 static void take_back(shown *s) {
   for (int n = 0; n < OUTS; n++)
     dense_image_return(&s->out[n]);
@@ -182,7 +182,7 @@ static void run(sl_queue *queue, const attention_case *c, const operands *o) {
   take_back(&s);
 }
 
-/* The long rows among those of the list; the pattern has to list its own. */
+/* The long rows in a list of rows. The pattern must list its long rows. */
 static drawn_list long_among(const drawn_pattern *p, const drawn_list *rows) {
   drawn_list longs = {.number = malloc((size_t)rows->count * sizeof *longs.number + 1)};
   assert_non_null(longs.number);
@@ -192,7 +192,7 @@ static drawn_list long_among(const drawn_pattern *p, const drawn_list *rows) {
   return longs;
 }
 
-/* Forward, on the rows of a list. */
+/* Runs forward on the rows of a list. */
 static void run_listed(sl_queue *queue, const attention_case *c, const drawn_list *rows, const operands *o) {
   shown s;
   drawn_list longs = long_among(&c->pattern, rows);
@@ -218,7 +218,8 @@ static void describe(const attention_case *c) {
           (long long)c->pattern.rows, (long long)c->pattern.cols, (long long)c->pattern.entries);
 }
 
-/* Within the bound; what is not finite is not, and of `exact` the same. */
+/* Whether a value is within its bound. A result must be finite exactly if the expected one is; with `exact`,
+ * values that are not finite must be equal. */
 static bool holds(double got, double expected, double bound, bool exact) {
   if (isnan(expected) || isinf(expected))
     return exact ? isnan(expected) ? isnan(got) : got == expected : !isfinite(got);
@@ -284,8 +285,8 @@ static void check_same(const attention_case *c, const operands *a, const operand
     }
 }
 
-/* Listed rows become what a run on all rows makes of them; the others, and other results, keep their bytes.
- */
+/* Checks that listed rows get the results of a run on all rows, and that other rows and results keep their
+ * bytes. */
 static void check_listed(sl_queue *queue, const attention_case *c, const operands *whole,
                          const operands *blank) {
   static const int forward[] = {Y, STATS, SIDE};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exponential function of blocks over its whole range, against that of long double, and the sum of a
- * block, for any processor. That other instruction sets give the same bits, the tests of kernels show. */
+/* The exponential function of blocks over its whole range, compared with that of long double, and the sum of
+ * a block, for any processor. Tests of kernels check that other instruction sets have the same bits. */
 #include <math.h>
 
 #include "block_exp.h"
@@ -38,7 +38,7 @@ static void check_f64(const double *in) {
     assert_exp(in[i], out[i], 53, 0x1p-1074, 0x1.fffffffffffffp1023);
 }
 
-/* From what gives 0 to what gives infinity; around each multiple of ln 2 / 2; tiny; special. */
+/* A random argument: from results of 0 to results of infinity; near multiples of ln 2 / 2; tiny; special. */
 static double draw_argument(double low, double high, int64_t i) {
   static const double special[] = {0.0, -0.0, (double)INFINITY, -(double)INFINITY, (double)NAN, 1e30, -1e30};
   const double x = low + (high - low) * (draw_real() + 1) / 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On random row lengths: bundles hold every row once and every entry of it in stored order, longer rows
- * before shorter ones within a window, very long ones about so; and what `common` and `ragged` say of them is
- * true. */
+/* Bundles for random row lengths. They must hold every row once, with all its entries in stored order, and
+ * longer rows before shorter ones within a window (for very long rows approximately). `common` and `ragged`
+ * must be right. */
 #include "support.h"
 
 #include "base/memory.h"
@@ -14,7 +14,7 @@ enum { MAX_ROWS = 200, MAX_ENTRIES = 1200 * MAX_ROWS, COLUMNS = 1000, ROUNDS = 6
 typedef struct sample {
   sl_spmm_matrix a;
   int height, window;
-  int64_t k, cut; /* rows before cut are filled as a range of their own */
+  int64_t k, cut; /* rows before cut are filled as a separate range */
   int64_t rowptr[MAX_ROWS + 1], rowid[MAX_ROWS], wide[MAX_ENTRIES];
   int32_t narrow[MAX_ENTRIES];
   double val[MAX_ENTRIES]; /* in the matrix's type */
@@ -74,7 +74,7 @@ static void check_entry(const sample *s, const sl_bundles *b, int64_t place, int
   assert_true(sl_value_at(b->val, sl_sum_dtype(s->a.dtype), place) == value_of(entry, turn));
 }
 
-/* Returns the entries of the bundle. */
+/* Checks a bundle; returns its number of entries. */
 static int64_t check_bundle(const sample *s, const sl_bundles *b, int64_t index, int turn, char *seen) {
   const sl_bundle bundle = b->bundle[index];
   int64_t entries = 0, least = INT64_MAX, rest = bundle.first + (int64_t)bundle.common * bundle.rows;

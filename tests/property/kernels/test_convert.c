@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows whose values change their type as they move: every pair of types, on the CPU by every instruction set,
- * against the conversions of single values. NaN is any NaN: which bits it has no device promises, and GPUs
- * lose those of the NaN they are given in all arithmetic. */
+/* Conversion of the type of values while rows are moved: every pair of types, on the CPU with every
+ * instruction set, compared with conversions of single values. Any NaN equals any other: no device guarantees
+ * its bits, and GPUs do not preserve them in arithmetic. */
 #include <math.h>
 
 #include "base/value.h"
@@ -44,7 +44,8 @@ static bool same_value(double a, double b) {
   return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
 }
 
-/* k values of each of some rows; values between rows, and values off a malloc's alignment, on either side. */
+/* A case: k values per row for some rows, with gaps between rows, and offsets from malloc's alignment, for
+ * source and destination. */
 typedef struct shape {
   int64_t k, rows, src_gap, dst_gap, src_skew, dst_skew;
 } shape;
@@ -140,7 +141,7 @@ static void portable_code_gives_the_same(void **state) {
   check_all("portable");
 }
 
-/* All that lets a device load and store as much at once as it can; rows of a few vectors and of many. */
+/* Aligned rows, for which a device uses its widest loads and stores; rows of a few vectors and of many. */
 static void aligned_rows_are_the_same(void **state) {
   (void)state;
   static const shape aligned[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout: the generator against published vectors, masks against single draws of a generator that is written
- * here, every type and leading dimension, in place, by numbers of rows that are listed, after a bias and an
- * activation, by a seed in the device's memory. */
+/* Dropout: the generator is compared with published vectors, and masks with single draws of a generator in
+ * this file. Cases: every type and leading dimension, in place, with listed row numbers, after a bias and an
+ * activation, with a seed in device memory. */
 #include <math.h>
 
 #include "base/value.h"
@@ -9,7 +9,7 @@
 #include "device/exp.h"
 #include "kernels.h"
 
-/* Philox4x32-10 as the paper states it, apart from the library that kernels call. */
+/* Philox4x32-10 as in the paper, independent of the library that kernels call. */
 static void philox_by_hand(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]) {
   uint32_t k0 = key[0], k1 = key[1];
   memcpy(out, counter, 4 * sizeof *out);
@@ -108,7 +108,7 @@ static double expected_of(const sl_dropout_args *d, int64_t number, int64_t j, d
   return (double)words[j % 4] < floor(d->p * 4294967296.0) ? 0 : activated(d, v) * (1 / (1 - d->p));
 }
 
-/* What row i, column j of in becomes, number being the row's. */
+/* The expected value of row i, column j; number is the row's number. */
 static double expected_at(const shape *s, const block *in, const block *bias, int64_t number, int64_t i,
                           int64_t j, int64_t column) {
   const double beside = s->biased ? sl_value_at(bias->data, s->d.dtype, j) : 0;

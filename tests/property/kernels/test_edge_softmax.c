@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The softmax of the values of each row's entries and its gradient, on random patterns, against sums in
- * float64 with a bound; and the same bits by every instruction set and with 1, 2 and 5 threads. */
+/* The softmax over the entries of each row, and its gradient, on random patterns, compared with float64 sums
+ * within a bound. The bits must be the same with every instruction set and with 1, 2 and 5 threads. */
 #include <math.h>
 
 #include "base/value.h"
@@ -46,7 +46,7 @@ static double at(const column *k, const block *b, int64_t n) {
   return sl_value_at(b->data, k->c->dtype, (k->begin + n) * k->c->heads + k->h);
 }
 
-/* The least value above 0, twice. */
+/* Twice the least value above 0. */
 static double least_of(sley_dtype dtype) {
   return dtype == SLEY_F64   ? 0x1p-1073
          : dtype == SLEY_F16 ? 0x1p-23
@@ -61,8 +61,8 @@ static void assert_near(const column *k, int64_t n, double found, double expecte
              found, expected, bound);
 }
 
-/* exp errs by 2 units in the last place, its argument by half a unit of itself; so many sums, a quotient and
- * the rounding to the dtype follow. */
+/* Checks one row and head. The error of exp is 2 units in the last place, and that of its argument half a
+ * unit; the sums, a quotient and the rounding to the dtype add further errors. */
 static void check_forward(const column *k, const block *out) {
   const sley_dtype dtype = k->c->dtype;
   const double unit = unit_of(sl_sum_dtype(dtype));
@@ -162,7 +162,7 @@ static void gradients_are_those_of_the_definition(void **state) {
     check(true);
 }
 
-/* What the definition says of NaN and infinities, by hand: a row each. */
+/* NaN and infinities by the definition, with expected values computed by hand, one case per row. */
 static void infinities_and_nan(void **state) {
   (void)state;
   const float inf = (float)INFINITY;

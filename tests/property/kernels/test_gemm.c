@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense products: every type, transposes, leading dimensions, bias and activation, against sums in double or
- * wider; in order, to the bit; the same bits with any number of threads. */
+/* Dense products with every type, transpose, leading dimension, bias and activation, compared with sums in
+ * double or wider; with in_order to the bit. The bits must be the same with any number of threads. */
 #include <math.h>
 #include <pthread.h>
 
@@ -51,7 +51,7 @@ static shape draw_shape(bool long_sums) {
   return s;
 }
 
-/* What must not be read is NaN. */
+/* Random operands; memory that must not be read is NaN. */
 static operands draw_operands(const shape *s) {
   const sl_gemm_args *g = &s->g;
   const size_t each = sley_dtype_bytes(g->dtype), skew = (size_t)s->skew * each;
@@ -92,7 +92,7 @@ static double activated(const sl_gemm_args *g, double v) {
   }
 }
 
-/* alpha S + beta C + bias, activated: in double, as all kernels of the CPU do. */
+/* The activation of alpha S + beta C + bias, in double, as in all CPU kernels. */
 static double finished(const shape *s, const operands *o, int64_t i, int64_t j, double sum) {
   const sl_gemm_args *g = &s->g;
   double v = g->alpha == 0 ? 0 : g->alpha * sum;
@@ -103,7 +103,7 @@ static double finished(const shape *s, const operands *o, int64_t i, int64_t j, 
   return activated(g, v);
 }
 
-/* The magnitudes of what is added before the activation; size: of the terms of the sum. */
+/* The sum of magnitudes of the terms before the activation; size: the magnitude of the product's terms. */
 static double end_of(const shape *s, const operands *o, int64_t i, int64_t j, double size) {
   const sl_gemm_args *g = &s->g;
   double all = g->alpha == 0 ? 0 : fabs(g->alpha) * size;
@@ -114,7 +114,7 @@ static double end_of(const shape *s, const operands *o, int64_t i, int64_t j, do
   return all;
 }
 
-/* The sum in ascending order, blocks of terms apart, each operation rounded to the type of sums. */
+/* The sum in ascending order, in blocks of terms, with each operation rounded to the type of sums. */
 static double sum_in_order(const sl_gemm_args *g, const operands *o, int64_t i, int64_t j) {
   const sley_dtype sums = sl_sum_dtype(g->dtype);
   double all = 0, sum = 0;
@@ -143,7 +143,8 @@ static void check_in_order(const shape *s, const operands *o, const block *made)
   free(expected.base);
 }
 
-/* The error allowed: each of k + 2 roundings of the sum of absolute terms, those of the end, and C's. */
+/* Checks C within the allowed error: k + 2 roundings of the sum of absolute terms, the roundings of the end,
+ * and the rounding of C. */
 static void check_near(const shape *s, const operands *o, const block *made) {
   const sl_gemm_args *g = &s->g;
   for (int64_t i = 0; i < g->m; i++)
@@ -234,7 +235,7 @@ static void long_sums_have_the_same_bits_with_any_threads(void **state) {
   }
 }
 
-/* Many rows of A times a few columns, or sums over many rows: what kernels for such shapes serve. */
+/* Many rows of A times a few columns, or sums over many rows, for kernels that serve such shapes. */
 static void products_of_many_rows_are_near(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(24); repeat++) {
@@ -256,7 +257,7 @@ static void products_of_many_rows_are_near(void **state) {
   }
 }
 
-/* One infinite value and one NaN make what they make in any product of f32; nothing else changes. */
+/* One infinite value and one NaN must have the same effect as in any f32 product, and change nothing else. */
 static void infinite_values_stay_in_their_rows(void **state) {
   (void)state;
   for (int sums = 0; sums < 2; sums++) {
@@ -293,7 +294,7 @@ static void infinite_values_stay_in_their_rows(void **state) {
   }
 }
 
-/* A row alone has the bits that it has among others. */
+/* A row that is computed alone must have the same bits as among other rows. */
 static void rows_in_order_depend_on_no_others(void **state) {
   (void)state;
   shape s = {
@@ -358,8 +359,9 @@ static void *call_again(void *context) {
   return NULL;
 }
 
-/* As teams and ranks that are threads do. Of a build of OpenBLAS that is not thread-safe a few calls in a
- * million give something else, or more, by how threads are scheduled. */
+/* Concurrent calls, as made by teams and by ranks that are threads. With a build of OpenBLAS that is not
+ * thread-safe, a few calls in a million, or more, return wrong results, depending on the scheduling of
+ * threads. */
 static void small_products_at_once(void **state) {
   (void)state;
   if (!sl_blas_serves(SMALL))

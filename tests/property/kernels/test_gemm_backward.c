@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense products with a gate or sums of columns beside them: the bits of the same kernel's product and of the
- * operations that do the rest alone; sums of columns, where a device cuts their rows otherwise, against sums
- * wider than double; the same bits with any number of threads. */
+/* Dense products fused with a gate or with sums of columns. They must have the bits of the same kernel's
+ * product followed by the separate operations. If a device divides rows differently, its sums of columns are
+ * compared with sums wider than double. The bits must be the same with any number of threads. */
 #include <math.h>
 
 #include "base/value.h"
@@ -53,8 +53,8 @@ static shape draw_shape(void) {
   return s;
 }
 
-/* Many rows of A times a few columns with a gate, or sums over many rows with sums of columns: what kernels
- * for such shapes serve. */
+/* Many rows of A times a few columns with a gate, or sums over many rows with sums of columns, for kernels
+ * that serve such shapes. */
 static shape draw_many_rows(bool sums) {
   const int64_t rows = PICK(2047, 2048, 2111, 3000, 4500), wide = PICK(31, 32, 33, 47, 64, 100, 128, 129),
                 narrow = PICK(1, 2, 15, 16, 17, 47, 48, 90, 96, 128, 130);
@@ -75,7 +75,7 @@ static shape draw_many_rows(bool sums) {
   return s;
 }
 
-/* What must not be read is NaN. */
+/* Random operands; memory that must not be read is NaN. */
 static operands draw_operands(const shape *s) {
   const sl_gemm_args *g = &s->g;
   const size_t each = sley_dtype_bytes(g->dtype), skew = (size_t)s->skew * each;
@@ -134,7 +134,7 @@ static sl_kernel_args args_of(const shape *s, const images *i) {
   return args;
 }
 
-/* The product by the kernel, without what goes beside it, and then that. */
+/* Runs the kernel's plain product and then the separate operations. */
 static sley_status run_apart(sl_queue *queue, const sl_kernel *kernel, const sl_kernel_args *args) {
   const sl_gemm_args *g = &args->gemm;
   sl_kernel_args alone = *args;
@@ -167,7 +167,7 @@ static sley_status run_apart(sl_queue *queue, const sl_kernel *kernel, const sl_
   return g->column_sums ? sl_kernel_run(queue, &sums) : SLEY_OK;
 }
 
-/* In double, from any blocks, and rounded once. */
+/* Checks sums that are computed in double, from blocks of any size, and rounded once. */
 static void check_sums(const shape *s, const operands *o, const block *sums) {
   const sl_gemm_args *g = &s->g;
   for (int64_t j = 0; j < g->n; j++) {
@@ -187,7 +187,7 @@ static void check_sums(const shape *s, const operands *o, const block *sums) {
   }
 }
 
-/* Whether the queue's device serves it. */
+/* Checks a case on one queue; returns whether its device supports it. */
 static bool check_on(sl_queue *queue, const shape *s, const operands *o, block *c, block *sums) {
   const bool exact = queue->device->ops->host_addresses;
   block c_apart = block_copy(c), sums_apart = block_copy(sums);

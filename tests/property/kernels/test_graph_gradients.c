@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradients of aggregation and edge softmax are those of what the same kernels compute: identities of
- * inner products, and finite differences, in float64. */
+/* The gradients of aggregation and edge softmax are compared with the forward results of the same kernels, by
+ * identities of inner products and finite differences, in float64. */
 #include <math.h>
 
 #include "base/value.h"
@@ -109,7 +109,7 @@ static void assert_close(double a, double b, const char *what) {
     fail_msg("%s: %.17g, not %.17g", what, b, a);
 }
 
-/* Y is linear in X and in val, with what was chosen fixed: <dY, Y> = <dX, X> = <dval, val>. */
+/* For a fixed choice of entries, Y is linear in X and in val: <dY, Y> = <dX, X> = <dval, val>. */
 static void check_aggregate(void) {
   static const sl_aggregate kinds[] = {SL_AGGREGATE_SUM, SL_AGGREGATE_MEAN, SL_AGGREGATE_MIN,
                                        SL_AGGREGATE_MAX};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregation and SDDMM on random patterns, by every instruction set and with 1, 2 and 5 threads, against
- * loops over single values, to the bit; and on lists of rows, which leave the others alone. SDDMM's order of
- * summation is that of the CPU: another device's values are as near as rounding allows, and the same from
- * each queue. */
+/* Aggregation and SDDMM on random patterns, with every instruction set and with 1, 2 and 5 threads, must have
+ * the bits of loops over single values. Calls on lists of rows must not change other rows. The order of
+ * summation of SDDMM is defined only for the CPU: other devices must be within the rounding error, with the
+ * same bits on each queue. */
 #include <math.h>
 
 #include "base/value.h"
@@ -104,7 +104,7 @@ static double sum_of(const aggregate_case *c, int64_t i, int64_t f, double acc) 
   return acc;
 }
 
-/* Which entry of the row, -1 of none; *value: its term. */
+/* The number of the chosen entry in the row, -1 if there is none; *value: its term. */
 static int64_t best_of(const aggregate_case *c, int64_t i, int64_t f, double *value) {
   const int64_t *rowptr = graph_rowptr(&c->graph, c->by_columns);
   int64_t at = -1;
@@ -157,7 +157,7 @@ static void run_aggregate(sl_queue *queue, const aggregate_case *c, graph_dense 
   graph_images_return(&images);
 }
 
-/* Listed rows become what a run on all rows makes of them; the others keep their bytes. */
+/* Checks that listed rows get the results of a run on all rows, and that other rows keep their bytes. */
 static void check_listed_aggregate(sl_queue *queue, const aggregate_case *c, const graph_dense *whole,
                                    const block *whole_arg) {
   aggregate_case with = *c;
@@ -212,7 +212,8 @@ static void check_aggregate(void) {
   free_aggregate(&c);
 }
 
-/* What the definition says of signs, infinities, NaN and empty rows, by hand: a row each. */
+/* Signs, infinities, NaN and empty rows by the definition, with expected values computed by hand, one case
+ * per row. */
 static void least_and_greatest(void **state) {
   (void)state;
   static int64_t rowptr[] = {0, 1, 3, 6, 9, 11, 11};
@@ -284,7 +285,7 @@ static bool is_chosen(const sddmm_case *c, int64_t i, int64_t f, int64_t n) {
   return !c->chosen.base || integers(&c->chosen)[i * sl_features(&c->args.shape) + f] == n;
 }
 
-/* Of entry j of row i, number n of the row. */
+/* The product for entry j of row i, which is number n in the row. */
 static double dot_of(const sddmm_case *c, int64_t i, int64_t j, int64_t n, int64_t h) {
   const sl_sddmm_args *a = &c->args;
   double part[16] = {0};
@@ -333,8 +334,9 @@ static void run_sddmm(sl_queue *queue, const sddmm_case *c, block *s) {
   graph_images_return(&images);
 }
 
-/* What two orders of summation may differ by, the rounding of the result aside: for each, width + 4
- * roundings, of the sum of the products' absolute values (Higham, Accuracy and Stability, 3.1). */
+/* The greatest difference between two orders of summation, without the rounding of the result: width + 4
+ * roundings for each order, relative to the sum of the products' absolute values (Higham, Accuracy and
+ * Stability, 3.1). */
 static double most_error(const sddmm_case *c, int64_t i, int64_t j, int64_t h) {
   const sl_sddmm_args *a = &c->args;
   const int64_t n = j - graph_rowptr(&c->graph, false)[i], width = a->shape.width;
@@ -350,7 +352,7 @@ static double most_error(const sddmm_case *c, int64_t i, int64_t j, int64_t h) {
   return 2.0 * (double)(width + 4) * (a->dtype == SLEY_F64 ? 0x1p-53 : 0x1p-24) * size;
 }
 
-/* Both are rounded to the type: a unit of the last place, or of the least value that there is. */
+/* The error of rounding both results to the type: one unit in the last place, or the least positive value. */
 static double one_unit(sley_dtype dtype, double value) {
   return 2 * unit_of(dtype) * fabs(value) + (dtype == SLEY_F16 ? 0x1p-24 : 1e-38);
 }

@@ -17,7 +17,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Of each column the entries in ascending order of their rows, hence of their places. */
+/* Builds the pattern by columns; the entries of each column are in ascending order of their rows. */
 static void transpose(drawn_pattern *p) {
   p->rowptr_t = zeros(p->cols + 1, sizeof *p->rowptr_t);
   p->col_t = zeros(p->entries, sizeof *p->col_t);
@@ -81,7 +81,7 @@ void pattern_free(drawn_pattern *p) {
   free(p->long_row_t);
 }
 
-/* Values up to size, as the dtype has them. */
+/* Random values of magnitude up to size, rounded to the dtype. */
 static double *draw_values(sley_dtype dtype, int64_t count, double size, bool special) {
   double *values = zeros(count, sizeof *values), rounded;
   for (int64_t i = 0; i < count; i++) {

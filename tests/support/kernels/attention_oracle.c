@@ -6,7 +6,8 @@
 
 #include "attention_case.h"
 
-/* Roundings: of sums and of results; what may be lost below the smallest normal numbers. */
+/* Relative rounding errors of sums and of results, and the absolute error below the smallest normal
+ * number. */
 typedef struct roundings {
   double sum, result, tiny;
 } roundings;
@@ -14,7 +15,7 @@ typedef struct roundings {
 static roundings roundings_of(sley_dtype dtype) {
   switch (dtype) {
   case SLEY_F64:
-    return (roundings){0x1p-52, 0x1p-52, 1e-300}; /* twice, for the oracle errs as well */
+    return (roundings){0x1p-52, 0x1p-52, 1e-300}; /* doubled, since the oracle has rounding errors too */
   case SLEY_F16:
     return (roundings){0x1p-24, 0x1p-11, 0x1p-24};
   case SLEY_BF16:
@@ -24,9 +25,9 @@ static roundings roundings_of(sley_dtype dtype) {
   }
 }
 
-/* One row and head: what each entry has. */
+/* Values of each entry of one row and head. */
 typedef struct entries {
-  double *score, *error; /* of scores, and their bounds */
+  double *score, *error; /* scores, and bounds of their errors */
   double *p, *p_bound;   /* P */
   double *slope;         /* leaky' of GAT */
   double greatest, total, greatest_bound, total_bound;
@@ -56,7 +57,7 @@ static void add(bounded *b, int64_t at, double value, double bound) {
   b->bound[at] += bound;
 }
 
-/* The result is rounded to the dtype. */
+/* Rounds all values to the dtype, and adds this error to the bounds. */
 static void round_all(bounded *b, int64_t count, double rounding, double tiny) {
   for (int64_t i = 0; i < count; i++)
     b->bound[i] += rounding * fabs(b->value[i]) + tiny;
@@ -70,7 +71,7 @@ static double leaky_slope(double t, double slope) {
   return t < 0 ? slope : 1;
 }
 
-/* The score of an entry in column n; *error: at most its rounding error. */
+/* The score of an entry in column n; *error: a bound of its rounding error. */
 static double score_of(const oracle *o, int64_t i, int64_t n, int64_t h, double *error) {
   const attention_case *c = o->c;
   const int64_t width = c->shape.width, first = h * width;
@@ -95,7 +96,7 @@ static double score_of(const oracle *o, int64_t i, int64_t n, int64_t h, double 
   return score;
 }
 
-/* P of the entries [begin, end) of row i, for a head. */
+/* Computes P for the entries [begin, end) of row i and one head. */
 static void weigh(oracle *o, int64_t i, int64_t h, int64_t begin, int64_t end) {
   entries *e = &o->e;
   const attention_case *c = o->c;
@@ -127,7 +128,7 @@ static void weigh(oracle *o, int64_t i, int64_t h, int64_t begin, int64_t end) {
   e->total_bound = total * (total_bound + expm1(2 * worst)) + o->r.tiny;
 }
 
-/* Y, side, m and s of a row and head. */
+/* Computes Y, side, m and s for a row and head. */
 static void forward(oracle *o, int64_t i, int64_t h, int64_t begin, int64_t end) {
   const attention_case *c = o->c;
   const int64_t width = c->shape.width, side = i * (c->features + c->shape.heads);
@@ -147,8 +148,8 @@ static void forward(oracle *o, int64_t i, int64_t h, int64_t begin, int64_t end)
   }
 }
 
-/* The gradients of entry j, with dS and its bound; u: roundings of sums over this row's and this column's
- * entries, each of which is of the size dS_size. */
+/* Adds the gradients of entry j, from dS and its bound. u: relative rounding error of sums over the entries
+ * of this row and column, whose terms have the magnitude dS_size. */
 static void entry_gradients(oracle *o, int64_t i, int64_t h, int64_t j, double ds, double ds_size,
                             double ds_bound) {
   const attention_case *c = o->c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on blocks (device/cpu/graph/block_math.h) as functions of arrays, for any processor; each type in a
- * file of its own. */
+/* Arithmetic on blocks (device/cpu/graph/block_math.h) as functions of arrays, for any processor; one file per
+ * type. */
 #ifndef SLEY_TESTS_BLOCK_EXP_H
 #define SLEY_TESTS_BLOCK_EXP_H
 

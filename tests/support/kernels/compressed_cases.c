@@ -46,7 +46,7 @@ void draw_values(void *array, sley_type type, int64_t count, int64_t zeros) {
   }
 }
 
-/* A part in the host's memory, and what the device has of it. */
+/* A part in host memory, and its images on the device. */
 typedef struct part_images {
   image from, to, copy;
 } part_images;

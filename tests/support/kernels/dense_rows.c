@@ -8,7 +8,7 @@
 
 enum { UNTOUCHED = 0xa5 };
 
-/* Rows of a memory end with their last value. */
+/* Memory for rows that ends directly after the last value of the last row. */
 static block rows_block(sley_dtype dtype, int64_t rows, int64_t width, int64_t ld) {
   const size_t each = sley_dtype_bytes(dtype);
   block b = block_of(rows ? (size_t)((rows - 1) * ld + width) * each : 0, (size_t)draw(3) * each);

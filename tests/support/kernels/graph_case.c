@@ -146,7 +146,7 @@ block graph_integers(int64_t count, int64_t least, int64_t limit) {
   return b;
 }
 
-/* As many values as reach from the first row's first to the last row's last. */
+/* The number of values from the first value of the first row to the last value of the last row. */
 static int64_t reach(int64_t rows, int64_t width, int64_t ld) {
   return rows > 0 ? (rows - 1) * ld + width : 0;
 }

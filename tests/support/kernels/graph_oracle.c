@@ -21,14 +21,14 @@ static void add(oracle_result *r, int64_t at, double term) {
   r->size[at] += fabs(term);
 }
 
-/* An entry of the matrix: its number, counted from 0, and what it joins. */
+/* An entry of the matrix: its number, counted from 0, its row and its column. */
 typedef struct entry {
   int64_t number, place, row, col, length; /* length: entries of the row */
 } entry;
 
 typedef void visit(const oracle_graph *g, const entry *e, int64_t h, int64_t f, void *context);
 
-/* Calls for each entry, head and feature of the head, in the order of the entries. */
+/* Calls a function for each entry, head and feature of the head, in the order of the entries. */
 static void each_feature(const oracle_graph *g, visit *call, void *context) {
   const sley_matrix *a = g->a;
   for (int64_t i = 0; i < a->rows; i++)
@@ -136,7 +136,8 @@ void oracle_sddmm_gradients(const oracle_graph *g, sley_sddmm_form form, const d
                &(products){.form = form, .val = val, .u = u, .v = v, .ds = ds, .du = du, .dv = dv});
 }
 
-/* Calls for each row and head with the numbers of its first value and of the one after its last. */
+/* Function to call for each row and head, with the index of its first value and the index after its last
+ * value. */
 typedef void visit_row(int64_t begin, int64_t end, int64_t step, void *context);
 
 static void each_row(const oracle_graph *g, visit_row *call, void *context) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of graph networks on a whole matrix, in float64 loops written apart from the library's
- * kernels. All arrays are double precision without gaps: rows x heads width, or heads values for each entry.
- * Each result has an array of magnitudes beside it: the same sums of absolute values, by which errors are
- * judged. */
+/* The operations of graph networks on a whole matrix, as float64 loops that share no code with the library's
+ * kernels. All arrays are contiguous and of double precision: rows x (heads width), or heads values per
+ * entry. Each result has an array of magnitudes: the same sums of absolute values, for bounds of errors. */
 #ifndef SLEY_TESTS_GRAPH_ORACLE_H
 #define SLEY_TESTS_GRAPH_ORACLE_H
 
@@ -23,7 +22,7 @@ typedef struct oracle_result {
 oracle_result oracle_result_of(int64_t count);
 void oracle_result_free(oracle_result *r);
 
-/* arg: rows x features, of MIN and MAX. val NULL: 1. */
+/* arg: rows x features, for MIN and MAX only. val NULL: all values are 1. */
 void oracle_aggregate(const oracle_graph *g, sley_aggregate kind, const double *val, const double *x,
                       oracle_result *y, int32_t *arg);
 void oracle_aggregate_gradients(const oracle_graph *g, sley_aggregate kind, const double *val,

@@ -133,7 +133,7 @@ void kernel_case_bound(const kernel_case *c, sl_accuracy accuracy, const void *y
 
 enum { ARRAYS = 4 };
 
-/* The rows of X from near on, by themselves. */
+/* A copy of the rows of X from `near` on. */
 static block far_rows(const kernel_case *c) {
   size_t each = sley_dtype_bytes(c->a.dtype), rows = (size_t)(c->cols - c->near);
   block far = block_of((rows > 0 ? (rows - 1) * (size_t)c->args.ldfar + (size_t)c->problem.k : 0) * each, 0);
@@ -146,7 +146,8 @@ static block far_rows(const kernel_case *c) {
 
 enum { PAGES = 2 };
 
-/* The rows of X in a memory for each page, whose address is as kernels want it. */
+/* Copies the rows of X to one block of memory per page, with the addresses in the form that kernels
+ * expect. */
 static void page_rows(const kernel_case *c, block *page, uintptr_t *address) {
   int64_t each = (int64_t)sley_dtype_bytes(c->a.dtype), stride = c->args.ldx * each;
   for (int64_t p = 0, first = 0; first < c->cols; p++, first += SL_X_PAGE) {
@@ -158,7 +159,7 @@ static void page_rows(const kernel_case *c, block *page, uintptr_t *address) {
   }
 }
 
-/* The matrix's arrays on the device, as those of a part that has arrived. */
+/* The matrix's arrays on the device, as for a part that has arrived. */
 static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *arrays) {
   size_t entries = (size_t)a->rowptr[a->rows];
   arrays[0] = image_of(queue, a->rowid, (size_t)a->rows * sizeof *a->rowid, 0);
@@ -173,7 +174,8 @@ static sl_spmm_matrix arrived(sl_queue *queue, const sl_spmm_matrix *a, image *a
   return there;
 }
 
-/* A product with other values is enqueued before; those of the host change once refill has returned. */
+/* Refills a kernel after a product with other values has been enqueued, and changes the host's values after
+ * refill has returned. */
 static void refill(const kernel_case *c, const sl_kernel *kernel, sl_queue *queue, kernel_source from,
                    const sl_kernel_args *args, void *prepared) {
   size_t bytes = (size_t)c->rowptr[c->a.rows] * sley_dtype_bytes(c->a.dtype);
