@@ -169,7 +169,7 @@ typedef struct attention_scratch {
   sum *q_tile, *greatest_tile, *grown_tile, *total_tile, *extra_tile; /* tiles (attention_layout) */
   sum *acc, *more_acc, *da;                                           /* values per feature by blocks */
   sum *product;                                                       /* values per feature */
-  int32_t *head_of;                                                   /* values per feature by blocks */
+  int32_t *head_of;                                                   /* head of each feature, by blocks */
 } attention_scratch;
 
 /* Data shared by all threads of a run. grad is NULL in a forward pass. */
