@@ -4,10 +4,11 @@
  *
  *   keep       each has memory of its own
  *   recompute  layers form segments of `segment` layers. The output of a segment's last layer has memory of
- * its own. All other rows share the memory of the layer at the same position of every other segment, so that
- * only one segment's rows exist at a time bf16       layers share memory for values, and two alternating
- * blocks for their outputs. Rows that a later layer overwrites are also stored in `narrow`, in half the
- * bytes; the logits are not shared
+ *              its own. All other rows share the memory of the layer at the same position of every other
+ *              segment, so that only one segment's rows exist at a time
+ *   bf16       layers share memory for values, and two alternating blocks for their outputs. Rows that a
+ *              later layer overwrites are also stored in `narrow`, in half the bytes; the logits are not
+ *              shared
  *
  * Rows are lost if a later layer's rows have overwritten them when the backward call begins. In all ways but
  * keep, dropout that is not done in place is repeated by the backward call, in one block of memory. Each
