@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y against a float64 product alpha A X + beta Y0. Each entry of Y may be off by what rounding its sum
- * allows: with t terms, |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of summation.
- * A plan's kernel may need more: sl_sum_bound. With alpha and beta four more roundings happen: of alpha,
- * beta, and of each product with them; beta Y0 is a term.
+/* Compares Y with a float64 product alpha A X + beta Y0. Each entry of Y may have the error that rounding its
+ * sum allows: with t terms, |Y - A X| <= (t + 1) eps |A||X|, to first order in eps, for any order of
+ * summation. A plan's kernel may need more: sl_sum_bound. alpha and beta add four roundings: of alpha, of
+ * beta, and of each product with them; beta Y0 is one more term.
  *
- * Where Y has 16 bits eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, u
- * the unit roundoff of Y's type, or half its least subnormal. A sum that reaches what is rounded to infinity
- * may be infinite.
+ * If Y has 16 bits, eps is that of f32, in which it is summed, and rounding the sum S adds up to u |S|, where
+ * u is the unit roundoff of Y's type, or half its least subnormal. A sum that may be rounded to infinity may
+ * be infinite.
  *
- * Values that have travelled in a type of 16 bits were rounded to it r times at most, as rows of X or as
- * partial sums: that adds ((1 + u)^r - 1) |A||X|, and for the subnormal ones half the least subnormal times
- * the entries of A, and, r times a term, once more by itself.
+ * Values that have been sent in a 16-bit type were rounded to it at most r times, as rows of X or as partial
+ * sums. That adds ((1 + u)^r - 1) |A||X|. For subnormal values it adds half the least subnormal times the
+ * entries of A, and r times per term half the least subnormal itself.
  *
- * NaN and infinity are values. Where one is a factor of a term, the entry of Y is what IEEE 754 makes of
- * those terms, in any order: a NaN, or an infinity of their sign. Where finite terms reach the largest number
- * of the type that they are summed in, some order of summation passes it, and the entry may be finite or not.
- */
+ * NaN and infinity are values. If one is a factor of a term, the entry of Y must be what IEEE 754 defines for
+ * the sum of those terms, in any order: a NaN, or an infinity of their sign. If finite terms reach the
+ * largest number of the type in which they are summed, some order of summation overflows, and the entry may
+ * be finite or not. */
 #include "check/check.h"
 
 #include <float.h>
@@ -28,16 +28,16 @@
 typedef struct check {
   const sley_matrix *a;
   const sl_scaled_product *p;
-  double terms; /* beside a row's entries */
+  double terms; /* in addition to a row's entries */
   sl_rounding rounding;
-  double limit;                  /* sums from here on are infinite in the type of sums */
-  bool factor_overflows;         /* alpha or beta alone does */
-  double *sums;                  /* LISTS k a thread, see row_sums */
+  double limit;                  /* sums from here on overflow the type of sums */
+  bool factor_overflows;         /* alpha or beta alone overflows */
+  double *sums;                  /* LISTS k per thread, see row_sums */
   pthread_mutex_t lock;
   sl_findings found;
 } check;
 
-/* Half the least subnormal of a type of 16 bits. */
+/* Half the least subnormal of a 16-bit type. */
 static double least_of(sley_dtype dtype) {
   return dtype == SLEY_F16 ? 0x1p-25 : 0x1p-134;
 }
@@ -64,19 +64,19 @@ double sl_sum_bound(const sl_scaled_product *product, double terms, double eps) 
   return (each * terms + product->more_roundings) * eps;
 }
 
-/* Of a row, k each. */
+/* Lists of k values per row. */
 enum { LISTS = 5 };
 typedef struct row_sums {
-  double *x;               /* of X or Y0, in double precision */
+  double *x;               /* a row of X or Y0, in double precision */
   double *sum, *magnitude; /* alpha A X + beta Y0, and |alpha A||X| + |beta Y0| */
   double *plain;           /* |A||X| */
-  double *special;         /* the sum of the terms with a factor that is not finite; 0: there is none */
+  double *special;         /* the sum of the terms with a factor that is not finite; 0: there are none */
 } row_sums;
 
-/* Adds the terms of one entry of A; value: alpha times it. */
+/* Adds the terms of one entry of A; value: alpha times the entry. */
 typedef void (*add_entry)(const row_sums *s, int64_t k, double entry, double value);
 
-/* Where all factors are finite. */
+/* For rows whose factors are all finite. */
 static void add_finite(const row_sums *s, int64_t k, double entry, double value) {
   const double *restrict x = s->x;
   double *restrict sum = s->sum, *restrict magnitude = s->magnitude, *restrict plain = s->plain;
@@ -101,7 +101,7 @@ static void add_any(const row_sums *s, int64_t k, double entry, double value) {
   }
 }
 
-/* A row of X or Y0, from its first value on, in double precision. */
+/* Loads a row of X or Y0, whose first value has index `first`, in double precision. */
 static void load(const check *c, const void *values, int64_t first, const row_sums *s) {
   sley_dtype dtype = c->a->dtype;
   sl_values_convert(dtype, (const char *)values + (size_t)first * sley_dtype_bytes(dtype), SLEY_F64, s->x,
@@ -124,7 +124,8 @@ static void sum_terms(const check *c, int64_t row, const row_sums *s, add_entry 
   }
 }
 
-/* A factor that is not finite shows in |A||X| or in |alpha A||X|; then the row is summed with care. */
+/* Sums a row. A factor that is not finite makes |A||X| or |alpha A||X| infinite or NaN; the row is then
+ * summed again with the special terms separate. */
 static void sum_row(const check *c, int64_t row, const row_sums *s) {
   bool finite = true;
   sum_terms(c, row, s, add_finite);
@@ -134,7 +135,7 @@ static void sum_row(const check *c, int64_t row, const row_sums *s) {
     sum_terms(c, row, s, add_any);
 }
 
-/* What the sum may be, at most, in size. */
+/* Greatest magnitude that the computed sum may have. */
 static double reach_of(double bound, double sum, double magnitude) {
   return fabs(sum) + bound * magnitude;
 }
@@ -171,8 +172,8 @@ sl_finding sl_finding_judge(double y, double sum, double magnitude, double bound
   return f;
 }
 
-/* The same where the entry of Y, a term or the sum is not finite: right or wrong. overflows: some order of
- * summation leaves the range of the type. */
+/* Judges an entry if it, a term or the sum is not finite: right or wrong. overflows: some order of summation
+ * leaves the range of the type. */
 static sl_finding judge_special(double y, double sum, double special, bool overflows, int64_t row,
                                 int64_t col) {
   bool right;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B against sums in float64, row by row: each by a sum, a magnitude and a count of products for each
- * column. It shares no code with what it checks. */
+/* Compares C = A B with sums in float64, row by row: for each column a sum, a magnitude and a count of
+ * products. It shares no code with what it checks. */
 #include <math.h>
 #include <string.h>
 
@@ -13,10 +13,10 @@ typedef struct checking {
   const sley_matrix *a, *b, *mask, *c;
   sley_semiring semiring;
   sl_rounding rounding;
-  sl_findings *found; /* of each thread */
+  sl_findings *found; /* one per thread */
 } checking;
 
-/* What a column of a row comes to. */
+/* Expected entry in a column of a row. */
 typedef struct oracle_sum {
   double value, magnitude;
   int64_t terms; /* 0: C has no entry there */
@@ -59,7 +59,7 @@ static void sum_row(const checking *self, int64_t i, oracle_sum *sums) {
   }
 }
 
-/* An entry that is missing, superfluous or out of order. */
+/* Finding for an entry that is missing, superfluous or out of order. */
 static sl_finding misplaced(int64_t row, int64_t col) {
   return (sl_finding){.relative = INFINITY, .units = INFINITY, .row = row, .col = col};
 }
@@ -69,7 +69,7 @@ static void take(sl_findings *all, const sl_finding *one, double error, double v
   sl_findings_add(all, &some);
 }
 
-/* Entry e of C against its sum, which is then taken out. */
+/* Compares entry e of C with its sum, and then clears the sum. */
 static void judge(const checking *self, int64_t i, int64_t e, oracle_sum *s, sl_findings *all) {
   const int64_t col = sl_index_at(self->c->col, self->c->index, e);
   const double got = sl_value_at(self->c->val, self->c->dtype, e);
@@ -96,7 +96,7 @@ static void judge(const checking *self, int64_t i, int64_t e, oracle_sum *s, sl_
   *s = (oracle_sum){0};
 }
 
-/* What is left in the columns of the row's products has no entry in C; only the mask may excuse that. */
+/* The remaining sums of the row have no entry in C; that is right only where the mask has none. */
 static void find_missing(const checking *self, int64_t i, oracle_sum *sums, sl_findings *all) {
   const sley_matrix *a = self->a, *b = self->b, *mask = self->mask;
   for (int64_t e = mask ? mask->rowptr[i] : 0; mask && e < mask->rowptr[i + 1]; e++) {
@@ -119,7 +119,8 @@ static void find_missing(const checking *self, int64_t i, oracle_sum *sums, sl_f
   }
 }
 
-/* Whether the mask's row, which ascends, has the column; *at moves on. */
+/* Returns whether the mask's row, which ascends, has the column; *at: position in the row, which is
+ * advanced. */
 static bool allowed(const sley_matrix *mask, int64_t i, int64_t col, int64_t *at) {
   while (*at < mask->rowptr[i + 1] && sl_index_at(mask->col, mask->index, *at) < col)
     ++*at;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Z against a float64 (alpha A X) W + beta Z0. With t entries in a row of A, the error of a value of T is at
- * most (t + 5) eps |alpha A||X|, and that of the sum over k of them (k + 3) eps of the sum's magnitude, to
- * first order in eps: so |Z - (alpha A X) W - beta Z0| <= (t + k + 8) eps M, M = |alpha A||X||W| + |beta Z0|,
- * for any order of summation. Rounding to 16 bits and values that travelled narrower add what check.c says.
+/* Compares Z with (alpha A X) W + beta Z0 in float64. With t entries in a row of A, the error of a value of T
+ * is at most (t + 5) eps |alpha A||X|, and the error of the sum over k of them is (k + 3) eps times the sum's
+ * magnitude, to first order in eps. So |Z - (alpha A X) W - beta Z0| <= (t + k + 8) eps M, M = |alpha
+ * A||X||W| + |beta Z0|, for any order of summation. Rounding to 16 bits and values sent in narrower types add
+ * the errors described in check.c.
  *
- * An entry whose float64 value or magnitude is not finite must not be finite either, or, since the range of
- * the type may be left on the way to a finite sum, any value. */
+ * If an entry's float64 value or magnitude is not finite, the entry must not be finite either, or may have
+ * any value, because the range of the type may be left on the way to a finite sum. */
 #include "check/check_update.h"
 
 #include <float.h>
@@ -21,13 +22,13 @@ typedef struct update_check {
   sl_rounding rounding;
   double limit;      /* sums from here on may be infinite in the type of sums */
   double *w;         /* W in double precision, k x n */
-  double *w_columns; /* the sum of |W| of each column */
-  double *lists;     /* of each thread: 3 k + 2 n */
+  double *w_columns; /* sum of |W| for each column */
+  double *lists;     /* 3 k + 2 n per thread */
   pthread_mutex_t lock;
   sl_findings found;
 } update_check;
 
-/* Of a row: x, sum and magnitude of T, k each; sum and magnitude of Z, n each. */
+/* Lists for a row: x, sum and magnitude of T, k each; sum and magnitude of Z, n each. */
 typedef struct row_of_z {
   double *x, *t, *t_size, *z, *z_size;
 } row_of_z;
@@ -66,7 +67,7 @@ static void sum_z(const update_check *c, int64_t row, const row_of_z *r) {
   }
 }
 
-/* What may be off by reason of the wire is in `allowed`, too; least: of a value of T. */
+/* The bound includes errors caused by the wire; least: error of a value of T. */
 static sl_finding judge_entry(const update_check *c, const row_of_z *r, double bound, double least,
                               int64_t row, int64_t j) {
   const sl_scaled_product *p = &c->u->product;

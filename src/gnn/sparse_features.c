@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse features: their entries by rows, and by features for each block of rows. */
+/* Sparse features: their entries by rows, and for each block of rows by features. */
 #include "gnn/sparse_features.h"
 
 #include "base/memory.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
 
-/* An entry of X, by its global row. */
+/* An entry of X, with its global row. */
 typedef struct entry {
   int64_t row, col;
   double value;
@@ -25,7 +25,7 @@ static sley_status list_own(const sley_matrix *x, int64_t first_row, entry **out
   return SLEY_OK;
 }
 
-/* Entries go to the ranks that sum their blocks. Collective, agreed. */
+/* Sends entries to the ranks that sum their blocks. Collective, agreed. */
 static sley_status exchange(sl_comm *comm, const sl_row_blocks *blocks, entry **entries, int64_t *count) {
   int64_t *counts = NULL;
   void *received = NULL;
@@ -66,7 +66,7 @@ static sley_status take_arrays(sl_sparse_side *side, int64_t rows, int64_t cols,
   return SLEY_OK;
 }
 
-/* Entry number `at` of a side. */
+/* Sets entry number `at` of a side. */
 static void put(sl_sparse_side *side, int64_t at, int64_t column, double value) {
   sl_index_set((void *)side->matrix.col, SLEY_I32, at, column);
   sl_value_set((void *)side->matrix.val, side->matrix.dtype, at, value);
@@ -85,7 +85,7 @@ static sley_status take_x(const entry *e, int64_t count, int64_t first_row, int6
   return SLEY_OK;
 }
 
-/* The transpose: rows of features, whose entries ascend by rows of X, counted from first_row on. */
+/* Makes the transpose: rows of features, whose entries ascend by rows of X, numbered from first_row on. */
 static sley_status take_transposed(const entry *e, int64_t count, int64_t first_row, int64_t rows,
                                    int64_t features, sley_dtype dtype, sl_sparse_side *out) {
   SL_TRY(take_arrays(out, features, rows, count, dtype));
@@ -104,7 +104,7 @@ static sley_status take_transposed(const entry *e, int64_t count, int64_t first_
   return SLEY_OK;
 }
 
-/* ---- memory of the device */
+/* ---- device memory */
 
 static bool in_host(const sl_comm *comm) {
   return comm->device->ops->host_addresses;
@@ -114,7 +114,8 @@ static int64_t value_bytes(const sl_sparse_side *side) {
   return side->entries * (int64_t)sley_dtype_bytes(side->matrix.dtype);
 }
 
-/* Where each entry stands in X. first_row: of the rows of X that are this side's rows, or its columns. */
+/* Stores each entry's global row and column in X. first_row: row of X that is the side's first row, or if
+ * transposed its first column. */
 static sley_status take_places(sl_comm *comm, sl_sparse_side *side, int64_t first_row, bool transposed) {
   const sl_spmm_matrix *m = &side->matrix;
   int64_t *row = NULL, *column = NULL;
@@ -182,7 +183,7 @@ static sley_status take_blocks(sl_sparse_input *s, const entry *e, int64_t count
     SL_TRY(take_transposed(e + first, at - first, begin, end - begin, s->features, s->work->dtype, side));
     const sley_status status = place(s, side, begin, true);
     if (status != SLEY_OK) {
-      s->blocks++; /* it is freed too */
+      s->blocks++; /* so that it is freed too */
       return status;
     }
   }

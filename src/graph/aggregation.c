@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations: rows of X are fetched, and a kernel makes the rows of Y; gradients go the other way. */
+/* Aggregations: rows of X are fetched, and a kernel computes the rows of Y. Gradients go the other way. */
 #include "graph/aggregation.h"
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@ static sl_aggregate_args forward_args(const sley_aggregation *g) {
                              .in_order = g->graph->reproducible};
 }
 
-/* dX: the transpose's sums, of those terms that were chosen or by the lengths of rows. */
+/* dX: sums over the transpose; only chosen terms, or divided by the lengths of rows. */
 static sl_aggregate_args gradient_args(const sley_aggregation *g) {
   return (sl_aggregate_args){
       .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM, .in_order = g->graph->reproducible};
@@ -27,7 +27,7 @@ static sl_sddmm_args value_gradient_args(const sley_aggregation *g) {
       .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .form = SL_SDDMM_DOT};
 }
 
-/* A device that lacks one of the kernels refuses when the aggregation is made. */
+/* Checks when the aggregation is created that the device has all of its kernels. */
 static sley_status check_kernels(const sley_aggregation *g) {
   SL_TRY(sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_AGGREGATE, .aggregate = forward_args(g)}));
   SL_TRY(sl_graph_serves(g->graph, &(sl_kernel_args){.op = SL_OP_AGGREGATE, .aggregate = gradient_args(g)}));

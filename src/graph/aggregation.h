@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations on a graph, and their gradients. The public functions of the same names say what each does. */
+/* Operations on a graph, and their gradients. The public functions of the same names document each. */
 #ifndef SLEY_GRAPH_AGGREGATION_H
 #define SLEY_GRAPH_AGGREGATION_H
 
@@ -11,7 +11,7 @@ struct sley_aggregation {
   sl_aggregate kind;
   sl_heads shape;
   sley_dtype dtype;
-  sl_graph_rows x; /* the rows of X that are fetched */
+  sl_graph_rows x; /* fetched rows of X */
   sl_column_sums dx;
 };
 

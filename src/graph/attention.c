@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention: rows of sources are fetched once, values and keys together, and a kernel makes the rows of Y.
- * Of the gradients one kernel makes those of rows and one those of columns; the halo's rows then travel back.
- */
+/* Attention: rows of sources are fetched once, values and keys together, and a kernel computes the rows of Y.
+ * For the gradients one kernel computes those of rows and one those of columns; gradients of the halo's rows
+ * are then sent back. */
 #include "graph/attention.h"
 
 #include "base/interrupt.h"
@@ -28,7 +28,7 @@ static int64_t sum_bytes(sley_dtype dtype) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(dtype));
 }
 
-/* Adds a part of count values to what is saved, aligned; *at: where it begins. */
+/* Adds a part of count values to the saved data, aligned; *at: its offset. */
 static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
   int64_t part;
   *at = *bytes;
@@ -39,8 +39,8 @@ static bool add_part(int64_t count, int64_t each, int64_t *at, int64_t *bytes) {
 static int64_t source_width(const sley_attention *g) {
   return sl_features(&g->shape) + g->key_width;
 }
-/* Of the halo's rows: behind the values are keys, so that devices could not load vectors of most rows
- * otherwise. */
+/* Leading dimension of the halo's rows. Keys follow the values, so without padding devices could not load
+ * vectors from most rows. */
 static int64_t source_ld(const sley_attention *g) {
   return sl_row_pitch(source_width(g), g->dtype);
 }
@@ -131,7 +131,7 @@ sley_status sl_attention_create(sley_graph *graph, const sley_attention_options 
   return SLEY_OK;
 }
 
-/* The rows of keys that follow the values of the same rows. */
+/* The keys, which follow the values in the same rows. */
 static sl_split_rows keys_of(const sley_attention *g, sl_split_rows source) {
   const int64_t bytes = sl_features(&g->shape) * (int64_t)sley_dtype_bytes(g->dtype);
   source.near = (char *)source.near + bytes;
@@ -139,7 +139,7 @@ static sl_split_rows keys_of(const sley_attention *g, sl_split_rows source) {
   return source;
 }
 
-/* What all kernels are given of the operands. */
+/* Sets the operands that all kernels have. */
 static void set_operands(const sley_attention *g, const sley_attention_operands *o, sl_split_rows source,
                          sl_attention_args *a) {
   char *saved = o->saved;
@@ -166,9 +166,7 @@ sley_status sl_attention_forward(const sley_attention *g, const sley_attention_o
   return sl_graph_rows_fetch_and_run(&g->source, &fetch, g->relation, &args);
 }
 
-/* Gradients of the columns that are the halo's rows, or of those that are the rank's own: either lie in one
- * memory.
- */
+/* Gradients of the columns that are halo rows, or of the rank's own columns; each kind lies in one memory. */
 static sley_status columns(const sley_attention *g, const sl_attention_grad_args *given, bool halo, void *to,
                            int64_t ld) {
   const int64_t count = halo ? g->graph->halo->count : g->graph->cols;
@@ -184,7 +182,7 @@ static sley_status columns(const sley_attention *g, const sl_attention_grad_args
   return sl_graph_kernel(g->graph, &args);
 }
 
-/* The halo's columns first, so that their gradients travel while those of the rank's own are made. */
+/* Computes the halo's columns first, so that their gradients are sent while the rank's own are computed. */
 static sley_status make_and_send(const sley_attention *g, const sl_attention_grad_args *a,
                                  const sley_attention_gradients *to) {
   SL_TRY(columns(g, a, true, g->source.buffer, g->source.ld));
@@ -193,7 +191,7 @@ static sley_status make_and_send(const sley_attention *g, const sl_attention_gra
   return sl_graph_rows_returned(&g->source);
 }
 
-/* The rank's own columns, of all ranks' rows. */
+/* Fetches the rows of all ranks and computes the gradients of the rank's own columns. */
 static sley_status fetch_and_make(const sley_attention *g, const sl_attention_grad_args *given,
                                   const sley_attention_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION_COLUMNS, .attention_grad = *given};
@@ -218,7 +216,7 @@ sley_status sl_attention_backward(const sley_attention *g, const sley_attention_
                                   const sley_attention_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
   sl_attention_grad_args *a = &args.attention_grad;
-  const sl_graph_fetch fetch = fetch_of(g, o); /* of the forward call: nothing travels */
+  const sl_graph_fetch fetch = fetch_of(g, o); /* rows of the forward call: nothing is sent */
   SL_TRY(sl_interrupted());
   set_operands(g, o, sl_graph_rows_operand(&g->source, &fetch), &a->of);
   a->dy = to->dy;

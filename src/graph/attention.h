@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention on a graph, and its gradients. The public functions of the same names say what each does. */
+/* Operations on a graph, and their gradients. The public functions of the same names document each. */
 #ifndef SLEY_GRAPH_ATTENTION_H
 #define SLEY_GRAPH_ATTENTION_H
 
 #include "graph/graph_pull.h"
 #include "graph/graph_rows.h"
 
-/* Where each part of what a forward call saves begins, in bytes. */
+/* Offset in bytes of each part that a forward call saves. */
 typedef struct sl_saved_layout {
   int64_t stats, side, fetched, bytes;
 } sl_saved_layout;
@@ -18,12 +18,12 @@ struct sley_attention {
   sl_heads shape;
   sley_dtype dtype;
   double slope;
-  int64_t query_width, key_width; /* of sources: their values, and then so many of keys */
+  int64_t query_width, key_width; /* a row of sources has its values, then key_width keys */
   sl_saved_layout saved;
-  sl_graph_rows source; /* the rows of sources that are fetched, and the gradients that are sent back */
-  /* Of a graph that pulls: what the gradients of columns are made of. */
+  sl_graph_rows source; /* rows of sources that are fetched, and gradients that are sent back */
+  /* For a graph that pulls: rows of all ranks from which the gradients of columns are computed. */
   sl_row_pull all_query, all_dy, all_stats, all_delta;
-  void *delta, *work; /* of the gradients, in the device's memory; NULL: a graph for forward operations */
+  void *delta, *work; /* for gradients, in device memory; NULL: the graph has only forward operations */
 };
 
 /* options: checked, the same on all ranks. Collective, agreed. */
@@ -34,7 +34,7 @@ sley_status sl_attention_backward(const sley_attention *attention, const sley_at
                                   const sley_attention_gradients *gradients);
 void sl_attention_destroy(sley_attention *attention);
 
-/* Values of a row of queries, and of a row of sources. */
+/* Values in a row of queries, and in a row of sources. */
 int64_t sl_attention_query_width(sley_attention_kind kind, int64_t heads, int64_t width);
 int64_t sl_attention_source_width(sley_attention_kind kind, int64_t heads, int64_t width);
 

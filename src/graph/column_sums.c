@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "graph/graph_memory.h"
 
-/* Where owners of columns fetch what was chosen, they do not have the entries of all rows. Agreed. */
+/* Allocates memory for chosen_bits. Agreed: owners of columns that fetch the choice do not have the entries
+ * of all rows. */
 static sley_status take_chosen_memory(sl_column_sums *sums) {
   const sley_graph *graph = sums->rows->graph;
   sl_device *device = graph->comm->device;
@@ -37,7 +38,7 @@ sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *re
   return status;
 }
 
-/* The halo's rows first, so that they travel while the rank's own are summed. */
+/* Sums the halo's rows first, so that they are sent while the rank's own are summed. */
 static sley_status sum_and_send(const sl_column_sums *sums, const sl_aggregate_args *args, void *x,
                                 int64_t ldx) {
   const sl_graph_rows *rows = sums->rows;
@@ -73,7 +74,7 @@ static sley_status fetch_and_sum(const sl_column_sums *sums, const sl_aggregate_
   sl_aggregate_args *a = &all.aggregate;
   a->pattern = owned->pattern;
   a->in_order = true;
-  if (a->x.near) { /* else the sums are of ones */
+  if (a->x.near) { /* otherwise sums of ones */
     SL_TRY(sl_row_pull_run(&sums->x, a->x.near, a->x.near_ld));
     a->x =
         (sl_split_rows){.near = sums->x.all, .near_rows = owned->pattern.cols, .near_ld = sums->x.features};

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs: the halo of all relations together, and each relation's patterns with columns numbered by it. */
+/* Graphs: the common halo of all relations, and each relation's patterns with columns numbered by it. */
 #include "graph/graph.h"
 
 #include "base/memory.h"
 #include "partition/partition.h"
 #include "plan/colset.h"
 
-/* What every rank can check by itself, and what it works with. */
+/* The arguments, which every rank checks by itself, and working data. */
 typedef struct request {
   sl_comm *comm;
   const sley_matrix *const *blocks;
   const int64_t *row_begin, *col_begin;
   int relations;
   int64_t first, cols;  /* own rows of X: first .. first + cols - 1 */
-  sl_colset remote;     /* columns of others, of all relations */
-  int64_t *entry_begin; /* of each relation, among the entries of all: relations + 1 */
+  sl_colset remote;     /* columns of other ranks, of all relations */
+  int64_t *entry_begin; /* start of each relation among the entries of all; relations + 1 elements */
 } request;
 
 static sley_status check_partition(const char *what, const int64_t *begin, int ranks) {
@@ -56,7 +56,7 @@ static sley_status check(const request *q) {
   return SLEY_OK;
 }
 
-/* All ranks must have been given the same. Collective. */
+/* Checks that all ranks have passed the same. Collective. */
 static sley_status check_same(const request *q, const sley_graph_options *o) {
   static const char *const name[] = {"relations", "forward", "reproducible", "row_begin", "col_begin"};
   const int64_t given[] = {o->relations, o->forward, o->reproducible,
@@ -65,7 +65,7 @@ static sley_status check_same(const request *q, const sley_graph_options *o) {
   return sl_agree_same(q->comm, "sley_graph_create", name, given, 5);
 }
 
-/* The columns of other ranks among entries begin .. end - 1 of all relations. */
+/* Lists the columns of other ranks among entries begin .. end - 1 of all relations. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
   const request *q = context;
   int64_t count = 0;
@@ -148,7 +148,7 @@ static sley_status make_relations(const request *q, sley_graph *graph) {
   return SLEY_OK;
 }
 
-/* What the owners of columns need. Collective, agreed. */
+/* Creates the data that owners of columns need. Collective, agreed. */
 static sley_status make_owned(const request *q, sley_graph *graph) {
   sl_owned *owned = NULL;
   if (!sl_graph_pulls(graph))
@@ -166,7 +166,7 @@ static int64_t mean_of(int64_t entries, int64_t rows) {
   return rows > 0 ? (entries + rows - 1) / rows : 0;
 }
 
-/* Entries of rows and columns on average, over all ranks. Collective, agreed. */
+/* Computes the average entries of rows and columns, over all ranks. Collective, agreed. */
 static sley_status set_means(const request *q, sley_graph *graph) {
   int64_t *entries = NULL;
   sl_comm *comm = q->comm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of graphs in the device's memory: taken with their contents, and given back. */
+/* Allocates arrays of graphs in device memory with their contents, and frees them. */
 #include "graph/graph_memory.h"
 
 #include "base/memory.h"

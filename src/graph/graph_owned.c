@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries go to the owners of their columns, which sort them by column. They come in the order of the ranks,
- * and so of the rows, which the sort keeps. */
+/* Sends entries to the owners of their columns, which sort them by column. They arrive in the order of the
+ * ranks, and so of the rows, and the sort is stable. */
 #include "graph/graph_owned.h"
 
 #include "base/memory.h"
@@ -8,14 +8,14 @@
 #include "partition/partition.h"
 #include "plan/colset.h"
 
-/* An entry on its way: its row and column in the whole matrix, which entry of the row it is, and how many
- * there are. */
+/* An entry to be sent: its row and column in the whole matrix, its number in the row, and the number of the
+ * row's entries. */
 typedef struct travelling {
   int64_t row, col;
   int32_t place, length;
 } travelling;
 
-/* What came of one relation. */
+/* Entries received for one relation. */
 typedef struct arrived {
   travelling *item;
   int64_t count;
@@ -24,13 +24,13 @@ typedef struct arrived {
 typedef struct gathering {
   sl_comm *comm;
   const int64_t *row_begin, *col_begin;
-  arrived *of; /* of each relation */
+  arrived *of; /* one per relation */
   int relations;
-  sl_colset remote; /* rows of others, of all relations */
+  sl_colset remote; /* rows of other ranks, of all relations */
   int64_t *item_begin;
 } gathering;
 
-/* How many of the block's entries go to each rank, and which: send, in the order of the block. */
+/* Counts the block's entries for each rank, and lists them in send, in the order of the block. */
 static sley_status sort_by_owner(const gathering *g, const sley_matrix *block, sl_owned *out,
                                  travelling *items) {
   const int ranks = g->comm->size;
@@ -94,7 +94,7 @@ static sley_status send_entries(gathering *g, const sley_matrix *block, sl_owned
   return status;
 }
 
-/* The rows of other ranks among items begin .. end - 1 of all relations. */
+/* Lists the rows of other ranks among items begin .. end - 1 of all relations. */
 static int64_t remote_rows(const void *context, int64_t begin, int64_t end, int64_t *out) {
   const gathering *g = context;
   const int64_t first = g->row_begin[g->comm->rank], last = g->row_begin[g->comm->rank + 1];
@@ -125,7 +125,7 @@ static sley_status find_rows(gathering *g, int64_t **rows) {
   return sl_colset_list(&g->remote, g->comm->team, *rows);
 }
 
-/* The pattern on the host. */
+/* The pattern in host memory. */
 typedef struct sorted {
   int64_t *rowptr;
   int32_t *col, *place;
@@ -151,7 +151,7 @@ static void sort_items(const gathering *g, const arrived *of, sl_owned *out, sor
     s->per_row_f32[number] = 1 / (float)item->length;
     s->per_row_f64[number] = 1 / (double)item->length;
   }
-  for (int64_t c = cols; c > 0; c--) /* each has moved to the next one's begin */
+  for (int64_t c = cols; c > 0; c--) /* each has advanced to the next one's start */
     s->rowptr[c] = s->rowptr[c - 1];
   s->rowptr[0] = 0;
 }
@@ -167,7 +167,7 @@ static sley_status upload_sorted(sl_comm *comm, const sorted *s, sl_owned *out) 
       sl_graph_upload(comm, s->per_row_f32, cols, sizeof *s->per_row_f32, (const void **)&out->per_row[0]));
   SL_TRY(
       sl_graph_upload(comm, s->per_row_f64, cols, sizeof *s->per_row_f64, (const void **)&out->per_row[1]));
-  return comm->queue->ops->queue_wait(comm->queue); /* the host's copies are used until then */
+  return comm->queue->ops->queue_wait(comm->queue); /* the host's copies must stay valid until then */
 }
 
 static sley_status make_sorted(const gathering *g, const arrived *of, sl_owned *out, sorted *s) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a relation in two parts: those that need nothing of the halo, which kernels can work on while
- * it travels, and the others. */
+/* The rows of a relation in two parts: rows that need nothing from the halo, on which kernels can work while
+ * it arrives, and the others. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "graph/graph.h"
 #include "graph/graph_memory.h"
 
-/* Own rows with less than this share of the rank's entries are not worth a call of a kernel. */
+/* LEAST_SHARE: own rows with less than 1 / LEAST_SHARE of the rank's entries are not worth a call of a
+ * kernel. */
 enum { LEAST_SHARE = 16, GRAIN = 1 << 14 };
 
 typedef struct parting {
   const int64_t *rowptr;
   const int32_t *number;
   int64_t own_cols;
-  bool *other; /* of each row */
+  bool *other; /* for each row, whether it needs the halo */
 } parting;
 
 static sley_status tell_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -28,7 +29,7 @@ static sley_status tell_rows(void *context, int64_t begin, int64_t end, int thre
   return sl_interrupted();
 }
 
-/* The rows of one part, and its list of long rows. */
+/* Lists the rows of one part, and its long rows. */
 static sley_status list_rows(sl_comm *comm, const parting *t, int64_t rows, bool other, sl_row_part *part) {
   sl_pattern host = {.rows = rows};
   int32_t *list = NULL;
@@ -42,15 +43,15 @@ static sley_status list_rows(sl_comm *comm, const parting *t, int64_t rows, bool
   part->long_rows = host.long_rows;
   if (status == SLEY_OK)
     status = sl_graph_upload(comm, list, part->rows, sizeof *list, (const void **)&part->listed);
-  if (status == SLEY_OK) /* the host's copy is used until then */
+  if (status == SLEY_OK) /* the host's copy must stay valid until then */
     status = comm->queue->ops->queue_wait(comm->queue);
   sl_free(list);
   return status;
 }
 
-/* Nothing is listed on the CPU: a rank's rows of X are then read twice, by both calls, which takes longer
- * than the halo's way. On two cores, two ranks over tcp, k = 64, with lists sums of twin:cyt:scale=0.3
- * took 1.3 times as long, and attention by dot products of twin:clj:scale=0.1 as well. */
+/* Nothing is listed on the CPU: both calls would read a rank's rows of X, which takes longer than the halo
+ * takes to arrive. On two cores, two ranks over tcp, k = 64, with lists sums of twin:cyt:scale=0.3 took 1.3
+ * times as long, and so did attention by dot products of twin:clj:scale=0.1. */
 static sley_status part_rows(sl_comm *comm, parting *t, sl_relation *out) {
   const int64_t rows = out->by_rows.rows;
   int64_t own_entries = 0;

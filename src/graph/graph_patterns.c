@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The patterns of a relation: rows as they are, columns by counting and placing, and the lengths of rows. */
+/* Makes the patterns of a relation: rows as they are, columns by counting and placing, and the lengths of
+ * rows. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "graph/graph.h"
@@ -8,10 +9,10 @@
 
 enum { GRAIN = 1 << 14 };
 
-/* What is made on the host before it is copied to the device. */
+/* Arrays that are made in host memory before they are copied to the device. */
 typedef struct making {
   const sley_matrix *block;
-  const int32_t *number; /* of each entry's column */
+  const int32_t *number; /* number of each entry's column */
   int64_t *rowptr;
   sl_scatter scatter;
   int64_t *colptr;
@@ -33,7 +34,7 @@ static sley_status measure_rows(void *context, int64_t begin, int64_t end, int t
   return sl_interrupted();
 }
 
-/* Chunk c's first row. */
+/* First row of chunk c. */
 static int64_t chunk_row(const making *m, int64_t c) {
   return sl_csr_split(m->block->rows, m->block->rowptr, (int)c, m->scatter.chunks);
 }
@@ -66,7 +67,7 @@ static sley_status place_entries(void *context, int64_t begin, int64_t end, int 
   return sl_interrupted();
 }
 
-/* Entries of a column keep the order of their rows. */
+/* Sorts entries by column; those of a column keep the order of their rows. */
 static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   const int64_t entries = m->block->nnz;
   SL_TRY(SL_NEW(m->colptr, cols + 1, "a graph's columns"));
@@ -122,7 +123,7 @@ sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int3
                        .by_columns = {.rows = cols, .cols = block->rows}};
   making m = {.block = block, .number = number};
   sley_status status = make(comm, &m, cols, by_columns, out);
-  if (status == SLEY_OK) /* the host's copies are used until then */
+  if (status == SLEY_OK) /* the host's copies must stay valid until then */
     status = comm->queue->ops->queue_wait(comm->queue);
   sl_scatter_end(&m.scatter);
   sl_free(m.place);

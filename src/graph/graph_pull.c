@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and values of entries that the owners of columns get. */
+/* Rows, and values of entries, that the owners of columns fetch. */
 #include "graph/graph_pull.h"
 
 #include "base/interrupt.h"
@@ -28,7 +28,7 @@ sley_status sl_row_pull_open(sley_graph *graph, int64_t features, sley_dtype dty
   return status;
 }
 
-/* This rank's rows, one after the other. */
+/* Copies this rank's rows without gaps. */
 static sley_status copy_own(const sl_row_pull *pull, const void *rows, int64_t ld) {
   const int64_t value = (int64_t)sley_dtype_bytes(pull->dtype);
   const sl_kernel_args args = {.op = SL_OP_ROWS,
@@ -55,7 +55,7 @@ void sl_row_pull_close(sl_row_pull *pull) {
   *pull = (sl_row_pull){0};
 }
 
-/* Lists of entries, one for each peer that there are any to or from. */
+/* Makes lists of entries, one for each peer with which entries are exchanged. */
 static int list_entries(const int64_t *entries, const int64_t *begin, int ranks, int64_t bytes,
                         sl_row_list *out) {
   int count = 0;

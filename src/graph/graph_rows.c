@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows along the halo of a graph, fetched and sent back. */
+/* Fetches rows along the halo of a graph, and sends gradients back. */
 #include "graph/graph_rows.h"
 
 #include "base/interrupt.h"
@@ -38,7 +38,8 @@ void sl_graph_rows_close(sl_graph_rows *rows) {
   *rows = (sl_graph_rows){0};
 }
 
-/* near is never NULL, which to kernels means no rows at all: a rank that owns none may give NULL. */
+/* near is never NULL, because to kernels that means an operand of ones: a rank that owns no rows may pass
+ * NULL. */
 static sl_split_rows split(const sl_graph_rows *rows, const void *near, int64_t near_ld, void *far) {
   return (sl_split_rows){.near = near ? (void *)near : rows->buffer,
                          .far = far,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halos for callers: rows of X that are gathered, and added to where they came from. */
+/* Halos for callers: gathering rows of X, and adding rows to the ones that they came from. */
 #include "graph/halo_rows.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "partition/partition.h"
 #include "transport/stopwatch.h"
 
-enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes */
+enum { WIDEST_VALUE = 64 }; /* at least the bytes of any dtype */
 
 static sley_status check_partition(const sl_comm *comm, const int64_t *begin) {
   if (begin[0] != 0)
@@ -21,7 +21,7 @@ static sley_status check_partition(const sl_comm *comm, const int64_t *begin) {
   return SLEY_OK;
 }
 
-/* What this rank can tell by itself. */
+/* Checks what this rank can check by itself. */
 static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int64_t count,
                                    const int64_t *begin, int64_t k, sley_dtype dtype) {
   int64_t bytes, value = (int64_t)sley_dtype_bytes(dtype);
@@ -39,7 +39,7 @@ static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int6
   return SLEY_OK;
 }
 
-/* All ranks must have been given the same. Collective. */
+/* Checks that all ranks have passed the same. Collective. */
 static sley_status check_same(sl_comm *comm, const int64_t *begin, int64_t k, sley_dtype dtype) {
   static const char *const name[] = {"k", "dtype", "col_begin"};
   const int64_t given[] = {k, dtype, sl_partition_hash(begin, comm->size)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SDDMM: rows of V are fetched, and a kernel makes the values of entries. Its gradients are aggregations,
+/* SDDMM: rows of V are fetched, and a kernel computes the values of entries. Its gradients are aggregations
  * and an SDDMM. */
 #include "graph/sddmm.h"
 
@@ -10,7 +10,7 @@ static sl_sddmm_args forward_args(const sley_sddmm *g) {
       .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .form = g->form};
 }
 
-/* Sums of what the entries of a row, or a column, stand for, each times val and ds. */
+/* Sums over the entries of a row, or a column, each times val and ds. */
 static sl_aggregate_args gradient_args(const sley_sddmm *g) {
   return (sl_aggregate_args){.pattern = g->relation->by_rows,
                              .shape = g->shape,
@@ -56,7 +56,7 @@ static sl_graph_fetch fetch_of(const sley_sddmm_operands *o, bool there) {
   return (sl_graph_fetch){.x = o->v, .ldx = o->ldv, .fetched = o->fetched.rows, .there = there};
 }
 
-/* S = values (U V^T), or values (U + V), for entries. */
+/* S = values (U V^T), or values (U + V), at the entries. */
 static sley_status make_values(const sley_sddmm *g, const sley_sddmm_operands *o, const void *values,
                                void *s) {
   sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = forward_args(g)};
@@ -97,7 +97,7 @@ static sley_status gradient_of_v(const sley_sddmm *g, const sley_sddmm_operands 
   return sl_column_sums_run(&g->dv, &a, to->dv, to->lddv);
 }
 
-/* Rows of V that have been fetched for one gradient are there for the next, before the buffer takes
+/* Rows of V that have been fetched for one gradient are reused for the next, before the buffer receives
  * gradients. */
 sley_status sl_sddmm_backward(const sley_sddmm *g, const sley_sddmm_operands *o,
                               const sley_sddmm_gradients *to) {

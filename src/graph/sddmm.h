@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of entries on a graph: SDDMM and its gradients, and the softmax by rows. The public functions of the
- * same names say what each does. */
+ * same names document each. */
 #ifndef SLEY_GRAPH_SDDMM_H
 #define SLEY_GRAPH_SDDMM_H
 
@@ -12,7 +12,7 @@ struct sley_sddmm {
   sl_sddmm form;
   sl_heads shape;
   sley_dtype dtype;
-  sl_graph_rows v; /* the rows of V that are fetched */
+  sl_graph_rows v; /* fetched rows of V */
   sl_column_sums dv;
 };
 

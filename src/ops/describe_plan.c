@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan in words: its steps, the kernels that sum it, what these have settled. */
+/* Describes a plan in words: its steps, the kernels that sum it, and what these have decided. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 enum { TRIAL_LINE = 256, MOST_TRIAL_LINES = SL_NEIGHBOUR_TRIALS + 1 };
 
-/* The switches, and a line for each shape: what the model says, its time, the one chosen marked. Returns the
- * length, as snprintf does. */
+/* Writes the switches, and a line for each shape: the model's figures and the time, with the chosen shape
+ * marked. Returns the length, like snprintf. */
 static size_t describe_trials(const sley_plan *plan, char *text, size_t bytes) {
   sley_trial trials[SL_NEIGHBOUR_TRIALS];
   char choice[SL_ROWWISE_CHOICE_BYTES];
@@ -37,7 +37,7 @@ static size_t describe_trials(const sley_plan *plan, char *text, size_t bytes) {
   return used;
 }
 
-/* The figures that row windows are chosen by, where a device may have kernels for them. */
+/* Writes the figures for choosing row windows, if a device may have kernels for them. */
 static size_t describe_windows(const sley_plan *plan, char *text, size_t bytes) {
   const sl_plan *p = &plan->plan;
   if (!sl_kernel_is_there(plan->comm->device->ops->kernels, "hybrid") || p->dtype == SLEY_F64 ||

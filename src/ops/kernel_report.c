@@ -5,7 +5,7 @@
 
 #include "device/asked_kernel.h"
 
-/* The uses with entries, in the order of the kinds. Returns their number. */
+/* Lists the uses that have entries, in the order of the kinds. Returns their number. */
 static int list(const sl_device *device, const sl_kernel_use *use, sley_kernel_use *out, int room) {
   const sl_kernel *kernel;
   int count = 0;
@@ -33,7 +33,7 @@ sley_status sl_kernel_use_of_all(sl_comm *comm, const sl_kernel_use *own, sley_k
   return SLEY_OK;
 }
 
-/* ", 97.0 % of them in bundles"; nothing where all are read in the matrix's rows. */
+/* Writes ", 97.0 % of them in bundles"; nothing if all entries are read in the matrix's rows. */
 static void describe_layout(const sley_kernel_use *use, char *text, size_t bytes) {
   text[0] = '\0';
   if (use->copied > 0)

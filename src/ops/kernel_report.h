@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which kernels sum the entries of a plan: over all ranks, and in words of one. */
+/* The kernels that sum the entries of a plan: over all ranks, and in words for one rank. */
 #ifndef SLEY_OPS_KERNEL_REPORT_H
 #define SLEY_OPS_KERNEL_REPORT_H
 
@@ -7,12 +7,12 @@
 
 enum { SL_KERNEL_LINE = 128, SL_KERNEL_LINES = 32 };
 
-/* What sley_plan_kernels tells of a plan of which this rank uses so much. Collective. */
+/* Computes what sley_plan_kernels reports for a plan, from this rank's part `own`. Collective. */
 sley_status sl_kernel_use_of_all(sl_comm *comm, const sl_kernel_use *own, sley_kernel_use *out, int room,
                                  int *count);
 
-/* A line for each kernel and kind of part of one rank, SL_KERNEL_LINES at most of SL_KERNEL_LINE bytes.
- * Returns the length. */
+/* Writes a line for each kernel and kind of part of one rank, at most SL_KERNEL_LINES of at most
+ * SL_KERNEL_LINE bytes. Returns the length. */
 size_t sl_kernel_use_describe(const sl_device *device, const sl_kernel_use *own, char *text, size_t bytes);
 
 #endif

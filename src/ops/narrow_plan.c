@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan for fewer columns from one that is made, of the same matrix in the same memory. */
+/* Derives a plan for fewer columns from an existing one, for the same matrix and in the same memory. */
 #include "base/memory.h"
 #include "ops/spmm.h"
 #include "plan/count.h"

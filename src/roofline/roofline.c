@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts of ranks become the figures of the roofline.
+/* Turns the counts of ranks into the figures of the roofline.
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024,
  * section 4. There all tiles are alike; here each is counted. */
@@ -60,7 +60,7 @@ static void make_roofs(const sl_roofline_speeds *s, const sl_rank_seconds *secon
     out->bound = SLEY_BOUND_NETWORK;
 }
 
-/* Nothing to do: no rate is finite, and no time passes. */
+/* There is no work: no rate is finite, and no time passes. */
 static void make_nothing(sley_roofline *out) {
   out->local_intensity = out->network_intensity = 0;
   out->memory_roof = out->local_roof = out->network_roof = out->attainable = 0;
@@ -96,7 +96,7 @@ static void describe(const sl_roofline_speeds *s, const sl_tile_cut *cut, const 
   }
 }
 
-/* Counts of all ranks, and their times. Ended by close_ranks, also on an error. */
+/* Counts of all ranks, and their times. The caller calls close_ranks, also after an error. */
 typedef struct rank_figures {
   sl_rank_tally *tally;
   sl_rank_seconds *seconds;
@@ -177,7 +177,7 @@ sley_status sl_roofline_spmm(const sley_matrix *a, int64_t k, const sley_rooflin
 
 /* ---- C = A B */
 
-/* Entries of C by tiles, from its pattern. */
+/* Counts the entries of C by tiles, from its pattern. */
 static sley_status count_c(const sley_matrix *a, const sley_matrix *b, sl_tiled_product *p) {
   sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
   sley_matrix *c = NULL;

@@ -8,16 +8,16 @@
 
 enum { WORD = 8 };
 
-/* The numbers that tiles are made of: columns are counted within a tile. */
+/* Types of a tile's numbers; columns are numbered within a tile. */
 static sl_words words_of(sley_dtype dtype, int64_t width) {
   return (sl_words){(double)sley_dtype_bytes(dtype), (double)sl_index_bytes(sl_index_for(width)), WORD};
 }
 
-/* One task, and the bytes of its three tiles as they travel. */
+/* One task, and the bytes that its three tiles have when they are sent. */
 typedef struct task {
   int64_t i, l, j;
   sl_product_sizes of;
-  int64_t stored; /* rows of its tile of A that are stored, and so of what it adds to C */
+  int64_t stored; /* stored rows of its tile of A, and so of its contribution to C */
   double a, b, c;
 } task;
 
@@ -42,8 +42,7 @@ double sl_tally_sums(const sl_machine *m, double crowd, double entry_bytes, doub
 
 /* ---- with a dense B */
 
-/* Products travel as wide as they are summed, in whole words, with the numbers of their rows where those of A
- * have numbers. */
+/* Products are sent in the type of sums, in whole words, with row numbers if A's tile has them. */
 static double dense_product_bytes(const sl_tiled_product *p, const task *t) {
   const double value = (double)sley_dtype_bytes(sl_sum_dtype(p->dtype));
   return ceil((double)t->stored * t->of.cols * value / WORD) * WORD +
@@ -66,8 +65,9 @@ static double products_of_tile(const sl_tiled_product *p, int64_t i, int64_t j) 
   return sum;
 }
 
-/* Products of two tiles have as many entries as if the products of numbers of the whole tile (i, j) of C fell
- * evenly on places that, all together, they fill as they do: how many places that is. */
+/* Number of places for which the following estimate holds: the products of numbers for tile (i, j) of C fall
+ * evenly on these places, and all of them together fill as many as the tile has entries. It yields the
+ * entries of a product of two tiles. */
 static double places_of_tile(const sl_tiled_product *p, int64_t i, int64_t j) {
   const double products = products_of_tile(p, i, j);
   const double hit = p->c.entries ? (double)p->c.entries[i * p->cut.across + j] : products / p->compression;
@@ -107,8 +107,8 @@ static void add_task(const sl_tiled_product *p, const sl_words *w, const task *t
   sl_tally_move(tally, p->ranks_per_node, me, sl_tile_rank(&p->cut, t->i, t->j), t->c);
 }
 
-/* Tasks that add to tile (i, j) of C. Those without entries of A, or columns or entries of B, are left out.
- */
+/* Counts the tasks that add to tile (i, j) of C. Tasks without entries of A, or without columns or entries of
+ * B, are left out. */
 static void count_tile_of_c(const sl_tiled_product *p, int64_t i, int64_t j, sl_rank_tally *tally) {
   const sl_tile_cut *cut = &p->cut;
   const int64_t width = sl_share_length(cut->cols, cut->across, j);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seconds of ranks from what they sum and move, by a machine's figures. */
+/* Computes the seconds of ranks from what they sum and move, by a machine's figures. */
 #include <math.h>
 
 #include "roofline/roofline.h"
 
-/* Bytes/s of large messages. */
+/* Bandwidth of large messages, bytes/s. */
 static double bandwidth_of(const sl_link_speed *link) {
   if (link->points == 0)
     return link->bandwidth;
@@ -16,12 +16,12 @@ static sl_link link_of(sl_reach reach) {
   return reach == SL_REACH_INSIDE ? SL_LINK_DIRECT : SL_LINK_MESSAGE;
 }
 
-/* Whether it is the network that the roofline is about. */
+/* Returns whether this reach is the network of the roofline. */
 static bool is_network(const sl_roofline_speeds *s, sl_reach reach) {
   return (reach == SL_REACH_BETWEEN) == (s->nodes > 1);
 }
 
-/* A rank's part of the memory: as its threads have it, and as its node has it. */
+/* Memory bandwidth of a rank: the lesser of its threads' and of its share of the node's. */
 static double memory_of(const sl_roofline_speeds *s) {
   const double own = s->machine->stream_bandwidth * s->threads / s->crowd;
   return s->machine->memory_bandwidth > 0 ? fmin(own, s->machine->memory_bandwidth / s->ranks_per_node) : own;
@@ -47,7 +47,7 @@ sl_roofline_speeds sl_roofline_speeds_of(const sley_roofline_options *o) {
   return s;
 }
 
-/* Those in which a rank receives, or sends, whichever takes longer. */
+/* Seconds in which a rank receives, or sends, whichever takes longer. */
 static double link_seconds(const sl_roofline_speeds *s, const sl_rank_tally *t, sl_reach reach) {
   const double in = t->in[reach], out = t->out[reach], messages = t->messages[reach];
   const sl_link_speed *link = &s->machine->link[link_of(reach)];
@@ -59,7 +59,7 @@ static double link_seconds(const sl_roofline_speeds *s, const sl_rank_tally *t, 
               out / bandwidth_of(link));
 }
 
-/* Those in which the link of a rank's node carries what all its ranks receive, or send. */
+/* Seconds in which the link of a rank's node carries what all its ranks receive, or send. */
 static double node_seconds(const sl_roofline_speeds *s, const sl_rank_tally *tally, int rank) {
   const int first = rank / s->ranks_per_node * s->ranks_per_node;
   double in = 0, out = 0;

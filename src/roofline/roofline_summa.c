@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stages of summa-2d move and sum (algo/algo_summa_2d.c): X comes in row blocks and Y returns to
- * them, so both travel, too. */
+/* Traffic and sums of the stages of summa-2d (algo/algo_summa_2d.c): X arrives in row blocks and Y is
+ * returned to them, so both are sent, too. */
 #include <math.h>
 
 #include "base/interrupt.h"
@@ -16,7 +16,7 @@ typedef struct summa {
   const sl_tile_sizes *a;
   int64_t k;
   sley_dtype dtype;
-  sl_rank_tally *stage; /* of all ranks, of the stage alone */
+  sl_rank_tally *stage; /* all ranks, for the current stage alone */
   sl_rank_seconds *seconds;
 } summa;
 
@@ -32,7 +32,7 @@ void sl_roofline_summa_cut(int ranks, sl_tile_cut *cut) {
     cut->between += cut->grid_cols;
 }
 
-/* Columns j of the slices that the k columns of X are cut into. */
+/* Number of columns in slice j, if the k columns of X are cut into slices. */
 static double slice(const summa *s, int j) {
   return (double)(s->k * (j + 1) / s->cut->grid_cols - s->k * j / s->cut->grid_cols);
 }
@@ -41,7 +41,7 @@ static double eights(double bytes) {
   return ceil(bytes / WORD) * WORD;
 }
 
-/* The panel of A along grid row i: stored rows with their numbers. */
+/* Sends the panel of A along grid row i: stored rows with their numbers. */
 static void move_tile(const summa *s, int i, int64_t panel) {
   const int pc = s->cut->grid_cols;
   const int64_t at = i * s->cut->between + panel;
@@ -55,7 +55,7 @@ static void move_tile(const summa *s, int i, int64_t panel) {
     sl_tally_move(s->stage, s->speeds->ranks_per_node, i * pc + (int)(panel % pc), i * pc + j, bytes);
 }
 
-/* Rank p's rows of X, in slices, to all columns of the grid. */
+/* Sends rank p's rows of X, in slices, to all columns of the grid. */
 static void move_rows_of_x(const summa *s, int p) {
   const int ranks = s->speeds->ranks;
   const double value = (double)sley_dtype_bytes(s->dtype);
@@ -88,7 +88,7 @@ static void sum_tile(const summa *s, int rank, int64_t panel) {
                     entries, fmin((double)width, entries), (double)s->a->filled[at]);
 }
 
-/* Slices of Y to the ranks whose rows they are. */
+/* Sends slices of Y to the ranks that own the rows. */
 static void move_rows_of_y(const summa *s) {
   const double value = (double)sley_dtype_bytes(sl_sum_dtype(s->dtype));
   const int pc = s->cut->grid_cols;
@@ -99,8 +99,8 @@ static void move_rows_of_y(const summa *s) {
                         value);
 }
 
-/* Adds the stage to the tallies, and begins the next. Returns its seconds: of the longest transfer, then of
- * the longest sum. */
+/* Adds the stage to the tallies, and clears it for the next. Returns its seconds: of the longest transfer,
+ * plus of the longest sum. */
 static double end_stage(const summa *s, sl_rank_tally *tally) {
   double moving = 0, local = 0;
   sl_roofline_seconds(s->speeds, s->stage, true, s->seconds);

@@ -9,14 +9,14 @@
 
 enum { WORD = 8, GRAIN = 64 };
 
-/* The part that `at` is in: the first total % parts of them are one longer. */
+/* The part that contains `at`: the first total % parts parts are one longer. */
 static int64_t part_of(int64_t total, int64_t parts, int64_t at) {
   const int64_t length = total / parts, longer = total % parts;
   const int64_t in_longer = longer * (length + 1);
   return at < in_longer ? at / (length + 1) : longer + (at - in_longer) / length;
 }
 
-/* Adds up a row's entries by tiles; they ascend by column. */
+/* Counts a row's entries by tiles; the entries ascend by column. */
 static void count_row(const sley_matrix *m, int64_t row, const sl_tile_sizes *s, int64_t *entries,
                       int64_t *filled) {
   int64_t tile = -1, end = -1;
@@ -49,15 +49,15 @@ void sl_tile_sizes_end(sl_tile_sizes *sizes) {
   *sizes = (sl_tile_sizes){0};
 }
 
-/* Entries of the columns of A in the rows of one row of tiles. */
+/* Counts the entries of each column of A in the rows of one row of tiles. */
 static void count_columns(const sley_matrix *a, int64_t first, int64_t end, int64_t *count) {
   memset(count, 0, (size_t)a->cols * sizeof *count);
   for (int64_t e = a->rowptr[first]; e < a->rowptr[end]; e++)
     count[sl_index_at(a->col, a->index, e)]++;
 }
 
-/* products: of one row of tiles of A, between x across. Each entry of row k of B meets the entries of column
- * k of A. */
+/* products: for one row of tiles of A, between x across elements. Each entry of row k of B meets the entries
+ * of column k of A. */
 static void count_products(const sley_matrix *b, const sl_tile_cut *cut, const int64_t *count,
                            int64_t *products) {
   for (int64_t l = 0; l < cut->between; l++, products += cut->across)

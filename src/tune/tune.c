@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a machine: runs the ranks, and puts the measured figures together. */
+/* Measures a machine: runs the ranks, and combines the measured figures. */
 #include "tune/tune.h"
 
 #include <math.h>
@@ -13,16 +13,16 @@
 #include "transport/transport_registry.h"
 #include "tune/tune_inside.h"
 
-/* About as many figures are measured, each in several rounds if there is time: what disturbs the machine for
- * a while disturbs it in one of them. */
+/* SLOTS: about the number of figures that are measured. ROUNDS: rounds of measurements, if there is time: a
+ * temporary disturbance then affects only one of them. */
 enum { MOST_CORES = 8, SLOTS = 135, ROUNDS = 3 };
 
-/* What is measured is no larger than so many bytes for each second that there is, of a GPU and of cores: for
- * larger products most of the time goes into making their matrices. From so many seconds on all sizes are
- * measured of cores. */
+/* GPU_BYTES_A_SECOND, CORE_BYTES_A_SECOND: largest size measured, per second of the time limit, because for
+ * larger products most of the time is spent on making their matrices. ALL_SECONDS: with at least this limit,
+ * cores are measured with all sizes. */
 enum { GPU_BYTES_A_SECOND = 1 << 24, CORE_BYTES_A_SECOND = 1 << 22, ALL_SECONDS = 8 };
 
-/* Whether the next round ends about in time, if it takes as long as those before. */
+/* Returns whether another round would end in time, if it takes as long as the earlier ones. */
 static bool is_time_left(const sl_tuning *tune, int rounds, double spent) {
   return rounds < ROUNDS && spent + spent / rounds <= 1.1 * tune->seconds;
 }
@@ -33,7 +33,7 @@ static void begin_round(sl_tuning *tune, int round) {
   tune->repeats = round > 0;
 }
 
-/* What ranks of one workgroup do. */
+/* Measurements by ranks of one workgroup. */
 static sley_status tune_inside(sl_comm *comm, void *arg) {
   SL_TRY(sl_tune_link(comm, arg, SL_LINK_SELF));
   if (comm->workgroup > 1)
@@ -59,7 +59,7 @@ static sley_status tune_launched_once(sl_comm *comm, void *arg, int round) {
     SL_TRY(tune_message(comm, arg));
   if (several)
     SL_TRY(sl_tune_node(comm, arg));
-  if (!together) /* products come after what a meeting takes */
+  if (!together) /* products come after the time of a meeting is measured */
     SL_TRY(tune_inside(comm, arg));
   if (several && !together)
     m->link[SL_LINK_DIRECT] = m->link[SL_LINK_MESSAGE];
@@ -68,7 +68,7 @@ static sley_status tune_launched_once(sl_comm *comm, void *arg, int round) {
   return SLEY_OK;
 }
 
-/* Ranks that a launcher has started, perhaps on several hosts. */
+/* Measurements by ranks that a launcher has started, perhaps on several hosts. */
 static sley_status tune_launched(sl_comm *comm, void *arg) {
   if (comm->size > SL_TUNE_RANKS)
     return sl_fail(SLEY_ERR_ARG, "%d ranks are measured at most, not %d", SL_TUNE_RANKS, comm->size);
@@ -104,7 +104,7 @@ static sley_status run_once(const sl_transport_backend *backend, sl_launch launc
   return backend->run(&launch, tune_crowded, shared);
 }
 
-/* Ranks of this process, or forked from it. */
+/* Runs ranks of this process, or forked from it. */
 static sley_status run(const sl_transport_backend *backend, const sl_launch *launch, sl_tuning *shared) {
   double begin = sl_now();
   for (int round = 0; round == 0 || is_time_left(shared, round, sl_now() - begin); round++)
@@ -112,14 +112,14 @@ static sley_status run(const sl_transport_backend *backend, const sl_launch *lau
   return is_gpu(shared) ? backend->run(launch, sl_tune_windows, shared) : SLEY_OK;
 }
 
-/* How many ranks to start, and with how many threads each. */
+/* Determines how many ranks to start, and with how many threads each. */
 static sley_status find_ranks(const char *device, const char *transport, sl_launch *launch) {
   const sl_device_ops *ops;
   char note[SLEY_ERROR_BYTES];
   int cores = sl_cores();
   launch->ranks = cores < 2 ? 2 : cores > MOST_CORES ? MOST_CORES : cores;
   if (strcmp(device, "cuda") == 0) {
-    if (strcmp(transport, "threads") != 0) /* GPUs cannot be counted before ranks are forked */
+    if (strcmp(transport, "threads") != 0) /* GPUs must not be counted before ranks are forked */
       return sl_fail(SLEY_ERR_UNSUPPORTED,
                      "GPUs are measured by ranks that are threads, or over %s by those that a launcher has "
                      "started: leave --transport out, or use torchrun",
@@ -133,8 +133,7 @@ static sley_status find_ranks(const char *device, const char *transport, sl_laun
   return SLEY_OK;
 }
 
-/* What is measured of ranks like these, before it is. Of links that there are none of, the figures built in
- * are kept. */
+/* Fills in what is known before measuring. Links that do not exist keep the built-in figures. */
 static void describe(const sl_launch *launch, const char *transport, double seconds, sl_tuning *out) {
   const sl_machine *built_in = sl_machine_built_in(launch->device);
   char host[64] = "host";
@@ -178,7 +177,7 @@ sley_status sl_tune(const char *device, const char *transport, double seconds, s
   describe(&launch, transport, seconds, shared);
   sley_status status =
       launcher.name ? backend->run(&launch, tune_launched, shared) : run(backend, &launch, shared);
-  if (shared->machine.meeting == 0) /* one rank meets nobody */
+  if (shared->machine.meeting == 0) /* a single rank has no meetings */
     shared->machine.meeting = sl_machine_built_in(device)->meeting;
   if (status == SLEY_OK)
     *out = shared->machine;

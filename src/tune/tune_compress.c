@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the passes of compressed collectives over an array take: two densities tell the array's part of the
- * time from that of the values kept. */
+/* Times of the passes of compressed collectives over an array. Two densities separate the time for the array
+ * from the time for the values kept. */
 #include <math.h>
 
 #include "base/memory.h"
 #include "device/op/op_compress.h"
 #include "tune/tune_inside.h"
 
-/* Bytes of the array, f32, of cores and of GPUs; the arrays of the sums; parts in a thousand that are kept.
- */
+/* BY_CORE, BY_GPU: bytes of the array, f32, for cores and for GPUs. FEW_PARTS, MANY_PARTS: numbers of arrays
+ * in the sums. SPARSE, FILLED: values kept, per thousand. */
 enum { BY_CORE = 4 << 20, BY_GPU = 64 << 20, FEW_PARTS = 2, MANY_PARTS = 4, SPARSE = 10, FILLED = 500 };
 
 /* A rank's arrays on its device. */
 typedef struct arrays {
   sl_comm *comm;
-  int64_t count, room; /* values; bytes of a compressed array at most */
+  int64_t count, room; /* number of values; most bytes of a compressed array */
   char *src, *dst, *packed, *others;
   int64_t *work, *nonzeros;
   uint32_t *wrong;
-  sl_kernel_args args; /* what runs */
+  sl_kernel_args args; /* operation to run */
 } arrays;
 
 static sley_status run_kernel(void *context) {
@@ -57,7 +57,7 @@ static void give(const arrays *a) {
     a->comm->device->ops->free(a->comm->device, blocks[i]);
 }
 
-/* src becomes an array of which so many values in a thousand are not zero. */
+/* Fills src so that `kept` values in a thousand are not zero. */
 static sley_status fill(const arrays *a, int kept) {
   float *host;
   SL_TRY(SL_NEW(host, a->count, "an array to compress"));
@@ -98,7 +98,7 @@ static sley_status time_decompress(arrays *a, sl_tuning *tune, double *seconds) 
   return time_kernel(a, tune, &args, seconds);
 }
 
-/* Of one dense array and compressed ones, which are one and the same. */
+/* Times the sum of one dense array and compressed ones, which are all the same array. */
 static sley_status time_sum(arrays *a, sl_tuning *tune, int parts, double *seconds) {
   const void *src[MANY_PARTS] = {a->packed, a->packed, a->packed, a->packed};
   sl_kernel_args args = {.op = SL_OP_SPARSE_SUM,
@@ -128,12 +128,13 @@ static sley_status time_reduce(arrays *a, sl_tuning *tune, double *seconds) {
   return time_kernel(a, tune, &args, seconds);
 }
 
-/* Seconds of the passes at one density. */
+/* Measures the seconds of all passes at one density. */
 static sley_status time_all(arrays *a, sl_tuning *tune, int kept, double seconds[SL_PASSES]) {
   double few, many;
   SL_TRY(sl_agree(a->comm, fill(a, kept)));
   SL_TRY(time_compress(a, tune, SL_COMPRESSED_COO, &seconds[SL_PASS_COO]));
-  SL_TRY(time_compress(a, tune, SL_COMPRESSED_PICI32, &seconds[SL_PASS_PICI])); /* what the others read */
+  SL_TRY(time_compress(a, tune, SL_COMPRESSED_PICI32, &seconds[SL_PASS_PICI])); /* input of the other
+                                                                                 * passes */
   SL_TRY(time_decompress(a, tune, &seconds[SL_PASS_DECOMPRESS]));
   SL_TRY(time_sum(a, tune, FEW_PARTS, &few));
   SL_TRY(time_sum(a, tune, MANY_PARTS, &many));
@@ -142,7 +143,7 @@ static sley_status time_all(arrays *a, sl_tuning *tune, int kept, double seconds
   return SLEY_OK;
 }
 
-/* From what a pass takes at the two densities. */
+/* The cost of a pass, from its times at the two densities. */
 static sl_pass_cost cost_of(double bytes, double sparse, double filled) {
   const double values = bytes / (double)sizeof(float), less = values * SPARSE / 1e3,
                more = values * FILLED / 1e3;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sums take. */
+/* Measures the time of sums. */
 #include <math.h>
 
 #include "base/memory.h"
 #include "ops/spmm.h"
 #include "tune/tune_inside.h"
 
-/* Entries of a row on average, in matrices with few and with many; the longest row, in those; rows to either
- * side that half of a matrix's entries name. */
+/* FEW, MANY: average entries of a row in two kinds of matrices. LONGEST: multiple of the average for the
+ * longest row. NEAR: distance from the diagonal of half of a matrix's entries. */
 enum { FEW = 4, MANY = 20, LONGEST = 8, NEAR = 512 };
 
 enum { WIDTHS = SL_TUNE_WIDTHS, REACHES = 5 };
 
-/* Which products are measured: on cores of all lengths of X, on GPUs of the longest alone. */
+/* Sizes of the products that are measured: on cores with all lengths of X, on GPUs only with the longest. */
 typedef struct grid {
-  int64_t width[WIDTHS];  /* of X, in f32 */
-  int64_t reach[REACHES]; /* bytes of X, ascending; 0: no more */
-  int64_t most_rows;      /* narrow rows of a long X take long to make */
+  int64_t width[WIDTHS];  /* bytes of a row of X, in f32 */
+  int64_t reach[REACHES]; /* bytes of X, ascending; 0: end */
+  int64_t most_rows;      /* because narrow rows of a long X take long to make */
 } grid;
 
-/* The longest X of cores whose rows count as at hand. */
+/* Longest X of cores whose rows count as at hand. */
 enum { NEAR_REACH = 1 << 23 };
 
 static const grid of_core = {
     .width = {4, 16, 64, 128}, .reach = {1 << 18, 1 << 21, 1 << 22, 1 << 23, 1 << 25}, .most_rows = 1 << 19};
-/* In a GPU's cache, half of it, beyond it. */
+/* From sizes well within a GPU's cache to sizes far beyond it. */
 static const grid of_gpu = {
     .width = {16, 64, 128, 256}, .reach = {1 << 22, 1 << 25, 1 << 27, 1 << 28}, .most_rows = 1 << 21};
 
@@ -34,10 +34,11 @@ static const grid *grid_of(const sl_comm *comm) {
 
 /* The product of a rank's rows of a block diagonal matrix. */
 typedef struct product {
-  int64_t rows; /* of a rank */
-  int degree;   /* entries a row on average */
-  bool near;    /* near the diagonal; else anywhere in the block */
-  bool halo;    /* but for one entry for each other rank, which names a row of it; then timed alone */
+  int64_t rows; /* rows of a rank */
+  int degree;   /* average entries per row */
+  bool near;    /* entries are near the diagonal; else anywhere in the block */
+  bool halo;    /* except for one entry for each other rank, which names a row of it; such runs are timed
+                 * alone */
   int64_t k;
 } product;
 
@@ -47,7 +48,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ x >> 31;
 }
 
-/* A column of an entry: near the diagonal, or anywhere in the block. */
+/* Column of an entry: near the diagonal, or anywhere in the block. */
 static int64_t column_of(uint64_t seed, int64_t row, int64_t n, bool near) {
   uint64_t bits = mix(seed);
   int64_t width = n < 2 * NEAR ? n : 2 * NEAR, first = row - width / 2;
@@ -57,19 +58,20 @@ static int64_t column_of(uint64_t seed, int64_t row, int64_t n, bool near) {
   return first + (int64_t)(bits % (uint64_t)width);
 }
 
-/* Entries of a row, `mean` on average: most rows have few and few have many, as in graphs, so that the end of
- * a row comes as a surprise to the core as it does there. */
+/* Number of entries of a row, `mean` on average. As in graphs, most rows have few entries and few have many,
+ * so that a core cannot predict the end of a row. */
 static int degree_of(int64_t row, int mean) {
   double chance = (double)(mix((uint64_t)row + 1) >> 11) * 0x1p-53, degree = 0.5 * mean / sqrt(1 - chance);
   return degree < LONGEST * mean ? (int)(degree + 0.5) : LONGEST * mean;
 }
 
-/* The rank whose columns an entry names: another's in the first entry of the first rows, one for each. */
+/* The rank that owns an entry's column: another rank for the first entry of the first rows, one row for
+ * each. */
 static int owner_of(const sl_comm *comm, const product *p, int64_t row, bool first) {
   return p->halo && first && row < comm->size - 1 ? (comm->rank + 1 + (int)row) % comm->size : comm->rank;
 }
 
-/* This rank's rows. */
+/* Makes this rank's rows. */
 static sley_status make_block(const sl_comm *comm, const product *p, sley_matrix **out) {
   sl_csr_arrays csr;
   int64_t n = p->rows, entries = 0;
@@ -106,10 +108,10 @@ static sley_status run_product(void *context) {
   return sl_spmm_execute(e->plan, 1, e->x, e->k, 0, e->y, e->k);
 }
 
-/* What one product has shown. */
+/* Results of one product. */
 typedef struct shown {
-  double seconds, entries; /* of a rank */
-  double at_hand;          /* the share of entries whose row of X is */
+  double seconds, entries; /* seconds and entries of a rank */
+  double at_hand;          /* share of entries whose row of X is at hand */
 } shown;
 
 static sley_status time_product(sl_comm *comm, sl_tuning *tune, const product *p, shown *out) {
@@ -139,10 +141,11 @@ done:
   return status;
 }
 
-/* What products near the diagonal, whose rows of X are at hand, with few and with many entries a row tell. */
+/* Figures from products near the diagonal, whose rows of X are at hand, with few and with many entries per
+ * row. */
 typedef struct told {
-  double near;   /* s an entry */
-  double stored; /* s of X loaded and Y stored, once */
+  double near;   /* seconds per entry */
+  double stored; /* seconds to load X and store Y once */
 } told;
 
 static told compare(const shown *little, const shown *close, double meeting) {
@@ -152,7 +155,8 @@ static told compare(const shown *little, const shown *close, double meeting) {
   return (told){near, fmax(few - little->entries * near, 0.1 * few)};
 }
 
-/* The figures of cores, from entries anywhere, too: they tell what those cost whose row is not at hand. */
+/* Stores the figures of cores. Entries anywhere in the block determine the cost of entries whose row is not
+ * at hand. */
 static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, const shown *many,
                       double meeting, bool first) {
   double most = t->near * many->entries + t->stored;
@@ -160,9 +164,9 @@ static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, 
   if (many->at_hand < 0.9)
     far = fmax(entry - many->at_hand * t->near, 0) / (1 - many->at_hand);
   double store_rate = (double)reach / t->stored, near_rate = (double)(8 + row) / t->near;
-  if (!first) { /* a measurement that says that more is faster has met with other work */
+  if (!first) { /* if more seems faster, the measurement was disturbed */
     store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
-    m->nears--; /* of sizes that are no longer all in a core's own cache, the first */
+    m->nears--; /* for the first of the sizes that do not fit in a core's own cache */
     near_rate = reach > NEAR_REACH ? m->near[m->nears].bandwidth : near_rate;
   }
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, t->near)};
@@ -172,20 +176,21 @@ static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, 
   m->stream_bandwidth = store_rate;
 }
 
-/* Those of a GPU, of the longest X: entries at hand, and memory that loads X and stores Y. To tell entries at
- * hand from others the block would have to be sampled, which takes longer than many products. */
+/* Stores the figures of a GPU, from the longest X: entries at hand, and memory that loads X and stores Y. To
+ * separate entries at hand from others, the block would have to be sampled, which takes longer than many
+ * products. */
 static void note_gpu(sl_machine *m, int64_t row, int64_t reach, const told *t) {
   m->spmm_bandwidth = (double)(8 + row) / t->near;
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, m->spmm_bandwidth};
   m->stream_bandwidth = 2 * (double)reach / t->stored;
 }
 
-/* Of rows of so many bytes that take so many together. */
+/* Measures products with rows of `width` bytes and an X of `reach` bytes. */
 static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, int64_t reach, bool first) {
   sl_machine *m = &tune->machine;
   int64_t row = 4 * width, n = reach / row;
   bool enqueues = sl_tune_enqueues(comm);
-  double meeting = enqueues ? 0 : m->meeting; /* products that follow each other do not meet */
+  double meeting = enqueues ? 0 : m->meeting; /* consecutive products have no meetings */
   shown little, close, many;
   SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = FEW, .near = true, .k = width}, &little));
   SL_TRY(time_product(comm, tune, &(product){.rows = n, .degree = MANY, .near = true, .k = width}, &close));
@@ -201,8 +206,8 @@ static sley_status tune_products(sl_comm *comm, sl_tuning *tune, int64_t width, 
   return SLEY_OK;
 }
 
-/* What a product takes beyond its sums where ranks enqueue, its launch and all: alone, with a halo of hardly
- * any bytes, beside the same sums one after another. */
+/* If ranks enqueue: the time of a product beyond its sums, including its launch. Compares a single product,
+ * with a halo of almost no bytes, with the same sums one after another. */
 static sley_status tune_meeting(sl_comm *comm, sl_tuning *tune) {
   product p = {.rows = 1 << 14, .degree = MANY, .near = true, .k = 64};
   shown sums, whole;
@@ -215,13 +220,13 @@ static sley_status tune_meeting(sl_comm *comm, sl_tuning *tune) {
   return SLEY_OK;
 }
 
-/* Whether there is time for a product of such a size. */
+/* Returns whether there is time for a product of this size. */
 static bool is_measured(const grid *g, const sl_tuning *tune, int w, int r) {
   return r < REACHES && g->reach[r] > 0 && (double)g->reach[r] <= tune->most_bytes &&
          (double)(g->reach[r] / (4 * g->width[w])) <= tune->size * (double)g->most_rows;
 }
 
-/* Products of one width, of the first size at least. */
+/* Measures products of one width, at least the smallest. */
 static sley_status tune_width(sl_comm *comm, sl_tuning *tune, const grid *g, int w) {
   int sizes = 1;
   bool late = false;
@@ -229,7 +234,7 @@ static sley_status tune_width(sl_comm *comm, sl_tuning *tune, const grid *g, int
     sizes++;
   if (sl_tune_enqueues(comm))
     return tune_products(comm, tune, g->width[w], g->reach[sizes - 1], sizes == 1);
-  if (tune->repeats) { /* as many as rank 0 has noted */
+  if (tune->repeats) { /* as many as rank 0 has recorded */
     int64_t before = comm->rank == 0 ? tune->sizes[w] : 0;
     SL_TRY(comm->ops->allreduce(comm, SL_MAX, &before, 1));
     sizes = (int)before;

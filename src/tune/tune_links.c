@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moving rows takes. */
+/* Measures the time of moving rows. */
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "tune/tune_inside.h"
 
-/* Bytes of a row of messages that are not one each; how many of the sizes are measured as messages of a row
- * each, and so many rows at once. */
+/* ROW: bytes of a row, in messages of several rows. BY_ROW: the number of message sizes that are also
+ * measured with one row per message, ROWS_AT_ONCE rows together. */
 enum { ROW = 256, BY_ROW = 4, ROWS_AT_ONCE = 16384 };
-/* One-sided rows: asked for together, as rowwise does; of a memory of so many bytes. */
+/* One-sided rows. BATCH: rows requested together, as rowwise does. FETCHED_FROM: bytes of the memory from
+ * which they come. */
 enum { BATCH = 8192, FETCHED_FROM = 8 << 20 };
 
 static const int64_t message_bytes[] = {64, 256, 1024, 4096, 65536, 1 << 20, 8 << 20, 32 << 20};
@@ -40,8 +41,8 @@ static sley_status run_trip(void *context) {
   return sl_exchange_reclaim(t->exchange, queue);
 }
 
-/* The rank that this one measures a link class with; -1: none. Ranks in pairs: within the workgroup, or
- * between two workgroups; alone: only the first of each. */
+/* The rank with which this one measures a link class; -1: none. Ranks form pairs: within the workgroup, or
+ * between two workgroups; alone: only the first rank of each. */
 static int partner_of(const sl_comm *comm, sl_link link, bool alone) {
   int group = sl_workgroup_of(comm, comm->rank), at = comm->rank - sl_workgroup_first(comm, group);
   if (alone && at > 0)
@@ -56,8 +57,8 @@ static int partner_of(const sl_comm *comm, sl_link link, bool alone) {
              : -1;
 }
 
-/* What an exchange of tuning moves from each peer: count rows of bytes each; listed: as a plan's lists do,
- * about every second one of those there are, or one anywhere. */
+/* Rows that an exchange of tuning moves from each peer: count rows of `bytes` bytes. listed: as in a plan's
+ * lists, about every second row; else rows anywhere. */
 typedef struct load {
   sl_link link;
   int64_t count, bytes;
@@ -65,8 +66,9 @@ typedef struct load {
   bool alone; /* one pair of two workgroups has the link between them to itself */
 } load;
 
-/* The ranks that this one exchanges a load with, ascending; returns how many. A device gathers from all it
- * can over a link class at once, as in a product: one peer's link may be slower than what it takes in all. */
+/* The ranks with which this one exchanges a load, ascending; returns their number. A device gathers from all
+ * ranks that it can reach over a link class at once, as in a product: the link to one peer may be slower than
+ * the rate at which it receives from all. */
 static int partners_of(const sl_comm *comm, const load *l, int peer[SL_TUNE_RANKS]) {
   int count = 0;
   if (!sl_tune_enqueues(comm) || l->link == SL_LINK_SELF || l->alone) {
@@ -79,13 +81,13 @@ static int partners_of(const sl_comm *comm, const load *l, int peer[SL_TUNE_RANK
   return count;
 }
 
-/* A load's messages to one rank. */
+/* Number of messages of a load to one rank. */
 static double messages_of(const sl_comm *comm, const load *l) {
   int peer[SL_TUNE_RANKS], peers = partners_of(comm, l, peer);
   return (double)(peers > 0 ? peers : 1) * (double)(l->by_row ? l->count : 1);
 }
 
-/* The rows of a load, of twice as many. */
+/* Lists the rows of a load, out of twice as many. */
 static sley_status list_rows(const load *l, int64_t **out) {
   SL_TRY(SL_NEW(*out, l->count, "rows to send"));
   for (int64_t i = 0; i < l->count; i++) {
@@ -95,7 +97,7 @@ static sley_status list_rows(const load *l, int64_t **out) {
   return SLEY_OK;
 }
 
-/* Partners send each other such a load, all at once. */
+/* Times an exchange in which partners send each other such a load, all at once. */
 static sley_status time_exchange(sl_comm *comm, sl_tuning *tune, const load *l, double *seconds) {
   int peer[SL_TUNE_RANKS], peers = partners_of(comm, l, peer);
   sl_row_list send[SL_TUNE_RANKS], recv[SL_TUNE_RANKS];
@@ -134,16 +136,16 @@ static sley_status time_meeting(sl_comm *comm, sl_tuning *tune, sl_link link, do
   return time_exchange(comm, tune, &(load){.link = link, .count = 1, .bytes = 4}, seconds);
 }
 
-/* A shorter one is no slower: a measurement that says so has met with other work. */
+/* A shorter message is not slower: if it seems so, the measurement was disturbed. */
 static void mend(sl_link_point *point, int points) {
   for (int i = points - 2; i >= 0; i--)
     point[i].seconds = fmin(point[i].seconds, point[i + 1].seconds);
 }
 
-/* One-sided rows, by their bytes. */
+/* One-sided rows of a given size. */
 typedef struct asking {
   sl_symm *symm;
-  sl_row_list list; /* without rows: of a rank that asks for none */
+  sl_row_list list; /* empty for a rank that requests none */
   char *dst;
 } asking;
 
@@ -152,7 +154,7 @@ static sley_status run_asking(void *context) {
   return a->list.count > 0 ? sl_get_rows(a->symm, 1, &a->list, a->dst) : SLEY_OK;
 }
 
-/* Pairs get rows of each other's memory of the host, anywhere in it, all at once; *seconds: for one row. */
+/* Pairs of ranks get rows of each other's host memory, at random places, all at once; *seconds: per row. */
 static sley_status time_rows(sl_comm *comm, sl_tuning *tune, sl_link link, int64_t bytes, double *seconds) {
   int peer = partner_of(comm, link, tune->hosts && link == SL_LINK_MESSAGE);
   int64_t *rows = NULL, there = FETCHED_FROM / bytes;
@@ -175,7 +177,7 @@ done:
   return status;
 }
 
-/* Seconds of one message of a load, less the meeting. */
+/* Seconds of one message of a load, without the meeting. */
 static sley_status time_message(sl_comm *comm, sl_tuning *tune, const load *l, double meeting,
                                 double *seconds) {
   SL_TRY(time_exchange(comm, tune, l, seconds));
@@ -183,7 +185,7 @@ static sley_status time_message(sl_comm *comm, sl_tuning *tune, const load *l, d
   return SLEY_OK;
 }
 
-/* Where ranks enqueue, one-sided rows come by exchanges of their devices. */
+/* If ranks enqueue, one-sided rows arrive by exchanges of their devices. */
 static sley_status tune_fetches(sl_comm *comm, sl_tuning *tune, sl_link link, double meeting,
                                 sl_link_speed *speed) {
   for (int i = 0; i < FETCHES; i++) {
@@ -206,8 +208,8 @@ static sley_status tune_fetches(sl_comm *comm, sl_tuning *tune, sl_link link, do
   return SLEY_OK;
 }
 
-/* Messages by size less the meeting. Their rows lie side by side: what gathering takes is measured apart, as
- * the link self. But a device loads rows from where they lie at its peers, as it gathers its own. */
+/* Measures messages by size, without the meeting. Their rows are contiguous, because gathering is measured
+ * separately, as the link self. But a device loads rows in place from its peers, as it gathers its own. */
 static sley_status tune_messages(sl_comm *comm, sl_tuning *tune, sl_link link, double meeting,
                                  sl_link_speed *speed) {
   bool gathers = link == SL_LINK_SELF || (link == SL_LINK_DIRECT && sl_tune_enqueues(comm));

@@ -7,8 +7,9 @@
 #include "base/memory.h"
 #include "tune/tune_inside.h"
 
-/* Runs of one figure; those enqueued together; what a core sees between two of them: about as much as its own
- * cache holds, and little beside what cores share. */
+/* LEAST_RUNS, MOST_RUNS: runs of one figure. MOST_TOGETHER: runs enqueued together. OTHER_BYTES: other data
+ * that a core reads between two runs: about as much as its own cache holds, and little compared with shared
+ * caches. */
 enum { LEAST_RUNS = 5, MOST_RUNS = 401, MOST_TOGETHER = 100, OTHER_BYTES = 1 << 20 };
 
 static int by_value(const void *a, const void *b) {
@@ -16,7 +17,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Rounds measure the same figures in the same order. */
+/* Keeps the best time. Rounds measure the same figures in the same order. */
 static void keep_best(sl_tuning *tune, double *seconds) {
   if (tune->figures == SL_TUNE_FIGURES)
     return;
@@ -26,18 +27,19 @@ static void keep_best(sl_tuning *tune, double *seconds) {
   *seconds = *best;
 }
 
-/* The slowest rank's nanoseconds of so many runs. */
+/* The slowest rank's nanoseconds for `together` runs. */
 static sley_status time_together(sl_comm *comm, const sl_timed *what, int together, int64_t *nanoseconds) {
   SL_TRY(comm->ops->barrier(comm));
   double start = sl_now();
   for (int i = 0; i < together; i++)
     SL_TRY(what->run(what->context));
   SL_TRY(comm->ops->wait(comm));
-  *nanoseconds = (int64_t)((sl_now() - start) * 1e9) + 1; /* however coarse the clock */
+  *nanoseconds = (int64_t)((sl_now() - start) * 1e9) + 1; /* at least 1, however coarse the clock */
   return comm->ops->allreduce(comm, SL_MAX, nanoseconds, 1);
 }
 
-/* How many to enqueue at once, so that all of a figure's runs last about its slot: the same on all ranks. */
+/* Finds how many runs to enqueue at once, so that all runs of a figure take about its slot: the same on all
+ * ranks. */
 static sley_status find_together(sl_comm *comm, const sl_tuning *tune, const sl_timed *what, int *together) {
   int64_t one;
   *together = 1;
@@ -56,7 +58,7 @@ sley_status sl_tune_is_late(sl_comm *comm, const sl_tuning *tune, bool *late) {
   return SLEY_OK;
 }
 
-/* other: OTHER_BYTES. */
+/* other: OTHER_BYTES bytes. */
 static sley_status measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, char *other,
                            double *seconds) {
   int64_t times[MOST_RUNS], spent = 0, budget = (int64_t)(tune->slot * 1e9);

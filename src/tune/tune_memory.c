@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory for what is measured. */
+/* Memory for measurements. */
 #include "base/memory.h"
 #include "tune/tune_inside.h"
 
-enum { PATTERN = 1 << 18 }; /* values that are repeated */
+enum { PATTERN = 1 << 18 }; /* values in the repeated pattern */
 
-/* A part of memory that is filled with copies of a pattern. */
+/* Fills a part of memory with copies of a pattern. */
 static sley_status fill(sl_comm *comm, const float *pattern, char *block, int64_t bytes) {
   const int64_t most = PATTERN * (int64_t)sizeof *pattern;
   for (int64_t at = 0; at < bytes; at += most) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What row windows take on Tensor cores and as streams: matrices whose windows are all of one kind, drawn
- * from the ranges of HC-SpMM's training set and beyond, at drawn widths, each multiplied by both kernels. */
+/* Measures row windows on Tensor cores and as streams. The matrices have windows of a single kind, drawn at
+ * random from the ranges of HC-SpMM's training set and beyond, with random widths; each is multiplied by both
+ * kernels. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,12 +15,13 @@
 #include "tune/tune_inside.h"
 #include "tune/window_fit.h"
 
-/* Matrices; widths of each in each type; entries of a matrix, about; windows, at least and at most. */
+/* LEAST_MATRICES, MOST_MATRICES: numbers of matrices. WIDTHS: widths for each matrix and type. ENTRIES:
+ * entries of a matrix, about. LEAST, MOST: fewest and most windows. */
 enum { LEAST_MATRICES = 8, MOST_MATRICES = 48, WIDTHS = 4, ENTRIES = 3000000, LEAST = 512, MOST = 16384 };
-enum { SEED = 20240517, NEAR = 4 }; /* columns that lie near are among so many times as many */
-/* Seconds of a figure: the GPU is measured without a break. */
+enum { SEED = 20240517, NEAR = 4 }; /* NEAR: nearby columns are drawn from NEAR times as many */
+/* Seconds of a figure; the GPU is measured without a break. */
 static const double slot = 0.004;
-/* Seconds of a product that are not its windows'. */
+/* Seconds of a product besides its windows. */
 static const double start = 2.5e-6;
 
 typedef struct kind_of_values {
@@ -31,19 +33,19 @@ static const kind_of_values kinds[SL_WINDOW_KINDS] = {[SL_WINDOWS_F32] = {SLEY_F
                                                       [SL_WINDOWS_TF32] = {SLEY_F32, "tf32"},
                                                       [SL_WINDOWS_F16] = {SLEY_F16, "full"}};
 
-/* A drawn matrix. */
+/* Parameters of a random matrix. */
 typedef struct draft {
   int64_t windows, columns, entries, near;
   int64_t width[WIDTHS];
 } draft;
 
-/* Uniform in the logarithm. */
+/* Uniformly distributed logarithm. */
 static int64_t draw_log(uint64_t bits, double least, double most) {
   return llround(least * pow(most / least, sl_unit(bits)));
 }
 
-/* size: tune's. Every load width of every type comes often: an odd width, and those that 2, 4 and 8 divide.
- */
+/* size: as in sl_tuning. Every load width of every type occurs often: odd widths, and widths divisible by 2,
+ * 4 and 8. */
 static draft draw(int number, double size) {
   draft d;
   uint64_t n = (uint64_t)number;
@@ -75,7 +77,7 @@ static sley_status run_product(void *context) {
   return sl_spmm_execute(e->plan, 1, e->x, e->k, 0, e->y, e->k);
 }
 
-/* Seconds of a product by one kernel. Each rank has the matrix to itself. */
+/* Measures the seconds of a product by one kernel. Each rank has its own matrix. */
 static sley_status time_kernel(sl_comm *comm, sl_tuning *tune, const sley_matrix *block,
                                const kind_of_values *kind, const char *kernel, execution *e,
                                double *seconds) {
@@ -94,7 +96,7 @@ static sley_status time_kernel(sl_comm *comm, sl_tuning *tune, const sley_matrix
   return status;
 }
 
-/* The rank's rows of a block diagonal matrix. */
+/* Makes the rank's rows of a block diagonal matrix. */
 static sley_status make_block(const sl_comm *comm, const draft *d, int number, sley_dtype dtype,
                               sley_matrix **out) {
   char text[160];
@@ -143,7 +145,7 @@ static sley_status measure_matrix(sl_comm *comm, sl_tuning *tune, const sley_mat
   return status;
 }
 
-/* As many matrices as there is time for, at least one. */
+/* Measures as many matrices as there is time for, at least one. */
 static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_window_sample *samples,
                                int *count) {
   bool late = false;
@@ -179,7 +181,7 @@ sley_status sl_tune_windows(sl_comm *comm, void *arg) {
   if (status == SLEY_OK) {
     quick->slot = slot;
     quick->size = tune->size;
-    quick->begin = sl_now(); /* nearly as long again as for all else */
+    quick->begin = sl_now(); /* this takes nearly as long again as everything else */
     quick->seconds = 0.8 * tune->seconds;
     quick->figures = SL_TUNE_FIGURES; /* each is measured once */
     status = measure_all(comm, quick, matrices, samples, count);

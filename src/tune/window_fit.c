@@ -4,18 +4,18 @@
 #include <math.h>
 
 enum { N = SL_WINDOW_FIGURES, PASSES = 8, ROUNDS = 1000 };
-/* How far a sample may be off before it counts less; the ratio of both kernels' times from which on it counts
- * less, as no choice depends on it (of its logarithm); how much the figures that were there count, by a
- * sample; by what factor figures may differ from them. */
+/* OUTLIER: relative error from which on a sample counts less. NEAR: ratio of both kernels' times, as a
+ * logarithm, from which on a sample counts less, because no choice depends on it. PRIOR: weight of the
+ * previous figures, in samples. MOST: factor by which figures may differ from these. */
 static const double OUTLIER = 0.2, NEAR = 0.7, PRIOR = 0.01, MOST = 4;
 
-/* Normal equations of sums of features that are to be 1 each, in units of the figures that were there. */
+/* Normal equations for sums of features that should each be 1, in units of the previous figures. */
 typedef struct equations {
   double left[N][N], right[N];
 } equations;
 
-/* Each factor in turn becomes the best one beside the others, which leads to the best of all: the function is
- * convex. */
+/* Optimizes each factor in turn while the others stay fixed. This converges to the optimum of all, because
+ * the function is convex. */
 static void solve(const equations *e, double factor[N]) {
   for (int round = 0; round < ROUNDS; round++)
     for (int i = 0; i < N; i++) {
@@ -35,7 +35,7 @@ static void features_in_units(const sl_window_sample *s, features_of features, c
     out[i] *= 1e-9 * was[i] / seconds;
 }
 
-/* Again and again, so that it is known which samples are off. */
+/* Fits repeatedly, so that outliers among the samples become known. */
 static void fit(const sl_window_sample *samples, int count, features_of features, bool tensor,
                 double figure[N]) {
   double factor[N], feature[N];

@@ -10,12 +10,12 @@ typedef struct sl_window_sample {
   sley_dtype dtype;
   int64_t k;
   sl_window_shape window;
-  double tensor, stream; /* seconds of one window */
+  double tensor, stream; /* seconds per window */
 } sl_window_sample;
 
-/* Changes figures to those that fit samples of values of their kind best: by the least sum of squares of
- * relative errors. Samples that are far off, and those of which one kernel is much faster, count less.
- * Figures stay near what they were, where samples do not say otherwise, and within a factor of 4. */
+/* Fits figures to samples of values of their kind, by the least sum of squares of relative errors. Outliers,
+ * and samples for which one kernel is much faster, count less. Figures stay near the previous ones unless
+ * samples determine them, and within a factor of 4. */
 void sl_window_fit(const sl_window_sample *samples, int count, sl_window_figures *figures);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the CPU's kernels: of those that can serve, the cheapest runs. It has one for every operation,
- * by which operations are also called in messages. */
+/* The table of the CPU's kernels; among those that accept the arguments, the cheapest runs. The table has at
+ * least one kernel for every operation, and messages call an operation by that kernel's name. */
 #include "device/cpu/cpu.h"
 
-/* The same SpMM body compiled for each type and instruction set; those not of this architecture are not
+/* The SpMM body, compiled for each type and instruction set. Kernels for other architectures are not
  * built. */
 extern const sl_kernel sl_cpu_spmm_f32_portable, sl_cpu_spmm_f64_portable;
 extern const sl_kernel sl_cpu_spmm_f32_avx2, sl_cpu_spmm_f64_avx2;
@@ -14,7 +14,7 @@ extern const sl_kernel sl_cpu_spmm_f16_avx512, sl_cpu_spmm_bf16_avx512;
 extern const sl_kernel sl_cpu_spmm_f32_neon, sl_cpu_spmm_f64_neon;
 extern const sl_kernel sl_cpu_spmm_f16_neon, sl_cpu_spmm_bf16_neon;
 
-/* The dense update of what such a product makes, compiled with it. */
+/* The update kernels (a product times a dense matrix), compiled with the SpMM body. */
 extern const sl_kernel sl_cpu_update_f32_portable, sl_cpu_update_f64_portable;
 extern const sl_kernel sl_cpu_update_f32_avx2, sl_cpu_update_f64_avx2;
 extern const sl_kernel sl_cpu_update_f32_avx512, sl_cpu_update_f64_avx512;
@@ -84,7 +84,7 @@ extern const sl_kernel sl_cpu_nonzeros, sl_cpu_compress, sl_cpu_decompress, sl_c
 extern const sl_kernel sl_cpu_threshold, sl_cpu_sparsify;
 extern const sl_kernel sl_cpu_spgemm;
 
-/* All kernels of this architecture; SpMM and updates by better instruction sets first. */
+/* All kernels of this architecture. For SpMM and updates, better instruction sets come first. */
 const sl_kernel *const sl_cpu_kernels[] = {
 #if defined(__x86_64__)
     &sl_cpu_spmm_f32_avx512,

@@ -12,19 +12,19 @@
  *   SLEY_LEAKY_RELU     v < 0 ? slope v : v                y > 0 ? 1 : slope
  *   SLEY_ELU            v > 0 ? v : slope (exp(v) - 1)     y > 0 ? 1 : y + slope
  *
- * exp is sl_exp (exp.h). A NaN stays NaN. A zero that is not less than 0 stays as it is, -0 too.
+ * exp is sl_exp (exp.h). A NaN stays NaN. A zero stays as it is, also -0.
  *
- * The operation, for i < rows and j < cols: dx[i][j] = (dy[i][j] act'(y[i][j])) scale, products in double,
- * rounded to the dtype once. dx may be dy or y, with the same leading dimension; else it overlaps neither.
- * sums, if it is there, receives cols values, the sums of the columns of dx as SL_OP_COLUMN_SUMS makes them:
- * the gradient of a bias. It overlaps nothing. */
+ * The operation, for i < rows and j < cols: dx[i][j] = (dy[i][j] act'(y[i][j])) scale, with products in
+ * double, rounded to the dtype once. dx may be dy or y, with the same leading dimension; otherwise it
+ * overlaps neither. sums, if not NULL, receives cols values: the sums of the columns of dx, as
+ * SL_OP_COLUMN_SUMS computes them, which are the gradient of a bias. It overlaps nothing. */
 typedef struct sl_activate_grad_args {
   sley_dtype dtype;
   sley_activation act;
   double slope;
   int64_t rows, cols;
   const void *y, *dy;
-  int64_t ldy, lddy; /* elements, as lddx */
+  int64_t ldy, lddy; /* in elements, like the other leading dimensions */
   void *dx;
   int64_t lddx;
   double scale;

@@ -5,8 +5,7 @@
 
 #include "base/types.h"
 
-/* The definition, for i < count, computed in double, each operation rounded, in the order that it is written
- * in:
+/* The definition, for i < count, computed in double, each operation rounded, in the written order:
  *
  *   x = master[i], or param[i] if master is NULL
  *   g = grad_scale grad[i];  if l2 is not 0: g = g + l2 x
@@ -15,9 +14,9 @@
  *   y = x keep - (rate m1) / (sqrt(v1) root + eps)
  *   m[i] = m1, v[i] = v1, master[i] = y, param[i] = y, each rounded to its type once
  *
- * keep = 1 - (the rate of learning) decay where decay is decoupled, else 1; rate = (the rate of learning) /
- * (1 - beta1^step); root = 1 / sqrt(1 - beta2^step): see sley_adam. m, v and master have the type of sums of
- * the dtype, param and grad the dtype. No two arrays overlap.
+ * keep = 1 - (learning rate) decay if decay is decoupled, else 1; rate = (learning rate) / (1 - beta1^step);
+ * root = 1 / sqrt(1 - beta2^step): see sley_adam. m, v and master have the dtype's type of sums, param and
+ * grad the dtype. No two arrays overlap.
  *
  * Sources: Kingma and Ba, Adam, ICLR 2015; Loshchilov and Hutter, Decoupled weight decay, ICLR 2019. */
 typedef struct sl_adam_args {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_ATTENTION and its gradients: score, softmax and weighted sum of each row's entries in one pass,
- * without an array of entries. */
+ * without an array of values per entry. */
 #ifndef SLEY_DEVICE_OP_OP_ATTENTION_H
 #define SLEY_DEVICE_OP_OP_ATTENTION_H
 
@@ -9,65 +9,66 @@
 typedef enum sl_attention { SL_ATTENTION_GAT, SL_ATTENTION_GATV2, SL_ATTENTION_DOT } sl_attention;
 
 /* Operands. For row i, entry j with column n = col[j], head h and c < width, f = h width + c; leaky(t) is t,
- * or slope t where t < 0:
+ * or slope t if t < 0:
  *
- *   GAT    score(j, h) = leaky(q[i][h] + k[n][h]), q and k of heads values a row
- *   GATV2  score(j, h) = sum_c a[f] leaky(q[i][f] + v[n][f]); k is not looked at
+ *   GAT    score(j, h) = leaky(q[i][h] + k[n][h]), with heads values in a row of q and k
+ *   GATV2  score(j, h) = sum_c a[f] leaky(q[i][f] + v[n][f]); k is not read
  *   DOT    score(j, h) = slope sum_c q[i][f] k[n][f]
  *
  *   P(j, h) = exp(score(j, h) - m(i, h)) / s(i, h)
  *   m(i, h) = the greatest score of the row
  *   s(i, h) = sum_j exp(score(j, h) - m(i, h))
- *   Y[i][f] = sum_j P(j, h) v[n][f]; of an empty row 0
+ *   Y[i][f] = sum_j P(j, h) v[n][f]; 0 for an empty row
  *
- * stats, if not NULL, gets m and s in the type of sums, at (i heads + h) 2 and after it; of an empty row 0
- * and 0. side, if not NULL, of GAT, has rows of features + heads values in the type of sums: what the
- * gradient with respect to q is made of without another pass over the entries. leaky'(j, h) is 1, or slope
- * where q + k < 0:
+ * stats, if not NULL, receives m and s in the type of sums, at (i heads + h) 2 and the next element; 0 and 0
+ * for an empty row. side, if not NULL, for GAT, has rows of features + heads values in the type of sums, from
+ * which the gradient with respect to q is computed without another pass over the entries. leaky'(j, h) is 1,
+ * or slope if q + k < 0:
  *
  *   side[i][f]            = sum_j P(j, h) leaky'(j, h) v[n][f]
  *   side[i][features + h] = sum_j P(j, h) leaky'(j, h)
  *
- * Sums are in the type of sums. Those of features are in stored order. A kernel may sum s and other values of
- * heads in another fixed order (on the CPU lanes of a block of sixteen, then p and p + 8, p and p + 4, and so
- * on), may keep the greatest score so far and rescale its sums when it grows, and may divide by s at the end.
- * Scores that are dot products are summed as SL_OP_SDDMM's, exp is accurate to 2 units in the last place. A
- * NaN score makes the row's head NaN, and m one that is not specified; so do scores that are all -infinity.
- * Sources: GAT (Velickovic and others, ICLR 2018), GATV2 (Brody and others, ICLR 2022), DOT (Vaswani and
- * others, NIPS 2017). */
+ * Sums are in the type of sums. Sums of features are in stored order. A kernel may compute s and other values
+ * per head in another fixed order (on the CPU: lanes of a block of sixteen, then p and p + 8, p and p + 4,
+ * and so on). It may keep the greatest score so far and rescale its sums when it grows, and may divide by s
+ * at the end. Scores that are dot products are summed as in SL_OP_SDDMM; exp is accurate to 2 units in the
+ * last place. A NaN score makes the row's values of that head NaN, and m unspecified; so do scores that are
+ * all -infinity. Sources: GAT (Velickovic and others, ICLR 2018), GATV2 (Brody and others, ICLR 2022), DOT
+ * (Vaswani and others, NIPS 2017). */
 typedef struct sl_attention_args {
-  /* By rows; of ATTENTION_COLUMNS by columns. That of ATTENTION alone may list rows: Y, stats and side of
-   * others stay as they are. */
+  /* By rows; for ATTENTION_COLUMNS by columns. Only ATTENTION's may list rows: Y, stats and side of other
+   * rows are unchanged. */
   sl_pattern pattern;
   sl_heads shape;
-  sley_dtype dtype; /* of q, k, v, a, Y and gradients */
+  sley_dtype dtype; /* type of q, k, v, a, Y and gradients */
   sl_attention kind;
-  double slope; /* of leaky; of DOT the factor of scores */
+  double slope; /* slope of leaky; for DOT the factor of scores */
   const void *q;
   int64_t ldq;
-  sl_split_rows k, v; /* rows: columns of the matrix; may be parts of the same rows */
+  sl_split_rows k, v; /* as many rows as the matrix has columns; k and v may be parts of the same rows */
   const void *a;      /* features values */
   void *y;
   int64_t ldy;
   void *stats, *side;
 } sl_attention_args;
 
-/* SL_OP_ATTENTION_ROWS: gradients that belong to rows; SL_OP_ATTENTION_COLUMNS: those that belong to columns.
- * dy is the gradient with respect to Y. With D(i, h) = sum_c dy[i][f] Y[i][f], dS is the gradient with
- * respect to scores:
+/* SL_OP_ATTENTION_ROWS: gradients that belong to rows. SL_OP_ATTENTION_COLUMNS: gradients that belong to
+ * columns. dy is the gradient with respect to Y. With D(i, h) = sum_c dy[i][f] Y[i][f], dS is the gradient
+ * with respect to scores:
  *
  *   dS(j, h) = P(j, h) (sum_c dy[i][f] v[n][f] - D(i, h))
  *
- * Rows; of those without entries D is of Y as it is, and dq is 0. delta comes first, COLUMNS reads it:
+ * Rows; for a row without entries D uses Y as it is, and dq is 0. ROWS runs before COLUMNS, which reads
+ * delta:
  *
  *   all    delta[i heads + h] = D(i, h), in the type of sums
  *   GAT    dq[i][h] = sum_j dS(j, h) leaky'(j, h)
- *                   = sum_c dy[i][f] side[i][f] - D(i, h) side[i][features + h]; side must be there
+ *                   = sum_c dy[i][f] side[i][f] - D(i, h) side[i][features + h]; side must not be NULL
  *   GATV2  dq[i][f] = a[f] sum_j dS(j, h) leaky'(q[i][f] + v[n][f])
  *          da[f] = sum_i sum_j dS(j, h) leaky(q[i][f] + v[n][f]), in the type of sums
  *   DOT    dq[i][f] = slope sum_j dS(j, h) k[n][f]
  *
- * Columns, sums over the entries of column n; of those without entries 0:
+ * Columns, sums over the entries of column n; 0 for a column without entries:
  *
  *   all    dv[n][f] = sum P(j, h) dy[i][f]
  *   GAT    dk[n][h] = sum dS(j, h) leaky'(j, h)
@@ -75,22 +76,23 @@ typedef struct sl_attention_args {
  *   GATV2  dv[n][f] += a[f] sum dS(j, h) leaky'(q[i][f] + v[n][f])
  *   DOT    dk[n][f] = slope sum dS(j, h) q[i][f]
  *
- * P is computed anew from stats, which must be there. Sums as in ATTENTION; da is summed by blocks of rows
- * whose size is fixed, then over the blocks in ascending order. */
+ * P is computed again from stats, which must not be NULL. Sums are as in ATTENTION; da is summed by blocks of
+ * rows of a fixed size, then over the blocks in ascending order. */
 typedef struct sl_attention_grad_args {
   sl_attention_args
-      of; /* as given to ATTENTION: y, stats and side are read; the pattern by rows or columns */
+      of; /* arguments of ATTENTION: y, stats and side are read; the pattern is by rows or by columns */
   const void *dy;
   int64_t lddy;
   void *delta;
   void *dq;
   int64_t lddq;
-  void *da;             /* GATV2; the type of sums */
-  void *work;           /* GATV2, ROWS: sl_attention_work bytes */
-  sl_split_rows dk, dv; /* rows: columns of the matrix */
+  void *da;             /* for GATV2; in the type of sums */
+  void *work;           /* for GATV2 and ROWS: sl_attention_work bytes */
+  sl_split_rows dk, dv; /* as many rows as the matrix has columns */
 } sl_attention_grad_args;
 
-/* Rows of a block of da, and the most blocks of long rows, which some kernels sum apart. */
+/* SL_ATTENTION_BLOCK: rows of a block of da. SL_ATTENTION_LONG: most blocks of long rows, which some kernels
+ * sum separately. */
 enum { SL_ATTENTION_BLOCK = 256, SL_ATTENTION_LONG = 512 };
 static inline int64_t sl_attention_blocks(int64_t rows) {
   return (rows + SL_ATTENTION_BLOCK - 1) / SL_ATTENTION_BLOCK;

@@ -6,14 +6,14 @@
 #include "base/types.h"
 #include "device/sum_blocks.h"
 
-/* The definition, for j < cols: out[j] = sum_i x[i][j], i < rows. The sum is made in double, from 0, by
- * blocks of sl_sum_rows(rows, cols) rows, as sum_blocks.h says, and rounded to the dtype once. out does not
- * overlap x. */
+/* The definition, for j < cols: out[j] = sum_i x[i][j], i < rows. The sum is computed in double, from 0, by
+ * blocks of sl_sum_rows(rows, cols) rows in the order of sum_blocks.h, and rounded to the dtype once. out
+ * does not overlap x. */
 typedef struct sl_column_sums_args {
   sley_dtype dtype;
   int64_t rows, cols;
   const void *x;
-  int64_t ldx; /* elements */
+  int64_t ldx; /* in elements */
   void *out;   /* cols values */
 } sl_column_sums_args;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the header of a compressed array must say. */
+/* Checks the header of a compressed array. */
 #include "device/op/op_compress.h"
 
 _Static_assert(sizeof(sl_compressed_header) == SL_COMPRESSED_HEADER, "the header has a fixed size");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays: arrays of values of which those that are zero are left out, and the operations on them.
+/* Compressed arrays, which leave out the values that are zero, and the operations on them.
  *
- * A value is zero if all its bits are: +0. Every other value is kept to the bit: -0, subnormals and NaN with
- * their sign and payload. So an array that is compressed and decompressed is the same array.
+ * A value is zero if all its bits are: +0. Every other value is kept exactly: -0, subnormals, and NaN with
+ * its sign and payload. So compression followed by decompression returns the same array.
  *
  * A compressed array is a header of SL_COMPRESSED_HEADER bytes and a payload, aligned to 8 bytes, in the byte
  * order of the host. Payload by format, each array padded with zeros to a multiple of 8 bytes:
@@ -11,14 +11,16 @@
  *   coo      the positions of the values kept, 32 bits each, ascending; then these values. Arrays of at most
  *            2^32 values
  *   pici32   tiles of 64 x 64 values, the last one padded with zeros. Value e of a tile is in its row e / 64
- *   pici64   and column e % 64. First 64 words of 64 bits a tile: bit r of word c is set if the value in row
- * r of column c is kept. Then for each tile how many values are kept before it, of 32 or 64 bits. Then the
- * values kept, by tiles, columns and rows. (Hough et al., Adaptive Space-efficient Collectives for Dynamic
- * and Unstructured Sparsity on GPU Platforms, section III.)
+ *   pici64   and column e % 64. First 64 words of 64 bits per tile: bit r of word c is set if the value in
+ *            row r of column c is kept. Then for each tile the number of values kept in all earlier tiles, in
+ *            32 or 64 bits. Then the values kept, by tiles, columns and rows.
  *
- * What reads a compressed array trusts nothing of it: whatever its bytes, it is read within the bytes that
- * the arguments allow, and nothing is written but the results. One that is wrong counts as zeros, as a whole
- * or in those tiles that are wrong, and is reported. Values kept that are zero are no fault. */
+ * Source of pici: Hough et al., Adaptive Space-efficient Collectives for Dynamic and Unstructured Sparsity on
+ * GPU Platforms, section III.
+ *
+ * A reader trusts nothing in a compressed array: whatever its bytes are, reads stay within the bytes that the
+ * arguments allow, and only results are written. An invalid array is read as zeros, as a whole or in its
+ * invalid tiles, and is reported. Values kept that are zero are valid. */
 #ifndef SLEY_DEVICE_OP_OP_COMPRESS_H
 #define SLEY_DEVICE_OP_OP_COMPRESS_H
 
@@ -30,7 +32,7 @@ typedef enum sl_compressed_format {
   SL_COMPRESSED_COO,
   SL_COMPRESSED_PICI32,
   SL_COMPRESSED_PICI64,
-  SL_COMPRESSED_FORMATS /* how many there are */
+  SL_COMPRESSED_FORMATS /* number of formats */
 } sl_compressed_format;
 
 enum {
@@ -47,17 +49,17 @@ typedef struct sl_compressed_header {
   uint16_t version;
   uint8_t format;        /* sl_compressed_format */
   uint8_t type;          /* sley_type */
-  int64_t count;         /* values of the array */
-  int64_t nonzeros;      /* those that are not zero; of the formats but dense, those kept */
-  int64_t payload_bytes; /* as sl_compressed_payload gives it */
-  uint64_t reserved[2];  /* 0 */
+  int64_t count;         /* number of values in the array */
+  int64_t nonzeros;      /* values that are not zero; in every format but dense, values kept */
+  int64_t payload_bytes; /* as sl_compressed_payload computes it */
+  uint64_t reserved[2];  /* zero */
 } sl_compressed_header;
 
-/* What was found wrong: bits. */
+/* Bits that report what is invalid. */
 typedef enum sl_compressed_fault { SL_FAULT_HEADER = 1, SL_FAULT_PAYLOAD = 2 } sl_compressed_fault;
 
-/* SL_OP_NONZEROS: *nonzeros becomes the number of values of src that are not zero. src: count values, aligned
- * to the type; *nonzeros lies in the device's memory, too. */
+/* SL_OP_NONZEROS: sets *nonzeros to the number of values of src that are not zero. src: count values, aligned
+ * to the type. *nonzeros is in device memory, too. */
 typedef struct sl_nonzeros_args {
   const void *src;
   int64_t count;
@@ -65,42 +67,45 @@ typedef struct sl_nonzeros_args {
   int64_t *nonzeros;
 } sl_nonzeros_args;
 
-/* An array to compress: dst becomes src, compressed in the format, if that takes at most room bytes; else
- * dense, which room must hold (sl_compressed_bytes). What lies behind it up to room is undefined. */
+/* An array to compress: src is compressed to dst in the format if that takes at most room bytes; else dense,
+ * for which room must suffice (sl_compressed_bytes). The bytes between the array's end and room are
+ * undefined. */
 typedef struct sl_compress_part {
   const void *src; /* aligned to the type */
-  int64_t count;   /* values */
+  int64_t count;   /* number of values */
   sl_compressed_format format;
   void *dst; /* aligned to SL_COMPRESSED_ALIGN; overlaps nothing else */
   int64_t room;
-  void *copy; /* NULL, or where all values of src go as well; overlaps nothing else */
+  void *copy; /* NULL, or a second destination for all values of src; overlaps nothing else */
 } sl_compress_part;
 
-/* SL_OP_COMPRESS: each part is compressed. The bytes are the same on every device, and those that a call with
- * the part alone gives. The list of parts lies in the host's memory and is not used after run has returned.
+/* SL_OP_COMPRESS: compresses each part. The bytes are the same on every device, and the same as in a call
+ * with the part alone. The list of parts is in host memory and is not used after run has returned.
  *
- * A device can do it in one pass over src: room is the worst case, tiles find their place by the counts of
- * those before them, values that would lie beyond room are not written, and a second pass, which begins only
- * then, copies src. */
+ * A device can do this in one pass over src. room allows for the worst case, tiles find their place by the
+ * counts of earlier tiles, and values that would lie beyond room are not written. In that case a second pass,
+ * which starts afterwards, copies src. */
 typedef struct sl_compress_args {
   int parts;
   const sl_compress_part *part;
   sley_type type;
-  void *work; /* device memory, aligned to 8, for the time of the run: the sum of sl_compress_work of parts */
+  void *work; /* device memory, aligned to 8, used during the run: the sum of sl_compress_work over the
+               * parts */
 } sl_compress_args;
 
-/* A compressed array, and where it goes. */
+/* A compressed array, and its destination. */
 typedef struct sl_compressed_part {
-  const void *src; /* aligned to SL_COMPRESSED_ALIGN; may lie in another device's memory that kernels reach */
+  const void *src; /* aligned to SL_COMPRESSED_ALIGN; may be in another device's memory that kernels can
+                    * access */
   int64_t room;    /* bytes at src that may be read */
   void *dst;       /* aligned to the type; overlaps nothing else */
-  int64_t count;   /* values */
+  int64_t count;   /* number of values */
 } sl_compressed_part;
 
-/* SL_OP_DECOMPRESS: the dst of each part becomes the array that is compressed at its src, zeros too. Bits of
- * sl_compressed_fault are added to *wrong, which lies in the device's memory: SL_FAULT_HEADER where a header
- * is not that of an array of count values of the type within `room` bytes. The list of parts lies in the
- * host's memory and is not used after run has returned. */
+/* SL_OP_DECOMPRESS: decompresses the array at src of each part to its dst, including zeros. Adds bits of
+ * sl_compressed_fault to *wrong, which is in device memory: SL_FAULT_HEADER if a header is not that of an
+ * array of count values of the type within `room` bytes. The list of parts is in host memory and is not used
+ * after run has returned. */
 typedef struct sl_decompress_args {
   int parts;
   const sl_compressed_part *part;
@@ -108,17 +113,18 @@ typedef struct sl_decompress_args {
   uint32_t *wrong;
 } sl_decompress_args;
 
-/* SL_OP_SPARSE_SUM: dst[i] = part(0)[i] + part(1)[i] + ... + part(parts - 1)[i], with the bits that
- * SL_OP_REDUCE gives for SLEY_SUM on the same arrays, dense: from left to right, 16-bit types in f32 and
- * rounded once, a NaN as the positive quiet one without payload, -0 where all are -0.
+/* SL_OP_SPARSE_SUM: dst[i] = part(0)[i] + part(1)[i] + ... + part(parts - 1)[i], with the same bits as
+ * SL_OP_REDUCE with SLEY_SUM on the same arrays, dense: from left to right, 16-bit types in f32 and rounded
+ * once, a NaN as the positive quiet one without payload, -0 if all values are -0.
  *
  * Part `own` is dense at own_src; each other part p is compressed at src[p], where `room` bytes may be read;
- * own < 0: all are compressed. dst may be own_src and overlaps nothing otherwise. So one compressed array is
- * added to a dense one with two parts, own 0, own_src and dst the dense one. Types of floating point.
+ * own < 0: all parts are compressed. dst may be own_src, and otherwise overlaps nothing. So a compressed
+ * array is added to a dense one by two parts, with own = 0 and the dense array as own_src and dst. Only
+ * floating-point types.
  *
- * Parts are aligned to SL_COMPRESSED_ALIGN and may lie in other devices' memory that kernels reach: their
- * sizes are read from their headers by the kernel. The list src lies in the host's memory and is not used
- * after run has returned. Devices serve at least SL_SPARSE_SUM_PARTS parts. */
+ * Parts are aligned to SL_COMPRESSED_ALIGN and may be in other devices' memory that kernels can access; the
+ * kernel reads their sizes from their headers. The list src is in host memory and is not used after run has
+ * returned. Every device supports at least SL_SPARSE_SUM_PARTS parts. */
 enum { SL_SPARSE_SUM_PARTS = 256 };
 typedef struct sl_sparse_sum_args {
   int64_t count;
@@ -140,11 +146,11 @@ SL_ANYWHERE int64_t sl_compressed_padded(int64_t bytes) {
   return (bytes + SL_COMPRESSED_ALIGN - 1) / SL_COMPRESSED_ALIGN * SL_COMPRESSED_ALIGN;
 }
 
-/* Where the arrays of a payload lie, in bytes from its start. */
+/* Offsets of a payload's arrays, in bytes from its start. */
 typedef struct sl_compressed_layout {
-  int64_t index;  /* coo: 0, positions; pici: where the counts of the tiles begin; words are at 0 */
-  int64_t values; /* where the values begin */
-  int64_t bytes;  /* of the payload */
+  int64_t index;  /* coo: positions, at 0; pici: the tiles' counts, after the words, which are at 0 */
+  int64_t values; /* start of the values */
+  int64_t bytes;  /* size of the payload */
 } sl_compressed_layout;
 
 /* For 0 <= nonzeros <= count, a count whose values fit in INT64_MAX / 4 bytes, and a known format. */
@@ -163,38 +169,38 @@ SL_ANYWHERE sl_compressed_layout sl_compressed_lay_out(sl_compressed_format form
   return out;
 }
 
-/* The same, of a known type. */
+/* The same for a known type. */
 static inline sl_compressed_layout sl_compressed_payload(sl_compressed_format format, sley_type type,
                                                          int64_t count, int64_t nonzeros) {
   return sl_compressed_lay_out(format, (int64_t)sley_type_bytes(type), count, nonzeros);
 }
 
-/* Bytes of a compressed array, header and payload; at most those with nonzeros = count. */
+/* Bytes of a compressed array, header and payload; greatest for nonzeros = count. */
 static inline int64_t sl_compressed_bytes(sl_compressed_format format, sley_type type, int64_t count,
                                           int64_t nonzeros) {
   return SL_COMPRESSED_HEADER + sl_compressed_payload(format, type, count, nonzeros).bytes;
 }
 
-/* Bytes of working memory that SL_OP_COMPRESS needs for an array of count values; of several arrays, the sum.
- */
+/* Bytes of working memory that SL_OP_COMPRESS needs for an array of count values; for several arrays, add
+ * them. */
 static inline int64_t sl_compress_work(int64_t count) {
   return (sl_compressed_tiles(count) + 1) * 8;
 }
 
-/* Whether the format can describe an array of so many values. */
+/* Returns whether the format supports an array of count values. */
 SL_ANYWHERE bool sl_compressed_serves(sl_compressed_format format, int64_t count) {
   if (format == SL_COMPRESSED_COO)
     return count <= INT64_C(1) << 32;
   return format != SL_COMPRESSED_PICI32 || count <= UINT32_MAX;
 }
 
-/* Whether count values of the type can be described at all. */
+/* Returns whether an array of count values of the type can be compressed in any format. */
 static inline bool sl_compressible(sley_type type, int64_t count) {
   int64_t each = (int64_t)sley_type_bytes(type);
   return each != 0 && count >= 0 && count <= INT64_MAX / 8 / each;
 }
 
-/* What every device serves: see also SL_SPARSE_SUM_PARTS. */
+/* What every device supports; see also SL_SPARSE_SUM_PARTS. */
 static inline bool sl_decompressible(const sl_decompress_args *a) {
   for (int p = 0; p < a->parts; p++)
     if (!sl_compressible(a->type, a->part[p].count))
@@ -205,7 +211,8 @@ static inline bool sl_sparsely_summable(const sl_sparse_sum_args *a) {
   return sl_compressible(a->type, a->count) && (unsigned)a->type <= SLEY_TYPE_BF16 && a->parts >= 1 &&
          a->own < a->parts;
 }
-/* Of each part format and room, which holds the array if it is dense. No part: whether the type is served. */
+/* Returns whether every device supports the arguments: for each part the format, and enough room for a dense
+ * array. Without parts: whether the type is supported. */
 static inline bool sl_compresses(const sl_compress_args *a) {
   for (int p = 0; p < a->parts; p++)
     if (!sl_compressible(a->type, a->part[p].count) || (unsigned)a->part[p].format >= SL_COMPRESSED_FORMATS ||
@@ -214,7 +221,7 @@ static inline bool sl_compresses(const sl_compress_args *a) {
   return sley_type_bytes(a->type) != 0;
 }
 
-/* Of the arrays that are read. */
+/* Bytes of the arrays that are read. */
 static inline int64_t sl_compress_bytes(const sl_compress_args *a) {
   int64_t values = 0;
   for (int p = 0; p < a->parts; p++)
@@ -222,7 +229,7 @@ static inline int64_t sl_compress_bytes(const sl_compress_args *a) {
   return values * (int64_t)sley_type_bytes(a->type);
 }
 
-/* Of the arrays that are made. */
+/* Bytes of the arrays that are written. */
 static inline int64_t sl_decompressed_bytes(const sl_decompress_args *a) {
   int64_t values = 0;
   for (int p = 0; p < a->parts; p++)
@@ -230,9 +237,9 @@ static inline int64_t sl_decompressed_bytes(const sl_decompress_args *a) {
   return values * (int64_t)sley_type_bytes(a->type);
 }
 
-/* What is wrong with a header, for messages, or NULL: it then is that of an array of count values of the type
- * whose bytes, header and payload, are at most room. value_bytes: of the type; count: as sl_compressible
- * takes it. */
+/* Returns what is invalid in a header, for messages; or NULL if it is the header of an array of count values
+ * of the type, of at most room bytes with its payload. value_bytes: of the type; count: one for which
+ * sl_compressible is true. */
 SL_ANYWHERE const char *sl_compressed_contradiction(const sl_compressed_header *header, sley_type type,
                                                     int64_t value_bytes, int64_t count, int64_t room) {
   if (room < SL_COMPRESSED_HEADER)
@@ -257,7 +264,7 @@ SL_ANYWHERE const char *sl_compressed_contradiction(const sl_compressed_header *
   return NULL;
 }
 
-/* The same, of any type and count. */
+/* The same for any type and count. */
 const char *sl_compressed_fault_of(const sl_compressed_header *header, sley_type type, int64_t count,
                                    int64_t room);
 

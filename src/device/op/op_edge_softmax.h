@@ -8,11 +8,11 @@
 /* The definition, for each row i of a pattern by rows and each head h, over the entries j of the row:
  *
  *   grad NULL      out[j][h] = exp(in[j][h] - m) / sum_j exp(in[j][h] - m), m = max_j in[j][h]
- *   grad not NULL  in holds such an output P: out[j][h] = P[j][h] (grad[j][h] - sum_j P[j][h] grad[j][h])
+ *   grad not NULL  in contains such an output P: out[j][h] = P[j][h] (grad[j][h] - sum_j P[j][h] grad[j][h])
  *
- * Entry j's value of head h is number j heads + h. A row with a NaN, or whose greatest value is infinite,
- * becomes NaN but for what IEEE 754 makes of exp(-inf) = 0; a row of -inf alone becomes NaN. Sums in the type
- * of sums, in stored order; each result is rounded once. out may be in or grad. */
+ * The value of entry j and head h has index j heads + h. A row with a NaN, or whose greatest value is
+ * infinite, becomes NaN, except where exp(-inf) = 0; a row of only -inf becomes NaN. Sums are in the type of
+ * sums, in stored order; each result is rounded once. out may be in or grad. */
 typedef struct sl_edge_softmax_args {
   sl_pattern pattern;
   int64_t heads;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arguments of the operations that inspect and cut a row block in a device's memory, for planning: which
- * columns it has, whose they are, which rows need which of them, and the parts it is cut into. All arrays lie
- * in the device's memory unless a comment says host. Columns have 32 bits and are numbered globally; those
- * from first on, count of them, are the rank's own, the others are remote.
+/* Arguments of the operations that inspect and cut a row block in device memory, for planning: which columns
+ * it has, who owns them, which rows need which of them, and the parts into which it is cut. All arrays are in
+ * device memory unless a comment says host. Columns have 32 bits and are numbered globally; columns [first,
+ * first + count) are the rank's own, the others are remote.
  *
  * Results are the same on every device: sets, counts, minima and copies, none of which depends on the order
  * of the work. */
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 64 columns of a set: which are members, and how many members come before them. */
+/* 64 columns of a set: a bit for each member, and the number of members before them. */
 typedef struct sl_colset_word {
   uint64_t bits;
   int64_t before;
@@ -23,12 +23,12 @@ typedef struct sl_block_arrays {
   int64_t rows, entries;
   const int64_t *rowptr; /* rows + 1 */
   const int32_t *col;
-  const void *val;      /* for SL_OP_CUT alone */
+  const void *val;      /* only for SL_OP_CUT */
   int64_t first, count; /* the rank's own columns */
 } sl_block_arrays;
 
-/* SL_OP_COLUMNS: bit c % 64 of word c / 64 of bits is set for each remote column c; owner_nnz[p] grows by the
- * entries whose column is in [owner_begin[p], owner_begin[p + 1]). Both are zeroed by the caller. */
+/* SL_OP_COLUMNS: sets bit c % 64 of word c / 64 of bits for each remote column c, and adds to owner_nnz[p]
+ * the number of entries whose column is in [owner_begin[p], owner_begin[p + 1]). The caller zeroes both. */
 typedef struct sl_columns_args {
   sl_block_arrays block;
   uint64_t *bits;
@@ -37,23 +37,23 @@ typedef struct sl_columns_args {
   int64_t *owner_nnz;
 } sl_columns_args;
 
-/* SL_OP_NEEDS: needs[i] becomes 1 if row i has a remote column, else 0; piece[h] becomes at most the piece of
- * each row that names remote column h: the least of them, if the caller has set it to a greater number.
- * Remote column c is number words[c / 64].before + the members below it in the word. */
+/* SL_OP_NEEDS: sets needs[i] to 1 if row i has a remote column, else to 0. Lowers piece[h] to the least piece
+ * of all rows that name remote column h; the caller initializes it with a greater number. The number h of
+ * remote column c is words[c / 64].before plus the members below it in the word. */
 typedef struct sl_needs_args {
   sl_block_arrays block;
   const sl_colset_word *words;
-  int pieces;               /* row i is of the last piece p with piece_row[p] <= i */
-  const int64_t *piece_row; /* pieces; ascending, from 0 */
+  int pieces;               /* row i belongs to the last piece p with piece_row[p] <= i */
+  const int64_t *piece_row; /* one per piece; ascending, from 0 */
   int32_t *needs;
   int32_t *piece;
 } sl_needs_args;
 
 enum { SL_CUT_PARTS = 16 };
 
-/* Where entries go. Column c of the rank's own goes to part local at local_place + c - first; remote column h
- * to part part[h], below 0: to none, at far_place + place[h]. part NULL: to part remote; place NULL: h. With
- * row_part, all entries of row i go to part row_part[i]. */
+/* Destinations of entries. The rank's own column c goes to part local at place local_place + c - first.
+ * Remote column h goes to part part[h] (negative: to none) at place far_place + place[h]. part NULL: to part
+ * remote; place NULL: h instead of place[h]. With row_part, all entries of row i go to part row_part[i]. */
 typedef struct sl_cut_map {
   const sl_colset_word *words;
   const int32_t *row_part, *part;
@@ -62,7 +62,8 @@ typedef struct sl_cut_map {
   int64_t local_place, far_place;
 } sl_cut_map;
 
-/* SL_OP_TALLY: tally[p rows + i] becomes the entries of row i that go to part p; not with row_part. */
+/* SL_OP_TALLY: sets tally[p rows + i] to the number of entries of row i that go to part p. Not with
+ * row_part. */
 typedef struct sl_tally_args {
   sl_block_arrays block;
   sl_cut_map map;
@@ -70,8 +71,8 @@ typedef struct sl_tally_args {
   int32_t *tally;
 } sl_tally_args;
 
-/* SL_OP_CUT: the entries of row i that go to part p are copied to its col and val from at[p rows + i] on, in
- * their order, with their places for columns; with row_part from at[i] on. */
+/* SL_OP_CUT: copies the entries of row i that go to part p, in order, to that part's col and val from at[p
+ * rows + i] on (with row_part, from at[i] on); places replace columns. */
 typedef struct sl_cut_args {
   sl_block_arrays block;
   sl_cut_map map;

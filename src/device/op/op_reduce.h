@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arguments of SL_OP_REDUCE: one array of several, value by value. */
+/* SL_OP_REDUCE: reduces several arrays to one, value by value. */
 #ifndef SLEY_DEVICE_OP_OP_REDUCE_H
 #define SLEY_DEVICE_OP_OP_REDUCE_H
 
 #include "base/types.h"
 
-/* Parts that may be told one by one, at most. */
+/* Most parts that may be listed one by one. */
 enum { SL_REDUCE_PLACES = 64 };
 
 /* For i < count: dst[i] = part(0)[i] op part(1)[i] op ... op part(parts - 1)[i], from left to right.
  *
- * SLEY_SUM adds values of 16 bits as f32 and rounds the sum once, other values in their own type; i64 wraps
- * around. SLEY_MIN and SLEY_MAX are minimum and maximum of IEEE 754-2019: NaN if a value is NaN, -0 is less
- * than +0. A result that is NaN is the positive quiet NaN without payload; that holds for one part, too. So
- * every kernel gives the same bits.
+ * SLEY_SUM adds 16-bit values in f32 and rounds the sum once, other values in their own type; i64 wraps
+ * around. SLEY_MIN and SLEY_MAX are minimum and maximum of IEEE 754-2019: NaN if a value is NaN, and -0 is
+ * less than +0. A NaN result is the positive quiet NaN without payload, even with a single part. So every
+ * kernel returns the same bits.
  *
- * The parts lie in memory that the device can read, aligned to the type. Part `own` lies at own_src, the
- * others at src, src + stride, ... in ascending order; own < 0: all lie at src. Or `at` is not NULL: part p
- * lies at at[p], p != own, and there are at most SL_REDUCE_PLACES parts. dst may be one of the parts and
- * overlaps none otherwise. */
+ * The parts are in memory that the device can read, aligned to the type. Part `own` is at own_src, the others
+ * at src, src + stride, ... in ascending order; own < 0: all of them are at src. Or `at` is not NULL: part p
+ * is at at[p], p != own, and there are at most SL_REDUCE_PLACES parts. dst may be one of the parts, and
+ * otherwise overlaps none. */
 typedef struct sl_reduce_args {
   int64_t count; /* values of a part */
   int parts;     /* at least 1 */
@@ -32,13 +32,13 @@ typedef struct sl_reduce_args {
   sley_type type;
 } sl_reduce_args;
 
-/* Whether operator and type are known: what every device serves. */
+/* Returns whether operator and type are known, which every device supports. */
 static inline bool sl_reduces(const sl_reduce_args *a) {
   return (unsigned)a->op <= SLEY_MAX && (unsigned)a->type <= SLEY_TYPE_I64 && a->parts >= 1 &&
          a->own < a->parts && (!a->at || a->parts <= SL_REDUCE_PLACES);
 }
 
-/* Where part p lies. */
+/* Address of part p. */
 static inline const void *sl_reduce_part(const sl_reduce_args *a, int p) {
   if (p == a->own)
     return a->own_src;

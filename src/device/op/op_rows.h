@@ -6,12 +6,12 @@
 
 #include "base/types.h"
 
-/* SL_OP_ROWS. For i < count: the bytes of src row s(i) are copied to, or added to, dst row d(i), where s(i) =
- * src_rows[i], or src_first + i where src_rows is NULL; d(i) likewise. Lists lie in the device's memory.
- * Destinations are distinct unless the order in which rows are processed does not matter. Bytes, strides and
- * pointers are multiples of the dtype's size; no more may be assumed about alignment. */
+/* SL_OP_ROWS. For i < count: copies the bytes of src row s(i) to dst row d(i), or adds them, where s(i) =
+ * src_rows[i], or src_first + i if src_rows is NULL; d(i) likewise. Lists are in device memory. Destinations
+ * are distinct unless the order in which rows are processed does not matter. Bytes, strides and pointers are
+ * multiples of the dtype's size; no more may be assumed about alignment. */
 typedef struct sl_rows_args {
-  int64_t count, bytes; /* of each row */
+  int64_t count, bytes; /* number of rows, bytes of each */
   const void *src;
   int64_t src_stride; /* bytes between rows */
   const int64_t *src_rows;
@@ -21,11 +21,11 @@ typedef struct sl_rows_args {
   const int64_t *dst_rows;
   int64_t dst_first;
   bool add;
-  sley_dtype dtype; /* that add works in */
+  sley_dtype dtype; /* type in which rows are added */
 } sl_rows_args;
 
-/* SL_OP_CONVERT. As SL_OP_ROWS with rows of k values, which are converted from type `from` to type `to`,
- * rounded once, NaN to any NaN. Not supported: add to a type of 16 bits, 16 bits to 16 bits, f64 to f32
+/* SL_OP_CONVERT. Like SL_OP_ROWS, with rows of k values that are converted from type `from` to type `to`,
+ * rounded once; NaN may become any NaN. Not supported: add to a 16-bit type, 16 bits to 16 bits, f64 to f32
  * (sl_convert_ok). Values are aligned to their size. */
 typedef struct sl_convert_args {
   int64_t count, k;

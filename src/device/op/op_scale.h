@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_SCALE and SL_OP_ROUND: what is done to Y before or after sums are made. */
+/* SL_OP_SCALE and SL_OP_ROUND: operations on Y before and after sums are computed. */
 #ifndef SLEY_DEVICE_OP_OP_SCALE_H
 #define SLEY_DEVICE_OP_OP_SCALE_H
 
@@ -10,7 +10,7 @@ typedef struct sl_scale_args {
   int64_t rows, k;
   double beta;
   void *y;
-  int64_t ldy; /* elements */
+  int64_t ldy; /* in elements */
   sley_dtype dtype;
 } sl_scale_args;
 
@@ -20,10 +20,10 @@ typedef struct sl_scale_args {
 typedef struct sl_round_args {
   int64_t rows, k;
   const float *sums;
-  int64_t ld_sums; /* elements */
+  int64_t ld_sums; /* in elements */
   double beta;
   void *y;
-  int64_t ldy; /* elements */
+  int64_t ldy; /* in elements */
   sley_dtype dtype;
 } sl_round_args;
 

@@ -32,14 +32,14 @@ void sl_claims_destroy(sl_claims *c) {
   sl_free(c);
 }
 
-/* Where a word of the stationary tile at (row, col) lies in its owner's block. */
+/* Offset, in its owner's block, of a word of the stationary tile at (row, col). */
 static int64_t offset_of(const sl_claims *c, int64_t row, int64_t col, uint64_t run, int64_t word) {
   const int64_t tile = sl_own_local(sl_stationary_tiling(c->o), row, col);
   return WORD * ((SETS * tile + (int64_t)(run % SETS)) * c->words + word);
 }
 
-/* The words of the next run, which those of the run before were, are cleared in this one: nobody uses them.
- */
+/* Clears the words of the next run, which were those of the previous run, because nobody uses them during
+ * this one. */
 sley_status sl_claims_begin(sl_claims *c) {
   const sl_tiling *t = sl_stationary_tiling(c->o);
   const int me = c->o->y->comm->rank;
@@ -57,7 +57,7 @@ sley_status sl_claims_begin(sl_claims *c) {
   return SLEY_OK;
 }
 
-/* Whether this rank has a tile of the task. */
+/* Returns whether this rank owns one of the task's tiles. */
 static bool is_local(const sl_tile_operands *o, const sl_tile_task *task) {
   const int me = o->y->comm->rank;
   return sl_tile_owner(&o->a->tiling, task->i, task->l) == me ||
@@ -65,7 +65,7 @@ static bool is_local(const sl_tile_operands *o, const sl_tile_task *task) {
          sl_tile_owner(&o->y->tiling, task->i, task->j) == me;
 }
 
-/* The bits of the present word that stand for tasks which this rank may take. */
+/* Bits of the current word for the tasks that this rank may take. */
 static uint64_t wanted(const sl_claims *c, int64_t row, int64_t col, bool only_local) {
   const sl_tile_operands *o = c->o;
   const int64_t left = sl_task_steps(o) - BITS * c->word;
@@ -78,7 +78,7 @@ static uint64_t wanted(const sl_claims *c, int64_t row, int64_t col, bool only_l
   return bits;
 }
 
-/* Sets the first bit that is left of those. *bit: which, or -1. */
+/* Sets the first of these bits that is still clear. *bit: its number, or -1. */
 static sley_status set_one(sl_claims *c, int64_t row, int64_t col, uint64_t bits, int *bit) {
   const int owner = sl_tile_owner(sl_stationary_tiling(c->o), row, col);
   for (uint64_t left; (left = bits & ~c->seen) != 0;) {
@@ -95,7 +95,7 @@ static sley_status set_one(sl_claims *c, int64_t row, int64_t col, uint64_t bits
   return SLEY_OK;
 }
 
-/* Claims a task of the stationary tile at (row, col), whose words before the present one have none left. */
+/* Claims a task of the stationary tile at (row, col); the words before the current one have no task left. */
 static sley_status claim(sl_claims *c, int64_t row, int64_t col, bool only_local, sl_tile_task *task,
                          bool *any) {
   for (*any = false; c->word < c->words; c->word++, c->seen = 0) {

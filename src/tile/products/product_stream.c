@@ -7,7 +7,7 @@
 enum { WORD = sizeof(int64_t) };
 
 struct sl_half_message {
-  int64_t *message; /* NULL: none has begun */
+  int64_t *message; /* NULL: no message has begun */
   int64_t bytes, come;
 };
 
@@ -54,12 +54,12 @@ void sl_product_stream_destroy(sl_product_stream *s) {
 
 /* ---- receiving */
 
-/* From a buffer to the host's memory. */
+/* Copies a piece from a buffer to host memory. */
 static sley_status read_piece(const sl_product_stream *s, void *to, const void *piece, int64_t bytes) {
   return s->comm->device->ops->copy(s->comm->queue, SL_COPY_TO_HOST, to, piece, bytes);
 }
 
-/* The first piece of a message tells how long that is. */
+/* Starts a message; its first piece contains its length. */
 static sley_status begin_message(const sl_product_stream *s, struct sl_half_message *half, int from,
                                  const void *piece, int64_t bytes) {
   int64_t all = 0;

@@ -9,7 +9,7 @@ void sl_sparse_adder_close(sl_sparse_adder *s) {
   s->rowptr = s->col = s->val = NULL;
 }
 
-/* Where one has no entries the other is the sum. */
+/* If one matrix has no entries, the other is the sum. */
 static sley_status add(sl_sparse_adder *s, int64_t rows, int64_t cols, sl_csr_arrays *a, sl_csr_arrays *b,
                        sl_csr_arrays *out) {
   if (a->rowptr[rows] == 0 || b->rowptr[rows] == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum of two sparse matrices on a device, as the sparse product [I I] [a; b] with the one of the
- * semiring: the product adds in the order of A's entries, here a's entry and then b's, and multiplied by the
- * one each stays what it is. So no kernel of its own is needed. What it costs beyond the product is a copy of
- * a and b within the device's memory, so that one follows the other. */
+/* The sum of two sparse matrices on a device, as the sparse product [I I] [a; b], where I contains the
+ * semiring's one. The product adds in the order of A's entries, here a's entry and then b's, and
+ * multiplication by one changes neither. So addition needs no kernel of its own. Its additional cost is a
+ * copy of a and b within device memory, so that one follows the other. */
 #include "base/memory.h"
 #include "base/value.h"
 #include "tile/products/sparse_add.h"
@@ -11,7 +11,8 @@ enum { WORD = sizeof(int64_t) };
 
 /* ---- [I I] */
 
-/* What a value stays the same with. With min-plus, which adds it, -0: +0 would make +0 of -0. */
+/* The value that leaves others unchanged when multiplied. For min-plus, which adds it, this is -0: +0 would
+ * turn -0 into +0. */
 static double one_of(sley_semiring semiring) {
   return semiring == SLEY_MIN_PLUS ? -0.0 : 1;
 }
@@ -20,7 +21,7 @@ static sley_index left_index(const sl_sparse_adder *s) {
   return sl_index_for(2 * s->most_rows);
 }
 
-/* In the host's memory. */
+/* Makes [I I] in host memory. */
 static sley_status make_pairs(const sl_sparse_adder *s, sl_csr_arrays *out) {
   const double one = one_of(s->semiring);
   const sley_index index = left_index(s);
@@ -36,7 +37,7 @@ static sley_status make_pairs(const sl_sparse_adder *s, sl_csr_arrays *out) {
   return SLEY_OK;
 }
 
-/* Once; the arrays serve matrices of fewer rows, too. */
+/* Creates [I I] once; its arrays also serve matrices of fewer rows. */
 static sley_status open_pairs(sl_sparse_adder *s) {
   static const char what[] = "what adds sparse matrices";
   const int64_t entries = 2 * s->most_rows;
@@ -57,7 +58,7 @@ static sley_status open_pairs(sl_sparse_adder *s) {
   return status;
 }
 
-/* ---- [a; b]: rows of b begin at row most_rows, and those between are empty */
+/* ---- [a; b]: rows of b begin at row most_rows; the rows between are empty */
 
 typedef struct stack {
   void *rowptr, *col, *val;
@@ -84,14 +85,14 @@ static sley_status stack_rows(const sl_sparse_adder *s, int64_t rows, const sl_c
   return status;
 }
 
-/* Frees a's and b's array. */
+/* Stacks an array of a and of b, and frees both. */
 static sley_status stack_array(const sl_sparse_adder *s, void **a, int64_t a_bytes, void **b, int64_t b_bytes,
                                const char *what, void **out) {
   const sl_device_ops *ops = s->queue->ops;
   SL_TRY(ops->alloc(s->queue->device, a_bytes + b_bytes, what, out));
   SL_TRY(ops->copy(s->queue, SL_COPY_WITHIN, *out, *a, a_bytes));
   SL_TRY(ops->copy(s->queue, SL_COPY_WITHIN, (char *)*out + a_bytes, *b, b_bytes));
-  SL_TRY(ops->queue_wait(s->queue)); /* so that the sum need not fit beside a and b */
+  SL_TRY(ops->queue_wait(s->queue)); /* so that a and b are freed before the sum is allocated */
   ops->free(s->queue->device, *a);
   ops->free(s->queue->device, *b);
   *a = *b = NULL;

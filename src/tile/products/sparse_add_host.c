@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum of two sparse matrices in the host's memory: rows are merged, twice, for their lengths and for
- * their entries. */
+/* The sum of two sparse matrices in host memory: rows are merged twice, first to count their entries and then
+ * to store them. */
 #include "base/memory.h"
 #include "base/value.h"
 #include "tile/products/sparse_add.h"
 
 enum { GRAIN = 512 };
 
-/* One addition: rows of a and b by rows of the result. */
+/* One addition: rows of a and b, and the rows of the result. */
 typedef struct addition {
   const sl_sparse_adder *adder;
   const sl_csr_arrays *a, *b;
-  sl_csr_arrays *out; /* col NULL: only rows are counted */
+  sl_csr_arrays *out; /* col NULL: only count entries */
 } addition;
 
-/* As the semiring adds p to s: device/op/op_spgemm.h. */
+/* Adds p to s as the semiring does (device/op/op_spgemm.h). */
 static inline double add_values(sley_semiring semiring, sley_dtype dtype, double s, double p) {
   if (semiring == SLEY_MIN_PLUS)
     return p < s || p != p ? p : s;
@@ -23,7 +23,7 @@ static inline double add_values(sley_semiring semiring, sley_dtype dtype, double
   return dtype == SLEY_F32 ? (double)((float)s + (float)p) : s + p;
 }
 
-/* Merges row i; returns its entries. Constant types, and whether it is stored, fold into the accesses. */
+/* Merges row i; returns its number of entries. The types, and `stores`, are constants at each call. */
 static inline __attribute__((always_inline)) int64_t merge_row(const addition *m, int64_t i, sley_index index,
                                                                sley_dtype dtype, bool stores) {
   const sl_csr_arrays *a = m->a, *b = m->b, *out = m->out;

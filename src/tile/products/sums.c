@@ -8,7 +8,7 @@
 
 enum { WORD = sizeof(int64_t) };
 
-/* ---- what is expected */
+/* ---- the expected products */
 
 typedef struct ranked {
   int64_t place, l;
@@ -21,7 +21,7 @@ static int by_place(const void *a_, const void *b_) {
   return a->l < b->l ? -1 : a->l > b->l;
 }
 
-/* The products of tile (i, j), in the order in which they are added. */
+/* Lists the products of tile (i, j) in the order in which they are added. Returns their number. */
 static int64_t rank_products(const sl_tile_operands *o, int64_t i, int64_t j, ranked *out) {
   int64_t count = 0;
   for (int64_t l = 0; l < o->a->tiling.across; l++) {
@@ -78,7 +78,8 @@ int64_t *sl_product_rows(const sl_tile_sums *s, const sl_tile_task *task, const 
   return (int64_t *)(uintptr_t)((const char *)product + sl_product_bytes(s, task) - a->stored * WORD);
 }
 
-/* The same on every rank, from the directory. The first column of tiles of Y is the widest. */
+/* Bytes of the largest product; the same on every rank, computed from the directory. The first column of
+ * tiles of Y is the widest. */
 static int64_t largest_product(const sl_tile_sums *s) {
   const sl_tiling *t = &s->o->a->tiling;
   int64_t most = 0;
@@ -91,7 +92,7 @@ static int64_t largest_product(const sl_tile_sums *s) {
   return most;
 }
 
-/* Whether entries of the queue, see below, fit 64 bits. */
+/* Checks that entries of the queue (below) fit in 64 bits. */
 static sley_status check_entries(const sl_tile_sums *s, int buffers) {
   const sl_tile_operands *o = s->o;
   int64_t entries = sl_tiles(&o->a->tiling);
@@ -198,7 +199,7 @@ sley_status sl_tile_sums_end(sl_tile_sums *s, double beta) {
   return SLEY_OK;
 }
 
-/* ---- products that are pushed: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
+/* ---- pushed products: an entry is 1 + (number of the task * ranks + maker) * buffers + buffer */
 
 sley_status sl_tile_sums_push(sl_tile_sums *s, const sl_tile_task *task, int buffer) {
   const sl_tile_operands *o = s->o;
@@ -207,7 +208,7 @@ sley_status sl_tile_sums_push(sl_tile_sums *s, const sl_tile_task *task, int buf
                             1 + (number * s->comm->size + s->comm->rank) * s->queue->buffers + buffer);
 }
 
-/* Whether stored rows of a product are rows of its tile, each once. */
+/* Returns whether the stored rows of a product are rows of its tile, each at most once. */
 static bool are_rows(const int64_t *rows, int64_t stored, int64_t height) {
   int64_t before = -1;
   for (int64_t n = 0; n < stored; n++) {
@@ -218,8 +219,8 @@ static bool are_rows(const int64_t *rows, int64_t stored, int64_t height) {
   return true;
 }
 
-/* Whether the rows that a product names are rows of its tile, where they have come from another process. In
- * the memory of a device that this one can load they are not looked at: see fetch.h. */
+/* Checks that the rows named by a product from another process are rows of its tile. Rows in the memory of a
+ * device that this device can load are not checked (fetch.h). */
 static sley_status check_rows(sl_tile_sums *s, const sl_tile_task *task, int from, const int64_t *rows,
                               int64_t stored) {
   const sl_device_ops *device = s->comm->device->ops;
@@ -259,7 +260,7 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_
   return sl_tile_queue_return(s->queue, from, buffer);
 }
 
-/* Where the holder of an entry's product is noted, and its task. NULL: there cannot be such an entry. */
+/* Place where the holder of an entry's product is recorded, and its task. NULL: the entry is invalid. */
 static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
   const sl_tile_operands *o = s->o;
   if (entry < 1)

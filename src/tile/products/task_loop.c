@@ -6,7 +6,7 @@
 
 enum { MS = 1000 };
 
-/* ---- what moves */
+/* ---- traffic */
 
 static void add_traffic(sley_traffic *to, sl_link link, int64_t bytes, int64_t messages) {
   int64_t *of_bytes = link == SL_LINK_DIRECT    ? &to->direct_bytes
@@ -39,8 +39,9 @@ static void predict(sl_task_loop *loop) {
 
 /* ---- memory */
 
-/* Tiles of the stationary matrix are this rank's own, and need no room, unless tasks are stolen. The mask is
- * divided as Y. A product of two sparse tiles reads rows of the second for each entry of the first, twice. */
+/* Opens the fetches of both tiles. Stationary tiles are this rank's own and need no memory, unless tasks are
+ * stolen. The mask is divided like Y. A product of two sparse tiles reads rows of the second tile for each
+ * entry of the first, twice. */
 static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
   const bool steals = o->stealing != SL_STEAL_NOTHING;
   const sl_tile_reader reader = o->y->sparse ? SL_TILE_FOR_DEVICE_OFTEN : SL_TILE_FOR_DEVICE;
@@ -113,7 +114,7 @@ static sley_status run_task(sl_task_loop *loop, sl_tile_pair *pair, sl_task_body
   return body(context, loop, &pair->task, &a, &x);
 }
 
-/* The source of all tasks of this rank. */
+/* Source of all tasks of this rank. */
 static sley_status next_of_walk(void *context, bool waits, sl_tile_task *task, bool *any) {
   (void)waits;
   *any = sl_walk_next(context, task);
@@ -146,6 +147,6 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
     next = done;
     have = ahead;
   }
-  sl_task_spend(loop, &loop->report->communicate_ms); /* finding that there are no tasks left to claim */
+  sl_task_spend(loop, &loop->report->communicate_ms); /* time to find that no tasks are left to claim */
   return SLEY_OK;
 }

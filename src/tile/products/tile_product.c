@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "tile/tile_arrays.h"
 
-/* A tile as CSR of all its rows. What had to be made anew is its own, in the device's memory. */
+/* A tile as CSR of all its rows. It owns the arrays that had to be created, in device memory. */
 typedef struct csr_tile {
   sley_csr csr;
   void *rowptr, *val;
@@ -15,7 +15,7 @@ static void free_csr(sl_device *device, csr_tile *t) {
   device->ops->free(device, t->val);
 }
 
-/* Row pointers of all rows; they are made on the host, of whichever device. */
+/* Computes row pointers of all rows; on the host, for any device. */
 static sley_status spread_rows(sl_queue *queue, const sl_tile *tile, csr_tile *out) {
   static const char what[] = "row pointers of a tile";
   const int64_t count = tile->rows + 1;
@@ -32,7 +32,7 @@ static sley_status spread_rows(sl_queue *queue, const sl_tile *tile, csr_tile *o
   return status;
 }
 
-/* dtype: of the values. *bytes: adds what the copies take. */
+/* Makes CSR with values of type dtype. Adds the bytes of the copies to *bytes. */
 static sley_status csr_of(sl_queue *queue, const sl_tile_factor *factor, sley_dtype dtype, csr_tile *out,
                           int64_t *bytes) {
   const sl_tile *tile = factor->tile;
@@ -57,7 +57,7 @@ static sley_status csr_of(sl_queue *queue, const sl_tile_factor *factor, sley_dt
   return sl_tile_arrays_convert(queue, factor->dtype, tile->val, dtype, out->val, tile->entries);
 }
 
-/* What the copies leave of the limit. */
+/* The rest of the limit after the copies. */
 static sley_status leave(int64_t limit, int64_t copies, int64_t *left) {
   *left = limit == 0 ? 0 : limit - copies;
   if (limit == 0 || *left > 0)
@@ -66,7 +66,7 @@ static sley_status leave(int64_t limit, int64_t copies, int64_t *left) {
                  (long long)copies, (long long)limit);
 }
 
-/* out: as the kernel leaves it. */
+/* out: as the kernel returns it. */
 static sley_status make(sl_queue *queue, const sl_tile_product *p, sl_spgemm_result *out) {
   csr_tile a = {0}, b = {0}, mask = {0};
   int64_t copies = 0;
@@ -86,7 +86,7 @@ static sley_status make(sl_queue *queue, const sl_tile_product *p, sl_spgemm_res
       sl_fail_prefix(status, "besides %lld bytes of the limit, for copies of the tiles: ", (long long)copies);
   }
   if (status != SLEY_OK)
-    (void)queue->ops->queue_wait(queue); /* which may still write to the copies */
+    (void)queue->ops->queue_wait(queue); /* the queue may still write to the copies */
   free_csr(queue->device, &a);
   free_csr(queue->device, &b);
   free_csr(queue->device, &mask);

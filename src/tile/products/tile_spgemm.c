@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each rank makes products of tiles, and gives them to the owners of tiles of C, who add them as sparse
- * matrices: its own at once, those of others as messages. The sizes of C are known when all are made; then
- * the directory is shared, and the tiles move to symmetric memory. On a device products are made, added and
- * moved in its memory; the host has their row pointers, and messages. */
+/* Each rank computes products of tiles and passes them to the owners of tiles of C, who add them as sparse
+ * matrices: its own directly, other ranks' as messages. The sizes of C are known when all products are
+ * complete; then the directory is shared, and the tiles move to symmetric memory. On a device products are
+ * computed, added and moved in its memory; the host has their row pointers, and the messages. */
 #include "tile/products/tile_spgemm.h"
 
 #include <string.h>
@@ -19,16 +19,16 @@
 typedef struct spgemm {
   sl_tile_operands o;
   sley_semiring semiring;
-  sley_dtype dtype; /* of sums */
-  int64_t limit;    /* of memory for a product of two tiles; 0: none */
+  sley_dtype dtype; /* type of the sums */
+  int64_t limit;    /* bytes for a product of two tiles; 0: no limit */
   sl_task_loop loop;
   sl_sparse_adder adder;
-  sl_sparse_sum *sums; /* of this rank's tiles of C, and */
-  sl_csr_arrays *made; /* those that are complete: see tile_arrays.h; or NULLs where there are no entries */
-  int64_t missing;     /* products that these tiles wait for */
-  /* Where products go to other ranks, else NULL: */
+  sl_sparse_sum *sums; /* sums of this rank's tiles of C */
+  sl_csr_arrays *made; /* complete tiles, as in tile_arrays.h; NULL arrays if there are no entries */
+  int64_t missing;     /* products for which these tiles wait */
+  /* If products go to other ranks, else NULL: */
   sl_product_stream *stream;
-  sl_claims *claims; /* NULL: nothing is stolen */
+  sl_claims *claims; /* NULL: no tasks are stolen */
 } spgemm;
 
 /* ---- products for other ranks: the words of a message, then the product as a sparse tile */
@@ -74,7 +74,7 @@ static sley_status send_product(spgemm *s, const sl_tile_task *task, const sl_cs
 
 /* ---- tiles of C */
 
-/* A product for a tile of this rank, whose arrays are taken over. */
+/* Adds a product to a tile of this rank; takes ownership of its arrays. */
 static sley_status add_product(spgemm *s, const sl_tile_task *task, sl_csr_arrays product) {
   const int64_t local = sl_own_local(&s->o.y->tiling, task->i, task->j);
   sl_sparse_sum *sum = &s->sums[local];
@@ -83,7 +83,7 @@ static sley_status add_product(spgemm *s, const sl_tile_task *task, sl_csr_array
   return sum->missing == 0 ? sl_sparse_sum_take(sum, &s->made[local]) : SLEY_OK;
 }
 
-/* Whether a message is a product that this rank waits for. */
+/* Returns whether a message is a product for which this rank waits. */
 static bool is_awaited(const spgemm *s, const int64_t *message, int64_t bytes, sl_tile_task *task,
                        sl_tile_shape *shape) {
   const sl_tiling *t = &s->o.y->tiling;
@@ -99,7 +99,7 @@ static bool is_awaited(const spgemm *s, const int64_t *message, int64_t bytes, s
          sl_tile_shape_bytes(shape, &expected) && bytes - WORDS * WORD == expected;
 }
 
-/* A product that rank `from` has made comes in. */
+/* Receives a product from rank `from`. */
 static sley_status receive_product(void *context, int from, const int64_t *message, int64_t bytes) {
   spgemm *s = context;
   sl_tile_task task;
@@ -179,7 +179,7 @@ static void count_rows(const spgemm *s, int64_t *tally) {
   }
 }
 
-/* This rank's tiles move to the memory where they are read. */
+/* Moves this rank's tiles to the symmetric memory. */
 static sley_status store_tiles(spgemm *s) {
   sl_tiled *c = s->o.y;
   for (sl_own_tile at = sl_own_first(&c->tiling, c->comm->rank); sl_own_is(&c->tiling, &at);
@@ -193,7 +193,7 @@ static sley_status store_tiles(spgemm *s) {
   return SLEY_OK;
 }
 
-/* Sizes are shared, and tiles move. Collective, agreed. */
+/* Shares the sizes, then moves the tiles. Collective, agreed. */
 static sley_status settle(spgemm *s) {
   sl_tiled *c = s->o.y;
   int64_t *tally;
@@ -204,10 +204,11 @@ static sley_status settle(spgemm *s) {
   sl_free(tally);
   if (status == SLEY_OK)
     status = sl_tiled_lay_out(c);
-  return status == SLEY_OK ? sl_agree(c->comm, store_tiles(s)) : status; /* also the barrier before reading */
+  return status == SLEY_OK ? sl_agree(c->comm, store_tiles(s)) : status; /* also the barrier before tiles are
+                                                                          * read */
 }
 
-/* Memory for sums of this rank's tiles. */
+/* Allocates memory for the sums of this rank's tiles. */
 static sley_status open_sums(spgemm *s) {
   const sl_tiling *t = &s->o.y->tiling;
   const int rank = s->o.y->comm->rank;
@@ -236,7 +237,8 @@ static int64_t largest_tile(const sl_tiled *of) {
   return most;
 }
 
-/* A buffer is as large as the largest tile of A or B, which is the same on every rank. */
+/* Creates the stream. A buffer has the size of the largest tile of A or B, which is the same on every
+ * rank. */
 static sley_status open_stream(spgemm *s, int buffers) {
   const int64_t of_a = largest_tile(s->o.a), of_b = largest_tile(s->o.x);
   SL_TRY(sl_product_stream_create(s->o.y->comm, buffers, of_a > of_b ? of_a : of_b, receive_product, s,
@@ -244,7 +246,7 @@ static sley_status open_stream(spgemm *s, int buffers) {
   return s->o.stealing == SL_STEAL_NOTHING ? SLEY_OK : sl_claims_create(&s->o, &s->claims);
 }
 
-/* Memory before the first task. Collective, agreed. */
+/* Allocates everything before the first task. Collective, agreed. */
 static sley_status open_all(spgemm *s, int buffers, sley_tile_report *report) {
   sl_comm *comm = s->o.a->comm;
   const sl_tiling *a = &s->o.a->tiling, *b = &s->o.x->tiling;
@@ -273,7 +275,7 @@ static void close_all(spgemm *s) {
   sl_task_loop_close(&s->loop);
 }
 
-/* Products of other ranks, until all have come; and what this rank owes to others. */
+/* Adds products of other ranks until all have arrived, and sends what this rank still has to send. */
 static sley_status add_the_rest(spgemm *s) {
   sley_tile_report *report = s->loop.report;
   while (s->missing > 0) {
@@ -288,7 +290,7 @@ static sley_status add_the_rest(spgemm *s) {
 
 static sley_status make_tiles(spgemm *s) {
   if (s->claims) {
-    s->loop.report->tasks = 0; /* as they are claimed */
+    s->loop.report->tasks = 0; /* counted as they are claimed */
     SL_TRY(sl_claims_begin(s->claims));
     SL_TRY(sl_task_loop_run(&s->loop, next_claim, s->claims, run_task, s));
     s->loop.report->stolen = s->claims->stolen;

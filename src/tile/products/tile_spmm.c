@@ -5,14 +5,15 @@
 
 enum { WORD = sizeof(int64_t) };
 
-/* ---- making */
+/* ---- creation */
 
 static int64_t flops_of(const sl_tile_spmm *p, const sl_tile_task *task) {
   return 2 * sl_tile_at(p->operands.a, task->i, task->l)->entries *
          sl_tile_width(&p->operands.y->tiling, task->j);
 }
 
-/* Besides tiles: a word for each product that this rank pushes, and the products for its tiles of Y. */
+/* Predicts the traffic besides tiles: a word for each product that this rank pushes, and the products for its
+ * tiles of Y. */
 static void predict(sl_tile_spmm *p) {
   const sl_tile_operands *o = &p->operands;
   const sl_tiling *t = &o->y->tiling;
@@ -64,8 +65,8 @@ void sl_tile_spmm_destroy(sl_tile_spmm *p) {
 
 /* ---- a run */
 
-/* y = beta y + alpha A X, in the type of sums; numbered: stored rows go to the rows that they are, else they
- * follow each other. */
+/* y = beta y + alpha A X, in the type of sums. numbered: stored rows go to the rows with their numbers; else
+ * they are contiguous. */
 static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_tile *x, bool numbered,
                             double beta, void *y) {
   const sl_tiled *of = p->operands.a;
@@ -86,7 +87,7 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
                                .ldy = x->cols};
   const sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = product};
   const sl_kernel *kernel;
-  sl_spmm_matrix known = matrix; /* what the host can read of it */
+  sl_spmm_matrix known = matrix; /* the part of it that the host can read */
   if (!p->comm->device->ops->host_addresses)
     known.rows = 0;
   problem.a = &known;
@@ -95,7 +96,7 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
   return kernel->run(p->comm->queue, &args);
 }
 
-/* Makes a product in a buffer, and pushes it to the owner of its tile of Y. */
+/* Computes a product in a buffer, and pushes it to the owner of its tile of Y. */
 static sley_status multiply_and_push(sl_tile_spmm *p, const sl_tile_task *task, const sl_tile *a,
                                      const sl_tile *x) {
   sl_tile_sums *s = p->sums;
@@ -129,7 +130,8 @@ static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_tas
   return SLEY_OK;
 }
 
-/* A rank claims only what it has a free buffer for, so that each claimed task is made without waiting. */
+/* A rank claims a task only when it has a free buffer, so that each claimed task is computed without
+ * waiting. */
 static sley_status next_claim(void *context, bool waits, sl_tile_task *task, bool *any) {
   sl_tile_spmm *p = context;
   int buffer;
@@ -144,7 +146,7 @@ static sley_status next_claim(void *context, bool waits, sl_tile_task *task, boo
   return SLEY_OK;
 }
 
-/* Products of other ranks, until all have come; and what this rank owes to others. */
+/* Adds products of other ranks until all have arrived, and sends what this rank still has to send. */
 static sley_status add_the_rest(sl_tile_spmm *p) {
   while (p->sums->added < p->sums->expected) {
     bool any;
@@ -160,7 +162,7 @@ static sley_status run_all(sl_tile_spmm *p, double beta) {
   SL_TRY(sl_tile_sums_begin(p->sums, beta));
   sl_task_spend(&p->loop, &p->report.compute_ms);
   if (p->claims) {
-    p->report.tasks = p->report.flops = 0; /* as they are claimed */
+    p->report.tasks = p->report.flops = 0; /* counted as they are claimed */
     SL_TRY(sl_claims_begin(p->claims));
     SL_TRY(sl_task_loop_run(&p->loop, next_claim, p, run_task, p));
     p->report.stolen = p->claims->stolen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y = alpha A X + beta Y of matrices in tiles, by one-sided access alone: ranks wait for each other at the
- * end and, where products are pushed, for a free buffer. */
+/* Y = alpha A X + beta Y for matrices in tiles, with one-sided access only. Ranks wait for each other only at
+ * the end and, if products are pushed, for a free buffer. */
 #ifndef SLEY_TILE_PRODUCTS_TILE_SPMM_H
 #define SLEY_TILE_PRODUCTS_TILE_SPMM_H
 
@@ -14,18 +14,18 @@ struct sley_tile_spmm {
   sl_tile_operands operands;
   sl_task_loop loop;
   sl_tile_sums *sums;
-  sl_claims *claims;       /* NULL: nothing is stolen */
-  sley_tile_report report; /* of the last run; what is predicted is there from the start */
-  double alpha;            /* of the run */
+  sl_claims *claims;       /* NULL: no tasks are stolen */
+  sley_tile_report report; /* of the last run; the predicted figures are set from the start */
+  double alpha;            /* alpha of the current run */
   bool failed;             /* a run has failed, and may have left entries in the queue */
 };
 
-/* Takes all memory. The operands, which fit, outlive it. buffers: at least 1. Errors: SLEY_ERR_MEMORY,
- * SLEY_ERR_OVERFLOW. Collective, agreed. */
+/* Allocates all memory. The operands must fit together and outlive it. buffers: at least 1. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
 sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, sl_tile_spmm **out);
 
-/* One product. An error ends the comm, if that has several ranks. Errors: SLEY_ERR_PEER, SLEY_ERR_INTERNAL
- * (an entry of the queue that cannot be), SLEY_ERR_INTERRUPTED. Collective. */
+/* Computes one product. An error ends the comm if it has several ranks. Errors: SLEY_ERR_PEER,
+ * SLEY_ERR_INTERNAL (an invalid entry of the queue), SLEY_ERR_INTERRUPTED. Collective. */
 sley_status sl_tile_spmm_run(sl_tile_spmm *product, double alpha, double beta);
 
 void sl_tile_spmm_destroy(sl_tile_spmm *product); /* Accepts NULL. Collective. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting the values that are not zero, and leaving the others out: tile by tile over the team, once to
- * count and once to write. The reference of all devices. */
+/* Counts the nonzero values of an array and compresses it by leaving out the zeros. The team works tile by
+ * tile, once to count and once to write. The reference for all devices. */
 #include <string.h>
 
 #include "device/cpu/collective/compressed_tile.h"
@@ -8,7 +8,7 @@
 
 enum { GRAIN_TILES = 16 };
 
-/* Value i as bits; value_bytes is a constant where this is inlined. */
+/* Bits of value i. value_bytes is a constant at each call, which is inlined. */
 static inline __attribute__((always_inline)) uint64_t bits_at(const void *src, int64_t value_bytes,
                                                               int64_t i) {
   if (value_bytes == 1)
@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void set_bits(void *dst, int64_t va
     ((uint64_t *)dst)[i] = bits;
 }
 
-/* The call with a constant in place of value_bytes. */
+/* Selects the call with a constant in place of value_bytes. */
 #define BY_WIDTH(value_bytes, call_1, call_2, call_4, call_8)                                                \
   ((value_bytes) == 1 ? (call_1) : (value_bytes) == 2 ? (call_2) : (value_bytes) == 4 ? (call_4) : (call_8))
 
@@ -87,7 +87,8 @@ typedef struct compression {
   const sl_compress_part *a;
   sley_type type;
   int64_t value_bytes;
-  int64_t *before; /* tiles + 1: values kept before each tile; at first, of each tile */
+  int64_t *before; /* tiles + 1 offsets: values kept before each tile; until they are summed, values kept in
+                    * each tile */
   sl_compressed_format format;
   sl_compressed_layout layout;
   char *payload;
@@ -136,7 +137,7 @@ static void write_pici(const compression *c, int64_t tile) {
            pici_in(src, 4, length, words, values), pici_in(src, 8, length, words, values));
 }
 
-/* Values that are looked at together, and left out where all of them are zero. */
+/* Number of values tested together; skipped if all of them are zero. */
 enum { BLOCK = 16 };
 
 static inline __attribute__((always_inline)) bool is_zero_block(const void *src, int64_t value_bytes, int i) {
@@ -150,8 +151,8 @@ static inline __attribute__((always_inline)) bool is_zero_block(const void *src,
   return any == 0;
 }
 
-/* So many of the values are kept. Each is stored, and counted if it is kept: a branch would be guessed wrong
- * for about every value kept. */
+/* Writes the positions and values of the `keeps` values of a tile that are kept. Each value is stored, and
+ * the index advances only if it is kept; a branch would be mispredicted for about every value kept. */
 static inline __attribute__((always_inline)) void coo_in(const void *src, int64_t value_bytes, int length,
                                                          int64_t first, int64_t keeps, uint32_t *position,
                                                          void *values) {
@@ -195,7 +196,7 @@ static sley_status write_tiles(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* Zeros behind an array of the payload, up to the next multiple of the alignment. */
+/* Writes zeros after an array of the payload, up to the next multiple of the alignment. */
 static void pad(const compression *c, int64_t end) {
   memset(c->payload + end, 0, (size_t)(sl_compressed_padded(end) - end));
 }
@@ -239,7 +240,7 @@ static sley_status compress_part(sl_team *team, const sl_compress_part *a, sley_
   return sl_team_for(team, tiles, GRAIN_TILES, write_tiles, &c);
 }
 
-/* One part after the other, which all use the beginning of the working memory. */
+/* Compresses one part after the other; all use the start of the working memory. */
 static sley_status compress_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_compress_args *a = &args->compress;
   for (int p = 0; p < a->parts; p++)

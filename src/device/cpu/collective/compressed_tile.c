@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of compressed arrays. Each is checked by itself; together these checks cover the whole payload: of
- * Pici, that the tile's count and that of the next differ by its set bits, and that the first is 0; of COO,
- * that the tile's positions, found by bisection, ascend within the tile, and that the tiles share out all of
- * them. */
+/* Tiles of compressed arrays. Each tile is checked by itself, and together the checks cover the whole
+ * payload. Pici: the counts of a tile and of the next one differ by the number of set bits, and the first
+ * count is 0. COO: the tile's positions, found by bisection, ascend within the tile, and the tiles together
+ * use all positions. */
 #include "device/cpu/collective/compressed_tile.h"
 
 #include <string.h>
@@ -32,14 +32,14 @@ sl_compressed_reader sl_compressed_reader_dense(const void *src, sley_type type,
                                 .payload = src};
 }
 
-/* Values kept before a tile, as the payload says. */
+/* Number of values kept before a tile, according to the payload. */
 static uint64_t before_tile(const sl_compressed_reader *array, int64_t tile) {
   const void *index = array->payload + array->layout.index;
   return array->format == SL_COMPRESSED_PICI32 ? ((const uint32_t *)index)[tile]
                                                : ((const uint64_t *)index)[tile];
 }
 
-/* The bits of a column that stand for values of a tile of so many. */
+/* The bits of a column that stand for values, in a tile of `length` values. */
 static uint64_t column_mask(int length, int column) {
   int rows = (length - column + SL_TILE_COLUMNS - 1) / SL_TILE_COLUMNS;
   return rows >= 64 ? UINT64_MAX : rows <= 0 ? 0 : (UINT64_C(1) << rows) - 1;
@@ -64,7 +64,7 @@ static unsigned pici_tile(const sl_compressed_reader *array, int64_t tile, sl_co
   return 0;
 }
 
-/* How many positions, if they ascend, are below a limit. */
+/* Number of positions below a limit, provided that they ascend. */
 static int64_t below(const uint32_t *position, int64_t count, int64_t limit) {
   int64_t from = 0, to = count;
   while (from < to) {
@@ -84,7 +84,7 @@ static unsigned coo_tile(const sl_compressed_reader *array, int64_t tile, sl_com
   if (from > to || to - from > end - first || (end == array->count && to != array->nonzeros))
     return SL_FAULT_PAYLOAD;
   for (int64_t j = from, least = first; j < to; least = (int64_t)position[j++] + 1) {
-    if (position[j] < least) /* the last is below end: it stopped the bisection */
+    if (position[j] < least) /* the last one is below end, by the bisection */
       return SL_FAULT_PAYLOAD;
     out->place[j - from] = (uint16_t)(position[j] - first);
   }

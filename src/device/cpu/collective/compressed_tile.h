@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays, tile by tile, of any format and with any content: what is handed out is checked. */
+/* Reads compressed arrays tile by tile. The input may be in any format and have any content: each tile is
+ * checked before it is returned. */
 #ifndef SLEY_DEVICE_CPU_COLLECTIVE_COMPRESSED_TILE_H
 #define SLEY_DEVICE_CPU_COLLECTIVE_COMPRESSED_TILE_H
 
 #include "device/op/op_compress.h"
 
-/* An array to be read by tiles. */
+/* An array that is read by tiles. */
 typedef struct sl_compressed_reader {
-  bool absent; /* its header is wrong: it counts as zeros */
+  bool absent; /* its header is invalid: it is read as zeros */
   sl_compressed_format format;
   int64_t value_bytes, count, nonzeros;
   const char *payload;
@@ -24,15 +25,15 @@ typedef struct sl_compressed_tile {
   uint16_t place[SL_TILE_VALUES];
 } sl_compressed_tile;
 
-/* What is compressed at src, of which room bytes may be read; src is aligned to 8 bytes. Bits of
- * sl_compressed_fault. */
+/* Opens the compressed array at src, of which at most `room` bytes may be read. src is aligned to 8 bytes.
+ * Returns bits of sl_compressed_fault, 0 if the header is valid. */
 unsigned sl_compressed_reader_open(const void *src, int64_t room, sley_type type, int64_t count,
                                    sl_compressed_reader *out);
 
-/* A dense array as it is. */
+/* Treats a dense array as an array of tiles. */
 sl_compressed_reader sl_compressed_reader_dense(const void *src, sley_type type, int64_t count);
 
-/* A tile of it; of one that is wrong, nothing. Bits of sl_compressed_fault. */
+/* Reads one tile; an invalid tile is returned empty. Returns bits of sl_compressed_fault. */
 unsigned sl_compressed_reader_get(const sl_compressed_reader *array, int64_t tile, sl_compressed_tile *out);
 
 /* Values in a tile of an array of count values. */

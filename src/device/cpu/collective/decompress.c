@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays become dense ones, and sums of them, tile by tile over the team. The reference of all
+/* Decompresses arrays to dense ones, and sums them, tile by tile over the team. The reference for all
  * devices. */
 #include <stddef.h>
 #include <string.h>
@@ -86,16 +86,15 @@ const sl_kernel sl_cpu_decompress = {.name = "decompress",
 
 /* ---- sums */
 
-/* The sums of a tile. They begin as +0, which every value but -0 leaves as if it stood alone, and to which a
- * value left out would add nothing; so only a sum of nothing but -0 must be told apart: minus counts these.
- */
+/* The sums of a tile. They begin as +0. Adding to +0 keeps every value except -0, and values left out add
+ * nothing. Only a sum of nothing but -0 needs special care: minus counts the terms that are -0. */
 typedef struct tile_sums {
   union {
     float f32[SL_TILE_VALUES];
     double f64[SL_TILE_VALUES];
   };
   bool has_minus;
-  uint32_t minus[SL_TILE_VALUES]; /* set if has_minus */
+  uint32_t minus[SL_TILE_VALUES]; /* valid only if has_minus */
 } tile_sums;
 
 static void count_minus(tile_sums *sums, int place) {
@@ -105,7 +104,8 @@ static void count_minus(tile_sums *sums, int place) {
   sums->minus[place]++;
 }
 
-/* type is a constant where this is inlined. f32 and wider fit a double exactly. */
+/* type is a constant at each call, which is inlined. It has at most 32 bits, so the cast to float is
+ * exact. */
 static inline __attribute__((always_inline)) void add_f32(tile_sums *sums, const sl_compressed_tile *tile,
                                                           sley_dtype type) {
   for (int j = 0; j < tile->kept; j++) {
@@ -127,7 +127,8 @@ static void add_f64(tile_sums *sums, const sl_compressed_tile *tile) {
   }
 }
 
-/* Of tiles of which no value was left out. -0 is found apart from the sums, so that both go by vectors. */
+/* For tiles from which no value was left out. Counts -0 in a loop apart from the sums, so that the compiler
+ * vectorizes both. */
 static void add_all_f32(tile_sums *sums, const sl_compressed_tile *tile) {
   const float *values = (const float *)(const void *)tile->values;
   uint32_t found = 0;
@@ -171,7 +172,7 @@ static void add_tile(tile_sums *sums, const sl_compressed_tile *tile, sley_type 
     add_f32(sums, tile, SLEY_BF16);
 }
 
-/* Zeros with their sign, and every NaN the one that is promised. */
+/* Sets the sign of zeros, and replaces every NaN by the documented one. */
 #define SETTLE(sums, member, length, parts, quiet)                                                           \
   do {                                                                                                       \
     for (int i = 0; i < (length); i++)                                                                       \
@@ -198,7 +199,8 @@ static void store_tile(tile_sums *sums, int length, int parts, sley_type type, v
       ((uint16_t *)dst)[i] = sl_bf16_of_f32(sums->f32[i]);
 }
 
-/* Part p, whose header is checked anew for every range of tiles: that takes less than keeping it. */
+/* Opens part p. Its header is checked again for every range of tiles, which is cheaper than keeping the
+ * result. */
 static unsigned open_part(const sl_sparse_sum_args *a, int p, sl_compressed_reader *out) {
   if (p == a->own) {
     *out = sl_compressed_reader_dense(a->own_src, a->type, a->count);
@@ -230,7 +232,7 @@ static sley_status sum_tiles(void *context, int64_t begin, int64_t end, int thre
 static sley_status sparse_sum_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_sparse_sum_args a = args->sparse_sum;
   sl_compressed_reader part;
-  for (int p = 0; p < a.parts; p++) /* also where there are no tiles */
+  for (int p = 0; p < a.parts; p++) /* checks the headers even if there are no tiles */
     report(a.wrong, open_part(&a, p, &part));
   return sl_team_for(sl_cpu_queue_team(queue), sl_compressed_tiles(a.count), GRAIN_TILES, sum_tiles, &a);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of several, value by value, over the team: block by block, so that what is summed stays in the
- * nearest cache. The reference of all devices. */
+/* Reduces several arrays to one, value by value, over the team. It works block by block, so that the sums
+ * stay in the nearest cache. The reference for all devices. */
 #include <string.h>
 
 #include "base/half.h"
 #include "device/cpu/rows/convert.h"
 #include "device/cpu/cpu.h"
 
-/* Values of a block; bytes of all parts that a thread claims at a time. */
+/* BLOCK: values of a block. GRAIN_BYTES: bytes of all parts that a thread claims at a time. */
 enum { BLOCK = 1024, GRAIN_BYTES = 256 << 10 };
 
 typedef union block {
@@ -34,8 +34,8 @@ static inline double double_of_bits(uint64_t bits) {
   return value;
 }
 
-/* Of equal values, of which zeros may differ in their sign, minimum joins the bits and maximum keeps the
- * common ones. NaN is made by the sum. */
+/* If values are equal, they can only differ in the sign of zero: the minimum is the bitwise or, the maximum
+ * the bitwise and. NaN results from adding the two. */
 #define JOINS(type, name, bits_of, of_bits)                                                                  \
   static void sum_##name(type *to, const type *from, int64_t count) {                                        \
     for (int64_t i = 0; i < count; i++)                                                                      \
@@ -79,7 +79,7 @@ static void join_i64(sley_reduce op, uint64_t *to, const uint64_t *from, int64_t
       to[i] = (int64_t)from[i] > (int64_t)to[i] ? from[i] : to[i];
 }
 
-/* Every NaN becomes the one that is promised. */
+/* Replaces every NaN by the documented one. */
 static void settle_f32(float *values, int64_t count) {
   const float quiet = sl_float_of_bits(UINT32_C(0x7fc00000));
   for (int64_t i = 0; i < count; i++)
@@ -96,7 +96,7 @@ static const char *part_of(const reduction *r, int p, int64_t first) {
   return (const char *)sl_reduce_part(r->a, p) + first * r->value_bytes;
 }
 
-/* Part p becomes, or is joined to, what is in the block. */
+/* Joins values of part p to the block; the first part is copied. */
 static void join_part(const reduction *r, int p, int64_t first, int64_t count, block *to, block *wide) {
   const sl_reduce_args *a = r->a;
   const char *from = part_of(r, p, first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threshold of a gradient from a sample, and the gradient without what is below: the reference of all
- * devices. */
+/* Finds the threshold of a gradient from a sample, and removes the values below it from the gradient. The
+ * reference for all devices. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -13,13 +13,14 @@
 
 enum { GRAIN_PLACES = 4096, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
-/* The magnitude of the sum at place i, as the bits of a double: these have the order of the magnitudes. */
+/* Magnitude of the sum at place i, as the bits of a double. Compared as integers, these are ordered as the
+ * magnitudes are. */
 static uint64_t magnitude_at(const sl_threshold_args *a, int64_t i) {
   const double g = sl_value_at(a->src, a->dtype, i);
   double s = g + sl_value_at(a->residual, sl_sum_dtype(a->dtype), i);
   uint64_t bits;
   if (a->dtype != SLEY_F64)
-    s = (double)(float)s; /* two floats: their sum in double is rounded as in float */
+    s = (double)(float)s; /* the sum of two floats in double, rounded once: the same as a sum in float */
   s = isfinite(g) && !isnan(s) ? fabs(s) : INFINITY;
   memcpy(&bits, &s, sizeof bits);
   return bits;
@@ -33,9 +34,10 @@ static sley_status look_at_places(void *context, int64_t begin, int64_t end, int
   return SLEY_OK;
 }
 
-/* Number `rank`, from the greatest on, of the words: its digits, the highest first. */
+/* Returns the word with this rank, counted from the greatest. Finds its digits one by one, the highest
+ * first. */
 static uint64_t select_word(const uint64_t *word, int64_t count, int64_t rank) {
-  uint64_t found = 0, known = 0; /* known: the bits that have been found */
+  uint64_t found = 0, known = 0; /* known: mask of the bits already found */
   for (int shift = 64 - DIGIT_BITS; shift >= 0; shift -= DIGIT_BITS) {
     int64_t tally[DIGITS] = {0};
     for (int64_t j = 0; j < count; j++)
@@ -78,9 +80,10 @@ const sl_kernel sl_cpu_threshold = {.name = "threshold",
 
 /* ---- leaving out */
 
-enum { RUN = 512, GRAIN = 64 * RUN }; /* values */
+enum { RUN = 512, GRAIN = 64 * RUN }; /* in values */
 
-/* sent: the gradient, which becomes what is sent of it; most: the greatest number that can be sent. */
+/* Splits gradients into what is sent (sent, in place) and what stays (residual). most: the greatest magnitude
+ * that can be sent. */
 static void cut_f32(float threshold, float most, int64_t count, float *restrict sent,
                     float *restrict residual) {
   for (int64_t i = 0; i < count; i++) {
@@ -107,7 +110,7 @@ typedef struct sparsification {
   sl_cpu_convert_row *convert;
 } sparsification;
 
-/* How many are not zero. */
+/* Cuts one run, and returns how many values of it are not zero. */
 static int64_t cut_run_f32(const sl_sparsify_args *a, int64_t first, int64_t count) {
   float *dst = (float *)a->dst + first;
   int64_t kept = 0;
@@ -130,7 +133,7 @@ static int64_t cut_run_f64(const sl_sparsify_args *a, int64_t first, int64_t cou
   return kept;
 }
 
-/* Sums are rounded to 16 bits; what that takes away goes to the residual. */
+/* Like cut_run_f32; sums are rounded to 16 bits, and the rounding errors are added to the residual. */
 static int64_t cut_run_16(const sparsification *c, int64_t first, int64_t count) {
   const sl_sparsify_args *a = c->a;
   uint16_t *dst = (uint16_t *)a->dst + first;

@@ -8,7 +8,7 @@
 #include "device/cpu/dense/doubles.h"
 #include "device/cpu/dense/exps.h"
 
-/* count: at most SL_DOUBLES. */
+/* v = elu(v); count is at most SL_DOUBLES. */
 static void apply_elu(double slope, double *v, int64_t count) {
   double power[SL_DOUBLES];
   memcpy(power, v, (size_t)count * sizeof *v);
@@ -28,7 +28,7 @@ void sl_activate(sley_activation act, double slope, double *v, int64_t count) {
     apply_elu(slope, v, count);
 }
 
-/* dy becomes dy act'(y). */
+/* dy *= act'(y). */
 static void apply_gradient(sley_activation act, double slope, const double *y, double *dy, int64_t count) {
   if (act == SLEY_RELU)
     for (int64_t j = 0; j < count; j++)

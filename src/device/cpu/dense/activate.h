@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations of a run of doubles, and their gradients, row by row: op_activate.h has their definition. */
+/* Activations and their gradients on a run of doubles, row by row. op_activate.h defines them. */
 #ifndef SLEY_DEVICE_CPU_DENSE_ACTIVATE_H
 #define SLEY_DEVICE_CPU_DENSE_ACTIVATE_H
 
 #include "device/op/op_activate.h"
 
-/* v becomes act(v); count: at most SL_DOUBLES (doubles.h). */
+/* Replaces v[0 .. count - 1] by act(v); count is at most SL_DOUBLES (doubles.h). */
 void sl_activate(sley_activation act, double slope, double *v, int64_t count);
 
-/* Row `row` of dx; sums is not read. */
+/* Writes row `row` of dx. Does not read sums. */
 void sl_activate_grad_row(const sl_activate_grad_args *a, int64_t row);
 
 #endif

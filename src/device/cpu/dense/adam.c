@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of a step of Adam. */
+/* The kernel of one step of the Adam optimizer. */
 #include <math.h>
 
 #include "device/cpu/cpu.h"
@@ -7,7 +7,7 @@
 
 enum { GRAIN = 64 * SL_DOUBLES };
 
-/* x, the parameters, and their moments m and v are changed by the gradient g. */
+/* Updates the parameters x and their moments m and v by the gradient g. */
 static void take_step(const sl_adam_args *a, int64_t count, double *x, const double *g, double *m,
                       double *v) {
   const double rest1 = 1 - a->beta1, rest2 = 1 - a->beta2;

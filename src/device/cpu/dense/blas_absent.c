@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for blas_openblas.c in a build without OpenBLAS's header: no product is asked for. */
+/* Replaces blas_openblas.c in a build without OpenBLAS's header: no BLAS is available. */
 #include "device/cpu/dense/blas.h"
 
 bool sl_blas_serves(int64_t ld) {

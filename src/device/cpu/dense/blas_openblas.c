@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenBLAS by its CBLAS interface, opened when the first dense product asks for it. Only a build with threads
- * of its own serves: its calls are thread-safe, while those of one without threads (Debian's
- * libopenblas0-serial 0.3.21) give wrong results where two threads make them at once. It is told to use one
- * thread, which it counts for the whole process. One built for OpenMP does not keep to that number.
+/* OpenBLAS through its CBLAS interface, loaded by the first dense product that asks for it. Only a build of
+ * OpenBLAS with its own threads is used: its calls are thread-safe. A build without threads (Debian's
+ * libopenblas0-serial 0.3.21) returns wrong results if two threads call it at once, and a build for OpenMP
+ * does not keep to the number of threads that is set here. That number, one, applies to the whole process.
  *
- * Each thread that multiplies needs a buffer, which OpenBLAS takes in its first call and keeps for later
- * ones. Where it gets no memory for one it tries again without end: so there must be room before, and the
- * buffers are taken here. */
+ * Each thread that multiplies needs a buffer, which OpenBLAS allocates in the thread's first call and keeps.
+ * If the allocation fails, OpenBLAS retries forever. So this file first checks that there is enough memory,
+ * and allocates the buffers itself. */
 #define _GNU_SOURCE
 #include "device/cpu/dense/blas.h"
 
@@ -20,10 +20,10 @@
 
 #include "base/memory.h"
 
-enum { WITH_THREADS = 1 }; /* what openblas_get_parallel says of a build with threads of its own */
+enum { WITH_THREADS = 1 }; /* return value of openblas_get_parallel for a build with its own threads */
 
-/* Bytes: of a buffer, as OpenBLAS is built for x86-64 and aarch64; of the library as it is loaded; what must
- * be left beside them, for what other threads allocate meanwhile. */
+/* Bytes. BUFFER: a buffer of OpenBLAS on x86-64 and aarch64. LIBRARY: the loaded library. MARGIN: memory to
+ * leave free for allocations of other threads. */
 static const int64_t BUFFER = 128 << 20, LIBRARY = 64 << 20, MARGIN = 16 << 20;
 
 static struct {
@@ -31,13 +31,13 @@ static struct {
   __typeof__(cblas_dgemm) *dgemm;
   __typeof__(openblas_get_parallel) *get_parallel;
   __typeof__(openblas_set_num_threads) *set_num_threads;
-  void *(*take)(int); /* a buffer; NULL: that cannot be asked for */
+  void *(*take)(int); /* allocates a buffer; NULL: the library does not export it */
   void (*give)(void *);
 } openblas;
 static bool opened;
-static sl_error no_room; /* why it has not been opened, if that was for memory; else SLEY_OK */
+static sl_error no_room; /* the error, if the library was not loaded for lack of memory; else SLEY_OK */
 
-/* Threads in products, and of those that wait to begin; how many buffers there are. */
+/* inside: threads in products. wanted: threads waiting to enter. buffers: buffers allocated so far. */
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t left;
@@ -51,8 +51,9 @@ static bool find(void *library, const char *name, void *to) {
   return function != NULL;
 }
 
-/* OpenBLAS starts a thread for each processor that the thread may use which loads it, and each takes a buffer
- * at some time: this one may use the first of its processors until it has. */
+/* When OpenBLAS is loaded, it starts a thread for each processor that the loading thread may use, and each
+ * such thread allocates a buffer sooner or later. So the calling thread is bound to its first processor while
+ * it loads the library. */
 static void *open_without_threads(void) {
   cpu_set_t before, one;
   bool known = pthread_getaffinity_np(pthread_self(), sizeof before, &before) == 0;
@@ -67,7 +68,7 @@ static void *open_without_threads(void) {
   return library;
 }
 
-/* The library stays open. */
+/* Loads the library, which is never unloaded. */
 static void load(void) {
   sl_error_take(sl_memory_room(LIBRARY, "OpenBLAS"), &no_room);
   if (no_room.status != SLEY_OK)
@@ -92,7 +93,7 @@ bool sl_blas_serves(int64_t ld) {
   return (opened || no_room.status != SLEY_OK) && ld <= INT_MAX;
 }
 
-/* So many buffers. No thread has one meanwhile. */
+/* Allocates buffers until there are `count`. No thread may use a buffer meanwhile. */
 static sley_status take_buffers(int count) {
   void **taken;
   sley_status status = SL_NEW(taken, count, "the buffers of OpenBLAS");

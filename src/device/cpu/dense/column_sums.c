@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel that sums each column: blocks of rows over the team, then their sums, column by column. */
+/* The kernel that sums each column: the team sums blocks of rows, then the blocks' sums are added column by
+ * column. */
 #include "base/memory.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense/doubles.h"
@@ -37,7 +38,7 @@ static sley_status sum_blocks(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* Of the group of blocks that begins with `first`. */
+/* Adds the sums of the group of blocks that begins with `first`. */
 static void add_group(const column_sums *s, int64_t first, int64_t j, int64_t count, double *sums) {
   double group[COLUMNS] = {0};
   for (int64_t b = first; b < first + SL_SUM_GROUP && b < s->blocks; b++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exponentials of a run of doubles, by vectors: the bits of sl_exp (device/exp.h) with every instruction set.
- */
+/* Exponentials of a run of doubles, with vectors. Returns the same bits as sl_exp (device/exp.h) with every
+ * instruction set. */
 #ifndef SLEY_DEVICE_CPU_DENSE_EXPS_H
 #define SLEY_DEVICE_CPU_DENSE_EXPS_H
 
@@ -9,7 +9,7 @@
 /* v becomes exp(v). */
 void sl_exps(double *v, int64_t count);
 
-/* By one instruction set; those of another architecture are not built. */
+/* By one instruction set; functions for other architectures are not built. */
 void sl_exps_portable(double *v, int64_t count);
 void sl_exps_avx2(double *v, int64_t count);
 void sl_exps_avx512(double *v, int64_t count);

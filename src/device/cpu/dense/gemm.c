@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of dense products: by OpenBLAS, and by loops of their own. C is cut into tiles, and long sums
- * into blocks of terms, by shapes alone. Where tiles are many a thread makes all of one; where they are few,
- * the blocks of a tile's sums are made by several threads, and then added in ascending order, which gives the
- * same bits. */
+/* The kernels of dense products: by OpenBLAS, and by loops of Sley's own. C is cut into tiles and long sums
+ * into blocks of terms, by shapes alone. If there are many tiles, one thread computes all blocks of a tile.
+ * If there are few, several threads compute the blocks of a tile's sums, which are then added in ascending
+ * order. Both return the same bits. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,20 +11,21 @@
 #include "device/cpu/dense/blas.h"
 #include "device/cpu/dense/gemm_tile.h"
 
-/* Tiles for each thread from which on nothing is divided further; sums of blocks for each that are kept; the
- * fewest rows that tiles are cut to. */
+/* TILES_EACH: with this many tiles per thread, the blocks of a tile are not shared. SUMS_EACH: sums of blocks
+ * kept per thread. FEWEST_ROWS: fewest rows of a tile. */
 enum { TILES_EACH = 4, SUMS_EACH = 4, FEWEST_ROWS = 16 };
 
-/* A product on its way. Areas are parts of memory in the type of sums, of area_values each: sum of a tile. */
+/* A product in progress. Areas are parts of memory of area_rows x area_cols elements in the type of sums;
+ * each holds the sum of a tile. */
 typedef struct gemm {
   const sl_gemm_args *a;
-  bool blas, in_c; /* in_c: sums are made where C lies */
+  bool blas, in_c; /* in_c: sums are computed in C's own memory */
   int64_t tile_rows, down, across, blocks;
   int64_t area_rows, area_cols;
   char *areas;
-  int64_t panel_bytes; /* of one panel */
+  int64_t panel_bytes; /* bytes of one panel */
   char *panels;        /* two for each thread */
-  int64_t block, wave; /* of terms: those that are summed now begin here, and are so many */
+  int64_t block, wave; /* the blocks of terms now being summed: the first, and how many */
 } gemm;
 
 static sl_gemm_tile tile_of(const gemm *g, int64_t number) {
@@ -49,7 +50,7 @@ static void *tile_in_c(const gemm *g, const sl_gemm_tile *t) {
   return (char *)g->a->c + (t->row * g->a->ldc + t->col) * (int64_t)sley_dtype_bytes(g->a->dtype);
 }
 
-/* All of a tile. The thread has two areas: the sum, and that of a block. */
+/* Computes whole tiles. The thread has two areas: the tile's sum, and the sum of a block. */
 static sley_status make_tiles(void *context, int64_t begin, int64_t end, int thread) {
   const gemm *g = context;
   const sley_dtype sums = sl_sum_dtype(g->a->dtype);
@@ -68,8 +69,8 @@ static sley_status make_tiles(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* Where tiles are few: area i is the sum of tile i; after those, tile by tile, the sums of the wave's blocks.
- */
+/* For few tiles: area i is the sum of tile i. After these areas come the sums of the wave's blocks, tile by
+ * tile. */
 static void *area_of_block(const gemm *g, int64_t tile, int64_t in_wave) {
   return area(g, g->down * g->across + tile * g->wave + in_wave);
 }
@@ -111,7 +112,7 @@ static sley_status make_waves(gemm *g, sl_team *team) {
   return SLEY_OK;
 }
 
-/* Memory for `areas` areas, and for panels where they are needed. */
+/* Allocates `areas` areas, and panels if the product needs them. Errors: SLEY_ERR_MEMORY. */
 static sley_status take_memory(gemm *g, int64_t areas, int threads) {
   const int64_t value = (int64_t)sley_dtype_bytes(sl_sum_dtype(g->a->dtype));
   g->panel_bytes = SL_TILE * SL_TILE_TERMS * value;
@@ -136,8 +137,8 @@ static sley_status make_product(gemm *g, sl_team *team) {
   return make_waves(g, team);
 }
 
-/* Sums in ascending order have the same bits in tiles of any shape: these have fewer rows where threads would
- * have none. */
+/* Rows of a tile. Sums in ascending order (in_order) have the same bits for tiles of any shape, so their
+ * tiles get fewer rows if threads would otherwise have no work. */
 static int64_t tile_rows_of(const sl_gemm_args *a, int threads) {
   const int64_t across = (a->n + SL_TILE - 1) / SL_TILE, each = (a->m * across + threads - 1) / threads;
   if (!a->in_order || each >= SL_TILE)
@@ -145,7 +146,7 @@ static int64_t tile_rows_of(const sl_gemm_args *a, int threads) {
   return each > FEWEST_ROWS ? each : FEWEST_ROWS;
 }
 
-/* Of B, which is read once more. */
+/* Sums the columns of B, which is read a second time. */
 static sley_status sum_columns(sl_queue *queue, const sl_gemm_args *a) {
   const sl_kernel_args args = {
       .op = SL_OP_COLUMN_SUMS,

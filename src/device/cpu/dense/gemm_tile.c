@@ -14,12 +14,12 @@ bool sl_gemm_reads_in_place(const sl_gemm_args *g, bool blas) {
   return blas && !sl_is_16_bit(g->dtype);
 }
 
-/* What lies at a row and a column of a matrix as it is stored. */
+/* Address of element (row, col) of a matrix as it is stored. */
 static const char *place_of(const void *matrix, sley_dtype dtype, int64_t ld, int64_t row, int64_t col) {
   return (const char *)matrix + (row * ld + col) * (int64_t)sley_dtype_bytes(dtype);
 }
 
-/* A panel: rows x cols of op(M) from (row, col) on, one row after the other, in the type of sums. */
+/* Fills a panel: rows x cols elements of op(M) from (row, col) on, row-major, in the type of sums. */
 #define FILL_PANEL(type, dtype)                                                                              \
   for (int64_t i = 0; i < rows; i++)                                                                         \
     for (int64_t j = 0; j < cols; j++)                                                                       \
@@ -38,7 +38,7 @@ static void fill_panel(const void *m, sley_dtype dtype, int64_t ld, bool transpo
     FILL_PANEL(float, SLEY_BF16);
 }
 
-/* P += A B of panels, each sum in ascending order of its terms. */
+/* P += A B for panels; each sum adds its terms in ascending order. */
 #define MULTIPLY(type)                                                                                       \
   for (int64_t i = 0; i < rows; i++)                                                                         \
     for (int64_t l = 0; l < terms; l++) {                                                                    \
@@ -62,7 +62,7 @@ static void call_blas(sley_dtype sums, const sl_blas_product *product) {
     sl_blas_f64(product);
 }
 
-/* A and B where they lie. */
+/* The same by a BLAS, reading A and B in their own memory. */
 static void sum_in_place(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t first, int64_t terms, void *p,
                          int64_t ldp) {
   const sl_blas_product product = {.transpose_a = g->transpose_a,
@@ -125,7 +125,7 @@ void sl_gemm_add(sley_dtype sums, void *s, int64_t lds, const void *p, int64_t l
         ((double *)s)[i * lds + j] += ((const double *)p)[i * ldp + j];
 }
 
-/* v = alpha S + beta C + bias of a row. */
+/* v = alpha S + beta C + bias, for row i of the tile. */
 static void combine(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, const void *s, int64_t lds,
                     double *v) {
   double other[SL_TILE];
@@ -148,7 +148,7 @@ static void combine(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, con
   }
 }
 
-/* C times act'(gate), of the tile. */
+/* Arguments that multiply the tile of C by act'(gate). */
 static sl_activate_grad_args gradient_of(const sl_gemm_args *g, const sl_gemm_tile *t) {
   void *const at = (char *)g->c + (t->row * g->ldc + t->col) * (int64_t)sley_dtype_bytes(g->dtype);
   return (sl_activate_grad_args){.dtype = g->dtype,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of log-softmax and the negative log-likelihood. A block of rows is a task, so that each has its
- * own sum of losses. */
+/* The kernel of log-softmax and the negative log-likelihood. Each task is a block of rows and has its own sum
+ * of losses. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -11,10 +11,10 @@
 typedef struct loss {
   const sl_nll_args *a;
   int64_t block_rows;
-  double (*sums)[2]; /* of each block; NULL: not wanted */
+  double (*sums)[2]; /* sums of each block; NULL: not wanted */
 } loss;
 
-/* What a row's outputs are made of. */
+/* Figures from which a row's outputs are computed. */
 typedef struct row_figures {
   double most, sum, log_sum;
 } row_figures;
@@ -25,7 +25,7 @@ static int64_t load_logits(const sl_nll_args *a, int64_t i, int64_t j, double *z
   return count;
 }
 
-/* exp(z - most). */
+/* z = exp(z - most) for a run of the row's logits from class j on. Returns the length of the run. */
 static int64_t load_powers(const sl_nll_args *a, int64_t i, int64_t j, double most, double *z) {
   const int64_t count = load_logits(a, i, j, z);
   for (int64_t c = 0; c < count; c++)
@@ -44,7 +44,7 @@ static double most_of_row(const sl_nll_args *a, int64_t i) {
   return most;
 }
 
-/* The terms are added by lanes, then the lanes by halves: SL_DOUBLES is a multiple of the lanes. */
+/* Adds the terms in SL_NLL_LANES lanes, then the lanes by halves. SL_DOUBLES is a multiple of the lanes. */
 static double sum_of_row(const sl_nll_args *a, int64_t i, double most) {
   double z[SL_DOUBLES], lane[SL_NLL_LANES] = {0};
   for (int64_t j = 0; j < a->classes; j += SL_DOUBLES) {
@@ -98,7 +98,7 @@ static void write_grad(const sl_nll_args *a, int64_t i, const row_figures *r) {
   }
 }
 
-/* The row's loss; its other outputs are written. */
+/* Writes the outputs of row i and returns its loss. */
 static double work_on_row(const sl_nll_args *a, int64_t i) {
   const row_figures r = figures_of_row(a, i);
   const double lost = loss_of_row(a, i, &r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for philox_random123.c in a build without Random123. */
+/* Replaces philox_random123.c in a build without Random123. */
 #include "device/cpu/dense/philox.h"
 
 bool sl_philox_is_there(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of SL_OP_AGGREGATE, the same for every type and instruction set. Who includes it has included
- * what block_math.h says. It gets AGGREGATE_KERNEL, the descriptor.
+/* The kernel of SL_OP_AGGREGATE, the same for every type and instruction set. The including file has included
+ * the headers that block_math.h names; it gets AGGREGATE_KERNEL, the descriptor.
  *
  * A panel of up to AGGREGATE_PANEL vectors of a row's features stays in registers while the row's entries
  * pass. The parameters declared const int or const bool are constants at every call, and each call is
@@ -12,29 +12,31 @@
 #include "device/cpu/graph/pattern_rows.h"
 
 enum {
-  AGGREGATE_PANEL = 8,      /* vectors of a panel, at most */
-  AGGREGATE_PANEL_FEW = 4,  /* the same where a feature needs two registers */
-  AGGREGATE_CHUNK = 64,     /* entries whose weights are made at a time, at most */
-  AGGREGATE_WEIGHTS = 1024, /* weights that are made at a time, at most */
+  AGGREGATE_PANEL = 8,      /* most vectors of a panel */
+  AGGREGATE_PANEL_FEW = 4,  /* most vectors of a panel if each feature needs two registers */
+  AGGREGATE_CHUNK = 64,     /* most entries whose weights are computed at a time */
+  AGGREGATE_WEIGHTS = 1024, /* most weights that are computed at a time */
 };
 
-/* A panel: features [feature, feature + width), which are of heads [head, head + heads). */
+/* A panel: features [feature, feature + width), which belong to heads [head, head + heads). */
 typedef struct aggregate_pass {
   const sl_aggregate_args *a;
   const int32_t *col;
-  graph_rows x, y; /* from the panel's first feature on */
+  graph_rows x, y; /* rows that begin at the panel's first feature */
   int64_t feature, features, head, heads;
-  int64_t tail;                            /* values of the last vector */
-  sum sign;                                /* -1: the least term is the greatest of those that are negated */
-  bool direct;                             /* weights are values as they are */
-  int64_t head_of[AGGREGATE_PANEL];        /* the first of a vector, counted from head */
-  int32_t head_in[AGGREGATE_PANEL][BLOCK]; /* of each lane, counted from that */
-  value ones[AGGREGATE_PANEL * LANES];     /* in place of a row of X */
-  sum weight[AGGREGATE_WEIGHTS + LANES];   /* of a chunk, by entries and the panel's heads */
+  int64_t tail;                            /* number of values in the panel's last vector */
+  sum sign;                                /* -1 for a minimum, which is the maximum of the negated terms;
+                                            * else 1 */
+  bool direct;                             /* the entries' values are used as weights without a copy */
+  int64_t head_of[AGGREGATE_PANEL];        /* head of each vector's first lane, relative to `head` */
+  int32_t head_in[AGGREGATE_PANEL][BLOCK]; /* head of each lane, relative to head_of */
+  value ones[AGGREGATE_PANEL * LANES];     /* a row of ones, used where there is no X */
+  sum weight[AGGREGATE_WEIGHTS + LANES];   /* weights of a chunk: entries x the panel's heads */
 } aggregate_pass;
 
-/* The weights of entries j .. *stop - 1 of a row that ends at *stop; *stop is lowered to as many as fit. A
- * call, since it stands in every loop. */
+/* Computes the weights of entries [j, *stop) of a row; on input *stop is the row's end, and it is lowered to
+ * the number of entries that fit. Returns entries x the panel's heads weights. Not inlined, because every
+ * loop calls it. */
 static __attribute__((noinline)) const sum *aggregate_weigh(aggregate_pass *p, int64_t j, int64_t *stop) {
   const sl_aggregate_args *a = p->a;
   const int64_t heads = a->shape.heads, fit = AGGREGATE_WEIGHTS / p->heads;
@@ -85,7 +87,7 @@ BLOCK_INLINE void aggregate_store(const aggregate_pass *p, value *row, vec y, co
     store_values_first(row + v * LANES, p->tail, y);
 }
 
-/* What a vector of an entry's row of X is weighted with. */
+/* Weights of the lanes of vector v of an entry's row of X. */
 BLOCK_INLINE vec aggregate_weight(const aggregate_pass *p, const sum *w, const int v, const bool by_lane) {
   return by_lane ? vec_pick(vec_load(w + p->head_of[v]), p->head_in[v]) : vec_all(*w);
 }
@@ -97,7 +99,8 @@ BLOCK_INLINE const value *aggregate_row(const aggregate_pass *p, int64_t j, int6
   return graph_row(&p->x, p->col[j]);
 }
 
-/* lanes values of chosen, and -1, which is no place. */
+/* Indices of LANES features: the first `lanes` of chosen, then -1, which matches no entry. part: memory for a
+ * copy. */
 BLOCK_INLINE const int32_t *aggregate_places(const int32_t *chosen, int64_t lanes, int32_t *part) {
   if (lanes == LANES)
     return chosen;
@@ -106,7 +109,7 @@ BLOCK_INLINE const int32_t *aggregate_places(const int32_t *chosen, int64_t lane
   return part;
 }
 
-/* acc += the term of entry j, of those features that were chosen. */
+/* acc += the term of entry j, only in the features for which this entry was chosen. */
 BLOCK_INLINE void aggregate_add_chosen(const aggregate_pass *p, int64_t j, const value *x, const sum *w,
                                        vec *acc, const int vectors) {
   const int32_t *chosen = p->a->chosen + p->col[j] * p->features + p->feature;
@@ -161,8 +164,8 @@ BLOCK_INLINE void aggregate_sum_rows(aggregate_pass *p, int64_t row, int64_t row
   }
 }
 
-/* A whole number in a lane, as its bits, which are only moved; and back. On machines whose first byte is the
- * lowest. */
+/* Stores a whole number in a lane as bits, which are only moved, never computed with; aggregate_store_numbers
+ * converts back. Requires a little-endian machine. */
 BLOCK_INLINE sum aggregate_sum_of_bits(int64_t n) {
   sum s;
   memcpy(&s, &n, sizeof s);
@@ -185,7 +188,7 @@ BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t ro
     const int64_t ahead = graph_ahead(pattern, end);
     const bool empty = begin == end;
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) { /* what no term is before; if none is after it, the first counts */
+    for (int v = 0; v < vectors; v++) { /* below every term; if no term is above it, the first one counts */
       best[v] = vec_all(empty ? 0 : -(sum)INFINITY);
       number[v] = vec_all(aggregate_sum_of_bits(empty ? -1 : 0));
     }
@@ -215,10 +218,10 @@ BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t ro
   }
 }
 
-/* As graph_body. */
+/* The same signature as graph_body, with a pass instead of arguments. */
 typedef void aggregate_rows(aggregate_pass *p, int64_t row, int64_t row_end);
 
-/* Functions of their own, by vectors. */
+/* One function for each number of vectors in a panel. */
 #define AGGREGATE_SUM(name, vectors, whole, by_lane, chosen)                                                 \
   static __attribute__((noinline)) void aggregate_##name##_##vectors(aggregate_pass *p, int64_t row,         \
                                                                      int64_t row_end) {                      \
@@ -259,14 +262,14 @@ AGGREGATE_BEST(3)
 AGGREGATE_BEST(4)
 AGGREGATE_FEW(best)
 
-/* Vectors of the next panel: no panel is much narrower than the others. */
+/* Number of vectors in the next panel, chosen so that no panel is much narrower than the others. */
 static int64_t aggregate_panel(int64_t left, int64_t most) {
   if (left <= most)
     return left;
   return left >= most + most / 2 ? most : (left + 1) / 2;
 }
 
-/* Where the lanes of a panel of so many features find their weights. */
+/* Sets the head of each lane for a panel of `width` features. */
 static void aggregate_find_heads(aggregate_pass *p, int64_t width) {
   const int64_t each = p->a->shape.width, last = p->feature + width - 1;
   p->head = p->feature / each;
@@ -281,12 +284,12 @@ static void aggregate_find_heads(aggregate_pass *p, int64_t width) {
   }
 }
 
-/* Panel after panel, each over all rows. */
+/* Runs panel after panel, each over all rows. */
 static void aggregate_body(const sl_kernel_args *args, int64_t row, int64_t row_end) {
   const sl_aggregate_args *a = &args->aggregate;
   const bool best = a->kind == SL_AGGREGATE_MIN || a->kind == SL_AGGREGATE_MAX;
   const int64_t most = best || a->chosen ? AGGREGATE_PANEL_FEW : AGGREGATE_PANEL;
-  aggregate_pass p; /* too long to be cleared each time */
+  aggregate_pass p; /* too large to be cleared each time */
   p.a = a;
   p.col = a->pattern.col;
   p.features = sl_features(&a->shape);

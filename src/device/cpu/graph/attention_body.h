@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of SL_OP_ATTENTION and its gradients, the same for every type and instruction set. Who includes
- * it has included what block_math.h says. It gets ATTENTION_KERNEL, ATTENTION_ROWS_KERNEL and
- * ATTENTION_COLUMNS_KERNEL, the descriptors. */
+/* The kernels of SL_OP_ATTENTION and its gradients, the same for every type and instruction set. The
+ * including file has included the headers that block_math.h names; it gets the descriptors ATTENTION_KERNEL,
+ * ATTENTION_ROWS_KERNEL and ATTENTION_COLUMNS_KERNEL. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_ATTENTION_BODY_H
 #define SLEY_DEVICE_CPU_GRAPH_ATTENTION_BODY_H
 
 #include "device/cpu/graph/attention_grad_body.h"
 #include "device/cpu/graph/attention_sums.h"
 
-/* Scores of a chunk, of GAT from k's values in raw, else from the dot products in score. grown_tile gets the
- * greatest of each lane; lanes that are left over become -infinity. weight gets leaky' of GAT if `second`. */
+/* Computes the scores of a chunk of `count` entries: for GAT from the values of k in raw, else from the dot
+ * products in score. grown_tile receives the greatest score of each lane. Scores in unused lanes become
+ * -infinity. If `second` (GAT), weight receives leaky'. */
 BLOCK_INLINE void finish_scores(const attention_job *job, attention_scratch *s, int64_t count, const bool gat,
                                 const bool second) {
   const attention_layout *l = &job->layout;
@@ -65,7 +66,8 @@ static void find_scores(const attention_job *job, attention_scratch *s, int64_t 
   finish_scores(job, s, c->count, false, false);
 }
 
-/* What is subtracted from scores: the greatest; 0 if that is -infinity, so that exp gives 0. */
+/* The number subtracted from scores before exp: the greatest score, or 0 if that is -infinity, so that exp
+ * returns 0. */
 BLOCK_INLINE block subtracted(block greatest) {
   return block_if_less(
       greatest,
@@ -73,7 +75,7 @@ BLOCK_INLINE block subtracted(block greatest) {
       block_all(0), greatest);
 }
 
-/* The first chunk of a row. */
+/* Starts the sums of a row at its first chunk. */
 static void begin_sums(const attention_layout *l, attention_scratch *s) {
   tile_fold_greatest(l, s->grown_tile);
   for (int64_t t = 0; t < tile_sums(l); t += BLOCK) {
@@ -83,8 +85,8 @@ static void begin_sums(const attention_layout *l, attention_scratch *s) {
   }
 }
 
-/* Later ones: greatest_tile grows to the chunk's greatest scores, grown_tile becomes what the sums so far are
- * multiplied by, and those of heads are. */
+/* Adapts the sums per head to a later chunk: greatest_tile becomes the greatest score so far, grown_tile the
+ * factor by which earlier sums are multiplied, and total_tile and extra_tile are multiplied by it. */
 static void grow_heads(const attention_layout *l, attention_scratch *s) {
   tile_fold_greatest(l, s->grown_tile);
   for (int64_t t = 0; t < tile_sums(l); t += BLOCK) {
@@ -104,7 +106,8 @@ static void grow_sums(const attention_layout *l, attention_scratch *s, sum *acc)
                      block_mul(spread_block(l, s->grown_tile, s->head_of + b), block_load_sums(acc + b)));
 }
 
-/* Scores become exp(score - m); of `second` weight is multiplied by it. The sums of both grow. */
+/* Replaces scores by exp(score - m) and adds them to total_tile. If `second`, also multiplies weight by them
+ * and adds it to extra_tile. */
 BLOCK_INLINE void finish_weights(const attention_layout *l, attention_scratch *s, int64_t count,
                                  const bool second) {
   const int64_t blocks = chunk_blocks(l, count);
@@ -161,7 +164,8 @@ static void add_chunk(const attention_job *job, attention_scratch *s, int64_t i,
   }
 }
 
-/* Y, stats and side of a row that has entries. A row whose scores are all -infinity has m - m = NaN. */
+/* Writes Y, stats and side of a row that has entries. In a row whose scores are all -infinity, m - m is
+ * NaN. */
 static void finish_row(const attention_job *job, attention_scratch *s, int64_t i) {
   const sl_attention_args *a = job->args;
   const attention_layout *l = &job->layout;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of SL_OP_ATTENTION_ROWS and SL_OP_ATTENTION_COLUMNS, for attention_body.h.
  *
- * What the gradient with respect to k of GAT is made of is mirrored from `side`: sum over the entries of
- * dS leaky' = sum_c v[n][f] (sum P leaky' dy[i][f]) - sum P leaky' D, so that no entry needs a sum over its
- * features. */
+ * For GAT, the gradient of the row's score needs no sum over features per entry: the sums that it consists of
+ * are in `side`. With sums over a row's entries, sum of dS leaky' = sum_c v[n][f] (sum P leaky' dy[i][f]) -
+ * sum P leaky' D. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_ATTENTION_GRAD_BODY_H
 #define SLEY_DEVICE_CPU_GRAPH_ATTENTION_GRAD_BODY_H
 
 #include "device/cpu/graph/attention_sums.h"
 #include "device/cpu/graph/pattern_rows.h"
 
-/* Of heads, rounded to values. */
+/* Stores one value per head from a tile, rounded to values. */
 static void store_heads(const attention_layout *l, value *to, const sum *tile) {
   for (int64_t h = 0; h < l->heads; h += BLOCK)
     block_store_some(to + h, l->heads - h < BLOCK ? l->heads - h : BLOCK, block_load_sums(tile + h));
 }
 
-/* D of row i, to delta and to a tile. */
+/* Computes D of row i; writes it to the gradient's delta and to a tile. */
 static void find_delta(const attention_job *job, attention_scratch *s, int64_t i, sum *tile) {
   const attention_layout *l = &job->layout;
   const value *const y = (const value *)job->args->y + i * job->args->ldy;
@@ -28,7 +28,7 @@ static void find_delta(const attention_job *job, attention_scratch *s, int64_t i
   tile_repeat(l, tile);
 }
 
-/* dq of GAT. */
+/* Computes dq of a row for GAT. */
 static void gat_row(const attention_job *job, attention_scratch *s, int64_t i) {
   const attention_layout *l = &job->layout;
   const int64_t some = block_features(l);
@@ -45,8 +45,8 @@ static void gat_row(const attention_job *job, attention_scratch *s, int64_t i) {
   store_heads(l, (value *)job->grad->dq + i * job->grad->lddq, s->q_tile);
 }
 
-/* score, of dot products, becomes P, and weight, of sum_c dy v, becomes dS. What belongs to rows of the
- * matrix is that of one, in tiles, or of each entry's. */
+/* Turns score (dot products) into P, and weight (sum_c dy v) into dS. one_row: m, s and D are of one row of
+ * the matrix and lie in tiles; else each entry has its own. */
 BLOCK_INLINE void finish_gradients(const attention_job *job, attention_scratch *s, int64_t count,
                                    const bool one_row) {
   const attention_layout *l = &job->layout;
@@ -79,7 +79,7 @@ static weighted_sum gradient_sum(const attention_job *job, const attention_scrat
                         .chunk = c};
 }
 
-/* A chunk's dS leaky' and dS leaky of GATV2, or dS k of DOT. */
+/* Adds a chunk's terms: for GATV2 dS leaky' to acc and dS leaky to da; for DOT dS k to acc. */
 static void add_row_chunk(const attention_job *job, attention_scratch *s, int64_t i, const attention_chunk *c,
                           bool begun, bool *da_begun) {
   const sl_attention_args *a = job->args;
@@ -120,7 +120,7 @@ static void add_row_chunk(const attention_job *job, attention_scratch *s, int64_
   *da_begun = true;
 }
 
-/* dq[i][f] becomes the sums by the factor of scores: a[f] or slope. */
+/* Writes dq[i][f]: the sums times the factor of scores, a[f] or slope. */
 static void store_scaled(const attention_job *job, value *to, const sum *acc) {
   const attention_layout *l = &job->layout;
   const int64_t some = block_features(l);
@@ -133,7 +133,7 @@ static void store_scaled(const attention_job *job, value *to, const sum *acc) {
   }
 }
 
-/* The row's m and s as tiles. */
+/* Loads the row's m and s into tiles. */
 static void take_row_stats(const attention_job *job, attention_scratch *s, int64_t i) {
   const attention_layout *l = &job->layout;
   const sum *stats = (const sum *)job->args->stats + i * l->heads * 2;
@@ -145,7 +145,7 @@ static void take_row_stats(const attention_job *job, attention_scratch *s, int64
   tile_repeat(l, s->total_tile);
 }
 
-/* dq of GATV2 and DOT; da grows. */
+/* Computes dq of a row for GATV2 and DOT, and adds to da. */
 static void entries_row(const attention_job *job, attention_scratch *s, int64_t i, bool *da_begun) {
   const sl_pattern *p = &job->args->pattern;
   const attention_layout *l = &job->layout;
@@ -163,7 +163,7 @@ static void entries_row(const attention_job *job, attention_scratch *s, int64_t 
   store_scaled(job, dq, s->acc);
 }
 
-/* Rows [row, row_end); true if da got anything. */
+/* Gradients of rows [row, row_end). Returns true if anything was added to da. */
 static bool gradients_of_rows(const attention_job *job, attention_scratch *s, int64_t row, int64_t row_end) {
   bool da_begun = false;
   for (int64_t i = row; i < row_end; i++) {
@@ -183,7 +183,7 @@ static sley_status gradients_of_pieces(void *context, int64_t begin, int64_t end
   return SLEY_OK;
 }
 
-/* Blocks of SL_ATTENTION_BLOCK rows, whose da go to `work`. */
+/* Works on blocks of SL_ATTENTION_BLOCK rows; each block's da goes to `work`. */
 static sley_status gradients_of_blocks(void *context, int64_t begin, int64_t end, int thread) {
   const attention_job *job = context;
   const attention_layout *l = &job->layout;
@@ -200,7 +200,7 @@ static sley_status gradients_of_blocks(void *context, int64_t begin, int64_t end
   return SLEY_OK;
 }
 
-/* da is the sum of those of the blocks. */
+/* Sets da to the sum over all blocks. */
 static void add_da(const attention_job *job, int64_t blocks) {
   const int64_t features = job->layout.features;
   sum *da = job->grad->da;
@@ -225,7 +225,7 @@ static sley_status attention_rows_run(sl_queue *queue, const sl_kernel_args *arg
   return SLEY_OK;
 }
 
-/* m, s and D of the rows that the chunk's entries are in. */
+/* Loads m, s and D of the rows to which the chunk's entries belong. */
 BLOCK_INLINE void take_stats(const attention_job *job, attention_scratch *s, const attention_chunk *c,
                              const int64_t heads) {
   const int64_t stride = job->layout.stride;
@@ -254,7 +254,7 @@ static void take_chunk_stats(const attention_job *job, attention_scratch *s, con
     take_stats(job, s, c, job->layout.heads);
 }
 
-/* Of GAT: score becomes P and weight P leaky'; extra_tile grows by the latter's products with D. */
+/* For GAT: score becomes P, weight becomes P leaky', and extra_tile grows by the products of weight and D. */
 static void gat_weights(const attention_job *job, attention_scratch *s, int64_t count) {
   const attention_layout *l = &job->layout;
   const int64_t blocks = chunk_blocks(l, count), lanes = count * l->stride;
@@ -289,7 +289,7 @@ static void gat_column_chunk(const attention_job *job, attention_scratch *s, con
   sum_twice(&w);
 }
 
-/* P dy to acc; dS leaky' of GATV2 or dS q of DOT to more_acc. */
+/* Adds P dy to acc, and to more_acc dS leaky' (GATV2) or dS q (DOT). */
 static void dot_column_chunk(const attention_job *job, attention_scratch *s, int64_t n,
                              const attention_chunk *c, bool begun) {
   const sl_attention_args *a = job->args;
@@ -324,7 +324,7 @@ static void dot_column_chunk(const attention_job *job, attention_scratch *s, int
     sum_values(&w);
 }
 
-/* dk of GAT. */
+/* Writes dk of a row for GAT. */
 static void store_gat_dk(const attention_job *job, attention_scratch *s, int64_t n) {
   const attention_layout *l = &job->layout;
   const value *v = split_values(&job->args->v, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of attention share: how values of heads and features lie in blocks, the memory of a
- * thread, how rows are divided among a team, and the rows that a chunk of entries names. Included after
- * block_math.h. */
+/* Shared by the kernels of attention: the layout of values per head and per feature in blocks, the memory of
+ * a thread, the division of rows among a team, and the lookup of the rows that a chunk of entries names.
+ * Included after block_math.h. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_ATTENTION_KERNELS_H
 #define SLEY_DEVICE_CPU_GRAPH_ATTENTION_KERNELS_H
 
@@ -11,11 +11,12 @@
 #include "device/cpu/graph/block_math.h"
 #include "device/cpu/graph/pattern_rows.h"
 
-/* Entries of a row whose weights are made at once; how many entries ahead rows are fetched, and at most so
- * many bytes of each. */
+/* ATTENTION_CHUNK: entries whose weights are computed at once. ATTENTION_AHEAD: how many entries ahead rows
+ * are prefetched, at most FETCHED_BYTES of each row. */
 enum { ATTENTION_CHUNK = 64, ATTENTION_AHEAD = 32, FETCHED_BYTES = 1024, FETCHED_LINE = 64 };
 
-/* Code for single values has only the loops that serve all, and exp once: else it would be very large. */
+/* Code with vectors of one lane has only the general loops and one copy of exp; otherwise it would be very
+ * large. */
 enum { ANY_ALONE = LANES == 1 };
 
 static __attribute__((noinline)) vec exp_alone(vec x) {
@@ -28,16 +29,18 @@ BLOCK_INLINE block exp_block(block b) {
   return b;
 }
 
-/* Which heads the sixteen features of a block belong to: to one; to two of eight; each to its own; any. */
+/* The heads to which the sixteen features of a block belong: one head; two heads of eight features; sixteen
+ * heads; any. */
 typedef enum head_spread { SPREAD_ONE, SPREAD_EIGHT, SPREAD_EACH, SPREAD_ANY } head_spread;
 
-/* Values of heads: those of entry e of a chunk lie at e stride, where stride is the number of heads rounded
- * up to a power of two, above 16 to a multiple of 16. A tile has max(stride, 16) values, those of the heads
- * repeated until it is full, so that block b of a chunk goes with block b mod tile_blocks of a tile.
+/* Values per head: the values of entry e of a chunk begin at e * stride, where stride is the number of heads
+ * rounded up to a power of two, or above 16 to a multiple of 16. A tile has max(stride, 16) values: the
+ * heads' values, repeated until the tile is full. So block b of a chunk corresponds to block b mod
+ * tile_blocks of a tile.
  *
- * Values of features: block b begins with feature 16 b, the last one with feature features - 16, so that only
- * rows of fewer than 16 features have a block that is not whole. What lies in memory by blocks has 16 values
- * for each; head_of does. */
+ * Values per feature: block b begins with feature 16 b, and the last block with feature features - 16. So
+ * only rows of fewer than 16 features have an incomplete block. An array "by blocks", such as head_of, has 16
+ * values for each block. */
 typedef struct attention_layout {
   int64_t heads, width, features;
   int64_t stride, tile_blocks, feature_blocks;
@@ -62,7 +65,7 @@ static attention_layout attention_layout_of(const sl_heads *shape) {
   return l;
 }
 
-/* The first feature of a block, and how many it has. */
+/* First feature of block b; block_features returns how many features each block has. */
 BLOCK_INLINE int64_t block_feature(const attention_layout *l, int64_t b) {
   const int64_t last = l->features - BLOCK;
   return last < 0 ? 0 : b * BLOCK < last ? b * BLOCK : last;
@@ -71,8 +74,8 @@ BLOCK_INLINE int64_t block_features(const attention_layout *l) {
   return l->features < BLOCK ? l->features : BLOCK;
 }
 
-/* Sums of a tile, of a chunk's values of heads, and of values of features by blocks, each with a block to
- * spare. */
+/* Number of sums in a tile; in a chunk's values per head; in values per feature by blocks. The last two
+ * include a spare block. */
 static int64_t tile_sums(const attention_layout *l) {
   return l->tile_blocks * BLOCK;
 }
@@ -83,21 +86,21 @@ static int64_t feature_sums(const attention_layout *l) {
   return (l->feature_blocks + 1) * BLOCK;
 }
 
-/* Blocks that count entries fill; lanes of the last one may be left over. */
+/* Blocks that `count` entries fill; the last one may have unused lanes. */
 BLOCK_INLINE int64_t chunk_blocks(const attention_layout *l, int64_t count) {
   return (count * l->stride + BLOCK - 1) / BLOCK;
 }
 
 static const sum lane_numbers[BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The first count lanes of x, of others the rest. */
+/* The first `count` lanes of x, and the remaining lanes of others. */
 BLOCK_INLINE block block_first(block x, int64_t count, block others) {
   if (count >= BLOCK)
     return x;
   return block_if_less(block_load_sums(lane_numbers), block_all((sum)count), x, others);
 }
 
-/* count values, 16 or fewer, and zeros; masked where vectors are. */
+/* Loads `count` values, at most 16; the other lanes are 0. Incomplete vectors are loaded with a mask. */
 BLOCK_INLINE block block_load_part(const value *p, int64_t count) {
   block b;
   EACH_VECTOR {
@@ -115,14 +118,14 @@ BLOCK_INLINE block block_leaky(block t, block slope) {
   return block_if_less(t, block_all(0), block_mul(slope, t), t);
 }
 
-/* A tile whose first stride values are set is filled. */
+/* Fills a tile by repeating its first `stride` values. */
 static void tile_repeat(const attention_layout *l, sum *tile) {
   for (int64_t p = l->stride; p < BLOCK; p++)
     tile[p] = tile[p - l->stride];
 }
 
-/* Lanes that stand for the same head become their sum, or their greatest: p and p + 8, then p and p + 4, and
- * so on. */
+/* Replaces lanes that stand for the same head by their sum, or by their maximum: p and p + 8 first, then p
+ * and p + 4, and so on. */
 static void tile_fold_sums(const attention_layout *l, sum *tile) {
   for (int64_t half = BLOCK / 2; half >= l->stride; half /= 2)
     for (int64_t p = 0; p < half; p++)
@@ -141,7 +144,7 @@ static void tile_set(const attention_layout *l, sum *tile, sum s) {
     tile[p] = s;
 }
 
-/* A row's values of heads as a tile. */
+/* Converts one value per head of a row to a tile. */
 static void tile_of_values(const attention_layout *l, sum *tile, const value *row) {
   for (int64_t h = 0; h < l->heads; h++)
     tile[h] = widen(row[h]);
@@ -157,28 +160,29 @@ static void clear_sums(sum *to, int64_t count) {
     memset(to, 0, (size_t)count * sizeof *to);
 }
 
-/* What a thread works in. It begins as zeros, and lanes that are left over hold what was there before. */
+/* Working memory of a thread. It starts as zeros; unused lanes keep their earlier contents. */
 typedef struct attention_scratch {
-  const value *first[ATTENTION_CHUNK], *second[ATTENTION_CHUNK];      /* rows of the chunk's entries */
-  value *raw;                                                         /* of a chunk */
-  sum *score, *weight, *greatest, *total, *delta;                     /* of a chunk */
-  sum *q_tile, *greatest_tile, *grown_tile, *total_tile, *extra_tile; /* tiles */
-  sum *acc, *more_acc, *da;                                           /* of features by blocks */
-  sum *product;                                                       /* of features */
-  int32_t *head_of;                                                   /* of features by blocks */
+  const value *first[ATTENTION_CHUNK], *second[ATTENTION_CHUNK];      /* pointers to the rows of the chunk's
+                                                                       * entries */
+  value *raw;                                                         /* values per head of a chunk */
+  sum *score, *weight, *greatest, *total, *delta;                     /* values per head of a chunk */
+  sum *q_tile, *greatest_tile, *grown_tile, *total_tile, *extra_tile; /* tiles (attention_layout) */
+  sum *acc, *more_acc, *da;                                           /* values per feature by blocks */
+  sum *product;                                                       /* values per feature */
+  int32_t *head_of;                                                   /* head of each feature, by blocks */
 } attention_scratch;
 
-/* What all threads of a run have in common. grad is NULL in a forward pass. */
+/* Data shared by all threads of a run. grad is NULL in a forward pass. */
 typedef struct attention_job {
   const sl_attention_args *args;
   const sl_attention_grad_args *grad;
   attention_layout layout;
   sum slope;
-  sum *side;           /* of GAT */
-  sl_split_rows q, dy; /* as rows that all lie near */
+  sum *side;           /* side outputs of GAT, else NULL */
+  sl_split_rows q, dy; /* rows that all lie in near memory */
   int64_t pieces;
   sum *memory;
-  int64_t sums_each; /* of memory, for a thread */
+  int64_t sums_each; /* sums of `memory` that each thread has */
 } attention_job;
 
 enum { CHUNK_ARRAYS = 6, TILE_ARRAYS = 5, FEATURE_ARRAYS = 5 };
@@ -213,7 +217,7 @@ static attention_scratch scratch_of(const attention_job *job, int thread) {
   return s;
 }
 
-/* Where piece `piece` of the job begins: a number of the rows to be worked on. */
+/* First row of piece `piece`, as an index into the rows to be worked on. */
 static int64_t piece_row(const attention_job *job, int64_t piece) {
   const sl_pattern *p = &job->args->pattern;
   const int64_t work = graph_work(p), each = work / job->pieces, rest = work % job->pieces;
@@ -221,7 +225,7 @@ static int64_t piece_row(const attention_job *job, int64_t piece) {
                               : graph_row_at(p, piece * each + (piece < rest ? piece : rest));
 }
 
-/* Entries and rows that a piece has at least; pieces for a thread at most. */
+/* PIECE_WORK: fewest entries and rows of a piece. PIECES_EACH: most pieces per thread. */
 enum { PIECE_WORK = 4096, PIECES_EACH = 32 };
 
 static attention_job attention_job_of(const sl_attention_args *args, const sl_attention_grad_args *grad) {
@@ -235,7 +239,8 @@ static attention_job attention_job_of(const sl_attention_args *args, const sl_at
   return job;
 }
 
-/* Runs body over pieces of about equal work, or over `units` if that is not 0. Errors: SLEY_ERR_MEMORY. */
+/* Runs body over pieces of about equal work, or over `units` units if that is not 0. Errors:
+ * SLEY_ERR_MEMORY. */
 static sley_status attention_job_run(sl_queue *queue, attention_job *job, int64_t units, sl_range_body body) {
   const attention_layout *l = &job->layout;
   const sl_pattern *p = &job->args->pattern;
@@ -267,7 +272,7 @@ BLOCK_INLINE const value *split_values(const sl_split_rows *rows, int64_t i) {
   return (const value *)sl_split_row(rows, i, sizeof(value));
 }
 
-/* Entries of a row of the pattern that are worked on at once. */
+/* Entries of one row of the pattern that are worked on together. */
 typedef struct attention_chunk {
   int64_t entry, count;
   const int32_t *col;
@@ -282,13 +287,13 @@ BLOCK_INLINE attention_chunk chunk_at(const sl_pattern *p, int64_t entry, int64_
                            .after = p->rowptr[p->rows] - entry};
 }
 
-/* Where the rows of the chunk's entries lie. */
+/* Finds the addresses of the rows of the chunk's entries. */
 static void find_rows(const attention_chunk *c, const sl_split_rows *rows, const value **found) {
   for (int64_t e = 0; e < c->count; e++)
     found[e] = split_values(rows, c->col[e]);
 }
 
-/* Their first `heads` values, and those of entries further on are fetched. */
+/* Copies the first `heads` values of each entry's row to raw, and prefetches the rows of later entries. */
 BLOCK_INLINE void take_heads(const attention_layout *l, const attention_chunk *c, const sl_split_rows *rows,
                              value *raw, const int64_t heads) {
   for (int64_t e = 0; e < c->count; e++) {

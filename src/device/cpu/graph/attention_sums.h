@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two loops over features that attention consists of: sums of a chunk's rows by weights of heads, and dot
- * products by heads. Included after attention_kernels.h. */
+/* The two loops over features used by attention: sums of a chunk's rows weighted per head, and dot products
+ * per head. Included after attention_kernels.h. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_ATTENTION_SUMS_H
 #define SLEY_DEVICE_CPU_GRAPH_ATTENTION_SUMS_H
 
 #include "device/cpu/graph/attention_kernels.h"
 
-/* What is summed of the value x of a row, with the value t of a fixed row: x; leaky'(t + x); leaky(t + x). Of
- * TERM_TWICE x, by two weights into two sums. */
+/* The term that is summed for the value x of a row and the value t of a fixed row: x; x twice, with two
+ * weights into two sums; leaky'(t + x); leaky(t + x). */
 typedef enum sum_term { TERM_VALUE, TERM_TWICE, TERM_SLOPE, TERM_LEAKY } sum_term;
 
 /* acc[f] += sum_e weight(e, head of f) term(row[e][f]), entries in order. */
 typedef struct weighted_sum {
   const attention_layout *layout;
   const int32_t *head_of;
-  const value *const *row; /* of the chunk's entries */
+  const value *const *row; /* addresses of the rows of the chunk's entries */
   const sum *weight, *more_weight;
   const value *fixed;
   sum slope;
-  sum *acc, *more_acc; /* by blocks */
-  bool begun;          /* there are sums in acc; else it is set */
+  sum *acc, *more_acc; /* sums per feature, by blocks */
+  bool begun;          /* true: add to acc; false: overwrite it */
   const attention_chunk *chunk;
-  const sl_split_rows *fetched; /* rows of these of later entries are fetched; NULL: none */
+  const sl_split_rows *fetched; /* rows to prefetch for later entries; NULL: none */
 } weighted_sum;
 
-/* The value of its head for each feature of a block. */
+/* For each feature of a block, the value of its head. */
 BLOCK_INLINE block spread_heads(const sum *of_heads, const int32_t *head, const head_spread spread) {
   block b;
   if (spread == SPREAD_ONE)
@@ -55,7 +55,7 @@ static inline block spread_block(const attention_layout *l, const sum *of_heads,
   }
 }
 
-/* Blocks b and after it, in registers. */
+/* Sums `blocks` blocks from block b on, in registers. */
 BLOCK_INLINE void sum_blocks(const weighted_sum *w, const int64_t b, const int blocks, const bool whole,
                              const head_spread spread, const sum_term term) {
   const attention_layout *l = w->layout;
@@ -100,7 +100,7 @@ BLOCK_INLINE void sum_blocks(const weighted_sum *w, const int64_t b, const int b
   }
 }
 
-/* Blocks whose sums fit in registers, with so many vectors for each value of a block. */
+/* Number of blocks whose sums fit in registers, with `each` sums per value. */
 #define BLOCKS_AT_ONCE(each)                                                                                 \
   ((REGISTERS - 4) / (BLOCK_VECTORS * (each)) >= 4   ? 4                                                     \
    : (REGISTERS - 4) / (BLOCK_VECTORS * (each)) >= 2 ? 2                                                     \
@@ -116,7 +116,7 @@ BLOCK_INLINE void sum_by_spread(const weighted_sum *w, const head_spread spread,
     sum_blocks(w, b, 1, true, spread, term);
 }
 
-/* A row that is less than a block. */
+/* Sums a row that has less than one block. */
 BLOCK_INLINE void sum_part(const weighted_sum *w, const sum_term term) {
   if (!ANY_ALONE && w->layout->spread == SPREAD_ONE)
     sum_blocks(w, 0, 1, false, SPREAD_ONE, term);
@@ -154,20 +154,20 @@ static void sum_leaky(const weighted_sum *w) {
   sum_by_term(w, TERM_LEAKY);
 }
 
-/* Dot products by heads: dot(e, h) = sum_c a[f] leaky(fixed[f] + row[e][f]) if a is not NULL, else
- * sum_c fixed[f] row[e][f], in the order of SL_OP_SDDMM. */
+/* Dot products per head: dot(e, h) = sum_c a[f] leaky(fixed[f] + row[e][f]) if a is not NULL, else sum_c
+ * fixed[f] row[e][f]; in the order of SL_OP_SDDMM. */
 typedef struct head_dots {
   const attention_layout *layout;
   const value *const *row;
   int64_t count;
   const value *fixed, *a;
   sum slope;
-  sum *dot; /* of a chunk */
+  sum *dot; /* dot products of a chunk: entries x heads */
   const attention_chunk *chunk;
-  const sl_split_rows *fetched; /* as in weighted_sum */
+  const sl_split_rows *fetched; /* rows to prefetch for later entries; NULL: none */
 } head_dots;
 
-/* Of features f and the `some` - 1 after it. */
+/* Adds the terms of `some` features, from feature f on, to acc. */
 BLOCK_INLINE block dot_block(const head_dots *d, const value *row, int64_t f, int64_t some, block acc,
                              const bool leaky) {
   const block x = block_load_part(row + f, some), fixed = block_load_part(d->fixed + f, some);
@@ -186,7 +186,8 @@ BLOCK_INLINE sum dot_head(const head_dots *d, const value *row, int64_t h, const
   return block_sum(acc);
 }
 
-/* Two heads of eight features: the tree of sixteen values, eight of which are zeros, wherever these are. */
+/* Two heads of eight features. Equivalent to the tree of sixteen values of which eight are zeros, wherever
+ * the zeros are. */
 BLOCK_INLINE void dot_pair(const head_dots *d, const value *row, int64_t h, sum *dot, const bool leaky) {
   const block zero = block_all(0), both = dot_block(d, row, h * (BLOCK / 2), BLOCK, zero, leaky);
   dot[h] = block_sum(block_first(both, BLOCK / 2, zero));
@@ -196,8 +197,8 @@ BLOCK_INLINE void dot_pair(const head_dots *d, const value *row, int64_t h, sum 
 typedef sum sums_4 __attribute__((vector_size(4 * sizeof(sum))));
 typedef sum sums_8 __attribute__((vector_size(8 * sizeof(sum))));
 
-/* Four heads of eight features: p and p + 4, then p and p + 2, p and p + 1, of all heads at once. What began
- * as fma to 0 is not -0, so that the zeros of dot_pair's tree change nothing. */
+/* Four heads of eight features at once: p and p + 4, then p and p + 2, p and p + 1. A sum that begins with an
+ * fma to 0 is never -0, so the zeros in dot_pair's tree would change nothing. */
 BLOCK_INLINE void dot_four(const head_dots *d, const value *row, int64_t h, sum *dot, const bool leaky) {
   sums_8 head[4], half[2];
   for (int i = 0; i < 2; i++) {
@@ -245,8 +246,8 @@ static void find_dots(const head_dots *d) {
     dots_by_width(d, false);
 }
 
-/* Sums by heads of values of features, in the order of SL_OP_SDDMM. product has a block to spare, which is
- * set. */
+/* Sums the values of features per head, in the order of SL_OP_SDDMM. product must have a spare block, which
+ * is overwritten. */
 static void sum_heads(const attention_layout *l, const sum *product, sum *of_heads) {
   for (int64_t h = 0; h < l->heads; h++) {
     block acc = block_all(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on blocks of sixteen values, the same for every type and instruction set: what the kernels of
- * graph networks are made of. Each operation gives the same bits with every instruction set. Who includes it
- * has included an arith_*.h and a values_*.h, as spmm_body.h says of lanes_*.h. */
+/* Arithmetic on blocks of sixteen values, for the kernels of graph networks. Each operation returns the same
+ * bits with every instruction set. The including file has included an arith_*.h and a values_*.h, as
+ * spmm_body.h describes for lanes_*.h. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_BLOCK_MATH_H
 #define SLEY_DEVICE_CPU_GRAPH_BLOCK_MATH_H
 
@@ -31,7 +31,8 @@ BLOCK_INLINE block block_load(const value *p) {
   return b;
 }
 
-/* A vector's first values; the others are 0. lanes: all from LANES on, none from 0 down. */
+/* Loads the first `lanes` values of a vector; the others are 0. Loads all if lanes >= LANES, none if lanes <=
+ * 0. */
 BLOCK_INLINE vec load_values_first(const value *p, int64_t lanes) {
   if (lanes >= LANES)
     return load_values(p);
@@ -45,14 +46,14 @@ BLOCK_INLINE void store_values_first(value *p, int64_t lanes, vec v) {
     store_values_part(p, mask_of(lanes, true), v);
 }
 
-/* Fewer than 16 values; the rest are 0. */
+/* Loads `count` values, fewer than 16; the rest are 0. */
 BLOCK_INLINE block block_load_first(const value *p, int64_t count) {
   block b;
   EACH_VECTOR b.v[v_] = load_values_first(p + v_ * LANES, count - v_ * LANES);
   return b;
 }
 
-/* count: 16 or fewer. */
+/* Loads `count` values, at most 16; the rest are 0. */
 BLOCK_INLINE block block_load_some(const value *p, int64_t count) {
   return count == BLOCK ? block_load(p) : block_load_first(p, count);
 }
@@ -69,7 +70,7 @@ BLOCK_INLINE void block_store_some(value *p, int64_t count, block b) {
   EACH_VECTOR store_values_first(p + v_ * LANES, count - v_ * LANES, b.v[v_]);
 }
 
-/* The same of arrays in the type of sums. */
+/* Load sums instead of values. */
 BLOCK_INLINE block block_load_sums(const sum *p) {
   block b;
   EACH_VECTOR b.v[v_] = vec_load(p + v_ * LANES);
@@ -108,7 +109,7 @@ BLOCK_OF_TWO(sub)
 BLOCK_OF_TWO(mul)
 BLOCK_OF_TWO(div)
 
-/* s x + acc, each with one rounding. */
+/* s x + acc, each element rounded once. */
 BLOCK_INLINE block block_fma(block s, block x, block acc) {
   EACH_VECTOR acc.v[v_] = vec_fma(s.v[v_], x.v[v_], acc.v[v_]);
   return acc;
@@ -120,14 +121,14 @@ BLOCK_INLINE block block_if_less(block a, block b, block x, block y) {
   return y;
 }
 
-/* In the order that op_sddmm.h describes. */
+/* Sum of the sixteen values, in the order that op_sddmm.h describes. */
 BLOCK_INLINE sum block_sum(block b) {
   return vec_tree(b.v);
 }
 
-/* exp(x), to 2 units in the last place; 0 and infinity beyond the range, NaN of NaN. exp(x) = 2^n exp(r),
- * |r| <= ln 2 / 2, exp(r) by its Taylor polynomial; 2^n in two factors, so that subnormal results come out.
- */
+/* exp(x), to 2 units in the last place; 0 or infinity outside the range, NaN for NaN. exp(x) = 2^n exp(r),
+ * |r| <= ln 2 / 2, with exp(r) by its Taylor polynomial. 2^n is applied as two factors, so that subnormal
+ * results are correct. */
 BLOCK_INLINE vec vec_exp(vec x) {
   const bool wide = sizeof(sum) == sizeof(double);
   const sum least = wide ? (sum)-746 : (sum)-104, most = wide ? (sum)710 : (sum)89;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of SL_OP_EDGE_SOFTMAX, the same for every type and instruction set. Who includes it has included
- * what block_math.h says. It gets EDGE_SOFTMAX_KERNEL, the descriptor.
+/* The kernel of SL_OP_EDGE_SOFTMAX, the same for every type and instruction set. The including file has
+ * included the headers that block_math.h names; it gets EDGE_SOFTMAX_KERNEL, the descriptor.
  *
- * The values of a row's entries, all heads, lie side by side: value t is of head t mod heads. They are worked
- * on in vectors, a chunk of entries at a time. */
+ * The values of a row's entries are contiguous, all heads of an entry together: value t belongs to head t mod
+ * heads. They are processed in vectors, a chunk of entries at a time. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_EDGE_SOFTMAX_BODY_H
 #define SLEY_DEVICE_CPU_GRAPH_EDGE_SOFTMAX_BODY_H
 
@@ -11,14 +11,14 @@
 #include "device/cpu/graph/pattern_rows.h"
 
 enum {
-  SOFTMAX_HEADS = 128, /* heads at a time, at most */
-  SOFTMAX_SUMS = 2048, /* values of a chunk, at most */
+  SOFTMAX_HEADS = 128, /* most heads at a time */
+  SOFTMAX_SUMS = 2048, /* most values of a chunk */
 };
 
-/* One value for each of some heads, again and again, so that a vector can begin with any of them. */
+/* One value per head, repeated, so that a vector can be loaded from any head on. */
 typedef sum softmax_heads[SOFTMAX_HEADS + 2 * BLOCK];
 
-/* Heads [head, head + heads) of the row of entries [begin, end). */
+/* Heads [head, head + heads) of a row with entries [begin, end). */
 typedef struct softmax_row {
   const sl_edge_softmax_args *a;
   int64_t head, heads, begin, end;
@@ -36,14 +36,14 @@ static void softmax_repeat(const softmax_row *r, sum *by_head) {
     by_head[h] = by_head[h - r->heads];
 }
 
-/* The head, counted from the first, LANES values after one of head h. */
+/* The head of the value that lies LANES values after one of head h; heads are counted from r->head. */
 BLOCK_INLINE int64_t softmax_next(const softmax_row *r, int64_t h) {
   h += LANES;
   return h < r->heads ? h : h % r->heads;
 }
 
-/* The values of a chunk that begins with entry j, as pieces that lie side by side: all of it, or, with some
- * of the heads, those of an entry. */
+/* Number of contiguous pieces in a chunk of `count` entries: one if all heads are processed together, else
+ * one per entry. *values: values per piece. */
 BLOCK_INLINE int64_t softmax_pieces(const softmax_row *r, int64_t count, int64_t *values) {
   const bool all = r->heads == r->a->heads;
   *values = all ? count * r->heads : r->heads;
@@ -54,18 +54,18 @@ BLOCK_INLINE int64_t softmax_at(const softmax_row *r, int64_t j) {
   return j * r->a->heads + r->head;
 }
 
-/* chunk = in, of `count` entries from j on. */
+/* Reads `count` entries from entry j on into chunk. */
 static void softmax_read(softmax_row *r, int64_t j, int64_t count) {
   int64_t values, pieces = softmax_pieces(r, count, &values);
   for (int64_t n = 0; n < pieces; n++)
     graph_widen((const value *)r->a->in + softmax_at(r, j + n), values, r->chunk + n * r->heads);
 }
 
-/* most = max(most, chunk). A vector's lanes beyond the last head have the next entry's values, or what lies
- * behind the chunk, which nobody reads. */
+/* most = max(most, chunk) per head. A vector's lanes after the last head contain values of the next entry, or
+ * of memory after the chunk; their results are not used. */
 static void softmax_find_most(softmax_row *r, int64_t count) {
   const int64_t heads = r->heads;
-  if (LANES % heads == 0 && heads < LANES) { /* lane l is of head l mod heads */
+  if (LANES % heads == 0 && heads < LANES) { /* lane l belongs to head l mod heads */
     vec most = vec_load(r->most);
     sum lane[LANES];
     int64_t t = 0;
@@ -91,7 +91,7 @@ static void softmax_find_most(softmax_row *r, int64_t count) {
   }
 }
 
-/* total += chunk, entry by entry. Lanes beyond the last head: as above. */
+/* total += chunk per head, entry by entry. Lanes after the last head: as in softmax_find_most. */
 static void softmax_add_up(softmax_row *r, int64_t count) {
   const int64_t heads = r->heads;
   if (heads == 1) {
@@ -152,7 +152,7 @@ static void softmax_write_grad(softmax_row *r, int64_t j, int64_t count) {
   }
 }
 
-/* What is done to a row's chunks, one after the other. */
+/* One operation on each chunk of a row, in turn. */
 typedef void softmax_step(softmax_row *r, int64_t j, int64_t count);
 
 static void softmax_chunks(softmax_row *r, softmax_step *step) {
@@ -166,7 +166,7 @@ static void softmax_to_most(softmax_row *r, int64_t j, int64_t count) {
   softmax_find_most(r, count);
 }
 
-/* Of a row of one chunk, that is read already. */
+/* Returns whether the row is a single chunk, which is then read only once. */
 static bool softmax_is_short(const softmax_row *r) {
   return (r->end - r->begin) <= SOFTMAX_SUMS / r->heads;
 }
@@ -211,7 +211,7 @@ static void softmax_one(softmax_row *r) {
 
 static void edge_softmax_body(const sl_kernel_args *args, int64_t row, int64_t row_end) {
   const sl_edge_softmax_args *a = &args->edge_softmax;
-  softmax_row r; /* too long to be cleared each time */
+  softmax_row r; /* too large to be cleared each time */
   r.a = a;
   for (int64_t i = row; i < row_end; i++)
     for (r.head = 0; r.head < a->heads; r.head += r.heads) {

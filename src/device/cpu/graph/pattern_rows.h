@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CPU's kernels of graph networks share: how rows of a pattern are divided among a team, and how
+/* Shared by the CPU's kernels of graph networks: how rows of a pattern are divided among a team, and how
  * innermost loops find dense rows. Included after block_math.h. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_PATTERN_ROWS_H
 #define SLEY_DEVICE_CPU_GRAPH_PATTERN_ROWS_H
@@ -7,24 +7,25 @@
 #include "device/cpu/cpu.h"
 
 enum {
-  /* A piece that a thread claims has about so many values to read. */
+  /* Values that a claimed piece reads, about. */
   GRAPH_GRAIN = 1 << 15,
-  /* Entries from the one that is worked on to the one whose row is fetched, and lines that are fetched: the
-     hardware follows with the rest. */
+  /* GRAPH_AHEAD: how many entries ahead rows are prefetched. GRAPH_FETCHED_LINES: lines prefetched per row;
+   * the hardware fetches the rest. */
   GRAPH_AHEAD = 32,
   GRAPH_FETCHED_LINES = 4,
-  /* Rows that are worked on are few where there are so many times as many: pieces grow up to there. */
+  /* If only some rows of a pattern are worked on, pieces are larger by the ratio of all rows to those rows,
+   * but at most by this factor. */
   GRAPH_FEW = 8,
   GRAPH_LINE_VALUES = 64 / sizeof(value),
 };
 
-/* Kernels of one operation differ in their instruction sets alone. */
+/* Cost that ranks the kernels of one operation, which differ only in their instruction sets. */
 static inline double graph_cost(const sl_kernel_args *args) {
   (void)args;
   return 1.0 / LANES;
 }
 
-/* Works on those rows of the pattern of args that are numbers [n, n_end) of the ones to be worked on. */
+/* Processes rows number n to n_end - 1 of those that are worked on. */
 typedef void graph_body(const sl_kernel_args *args, int64_t n, int64_t n_end);
 
 typedef struct graph_rows_loop {
@@ -33,7 +34,8 @@ typedef struct graph_rows_loop {
   graph_body *body;
 } graph_rows_loop;
 
-/* The entries and rows of a pattern, whether they are worked on or not, and those before row i. */
+/* Entries and rows before row i; graph_work returns those of the whole pattern. All rows count, whether they
+ * are worked on or not. */
 static inline int64_t graph_work_before(const sl_pattern *p, int64_t i) {
   return p->rowptr[i] - p->rowptr[0] + i;
 }
@@ -41,7 +43,8 @@ static inline int64_t graph_work(const sl_pattern *p) {
   return graph_work_before(p, p->rows);
 }
 
-/* Of the rows to be worked on, the number of the first that begins at or after so many entries and rows. */
+/* Returns, among the rows to be worked on, the number of the first one that begins at or after this amount of
+ * entries and rows. */
 static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   int64_t low = 0, high = sl_pattern_work_rows(p);
   while (low < high) {
@@ -54,7 +57,7 @@ static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   return low;
 }
 
-/* Entries and rows of a pattern among which there are about so many to be worked on. */
+/* Entries and rows of the whole pattern that contain about `work` of those to be worked on. */
 static inline int64_t graph_spread(const sl_pattern *p, int64_t work) {
   if (!p->listed)
     return work;
@@ -62,7 +65,7 @@ static inline int64_t graph_spread(const sl_pattern *p, int64_t work) {
   return work * (times < 1 ? 1 : times < GRAPH_FEW ? times : GRAPH_FEW);
 }
 
-/* A range of entries and rows: the rows to be worked on that begin in it. */
+/* Processes the rows to be worked on that begin in a range of entries and rows. */
 static inline sley_status graph_range(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const graph_rows_loop *loop = context;
@@ -72,9 +75,9 @@ static inline sley_status graph_range(void *context, int64_t begin, int64_t end,
   return SLEY_OK;
 }
 
-/* Runs body over all rows to be worked on, in pieces of about as many entries and rows: of the pattern, for
- * there are no sums of the entries of listed rows. Threads claim pieces. values: what an entry has to read.
- */
+/* Runs body over all rows to be worked on, in pieces that threads claim. Pieces have about equal numbers of
+ * entries and rows of the whole pattern, because no prefix sums exist for listed rows. values: number of
+ * values that each entry reads. */
 static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *args,
                                          const sl_pattern *pattern, int64_t values, graph_body *body) {
   if (sl_pattern_work_rows(pattern) <= 0 || values <= 0)
@@ -84,14 +87,14 @@ static inline sley_status graph_for_rows(sl_queue *queue, const sl_kernel_args *
                      graph_spread(pattern, GRAPH_GRAIN / values + 1), graph_range, &loop);
 }
 
-/* Entries ahead to fetch rows of, in a row of entries that ends at end: none where there are not as many.
- * Some may be of rows that are not to be worked on. */
+/* How many entries ahead to prefetch in a row that ends at `end`; 0 if fewer entries follow in the pattern.
+ * Some prefetched entries may belong to rows that are not worked on. */
 static inline int64_t graph_ahead(const sl_pattern *p, int64_t end) {
   return end <= p->rowptr[p->rows] - GRAPH_AHEAD ? GRAPH_AHEAD : 0;
 }
 
-/* Dense rows, from one of their features on: row i is at near + i near_stride if i < near_rows, else at far +
- * i far_stride; strides in bytes. */
+/* Dense rows, from a given feature on: row i is at near + i near_stride if i < near_rows, else at far + i
+ * far_stride. Strides are in bytes. */
 typedef struct graph_rows {
   uintptr_t near, far;
   int64_t near_rows, near_stride, far_stride;
@@ -111,7 +114,7 @@ BLOCK_INLINE value *graph_row(const graph_rows *r, int64_t i) {
   return (value *)((near ? r->near : r->far) + (uintptr_t)(i * (near ? r->near_stride : r->far_stride)));
 }
 
-/* Lines to fetch of so many values. */
+/* Number of lines to prefetch for a row of `values` values. */
 BLOCK_INLINE int graph_lines(const int values) {
   const int lines = (values + GRAPH_LINE_VALUES - 1) / GRAPH_LINE_VALUES;
   return lines < (int)GRAPH_FETCHED_LINES ? lines : (int)GRAPH_FETCHED_LINES;
@@ -123,7 +126,7 @@ BLOCK_INLINE void graph_fetch(const value *row, const int lines) {
     __builtin_prefetch((const char *)row + line * 64, 0, 3);
 }
 
-/* count values become sums. Up to LANES - 1 sums behind them are overwritten. */
+/* Converts `count` values to sums. Overwrites up to LANES - 1 sums after them. */
 static inline void graph_widen(const value *from, int64_t count, sum *to) {
   for (int64_t i = 0; i < count; i += LANES)
     vec_store(to + i, load_values_first(from + i, count - i));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of SL_OP_SDDMM, the same for every type and instruction set. Who includes it has included what
- * block_math.h says. It gets SDDMM_KERNEL, the descriptor.
+/* The kernel of SL_OP_SDDMM, the same for every type and instruction set. The including file has included the
+ * headers that block_math.h names; it gets SDDMM_KERNEL, the descriptor.
  *
- * The features of one head of U's row stay in registers, if they are no more than SDDMM_BLOCKS blocks, while
- * a chunk of the row's entries passes. The parameters declared const int or const bool are constants at every
+ * The features of one head of U's row stay in registers, if they are at most SDDMM_BLOCKS blocks, while a
+ * chunk of the row's entries passes. The parameters declared const int or const bool are constants at every
  * call, and each call is inlined. */
 #ifndef SLEY_DEVICE_CPU_GRAPH_SDDMM_BODY_H
 #define SLEY_DEVICE_CPU_GRAPH_SDDMM_BODY_H
@@ -16,22 +16,21 @@ enum {
   SDDMM_BLOCKS = SDDMM_FIT < 1   ? 1
                  : SDDMM_FIT > 4 ? 4
                                  : SDDMM_FIT,
-  SDDMM_CHUNK = 64,  /* entries at a time, at most */
-  SDDMM_HEADS = 64,  /* heads at a time, at most */
-  SDDMM_SUMS = 1024, /* sums at a time, at most */
+  SDDMM_CHUNK = 64,  /* most entries at a time */
+  SDDMM_HEADS = 64,  /* most heads at a time */
+  SDDMM_SUMS = 1024, /* most sums at a time */
 };
 
-/* One head of one row: what is made of it goes to sums, an entry's `step` values after those of the entry
- * before. */
+/* One head of one row. Consecutive entries' results lie `step` sums apart. */
 typedef struct sddmm_head {
   const int32_t *col;
-  graph_rows v; /* from the head's first feature on */
+  graph_rows v; /* rows that begin at the head's first feature */
   const value *u;
-  const int32_t *chosen; /* of U's row, or NULL */
-  int64_t left;          /* indices in it from the head's first on */
+  const int32_t *chosen; /* chosen entry of each feature of U's row, or NULL */
+  int64_t left;          /* elements of `chosen` from the head's first feature on */
   int64_t width;
-  int64_t begin; /* of the row */
-  bool fetch;    /* V's lines of this head are not those of the head before */
+  int64_t begin; /* first entry of the row */
+  bool fetch;    /* prefetch V: this head's lines are not the previous head's */
   int64_t ahead;
   int64_t step;
 } sddmm_head;
@@ -48,7 +47,7 @@ BLOCK_INLINE block sddmm_load(const value *row, int64_t width, const int b, cons
                                  : block_load_first(row + b * BLOCK, width - b * BLOCK);
 }
 
-/* Entries j .. stop - 1 of a head of so many blocks; whole: so is the last. */
+/* Dot products of entries [j, stop) for a head of `blocks` blocks; whole: the last block is complete. */
 BLOCK_INLINE void sddmm_dot(const sddmm_head *h, int64_t j, int64_t stop, sum *out, const int blocks,
                             const bool whole) {
   block u[SDDMM_BLOCKS];
@@ -66,7 +65,8 @@ BLOCK_INLINE void sddmm_dot(const sddmm_head *h, int64_t j, int64_t stop, sum *o
   }
 }
 
-/* `lanes` indices of what was chosen, of which there are `left`, and -1, which is none. */
+/* The next `lanes` of the `left` elements of chosen, padded with -1, which matches no entry. part: memory for
+ * a copy. */
 BLOCK_INLINE const int32_t *sddmm_chosen(const int32_t *chosen, int64_t left, int64_t lanes, int32_t *part) {
   if (left >= lanes)
     return chosen;
@@ -75,8 +75,8 @@ BLOCK_INLINE const int32_t *sddmm_chosen(const int32_t *chosen, int64_t left, in
   return part;
 }
 
-/* The same of a head of any width; chosen: only those features of U's row count that the entry was chosen
- * for. */
+/* Like sddmm_dot, for a head of any width. chosen: counts only the features of U's row for which the entry
+ * was chosen. */
 BLOCK_INLINE void sddmm_dot_wide(const sddmm_head *h, int64_t j, int64_t stop, sum *out, const bool chosen) {
   for (; j < stop; j++, out += h->step) {
     const value *v = sddmm_row(h, j, GRAPH_FETCHED_LINES);
@@ -98,7 +98,7 @@ BLOCK_INLINE void sddmm_dot_wide(const sddmm_head *h, int64_t j, int64_t stop, s
 
 typedef void sddmm_entries(const sddmm_head *h, int64_t j, int64_t stop, sum *out);
 
-/* Functions of their own, by blocks; no head has more than SDDMM_BLOCKS. */
+/* One function for each number of blocks, up to SDDMM_BLOCKS. */
 #define SDDMM_DOT(name, blocks, whole)                                                                       \
   static __attribute__((noinline)) void sddmm_##name##_##blocks(const sddmm_head *h, int64_t j,              \
                                                                 int64_t stop, sum *out) {                    \
@@ -123,7 +123,7 @@ static __attribute__((noinline)) void sddmm_wide_chosen(const sddmm_head *h, int
   sddmm_dot_wide(h, j, stop, out, true);
 }
 
-/* Which of them is for a head. */
+/* Selects the function for a head of a's width. */
 static sddmm_entries *sddmm_of(const sl_sddmm_args *a) {
   const int64_t blocks = (a->shape.width + BLOCK - 1) / BLOCK;
   if (a->chosen)
@@ -157,13 +157,13 @@ static void sddmm_dots(const sl_sddmm_args *a, sddmm_entries *entries, const sdd
   }
 }
 
-/* Whether heads are so narrow that a vector has several. */
+/* Returns whether heads are so narrow that a vector holds several. */
 static bool sddmm_is_narrow(const sl_heads *shape) {
   return shape->heads > 1 && shape->width > 0 && shape->width < LANES && LANES % shape->width == 0;
 }
 
-/* How lanes add up: in step s each head's lanes are added to those that lie width / 2, width / 4 .. 1 away;
- * then the first lane of each head is its sum. */
+/* How lanes are added: step s adds to each head's lanes the lanes width / 2, width / 4 .. 1 away; at the end
+ * the first lane of each head holds its sum. */
 typedef struct sddmm_fold {
   int steps;
   int32_t from[4][BLOCK], first[BLOCK];
@@ -179,12 +179,12 @@ static sddmm_fold sddmm_fold_of(int64_t width) {
   return f;
 }
 
-/* The same as sddmm_dots for narrow heads. 0 is added since sums p >= width are 0, which makes 0 of -0.
- * Beyond its last head a vector writes what the next one overwrites. */
+/* Like sddmm_dots, for narrow heads. Adds 0, because the definition adds sums p >= width that are 0, which
+ * turns -0 into 0. A vector writes past its last head; the next vector overwrites that. */
 static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const sddmm_fold *fold,
                                                    const sddmm_chunk *k, sum *sums) {
   const int64_t width = a->shape.width, values = k->heads * width, f = k->head * width,
-                features = sl_features(&a->shape), each = LANES / width; /* heads of a vector */
+                features = sl_features(&a->shape), each = LANES / width; /* each: heads per vector */
   const graph_rows v = graph_rows_of(&a->v, f);
   const value *u = (const value *)a->u + k->i * a->ldu + f;
   const int32_t *chosen = a->chosen ? a->chosen + k->i * features + f : NULL, *col = a->pattern.col;
@@ -209,8 +209,8 @@ static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const
   }
 }
 
-/* sums[n heads + h] = U[i][h] + V[col[j + n]][h]. Beyond the last head a vector writes what the next entry
- * overwrites. */
+/* sums[n heads + h] = U[i][h] + V[col[j + n]][h]. A vector writes past the last head; the next entry
+ * overwrites that. */
 static void sddmm_additions(const sl_sddmm_args *a, const sddmm_chunk *k, sum *sums) {
   const graph_rows v = graph_rows_of(&a->v, k->head);
   const value *u = (const value *)a->u + k->i * a->ldu + k->head;
@@ -235,7 +235,7 @@ static void sddmm_finish(const sum *sums, const sum *scale, const value *val, va
   }
 }
 
-/* The same of a chunk, whose values lie side by side if it has all heads. */
+/* Like sddmm_finish, for a chunk. Its values are contiguous if it has all heads. */
 static void sddmm_finish_chunk(const sl_sddmm_args *a, const sddmm_chunk *k, const sum *sums) {
   const sum *scale = a->scale ? (const sum *)a->scale + k->i : NULL;
   const int64_t heads = a->shape.heads, count = k->stop - k->j;

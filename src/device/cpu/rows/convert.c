@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving or adding listed rows whose values change their type, over the team: for values that travel narrower
- * than they are computed with. */
+/* Copies or adds listed rows and converts their type, over the team. Used if values travel in a narrower type
+ * than they are computed in. */
 #include "device/cpu/rows/convert.h"
 
 #include "device/cpu/cpu.h"
@@ -22,7 +22,8 @@ void sl_cpu_convert_row_portable(char *dst, sley_dtype to, const char *src, sley
   convert_row(dst, to, src, from, k, add);
 }
 
-/* Bytes a thread claims at a time; rows of a list that are fetched ahead, and of each the first bytes. */
+/* GRAIN_BYTES: bytes that a thread claims at a time. AHEAD: rows of a list that are prefetched, the first
+ * AHEAD_BYTES of each. */
 enum { GRAIN_BYTES = 256 << 10, AHEAD = 8, AHEAD_BYTES = 512, LINE = 64 };
 
 typedef struct conversion {

@@ -9,13 +9,14 @@
 #include "base/half.h"
 #include "base/types.h"
 
-/* k values of type from become, or are added to, k of type to; from and to are as sl_convert_args allows. */
+/* Converts k values of type from to type to, and stores them or adds them. from and to are types that
+ * sl_convert_args allows. */
 typedef void sl_cpu_convert_row(char *dst, sley_dtype to, const char *src, sley_dtype from, int64_t k,
                                 bool add);
 
 sl_cpu_convert_row sl_cpu_convert_row_portable, sl_cpu_convert_row_avx2, sl_cpu_convert_row_neon;
 
-/* The fastest that this machine runs. */
+/* Returns the fastest conversion that this machine supports. */
 sl_cpu_convert_row *sl_cpu_convert_row_find(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversion of rows where the processor converts eight f16 at once. */
+/* Conversion of rows on processors that convert eight f16 values at once. */
 #include "device/cpu/rows/convert.h"
 
 #include <immintrin.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row of values from one type to another, in fragments of f32. A file that includes it first defines
+/* Converts one row of values from one type to another, in fragments of f32. A file that includes this one
+ * first defines
  *   static void narrow_f16(uint16_t *to, const float *from, int64_t count);
  *   static void widen_f16(float *to, const uint16_t *from, int64_t count);
- * for the instructions it is compiled for. */
+ * for the instructions that it is compiled for. */
 #ifndef SLEY_DEVICE_CPU_ROWS_CONVERT_BODY_H
 #define SLEY_DEVICE_CPU_ROWS_CONVERT_BODY_H
 
 #include "base/value.h"
 
-enum { FRAGMENT = 256 }; /* values */
+enum { FRAGMENT = 256 }; /* values per fragment */
 
-/* The compiler makes vectors of it: no branch, and NaN is chosen at the end. */
+/* Written so that the compiler vectorizes it: no branches, and NaN is selected at the end. */
 static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64_t count) {
   for (int64_t j = 0; j < count; j++) {
     const uint32_t bits = sl_bits_of_float(from[j]);
@@ -24,8 +25,8 @@ static void widen_bf16(float *restrict to, const uint16_t *restrict from, int64_
     to[j] = sl_f32_of_bf16(from[j]);
 }
 
-/* count values of 16 bits, or of f64 on their way to 16 bits, as f32; rounded to odd, they are rounded once
- * in the end. */
+/* Converts `count` values of 16 bits to f32, or f64 values on their way to 16 bits. The latter are rounded to
+ * odd, so that the final rounding is the only one. */
 static void to_floats(float *restrict to, sley_dtype from, const char *restrict src, int64_t count) {
   if (from == SLEY_F16)
     widen_f16(to, (const uint16_t *)(const void *)src, count);
@@ -51,7 +52,7 @@ static void same_f64(double *restrict to, const double *restrict from, int64_t c
     to[j] = add ? to[j] + from[j] : from[j];
 }
 
-/* k values; see sl_convert_args. */
+/* Converts k values (sl_convert_args). */
 static void convert_row(char *dst, sley_dtype to, const char *src, sley_dtype from, int64_t k, bool add) {
   float fragment[FRAGMENT];
   const int64_t from_bytes = (int64_t)sley_dtype_bytes(from), to_bytes = (int64_t)sley_dtype_bytes(to);

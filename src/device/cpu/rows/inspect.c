@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inspection and cutting of a row block by the operations of op_inspect.h: the reference. Plans for CPUs do
- * not use it, since their threads share the host's memory with the block. */
+ * not use them, because their threads have the block in memory already. */
 #include <string.h>
 
 #include "device/cpu/cpu.h"
@@ -58,7 +58,7 @@ static sley_status needs_run(sl_queue *queue, const sl_kernel_args *args) {
   return SLEY_OK;
 }
 
-/* The part and place of an entry of a row. */
+/* Returns the part of an entry, and in *place its place there. */
 static int locate(const sl_block_arrays *b, const sl_cut_map *map, int64_t row, int64_t col, int64_t *place) {
   int part = map->local;
   *place = map->local_place + col - b->first;

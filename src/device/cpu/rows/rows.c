@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving and adding listed rows, from one memory or several, scaling rows and rounding them, over the team.
- * These run at the speed of memory, so the portable code is the only one: what counts is that the next rows
- * are on their way before they are needed.
- */
+/* Copies and adds listed rows, from one memory or several; scales and rounds rows; all over the team. The
+ * speed is that of memory, so portable code suffices: what matters is to prefetch rows early enough. */
 #include <string.h>
 
 #include "base/value.h"
 #include "device/cpu/cpu.h"
 
-/* Bytes a thread claims at a time, below which no other thread is woken; lines fetched ahead of a listed row.
- */
+/* GRAIN_BYTES: bytes that a thread claims at a time; less work does not wake another thread. The others: how
+ * much of listed rows is prefetched. */
 enum { GRAIN_BYTES = 256 << 10, LINE = 64, AHEAD_BYTES = 4096, AHEAD_ROWS = 32, AHEAD_LINES = 16 };
 
 static const char *src_row(const sl_rows_args *a, int64_t i) {
@@ -24,13 +22,14 @@ static bool is_stream(const sl_rows_args *a) {
   return !a->src_rows && !a->dst_rows && a->src_stride == a->bytes && a->dst_stride == a->bytes;
 }
 
-/* How many rows ahead to fetch: a few kilobytes' worth. */
+/* Number of rows to prefetch ahead, worth a few kilobytes. */
 static int64_t rows_ahead(int64_t bytes) {
   int64_t rows = AHEAD_BYTES / (bytes + 1);
   return rows < 2 ? 2 : rows > AHEAD_ROWS ? AHEAD_ROWS : rows;
 }
 
-/* Fetches the lines of a row, of a long one the first: the hardware follows from there. */
+/* Prefetches the lines of a row; of a long row only the first lines, because the hardware continues from
+ * there. */
 static inline void fetch(const char *row, int64_t bytes, const int rw) {
   int64_t lines = bytes < AHEAD_LINES * LINE ? bytes : AHEAD_LINES * LINE;
   for (int64_t at = 0; at < lines; at += LINE) {
@@ -41,7 +40,7 @@ static inline void fetch(const char *row, int64_t bytes, const int rw) {
   }
 }
 
-/* memcpy whose size the compiler sees for the usual rows, so that it needs no call. */
+/* memcpy with sizes that are constants for the usual rows, so that the compiler needs no call. */
 static inline void copy_row(char *dst, const char *src, size_t bytes) {
   switch (bytes) {
   case 4:
@@ -80,7 +79,7 @@ static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thre
   return SLEY_OK;
 }
 
-/* Value i of an array of 16-bit values becomes value. */
+/* Sets value i of an array of 16-bit values. */
 static inline void set_last(void *array, sley_dtype dtype, int64_t i, float value) {
   ((uint16_t *)array)[i] = dtype == SLEY_F16 ? sl_f16_of_f32(value) : sl_bf16_of_f32(value);
 }
@@ -131,7 +130,8 @@ static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
   sl_rows_args a = args->rows;
   if (a.bytes <= 0 || a.count <= 0)
     return SLEY_OK;
-  if (a.count == 1 && a.bytes > GRAIN_BYTES && !a.add) /* a row for all threads: as many rows of a byte */
+  if (a.count == 1 && a.bytes > GRAIN_BYTES && !a.add) /* split one row over the team as many rows of one
+                                                        * byte */
     a = (sl_rows_args){.count = a.bytes,
                        .bytes = 1,
                        .src = src_row(&a, 0),
@@ -163,7 +163,7 @@ static sley_status pull_rows(void *context, int64_t begin, int64_t end, int thre
   return SLEY_OK;
 }
 
-/* Entries begin .. end - 1. */
+/* Copies entries [begin, end) of a pull. */
 static sley_status pull_some(sl_queue *queue, const sl_pull_args *a, int64_t begin, int64_t end) {
   int64_t bytes = sl_pull_row_bytes(a);
   sl_pull_args some = *a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls that signal each other through boards (op_pull.h), for threads of one process, and arrivals of their
- * pieces: the reference of those that GPUs do. A queue of the CPU runs its work at once, so the rank's thread
- * itself waits for the peers. */
+/* Pulls that signal each other through boards (op_pull.h) for threads of one process, and waits for pieces to
+ * arrive: the reference for the GPU kernels. A queue of the CPU runs its work at once, so the rank's thread
+ * itself waits for its peers. */
 #include <sched.h>
 
 #include "device/cpu/cpu.h"
@@ -14,7 +14,8 @@ static void store(uint64_t *word, uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Whether the word reached the round; false once everybody shall stop, or the peer is gone. */
+/* Waits until the word reaches the round. Returns false if all ranks are to stop or the peer has closed its
+ * board. */
 static bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *stop) {
   for (;;) {
     uint64_t reached = load(word);
@@ -45,7 +46,8 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   uint64_t round = signals->own->round + 1;
   sl_pull_source source[SL_PULL_SOURCES];
   bool stopped = false;
-  /* Whom it lent rows in the last round may still be looking them up, if it has stopped waiting for that. */
+  /* Does not lend rows if this rank stopped waiting in an earlier round: peers may still be reading the slots
+   * of that round. */
   if (signals->opens && signals->own->stopped == 0 && __atomic_load_n(signals->stop, __ATOMIC_RELAXED) == 0)
     lend(signals, round);
   for (int i = 0; i < args->sources; i++) {
@@ -68,7 +70,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (stopped)
     signals->own->stopped = 1;
-  else if (signals->closes) /* else await would wait for a round that was not */
+  else if (signals->closes) /* not after a stop: await would wait for a round that never took place */
     signals->own->round = round;
   return status;
 }
@@ -94,7 +96,8 @@ const sl_kernel sl_cpu_arrive = {.name = "arrive",
 static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
   const sl_signals *signals = args->await.signals;
-  for (int i = 0; i < signals->lends; i++) /* one that is gone has taken its rows; the others may not have */
+  for (int i = 0; i < signals->lends; i++) /* also goes on after a peer that is gone: other peers may still be
+                                            * reading */
     (void)wait_for(&signals->own->slot[signals->lend[i].peer].taken, signals->own->round, signals->stop);
   return SLEY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU as a device. A queue runs its work at once on the device's team, so everything is in order, a queue
- * never holds work back, and events have nothing to wait for. */
+/* The CPU as a device. A queue runs its work at once on the device's team, so all work is in order, nothing
+ * is ever queued, and events have nothing to wait for. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ struct sl_event {
 static char model_name[96] = "unnamed processor";
 static pthread_once_t named = PTHREAD_ONCE_INIT;
 
-/* The processor's name as the system tells it, which asks every processor. */
+/* Reads the processor's name from the system, which queries every processor. */
 static void find_model_name(void) {
   FILE *file = fopen("/proc/cpuinfo", "re");
   if (!file)
@@ -46,7 +46,7 @@ static int cpu_count(void) {
   return 1;
 }
 
-/* The cores that ranks share, and what else there is where that is not all. */
+/* Describes the cores that ranks share, and the machine's other cores if ranks do not have them all. */
 static void describe_processors(char *out, size_t room) {
   const sl_processors *p = sl_processors_here();
   char more[96] = "";
@@ -95,7 +95,7 @@ static const char *cpu_place(const sl_device *device) {
   return "cpu";
 }
 
-/* Bytes that could be had without swapping: Linux's estimate, else what nobody uses. */
+/* Bytes that can be allocated without swapping: Linux's estimate, else the memory that is unused. */
 static int64_t available(int64_t unused) {
   char line[128];
   long long kib = -1;
@@ -122,7 +122,7 @@ static bool cpu_reach(sl_device *device, sl_device *other) {
   return device->ops == other->ops;
 }
 
-/* There is nothing between host and device to count, and a team's work is no launch. */
+/* All counters stay 0: there are no transfers between host and device, and work of a team is not a launch. */
 static void cpu_counters(const sl_device *device, sl_device_counters *out) {
   *out = (sl_device_counters){.allocations = ((const cpu_device *)device)->allocations};
 }
@@ -173,7 +173,7 @@ static sley_status cpu_queue_wait(sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* One row of `bytes`, for the rows kernel splits long copies over the team. */
+/* Copies one row of `bytes` bytes by the rows kernel, which splits long copies over the team. */
 static sley_status cpu_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
   (void)kind;
   if (bytes < 0)
@@ -221,7 +221,7 @@ sl_team *sl_cpu_queue_team(sl_queue *queue) {
   return ((cpu_device *)queue->device)->team;
 }
 
-/* Ranks that are processes share the host's memory as files instead. */
+/* Not supported: ranks that are processes share the host's memory as files instead. */
 static sley_status cpu_share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
   (void)device, (void)block, (void)bytes, (void)out;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "blocks of the CPU's memory cannot be named to other processes");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this processor can do. */
+/* Detects the instruction sets of this processor. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@ static const char *const isa_names[] = {[SL_CPU_PORTABLE] = "portable",
                                         [SL_CPU_NEON] = "neon"};
 
 #if defined(__x86_64__)
-/* The conversions of f16, of which clang's __builtin_cpu_supports does not know: bit 29 of CPUID's leaf 1.
- * The system saves their registers where it has AVX2. Asked once: virtual
- * machines trap CPUID, and kernels are looked for at every prepare. */
+/* Returns whether the processor converts f16, bit 29 of CPUID's leaf 1, which clang's __builtin_cpu_supports
+ * does not know. The system saves the registers involved if AVX2 works. Asked once, because virtual machines
+ * trap CPUID and kernels are chosen at every prepare. */
 static bool has_f16c(void) {
   enum { UNKNOWN, NO, YES };
   static _Atomic int known = UNKNOWN;

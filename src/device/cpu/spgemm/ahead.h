@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of B are asked for before their turn comes. The type `sum` is defined before. */
+/* Prefetches rows of B. The including file has defined the type `sum`. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_AHEAD_H
 #define SLEY_DEVICE_CPU_SPGEMM_AHEAD_H
 
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-/* Entry e of A, before `end`, is next: asks for the row pointers that the entry `pointers` later will read,
- * and for the columns and values that the one `rows` later will; rows < pointers. */
+/* Called for entry e of A, before `end`: prefetches the row pointers of B for entry e + pointers, and the
+ * columns and values for entry e + rows; rows < pointers. */
 static inline __attribute__((always_inline)) void fetch_ahead(const sl_spgemm_problem *p, int64_t e,
                                                               int64_t end, sley_semiring semiring,
                                                               int pointers, int rows) {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C of few products: these are sorted by column, each going to the place that the number of those
- * before it says, which takes no branch and runs in vectors; then equal columns become one. */
+/* Rows of C of few products. They are sorted by column: each product's place is the number of products that
+ * belong before it, computed in vectors without branches. Then equal columns are merged. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_BY_RANK_H
 #define SLEY_DEVICE_CPU_SPGEMM_BY_RANK_H
 
 #include "device/cpu/spgemm/semiring.h"
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-/* Products of a row, in their order. */
+/* Products of a row, in stored order. */
 typedef struct short_list {
   int64_t col64[SL_SPGEMM_RANKED];
   int32_t col[SL_SPGEMM_RANKED];
   sum val[SL_SPGEMM_RANKED];
 } short_list;
 
-/* place[i]: where product i of `count` <= `width` goes; of equal columns the earlier goes first. */
+/* Sets place[i] to the position of product i < count <= width after sorting; among equal columns the earlier
+ * product goes first. */
 static inline __attribute__((always_inline)) void rank_narrow(int32_t *col, int64_t count, int width,
                                                               int32_t *place) {
   for (int i = 0; i < width; i++) {
@@ -23,7 +24,7 @@ static inline __attribute__((always_inline)) void rank_narrow(int32_t *col, int6
   }
   for (int j = 0; j < width; j++)
     for (int i = 0; i < width; i++)
-      place[i] += col[j] - (i > j) < col[i]; /* columns are not negative */
+      place[i] += col[j] - (i > j) < col[i]; /* relies on columns that are not negative */
 }
 
 static inline void rank_wide(const int64_t *col, int64_t count, int32_t *place) {

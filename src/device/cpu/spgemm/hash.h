@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C by a hash table of columns with linear probing, at most half full; what it holds is then sorted
- * by column. */
+/* Rows of C with a hash table of columns, linear probing, at most half full. The entries are then sorted by
+ * column. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_HASH_H
 #define SLEY_DEVICE_CPU_SPGEMM_HASH_H
 
 #include "device/cpu/spgemm/spgemm_dense.h"
 
-/* The slots of a row: a power of two, so that short rows use the beginning of the table. */
+/* Number of slots for a row: a power of two, so that short rows use only the start of the table. */
 static inline int64_t slots_of_row(int64_t entries) {
   int64_t slots = 64;
   while (slots < 2 * entries)
@@ -14,7 +14,7 @@ static inline int64_t slots_of_row(int64_t entries) {
   return slots;
 }
 
-/* The slot of the column, or the empty one where it belongs. */
+/* Returns the slot of the column, or the empty slot where it belongs. */
 static inline int64_t find_slot(const int64_t *key, int64_t slots, int64_t column) {
   int64_t at = (int64_t)((uint64_t)column * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (slots - 1);
   while (key[at] != -1 && key[at] != column)
@@ -22,8 +22,8 @@ static inline int64_t find_slot(const int64_t *key, int64_t slots, int64_t colum
   return at;
 }
 
-/* Sorts by column, through bytes in which columns differ, from the last to the first. Returns where the
- * result lies: list or other. */
+/* Radix sort by column, from the lowest to the highest byte in which columns differ. Returns the array that
+ * holds the result: list or other. */
 static inline sl_spgemm_found *sort_found(sl_spgemm_found *list, sl_spgemm_found *other, int64_t count) {
   enum { SHORT_LIST = 48, DIGITS = 256 };
   if (count <= SHORT_LIST) {
@@ -64,7 +64,7 @@ static inline sl_spgemm_found *sort_found(sl_spgemm_found *list, sl_spgemm_found
   return list;
 }
 
-/* Puts an empty slot in the table. */
+/* Inserts a column in an empty slot. */
 static inline __attribute__((always_inline)) void insert(sl_spgemm_space *space, int64_t at, int64_t column,
                                                          sley_semiring semiring, bool has, int64_t *found) {
   space->key[at] = column;
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void insert(sl_spgemm_space *space,
   space->found[(*found)++] = (sl_spgemm_found){column, at};
 }
 
-/* Row i; masked: the table begins with the mask's columns, and gets no others. */
+/* Computes row i. masked: the table starts with the mask's columns and takes no others. */
 static inline __attribute__((always_inline)) int64_t hash_row(const sl_spgemm_problem *p,
                                                               sl_spgemm_space *space, int64_t i,
                                                               sley_semiring semiring, sley_index index,

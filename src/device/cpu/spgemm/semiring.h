@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The semirings on values of the type `sum`, defined before: constants fold into the one operation. */
+/* The semirings, on values of the type `sum`, which the including file has defined. The semiring is a
+ * constant, so each function reduces to one operation. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SEMIRING_H
 #define SLEY_DEVICE_CPU_SPGEMM_SEMIRING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C of few products by AVX-512, from the loads to the stores in registers: a product's column and its
- * number make a key, a bitonic network sorts the keys, the values follow by the numbers, and equal columns
- * become one in the order of the numbers. Source of the network: Batcher, Sorting networks and their
+/* Rows of C of few products by AVX-512, in registers from the loads to the stores. A product's column and
+ * number form a key, a bitonic network sorts the keys, the values are permuted by the numbers, and equal
+ * columns are merged in the order of the numbers. Source of the network: Batcher, Sorting networks and their
  * applications, AFIPS 1968. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SHORT_AVX512_H
 #define SLEY_DEVICE_CPU_SPGEMM_SHORT_AVX512_H
@@ -14,14 +14,15 @@
 typedef sum lanes __attribute__((vector_size(64)));
 
 enum {
-  KEYS = 16,                     /* of a register */
-  LANES = 64 / (int)sizeof(sum), /* values of a register */
-  PARTS = KEYS / LANES,          /* registers of values for one of keys */
-  MOST_REGISTERS = 4,            /* of keys */
-  NUMBER_BITS = 6                /* of a key; the others hold a column below SL_SPGEMM_SORTED_COLUMNS */
+  KEYS = 16,                     /* keys per register */
+  LANES = 64 / (int)sizeof(sum), /* values per register */
+  PARTS = KEYS / LANES,          /* registers of values per register of keys */
+  MOST_REGISTERS = 4,            /* most registers of keys */
+  NUMBER_BITS = 6                /* bits of a key that hold the number; the others hold a column below
+                                  * SL_SPGEMM_SORTED_COLUMNS */
 };
 
-/* The products of a row in their order, then in that of columns. */
+/* The products of a row in stored order, later in the order of columns. */
 typedef struct row_registers {
   __m512i col[MOST_REGISTERS];
   lanes val[MOST_REGISTERS * PARTS];
@@ -33,14 +34,14 @@ static inline __attribute__((always_inline)) lanes load_values(uint64_t mask, co
   return (lanes)_mm512_maskz_loadu_pd((__mmask8)mask, from);
 }
 
-/* Those of b where the mask has bits, else those of a. */
+/* Lanes of b where the mask has a bit, else lanes of a. */
 static inline __attribute__((always_inline)) lanes choose(uint64_t mask, lanes a, lanes b) {
   if (sizeof(sum) == sizeof(float))
     return (lanes)_mm512_mask_mov_ps((__m512)a, (__mmask16)mask, (__m512)b);
   return (lanes)_mm512_mask_mov_pd((__m512d)a, (__mmask8)mask, (__m512d)b);
 }
 
-/* As product_of and add_product, lane by lane. */
+/* product_of and add_product, lane by lane. */
 static inline __attribute__((always_inline)) lanes products_of(sley_semiring s, sum a, lanes b) {
   lanes p = {0};
   if (s == SLEY_PLUS_TIMES)
@@ -62,7 +63,7 @@ static inline __attribute__((always_inline)) lanes add_products(sley_semiring s,
   return p;
 }
 
-/* The smaller of each pair of keys, which are partners, goes to the lane that `upper` has no bit for. */
+/* For each pair of partner keys, puts the smaller one in the lane whose bit in `upper` is 0. */
 static inline __attribute__((always_inline)) __m512i order(__m512i keys, __m512i partners, __mmask16 upper) {
   return _mm512_mask_max_epu32(_mm512_min_epu32(keys, partners), upper, keys, partners);
 }
@@ -75,7 +76,7 @@ static inline __attribute__((always_inline)) __m512i order_2(__m512i keys) {
   return order_1(order(keys, _mm512_shuffle_epi32(keys, _MM_PERM_BADC), 0xcccc));
 }
 
-/* Keys of a register that ascend and then descend come to ascend. */
+/* Sorts a register whose keys ascend and then descend into ascending order. */
 static inline __attribute__((always_inline)) __m512i order_8(__m512i keys) {
   keys = order(keys, _mm512_shuffle_i64x2(keys, keys, _MM_PERM_BADC), 0xff00);
   return order_2(order(keys, _mm512_shuffle_i64x2(keys, keys, _MM_PERM_CDAB), 0xf0f0));
@@ -114,8 +115,9 @@ static inline __attribute__((always_inline)) void sort_keys(__m512i *keys, int r
   keys[3] = order_8(_mm512_max_epu32(high_1, high_2));
 }
 
-/* Loads the products of row i, in their order. A row of B goes to the lanes after those that are filled by a
- * masked load from so much before it; what the mask leaves out is not read. Returns how many there are. */
+/* Loads the products of row i in stored order, and returns their number. Each row of B is loaded into the
+ * lanes after those already filled, by a masked load from an address that is lower by the number of filled
+ * lanes; masked lanes are not read. */
 static inline __attribute__((always_inline)) int64_t load_products(const sl_spgemm_problem *p, int64_t i,
                                                                    sley_semiring semiring, int registers,
                                                                    row_registers *row) {
@@ -145,7 +147,7 @@ static inline __attribute__((always_inline)) int64_t load_products(const sl_spge
   return count;
 }
 
-/* The values of two registers that the numbers name. */
+/* The values of two registers that the numbers select. */
 static inline __attribute__((always_inline)) lanes pick(lanes first, lanes second, __m512i number) {
   if (sizeof(sum) == sizeof(float))
     return (lanes)_mm512_permutex2var_ps((__m512)first, number, (__m512)second);
@@ -158,7 +160,8 @@ static inline __attribute__((always_inline)) uint64_t has_bit(__m512i number, in
   return _mm512_test_epi64_mask(number, _mm512_set1_epi64(bit));
 }
 
-/* The values that the numbers name: of each two registers, then from these by the numbers' higher bits. */
+/* The values that the numbers select: first from each pair of registers, then among the pairs by the numbers'
+ * higher bits. */
 static inline __attribute__((always_inline)) lanes permute(const lanes *val, __m512i number, int registers) {
   lanes from[MOST_REGISTERS * PARTS];
   const int all = registers * PARTS;
@@ -170,7 +173,7 @@ static inline __attribute__((always_inline)) lanes permute(const lanes *val, __m
   return from[0];
 }
 
-/* Part v of the numbers, each as wide as a value. */
+/* Part v of the numbers, widened to the width of a value. */
 static inline __attribute__((always_inline)) __m512i numbers_of(const __m512i *number, int v) {
   if (sizeof(sum) == sizeof(float))
     return number[v];
@@ -178,8 +181,8 @@ static inline __attribute__((always_inline)) __m512i numbers_of(const __m512i *n
                                      : _mm512_castsi512_si256(number[v / 2]));
 }
 
-/* Sorts the products by columns; of equal ones the earlier comes first. Lanes without a product get the
- * largest column that there is room for, which none has. */
+/* Sorts the products by column; among equal columns the earlier one comes first. Lanes without a product get
+ * the largest representable column, which no product has. */
 static inline __attribute__((always_inline)) void sort_row(row_registers *row, int64_t count, int registers) {
   const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   __m512i key[MOST_REGISTERS], number[MOST_REGISTERS];
@@ -200,7 +203,7 @@ static inline __attribute__((always_inline)) void sort_row(row_registers *row, i
     row->val[v] = sorted[v];
 }
 
-/* All lanes go one down; from where the row ends, columns that none has come in. */
+/* Moves all lanes down by one; the lanes freed after the row's end get a column that no product has. */
 static inline __attribute__((always_inline)) void shift(row_registers *row, int registers) {
   for (int r = 0; r < registers; r++)
     row->col[r] =
@@ -213,7 +216,7 @@ static inline __attribute__((always_inline)) void shift(row_registers *row, int 
   }
 }
 
-/* The lanes that are the first of their column, bit by bit. */
+/* Bit mask of the lanes that are the first of their column. */
 static inline __attribute__((always_inline)) uint64_t first_of_columns(const row_registers *row,
                                                                        int64_t count, int registers) {
   uint64_t first = 0;
@@ -226,7 +229,7 @@ static inline __attribute__((always_inline)) uint64_t first_of_columns(const row
   return first & ((UINT64_C(1) << count) - 1);
 }
 
-/* Adds to the first product of each column the others, one after another. */
+/* Adds the other products of each column to its first one, in order. */
 static inline __attribute__((always_inline)) void add_equal(row_registers *row, uint64_t first,
                                                             sley_semiring semiring, int registers) {
   row_registers next = *row;
@@ -243,7 +246,7 @@ static inline __attribute__((always_inline)) void add_equal(row_registers *row, 
   }
 }
 
-/* Stores the lanes that `first` has bits for, side by side, and returns how many. */
+/* Stores the lanes whose bit in `first` is set, contiguously, and returns how many. */
 static inline __attribute__((always_inline)) int64_t store_row(const row_registers *row, uint64_t first,
                                                                int registers, int32_t *col, sum *val) {
   for (int r = 0; r < registers; r++) {
@@ -277,7 +280,7 @@ static inline __attribute__((always_inline)) int64_t sorted_row(const sl_spgemm_
   return store_row(&row, first, registers, col, val);
 }
 
-/* As short_portable.h's. */
+/* The same contract as in short_portable.h. */
 static inline __attribute__((always_inline)) int64_t short_row(const sl_spgemm_problem *p, int64_t i,
                                                                sley_semiring semiring, sley_index index,
                                                                void *col, sum *val) {

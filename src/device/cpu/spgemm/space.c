@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that a thread sums rows of C = A B in, and which functions sum them. */
+/* The working memory in which a thread sums rows of C = A B, and the choice of the function that sums
+ * them. */
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +8,12 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-/* Columns of the dense accumulator, padded so that marks can be read by whole vectors. */
+/* Columns of the dense accumulator, padded so that whole vectors of marks can be read. */
 static int64_t padded(const sl_spgemm_problem *problem) {
   return (problem->b.cols + SL_SPGEMM_AHEAD - 1) / SL_SPGEMM_AHEAD * SL_SPGEMM_AHEAD;
 }
 
-/* At most half full. */
+/* Number of slots, so that the table is at most half full. */
 static int64_t slots_for(int64_t entries) {
   int64_t slots = 64;
   while (slots < 2 * entries)
@@ -34,7 +35,8 @@ static sley_status fit_dense(sl_spgemm_space *space, const sl_spgemm_problem *pr
     return SLEY_ERR_MEMORY;
   SL_TRY(SL_NEW_ZERO(space->mark, columns, WHAT));
   SL_TRY(SL_NEW_ZERO(space->group, columns / SL_SPGEMM_GROUP, WHAT));
-  /* What the first product is added to, so that the sum is that product, to the sign of zero. */
+  /* The first sum of a row: adding the first product to it leaves that product unchanged, including the sign
+   * of zero. */
   double first = -0.0;
   if (problem->semiring == SLEY_MIN_PLUS)
     first = INFINITY;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B on the CPU. Threads take chunks of rows in ascending order, compute each in a buffer of their own
- * and copy it to its place, which is known once the chunks before it are made. So rows are computed once, and
- * nothing but C grows with it. Where the limit has no room for as many entries as there are products, a first
- * pass counts them. Source of the row-wise product: Gustavson, Two fast algorithms for sparse matrices, ACM
- * TOMS 4, 1978. */
+/* C = A B on the CPU. Threads take chunks of rows in ascending order. Each computes a chunk in a buffer of
+ * its own and copies it to its place in C, which is known when all chunks before it are complete. So each row
+ * is computed once, and only C grows with the result. If the memory limit does not allow as many entries as
+ * there are products, a first pass counts the entries. Source of the row-wise product: Gustavson, Two fast
+ * algorithms for sparse matrices, ACM TOMS 4, 1978. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -24,25 +24,25 @@ typedef struct product {
   const sl_spgemm_plan *plan;
   sl_spgemm_rows *rows;
   sl_spgemm_result *out;
-  sl_spgemm_places places; /* of PASS_ALL */
+  sl_spgemm_places places; /* used by PASS_ALL */
   pass pass;
-  int threads;          /* that work */
-  _Atomic int64_t next; /* chunk to be taken */
+  int threads;          /* threads that take part */
+  _Atomic int64_t next; /* next chunk to be taken */
 } product;
 
-/* A chunk that a thread has made, or nothing. */
+/* A buffer of a thread, which holds a computed chunk or is free. */
 typedef struct buffer {
-  int64_t chunk; /* -1: the buffer is free */
+  int64_t chunk; /* number of the chunk; -1: free */
   int64_t entries;
   void *col, *val;
-  int64_t *count; /* of each row */
+  int64_t *count; /* entries of each row */
 } buffer;
 
 typedef struct worker {
   product *job;
   sl_spgemm_space space;
   buffer buffers[SL_SPGEMM_BUFFERS];
-  int used; /* buffers that have memory */
+  int used; /* buffers that have been allocated */
 } worker;
 
 static sley_status open_buffer(worker *self, buffer *b) {
@@ -65,7 +65,7 @@ static void close_worker(worker *self) {
   sl_spgemm_space_end(&self->space);
 }
 
-/* The row pointers of a chunk that begins at entry `place` of C. */
+/* Sets the row pointers of a chunk whose first entry is entry `place` of C. */
 static void place_rows(product *job, int64_t chunk, const int64_t *count, int64_t place) {
   const int64_t begin = job->plan->chunk[chunk], end = job->plan->chunk[chunk + 1];
   for (int64_t i = begin; i < end; i++) {
@@ -74,7 +74,7 @@ static void place_rows(product *job, int64_t chunk, const int64_t *count, int64_
   }
 }
 
-/* Copies a made chunk to its place and frees the buffer. */
+/* Copies a completed chunk to its place and frees the buffer. */
 static void place_buffer(product *job, buffer *b, int64_t place) {
   const size_t index = sl_index_bytes(job->problem->index), value = sley_dtype_bytes(job->args->a.dtype);
   char *val = (char *)job->out->val + (size_t)place * value;
@@ -88,7 +88,8 @@ static void place_buffer(product *job, buffer *b, int64_t place) {
   b->chunk = -1;
 }
 
-/* Copies the chunks whose places are known, in order; wait: at least the first. */
+/* Copies the thread's chunks whose places are known, in order. wait: waits until it can copy at least the
+ * first. */
 static void place_known(worker *self, bool wait) {
   for (;;) {
     buffer *first = NULL;
@@ -110,7 +111,7 @@ static buffer *free_buffer(worker *self) {
   return NULL;
 }
 
-/* *out: a buffer that is free; NULL: another thread has failed. */
+/* Sets *out to a free buffer, or to NULL if another thread has failed. */
 static sley_status next_buffer(worker *self, buffer **out) {
   if ((*out = free_buffer(self)))
     return SLEY_OK;
@@ -121,7 +122,7 @@ static sley_status next_buffer(worker *self, buffer **out) {
   return SLEY_OK;
 }
 
-/* Whether the chunk has rows that need an accumulator. */
+/* Returns whether any row of the chunk needs an accumulator. */
 static bool needs_space(const sl_spgemm_problem *p, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++)
     if (sl_spgemm_row_room(p, i) > 0 && (p->mask || p->bound[i] > p->short_most))
@@ -129,8 +130,8 @@ static bool needs_space(const sl_spgemm_problem *p, int64_t begin, int64_t end) 
   return false;
 }
 
-/* Computes the chunk where it belongs if all before it are made and C's values are sums, else in the buffer;
- * in the latter case the buffer keeps it. */
+/* Computes a chunk. Writes it directly to C if all chunks before it are complete and C has the type of sums;
+ * else the buffer keeps it. */
 static void make_chunk(worker *self, buffer *b, int64_t chunk) {
   product *job = self->job;
   const int64_t begin = job->plan->chunk[chunk], end = job->plan->chunk[chunk + 1];
@@ -153,7 +154,7 @@ static void make_chunk(worker *self, buffer *b, int64_t chunk) {
   b->entries = entries;
 }
 
-/* In two passes the places are known before anything is computed. */
+/* Finishes a chunk: in two passes its place was known before it was computed. */
 static void finish_chunk(worker *self, buffer *b, int64_t chunk) {
   product *job = self->job;
   const int64_t begin = job->plan->chunk[chunk], end = job->plan->chunk[chunk + 1];
@@ -217,7 +218,7 @@ static sley_status allocate_entries(product *job, int64_t entries) {
   return out->col && out->val ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
-/* Gives back what the products that became one entry would have taken. */
+/* Frees the part of C's memory that was reserved for products but is not used by entries. */
 static sley_status shrink_entries(product *job) {
   const sl_spgemm_allocator *m = job->memory;
   sl_spgemm_result *out = job->out;
@@ -236,7 +237,7 @@ static sley_status one_pass(product *job, sl_team *team) {
   return shrink_entries(job);
 }
 
-/* Once C's size is known: as many threads as fit beside it. */
+/* Called when the size of C is known: reduces the number of threads to what fits in memory beside C. */
 static sley_status fit_threads(product *job) {
   const int64_t limit = job->args->limit, fixed = job->plan->fixed, each = job->plan->each;
   const int64_t result = sl_spgemm_entry_bytes(job->args, job->problem, job->out->nnz);
@@ -334,7 +335,7 @@ static bool spgemm_ok(const sl_kernel_args *args) {
 
 static double spgemm_cost(const sl_kernel_args *args) {
   (void)args;
-  return 0; /* there is one */
+  return 0; /* not called: there is only one */
 }
 
 const sl_kernel sl_cpu_spgemm = {.name = "sparse product",

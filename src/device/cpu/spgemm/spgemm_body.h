@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C = A B, each by the accumulator that suits it. The files that include this have defined the type
- * `sum`, how marked columns are taken and how rows of few products are made. */
+/* Rows of C = A B, each by the accumulator that suits it. The including files have defined the type `sum`,
+ * the functions that take marked columns and the functions for rows of few products. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_BODY_H
 #define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_BODY_H
 
@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) int64_t one_row(const sl_spgemm_pro
   return dense_row(p, space, i, (int32_t *)col, val);
 }
 
-/* One loop for each semiring, index and mask: they are constants in it. */
+/* One loop for each semiring, index type and mask, which are constants in it. */
 static inline __attribute__((always_inline)) int64_t
 all_rows(const sl_spgemm_problem *p, sl_spgemm_space *space, int64_t begin, int64_t end, char *col, sum *val,
          int64_t *count, sley_semiring semiring, sley_index index, bool masked) {

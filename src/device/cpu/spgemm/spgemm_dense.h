@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of C by a sum and a mark for each column. Adding a product is a load and two or three stores, without
- * a branch; the marks, read 64 at a time, give the columns in ascending order. */
+/* Rows of C with one sum and one mark for each column. Adding a product takes a load and two or three stores,
+ * and no branch. The marks are read 64 at a time and yield the columns in ascending order. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_DENSE_H
 #define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_DENSE_H
 
 #include "device/cpu/spgemm/ahead.h"
 #include "device/cpu/spgemm/semiring.h"
 
-/* Rows of B whose pointers, and whose entries, are asked for ahead of their turn. */
+/* How many entries ahead row pointers of B, and rows of B, are prefetched. */
 enum { POINTERS_AHEAD = 16, ROWS_AHEAD = 6 };
 
-/* The columns that the products of a row lie between; low > high: there are none. */
+/* The lowest and highest column of a row's products; low > high: there are none. */
 typedef struct span {
   int64_t low, high;
 } span;
 
-/* Adds up the products of row i; groups: also notes which groups of columns have marks. */
+/* Adds the products of row i; groups: also marks the groups of columns that have products. */
 static inline __attribute__((always_inline)) span add_row(const sl_spgemm_problem *p, sl_spgemm_space *space,
                                                           int64_t i, sley_semiring semiring, bool groups) {
   sum *restrict sums = space->sum;
@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) span add_row(const sl_spgemm_proble
   return s;
 }
 
-/* Takes the group's marked columns, and clears it. */
+/* Moves the group's marked columns and sums to col and val, and clears the group. */
 static inline __attribute__((always_inline)) int64_t take_marked(sl_spgemm_space *space, int64_t group,
                                                                  sum empty, int32_t *col, sum *val) {
   const int64_t first = group * SL_SPGEMM_GROUP;
@@ -56,8 +56,8 @@ static inline __attribute__((always_inline)) int64_t take_marked(sl_spgemm_space
   return take_group(bits, first, empty, (sum *)space->sum + first, col, val);
 }
 
-/* Row i by the accumulator. Many products for the columns between the first and the last: all marks there
- * are looked at; else those of the groups that have some. */
+/* Computes row i. If there are many products, all marks between the lowest and the highest column are
+ * examined, else only the marks of groups that have products. */
 static inline __attribute__((always_inline)) int64_t dense_row_by(const sl_spgemm_problem *p,
                                                                   sl_spgemm_space *space, int64_t i,
                                                                   sley_semiring semiring, int32_t *col,
@@ -85,8 +85,8 @@ static inline __attribute__((always_inline)) int64_t dense_row_by(const sl_spgem
   return count;
 }
 
-/* Row i where the mask's row has entries: marks let products in, and the mask's columns, which ascend, take
- * the sums out. */
+/* Computes row i where the mask's row has entries. Marks decide which products are added; the mask's columns,
+ * which ascend, say which sums are taken. */
 static inline __attribute__((always_inline)) int64_t dense_masked_row_by(const sl_spgemm_problem *p,
                                                                          sl_spgemm_space *space, int64_t i,
                                                                          sley_semiring semiring, int32_t *col,
@@ -129,8 +129,7 @@ static inline __attribute__((always_inline)) int64_t dense_masked_row_by(const s
   return count;
 }
 
-/* A function of its own, not inlined: its inner loop then has all registers. The semiring is a constant in
- * each call. */
+/* Not inlined, so that its inner loop has all registers. The semiring is a constant in each call. */
 static __attribute__((noinline)) int64_t dense_row(const sl_spgemm_problem *p, sl_spgemm_space *space,
                                                    int64_t i, int32_t *col, sum *val) {
   switch (p->semiring) {

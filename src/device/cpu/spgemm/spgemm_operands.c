@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands of a sparse product whose types are not those that rows are computed with are copied. */
+/* Copies operands of a sparse product whose types differ from those that rows are computed in. */
 #include "device/cpu/spgemm/spgemm_operands.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 
 static const char WHAT[] = "a copy of an operand";
 
-/* The columns of C: 32 bits where they fit, and where B has no more. */
+/* Index type of C's columns: 32 bits if the columns of C and B fit. */
 static sley_index index_of(const sl_spgemm_args *args) {
   return args->b.index == SLEY_I32 ? SLEY_I32 : sl_index_for(args->b.cols);
 }
@@ -16,7 +16,7 @@ static int64_t entries_of(const sley_csr *csr) {
   return csr->rowptr[csr->rows] - csr->rowptr[0];
 }
 
-/* What has to be copied of an operand. */
+/* The arrays of an operand that must be copied. */
 typedef struct copies {
   bool pointers, columns, values;
 } copies;
@@ -42,7 +42,7 @@ int64_t sl_spgemm_operands_bytes(const sl_spgemm_args *args) {
          (args->mask ? bytes_of(args, args->mask, index) : 0);
 }
 
-/* Memory that the operands own; NULL on an error. */
+/* Allocates memory that the operands own; returns NULL on an error. */
 static void *own(sl_spgemm_operands *self, int64_t count, size_t bytes_each) {
   void *block = sl_alloc(count, bytes_each, WHAT);
   if (block)
@@ -85,8 +85,8 @@ static sley_status copy_pointers(sl_spgemm_operands *self, const sley_csr *from,
   return SLEY_OK;
 }
 
-/* Copied arrays begin with the first entry; so all of them are copied where the pointers do not begin at 0.
- */
+/* Takes one operand. Copied arrays start at the operand's first entry, so if its row pointers do not start at
+ * 0, all its arrays are copied. */
 static sley_status take(sl_spgemm_operands *self, const sl_spgemm_args *args, const sley_csr *from,
                         sley_index index, sley_csr *to) {
   const copies c = copies_of(args, from, index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products are counted row by row; rows are then cut into chunks of about as many products each, and memory
- * is shared out within the limit. */
+/* Counts products row by row, cuts rows into chunks of about equal numbers of products, and divides memory
+ * within the limit. */
 #include "device/cpu/spgemm/spgemm_plan.h"
 
 #include <inttypes.h>
@@ -32,12 +32,12 @@ static sley_status count_products(void *context, int64_t begin, int64_t end, int
   return sl_interrupted();
 }
 
-/* What cutting adds up of a chunk. */
+/* Running totals of the chunk that is being cut. */
 typedef struct chunk_sums {
   int64_t rows, products, room;
 } chunk_sums;
 
-/* Ends the chunk before the row, and begins the next. */
+/* Ends the current chunk before `row`, and begins the next. */
 static void cut(sl_spgemm_plan *plan, int64_t row, chunk_sums *sums) {
   plan->chunk[++plan->chunks] = row;
   if (sums->room > plan->chunk_room)
@@ -67,7 +67,7 @@ static void cut_rows(sl_spgemm_plan *plan, const sl_spgemm_problem *problem) {
     cut(plan, rows, &sums);
 }
 
-/* As many as the cuts can make at most, but for the one after the last. */
+/* Upper bound of the number of chunks. */
 static int64_t most_chunks(const sl_spgemm_problem *problem, const int64_t *bound) {
   const int64_t rows = problem->a.rows;
   int64_t products = 0;
@@ -89,8 +89,8 @@ static int64_t thread_bytes(const sl_spgemm_plan *plan, const sl_spgemm_problem 
                             SL_SPGEMM_CHUNK_ROWS * (int64_t)sizeof(int64_t));
 }
 
-/* Whether the accumulator is dense: columns of 32 bits, and products that are worth preparing a sum for each
- * column. */
+/* Returns whether to use the dense accumulator: it needs columns of 32 bits, and enough products to pay for
+ * initializing a sum per column. */
 static bool wants_dense(const sl_spgemm_plan *plan, const sl_spgemm_args *args,
                         const sl_spgemm_problem *problem) {
   if (problem->index == SLEY_I64 || problem->b.cols > INT32_MAX - SL_SPGEMM_AHEAD ||
@@ -99,8 +99,8 @@ static bool wants_dense(const sl_spgemm_plan *plan, const sl_spgemm_args *args,
   return args->accumulator == SL_ACCUMULATOR_DENSE || problem->b.cols / 4 <= plan->products;
 }
 
-/* One pass if C with room for all products, of which what is not filled is never touched, fits with all that
- * the threads need; else two, by as many threads as fit, and at least one. */
+/* One pass if C, with memory for all products, fits together with the memory of all threads; unused memory of
+ * C is never touched. Else two passes, with as many threads as fit, at least one. */
 static sley_status settle_memory(sl_spgemm_plan *plan, const sl_spgemm_args *args,
                                  const sl_spgemm_problem *problem, int threads) {
   const int64_t limit = args->limit > 0 ? args->limit : INT64_MAX / 4;

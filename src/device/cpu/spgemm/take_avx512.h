@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking the marked columns of a dense accumulator by AVX-512: as take_portable.h, whose contracts
- * hold; up to 16 entries beyond those that are returned are written, too. */
+/* Takes the marked columns of a dense accumulator by AVX-512, with the contracts of take_portable.h.
+ * Also overwrites up to 16 entries after those returned. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_TAKE_AVX512_H
 #define SLEY_DEVICE_CPU_SPGEMM_TAKE_AVX512_H
 
@@ -9,14 +9,14 @@
 
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-enum { FEW = 8 }; /* bits that are taken one by one */
+enum { FEW = 8 }; /* most bits that are taken one by one */
 
 static inline uint64_t marked(const uint8_t *marks) {
   const __m512i all = _mm512_loadu_si512(marks);
   return _mm512_test_epi8_mask(all, all);
 }
 
-/* 16 sums whose bits are in mask, side by side; the sums become empty. */
+/* Stores the sums whose bits are set in mask contiguously, out of 16, and sets them to empty. */
 static inline __attribute__((always_inline)) void take_sums(__mmask16 mask, sum empty, sum *sums, sum *val) {
   if (sizeof(sum) == sizeof(float)) {
     float *from = (float *)sums;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking the marked columns of a dense accumulator, for any processor. The type `sum` is defined before. */
+/* Takes the marked columns of a dense accumulator, for any processor. The including file has defined the type
+ * `sum`. */
 #ifndef SLEY_DEVICE_CPU_SPGEMM_TAKE_PORTABLE_H
 #define SLEY_DEVICE_CPU_SPGEMM_TAKE_PORTABLE_H
 
@@ -8,7 +9,7 @@
 
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-/* Bit i: byte i of 64, each 0 or 1, is set. */
+/* Bit mask of 64 bytes that are each 0 or 1: bit i is byte i. */
 static inline uint64_t marked(const uint8_t *marks) {
   uint64_t bits = 0;
   for (int i = 0; i < 8; i++) {
@@ -20,8 +21,8 @@ static inline uint64_t marked(const uint8_t *marks) {
   return bits;
 }
 
-/* Copies the columns first + i and the sums of the bits i that are set, in ascending order, and makes these
- * sums `empty`. Returns how many. */
+/* For each bit i that is set, ascending, writes column first + i to col and its sum to val, and sets the sum
+ * to `empty`. Returns the number of set bits. */
 static inline __attribute__((always_inline)) int64_t take_group(uint64_t bits, int64_t first, sum empty,
                                                                 sum *sums, int32_t *col, sum *val) {
   int64_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products in bundles (bundles.h): several rows at once, each with sums of its own; or, where k is 1, a
- * vector of rows at once. Included by spmm_body.h. */
+/* Products in bundles (bundles.h): several rows at once, each with its own vectors of sums, or for k = 1 a
+ * vector with one row per lane. Included by spmm_body.h. */
 #ifndef SLEY_DEVICE_CPU_SPMM_BUNDLED_H
 #define SLEY_DEVICE_CPU_SPMM_BUNDLED_H
 
@@ -10,28 +10,29 @@
 #include "device/cpu/spmm/moves.h"
 
 enum {
-  BUNDLE_BODIES = 4, /* by vectors of a row */
+  BUNDLE_BODIES = 4, /* most vectors of a row */
   MOST_BUNDLED = SL_SPMM_BUNDLED_BYTES < BUNDLE_BODIES * sizeof(vec) ? SL_SPMM_BUNDLED_BYTES / sizeof(vec)
                                                                      : BUNDLE_BODIES,
   SUMS = REGISTERS / 2, /* vectors of sums of the rows that are summed at once */
   HEIGHT = SL_SPMM_HEIGHT_ONE,
   VECTORS = HEIGHT / LANES,
-  /* Rows of k = 1 that have so many entries beyond the common ones get them in turns. */
+  /* k = 1: rows that have at least this many entries beyond the common ones are summed in turns
+   * (add_rests). */
   IN_TURNS_LEAST = 16
 };
 
-/* What is the same for all bundles. */
+/* Data that is the same for all bundles. */
 typedef struct bundling {
   operands o;
   const int64_t *rowptr;
   const value *x;
   char *y;
-  int64_t stride; /* of Y, in bytes */
+  int64_t stride; /* bytes between rows of Y */
   bool adds;
 } bundling;
 
-/* `together` rows of a bundle of `height`, from number `first` on. *rest: where the entries lie that the
- * first of them has beyond the common ones; it moves on. */
+/* Sums rows [first, first + together) of a bundle of `height` rows. *rest: index of the first entry beyond
+ * the common ones; it is advanced. */
 INLINE void sum_rows(const bundling *c, const sl_bundle *bundle, const int32_t *row, const int32_t *y,
                      const int32_t *x, const sum *val, int64_t *rest, const int first, const int together,
                      const int height, const int vectors, const int last) {
@@ -89,8 +90,8 @@ INLINE void sum_bundles(const sl_spmm_run *args, const sl_spmm_part *part, const
   }
 }
 
-/* k = 1: the sums of a bundle's rows begin with Y. A call, as the next, so that the loop over bundles has the
- * registers. */
+/* k = 1: starts the sums of a bundle's rows with the values of Y. Not inlined, nor is the next function, so
+ * that the loop over bundles has the registers. */
 static __attribute__((noinline)) void begin_gathered(const sum *from, const int32_t *y, int64_t ldy, int rows,
                                                      sum *total) {
   memset(total, 0, HEIGHT * sizeof *total);
@@ -98,7 +99,7 @@ static __attribute__((noinline)) void begin_gathered(const sum *from, const int3
     total[r] = from[y[r] * ldy];
 }
 
-/* k = 1: what rows have beyond the common entries of their bundle, which follows at x and val. */
+/* k = 1: the rows' entries beyond the common ones of their bundle, contiguous at x and val. */
 typedef struct rests {
   const sum *from;
   const int32_t *x;
@@ -106,8 +107,8 @@ typedef struct rests {
   int64_t left[HEIGHT];
 } rests;
 
-/* k = 1: `rows` of a bundle from number `first` on, which get entries in turns, so that their chains of
- * dependent sums overlap. */
+/* k = 1: sums the rests of rows [first, first + rows) in turns, so that their chains of dependent sums
+ * overlap. */
 INLINE void add_rests(rests *p, sum *total, const int first, const int rows) {
   const int32_t *x[4];
   const sum *val[4];
@@ -135,15 +136,15 @@ INLINE void add_rests(rests *p, sum *total, const int first, const int rows) {
   }
 }
 
-/* k = 1: the rests of two rows, of so many entries; a call, since few bundles have just two long rows left.
- */
+/* k = 1: sums the rests of two rows, of `first` and `second` entries. Not inlined, because few bundles have
+ * exactly two long rows left. */
 static __attribute__((noinline)) void add_two_rests(const sum *from, const int32_t *x, const sum *val,
                                                     int64_t first, int64_t second, sum *total) {
   rests two = {.from = from, .x = x, .val = val, .left = {first, second}};
   add_rests(&two, total, 0, 2);
 }
 
-/* k = 1: adds the entries that the rows have beyond the common ones, at x and val. */
+/* k = 1: adds the rows' entries beyond the common ones, which are at x and val. */
 static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const sl_bundle *bundle,
                                                  const int32_t *row, const int32_t *x, const sum *val,
                                                  sum *total) {
@@ -166,7 +167,7 @@ static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const 
     add_rests(&p, total, r, 1);
 }
 
-/* k = 1: each row of a bundle has a lane. */
+/* k = 1: sums bundles with one row per lane. */
 static __attribute__((noinline)) void sum_gathered(const sl_spmm_run *args, const sl_spmm_part *part) {
   const sl_bundles s = *part->bundles;
   const bool adds = args->beta == 1;
@@ -202,7 +203,7 @@ static __attribute__((noinline)) void sum_gathered(const sl_spmm_run *args, cons
   }
 }
 
-/* Functions of their own: in one function the loops would have each other's constants in their registers. */
+/* Separate functions: inside one function the loops would keep each other's constants in registers. */
 #define BUNDLES_BODY(vectors, last)                                                                          \
   static __attribute__((noinline)) void bundles_##vectors##_##last(const sl_spmm_run *args,                  \
                                                                    const sl_spmm_part *part) {               \
@@ -223,7 +224,7 @@ BUNDLES_BODIES(2)
 BUNDLES_BODIES(3)
 BUNDLES_BODIES(4)
 
-/* Sums a part in bundles, where it has them and values are factors as they are; whether it has done so. */
+/* Sums a part in bundles if it has them and values need no scaling. Returns whether it did. */
 static bool run_bundles(const sl_spmm_run *args, const sl_spmm_part *part) {
   static const sl_spmm_part_body *const body[] = {bundles_1, bundles_2, bundles_3, bundles_4};
   const int64_t k = args->problem->k;

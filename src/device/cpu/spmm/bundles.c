@@ -46,8 +46,8 @@ void sl_bundles_free(sl_bundles *bundles) {
   sl_free(bundles);
 }
 
-/* Ranks of lengths: one for each below EXACT; STEPS from each power of two to the next, up to 2^(EXACT_BITS +
- * POWERS); one for all beyond. */
+/* Classes of row lengths: one for each length below EXACT; STEPS between each power of two and the next, up
+ * to 2^(EXACT_BITS + POWERS); one for all longer rows. */
 enum {
   EXACT_BITS = 8,
   EXACT = 1 << EXACT_BITS,
@@ -61,7 +61,7 @@ static int64_t length_of(const sl_spmm_matrix *a, int64_t row) {
   return a->rowptr[row + 1] - a->rowptr[row];
 }
 
-/* The place of a row among others: longer ones first. */
+/* Sort key of a row: longer rows have a lower rank. */
 static int rank_of(const sl_spmm_matrix *a, int64_t row) {
   int64_t length = length_of(a, row);
   if (length < EXACT)
@@ -73,8 +73,8 @@ static int rank_of(const sl_spmm_matrix *a, int64_t row) {
   return STEPS * (POWERS - power) - step;
 }
 
-/* Writes `count` stored rows from `first` on to out, longer ones before shorter ones, else in the same order.
- */
+/* Writes the numbers of stored rows [first, first + count) to out, longer rows first; rows of the same class
+ * keep their order. */
 static void sort_rows(const sl_spmm_matrix *a, int64_t first, int count, int32_t *out) {
   int at[LENGTHS + 1] = {0};
   for (int i = 0; i < count; i++)
@@ -134,7 +134,7 @@ put_bundles(sl_bundles *s, const source *from, int64_t begin, int64_t end, const
     }
 }
 
-/* Bundle number `index` becomes these rows, whose entries begin at *entry, which moves on. */
+/* Fills bundle `index` with these rows. Their entries go to the arrays from *entry on, which is advanced. */
 static void make_bundle(sl_bundles *b, const sl_spmm_matrix *a, int64_t index, const int32_t *row, int rows,
                         int64_t *entry) {
   int64_t entries = 0, least = INT32_MAX;

@@ -1,57 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of a matrix in bundles, for narrow products on CPUs: rows of about equal length together, entry
- * after entry, so that a product goes through memory in one stream and sums several rows at once, each in
- * stored order. A format of the family of sliced ELLPACK (SELL-C-sigma: Kreutzer et al. 2014), without
+/* The rows of a matrix in bundles, for narrow products on CPUs. A bundle holds rows of about equal length,
+ * entry by entry, so that a product reads memory in one stream and sums several rows at once, each in stored
+ * order. The format is similar to sliced ELLPACK (SELL-C-sigma: Kreutzer et al. 2014), but without
  * padding. */
 #ifndef SLEY_DEVICE_CPU_SPMM_BUNDLES_H
 #define SLEY_DEVICE_CPU_SPMM_BUNDLES_H
 
 #include "device/op/op_spmm.h"
 
-/* Rows that are sorted by length at a time, at most. */
+/* Most rows that are sorted by length together. */
 enum { SL_BUNDLES_WINDOW = 1024 };
 
 typedef struct sl_bundle {
   int64_t first;  /* its first entry */
-  int32_t common; /* entries that each of its rows has; 0 where it has fewer rows than the height */
+  int32_t common; /* number of entries that all its rows have; 0 if it has fewer rows than the height */
   int16_t rows;
   bool ragged; /* some of its rows have more than `common` entries */
-  bool joined; /* it has as many rows as the height, and their rows of Y follow each other */
+  bool joined; /* true if it has `height` rows and their rows of Y are consecutive */
 } sl_bundle;
 
-/* Entries of a bundle: the first of each row, then the second of each, and so on to number `common`; then the
- * rest of the first row, of the second, and so on. */
+/* Order of a bundle's entries: the first of each row, then the second of each, up to number `common`; then
+ * the rest of the first row, of the second, and so on. */
 typedef struct sl_bundles {
-  int height, window; /* rows of a bundle; rows that are sorted by length at a time */
+  int height, window; /* rows per bundle; rows that are sorted by length together */
   int32_t k;
-  sl_bundle *bundle; /* in the order of the ranges of rows they were filled from */
-  int32_t *row;      /* stored rows: those of bundle i from i height on, longer rows first; rows of 256
-                entries or more only as far as their lengths differ by more than an eighth */
-  int32_t *y;        /* their rows of Y; the same array where these have the same numbers */
-  int32_t *x;        /* of each entry: where its row of X begins, if rows of X are k values apart */
-  void *val;         /* of each entry, in the type of sums */
+  sl_bundle *bundle; /* bundles, in the order of the ranges of rows that they were filled from */
+  int32_t *row;      /* stored row numbers: bundle i's begin at i * height, longer rows first. Rows of 256
+                      * entries or more are sorted only if their lengths differ by more than an eighth */
+  int32_t *y;        /* the same rows' numbers in Y; the same array as row if the numbers are equal */
+  int32_t *x;        /* for each entry, the offset of its row of X in values, if rows of X are k values
+                      * apart */
+  void *val;         /* value of each entry, in the type of sums */
 } sl_bundles;
 
-/* Bundles of a range of so many rows. */
+/* Number of bundles for a range of `rows` rows. */
 static inline int64_t sl_bundles_of(int64_t rows, int height) {
   return (rows + height - 1) / height;
 }
 
-/* Bytes that bundles take. */
+/* Bytes that sl_bundles_alloc allocates. */
 int64_t sl_bundles_bytes(const sl_spmm_matrix *a, int64_t bundles, int height);
 
-/* Room for the entries of a, for products with X of k columns. The rows of a, those of Y and the values of X
- * are less than 2^31. window: a multiple of height. Ended by sl_bundles_free. Error: SLEY_ERR_MEMORY. */
+/* Allocates memory for the entries of a, for products with an X of k columns. The rows of a, the rows of Y
+ * and the values of X must each be fewer than 2^31. window: a multiple of height. The caller frees *out with
+ * sl_bundles_free. Error: SLEY_ERR_MEMORY. */
 sley_status sl_bundles_alloc(const sl_spmm_matrix *a, int64_t k, int64_t bundles, int height, int window,
                              sl_bundles **out);
 void sl_bundles_free(sl_bundles *bundles);
 
-/* Stored rows [row, row_end) of a become bundles from number `first` on. Their entries take the places that
- * they have in a, counted from its first. Ranges may be filled at once. */
+/* Turns stored rows [row, row_end) of a into bundles, from bundle `first` on. Their entries keep the
+ * positions that they have in a, relative to a's first entry. Several threads may fill different ranges at
+ * once. */
 void sl_bundles_fill(sl_bundles *bundles, const sl_spmm_matrix *a, int64_t first, int64_t row,
                      int64_t row_end);
 
-/* Bundles [begin, end) get the values of a's entries from val, which is counted as a's own. */
+/* Copies the values of a's entries from val into bundles [begin, end). val is indexed as a's own values. */
 void sl_bundles_refill(sl_bundles *bundles, const sl_spmm_matrix *a, const void *val, int64_t begin,
                        int64_t end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products whose rows of Y follow each other in memory and go past the caches though they do not begin at
- * lines: each row is summed in vectors that lie in the lines of Y, and a line that two rows share is joined
- * in a buffer. Included by spmm_body.h. */
+/* Products whose rows of Y are contiguous and written past the caches although rows do not begin at lines.
+ * Each row is summed in vectors aligned to the lines of Y; a line that two rows share is assembled in a
+ * buffer. Included by spmm_body.h. */
 #ifndef SLEY_DEVICE_CPU_SPMM_CACHE_LINES_H
 #define SLEY_DEVICE_CPU_SPMM_CACHE_LINES_H
 
@@ -11,20 +11,20 @@
 
 enum { LINE_SUMS = 64 / sizeof(sum), LINE_VECTORS = 64 / sizeof(vec) };
 
-/* The line that is made of the end of one row and the beginning of the next: the second of three, since whole
- * vectors are stored, of which it has a part. */
+/* A line assembled from the end of one row and the start of the next. It is the second of three lines,
+ * because whole vectors are stored of which only a part belongs to it. */
 typedef struct joint {
   _Alignas(64) sum value[3 * LINE_SUMS];
 } joint;
 
-/* A row of Y: entries [j, end), so many features. */
+/* A row of Y: entries [j, end), `width` features. */
 typedef struct line_row {
   int64_t j, end, ahead, width;
-  sum *first, *last; /* where its first and its last values go, as many as a line has */
+  sum *first, *last; /* where its first and its last LINE_SUMS values are stored */
 } line_row;
 
-/* Sums features [feature, feature + vectors LANES) and writes them past the caches; with ends, also the first
- * and the last values of the row. */
+/* Sums features [feature, feature + vectors LANES) and writes them past the caches; ends: also sums and
+ * stores the first and the last LINE_SUMS values of the row. */
 INLINE void sum_lines(const operands *o, const line_row *r, int64_t feature, sum *y, const int vectors,
                       const bool ends, const sley_index index) {
   vec acc[PANEL], head[LINE_VECTORS], tail[LINE_VECTORS];
@@ -54,7 +54,8 @@ INLINE void sum_lines(const operands *o, const line_row *r, int64_t feature, sum
   }
 }
 
-/* The whole row: its ends with as many of its other vectors as leave panels of them. */
+/* Sums a whole row. The first call also sums the row's ends, with as many vectors as leave whole panels for
+ * the other calls. */
 INLINE void sum_line_row(const operands *o, const line_row *r, int64_t feature, sum *y, int64_t vectors,
                          const sley_index index) {
 #define LINES_CASE(count)                                                                                    \
@@ -79,7 +80,8 @@ INLINE void sum_line_row(const operands *o, const line_row *r, int64_t feature, 
     sum_lines(o, r, feature + v * LANES, y + v * LANES, PANEL, false, index);
 }
 
-/* A part that has all features of its rows, of two lines at least; Y is not read, and its values are sums. */
+/* Sums a part that has all features of its rows, at least two lines each. beta is 0, and Y has the type of
+ * sums. */
 INLINE void run_lines(const sl_spmm_run *args, const sl_spmm_part *part, const sley_index index) {
   const sl_spmm_matrix *a = args->problem->a;
   const int64_t width = part->feature_end, most_ahead = part->near ? 0 : AHEAD,
@@ -87,7 +89,8 @@ INLINE void run_lines(const sl_spmm_run *args, const sl_spmm_part *part, const s
   const operands o = operands_of(args, &(panel){.width = LANES}, 1, false);
   joint joints[2] = {0};
   sum *y = (sum *)args->y + part->row * width;
-  int64_t before = (int64_t)((uintptr_t)y % 64 / sizeof(sum)); /* values of the line before the row */
+  int64_t before = (int64_t)((uintptr_t)y % 64 / sizeof(sum)); /* values between the start of the row's first
+                                                                * line and the row */
   for (int64_t i = part->row; i < part->row_end; i++, y += width) {
     joint *const made = &joints[i % 2], *const next = &joints[(i + 1) % 2];
     const int64_t j = a->rowptr[i], end = a->rowptr[i + 1], head = before > 0 ? LINE_SUMS - before : 0,

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loops of spmm_body.h are made of: rows of X and Y as vectors of sums, in registers and in memory.
- * Who includes it has included what spmm_body.h says.
+/* Building blocks of the loops of spmm_body.h: rows of X and Y as vectors of sums, in registers and in
+ * memory. The including file has included the headers that spmm_body.h names.
  *
  * The parameters declared const int, bool or sley_index are constants at every call, and each call is
- * inlined: the compiler makes a loop of its own for each. */
+ * inlined, so the compiler generates a separate loop for each combination. */
 #ifndef SLEY_DEVICE_CPU_SPMM_MOVES_H
 #define SLEY_DEVICE_CPU_SPMM_MOVES_H
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { PANEL = 8 /* vectors of a row that are summed at once, at most */ };
+enum { PANEL = 8 /* most vectors of a row that are summed at once */ };
 
-/* How the last vector of a row is moved: whole; by a mask; by a mask of a quarter or of half a vector, since
- * moves of a whole one that is mostly masked reach across lines of the caches for nothing. */
+/* How the last vector of a row is moved: whole; with a mask; or with a mask of a quarter or half of a vector,
+ * because a mostly masked whole vector would needlessly cross cache lines. */
 enum { WHOLE, MASKED, QUARTER, HALF };
 
-/* How a row of k values is moved by kernels that know all ways. */
+/* How a row of k values is moved by kernels that have all ways. */
 static int last_of(int64_t k) {
   const int rest = (int)(k % LANES);
   if (rest == 0 || NARROW || (int)MOST_PARTS == 1)
@@ -23,29 +23,30 @@ static int last_of(int64_t k) {
   return (int)MOST_PARTS >= 4 && rest * 4 <= LANES ? QUARTER : rest * 2 <= LANES ? HALF : MASKED;
 }
 
-/* Those that no row of k values needs are empty: `last` is a constant. */
+/* Returns false for ways that are not needed for any row of k values; the code is then empty, since `last` is
+ * a constant. */
 INLINE bool exists(const int last) {
   return last <= MASKED || (!NARROW && (int)MOST_PARTS >= (last == QUARTER ? 4 : 2));
 }
 
-/* What run_panel works on: features [feature, feature + width) of stored rows [row, row_end). */
+/* The work of run_panel: features [feature, feature + width) of stored rows [row, row_end). */
 typedef struct panel {
   int64_t row, row_end, feature, width;
-  bool stream; /* Y's lines are written whole, past the caches */
+  bool stream; /* write whole lines of Y, past the caches */
   bool near;   /* as in sl_spmm_part */
 } panel;
 
-/* The operands as the innermost loop wants them. */
+/* The operands in the form that the innermost loop needs. */
 typedef struct operands {
   const void *col;
   const value *val;
   const char *x;
-  int64_t stride; /* of X in bytes */
+  int64_t stride; /* bytes between rows of X */
   const uintptr_t *pages;
-  int64_t offset; /* bytes from a row's start to the panel */
+  int64_t offset; /* bytes from the start of a row to the panel */
   double alpha;
-  bool wide; /* Y holds sums */
-  mask tail; /* of the last vector, if that is not whole */
+  bool wide; /* Y has the type of sums */
+  mask tail; /* mask of the last vector if it is incomplete */
 } operands;
 
 INLINE operands operands_of(const sl_spmm_run *args, const panel *p, const int vectors, const bool paged) {
@@ -65,14 +66,14 @@ INLINE int64_t column(const void *col, int64_t j, const sley_index index) {
   return index == SLEY_I32 ? ((const int32_t *)col)[j] : ((const int64_t *)col)[j];
 }
 
-/* The row of X that is column c's. */
+/* Address of the row of X for column c. */
 INLINE const char *x_row(const operands *o, int64_t c, const bool paged) {
   if (!paged)
     return o->x + c * o->stride;
   return (const char *)(o->pages[(uint64_t)c / SL_X_PAGE] + (uintptr_t)(c * o->stride)) + o->offset;
 }
 
-/* Vector v of a row of X, or of Y. */
+/* Loads vector v of a row of X, or of Y. */
 INLINE vec load_x(const operands *o, const value *row, const int v, const int vectors, const int last) {
   if (last == WHOLE || v < vectors - 1)
     return load_values(row + v * LANES);
@@ -94,9 +95,9 @@ INLINE void store_y(const operands *o, sum *row, vec sums, const int v, const in
 
 enum {
   LINE_VALUES = 64 / sizeof(value),
-  /* An out-of-order core hides the loads of short rows of X, and of rows that are in a near cache, by itself;
-   * of others, and of rows found through pages, the first lines are fetched some entries early, and the
-   * hardware follows with the rest. */
+  /* An out-of-order core hides the loads of short rows of X, and of rows in a near cache, without
+   * prefetching. Of other rows, and of rows found through pages, FETCHED_LINES lines are prefetched AHEAD
+   * entries early; the hardware fetches the rest. */
   UNFETCHED_LINES = 2,
   FETCHED_LINES = 4,
   AHEAD = 32,
@@ -117,18 +118,19 @@ INLINE void add_row(const operands *o, const value *row, sum factor, vec *acc, c
     acc[v] = vec_fma(s, load_x(o, row, v, vectors, last), acc[v]);
 }
 
-/* acc += factor * the row of X that is column c's. */
+/* acc += factor * the row of X for column c. */
 INLINE void add_entry(const operands *o, int64_t c, sum factor, vec *acc, const int vectors, const int last,
                       const bool paged) {
   add_row(o, (const value *)x_row(o, c, paged), factor, acc, vectors, last);
 }
 
-/* Whether Y holds values that sums must be rounded to. */
+/* Returns whether sums must be rounded to the type of Y. */
 INLINE bool is_rounded(const operands *o) {
   return NARROW && !o->wide;
 }
 
-/* Of rounded values; a call, since rows begin seldom and the code stands in every loop. */
+/* beta y for values narrower than sums. Not inlined, because rows begin rarely and every loop contains the
+ * code. */
 static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
   for (int64_t c = 0; c < width; c++)
     out[c] = (sum)(beta * (double)widen(y[c]));

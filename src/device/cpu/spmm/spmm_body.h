@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The SpMM kernel, the same for every type and instruction set. A file that includes it, one per type and
- * instruction set, has included
- *   - a lanes_*.h: ISA; STREAMS: whether it has stores that bypass the caches; REGISTERS; MOST_PARTS: into
- * how many parts a vector may be divided for loads; sum (float or double), vec (LANES of them) and the vec_
- * operations; mask: which values of a row's last vector there are, if that is not whole, and whether it is
- * the only one (alone), for part moves;
- *   - a values_*.h: DTYPE; value, the type of A and X, and how it is loaded as vec and stored; NARROW:
- * whether value is not sum, so that Y may be of either. It gets SPMM_KERNEL, the descriptor of the kernel.
+ * instruction set, has included before:
+ * - a lanes_*.h with ISA; STREAMS: whether there are stores that bypass the caches; REGISTERS; MOST_PARTS:
+ *   into how many parts a vector may be divided for loads; sum (float or double), vec (LANES sums) and the
+ *   vec_ operations; mask: the valid values of a row's last vector if it is incomplete, and whether it is the
+ *   row's only one (alone), for partial moves;
+ * - a values_*.h with DTYPE; value, the type of A and X, and its loads as vec and its stores; NARROW: whether
+ *   value differs from sum, so that Y may have either type.
+ *
+ * The including file gets SPMM_KERNEL, the descriptor of the kernel.
  *
  * A row's accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass
- * in stored order: acc = fma(alpha val, x, acc), the order of op_spmm.h, so that every instruction set gives
- * the same bits. Narrow products are summed in bundles of rows (bundled.h). */
+ * in stored order: acc = fma(alpha val, x, acc). This is the order of op_spmm.h, so every instruction set
+ * returns the same bits. Narrow products are summed in bundles of rows (bundled.h). */
 
 #include <string.h>
 
@@ -19,37 +21,38 @@
 #include "device/cpu/spmm/moves.h"
 
 enum {
-  /* One vector a row makes a chain of dependent sums; rows of at least this length are summed several at a
-     time. */
+  /* A row of one vector is a chain of dependent sums. Rows of at least this many entries are summed several
+   * at a time. */
   TOGETHER_LEAST = 24,
   /* Entries whose values are converted, or multiplied by alpha, at a time. */
   CHUNK = 64,
-  /* Where X and Y have more than this many bytes, Y goes past the caches, which spares reading what is
+  /* If X and Y have more bytes than this, Y is written past the caches, which avoids reading memory that is
    * overwritten. */
   STREAM_BYTES = 16 << 20,
-  /* Where they have more than this, rows of Y of several panels that do consist of whole lines are summed one
-   * after the other (cache_lines.h), not a few at a time. */
+  /* If X and Y have more bytes than this, rows of Y that consist of whole lines and have several panels are
+   * summed one after the other (cache_lines.h), not a few at a time. */
   LINES_BYTES = 40 << 20,
-  /* Where lines of Y hold parts of several rows or panels, a few rows of Y are made in the caches first, of
-   * STAGED_AT_ONCE bytes or a little more: more would push the rows of X, which are read from end to end, out
-   * of the nearest cache. Rows shorter than STAGED_LEAST, or of no more than STAGED_ENTRIES entries, take
-   * longer so than it spares, longer ones than STAGE_BYTES have few lines that they share. */
+  /* If lines of Y contain parts of several rows or panels, a few rows of Y, of STAGED_AT_ONCE bytes or
+   * slightly more, are first computed in the caches. More rows would evict rows of X, which are read from end
+   * to end, from the nearest cache. Staging does not pay for rows shorter than STAGED_LEAST bytes, for rows
+   * of at most STAGED_ENTRIES entries, or for rows longer than STAGE_BYTES, which share few lines. */
   STAGE_BYTES = 16 << 10,
   STAGED_AT_ONCE = 2 << 10,
   STAGED_LEAST = 256,
   STAGED_ENTRIES = 2,
-  /* Rows of at least this many at a time are summed panel after panel, and of about so many bytes of Y. */
+  /* A block has at least BLOCK_ROWS rows and about BLOCK_BYTES bytes of Y. Its panels are summed one after
+   * the other. */
   BLOCK_ROWS = 4,
   BLOCK_BYTES = 4 << 10
 };
 
-/* alpha val, in the type of sums; a call, since it stands in every loop. */
+/* out = alpha val, in the type of sums. Not inlined, because every loop calls it. */
 static __attribute__((noinline)) void scale_factors(const value *val, double alpha, int64_t count, sum *out) {
   for (int64_t i = 0; i < count; i++)
     out[i] = alpha == 1 ? widen(val[i]) : (sum)(alpha * (double)widen(val[i]));
 }
 
-/* Entries from the one that is summed to the one whose row of X is fetched; 0: none is. */
+/* How many entries ahead rows of X are prefetched; 0: not at all. */
 static int64_t entries_ahead(const panel *p, const bool paged) {
   return p->near && !paged ? 0 : AHEAD;
 }
@@ -88,7 +91,7 @@ INLINE void run_general(const sl_spmm_run *args, const panel *p, const int vecto
   }
 }
 
-/* Several rows, whose first `common` entries are summed in turns, so that their chains of dependent sums
+/* Sums several rows, the first `common` entries of each in turn, so that their chains of dependent sums
  * overlap. */
 INLINE void run_together(const operands *o, const int64_t *rowptr, const int64_t *row, sum *const *y,
                          bool adds, bool stream, const int rows, const int vectors, const int last,
@@ -114,7 +117,7 @@ INLINE void run_together(const operands *o, const int64_t *rowptr, const int64_t
   }
 }
 
-/* alpha is 1, beta 0 or 1, and values are of the type of sums: values are factors as they are. */
+/* For alpha = 1, beta 0 or 1, and values in the type of sums: values need no scaling. */
 INLINE void run_plain(const sl_spmm_run *args, const panel *p, const int vectors, const int last,
                       const sley_index index, const bool paged) {
   const sl_spmm_matrix *a = args->problem->a;
@@ -161,7 +164,7 @@ INLINE void run_plain(const sl_spmm_run *args, const panel *p, const int vectors
 
 typedef void panel_body(const sl_spmm_run *args, const panel *p);
 
-/* Functions of their own, as in bundled.h. */
+/* Separate functions: inside one function the loops would keep each other's constants in registers. */
 #define GENERAL_BODY(name, index, paged, vectors, last)                                                      \
   static __attribute__((noinline)) void general_##name##_##vectors##_##last(const sl_spmm_run *args,         \
                                                                             const panel *p) {                \
@@ -178,7 +181,7 @@ static bool is_general(const sl_spmm_run *args) {
   return NARROW || args->alpha != 1 || (args->beta != 0 && args->beta != 1);
 }
 
-/* All ways to move the last vector; for operands that are rare, those that suffice. */
+/* All ways to move the last vector; for rare operands, only those that are needed. */
 #define PLAIN_ALL(name, index, paged, vectors)                                                               \
   PLAIN_BODY(name, index, paged, vectors, QUARTER)                                                           \
   PLAIN_BODY(name, index, paged, vectors, HALF)                                                              \
@@ -198,7 +201,7 @@ static bool is_general(const sl_spmm_run *args) {
   others(name, index, paged, vectors) static panel_body *const general_##name##_##vectors[] = {              \
       general_##name##_##vectors##_WHOLE, general_##name##_##vectors##_MASKED};
 
-/* By vectors of a panel. */
+/* Bodies for each number of vectors in a panel. */
 #define PANEL_BODIES(name, index, paged, others)                                                             \
   PANEL_BODY(name, index, paged, 1, others)                                                                  \
   PANEL_BODY(name, index, paged, 2, others)                                                                  \
@@ -222,17 +225,18 @@ static bool is_general(const sl_spmm_run *args) {
     run_panels(args, part, is_general(args) ? general_##name : plain_##name, lines_##name);                  \
   }
 
-typedef panel_body *const *const panel_bodies; /* by vectors, and how the last are moved */
+typedef panel_body *const *const panel_bodies; /* indexed by the number of vectors, then by how the last one
+                                                * is moved */
 
-/* Vectors of the next panel, of those that are left: no panel is much narrower than the others, unless all
- * that is left for it is a small part of a vector. */
+/* Number of vectors in the next panel, out of `left`. No panel is much narrower than the others, unless only
+ * a small part of a vector would be left over (small). */
 static int64_t panel_of(int64_t left, bool small) {
   if (left <= PANEL)
     return left;
   return left >= PANEL + PANEL / 2 || (small && left == PANEL + 1) ? PANEL : (left + 1) / 2;
 }
 
-/* Panel after panel, each over all rows. */
+/* Runs panel after panel, each over all rows. */
 static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *p, panel_bodies *body) {
   const bool small = (part->feature_end - part->feature - 1) % LANES < LANES / 4;
   for (int64_t c = part->feature; c < part->feature_end; c += p->width) {
@@ -243,8 +247,8 @@ static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *
   }
 }
 
-/* Block after block of rows. A block is all rows of the part where that keeps a panel of X in a near cache
- * that cannot hold whole rows; else it is small, so that the rows of X are read from end to end. */
+/* Runs block after block of rows. A block is the whole part if a panel of X fits in a near cache but whole
+ * rows do not; else it is small, so that rows of X are read from end to end. */
 static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool stream, panel_bodies *body) {
   const int64_t width = part->feature_end - part->feature;
   const bool one = part->panels || width <= PANEL * LANES;
@@ -259,7 +263,7 @@ static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool str
     stream_end();
 }
 
-/* As memcpy, for a part of Y: whole lines past the caches, parts of lines through them. */
+/* Copies to Y like memcpy: whole lines past the caches, parts of lines through them. */
 static void stream_bytes(char *to, const char *from, int64_t bytes) {
   enum { LINE = 64, STEP = sizeof(vec) };
   const int64_t head = (int64_t)(-(uintptr_t)to % LINE);
@@ -272,8 +276,8 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
   memcpy(to + at, from + at, (size_t)(bytes - at));
 }
 
-/* Some rows after the others, each time into a buffer, which then goes to Y past the caches. Where rows
- * follow each other, a line that is not whole yet waits in the buffer for the next rows. */
+/* Computes a few rows at a time in a buffer and copies them to Y past the caches. If rows are contiguous, an
+ * incomplete line waits in the buffer for the next rows. */
 static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_t bytes, panel_bodies *body) {
   enum { LINE = 64 };
   _Alignas(64) char stage[STAGE_BYTES + 2 * LINE];
@@ -304,7 +308,7 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
       const int64_t made = kept + count * row_bytes;
       kept = row + count < part->row_end ? (int64_t)((uintptr_t)(to + made) % LINE) : 0;
       stream_bytes(to, stage, made - kept);
-      memcpy(stage, stage + made - kept, LINE); /* `kept` bytes count; copies of a known size are fast */
+      memcpy(stage, stage + made - kept, LINE); /* only `kept` bytes are needed; a constant size is faster */
       continue;
     }
     for (int64_t i = 0; i < count; i++)
@@ -314,8 +318,9 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
   stream_end();
 }
 
-/* Whether a part of a Y that goes past the caches is summed line by line (cache_lines.h). total: bytes of X
- * and Y. With vectors of half a line, rows of more than a few entries are faster by the other ways. */
+/* Returns whether a part, whose Y is written past the caches, is summed line by line (cache_lines.h). total:
+ * bytes of X and Y. If a vector is half a line, rows of more than a few entries are faster in the other
+ * ways. */
 static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool misaligned, int64_t total) {
   const sl_spmm_matrix *a = args->problem->a;
   const int64_t width = part->feature_end - part->feature, row_bytes = width * (int64_t)sizeof(sum),
@@ -326,7 +331,7 @@ static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool mis
          (LINE_VECTORS == 1 || entries <= STAGED_ENTRIES * (part->row_end - part->row));
 }
 
-/* Y that is read, or small, goes through the caches. */
+/* Selects the way to sum a part. A Y that is read, or small, is written through the caches. */
 static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body,
                        sl_spmm_part_body lines) {
   if (run_bundles(args, part))
@@ -369,7 +374,7 @@ static double cost(const sl_kernel_args *args) {
   return sl_cpu_spmm_cost(args->spmm.problem, LANES, NARROW && (int)ISA != (int)SL_CPU_AVX512);
 }
 
-/* The descriptor of the kernel that was compiled here. */
+/* The descriptor of the kernel compiled in this file. */
 #define SPMM_KERNEL(kernel_name)                                                                             \
   {                                                                                                          \
     .name = kernel_name, .op = SL_OP_SPMM, .ok = ok, .cost = cost, .prepare = sl_cpu_spmm_prepare,           \

@@ -7,29 +7,30 @@
 #include "base/memory.h"
 #include "base/value.h"
 
-/* Parts a thread gets, on average, at most and at least; the work of a row beyond its entries, in entries;
- * features that the fragments of a row have multiples of: fewer take as long, for each entry waits for the
- * sum of the one before. */
+/* PARTS_PER_THREAD, PARTS_LEAST: most and fewest parts per thread, on average. ROW_WORK: the cost of a row
+ * beyond its entries, in entries. FRAGMENT: a row's features are cut at multiples of this; smaller fragments
+ * are not faster, because each entry waits for the sum of the one before. */
 enum { PARTS_PER_THREAD = 24, PARTS_LEAST = 2, ROW_WORK = 2, FRAGMENT = 64 };
 
-/* Seconds of an entry, and of a line of 64 bytes of its row of X, where all is in the caches; a product that
- * takes one thread less than SERIAL is not shared, for to start and end a team takes about that long; and a
- * part takes at least PART, for to claim it takes a tenth of that; where k is 1 PART_ONE, so that more rows
- * are sorted together. */
+/* Seconds. ENTRY: an entry, and LINE: 64 bytes of its row of X, with everything in the caches. SERIAL: a
+ * product that takes one thread less than this is not shared, because starting and ending the team takes
+ * about as long. PART: shortest part, ten times the cost of claiming it. PART_ONE: the same for k = 1, longer
+ * so that more rows are sorted together. */
 static const double ENTRY = 0.4e-9, LINE = 0.2e-9, SERIAL = 3e-6, PART = 1e-6, PART_ONE = 2.5e-6,
                     SHORT = 200e-6;
 
-/* Cycles of an entry: for each vector; for each lane of it, since wider ones are loaded across cache lines
- * more often; for one that is less than half full, for each lane of one that is not full, and for one that is
- * loaded value by value; where the fused multiply-add is a call. */
+/* Cycles per entry. VECTOR: each vector. LANE: each lane of it, because wider vectors cross cache lines more
+ * often. SMALL_PART: a vector less than half full. PART_LANE: each lane of an incomplete vector.
+ * PART_BY_VALUE: a vector loaded value by value. FMA_CALL: a fused multiply-add that is a function call. */
 static const double VECTOR = 0.5, LANE = 0.02, SMALL_PART = 0.15, PART_LANE = 0.06, PART_BY_VALUE = 8,
                     FMA_CALL = 10;
 
-/* Rows are summed in bundles where rows of sums have at most SL_SPMM_BUNDLED_BYTES, and A's rows
- * BUNDLED_ENTRIES on average: wider or longer ones spend little of their time where rows begin and end; where
- * k is 1, whatever A's rows have, for it is the bundle that fills a vector. Rows of more than BUNDLED_LARGE
- * bytes only where A and Y are not so large that the memory decides, which wants the rows of Y in order; rows
- * of more than BUNDLED_NEAR bytes only where X is in a near cache in whatever order its rows are wanted. */
+/* Rows are summed in bundles under these conditions. A row of sums has at most SL_SPMM_BUNDLED_BYTES, and A's
+ * rows have at most BUNDLED_ENTRIES entries on average: wider or longer rows spend little of their time at
+ * their beginnings and ends. If k is 1, A's rows may have any length, because the bundle fills the vectors.
+ * Rows of more than BUNDLED_LARGE bytes: only if A and Y have at most BUNDLED_TOTAL bytes; beyond that memory
+ * is the limit, and Y should be written in order. Rows of more than BUNDLED_NEAR bytes: only if X fits in a
+ * near cache (NEAR_CACHE bytes), whatever the order of its rows. */
 enum {
   BUNDLED_ENTRIES = 512,
   BUNDLED_LARGE = 64,
@@ -38,24 +39,24 @@ enum {
   NEAR_CACHE = 5 << 18
 };
 
-/* Rows of an X of more than FAR_X bytes that fewer than REUSED entries each want do not count as near: many
- * an entry is the first to want its row. */
+/* If X has more than FAR_X bytes and its rows are used by fewer than REUSED entries each, they do not count
+ * as near: many entries are the first to use their row. */
 enum { FAR_X = 8 << 20, REUSED = 16 };
 
 /* Bytes of a row that are summed at once, about. */
 enum { PANEL_BYTES = 512 };
 
-/* Bytes of X or Y that belong to the rows that are sorted at a time. */
+/* Bytes of X or Y that belong to the rows sorted together; and the fewest such rows. */
 enum { WINDOW_BYTES = 16 << 10, WINDOW_LEAST = 32 };
 
 typedef struct parts {
   int64_t count;
-  bool even;           /* all take about as long */
+  bool even;           /* all parts take about as long */
   sl_bundles *bundles; /* or NULL */
   sl_spmm_part part[];
 } parts;
 
-/* About how long one thread takes. */
+/* Estimated seconds of one thread. */
 static double serial_seconds(const sl_spmm_problem *p) {
   double lines = ceil((double)p->k * (double)sley_dtype_bytes(p->a->dtype) / 64);
   return (double)(sl_spmm_entries(p->a) + ROW_WORK * p->a->rows) * (ENTRY + LINE * lines);
@@ -66,7 +67,7 @@ static int64_t parts_per_thread(const sl_spmm_problem *p, int64_t threads) {
   return want > PARTS_PER_THREAD ? PARTS_PER_THREAD : want < PARTS_LEAST ? PARTS_LEAST : (int64_t)want;
 }
 
-/* Number of fragments to cut the features of a row of `work` into. */
+/* Number of fragments into which the features of a row with this work are cut. */
 static int64_t row_fragments(int64_t work, int64_t fair, int64_t k) {
   int64_t most = (k + FRAGMENT - 1) / FRAGMENT;
   int64_t want = work / fair;
@@ -78,7 +79,7 @@ static int64_t work_of(const sl_spmm_matrix *a, int64_t begin, int64_t end) {
   return a->rowptr[end] - a->rowptr[begin] + ROW_WORK * (end - begin);
 }
 
-/* The end of the part that begins with row begin: one row, and as many more as it has room for. */
+/* End of the part that begins with row `begin`: that row, and as many more as fit in a fair share. */
 static int64_t end_of_part(const sl_spmm_matrix *a, int64_t begin, int64_t fair) {
   int64_t fits = begin + 1, beyond = a->rows + 1;
   while (beyond - fits > 1) {
@@ -91,8 +92,8 @@ static int64_t end_of_part(const sl_spmm_matrix *a, int64_t begin, int64_t fair)
   return fits;
 }
 
-/* The end of a part that would end at `end`: after a multiple of `step` rows, unless a row that is cut comes
- * first. */
+/* Moves the end of a part so that it has a multiple of `step` rows, or stops before a row that is cut into
+ * fragments. */
 static int64_t end_of_steps(const sl_spmm_matrix *a, int64_t begin, int64_t end, int64_t step, int64_t fair,
                             int64_t k) {
   if (end - begin > step)
@@ -106,8 +107,8 @@ static int64_t column_at(const sl_spmm_matrix *a, int64_t entry) {
   return a->index == SLEY_I32 ? ((const int32_t *)a->col)[entry] : ((const int64_t *)a->col)[entry];
 }
 
-/* How many columns there are between the least and the greatest of the rows, as far as the first and the last
- * entry of each row tell. */
+/* Number of columns between the least and the greatest in the rows, judged by the first and the last entry of
+ * each row. */
 static int64_t span_of(const sl_spmm_matrix *a, int64_t begin, int64_t end) {
   int64_t least = INT64_MAX, most = 0;
   for (int64_t i = begin; i < end; i++) {
@@ -120,7 +121,7 @@ static int64_t span_of(const sl_spmm_matrix *a, int64_t begin, int64_t end) {
   return least > most ? 0 : most - least + 1;
 }
 
-/* Tells a part how its rows of X lie. */
+/* Sets near and panels, which describe how the part uses X. */
 static void look_at_x(const sl_spmm_problem *p, sl_spmm_part *part) {
   const sl_spmm_matrix *a = p->a;
   int64_t row_bytes = (part->feature_end - part->feature) * (int64_t)sley_dtype_bytes(a->dtype),
@@ -131,9 +132,9 @@ static void look_at_x(const sl_spmm_problem *p, sl_spmm_part *part) {
   part->panels = rows > NEAR_CACHE / row_bytes;
 }
 
-/* Cuts greedily, into multiples of `step` rows where it can; returns the number of parts. Two parts in a row
- * hold more than a fair share together, and a row is cut into no more fragments than it holds shares, into
- * none with whole_rows. *even: no part has much more than a fair share. */
+/* Cuts greedily, into multiples of `step` rows if possible; returns the number of parts. Any two consecutive
+ * parts together exceed a fair share. A row is cut into at most as many fragments as it has shares, or not at
+ * all if whole_rows. *even becomes false if a part much exceeds a fair share. */
 static int64_t cut(const sl_spmm_matrix *a, int64_t k, bool whole_rows, int64_t fair, int64_t step,
                    sl_spmm_part *out, bool *even) {
   int64_t count = 0, lines = (k + FRAGMENT - 1) / FRAGMENT, cuttable = whole_rows ? 1 : k;
@@ -156,15 +157,15 @@ static int height_of(const sl_spmm_problem *p) {
   return p->k == 1 && !sl_is_16_bit(p->a->dtype) ? SL_SPMM_HEIGHT_ONE : SL_SPMM_HEIGHT;
 }
 
-/* Rows that are sorted at a time: more make rows of a bundle more alike, fewer keep the rows of X that they
- * share in the nearest cache. */
+/* Number of rows sorted together. More rows make the rows of a bundle more alike; fewer keep the rows of X
+ * that they share in the nearest cache. */
 static int window_of(const sl_spmm_problem *p) {
   int64_t rows = WINDOW_BYTES / (p->k * (int64_t)sley_dtype_bytes(p->a->dtype)), height = height_of(p);
   rows = rows < WINDOW_LEAST ? WINDOW_LEAST : rows < SL_BUNDLES_WINDOW ? rows : SL_BUNDLES_WINDOW;
   return (int)(rows / height * height);
 }
 
-/* Whether 32 bits reach all rows, and all values of an X whose rows follow each other. */
+/* Returns whether 32 bits suffice for row numbers and for offsets of values in a contiguous X. */
 static bool fits_32_bits(const sl_spmm_problem *p) {
   const sl_spmm_matrix *a = p->a;
   return a->rows < INT32_MAX && (!a->rowid || a->rows == 0 || a->rowid[a->rows - 1] < INT32_MAX) &&
@@ -183,7 +184,7 @@ static bool is_bundled(const sl_spmm_problem *p) {
          fits_32_bits(p);
 }
 
-/* A part that has all features of its rows. */
+/* Returns whether the part has all features of its rows. */
 static bool is_whole(const sl_spmm_part *part, int64_t k) {
   return part->feature == 0 && part->feature_end == k;
 }
@@ -191,7 +192,7 @@ static bool is_whole(const sl_spmm_part *part, int64_t k) {
 typedef struct bundling {
   parts *made;
   const sl_spmm_matrix *a;
-  const void *val; /* NULL: columns too, and a's values */
+  const void *val; /* new values; NULL: fill with a's values and columns */
 } bundling;
 
 static sley_status bundle_parts(void *context, int64_t begin, int64_t end, int thread) {
@@ -259,7 +260,7 @@ sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_ker
 
 sley_status sl_cpu_spmm_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                const void *val, sl_values_in where, void *prepared) {
-  (void)device, (void)where; /* the memory of the device is the host's */
+  (void)device, (void)where; /* the device's memory is the host's */
   parts *made = prepared;
   if (!made || !made->bundles)
     return SLEY_OK;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the update kernels of all instruction sets share: how many rows of T are made at a time, and who works
- * on which of them. */
+/* Shared by the update kernels of all instruction sets: how many rows of T are computed at a time, and which
+ * thread computes which rows. */
 #include "base/value.h"
 #include "device/cpu/spmm/spmm_parts.h"
 
-/* A block of T shares the nearest cache with a panel of W; fewer rows than LEAST do not make up for reading W
- * once for each block, unless they fill a buffer; fewer than FEW never do. */
+/* A block of T shares the nearest cache with a panel of W. Blocks of fewer than BLOCK_LEAST rows do not pay
+ * for reading W once per block, unless they fill a buffer; blocks of fewer than FEW rows never pay. */
 enum { BLOCK_BYTES = 16 << 10, BLOCK_MOST = 1024, BLOCK_LEAST = 32, FEW = 4 };
 
-/* Rows that are given are shared in pieces of so many, and take so many multiply-adds a second. */
+/* If T is given by the caller: rows that a thread claims at a time, and multiply-adds per second. */
 enum { GRAIN = 64 };
 static const double RATE = 2e10;
 
@@ -20,7 +20,7 @@ int64_t sl_cpu_update_rows(int64_t row_bytes) {
   return rows < FEW ? 0 : rows < 8 ? rows : rows / 8 * 8;
 }
 
-/* The problem of what is prepared; T has the type of sums. */
+/* The product's problem with T as its Y, in the type of sums. */
 static sl_spmm_problem wide(const sl_update_args *args) {
   sl_spmm_problem problem = *args->product.problem;
   problem.wide_y = true;
@@ -34,7 +34,7 @@ sley_status sl_cpu_update_prepare(sl_device *device, sl_queue *queue, const sl_k
   if (!args->update.product.problem)
     return SLEY_OK;
   sl_spmm_problem problem = wide(&args->update);
-  sl_spmm_matrix rows = *problem.a; /* rows of T follow each other */
+  sl_spmm_matrix rows = *problem.a; /* rows of T are consecutive */
   rows.rowid = NULL;
   problem.a = &rows;
   return sl_cpu_spmm_parts(queue, &problem, true, prepared);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of SL_OP_UPDATE, the same for every type and instruction set; included after spmm_body.h, whose
- * product it multiplies by W while it is in the nearest caches. It gets UPDATE_KERNEL, the descriptor.
+/* The kernel of SL_OP_UPDATE, the same for every type and instruction set. Included after spmm_body.h: the
+ * rows of its product are multiplied by W while they are in the nearest caches. The including file gets
+ * UPDATE_KERNEL, the descriptor.
  *
- * A few rows of T at a time, by a few vectors of columns of W: their sums stay in registers while the rows of
- * W pass in ascending order, the order of op_update.h. W is read where it is; docs/DEVICES.md says how fast. */
+ * A few rows of T are multiplied by a few vectors of columns of W at a time. Their sums stay in registers
+ * while the rows of W pass in ascending order, the order of op_update.h. W is not copied; docs/DEVICES.md
+ * reports the speed. */
 #ifndef SLEY_DEVICE_CPU_SPMM_UPDATE_BODY_H
 #define SLEY_DEVICE_CPU_SPMM_UPDATE_BODY_H
 
 #include "device/cpu/spmm/spmm_body.h"
 
 enum {
-  AT_ONCE = REGISTERS / 4, /* rows of T whose sums are made at once */
-  MOST_VECTORS = 3         /* of each of them */
+  AT_ONCE = REGISTERS / 4, /* rows of T whose sums are computed at once */
+  MOST_VECTORS = 3         /* vectors of each row */
 };
 
-/* Rows of T and the rows of Z that they become; of W and Z the columns of a panel. */
+/* Rows of T and Z, and a panel of columns of W and Z. */
 typedef struct dense {
   operands o;
   const sum *t;
@@ -24,11 +26,11 @@ typedef struct dense {
   double beta;
   value *z;
   int64_t ldz;
-  const int64_t *rowid; /* of the first row; NULL: consecutive rows of z */
+  const int64_t *rowid; /* rows of z, from the first on; NULL: consecutive rows */
   bool stream;
 } dense;
 
-/* Rows first .. first + rows - 1. */
+/* Computes rows [first, first + rows) of Z. */
 INLINE void update_rows(const dense *d, int64_t first, const int rows, const int vectors, const int last) {
   vec acc[AT_ONCE][MOST_VECTORS];
   value *z[AT_ONCE];
@@ -60,7 +62,7 @@ INLINE void update_rows(const dense *d, int64_t first, const int rows, const int
 
 typedef void dense_body(const dense *d, int64_t rows);
 
-/* Functions of their own, as in bundled.h. */
+/* Separate functions: inside one function the loops would keep each other's constants in registers. */
 #define DENSE_BODY(vectors, last)                                                                            \
   static __attribute__((noinline)) void dense_##vectors##_##last(const dense *d, int64_t rows) {             \
     int64_t i = 0;                                                                                           \
@@ -76,19 +78,20 @@ DENSE_BODY(2, MASKED)
 DENSE_BODY(3, WHOLE)
 DENSE_BODY(3, MASKED)
 
-/* Vectors of the next panel, of those that are left: 4 are 2 and 2. */
+/* Number of vectors in the next panel, out of `left`; 4 are divided into 2 and 2. */
 static int64_t dense_panel_of(int64_t left) {
   return left == MOST_VECTORS + 1 ? 2 : left < MOST_VECTORS ? left : MOST_VECTORS;
 }
 
-/* Whether a Z that is not read is written past the caches: a large one whose lines hold one row each. */
+/* Returns whether Z is written past the caches: if it is not read, is large, and no line is shared by two
+ * rows. */
 static bool streams_z(const sl_update_args *a, int64_t rows) {
   uint64_t line = (uintptr_t)a->z | (uint64_t)a->ldz * sizeof(value);
   return STREAMS && a->beta == 0 && rows * a->n * (int64_t)sizeof(value) > STREAM_BYTES && line % 64 == 0 &&
          LANES * sizeof(value) % 64 == 0;
 }
 
-/* Panel after panel of W, each over `rows` rows. rowid, t: of the first of them. */
+/* Runs panel after panel of W, each over `rows` rows. rowid and t belong to the first of these rows. */
 static void update_panels(const sl_update_args *a, const sum *t, int64_t ldt, int64_t k, const int64_t *rowid,
                           int64_t first, int64_t rows, bool stream) {
   static dense_body *const body[][2] = {
@@ -105,7 +108,7 @@ static void update_panels(const sl_update_args *a, const sum *t, int64_t ldt, in
   }
 }
 
-/* The product's rows of a block, in T. */
+/* Writes the product's rows of a block to T. */
 typedef void block_product(const sl_spmm_run *run, const sl_spmm_part *part);
 #define BLOCK_PRODUCT(name)                                                                                  \
   static void block_##name(const sl_spmm_run *run, const sl_spmm_part *part) {                               \
@@ -117,11 +120,12 @@ BLOCK_PRODUCT(i64)
 BLOCK_PRODUCT(paged_i32)
 BLOCK_PRODUCT(paged_i64)
 
-/* A part in blocks, each summed to T and multiplied from there. Bundles are blocks of their windows. */
+/* Processes a part in blocks: each is summed to T and then multiplied by W. If rows are in bundles, a block
+ * is a window of them. */
 static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
   static block_product *const product[2][2] = {{block_i32, block_i64}, {block_paged_i32, block_paged_i64}};
   _Alignas(64) char t[SL_UPDATE_BYTES];
-  const sl_update_args *a = (const sl_update_args *)args; /* its first member */
+  const sl_update_args *a = (const sl_update_args *)args; /* the product is its first member */
   const sl_spmm_matrix *of = args->problem->a;
   const int64_t k = args->problem->k, row_bytes = k * (int64_t)sizeof(sum);
   const bool stream = streams_z(a, of->rows);
@@ -141,7 +145,7 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
     const int64_t count = block.row_end - block.row;
     if (part->bundles)
       block.bundle_end = block.bundle + sl_bundles_of(count, part->bundles->height);
-    run.y = (void *)((uintptr_t)t - (uintptr_t)(block.row * row_bytes)); /* where row 0 would be */
+    run.y = (void *)((uintptr_t)t - (uintptr_t)(block.row * row_bytes)); /* address that row 0 would have */
     product[problem.pages != NULL][of->index == SLEY_I64](&run, &block);
     block.bundle = block.bundle_end;
     update_panels(a, (const sum *)t, k, k, of->rowid ? of->rowid + block.row : NULL, block.row, count,
@@ -151,7 +155,7 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
     stream_end();
 }
 
-/* Rows that are given, some at a time too, so that they are loaded once for all panels. */
+/* If T is given: processes a few rows at a time, so that they are loaded once for all panels. */
 static sley_status update_range(void *context, int64_t begin, int64_t end, int thread) {
   enum { ROWS = 64 };
   (void)thread;
@@ -180,7 +184,7 @@ static double update_cost(const sl_kernel_args *args) {
   return 1.0 / LANES;
 }
 
-/* The descriptor of the kernel that was compiled here. */
+/* The descriptor of the kernel compiled in this file. */
 #define UPDATE_KERNEL(kernel_name)                                                                           \
   {                                                                                                          \
     .name = kernel_name, .op = SL_OP_UPDATE, .ok = update_ok, .cost = update_cost,                           \

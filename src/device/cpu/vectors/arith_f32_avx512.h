@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on vectors of f32 in AVX-512, beside what lanes_f32_avx512.h has: the operations that
- * block_math.h is made of. */
+/* Arithmetic on vectors of f32 in AVX-512 for block_math.h, in addition to the operations of
+ * lanes_f32_avx512.h. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_F32_AVX512_H
 #define SLEY_DEVICE_CPU_VECTORS_ARITH_F32_AVX512_H
 
@@ -35,16 +35,16 @@ static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
 static inline vec vec_pick(vec v, const int32_t *index) {
   return _mm512_permutexvar_ps(_mm512_loadu_si512(index), v);
 }
-/* To a whole number, ties to even. */
+/* Rounds to whole numbers, ties to even. */
 static inline vec vec_rint(vec a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-/* 2 to the power of whole numbers, where that is a normal number. */
+/* 2^n for whole numbers n; the result must be a normal number. */
 static inline vec vec_pow2(vec n) {
   return _mm512_castsi512_ps(
       _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
 }
-/* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
 static inline __attribute__((always_inline)) sum vec_tree(const vec *v) {
   const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v[0]), _mm512_extractf32x8_ps(v[0], 1));
   __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));

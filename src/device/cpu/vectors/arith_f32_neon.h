@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on vectors of f32 in NEON, beside what lanes_f32_neon.h has: the operations that block_math.h is
- * made of. */
+/* Arithmetic on vectors of f32 in NEON for block_math.h, in addition to the operations of
+ * lanes_f32_neon.h. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_F32_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_ARITH_F32_NEON_H
 
@@ -36,15 +36,15 @@ static inline vec vec_pick(vec v, const int32_t *index) {
   const uint8x16_t bytes = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x03020100)));
   return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(v), bytes));
 }
-/* To a whole number, ties to even. */
+/* Rounds to whole numbers, ties to even. */
 static inline vec vec_rint(vec a) {
   return vrndnq_f32(a);
 }
-/* 2 to the power of whole numbers, where that is a normal number. */
+/* 2^n for whole numbers n; the result must be a normal number. */
 static inline vec vec_pow2(vec n) {
   return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23));
 }
-/* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
 static inline sum vec_tree(const vec *v) {
   const vec four = vaddq_f32(vaddq_f32(v[0], v[2]), vaddq_f32(v[1], v[3]));
   const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));

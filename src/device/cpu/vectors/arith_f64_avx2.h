@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on vectors of f64 in AVX2, beside what lanes_f64_avx2.h has: the operations that block_math.h is
- * made of. */
+/* Arithmetic on vectors of f64 in AVX2 for block_math.h, in addition to the operations of
+ * lanes_f64_avx2.h. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_F64_AVX2_H
 #define SLEY_DEVICE_CPU_VECTORS_ARITH_F64_AVX2_H
 
@@ -38,17 +38,17 @@ static inline vec vec_pick(vec v, const int32_t *index) {
   const __m256i second = _mm256_slli_epi64(_mm256_add_epi64(first, _mm256_set1_epi64x(1)), 32);
   return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), _mm256_or_si256(first, second)));
 }
-/* To a whole number, ties to even. */
+/* Rounds to whole numbers, ties to even. */
 static inline vec vec_rint(vec a) {
   return _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-/* 2 to the power of whole numbers, where that is a normal number. */
+/* 2^n for whole numbers n; the result must be a normal number. */
 static inline vec vec_pow2(vec n) {
   const __m256i exponent =
       _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n)), _mm256_set1_epi64x(1023));
   return _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52));
 }
-/* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
 static inline __attribute__((always_inline)) sum vec_tree(const vec *v) {
   const vec four = _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3]));
   const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));

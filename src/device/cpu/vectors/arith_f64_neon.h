@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on vectors of f64 in NEON, beside what lanes_f64_neon.h has: the operations that block_math.h is
- * made of. */
+/* Arithmetic on vectors of f64 in NEON for block_math.h, in addition to the operations of
+ * lanes_f64_neon.h. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_F64_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_ARITH_F64_NEON_H
 
@@ -37,15 +37,15 @@ static inline vec vec_pick(vec v, const int32_t *index) {
   const int64x2_t second = vmovl_s32(vld1_s32(index));
   return vbslq_f64(vceqzq_s64(second), low, high);
 }
-/* To a whole number, ties to even. */
+/* Rounds to whole numbers, ties to even. */
 static inline vec vec_rint(vec a) {
   return vrndnq_f64(a);
 }
-/* 2 to the power of whole numbers, where that is a normal number. */
+/* 2^n for whole numbers n; the result must be a normal number. */
 static inline vec vec_pow2(vec n) {
   return vreinterpretq_f64_s64(vshlq_n_s64(vaddq_s64(vcvtq_s64_f64(n), vdupq_n_s64(1023)), 52));
 }
-/* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
 static inline sum vec_tree(const vec *v) {
   const vec low = vaddq_f64(vaddq_f64(v[0], v[4]), vaddq_f64(v[2], v[6])),
             high = vaddq_f64(vaddq_f64(v[1], v[5]), vaddq_f64(v[3], v[7])), two = vaddq_f64(low, high);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on vectors of one lane, beside what lanes_portable.h has: the operations that block_math.h is
- * made of. Who includes it has defined sum, float or double. */
+/* Arithmetic on vectors of one lane for block_math.h, in addition to the operations of lanes_portable.h. The
+ * including file has defined sum as float or double. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_PORTABLE_H
 #define SLEY_DEVICE_CPU_VECTORS_ARITH_PORTABLE_H
 
@@ -35,15 +35,15 @@ static inline vec vec_pick(vec v, const int32_t *index) {
   (void)index;
   return v;
 }
-/* To a whole number, ties to even. */
+/* Rounds to whole numbers, ties to even. */
 static inline vec vec_rint(vec a) {
   return rint(a);
 }
-/* 2 to the power of a whole number, where that is a normal number; anything of NaN. */
+/* 2^n for a whole number n; the result must be a normal number. For NaN the result is arbitrary. */
 static inline vec vec_pow2(vec n) {
   return n == n ? ldexp((vec)1, (int)n) : n;
 }
-/* The sum of 16 values: p and p + 8, then p and p + 4, p and p + 2, p and p + 1. */
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
 static inline sum vec_tree(const vec *v) {
   vec part[8];
   for (int p = 0; p < 8; p++)

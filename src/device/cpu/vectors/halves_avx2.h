@@ -11,7 +11,7 @@
 typedef uint16_t value;
 typedef __m128i halves;
 
-/* At most eight values, moved as four, two and one. */
+/* Copies at most eight values, as four, two and one. */
 static inline void copy_part_16(uint16_t *to, const uint16_t *from, int count) {
   if (count == 8) {
     memcpy(to, from, 16);
@@ -61,8 +61,9 @@ static inline halves rounded_f16(vec v) {
 static inline vec widened_bf16(halves v) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
 }
-/* To nearest, ties to even: what is added to the bits that are dropped carries if they are more than half, or
- * half and the last bit kept is 1. A NaN is made quiet instead, for it could carry into the sign. */
+/* Rounds to nearest, ties to even. The number added carries into the bits that are kept if the dropped bits
+ * are more than half, or exactly half and the last kept bit is 1. A NaN is made quiet instead, because the
+ * addition could carry into its sign. */
 static inline halves rounded_bf16(vec v) {
   __m256i bits = _mm256_castps_si256(v);
   __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

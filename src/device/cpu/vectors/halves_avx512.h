@@ -35,8 +35,9 @@ static inline halves rounded_f16(vec v) {
 static inline vec widened_bf16(halves v) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
 }
-/* To nearest, ties to even: what is added to the bits that are dropped carries if they are more than half, or
- * half and the last bit kept is 1. A NaN is made quiet instead, for it could carry into the sign. */
+/* Rounds to nearest, ties to even. The number added carries into the bits that are kept if the dropped bits
+ * are more than half, or exactly half and the last kept bit is 1. A NaN is made quiet instead, because the
+ * addition could carry into its sign. */
 static inline halves rounded_bf16(vec v) {
   __m512i bits = _mm512_castps_si512(v);
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));

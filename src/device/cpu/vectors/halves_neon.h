@@ -12,7 +12,7 @@ typedef uint16x4_t halves;
 static inline halves load_halves(const value *p) {
   return vld1_u16(p);
 }
-/* As vec_load_part: alone, the first one, two or three values. */
+/* Like vec_load_part: if the vector is alone in its row, loads one, two or three values. */
 static inline halves load_halves_part(const value *p, mask m) {
   if (!m.alone)
     return load_halves(p + m.lanes - LANES);
@@ -35,7 +35,7 @@ static inline void store_halves_part(value *p, mask m, halves v) {
   if (m.lanes > 2)
     vst1_lane_u16(p + 2, v, 2);
 }
-/* Not called: STREAMS is 0. */
+/* Never called, because STREAMS is 0. */
 static inline void stream_halves(value *p, halves v) {
   store_halves(p, v);
 }
@@ -50,8 +50,9 @@ static inline halves rounded_f16(vec v) {
 static inline vec widened_bf16(halves v) {
   return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(v), 16));
 }
-/* To nearest, ties to even: what is added to the bits that are dropped carries if they are more than half, or
- * half and the last bit kept is 1. A NaN is made quiet instead, for it could carry into the sign. */
+/* Rounds to nearest, ties to even. The number added carries into the bits that are kept if the dropped bits
+ * are more than half, or exactly half and the last kept bit is 1. A NaN is made quiet instead, because the
+ * addition could carry into its sign. */
 static inline halves rounded_bf16(vec v) {
   const uint32x4_t bits = vreinterpretq_u32_f32(v);
   const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of f32 in AVX2 and FMA: the operations that spmm_body.h is made of, for kernels that sum in f32. */
+/* Vectors of f32 in AVX2 and FMA: the operations that spmm_body.h uses, for kernels that sum in f32. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_F32_AVX2_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_F32_AVX2_H
 
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mas
     return _mm256_castps128_ps256(_mm_maskload_ps(p, _mm256_castsi256_si128(m.lanes)));
   return _mm256_maskload_ps(p, m.lanes);
 }
-/* p[index[0]] to p[index[3]]; two indices come in one load. */
+/* Loads p[index[0]] to p[index[3]]; each load reads two indices. */
 static inline __m128 gather_four(const sum *p, const int32_t *index) {
   uint64_t low, high;
   memcpy(&low, index, sizeof low);
@@ -45,14 +45,14 @@ static inline __m128 gather_four(const sum *p, const int32_t *index) {
   v = _mm_insert_ps(v, _mm_load_ss(p + (uint32_t)high), 0x20);
   return _mm_insert_ps(v, _mm_load_ss(p + (high >> 32)), 0x30);
 }
-/* Lane i is p[index[i]]. Loads of their own take about half as long as a gather on many processors. */
+/* Lane i is p[index[i]]. Separate loads take about half as long as a gather on many processors. */
 static inline vec vec_gather(const sum *p, const int32_t *index) {
   return _mm256_set_m128(gather_four(p, index + 4), gather_four(p, index));
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_ps(p, v);
 }
-/* In parts of four, two and one value: masked stores take many times as long on some processors. */
+/* Stores as four, two and one value, because masked stores are many times slower on some processors. */
 static inline void vec_store_part(sum *p, mask m, vec v) {
   __m128 part = _mm256_castps256_ps128(v);
   if (m.count & 4) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of f32 in AVX-512: the operations that spmm_body.h is made of, for kernels that sum in f32. */
+/* Vectors of f32 in AVX-512: the operations that spmm_body.h uses, for kernels that sum in f32. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_F32_AVX512_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_F32_AVX512_H
 

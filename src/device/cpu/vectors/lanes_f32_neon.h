@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of f32 in NEON: the operations that spmm_body.h is made of, for kernels that sum in f32. */
+/* Vectors of f32 in NEON: the operations that spmm_body.h uses, for kernels that sum in f32. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_F32_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_F32_NEON_H
 
@@ -22,7 +22,7 @@ static inline vec vec_load(const sum *p) {
 static inline void vec_store(sum *p, vec v) {
   vst1q_f32(p, v);
 }
-/* The first one, two or three values. */
+/* Loads the first one, two or three values. */
 static inline vec vec_load_first(const sum *p, int64_t count) {
   if (count == 1)
     return vld1q_lane_f32(p, vdupq_n_f32(0), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of f64 in AVX2 and FMA: the operations that spmm_body.h is made of, for kernels that sum in f64. */
+/* Vectors of f64 in AVX2 and FMA: the operations that spmm_body.h uses, for kernels that sum in f64. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_F64_AVX2_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_F64_AVX2_H
 
@@ -34,20 +34,20 @@ static inline __attribute__((always_inline)) vec vec_load_part(const sum *p, mas
     return _mm256_castpd128_pd256(_mm_maskload_pd(p, _mm256_castsi256_si128(m.lanes)));
   return _mm256_maskload_pd(p, m.lanes);
 }
-/* p[index[0]], p[index[1]]; both indices come in one load. */
+/* Loads p[index[0]] and p[index[1]]; one load reads both indices. */
 static inline __m128d gather_two(const sum *p, const int32_t *index) {
   uint64_t two;
   memcpy(&two, index, sizeof two);
   return _mm_loadh_pd(_mm_load_sd(p + (uint32_t)two), p + (two >> 32));
 }
-/* Lane i is p[index[i]]. Loads of their own take about half as long as a gather on many processors. */
+/* Lane i is p[index[i]]. Separate loads take about half as long as a gather on many processors. */
 static inline vec vec_gather(const sum *p, const int32_t *index) {
   return _mm256_set_m128d(gather_two(p, index + 2), gather_two(p, index));
 }
 static inline void vec_store(sum *p, vec v) {
   _mm256_storeu_pd(p, v);
 }
-/* In parts of two values and one: masked stores take many times as long on some processors. */
+/* Stores as two values and one, because masked stores are many times slower on some processors. */
 static inline void vec_store_part(sum *p, mask m, vec v) {
   __m128d part = _mm256_castpd256_pd128(v);
   if (m.count & 2) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of f64 in NEON: the operations that spmm_body.h is made of, for kernels that sum in f64. */
+/* Vectors of f64 in NEON: the operations that spmm_body.h uses, for kernels that sum in f64. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_F64_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_F64_NEON_H
 
@@ -22,7 +22,7 @@ static inline vec vec_load(const sum *p) {
 static inline void vec_store(sum *p, vec v) {
   vst1q_f64(p, v);
 }
-/* The first value: no vector holds fewer than two but more than one. */
+/* Loads the first value: an incomplete vector of two has exactly one. */
 static inline vec vec_load_first(const sum *p, int64_t count) {
   (void)count;
   return vcombine_f64(vld1_f64(p), vdup_n_f64(0));

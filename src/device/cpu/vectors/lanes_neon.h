@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vectors of f32 and f64 have in common in NEON. Who includes it has defined sum, vec, LANES, the moves
- * of whole vectors, and those of a vector's first values, vec_load_first and vec_store_first. */
+/* Shared by vectors of f32 and f64 in NEON. The including file has defined sum, vec, LANES, the moves of
+ * whole vectors, and the moves of a vector's first values, vec_load_first and vec_store_first. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_NEON_H
 
@@ -11,11 +11,11 @@
 /* STREAMS: NEON has no stores that bypass the caches. */
 enum { REGISTERS = 32, MOST_PARTS = 1, ISA = SL_CPU_NEON, STREAMS = 0 };
 
-/* NEON has no masked moves. The values of a vector that is not whole are moved as a whole vector all the
- * same, one that ends with them and begins in the vector before. The values that both hold are summed and
- * stored twice, with the same bits. Only a vector that is alone in its row is moved in smaller units. */
+/* NEON has no masked moves. The last values of a row are moved as a whole vector that ends with them, and so
+ * begins inside the vector before. The values in both vectors are summed and stored twice, with the same
+ * bits. Only a vector that is alone in its row is moved in smaller units. */
 typedef struct mask {
-  int64_t lanes; /* 1 .. LANES; alone: less than LANES */
+  int64_t lanes; /* lanes: 1 .. LANES, if alone less than LANES */
   bool alone;
 } mask;
 
@@ -39,7 +39,7 @@ static inline void vec_store_part(sum *p, mask m, vec v) {
   else
     vec_store(p + m.lanes - LANES, v);
 }
-/* Not called: STREAMS is 0. */
+/* Never called, because STREAMS is 0. */
 static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of one lane, for any processor: the operations that spmm_body.h is made of. Who includes it has
- * defined sum, float or double. */
+/* Vectors of one lane, for any processor: the operations that spmm_body.h uses. The including file has
+ * defined sum as float or double. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_LANES_PORTABLE_H
 #define SLEY_DEVICE_CPU_VECTORS_LANES_PORTABLE_H
 
@@ -8,7 +8,7 @@
 
 #include "device/cpu/spmm/spmm_parts.h"
 
-typedef sum vec; /* one lane, so a part is all or nothing */
+typedef sum vec; /* one lane, so a vector is either whole or absent */
 typedef int64_t mask;
 /* STREAMS: standard C has no stores that bypass the caches. */
 enum { LANES = 1, REGISTERS = 16, MOST_PARTS = 1, ISA = SL_CPU_PORTABLE, STREAMS = 0 };
@@ -41,7 +41,7 @@ static inline void vec_store_part(sum *p, mask m, vec v) {
   if (m)
     *p = v;
 }
-/* Not called: STREAMS is 0. */
+/* Never called, because STREAMS is 0. */
 static inline void vec_stream(sum *p, vec v) {
   vec_store(p, v);
 }

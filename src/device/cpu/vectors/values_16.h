@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For SpMM kernels whose A, X and Y have 16 bits and are summed in f32: spmm_body.h's operations on values,
- * made of the moves in halves_*.h and of widened and rounded, which values_f16.h and values_bf16.h choose. */
+/* For SpMM kernels whose A, X and Y have 16 bits and are summed in f32: the operations on values that
+ * spmm_body.h needs, composed of the moves in halves_*.h and of the conversions that values_f16.h and
+ * values_bf16.h select. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_VALUES_16_H
 #define SLEY_DEVICE_CPU_VECTORS_VALUES_16_H
 

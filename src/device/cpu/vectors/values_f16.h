@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For SpMM kernels of f16 values that are summed in f32. Who includes it has included a halves_*.h. */
+/* For SpMM kernels of f16 values that are summed in f32. The including file has included a halves_*.h. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_VALUES_F16_H
 #define SLEY_DEVICE_CPU_VECTORS_VALUES_F16_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For SpMM kernels whose A, X and Y have the type of sums: spmm_body.h's operations on values are those on
- * sums. */
+/* For SpMM kernels whose A, X and Y have the type of sums: operations on values are operations on sums. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_VALUES_SAME_H
 #define SLEY_DEVICE_CPU_VECTORS_VALUES_SAME_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations NONZEROS and COMPRESS: which kernels they take. */
+/* Selects the kernels for the operations NONZEROS and COMPRESS. */
 #include "device/cuda/collective/compress.cuh"
 #include "device/cuda/collective/compressed_tile.cuh"
 
@@ -29,7 +29,7 @@ double nonzeros_cost(const sl_kernel_args *args) {
   return 5e-6 + static_cast<double>(args->nonzeros.count) * sley_type_bytes(args->nonzeros.type) / 2e12;
 }
 
-/* The format asked for, unless it cannot fit, however few values are kept. */
+/* The format asked for; dense if that cannot fit however few values are kept. */
 sl_compressed_format format_of(const sl_compress_part &a, sley_type type) {
   if (!sl_compressed_serves(a.format, a.count) || sl_compressed_bytes(a.format, type, a.count, 0) > a.room)
     return SL_COMPRESSED_DENSE;
@@ -48,7 +48,8 @@ void add(compressions *jobs, const compression &job) {
   jobs->array[jobs->arrays++] = job;
 }
 
-/* What is launched for an array by itself: all of dense and COO but the values of COO that is dense. */
+/* Launches the kernels for one array: everything for dense and COO, except the values of a COO array that
+ * turns out dense. */
 sley_status compress_alone(sl_queue *queue, const compression &job) {
   if (job.copy && job.count > 0)
     SL_TRY(sl_cuda_check(cudaMemcpyAsync(job.copy, job.src, static_cast<size_t>(job.count * job.value_bytes),
@@ -57,7 +58,7 @@ sley_status compress_alone(sl_queue *queue, const compression &job) {
   return job.format == SL_COMPRESSED_COO ? launch_coo(queue, job) : launch_dense(queue, job);
 }
 
-/* As many parts as one launch takes, with the words of state that begin at `state`. */
+/* Compresses as many parts as one launch takes, with the words of state from `state` on. */
 sley_status compress_parts(sl_queue *queue, int parts, const sl_compress_part *part, sley_type type,
                            unsigned long long *state) {
   compressions pici, rest;
@@ -83,7 +84,7 @@ sley_status compress_parts(sl_queue *queue, int parts, const sl_compress_part *p
       add(&rest, job);
   }
   if (pici.arrays > 0) {
-    SL_TRY(clear(queue, state, bytes)); /* COO before has done with its own */
+    SL_TRY(clear(queue, state, bytes)); /* an earlier COO array is finished with these words */
     SL_TRY(launch_pici(queue, pici));
   }
   return rest.arrays > 0 ? launch_rest(queue, rest) : SLEY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels that compress have in common: their arguments, and the end of a compression, when it is
- * known how many values are kept. */
+/* Shared by the kernels that compress: their arguments, and the end of a compression, when the number of
+ * values kept is known. */
 #ifndef SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESS_CUH
 #define SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESS_CUH
 
@@ -8,7 +8,7 @@
 
 namespace sley {
 
-/* Of one launch: a warp of a block places the tiles of each (compress_pici.cu). */
+/* Most arrays per launch: each has a warp of one block that places its tiles (compress_pici.cu). */
 enum { MOST_ARRAYS = 8 };
 
 struct compression {
@@ -17,18 +17,19 @@ struct compression {
   int64_t count, tiles, room;
   int64_t value_bytes;
   sley_type type;
-  sl_compressed_format format; /* as asked for */
-  unsigned long long *state;   /* a word a tile, and one more */
-  char *copy;                  /* NULL, or where the values go as well */
+  sl_compressed_format format; /* the format asked for */
+  unsigned long long *state;   /* one word per tile, and one more */
+  char *copy;                  /* NULL, or a second destination for the values */
 };
 
-/* Zeros behind an array of the payload, up to the next multiple of the alignment. */
+/* Writes zeros after an array of the payload, up to the next multiple of the alignment. */
 __device__ inline void pad_array(char *payload, int64_t end) {
   for (int64_t i = end; i < sl_compressed_padded(end); i++)
     payload[i] = 0;
 }
 
-/* One thread. The header of what fits, the asked format or dense, and the pads of the asked format. */
+/* Called by one thread. Writes the header, for the asked format if it fits and else for dense, and the
+ * padding of the asked format. */
 __device__ inline void finish_compression(const compression &job, int64_t nonzeros) {
   char *payload = job.dst + SL_COMPRESSED_HEADER;
   sl_compressed_format format = job.format;
@@ -58,21 +59,21 @@ __device__ inline const sl_compressed_header *header_of(const compression &job) 
   return reinterpret_cast<const sl_compressed_header *>(job.dst);
 }
 
-/* Arrays of one call, of one type. */
+/* Arrays of one call, all of the same type. */
 struct compressions {
   int arrays = 0;
   compression array[MOST_ARRAYS];
 };
 
-/* Launchers; the queue's device is in use. pici: the words of state are 0, and the words and counts of the
- * tiles fit into room; all arrays in one kernel. rest: the values of those arrays whose headers say dense, in
- * one kernel. */
+/* Launchers; the queue's device must be current. launch_pici: compresses all arrays in one kernel; the words
+ * of state must be 0, and room must have space for the words and counts of the tiles. launch_rest: copies the
+ * values of the arrays whose headers say dense, in one kernel. */
 sley_status launch_pici(sl_queue *queue, const compressions &jobs);
 sley_status launch_coo(sl_queue *queue, const compression &job);
 sley_status launch_dense(sl_queue *queue, const compression &job);
 sley_status launch_rest(sl_queue *queue, const compressions &jobs);
 
-/* Adds to *a->nonzeros. */
+/* Adds the number of nonzeros to *a->nonzeros. */
 sley_status launch_count(sl_queue *queue, const sl_nonzeros_args *a);
 
 } // namespace sley

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compression to Pici in one pass over the values, of several arrays at once.
+/* Compression to Pici in one pass over the values, for several arrays at once.
  *
- * The tiles of all arrays are numbered, those of the first array first. Blocks of threads take tiles by a
- * ticket, and a tile goes through a block like this: it is copied to a slot of shared memory while others are
- * worked on; its bits are found, and how many values it keeps, which the block publishes in the tile's word
- * of `state`; the values kept are moved together, within the slot; and, DEFER tiles later, when it is known
- * how many values all tiles of its array before it keep, they are written to where they belong. So no block
- * waits for the tiles of others unless these are late by as much as it takes to work on DEFER tiles.
+ * The tiles of all arrays are numbered consecutively, array after array. Blocks of threads take tiles by a
+ * ticket. A tile is first copied to a slot of shared memory, while other tiles are processed. Then its bits
+ * and the number of values kept are found; the block publishes the number in the tile's word of `state`. The
+ * values kept are compacted within the slot. DEFER tiles later the number of values kept by all earlier tiles
+ * of the array is known, and the values are written to their place. So a block waits for other tiles only if
+ * these are late by more than the time of DEFER tiles.
  *
- * Who draws the first ticket takes no tile: its warps place tiles, each those of one array. A warp goes
- * through its array's words of `state` in order, many at a time, and replaces each count by the sum of those
- * before it. Since the sum is taken in the order of tiles and of whole numbers, the bytes do not depend on
- * who was first, or on the other arrays.
+ * The block that draws the first ticket takes no tile: each of its warps places the tiles of one array. The
+ * warp goes through its array's words of `state` in order, many at a time, and replaces each count by the sum
+ * of the earlier ones. This sum is taken over whole numbers in the order of tiles, so the bytes do not depend
+ * on timing or on the other arrays.
  *
- * No deadlock: tickets are drawn by blocks that run, the placing one first, and its warps wait for nothing
- * but counts of their own arrays. A tile is counted without waiting for anything but tiles that the same
- * block drew before, of whatever array. These have smaller numbers, and each waits only for its array's
- * tiles of smaller numbers still to be counted. So the tile of the smallest number that is not counted yet
- * can always be counted. */
+ * There is no deadlock. Tickets are drawn by running blocks, first by the placing block, whose warps wait
+ * only for counts of their own arrays. Counting a tile waits only for tiles that the same block drew before,
+ * of whatever array. These have smaller numbers, and each of them waits only for tiles of its own array with
+ * smaller numbers to be counted. So the uncounted tile with the smallest number can always be counted. */
 #include "device/cuda/collective/compress.cuh"
 #include "device/cuda/collective/compressed_tile.cuh"
 #include "device/cuda/collective/published.cuh"
@@ -29,13 +28,14 @@ using namespace sley;
 
 typedef unsigned long long word_t;
 
-enum { RUN = 8 }; /* successive words of `state` that a lane of a placing warp looks at at once */
+enum { RUN = 8 }; /* successive words of `state` that each lane of a placing warp reads at once */
 
-/* A word of state: nothing yet; how many values a tile keeps; how many all tiles before it keep. */
+/* States of a word: 0, nothing yet; COUNTED, with the number of values that the tile keeps; PLACED, with the
+ * number that all earlier tiles keep. */
 constexpr word_t COUNTED = 1ull << 62, PLACED = 1ull << 63, NUMBER = COUNTED - 1;
 
-/* Slots hold the tile that is coming, the one worked on, and DEFER that wait for their place. BLOCKS: of a
- * multiprocessor, as its shared memory allows. */
+/* Slots hold the tile being copied, the tile being processed, and DEFER tiles that wait for their place.
+ * BLOCKS: blocks per multiprocessor, as shared memory allows. */
 template <class V> struct pipeline {
   static constexpr int SLOTS = sizeof(V) == 8 ? 3 : 4, DEFER = SLOTS - 2;
   static constexpr int BLOCKS = sizeof(V) == 8 ? 2 : sizeof(V) == 4 ? 3 : 5;
@@ -45,8 +45,8 @@ template <class V> struct pipeline {
 struct pici_array {
   compression all;
   char *words, *index, *values;
-  int64_t capacity; /* values that there is room for */
-  int64_t end;      /* tiles of this array and those before it */
+  int64_t capacity; /* values that fit in the payload */
+  int64_t end;      /* number of tiles of this array and all earlier ones */
 };
 
 struct pici_job {
@@ -55,22 +55,23 @@ struct pici_job {
   pici_array array[MOST_ARRAYS];
 };
 
-/* A tile: of which array, and its number there; array = arrays: none. kept: values, once they are counted. */
+/* A tile: its array and its number there; array = arrays: no tile. kept: number of values kept, once
+ * counted. */
 struct place {
   int array;
   unsigned kept;
   int64_t tile;
 };
 
-/* The tile of this number of all arrays' tiles, which is not of an array before `array`. */
+/* Finds the tile with this number among the tiles of all arrays; it is not in an array before `array`. */
 __device__ __forceinline__ place place_of(const pici_job &job, int64_t number, int array) {
   while (array < job.arrays && number >= job.array[array].end)
     array++;
   return {array, 0, array > 0 ? number - job.array[array - 1].end : number};
 }
 
-/* The words of state of an array's tiles, in order, become PLACED. All lanes of a warp, each with a run of
- * words. How many values are kept. */
+/* Turns the words of state of an array's tiles into PLACED ones, in order. Called by all lanes of a warp;
+ * each takes a run of words. Returns the number of values kept. */
 __device__ int64_t place_tiles(const compression &all) {
   const int lane = threadIdx.x % 32;
   word_t before = 0;
@@ -80,7 +81,7 @@ __device__ int64_t place_tiles(const compression &all) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
       word[i] = from + i < all.tiles ? published(&all.state[from + i]) : 0;
-    int lead = 0; /* words of the run that no gap is before, and how many values their tiles keep */
+    int lead = 0; /* words of the run before the first gap; mine: values that their tiles keep */
     unsigned mine = 0, ahead;
 #pragma unroll
     for (int i = 0; i < RUN; i++)
@@ -89,7 +90,7 @@ __device__ int64_t place_tiles(const compression &all) {
         mine += static_cast<unsigned>(word[i] & NUMBER);
       }
     const unsigned whole = __ballot_sync(~0u, lead == RUN);
-    const int gap = whole == ~0u ? 32 : __ffs(~whole) - 1; /* the lane that has the first gap */
+    const int gap = whole == ~0u ? 32 : __ffs(~whole) - 1; /* first lane with a gap */
     if (lane > gap)
       lead = mine = 0;
     const unsigned sum = scan_columns(mine, &ahead);
@@ -106,7 +107,7 @@ __device__ int64_t place_tiles(const compression &all) {
   return static_cast<int64_t>(before);
 }
 
-/* Begins to copy a tile to a slot, COPY bytes at a time; what is beyond the array's end becomes zero. */
+/* Starts to copy a tile to a slot, COPY bytes at a time. Values after the array's end become zero. */
 template <class V, int COPY>
 __device__ __forceinline__ void fetch_by(char *slot, const compression &all, int64_t tile) {
   const char *from = all.src + tile * tile_bytes<V>;
@@ -123,14 +124,14 @@ __device__ __forceinline__ void fetch_by(char *slot, const compression &all, int
     for (int at = threadIdx.x * COPY; at < tile_bytes<V>; at += STEP) {
       if (there - at >= COPY)
         copy_ahead<COPY>(slot + at, from + at);
-      else /* the array's last piece, and those beyond */
+      else /* the array's last piece, and pieces after it */
         for (int i = at; i < at + COPY; i += static_cast<int>(sizeof(V)))
           *reinterpret_cast<V *>(slot + i) = i < there ? *reinterpret_cast<const V *>(from + i) : 0;
     }
   }
 }
 
-/* By whether the array begins at a multiple of 16 bytes. */
+/* Selects the copy by whether the array begins at a multiple of 16 bytes. */
 template <class V> __device__ __forceinline__ void fetch(char *slot, const compression &all, int64_t tile) {
   if (reinterpret_cast<uintptr_t>(all.src) % PIECE_BYTES == 0)
     fetch_by<V, PIECE_BYTES>(slot, all, tile);
@@ -138,14 +139,15 @@ template <class V> __device__ __forceinline__ void fetch(char *slot, const compr
     fetch_by<V, static_cast<int>(sizeof(V))>(slot, all, tile);
 }
 
-/* All threads of the block: asks for bytes that some block of the grid reads soon, as far as the L2 cache. */
+/* Prefetches bytes to the L2 cache that some block of the grid will read soon. Called by all threads of the
+ * block. */
 __device__ __forceinline__ void fetch_to_l2(const char *from, int bytes) {
   constexpr int LINE = 128;
   for (int at = threadIdx.x * LINE; at < bytes; at += TILE_BLOCK * LINE)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from + at));
 }
 
-/* Asks for a tile ahead of all that are copied by now: the one that comes a turn of all blocks later. */
+/* Prefetches the tile that this block takes next if all blocks proceed equally. */
 template <class V>
 __device__ __forceinline__ void look_ahead(const pici_job &job, int64_t number, int array) {
   const place later = place_of(job, number + gridDim.x, array);
@@ -156,15 +158,15 @@ __device__ __forceinline__ void look_ahead(const pici_job &job, int64_t number, 
   }
 }
 
-/* Fields of a thread's columns, FIELD bits each, in two words. */
+/* Fields of the thread's columns, FIELD bits each, packed in two words. A bit is set if the value is kept. */
 template <class V> struct fields {
   unsigned word[2] = {0, 0};
 
-  /* Which values of row j of the thread are kept. */
+  /* Sets the bits of row j of the thread. */
   __device__ void add(const unsigned (&piece)[PIECE_WORDS], int j) {
 #pragma unroll
     for (int m = 0; m < PIECE_WORDS; m++) {
-      if constexpr (sizeof(V) == 2) /* columns 2 m and 2 m + 1 at once */
+      if constexpr (sizeof(V) == 2) /* two columns at once */
         word[m / 2] |= __vminu2(piece[m], 0x00010001) << (8 * (m % 2) + j);
       else if constexpr (sizeof(V) == 4)
         word[m / 2] |= min(piece[m], 1u) << (16 * (m % 2) + j);
@@ -172,7 +174,7 @@ template <class V> struct fields {
         word[m / 2] |= min(piece[m] | piece[m + 1], 1u) << j;
     }
   }
-  /* That of column c. */
+  /* The field of column c. */
   __device__ unsigned operator[](int c) const {
     if constexpr (sizeof(V) == 2)
       return word[c / 4] >> (16 * (c % 2) + 8 * (c / 2 % 2)) & 0xff;
@@ -181,7 +183,7 @@ template <class V> struct fields {
     else
       return word[c];
   }
-  /* The lanes of the other rows of the same columns join theirs. */
+  /* Merges the fields of the lanes that have the other rows of the same columns. */
   __device__ void join(int above) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -192,13 +194,13 @@ template <class V> struct fields {
   }
 };
 
-/* What a thread knows of the tile that is worked on. */
+/* A thread's data of the tile being processed. */
 template <class V> struct thread_tile {
   unsigned piece[tile_share<V>::ROWS][PIECE_WORDS];
   fields<V> kept;
 };
 
-/* A tile's values to where all go as well. */
+/* Writes a tile's values to the second destination. */
 template <class V>
 __device__ void copy_on(const compression &all, int64_t tile, const tile_share<V> &share,
                         const thread_tile<V> &t) {
@@ -209,7 +211,7 @@ __device__ void copy_on(const compression &all, int64_t tile, const tile_share<V
     store_piece<V>(t.piece[j], to, share.at(j), length_of_tile(all.count, tile), wide);
 }
 
-/* The values of the tile in a slot, and its words. */
+/* Loads the thread's values of the tile in a slot, and writes the tile's words. */
 template <class V>
 __device__ void find_bits(const char *slot, const tile_share<V> &share, thread_tile<V> *t, word_t *words) {
   constexpr int FIELD = tile_share<V>::FIELD;
@@ -233,7 +235,8 @@ __device__ void find_bits(const char *slot, const tile_share<V> &share, thread_t
   }
 }
 
-/* All warps: how many values the tile of the words keeps; where the fields of the warp begin, to starts. */
+/* Returns the number of values that the tile keeps, and writes to starts where the fields of the warp begin.
+ * Called by all warps. */
 template <class V>
 __device__ unsigned count_columns(const word_t *words, const tile_share<V> &share, unsigned *starts) {
   const int lane = threadIdx.x % 32;
@@ -247,7 +250,7 @@ __device__ unsigned count_columns(const word_t *words, const tile_share<V> &shar
   return kept;
 }
 
-/* The values kept move together in the slot, from which all threads have taken theirs. */
+/* Compacts the values kept at the start of the slot. All threads must have loaded their values before. */
 template <class V>
 __device__ void compact(char *slot, const tile_share<V> &share, const thread_tile<V> &t,
                         const unsigned *starts) {
@@ -272,7 +275,7 @@ template <class V> __device__ __forceinline__ V staged_value(const char *slot, i
   return *reinterpret_cast<const V *>(slot + staged(i * static_cast<int>(sizeof(V))));
 }
 
-/* A tile's values, from a slot to value `base` of all and on, as far as there is room. */
+/* Writes a tile's values from a slot to the payload, from value `base` on, as far as they fit. */
 template <class V>
 __device__ void write_values(const pici_array &array, const char *slot, int64_t base, unsigned kept) {
   const int64_t room = array.capacity - base;
@@ -281,7 +284,7 @@ __device__ void write_values(const pici_array &array, const char *slot, int64_t 
   if constexpr (sizeof(V) != 2) {
     for (int i = threadIdx.x; i < count; i += TILE_BLOCK)
       to[i] = staged_value<V>(slot, i);
-  } else { /* pairs that are aligned; the first or the last may have no partner */
+  } else { /* aligned pairs; the first or the last value may have no partner */
     const int odd = static_cast<int>(base & 1);
     for (int i = odd + 2 * threadIdx.x; i + 1 < count; i += 2 * TILE_BLOCK)
       *reinterpret_cast<unsigned *>(to + i) =
@@ -300,7 +303,7 @@ __device__ void write_count(const pici_array &array, int64_t tile, int64_t base)
     reinterpret_cast<int64_t *>(array.index)[tile] = base;
 }
 
-/* The sum of the values that tiles before this one keep, once it is known. */
+/* Waits for the number of values that all earlier tiles keep, and returns it. */
 __device__ int64_t wait_for_place(const word_t *state) {
   for (;;) {
     const word_t word = published(state);
@@ -316,8 +319,8 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
   extern __shared__ __align__(16) char slots[];
   __shared__ word_t words[SL_TILE_COLUMNS];
   __shared__ __align__(16) unsigned starts[TILE_WARPS][32];
-  __shared__ word_t drawn[2];   /* tickets: the first one, and the next one */
-  __shared__ place held[SLOTS]; /* the tile of each slot */
+  __shared__ word_t drawn[2];   /* the first and the next ticket */
+  __shared__ place held[SLOTS]; /* the tile in each slot */
   __shared__ int64_t base;
   const int thread = threadIdx.x, warp = thread / 32, arrays = job.arrays;
   if (thread == 0) {
@@ -343,12 +346,12 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
     fetch<V>(slots, job.array[first.array].all, first.tile);
     look_ahead<V>(job, static_cast<int64_t>(drawn[0]) - 1, first.array);
   }
-  int turns = first.array < arrays ? DEFER : 0; /* until no tile waits for its place, if no other comes */
+  int turns = first.array < arrays ? DEFER : 0; /* turns left until no tile waits for its place */
   for (int slot = 0; turns > 0; slot = slot + 1 == SLOTS ? 0 : slot + 1) {
     const int next_slot = slot + 1 == SLOTS ? 0 : slot + 1, old_slot = (slot + SLOTS - DEFER) % SLOTS;
     char *here = slots + slot * SLOT;
     copies_wait_all();
-    __syncthreads(); /* the tile is there; nobody reads the slot that is filled next, or drawn[1] writes */
+    __syncthreads(); /* the tile is in its slot; the slot to be filled next and drawn[1] are no longer read */
     place &now = held[slot];
     const bool works = now.array < arrays;
     word_t ticket = drawn[1];
@@ -365,7 +368,7 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
     thread_tile<V> t;
     if (works)
       find_bits<V>(here, share, &t, words);
-    __syncthreads(); /* words are there; the slot has been read */
+    __syncthreads(); /* words are complete; the slot has been read */
     if (works) {
       const pici_array &array = job.array[now.array];
       const int64_t tile = now.tile;
@@ -387,7 +390,7 @@ __global__ void __launch_bounds__(TILE_BLOCK, pipeline<V>::BLOCKS)
     }
     if (thread == 0)
       drawn[1] = ticket;
-    __syncthreads(); /* base and drawn[1] are there; the slot's values are together */
+    __syncthreads(); /* base and drawn[1] are set; the slot is compacted */
     if (old.array < arrays)
       write_values<V>(job.array[old.array], slots + old_slot * SLOT, base, old.kept);
     turns = works ? DEFER : turns - 1;
@@ -410,7 +413,7 @@ sley_status sley::launch_pici(sl_queue *queue, const compressions &jobs) {
   const compression &one = jobs.array[0];
   pici_job job = {};
   job.arrays = jobs.arrays;
-  job.ticket = one.state + one.tiles; /* the words behind those of the other arrays' tiles are not used */
+  job.ticket = one.state + one.tiles; /* words after the tiles of the other arrays are unused */
   int64_t end = 0;
   for (int i = 0; i < jobs.arrays; i++) {
     const compression &all = jobs.array[i];

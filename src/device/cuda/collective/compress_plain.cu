@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting the values that are not zero, and compression to the formats that are simple: dense, and COO in
- * two passes, one that counts by tiles and one that writes. */
+/* Counts nonzero values, and compresses to the simple formats: dense, and COO in two passes, one that counts
+ * tile by tile and one that writes. */
 #include "device/cuda/collective/compress.cuh"
 #include "device/cuda/collective/compressed_tile.cuh"
 
@@ -17,7 +17,7 @@ unsigned blocks_to_move(const sl_queue *queue, int64_t wanted) {
 
 /* ---- counting and copying */
 
-/* How many values V of a word W are not zero. */
+/* Number of values of type V in a word that are not zero. */
 template <class V> __device__ __forceinline__ int nonzeros_in(V word) {
   return word != 0;
 }
@@ -30,7 +30,7 @@ template <class V> __device__ __forceinline__ int nonzeros_in(uint4 word) {
   return found;
 }
 
-/* All threads of a block: adds their numbers to *total. */
+/* Adds the threads' numbers to *total. Called by all threads of a block. */
 __device__ void add_to(int64_t *total, int64_t mine) {
   __shared__ unsigned long long sum;
   if (threadIdx.x == 0)
@@ -46,13 +46,13 @@ __device__ void add_to(int64_t *total, int64_t mine) {
     atomicAdd(reinterpret_cast<unsigned long long *>(total), sum);
 }
 
-/* Whether both addresses are those of pieces. */
+/* Returns whether both addresses are aligned to pieces. */
 __host__ __device__ bool is_wide(const void *src, const void *dst) {
   return (reinterpret_cast<uintptr_t>(src) | reinterpret_cast<uintptr_t>(dst)) % PIECE_BYTES == 0;
 }
 
-/* All threads of a launch: copies values to dst, if there is one; in words W, to which both are aligned. How
- * many of those that the thread has are not zero, if that is asked. */
+/* Copies values to dst if it is not NULL, in words W, to which both must be aligned. Returns how many of the
+ * thread's values are not zero, if counts is set. Called by all threads of a launch. */
 template <class V, class W> __device__ int64_t move_words(const V *src, V *dst, int64_t count, bool counts) {
   constexpr int EACH = sizeof(W) / sizeof(V);
   const W *from = reinterpret_cast<const W *>(src);
@@ -73,7 +73,7 @@ template <class V, class W> __device__ int64_t move_words(const V *src, V *dst, 
         to[first + i * step] = word[i];
     }
   }
-  if (const int64_t i = words * EACH + thread; i < count) { /* the last few values */
+  if (const int64_t i = words * EACH + thread; i < count) { /* the values after the last whole word */
     found += src[i] != 0;
     if (dst)
       dst[i] = src[i];
@@ -83,14 +83,14 @@ template <class V, class W> __device__ int64_t move_words(const V *src, V *dst, 
   return found;
 }
 
-/* Copies values to dst, if there is one, and adds how many are not zero. */
+/* Copies values to dst if it is not NULL, and adds the number of nonzero values to *nonzeros. */
 template <class V, class W>
 __global__ void __launch_bounds__(TILE_BLOCK)
     move_values(const V *src, V *dst, int64_t count, int64_t *nonzeros) {
   add_to(nonzeros, move_words<V, W>(src, dst, count, true));
 }
 
-/* The values of arrays whose headers say dense. */
+/* Copies the values of arrays whose headers say dense. */
 template <class V>
 __global__ void __launch_bounds__(TILE_BLOCK) move_rest(const __grid_constant__ compressions jobs) {
   const int lane = threadIdx.x % 32;
@@ -140,14 +140,15 @@ __global__ void begin_dense(const __grid_constant__ compression job) {
   finish_compression(job, 0);
 }
 
-/* ---- COO. A warp has 16 times 32 successive values of a tile. */
+/* ---- COO. A warp has 16 turns of 32 successive values of a tile. */
 
 enum { TURNS = SL_TILE_VALUES / TILE_BLOCK };
 
-/* Which values of its turns a warp keeps, and how many in all; values beyond the array are zero. */
+/* Bits of the values that a warp keeps in each turn, and their total; values after the array's end are
+ * zero. */
 template <class V> struct warp_values {
   V value[TURNS];
-  int first; /* value of the tile */
+  int first; /* first value of the warp in the tile */
   int kept = 0;
 
   __device__ warp_values(const compression &job, int64_t tile) {
@@ -180,7 +181,8 @@ __global__ void __launch_bounds__(TILE_BLOCK) count_tiles(const __grid_constant_
   }
 }
 
-/* One block: the counts of tiles become sums of those before; then the compression is finished. */
+/* Run by one block: replaces each tile's count by the sum of the earlier ones, then finishes the
+ * compression. */
 __global__ void __launch_bounds__(PLACERS) place_tiles(const __grid_constant__ compression job) {
   __shared__ unsigned sums[PLACER_WARPS];
   const int warp = threadIdx.x / 32;

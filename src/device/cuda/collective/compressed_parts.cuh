@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles of compressed arrays in a kernel, of any format and with any content: what is handed out is checked,
- * as device/cpu/collective/compressed_tile.c says.
+/* Reads tiles of compressed arrays in a kernel. The input may be in any format and have any content; each
+ * tile is checked, as described in device/cpu/collective/compressed_tile.c.
  *
- * A block of threads takes up to MOST_ENTRIES tiles at once, entries: of one array, or the same one of
- * several. First a warp an entry finds which values it keeps (look_up). Then the values of as many entries as
- * fit are copied to shared memory at once (stage_some), and then given to the threads (give), each of which
- * has its share of a tile (compressed_tile.cuh). What look_up reads of the next entries is asked for before
- * the values of these are waited for (ask). So the latency of memory, also of another GPU's, is waited for
- * once, not twice a tile. */
+ * A block of threads takes up to MOST_ENTRIES tiles (entries) at once: several tiles of one array, or the
+ * same tile of several arrays. First one warp per entry finds which values the tile keeps (look_up). Then the
+ * values of as many entries as fit are copied to shared memory (stage_some) and passed to the threads (give),
+ * each of which has its share of a tile (compressed_tile.cuh). The input of look_up for the next entries is
+ * requested before waiting for the values of the current ones (ask). So the latency of memory, which may be
+ * another GPU's, is paid once per tile, not twice. */
 #ifndef SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESSED_PARTS_CUH
 #define SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESSED_PARTS_CUH
 
@@ -18,8 +18,8 @@ namespace sley {
 
 enum {
   MOST_ENTRIES = TILE_WARPS,
-  CHUNK = 8,   /* bytes that values are staged in */
-  ABSENT = -1, /* instead of a format: counts as zeros */
+  CHUNK = 8,   /* bytes per copy to the stage */
+  ABSENT = -1, /* in place of a format: read as zeros */
 };
 
 /* A compressed array whose header has been read, or a dense one without a header. */
@@ -29,7 +29,7 @@ struct part_view {
   int64_t nonzeros, index, values;
 };
 
-/* Bits of sl_compressed_fault. */
+/* Opens an array. Returns bits of sl_compressed_fault. */
 __device__ inline unsigned open_part(const void *src, int64_t room, sley_type type, int64_t value_bytes,
                                      int64_t count, part_view *out) {
   sl_compressed_header header = {};
@@ -45,49 +45,50 @@ __device__ inline unsigned open_part(const void *src, int64_t room, sley_type ty
   return 0;
 }
 
-/* One tile of an array. */
+/* One tile of an array, ready to be staged. */
 struct tile_entry {
   int format;
   int kept;
-  int bytes;  /* to be copied to the stage, in chunks; 0 of a dense one: it is read where it is */
-  int within; /* where the first value begins in the first chunk */
+  int bytes;  /* bytes to copy to the stage, in chunks; 0 for a dense tile that is read directly */
+  int within; /* offset of the first value in the first chunk */
   const char *values, *position;
   int64_t first, nonzeros;
 
-  /* Of the stage: entries begin at whole pieces. */
+  /* Bytes of the stage that the entry occupies; entries begin at whole pieces. */
   __device__ int taken() const {
     return (bytes + PIECE_BYTES - 1) / PIECE_BYTES * PIECE_BYTES;
   }
 };
 
-/* Of Pici: for each range of rows the fields of all columns, and how many values are kept before each. */
+/* For Pici: the fields of all columns for each range of rows, and the number of values kept before each
+ * field. */
 template <class V> struct tile_bits {
   static constexpr int FIELD = tile_share<V>::FIELD, RANGES = tile_share<V>::RANGES;
   unsigned pair_of_starts[RANGES][SL_TILE_COLUMNS / 2];
   unsigned long long fields[RANGES][SL_TILE_COLUMNS * FIELD / 64];
 };
 
-/* Of Pici: what look_up reads, copied to shared memory. */
+/* For Pici: the input of look_up, in shared memory. */
 struct asked_tile {
   unsigned long long words[SL_TILE_COLUMNS];
-  unsigned long long before[2]; /* PICI32: as two numbers of 32 bits */
+  unsigned long long before[2]; /* for PICI32: two 32-bit numbers */
 };
 
 template <class V> struct entries {
   tile_entry entry[MOST_ENTRIES];
   alignas(16) tile_bits<V> bits[MOST_ENTRIES];
-  asked_tile asked[MOST_ENTRIES]; /* of the entries to come */
+  asked_tile asked[MOST_ENTRIES]; /* input for the next entries */
 };
 
 /* ---- looking up */
 
-/* The bits of a column that stand for values of a tile of so many. */
+/* The bits of a column that stand for values, in a tile of `length` values. */
 __device__ __forceinline__ unsigned long long bits_of_column(int length, int column) {
   const int rows = (length - column + SL_TILE_COLUMNS - 1) / SL_TILE_COLUMNS;
   return rows >= 64 ? ~0ull : rows <= 0 ? 0 : (1ull << rows) - 1;
 }
 
-/* Two neighbouring columns' fields of FIELD bits as one word. */
+/* Stores the fields of two neighbouring columns, of FIELD bits each, as one word. */
 template <int FIELD, class BITS>
 __device__ __forceinline__ void set_fields(BITS *fields, int lane, unsigned left, unsigned right) {
   if constexpr (FIELD == 8)
@@ -98,17 +99,17 @@ __device__ __forceinline__ void set_fields(BITS *fields, int lane, unsigned left
     reinterpret_cast<uint2 *>(fields)[lane] = make_uint2(left, right);
 }
 
-/* All lanes of a warp: begins to copy what look_up of the tile reads, which may be called once the copies are
- * waited for by the warp. */
+/* Starts to copy the input of look_up for a tile. The warp must wait for the copies before look_up. Called by
+ * all lanes of a warp. */
 __device__ __forceinline__ void ask(const part_view &part, int64_t count, int64_t tile, asked_tile *out) {
   const int lane = threadIdx.x % 32;
   if (part.format != SL_COMPRESSED_PICI32 && part.format != SL_COMPRESSED_PICI64)
     return;
-  __syncwarp(); /* all lanes have read what was there */
+  __syncwarp(); /* all lanes have read the previous input */
   const auto *words = reinterpret_cast<const unsigned long long *>(part.payload) + tile * SL_TILE_COLUMNS;
   copy_ahead<8>(&out->words[lane], words + lane);
   copy_ahead<8>(&out->words[32 + lane], words + 32 + lane);
-  if (lane > 1 || tile + lane == sl_compressed_tiles(count)) /* the last tile has none after it */
+  if (lane > 1 || tile + lane == sl_compressed_tiles(count)) /* no tile follows the last one */
     return;
   if (part.format == SL_COMPRESSED_PICI32)
     copy_ahead<4>(reinterpret_cast<unsigned *>(out->before) + lane,
@@ -118,9 +119,8 @@ __device__ __forceinline__ void ask(const part_view &part, int64_t count, int64_
                   reinterpret_cast<const unsigned long long *>(part.payload + part.index) + tile + lane);
 }
 
-/* All lanes of a warp, of a tile that has been asked for. Bits of sl_compressed_fault: then *out is not
- * changed.
- */
+/* Looks up a tile for which ask was called. Returns bits of sl_compressed_fault, and leaves *out unchanged if
+ * there are any. Called by all lanes of a warp. */
 template <class V>
 __device__ unsigned look_up_pici(const part_view &part, int64_t count, int64_t tile, const asked_tile &asked,
                                  tile_entry *out, tile_bits<V> *bits) {
@@ -164,13 +164,14 @@ __device__ unsigned look_up_pici(const part_view &part, int64_t count, int64_t t
   return 0;
 }
 
-/* All lanes of a warp: a place n of an array of count positions so that the one before it, if there is one,
- * is below the limit, and the one there, if there is one, is not. If they ascend there is one such place,
- * else perhaps another one at each call with another limit, but always the same one for the same limit. */
+/* Returns a place n in an array of `count` positions: position n - 1 is below the limit, and position n is
+ * not (if they exist). If positions ascend, n is unique. Otherwise n is arbitrary, but the same for every
+ * call with the same limit. Called by all lanes of a warp. */
 __device__ inline int64_t positions_below(const unsigned *position, int64_t count, int64_t limit) {
   int64_t from = 0, to = count;
   while (from < to) {
-    const int64_t at = from + (to - from) * (threadIdx.x % 32) / 32; /* ascending by lanes, the first: from */
+    const int64_t at = from + (to - from) * (threadIdx.x % 32) / 32; /* ascending over the lanes, starting
+                                                                      * with `from` */
     const unsigned reached = __ballot_sync(~0u, position[at] >= limit);
     const int lane = reached ? __ffs(reached) - 1 : 32;
     const int64_t stop = __shfl_sync(~0u, at, lane < 32 ? lane : 31);
@@ -181,7 +182,8 @@ __device__ inline int64_t positions_below(const unsigned *position, int64_t coun
   return from;
 }
 
-/* All lanes of a warp. Whether the positions ascend is checked when values are staged. */
+/* Looks up a tile. Whether its positions ascend is checked later, by stage_coo. Called by all lanes of a
+ * warp. */
 template <class V>
 __device__ unsigned look_up_coo(const part_view &part, int64_t count, int64_t tile, tile_entry *out) {
   const unsigned *position = reinterpret_cast<const unsigned *>(part.payload);
@@ -200,7 +202,7 @@ __device__ unsigned look_up_coo(const part_view &part, int64_t count, int64_t ti
   return 0;
 }
 
-/* Of a dense array: chunks are copied if it consists of such. */
+/* For a dense array. Values are copied to the stage only if they consist of whole chunks. */
 template <class V>
 __device__ void look_up_dense(const part_view &part, int64_t count, int64_t tile, tile_entry *out) {
   const char *values = part.payload + tile * tile_bytes<V>;
@@ -211,8 +213,9 @@ __device__ void look_up_dense(const part_view &part, int64_t count, int64_t tile
   out->values = values;
 }
 
-/* All lanes of a warp: what there is to know of a tile, which the warp has asked for, before its values are
- * read. Of one that is wrong, that it counts as zeros; bits of sl_compressed_fault. */
+/* Finds everything about a tile that can be known before its values are read; ask was called for it before.
+ * An invalid tile is marked to be read as zeros. Returns bits of sl_compressed_fault. Called by all lanes of
+ * a warp. */
 template <class V>
 __device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, const asked_tile &asked,
                             tile_entry *out, tile_bits<V> *bits) {
@@ -230,9 +233,9 @@ __device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, 
                                           : look_up_pici<V>(part, count, tile, asked, out, bits);
 }
 
-/* ---- staging. All threads of the block. */
+/* ---- staging. Called by all threads of the block. */
 
-/* The values of a tile of COO, each at its place; whether they are in order. */
+/* Stages a COO tile, each value at its place. Returns whether the positions ascend. */
 template <class V> __device__ bool stage_coo(const tile_entry &e, char *stage) {
   const unsigned *position = reinterpret_cast<const unsigned *>(e.position);
   const V *values = reinterpret_cast<const V *>(e.values);
@@ -252,8 +255,8 @@ template <class V> __device__ bool stage_coo(const tile_entry &e, char *stage) {
   return __syncthreads_or(wrong) == 0;
 }
 
-/* Stages the values of entries first .. end - 1, the most that fit into room, and returns end > first. Where
- * they lie: give. If *wrong is set to true, the entry counts as zeros. */
+/* Stages the values of entries first to end - 1, as many as fit in `room` bytes, and returns end > first.
+ * give describes where they lie. If *wrong is set, the entry must be read as zeros. */
 template <class V>
 __device__ int stage_some(const tile_entry *entry, int first, int count, char *stage, int room, bool *wrong) {
   if (entry[first].format == SL_COMPRESSED_COO) {
@@ -271,9 +274,9 @@ __device__ int stage_some(const tile_entry *entry, int first, int count, char *s
   return end;
 }
 
-/* ---- giving. For each value that a thread has of a tile: take(j, c, value), j the row and c the column of
- * the thread's share; of values that are zero, it may be left out. at: where in the stage the entry's values
- * begin. */
+/* ---- giving. Calls take(j, c, value) for each of the thread's values of a tile: row j and column c of the
+ * thread's share. Calls may be omitted for values that are zero. at: offset of the entry's values in the
+ * stage. */
 template <class V, class TAKE>
 __device__ __forceinline__ void give_pici(const tile_entry &e, const tile_bits<V> &bits,
                                           const tile_share<V> &share, const char *stage, int at,
@@ -301,7 +304,7 @@ __device__ __forceinline__ void give_pici(const tile_entry &e, const tile_bits<V
   }
 }
 
-/* length: of the tile. An entry that is ABSENT gives nothing. */
+/* length: values of the tile. For an entry that is ABSENT, take is not called. */
 template <class V, class TAKE>
 __device__ __forceinline__ void give(const tile_entry &e, const tile_bits<V> &bits,
                                      const tile_share<V> &share, const char *stage, int at, int length,
@@ -326,9 +329,10 @@ __device__ __forceinline__ void give(const tile_entry &e, const tile_bits<V> &bi
   }
 }
 
-/* All threads of the block. The tiles of the first `count` entries, which warps have looked up, are staged in
- * room bytes, at least a tile and 2 CHUNK, and each is given to use(e, at) in turn, as give wants them. Ends
- * with all threads past the last use. Bits of sl_compressed_fault. */
+/* Stages the tiles of the first `count` entries, which warps have looked up, and calls use(e, at) for each in
+ * turn; use passes its arguments to give. room: bytes of the stage, at least one tile and 2 CHUNK. Returns
+ * after all threads have finished the last use, with bits of sl_compressed_fault. Called by all threads of
+ * the block. */
 template <class V, class USE>
 __device__ __forceinline__ unsigned use_entries(tile_entry *entry, int count, char *stage, int room,
                                                 const USE &use) {
@@ -350,8 +354,8 @@ __device__ __forceinline__ unsigned use_entries(tile_entry *entry, int count, ch
   return fault;
 }
 
-/* How many of so many tiles a block takes at once, at most `most`: so that the blocks have equally many
- * turns, and, of many tiles, at least TURNS. */
+/* How many tiles a block takes at once, at most `most`: such that all blocks have equally many turns, and if
+ * there are many tiles, at least TURNS. */
 inline int tiles_at_once(int64_t tiles, int64_t blocks, int most) {
   constexpr int64_t TURNS = 4;
   const int64_t single = (tiles + blocks - 1) / blocks, least = (single + most - 1) / most;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tile of 64 x 64 values and a block of 256 threads, for the kernels of compressed arrays (op_compress.h).
  *
- * Values are taken as bits: V is an unsigned integer of 2, 4 or 8 bytes. A piece is 16 bytes of a row of a
- * tile. A thread has the piece at one place of sizeof(V) successive rows, so 16 values of any type: rows
- * row .. row + ROWS - 1, columns column .. column + COLUMNS - 1. The eight lanes 8 q .. 8 q + 7 of a warp
- * have 128 successive bytes; the four q have successive rows. So a warp has FIELD rows of 8 COLUMNS columns:
- * bits range FIELD .. range FIELD + FIELD - 1 of the words of these columns, a field of each.
+ * Values are processed as bits: V is an unsigned integer of 2, 4 or 8 bytes. A piece is 16 bytes of a row of
+ * a tile. A thread has the piece at the same place of sizeof(V) successive rows, so 16 values of any type:
+ * rows row .. row + ROWS - 1, columns column .. column + COLUMNS - 1. The eight lanes 8 q .. 8 q + 7 of a
+ * warp have 128 successive bytes; the four q have successive rows. So a warp has FIELD rows of 8 COLUMNS
+ * columns. Of the words of these columns it has bits range FIELD .. range FIELD + FIELD - 1: one field per
+ * column.
  *
- * (1-byte values would have 16 columns a piece and 4 lanes across a row: eight q, so other constants.) */
+ * (1-byte values would have 16 columns per piece and 4 lanes across a row, hence eight q and other
+ * constants.) */
 #ifndef SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESSED_TILE_CUH
 #define SLEY_DEVICE_CUDA_COLLECTIVE_COMPRESSED_TILE_CUH
 
@@ -23,7 +25,7 @@ template <class V> struct tile_share {
   static_assert(ACROSS * 8 * COLUMNS == SL_TILE_COLUMNS, "the warps of a range share out all columns");
 
   int range, row, column;
-  int above; /* rows of the field above those of the thread */
+  int above; /* rows of the field above the thread's rows */
 
   __device__ explicit tile_share(int thread) {
     const int warp = thread / 32, lane = thread % 32;
@@ -32,11 +34,11 @@ template <class V> struct tile_share {
     row = range * FIELD + above;
     column = (warp % ACROSS * 8 + lane % 8) * COLUMNS;
   }
-  /* Value of the tile with which the thread's piece in its row j begins. */
+  /* Number, in the tile, of the first value of the thread's piece in its row j. */
   __device__ int at(int j) const {
     return (row + j) * SL_TILE_COLUMNS + column;
   }
-  /* Of a field of a column, the bits of the thread's rows; and how many are set above them. */
+  /* The thread's bits of a column's field; `before` returns how many bits are set above them. */
   __device__ unsigned own(unsigned field) const {
     return field >> above & (1u << ROWS) - 1;
   }
@@ -47,7 +49,7 @@ template <class V> struct tile_share {
 
 template <class V> constexpr int tile_bytes = SL_TILE_VALUES *static_cast<int>(sizeof(V));
 
-/* Whether values of the type have tiles here: not those of one byte. */
+/* Returns whether kernels with tiles support the type; 1-byte types are not supported. */
 inline bool has_tiles(sley_type type) {
   return sley_type_bytes(type) >= 2;
 }
@@ -58,7 +60,7 @@ __device__ __forceinline__ int length_of_tile(int64_t count, int64_t tile) {
   return rest < SL_TILE_VALUES ? static_cast<int>(rest) : SL_TILE_VALUES;
 }
 
-/* ---- pieces, as words of 32 bits: indices are constants where loops are unrolled */
+/* ---- pieces, as 32-bit words; indices are constants in unrolled loops */
 
 template <class V> __device__ __forceinline__ V value_in(const unsigned (&piece)[PIECE_WORDS], int c) {
   if constexpr (sizeof(V) == 2)
@@ -69,7 +71,7 @@ template <class V> __device__ __forceinline__ V value_in(const unsigned (&piece)
     return piece[2 * c] | static_cast<V>(piece[2 * c + 1]) << 32;
 }
 
-/* Into a piece that is zero there. */
+/* Sets a value of a piece; it must be zero before. */
 template <class V> __device__ __forceinline__ void set_value(unsigned (&piece)[PIECE_WORDS], int c, V v) {
   if constexpr (sizeof(V) == 2) {
     piece[c / 2] |= static_cast<unsigned>(v) << 16 * (c % 2);
@@ -86,8 +88,8 @@ __device__ __forceinline__ void load_words(unsigned (&piece)[PIECE_WORDS], const
   piece[0] = v.x, piece[1] = v.y, piece[2] = v.z, piece[3] = v.w;
 }
 
-/* Value `at` of an array and those after it, of which the first `length` are there: the others are zero.
- * wide: the array is aligned to pieces. */
+/* Loads a piece from value `at` of an array of `length` values; values past the end are zero. wide: the array
+ * is aligned to pieces. */
 template <class V>
 __device__ __forceinline__ void load_piece(unsigned (&piece)[PIECE_WORDS], const V *array, int at, int length,
                                            bool wide) {
@@ -110,7 +112,8 @@ __device__ __forceinline__ void store_piece(const unsigned (&piece)[PIECE_WORDS]
                                             int length, bool wide) {
   constexpr int COLUMNS = tile_share<V>::COLUMNS;
   if (wide && at + COLUMNS <= length) {
-    /* By name: the compiler would make one piece of code of this and the stores below, word by word. */
+    /* Written as an intrinsic, because the compiler would merge this store with the ones below and store word
+     * by word. */
     __stwb(reinterpret_cast<uint4 *>(array + at), make_uint4(piece[0], piece[1], piece[2], piece[3]));
     return;
   }
@@ -122,21 +125,22 @@ __device__ __forceinline__ void store_piece(const unsigned (&piece)[PIECE_WORDS]
 
 /* ---- values of a tile in shared memory */
 
-/* Where byte `at` of successive values lies: 16 bytes are left out after each 1024, so that lanes whose
- * columns are full, and so begin a multiple of 1024 bytes apart, use other banks. Pieces stay whole. */
+/* Offset in shared memory of byte `at` of successive values. 16 bytes are skipped after each 1024, so that
+ * lanes whose columns are full, and which therefore start at multiples of 1024 bytes, use different banks.
+ * Pieces stay contiguous. */
 __device__ __forceinline__ int staged(int at) {
   return at + (at >> 10 << 4);
 }
 
-/* Shared memory for so many bytes of values. */
+/* Bytes of shared memory for `bytes` bytes of values. */
 constexpr int staged_bytes(int bytes) {
   return bytes + (bytes + 1023) / 1024 * 16;
 }
 
 /* ---- columns */
 
-/* All lanes of a warp: lane l brings how many values are kept in columns 2 l and 2 l + 1 and gets how many
- * are in columns before these. The sum of all lanes. */
+/* Exclusive prefix sum over a warp. mine: number of values kept in columns 2 l and 2 l + 1 for lane l;
+ * *before: number in all earlier columns. Returns the total. Called by all lanes. */
 __device__ __forceinline__ unsigned scan_columns(unsigned mine, unsigned *before) {
   const int lane = threadIdx.x % 32;
   unsigned upto = mine;
@@ -149,8 +153,8 @@ __device__ __forceinline__ unsigned scan_columns(unsigned mine, unsigned *before
   return __shfl_sync(~0u, upto, 31);
 }
 
-/* How many values are kept before each column of a thread within its field: COLUMNS numbers of 16 bits, at an
- * address aligned to all of them. */
+/* Loads the number of values kept before each of a thread's columns within its field: COLUMNS 16-bit numbers,
+ * at an address aligned to all of them. */
 template <class V>
 __device__ __forceinline__ void load_starts(unsigned (&start)[tile_share<V>::COLUMNS], const void *from) {
   constexpr int PAIRS = tile_share<V>::COLUMNS / 2;

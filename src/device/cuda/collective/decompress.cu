@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays become dense ones. A unit is some successive tiles of one array, and a block of threads
- * takes units in turn: see compressed_parts.cuh. Units are numbered turn by turn of each array that has any
- * left: where arrays lie in the memories of several GPUs, they come over all links at once. */
+/* Decompresses arrays to dense ones. A unit is several successive tiles of one array; blocks of threads take
+ * units in turn (compressed_parts.cuh). Units are numbered round-robin over the arrays, so that arrays in the
+ * memories of several GPUs are read over all links at once. */
 #include <algorithm>
 
 #include "device/cuda/collective/compressed_parts.cuh"
@@ -12,7 +12,7 @@ using namespace sley;
 
 enum { MOST_PARTS = 64 };
 
-/* Of a multiprocessor. */
+/* Blocks per multiprocessor. */
 template <class V> constexpr int BLOCKS = sizeof(V) == 8 ? 3 : 4;
 
 /* Bytes of the stage, as shared memory allows. */
@@ -24,17 +24,17 @@ struct target {
   void *dst;
   int64_t count;
   int64_t units;
-  int64_t end; /* the units by whose number this part, and each with fewer, has none left */
+  int64_t end; /* number of units after which this part, and every shorter one, has no unit left */
 };
 
 struct decompression {
-  int parts, tiles_each; /* parts of this launch; tiles of a unit */
+  int parts, tiles_each; /* parts of this launch; tiles per unit */
   sley_type type;
   uint32_t *wrong;
-  target part[MOST_PARTS]; /* in ascending order of units */
+  target part[MOST_PARTS]; /* in ascending order of their units */
 };
 
-/* A tile, whose values are staged, to where it belongs. Zeros where it gives nothing. */
+/* Writes a staged tile to its destination; values that are left out become zero. */
 template <class V>
 __device__ void write_tile(const tile_entry &e, const tile_bits<V> &bits, const tile_share<V> &share,
                            const char *stage, int at, V *to, int length) {
@@ -47,13 +47,14 @@ __device__ void write_tile(const tile_entry &e, const tile_bits<V> &bits, const 
     store_piece<V>(piece[j], to, share.at(j), length, wide);
 }
 
-/* The tiles of a unit: `count` of them, from `first` on, of a part; none past the last unit. */
+/* The tiles of a unit: `count` tiles from `first` on, of one part; no tiles after the last unit. */
 struct unit_tiles {
   int part, count;
   int64_t first;
 };
 
-/* level: of the unit that was found before, or 0. Units are looked for in ascending order. */
+/* Finds the tiles of a unit. *level: state from the previous call, 0 at first; units must be looked up in
+ * ascending order. */
 __device__ __forceinline__ unit_tiles tiles_of(const decompression &job, int64_t unit, int *level) {
   while (*level < job.parts && unit >= job.part[*level].end)
     ++*level;
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<V>)
     atomicOr(job.wrong, fault);
 }
 
-/* Which units the parts have, for so many blocks. */
+/* Distributes the parts' tiles over units, for `blocks` blocks. */
 void lay_out_units(decompression *job, int64_t blocks) {
   int64_t tiles = 0, end = 0, turns = 0;
   for (int p = 0; p < job->parts; p++)
@@ -136,7 +137,7 @@ template <class V> sley_status launch(sl_queue *queue, decompression *job) {
   return sl_cuda_launched(queue, "decompress");
 }
 
-/* In launches of as many parts as a kernel's arguments hold. */
+/* Runs in several launches if there are more parts than a kernel's arguments hold. */
 sley_status decompress_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_decompress_args *a = &args->decompress;
   SL_TRY(sl_cuda_use(queue->device));

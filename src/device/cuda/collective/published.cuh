@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words in the device's memory by which blocks of threads of one launch tell each other numbers. A word holds
- * all that is told: nothing else that was stored before is promised to be seen. */
+/* Words in device memory by which blocks of threads of one launch exchange numbers. A word contains the whole
+ * message: other stores before it are not guaranteed to be visible. */
 #ifndef SLEY_DEVICE_CUDA_COLLECTIVE_PUBLISHED_CUH
 #define SLEY_DEVICE_CUDA_COLLECTIVE_PUBLISHED_CUH
 

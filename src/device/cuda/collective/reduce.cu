@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that make one array of several, value by value. A thread takes a vector of 16 bytes of each part in
- * turn, so that the order of the sum is that of the parts; where the parts are not aligned to that, a value.
- */
+/* Kernels that reduce several arrays to one, value by value. A thread takes a vector of 16 bytes of each part
+ * in turn, so that parts are added in order; it takes single values if parts are not aligned to 16 bytes. */
 #include "device/cuda/collective/reduced.cuh"
 #include "device/cuda/cuda.h"
 
@@ -11,8 +10,8 @@ using namespace sley;
 
 enum { LANES = 256, BLOCKS_PER_PROCESSOR = 8 };
 
-/* Of equal values, of which zeros may differ in their sign, minimum joins the bits and maximum keeps the
- * common ones. */
+/* If values are equal, they can only differ in the sign of zero: the minimum is the bitwise or, the maximum
+ * the bitwise and. */
 __device__ float either(float a, float b) {
   return __uint_as_float(__float_as_uint(a) | __float_as_uint(b));
 }
@@ -48,7 +47,7 @@ template <sley_reduce OP, class A> __device__ A joined(A a, A b) {
     return most(a, b);
 }
 
-/* Parts at equal distances; but one may be elsewhere. */
+/* Parts at equal distances; one of them may lie elsewhere. */
 struct strided {
   const char *src;
   int64_t stride;
@@ -59,7 +58,7 @@ struct strided {
   }
 };
 
-/* Parts anywhere: in the memory of other GPUs, too. */
+/* Parts at any addresses, also in other GPUs' memories. */
 struct placed {
   const char *part[SL_REDUCE_PLACES];
   __device__ const char *at(int p) const {
@@ -74,7 +73,7 @@ template <class PARTS> struct reduction {
   PARTS place;
 };
 
-/* N values from value `first` on. */
+/* Reduces N values from value `first` on. */
 template <class T, sley_reduce OP, int N, class PARTS>
 __device__ void reduce_at(const reduction<PARTS> &a, int64_t first) {
   const auto part = [&](int p) { return reinterpret_cast<const T *>(a.place.at(p)) + first; };
@@ -104,7 +103,8 @@ __global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ reductio
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x;
   for (int64_t i = thread; i < vectors; i += threads)
     reduce_at<T, OP, N>(a, i * N);
-  for (int64_t i = vectors * N + thread; i < a.count; i += threads) /* the last few values */
+  for (int64_t i = vectors * N + thread; i < a.count; i += threads) /* the values after the last whole
+                                                                     * vector */
     reduce_at<T, OP, 1>(a, i);
 }
 
@@ -130,7 +130,7 @@ template <class T, sley_reduce OP, int N> void launch_by_place(sl_queue *queue, 
   launch<T, OP, N>(queue, a, place);
 }
 
-/* Whether all parts and the result begin at multiples of so many bytes. */
+/* Returns whether all parts and the result begin at multiples of `bytes` bytes. */
 bool are_aligned(const sl_reduce_args *a, uint64_t bytes) {
   uint64_t bits = reinterpret_cast<uintptr_t>(a->dst);
   for (int p = 0; p < a->parts; p++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are reduced, as op_reduce.h says: sums and other results, and how they are rounded. */
+/* Values that are reduced (op_reduce.h): sums and other results, and their rounding. */
 #ifndef SLEY_DEVICE_CUDA_COLLECTIVE_REDUCED_CUH
 #define SLEY_DEVICE_CUDA_COLLECTIVE_REDUCED_CUH
 
@@ -11,7 +11,7 @@ struct i64 {
   unsigned long long bits;
 };
 
-/* How a type is held while it is reduced, and the bits of a result that is NaN. */
+/* The type in which T is held while it is reduced, and the bits of a NaN result. */
 template <class T> struct held {
   using type = typename value<T>::sum;
   static __device__ type load(T v) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sum of arrays of which most are compressed. A block of threads takes tiles in turn. A thread has the
- * sums of its share of a tile in registers and adds the parts' values there in the order of the parts: see
- * compressed_parts.cuh.
+/* The sum of arrays most of which are compressed. Blocks of threads take tiles in turn. A thread holds the
+ * sums of its share of a tile in registers and adds the parts' values in the order of the parts
+ * (compressed_parts.cuh).
  *
- * Sums begin as +0, which every value but -0 leaves as if it stood alone, and to which a value left out would
- * add nothing. A bit a sum says whether all values so far were -0: these are the only ones whose sum is not
- * right then. */
+ * The sums begin as +0. Adding to +0 keeps every value except -0, and values left out add nothing. Only a sum
+ * of nothing but -0 would be wrong, so each sum has a bit that says whether all its values so far were -0. */
 #include "device/cuda/collective/compressed_parts.cuh"
 #include "device/cuda/collective/reduced.cuh"
 
@@ -21,7 +20,7 @@ struct summation {
   void *dst;
   sley_type type;
   uint32_t *wrong;
-  int tiles_each; /* tiles that a block takes at once: more than one only if all their parts are entries */
+  int tiles_each; /* tiles that a block takes at once; above 1 only if all their parts fit as entries */
   const void *src[SL_SPARSE_SUM_PARTS];
 };
 
@@ -56,7 +55,7 @@ template <class T> struct tile_sums {
     minus = ~0u;
   }
 
-  /* Adds a part, which each(take) gives. */
+  /* Adds one part; each(take) calls take for its values. */
   template <class EACH> __device__ __forceinline__ void add(const EACH &each) {
     unsigned seen = 0;
     each([&](int j, int c, V bits) {
@@ -79,9 +78,10 @@ template <class T> struct tile_sums {
   }
 };
 
-/* The tiles and parts that a block takes at once: all parts of some tiles, or, of one tile, some parts. */
+/* The tiles and parts that a block processes at once: all parts of several tiles, or several parts of one
+ * tile. */
 struct step {
-  int64_t first; /* tile */
+  int64_t first; /* first tile */
   int unit, from, parts;
 
   __device__ step(const summation &job, int64_t tiles) {
@@ -102,7 +102,7 @@ struct step {
     else
       begin_at(first + static_cast<int64_t>(gridDim.x) * job.tiles_each, job, tiles);
   }
-  /* A warp for each; past the last tile there are none. */
+  /* Number of entries, one warp each; none after the last tile. */
   __device__ int entries() const {
     return unit * parts;
   }
@@ -118,13 +118,13 @@ struct step {
   }
 };
 
-/* Of a multiprocessor. */
+/* Blocks per multiprocessor. */
 template <class T> constexpr int BLOCKS = sizeof(T) == 8 ? 2 : 3;
 
 /* Bytes of the stage. */
 template <class T> constexpr int ROOM = sizeof(T) == 8 ? 96 << 10 : 56 << 10;
 
-/* Where dynamic shared memory has the parts: behind the stage. */
+/* Offset in dynamic shared memory of the parts, after the stage. */
 template <class T> constexpr int PARTS_AT = staged_bytes(ROOM<T>);
 
 template <class T>
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<T>) sparse_sum(const __grid
     else
       fault |= open_part(job.src[p], job.room, job.type, sizeof(V), job.count, &view[p]);
   __syncthreads();
-  tile_sums<T> sums; /* of a tile whose parts take several steps, too */
+  tile_sums<T> sums; /* kept across the steps of a tile whose parts take several */
   step now(job, tiles);
   now.ask(job, view, warp, all.asked);
   while (now.first < tiles) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threshold of a gradient from a sample, and the gradient without what is below. The sample is small: one
- * block of threads selects from it, digit by digit. */
+/* Finds the threshold of a gradient from a sample, and removes the values below it from the gradient. The
+ * sample is small: one block of threads selects from it, digit by digit. */
 #include <cfloat>
 
 #include "device/cuda/collective/reduced.cuh"
@@ -14,7 +14,7 @@ using namespace sley;
 
 enum { SELECT_THREADS = 1024, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, WARP = 32 };
 
-/* The sum at place i. */
+/* The sum of gradient and residual at place i. */
 template <class T>
 __device__ typename value<T>::sum sum_at(const T *src, const typename value<T>::sum *residual, int64_t i) {
   return value<T>::widen(src[i]) + residual[i];
@@ -31,12 +31,12 @@ template <class T> __global__ void __launch_bounds__(DENSE_THREADS) look(const s
   }
 }
 
-/* The digit in which number `rank` from the greatest on lies; *rank becomes its number among those of the
- * digit. All threads of a warp. */
+/* Returns the digit that contains the word of rank *rank, counted from the greatest; *rank becomes its rank
+ * among the words with this digit. Called by all threads of a warp. */
 __device__ int digit_of(const unsigned *tally, int64_t *rank) {
   constexpr int EACH = DIGITS / WARP;
   const int lane = static_cast<int>(threadIdx.x) % WARP, last = DIGITS - 1 - lane * EACH;
-  int64_t own = 0, until = 0; /* of the digits last, last - 1, ..; of these and all greater ones */
+  int64_t own = 0, until = 0; /* counts of the lane's digits; and counts of these and all greater ones */
   for (int d = 0; d < EACH; d++)
     own += tally[last - d];
   until = own;
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(SELECT_THREADS)
     select(const uint64_t *word, int64_t count, int64_t rank, int lowest, double *threshold) {
   __shared__ unsigned tally[DIGITS];
   __shared__ int digit;
-  uint64_t found = 0, known = 0; /* known: the bits that have been found */
+  uint64_t found = 0, known = 0; /* known: mask of the bits already found */
   for (int shift = 64 - DIGIT_BITS; shift + DIGIT_BITS > lowest; shift -= DIGIT_BITS) {
     if (threadIdx.x < DIGITS)
       tally[threadIdx.x] = 0;
@@ -111,7 +111,7 @@ double threshold_cost(const sl_kernel_args *args) {
 
 /* ---- leaving out */
 
-/* The greatest number of a type, as its sums are held. */
+/* The greatest finite number of a type, in its type of sums. */
 template <class T> __device__ typename value<T>::sum greatest();
 template <> inline __device__ float greatest<float>() {
   return FLT_MAX;
@@ -126,7 +126,7 @@ template <> inline __device__ float greatest<bf16>() {
   return __uint_as_float(0x7f7f0000u);
 }
 
-/* What is sent of the sum g + r; r becomes what is left. 0 is added so that zeros are +0. */
+/* Splits the sum g + r: returns what is sent, and r becomes what is left. 0 is added so that zeros are +0. */
 template <class T, class S> __device__ T cut(S threshold, S g, S &r) {
   const S s = g + r, most = greatest<T>();
   if (!isfinite(g))
@@ -174,7 +174,7 @@ bool aligned(const void *p, size_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % bytes == 0;
 }
 
-/* Four values at a time where they lie so. */
+/* Launches with four values per thread if the arrays are aligned to four values, else with one. */
 template <class T> void launch_any(sl_queue *queue, const sl_sparsify_args &a) {
   using S = typename value<T>::sum;
   const bool four = a.count % 4 == 0 && aligned(a.src, sizeof(vector<T, 4>)) &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gradient of an activation, a thread for each value; with the sums of its columns, as these are made. */
+/* The gradient of an activation, one thread per value; or, with the sums of its columns, in the kernel that
+ * computes these. */
 #include "device/cuda/dense/column_sums.cuh"
 
 namespace {
@@ -12,7 +13,7 @@ __device__ double factor_of(sley_activation act, double slope, double y) {
   return act == SLEY_RELU ? 0 : act == SLEY_LEAKY_RELU ? slope : y + slope;
 }
 
-/* Writes a value of dx, which is the term of its column's sum. */
+/* Writes a value of dx and returns it as a term of its column's sum. */
 template <class T> struct grad_term {
   sl_activate_grad_args a;
   struct loaded {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step of Adam, a thread for each parameter. */
+/* A step of Adam, one thread per parameter. */
 #include "device/cuda/dense/dense.cuh"
 
 namespace {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of columns, as sum_blocks.h says: a thread adds the terms of a column of a block of rows, then
- * add_sums the blocks' sums of a column. */
+/* Sums of columns, in the order of sum_blocks.h: a thread adds one column of a block of rows, then add_sums
+ * adds the blocks' sums of each column. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_COLUMN_SUMS_CUH
 #define SLEY_DEVICE_CUDA_DENSE_COLUMN_SUMS_CUH
 
@@ -8,7 +8,7 @@
 
 namespace sley {
 
-/* For add_sums: a column's sum, rounded once. */
+/* For add_sums: stores a column's sum, rounded once. */
 template <class T> struct store_column {
   T *to;
   __device__ void operator()(int64_t col, double sum) const {
@@ -16,12 +16,12 @@ template <class T> struct store_column {
   }
 };
 
-/* Rows of a column whose values are loaded before the first of them is worked on: a term may write where it
- * has loaded from, so the compiler moves no load up by itself. */
+/* Rows of a column that are loaded before the first is used. The loads are explicit, because a term may store
+ * where it has loaded from, so the compiler cannot move loads up. */
 enum { ROWS_AHEAD = 8 };
 
-/* term.load(row, col): what stands there; term.finish(row, col, loaded): a double. sums: of each block; of
- * one block out gets them at once. */
+/* term.load(row, col) loads a value; term.finish(row, col, loaded) returns the term as a double. sums
+ * receives the sum of each block; if there is only one block, it goes to out directly. */
 template <class T, class Term>
 __global__ void __launch_bounds__(DENSE_THREADS)
     sum_blocks(int64_t rows, int64_t cols, const Term term, T *out, int64_t block_rows, int64_t blocks,
@@ -50,8 +50,7 @@ __global__ void __launch_bounds__(DENSE_THREADS)
   }
 }
 
-/* Enqueues out[col] = the sum of a term over the rows, for cols > 0, on the queue's device, which is
- * in use. */
+/* Enqueues out[col] = sum of the term over the rows, for cols > 0. The queue's device must be current. */
 template <class T, class Term>
 sley_status sum_columns(sl_queue *queue, int64_t rows, int64_t cols, const Term &term, T *out) {
   const int64_t block_rows = sl_sum_rows(rows, cols), blocks = sl_sum_blocks(rows, cols);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens cuBLASLt at run time and looks its functions up. */
+/* Opens cuBLASLt at run time and looks up its functions. */
 #include "device/cuda/dense/cublaslt_library.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static const struct {
 static sl_cublaslt table;
 static bool found;
 
-/* The library stays open. */
+/* Loads the library, which is never unloaded. */
 static void load(void) {
   char file_name[32];
   snprintf(file_name, sizeof file_name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);

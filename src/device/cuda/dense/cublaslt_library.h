@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuBLASLt, opened at run time: where it is missing, kernels of Sley's own multiply. */
+/* cuBLASLt, opened at run time. If it is missing, Sley's own kernels multiply. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_CUBLASLT_LIBRARY_H
 #define SLEY_DEVICE_CUDA_DENSE_CUBLASLT_LIBRARY_H
 
@@ -24,7 +24,8 @@ typedef struct sl_cublaslt {
   __typeof__(cublasLtMatmulAlgoGetHeuristic) *MatmulAlgoGetHeuristic;
 } sl_cublaslt;
 
-/* Opens libcublasLt.so of the toolkit's major version once. NULL: it is not there, or lacks a function. */
+/* Opens libcublasLt.so of the toolkit's major version; later calls return the same table. NULL: the library
+ * is missing or lacks a function. */
 const sl_cublaslt *sl_cublaslt_find(void);
 
 #endif

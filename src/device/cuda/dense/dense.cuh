@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of dense operations have in common: values as doubles, and launches with a thread for each
- * piece of work. They are compiled without contraction of a product and a sum, so that they have the bits of
- * the CPU's. */
+/* Shared by the kernels of dense operations: values as doubles, and launches with one thread per piece of
+ * work. They are compiled without contraction of products and sums, so that they return the bits of the CPU's
+ * kernels. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_DENSE_CUH
 #define SLEY_DEVICE_CUDA_DENSE_DENSE_CUH
 
@@ -18,7 +18,7 @@ template <class T> __device__ __forceinline__ double double_at(const T *p, int64
   return static_cast<double>(value<T>::widen(p[i]));
 }
 
-/* Rounded once. */
+/* Stores a double, rounded once. */
 template <class T> __device__ __forceinline__ void set_double(T *p, int64_t i, double v) {
   p[i] = value<T>::narrow(odd(v));
 }
@@ -29,7 +29,7 @@ template <> __device__ __forceinline__ void set_double<double>(double *p, int64_
   p[i] = v;
 }
 
-/* op_activate.h. */
+/* The activation, as op_activate.h defines it. */
 static __device__ __forceinline__ double activated(sley_activation act, double slope, double v) {
   if (act == SLEY_RELU)
     return v < 0 ? 0 : v;
@@ -40,8 +40,8 @@ static __device__ __forceinline__ double activated(sley_activation act, double s
   return v;
 }
 
-/* What a dense product becomes (op_gemm.h). The value of column col: c is what was there, and becomes what is
- * to be. */
+/* Computes an element of column col of a dense product from its sum (op_gemm.h), in double. *c: the old
+ * value, replaced by the new one. */
 template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t col, double sum, T *c) {
   double v = a.alpha == 0 ? 0 : a.alpha * sum;
   if (a.beta != 0)
@@ -51,12 +51,12 @@ template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t c
   set_double(c, 0, activated(a.act, a.slope, v));
 }
 
-/* At row, col. */
+/* The same for element (row, col) of C. */
 template <class T> __device__ void finish_at(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
   finish_value(a, col, sum, static_cast<T *>(a.c) + row * a.ldc + col);
 }
 
-/* The number of this thread, and of all, for loops over more pieces than there are threads. */
+/* Number of this thread, and number of all threads, for loops over more pieces than there are threads. */
 static __device__ __forceinline__ int64_t thread_number() {
   return static_cast<int64_t>(blockIdx.x) * DENSE_THREADS + threadIdx.x;
 }
@@ -64,7 +64,7 @@ static __device__ __forceinline__ int64_t thread_count() {
   return static_cast<int64_t>(gridDim.x) * DENSE_THREADS;
 }
 
-/* Which row of `cols` values has value number i, and which of its values that is. */
+/* Row and column of value number i in a matrix of `cols` columns. */
 struct dense_place {
   int64_t row, col;
 };
@@ -75,9 +75,9 @@ static __device__ __forceinline__ dense_place place_of(int64_t i, int64_t cols) 
   return {row, static_cast<uint32_t>(i) - row * static_cast<uint32_t>(cols)};
 }
 
-/* Adds the sums of blocks of rows, `cols` of each block, as sum_blocks.h says: a thread adds those of a group
- * of blocks, one thread the groups' sums, store(col, sum). A block of threads takes SUM_COLS columns:
- * dense_sum_blocks. */
+/* Adds the sums of blocks of rows, `cols` per block, in the order of sum_blocks.h: threads add the sums of
+ * groups of blocks, then one thread adds the groups' sums and calls store(col, sum). A block of threads takes
+ * SUM_COLS columns (dense_sum_blocks). */
 enum { SUM_COLS = 8, SUM_AHEAD = 16 };
 
 template <class Store>
@@ -116,14 +116,14 @@ static inline unsigned dense_sum_blocks(int64_t cols) {
   return static_cast<unsigned>((cols + SUM_COLS - 1) / SUM_COLS);
 }
 
-/* Blocks for so many pieces of work, at least 1. */
+/* Number of blocks for `pieces` pieces of work, at least 1. */
 static inline unsigned dense_blocks(const sl_queue *queue, int64_t pieces) {
   const int64_t most = DENSE_BLOCKS_PER_PROCESSOR * static_cast<int64_t>(sl_cuda_processors(queue));
   const int64_t wanted = (pieces + DENSE_THREADS - 1) / DENSE_THREADS;
   return static_cast<unsigned>(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-/* call(T()) with the type T of the dtype. */
+/* Calls call(T()) with the type T of the dtype. */
 template <class F> void with_type(sley_dtype dtype, F call) {
   if (dtype == SLEY_F32)
     call(float());

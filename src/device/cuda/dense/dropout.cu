@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout, a thread for each call of the generator, which draws for four columns of a row. */
+/* Dropout, one thread per call of the generator, which draws for four columns of a row. */
 #include "device/cuda/dense/dense.cuh"
 
 #if __has_include(<Random123/philox.h>)
@@ -13,13 +13,13 @@ namespace {
 
 using namespace sley;
 
-/* What is the same for all values. */
+/* Values that are the same for all threads. */
 struct rule {
-  unsigned threshold; /* 0: nothing is drawn */
+  unsigned threshold; /* 0: no random numbers are drawn */
   double factor;
 };
 
-/* What the generator gives for four columns, from column 4 group on. */
+/* The generator's output for four columns, from column 4 group on. */
 struct drawn {
   uint32_t word[SL_DROPOUT_WORDS];
 };
@@ -38,7 +38,7 @@ __device__ __forceinline__ drawn draw(uint64_t, uint64_t, int64_t, uint32_t) {
 }
 #endif
 
-/* FINISH: there is a bias or an activation; bias: that of the column, or 0. */
+/* FINISH: there is a bias or an activation; bias: the column's, or 0. */
 template <bool FINISH>
 __device__ __forceinline__ double kept(const sl_dropout_args &a, double v, double bias, double factor) {
   if constexpr (FINISH)
@@ -46,7 +46,7 @@ __device__ __forceinline__ double kept(const sl_dropout_args &a, double v, doubl
   return v * factor;
 }
 
-/* The values of one call of the generator, or as many of them as the row has; VECTOR: as one vector. */
+/* Processes the values of one call of the generator, fewer at the end of a row; VECTOR: as one vector. */
 template <bool VECTOR, bool FINISH, class T>
 __device__ void drop_group(const sl_dropout_args &a, int64_t row, int64_t col, const drawn &words, rule r) {
   const T *in = static_cast<const T *>(a.in) + row * a.ld_in + col;
@@ -97,7 +97,7 @@ bool at_multiple(const void *p, int64_t bytes) {
   return reinterpret_cast<uintptr_t>(p) % static_cast<uintptr_t>(bytes) == 0;
 }
 
-/* Whether rows are whole vectors of so many bytes. */
+/* Returns whether rows consist of whole vectors of `bytes` bytes. */
 bool in_vectors(const sl_dropout_args &a, int64_t bytes) {
   const int64_t value = bytes / SL_DROPOUT_WORDS;
   return a.cols % SL_DROPOUT_WORDS == 0 && a.ld_in * value % bytes == 0 && a.ld_out * value % bytes == 0 &&

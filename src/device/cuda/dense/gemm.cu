@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense products in ascending order of their terms, by CUDA cores: a block of threads makes a tile of C, a
- * thread 4 x 4 values of it. Also what is left to do after a library's product: bias and activation. */
+/* Dense products in ascending order of their terms, on CUDA cores: a block of threads computes a tile of C,
+ * each thread 4 x 4 values. Also the work left after a library's product: bias and activation. */
 #include "device/cuda/dense/dense.cuh"
 #include "device/cuda/dense/gemm.h"
 
@@ -11,7 +11,7 @@ using namespace sley;
 enum { TILE = 64, TERMS = 16, EACH = 4, SIDE = TILE / EACH, MOST_ACROSS = 65535 };
 static_assert(SIDE * SIDE == DENSE_THREADS && SL_GEMM_TERMS % TERMS == 0, "shapes of a block of threads");
 
-/* What lies at (row, col) of op(M); 0 beyond it. */
+/* Element (row, col) of op(M); 0 outside the matrix. */
 template <class T>
 __device__ typename value<T>::sum value_of(const void *m, int64_t ld, bool transpose, int64_t row,
                                            int64_t col, int64_t rows, int64_t cols) {
@@ -20,7 +20,8 @@ __device__ typename value<T>::sum value_of(const void *m, int64_t ld, bool trans
   return value<T>::widen(static_cast<const T *>(m)[transpose ? col * ld + row : row * ld + col]);
 }
 
-/* TERMS columns of a tile of op(A) and TERMS rows of one of op(B), by all threads of the block. */
+/* Loads TERMS columns of a tile of op(A) and TERMS rows of a tile of op(B). Called by all threads of the
+ * block. */
 template <class T, class S>
 __device__ void load_panels(const sl_gemm_args &a, int64_t row, int64_t col, int64_t first,
                             S (*left)[TILE + 1], S (*right)[TILE + 1]) {
@@ -77,11 +78,11 @@ __global__ void __launch_bounds__(DENSE_THREADS) multiply(const __grid_constant_
       make_tile<T>(a, row, col);
 }
 
-/* Neighbours in a row, loaded and stored together where rows begin at multiples of their bytes. */
+/* Neighbours in a row, loaded and stored together if rows begin at multiples of their size. */
 template <class T> struct alignas(4 * sizeof(T) < 16 ? 4 * sizeof(T) : 16) few_values { T v[4]; };
 enum { FEW = 4 };
 
-/* A thread for FEW neighbours. */
+/* One thread per FEW neighbours. */
 template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS) finish_all(const sl_gemm_args a, bool aligned) {
   const int64_t across = (a.n + FEW - 1) / FEW;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense products on the device: launchers in gemm.cu, and what a queue keeps for those by cuBLASLt. */
+/* Dense products on the device: launchers in gemm.cu, and what a queue keeps for products by
+ * cuBLASLt. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_GEMM_H
 #define SLEY_DEVICE_CUDA_DENSE_GEMM_H
 
@@ -9,10 +10,10 @@
 extern "C" {
 #endif
 
-/* The whole operation, in ascending order of the terms. */
+/* The whole operation, with terms added in ascending order. */
 sley_status sl_cuda_gemm_in_order(sl_queue *queue, const sl_gemm_args *args);
 
-/* C = act(C + bias), of what a library has left in C; m and n at least 1. */
+/* C = act(C + bias), after a library's product; m and n at least 1. */
 sley_status sl_cuda_gemm_finish(sl_queue *queue, const sl_gemm_args *args);
 
 #ifdef __cplusplus

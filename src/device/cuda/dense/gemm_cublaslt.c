@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense products by cuBLASLt, with the bias and relu in its epilogue where it has them for the type. For each
- * shape the first algorithm that its heuristic names is taken, and kept for the next call of that shape. None
- * adds by atomics, so the bits are the same in each run. A row-major matrix is to cuBLASLt the transpose of a
+/* Dense products by cuBLASLt, with bias and relu in its epilogue if it supports them for the type. For each
+ * shape the first algorithm that its heuristic proposes is used, and kept for later calls. None adds by
+ * atomics, so the bits are the same in each run. cuBLASLt sees a row-major matrix as the transpose of a
  * column-major one: C^T = op(B)^T op(A)^T. */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { KEPT = 64, MOST_ALIGNMENT = 256 };
 
-/* What an algorithm is chosen by; compared as bytes. */
+/* Key by which an algorithm is kept; compared as bytes. */
 typedef struct shape {
   int64_t m, n, k, lda, ldb, ldc;
   uint32_t align_a, align_b, align_c, align_bias;
@@ -22,16 +22,16 @@ typedef struct shape {
 
 typedef struct prepared {
   shape of;
-  bool serves; /* there is an algorithm */
+  bool serves; /* an algorithm was found */
   cublasLtMatmulDesc_t desc;
-  cublasLtMatrixLayout_t left, right, c; /* left: B */
+  cublasLtMatrixLayout_t left, right, c; /* left: layout of B */
   cublasLtMatmulAlgo_t algorithm;
 } prepared;
 
 struct sl_cublaslt_products {
   const sl_cublaslt *library;
   cublasLtHandle_t handle;
-  int count, next; /* of those kept; which is replaced next */
+  int count, next; /* number kept; index to be replaced next */
   prepared kept[KEPT];
 };
 
@@ -92,7 +92,7 @@ static uint32_t alignment_of(const void *address) {
   return bytes;
 }
 
-/* f64 has no epilogue; of the activations there is relu. */
+/* f64 has no epilogue; the only activation is relu. */
 static cublasLtEpilogue_t epilogue_of(const sl_gemm_args *a) {
   if (a->dtype == SLEY_F64)
     return CUBLASLT_EPILOGUE_DEFAULT;
@@ -143,7 +143,7 @@ static sley_status make_desc(const sl_cublaslt *l, const sl_gemm_args *a, prepar
                "an epilogue");
 }
 
-/* rows x cols as stored, row-major. */
+/* Layout of a row-major matrix, rows x cols as stored. */
 static sley_status make_layout(const sl_cublaslt *l, sley_dtype dtype, bool transpose, int64_t rows,
                                int64_t cols, int64_t ld, cublasLtMatrixLayout_t *out) {
   const int64_t stored_rows = transpose ? cols : rows, stored_cols = transpose ? rows : cols;
@@ -169,7 +169,7 @@ static sley_status set_bias(const sl_cublaslt *l, const sl_gemm_args *a, prepare
 static sley_status set_preferences(const sl_cublaslt *l, const shape *s,
                                    cublasLtMatmulPreference_t preference) {
   const uint64_t bytes = SL_CUDA_WORKSPACE_BYTES;
-  /* No sums of 16 bits in place; partial sums are as wide as others. */
+  /* Excludes sums in 16 bits in place; partial sums have the type of sums. */
   const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   const struct {
     cublasLtMatmulPreferenceAttributes_t which;
@@ -187,7 +187,8 @@ static sley_status set_preferences(const sl_cublaslt *l, const shape *s,
   return SLEY_OK;
 }
 
-/* Where the heuristic knows none, such as of 16 bits at odd places, p->serves stays false. */
+/* If the heuristic finds no algorithm, for example for 16-bit values at odd addresses, p->serves stays
+ * false. */
 static sley_status choose(const sl_cublaslt_products *products, prepared *p) {
   const sl_cublaslt *l = products->library;
   cublasLtMatmulPreference_t preference;
@@ -212,7 +213,7 @@ static sley_status prepare(const sl_cublaslt_products *products, const sl_gemm_a
   return choose(products, p);
 }
 
-/* What is kept for the shape, or is made for it. */
+/* Returns the algorithm kept for the shape, or chooses one. */
 static sley_status find(sl_cublaslt_products *products, const sl_gemm_args *a, prepared **out) {
   const shape wanted = shape_of(a);
   for (int i = 0; i < products->count; i++)
@@ -250,7 +251,7 @@ static sley_status multiply(sl_queue *queue, const sl_cublaslt_products *product
   return sl_cuda_launched(queue, "a product by cuBLASLt");
 }
 
-/* What the epilogue has left out. */
+/* Applies what the epilogue has left out. */
 static sley_status finish(sl_queue *queue, const sl_gemm_args *a) {
   sl_gemm_args rest = *a;
   const cublasLtEpilogue_t done = epilogue_of(a);
@@ -280,7 +281,7 @@ static bool gemm_ok(const sl_kernel_args *args) {
          sl_cublaslt_find();
 }
 
-/* Of f32, as measured on an H100: its products, of whole tiles, or its memory. */
+/* For f32, as measured on an H100: time of the products, in whole tiles, or of memory. */
 static double gemm_cost(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which dense products are made of split values, and how: see gemm_split.h. Products by cuBLASLt in f32 are
- * limited by the CUDA cores, these by the Tensor cores or by memory. */
+/* Selects the dense products that use split values, and their shapes (gemm_split.h). Products by cuBLASLt in
+ * f32 are limited by the CUDA cores, these by the Tensor cores or by memory. */
 #include "device/cuda/dense/gemm_split.h"
 
 enum {
-  HOPPER = 9, /* the major number of its compute capability; wgmma is of no other */
+  HOPPER = 9, /* major compute capability of Hopper; only Hopper has wgmma */
   LEAST_ROWS = 2048,
-  LEAST_TERMS = 32,     /* fewer cost nothing by cuBLASLt, and round less than three products of 22 bits */
-  MOST_COLUMNS = 4096,  /* their panels fit in the workspace, as many as fit in shared memory */
-  MOST_VALUES = 1 << 20 /* of C, where rows are summed */
+  LEAST_TERMS = 32,     /* with fewer terms cuBLASLt is as fast, and rounds less than three products of 22
+                         * bits */
+  MOST_COLUMNS = 4096,  /* most columns: their panels fit in the workspace, and as many as needed in shared
+                         * memory */
+  MOST_VALUES = 1 << 20 /* most values of C, if rows are summed */
 };
 
-/* Whether all GPUs that can be seen are such; asked once. */
+/* Returns whether all visible GPUs are Hopper; asked once. */
 static bool every_gpu_serves(void) {
   static int answer; /* 0: not asked yet */
   int known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
@@ -53,7 +55,7 @@ static double padded(int64_t count, int64_t to) {
   return (double)((count + to - 1) / to * to);
 }
 
-/* As measured on an H100: two launches, then the products or the memory; what is read once more comes from
+/* As measured on an H100: two launches, then the products or the memory; data read a second time comes from
  * the cache. */
 static double gemm_cost(const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log-softmax and the negative log-likelihood: a block of threads for each block of rows. It lists the rows
- * that something is to be computed for, each of which a few lanes take; the outputs of the others are zeros.
- * One thread adds the losses up. */
+/* Log-softmax and the negative log-likelihood: one block of threads per block of rows. The block lists the
+ * rows for which anything must be computed; a few lanes take each of them, and the outputs of the other rows
+ * are zeros. One thread adds the losses. */
 #include "device/cuda/dense/dense.cuh"
 
 namespace {
 
 using namespace sley;
 
-/* Lanes of a warp that take a row, and of the definition's lanes so many each: lane l has number l, l + GROUP
- * and so on. Most of the work on a row is the same in all its lanes, or waits for what was computed before:
- * a warp has several rows at once. */
+/* A group of GROUP lanes takes a row. Each lane stands for several of the definition's lanes: lane l for
+ * lanes l, l + GROUP and so on. Much of the work on a row is the same in all its lanes or waits for earlier
+ * results, so a warp processes several rows at once. */
 enum {
   GROUP = 8,
   EACH = SL_NLL_LANES / GROUP,
@@ -19,7 +19,7 @@ enum {
   ROWS_AT_ONCE = DENSE_THREADS / GROUP
 };
 
-/* What a row's outputs are made of, the same in all its lanes. */
+/* Figures from which a row's outputs are computed; the same in all its lanes. */
 struct row_figures {
   double most, sum, log_sum;
 };
@@ -40,7 +40,8 @@ template <class T> __device__ double most_of_row(const sl_nll_args &a, const T *
   return most;
 }
 
-/* As the definition adds: its lanes GROUP apart are this lane's, the others are the neighbours'. */
+/* Sums in the definition's order: the definition's lanes that lie GROUP apart are in this lane, the others in
+ * its neighbours. */
 template <class T>
 __device__ double sum_of_row(const sl_nll_args &a, const T *z, uint32_t lane, double most) {
   const uint32_t classes = static_cast<uint32_t>(a.classes);
@@ -88,7 +89,8 @@ __device__ void write_row(const sl_nll_args &a, int64_t i, const T *z, int label
   }
 }
 
-/* Returns the loss, in all lanes of the row. All lanes of the warp; wanted: outputs are written. */
+/* Returns the loss, in all lanes of the row; writes outputs only if `wanted`. Called by all lanes of the
+ * warp. */
 template <class T>
 __device__ double work_on_row(const sl_nll_args &a, int64_t i, int label, uint32_t lane, bool wanted) {
   const T *z = static_cast<const T *>(a.logits) + i * a.ld;
@@ -97,24 +99,24 @@ __device__ double work_on_row(const sl_nll_args &a, int64_t i, int label, uint32
   r.sum = sum_of_row(a, z, lane, r.most);
   r.log_sum = log(r.sum);
   const double lost = loss_of_row(a, z, label, r);
-  __syncwarp(); /* outputs may lie where the logits do */
+  __syncwarp(); /* outputs may overwrite the logits */
   if (wanted && (a.log_probs || a.grad))
     write_row(a, i, z, label, lane, r);
   return lost;
 }
 
-/* A thread has a row of those that are read together. */
+/* Each thread reads one row of the block of rows. */
 static_assert(static_cast<int>(SL_SUM_ROWS) == DENSE_THREADS, "rows of a block");
 
 struct listed_rows {
   int label[SL_SUM_ROWS];
-  double loss[SL_SUM_ROWS]; /* of the row that stands there in the list */
+  double loss[SL_SUM_ROWS]; /* loss of the row at the same place of the list */
   short row[SL_SUM_ROWS];   /* ascending */
   int of_warp[WARPS], labelled[WARPS];
 };
 
-/* Lists the rows that have a label, or all if there is more to make of them, and returns how many they are.
- * *labelled += those that have one. All threads of the block. */
+/* Lists the rows that have a label, or all rows if other outputs are wanted, and returns their number. Adds
+ * the number of rows with a label to *labelled. Called by all threads of the block. */
 __device__ int list_rows(const sl_nll_args &a, int64_t first, int64_t count, listed_rows &list,
                          double *labelled) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -142,7 +144,7 @@ __device__ int list_rows(const sl_nll_args &a, int64_t first, int64_t count, lis
   return all;
 }
 
-/* Gradients of rows without a label, where nothing else is made of them. */
+/* Writes zero gradients for rows without a label, if no other output is wanted. */
 template <class T>
 __device__ void clear_rows(const sl_nll_args &a, int64_t first, int64_t count, const int *label) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -151,7 +153,7 @@ __device__ void clear_rows(const sl_nll_args &a, int64_t first, int64_t count, c
       set_double(static_cast<T *>(a.grad), (first + i) * a.ld_grad + j, 0);
 }
 
-/* sums: NULL, or two for each block of rows. */
+/* sums: NULL, or two sums per block of rows. */
 template <class T>
 __global__ void __launch_bounds__(DENSE_THREADS)
     work_on_blocks(const sl_nll_args a, int64_t block_rows, int64_t blocks, double *sums) {
@@ -167,7 +169,7 @@ __global__ void __launch_bounds__(DENSE_THREADS)
       clear_rows<T>(a, first, count, list.label);
       for (int next = warp * (WARP / GROUP); next < listed; next += ROWS_AT_ONCE) {
         const int n = next + static_cast<int>(threadIdx.x) % WARP / GROUP;
-        const bool wanted = n < listed; /* else the last row, again, for nothing */
+        const bool wanted = n < listed; /* otherwise repeats the last row and discards the result */
         const int row = list.row[wanted ? n : listed - 1];
         const double lost = work_on_row<T>(a, first + row, list.label[row], lane, wanted);
         if (lane == 0 && wanted) {

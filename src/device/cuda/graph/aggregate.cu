@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_AGGREGATE: rows become sums, means, minima or maxima of the rows that their entries name.
+/* SL_OP_AGGREGATE: each row becomes the sum, mean, minimum or maximum of the rows that its entries name.
  *
- * What limits it is the rate at which rows of X are loaded, at addresses as good as random. A group of lanes
- * takes a row, or a head of it where heads have values of their own (pattern_rows.cuh). Its lanes load an entry
- * each, column, value and scale, and get them one after the other by shuffles; the rows of X of four or
- * eight entries are loaded before the first is used. Long rows are shared by the groups of a block, unless
- * in_order is set; each share is summed from 0 in stored order. */
+ * The limit is the rate of loads of rows of X, at practically random addresses. A group of lanes takes a row,
+ * or one head of it if heads have values of their own (pattern_rows.cuh). Each lane loads the column, value and
+ * scale of one entry; shuffles pass them to the group one after the other. The rows of X of four or eight
+ * entries are loaded before the first is used. Long rows are shared by the groups of a block unless in_order
+ * is set; each share is summed from 0 in stored order. */
 #include "device/cuda/graph/aggregate.cuh"
 
 namespace {
@@ -14,14 +14,14 @@ using namespace sley;
 
 enum form { SUMS, CHOSEN, EXTREMES };
 
-/* Rows of an X that is not given. */
+/* Rows of ones, for a call without X. */
 template <class T, int U> __device__ __forceinline__ void set_ones(vector<T, lane_values<T>> (&to)[U]) {
 #pragma unroll
   for (int i = 0; i < U * lane_values<T>; i++)
     to[i / lane_values<T>].item[i % lane_values<T>] = value<T>::narrow(1);
 }
 
-/* The extremes of the shares of a task, as join_shares. */
+/* Joins the extremes of the shares of a task, like join_shares. */
 template <int N, class A>
 __device__ __forceinline__ void join_extremes(const graph_cut &cut, const graph_task &t, A (&term)[N],
                                               int32_t (&entry)[N], A *room, int32_t *numbers) {
@@ -54,7 +54,7 @@ __device__ __forceinline__ void join_extremes(const graph_cut &cut, const graph_
   __syncthreads();
 }
 
-/* Stores the results of a row: sums, or the terms of the entries named. */
+/* Stores the results of a row: sums, or extreme terms with the numbers of their entries. */
 template <class T, int W, form FORM>
 __device__ __forceinline__ void
 store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W> &mine,
@@ -71,15 +71,15 @@ store_row(const sl_aggregate_args &a, const graph_task &t, const lane_part<T, W>
   mine.store(row_of<T>(a.y, t.row), result);
 }
 
-/* Blocks of a multiprocessor, as the registers suffice for. */
+/* Blocks per multiprocessor, as many as the registers allow. */
 template <int W, form FORM, int LANES> constexpr int aggregate_blocks() {
   if (FORM == CHOSEN || W == 1)
     return 2;
   return LANES > 0 ? GRAPH_BLOCKS + 1 : GRAPH_BLOCKS;
 }
 
-/* U: rows of X that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as
- * many as the cut has, and parts of rows. */
+/* U: rows of X that are loaded before the first is used. LANES > 0: lanes of a group, which takes whole rows.
+ * LANES = 0: groups as in run.cut, which take parts of rows. */
 template <class T, int W, form FORM, int U, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES>())
     aggregate(const __grid_constant__ aggregate_run run) {
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES
   const sl_aggregate_args &a = run.a;
   const int lanes = lanes_of<LANES>(run.cut), lane = static_cast<int>(threadIdx.x) & (lanes - 1);
   const int64_t features = features_of(a.shape);
-  const bool flips = a.kind == SL_AGGREGATE_MIN; /* the least is the greatest of the negative terms */
+  const bool flips = a.kind == SL_AGGREGATE_MIN; /* the minimum is the maximum of the negated terms */
   typename tasks_of<LANES>::type tasks(run.cut);
   graph_task t;
   while (tasks.next(run.cut, &t)) {
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, aggregate_blocks<W, FORM, LANES
         }
       }
     }
-    if constexpr (FORM == EXTREMES) /* none was greater than -infinity: the first of them */
+    if constexpr (FORM == EXTREMES) /* no term is above -infinity: choose the first */
 #pragma unroll
       for (int i = 0; i < N; i++)
         if (entry[i] < 0 && t.count > 0)
@@ -215,7 +215,7 @@ template <class T> graph_alignment alignment_of(const sl_aggregate_args &a) {
 template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_args *args) {
   aggregate_run run = {*args, {}, {}, 1};
   sl_aggregate_args &a = run.a;
-  if (!a.val && !a.factor) /* heads do not differ */
+  if (!a.val && !a.factor) /* heads have the same weights */
     a.shape = {1, sl_features(&a.shape)};
   const graph_lanes g = lanes_for<T>(a.shape.width);
   run.panels = g.panels;

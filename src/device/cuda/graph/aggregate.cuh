@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of aggregation share: how a call runs, the weights of entries, and extremes. */
+/* Shared by the kernels of aggregation: a run's data, the weights of entries, and extremes. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_AGGREGATE_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_AGGREGATE_CUH
 
@@ -14,7 +14,7 @@ struct aggregate_run {
   int64_t panels;
 };
 
-/* Of entry j, with column n: val factor scale, rounded after each product. */
+/* Weight of entry j with column n: val factor scale, rounded after each product. */
 template <class T>
 __device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, int64_t j, int32_t n,
                                                     int64_t head) {
@@ -31,18 +31,18 @@ __device__ __forceinline__ accumulator<T> weight_of(const sl_aggregate_args &a, 
   return weight;
 }
 
-/* The greatest term so far, and which entry it is of. */
+/* The greatest term so far, and its entry. */
 template <class A> struct extreme {
   A term;
   int32_t entry; /* -1: none */
 };
 
-/* Whether b, of a later entry, comes before a: greater, or NaN where a is none. */
+/* Returns whether term b of a later entry replaces a: it is greater, or it is NaN and a is not. */
 template <class A> __device__ __forceinline__ bool replaces(extreme<A> a, A b) {
   return a.entry < 0 || (a.term == a.term && !(b <= a.term));
 }
 
-/* The same of two of any entries: of those that are alike the first. */
+/* The better of two extremes of any entries; if they are equal, the earlier entry. */
 template <class A> __device__ __forceinline__ extreme<A> first_of(extreme<A> a, extreme<A> b) {
   const bool a_first = b.entry < 0 || (a.entry >= 0 && a.entry < b.entry);
   const extreme<A> early = {a_first ? a.term : b.term, a_first ? a.entry : b.entry};

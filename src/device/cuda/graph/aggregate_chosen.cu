@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_AGGREGATE with chosen: the gradients of minima and maxima.
  *
- * Of the terms of an entry few were chosen: of a row with n entries each feature chose one, so that on
- * average a feature of a column has one term, however many entries the column has. Three kernels:
+ * Each feature of a row has chosen one of the row's entries. So a feature of a column has one chosen term on
+ * average, however many entries the column has. Three kernels:
  *
- *   find_positions  of each entry of the pattern by rows, which one it is by columns. Once for a pattern
- *   mark_chosen     turns the numbers around: for each entry by columns a bit for each feature that chose it
- *   chosen_sums     goes through columns as other sums do (aggregate.cu). The lanes of a group look at an
- * entry each, and leave out those that no feature chose: where rows are long, most of them. Of the others a
- * lane reads the bits of its values, and loads of a row of X only vectors of which a value is added
+ *   find_positions  finds, for each entry of the pattern by rows, its number by columns; once per pattern
+ *   mark_chosen     inverts the choice: for each entry by columns, a bit for each feature that chose it
+ *   chosen_sums     sums over columns like aggregate.cu. Each lane of a group examines one entry, and entries
+ *                   that no feature chose are skipped: most of them, if rows are long. For the other entries
+ *                   a lane reads the bits of its values, and loads only vectors of X in which a bit is set
  *
- * What limits the last is the rate of such loads, at addresses as good as random.
+ * The limit of chosen_sums is the rate of these loads, at practically random addresses.
  *
- * The bits of an entry stand in the order in which lanes hold values: a part of a row (pattern_rows.cuh) has
- * lanes x values of a lane, whether or not there are as many features. They are made for as many parts at a
- * time as there is memory for, 128 bits of an entry at most. */
+ * The bits of an entry have the order in which lanes hold values: a part of a row (pattern_rows.cuh) has lanes
+ * x values per lane bits, even if there are fewer features. Bits are computed for as many parts at a time as
+ * memory allows, at most 128 bits per entry. */
 #include "device/cuda/graph/aggregate.cuh"
 
 namespace {
@@ -28,14 +28,14 @@ enum { CHOSEN_AHEAD = 4 };
 
 struct chosen_run {
   aggregate_run of;
-  const uint32_t *bits; /* by columns */
-  int64_t first_part;   /* the bits are of this part and those after it */
-  int parts, words;     /* of the bits: parts; words of an entry */
-  int values, side;     /* that a lane holds of a part; side by side */
-  bool y_singly;        /* Y is loaded and stored value by value: it is not as aligned as X */
+  const uint32_t *bits; /* entries by columns */
+  int64_t first_part;   /* first part that the bits cover */
+  int parts, words;     /* parts that the bits cover; words per entry */
+  int values, side;     /* values of a part per lane; how many of them are contiguous */
+  bool y_singly;        /* load and store Y value by value, because it is less aligned than X */
 };
 
-/* Which feature bit number `bit` of an entry stands for; -1: none. */
+/* Returns the feature for bit `bit` of an entry; -1: none. */
 __device__ __forceinline__ int64_t feature_of_bit(const chosen_run &run, int bit) {
   const sl_heads &shape = run.of.a.shape;
   const int lanes = run.of.cut.lanes, part = bit / (lanes * run.values), lane = bit / run.values % lanes,
@@ -47,7 +47,7 @@ __device__ __forceinline__ int64_t feature_of_bit(const chosen_run &run, int bit
   return part < run.parts && at < shape.width ? head * shape.width + at : -1;
 }
 
-/* position: of each entry by rows; those of the pattern by columns are numbered as its col. */
+/* position: for each entry by rows, its number in the pattern by columns, in the order of col. */
 template <class P>
 __global__ void __launch_bounds__(GRAPH_THREADS) find_positions(sl_pattern p, int64_t entries, P *position) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * GRAPH_THREADS;
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(GRAPH_THREADS) find_positions(sl_pattern p, in
   }
 }
 
-/* What features chose of a row, for a warp whose lane has features 32 w + lane: numbers of entries, -1 for
- * none. */
+/* Loads the entries that features of a row chose; the lane has features 32 w + lane. number: entry number in
+ * the row, -1 for none. */
 template <int WORDS>
 __device__ __forceinline__ void load_chosen(const chosen_run &run, const int64_t (&feature)[WORDS],
                                             int64_t row, int64_t entries, int32_t (&number)[WORDS]) {
@@ -81,8 +81,8 @@ __device__ __forceinline__ void load_chosen(const chosen_run &run, const int64_t
       number[w] = -1;
 }
 
-/* bits: WORDS words of each entry by columns, zeroed. A warp takes neighbouring rows, ROWS at a time. The
- * words of an entry of a row of few entries are put together in shared memory, and stored at once. */
+/* Sets WORDS words of bits for each entry by columns; bits must be zeroed. A warp takes ROWS neighbouring
+ * rows at a time. If a row has few entries, their words are assembled in shared memory and stored at once. */
 template <int WORDS, class P>
 __global__ void __launch_bounds__(GRAPH_THREADS)
     mark_chosen(const __grid_constant__ chosen_run run, const P *position, uint32_t *bits) {
@@ -135,18 +135,18 @@ __global__ void __launch_bounds__(GRAPH_THREADS)
   }
 }
 
-/* The bits of the entries of a task. A lane has the words of an entry of its own, of which there are as many
- * at a time as lanes, one time ahead; of any other it reads those of its values, which lie in one word. */
+/* The bits of the entries of a task. Each lane holds the words of one entry and prefetches those of the next
+ * one. For another lane's entry it reads only the word that contains its own values' bits. */
 template <class T, int LANES> class task_bits {
   static constexpr int N = lane_values<T>, BITS = LANES * N,
                        WORDS = BITS > MOST_WORDS * 32 ? MOST_WORDS
                                : BITS > 32            ? BITS / 32
-                                                      : 1; /* if LANES > 0 */
-  const uint32_t *from; /* of the task's first entry the word that has the part's first bit */
-  int64_t words;        /* of an entry */
-  int used;             /* of them by the part */
-  uint32_t mask;        /* its bits in a word */
-  int word, shift;      /* of the lane's values */
+                                                      : 1; /* used if LANES > 0 */
+  const uint32_t *from; /* word of the task's first entry that has the part's first bit */
+  int64_t words;        /* words per entry */
+  int used;             /* words used by the part */
+  uint32_t mask;        /* the part's bits in a word */
+  int word, shift;      /* position of the lane's bits */
   vector<uint32_t, WORDS> own, next;
 
 public:
@@ -161,7 +161,7 @@ public:
     shift = bit % 32;
     load(lane, t.count);
   }
-  /* Those of the lane's own entry, `entry` of `count`. */
+  /* Loads the words of the lane's own entry: entry `entry` of `count`. */
   __device__ __forceinline__ void load(int entry, int count) {
     next = {};
     if (entry >= count)
@@ -173,7 +173,7 @@ public:
       for (int w = 0; w < used; w++)
         next.item[0] |= __ldg(p + w);
   }
-  /* Whether a value was chosen of what was loaded. */
+  /* Makes the loaded words current. Returns whether any feature chose the entry. */
   __device__ __forceinline__ bool take() {
     uint32_t any = 0;
     own = next;
@@ -182,8 +182,8 @@ public:
       any |= own.item[w];
     return (any & mask) != 0;
   }
-  /* The lane's bits, value i's bit number i, of the entry of lane s of the group, which is `entry` of the
-   * task; none if it is not `on`. All lanes of the warp. */
+  /* Bits of this lane's values (bit i: value i) for the entry of lane s of the group, which is entry `entry`
+   * of the task; 0 if `on` is false. Called by all lanes of the warp. */
   __device__ __forceinline__ uint32_t of(int entry, int s, int lanes, bool on) const {
     uint32_t all;
     if constexpr (LANES > 0 && WORDS == 1)
@@ -213,7 +213,7 @@ __device__ __forceinline__ void store_y(const chosen_run &run, const lane_part<T
   });
 }
 
-/* LANES: as of aggregate. */
+/* LANES: as in aggregate (aggregate.cu). */
 template <class T, int W, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
     chosen_sums(const __grid_constant__ chosen_run run) {
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
       bits.load(e + lanes + lane, t.count);
       const unit place = place_of<unit>(run.of.x, static_cast<uint32_t>(n));
       const A weight = any ? weight_of<T>(a, t.begin + e + lane, n, head) : 0;
-      /* Bit s: whether something was chosen of the entry of lane s of the group. */
+      /* Bit s: whether any feature chose the entry of lane s of the group. */
       uint32_t left = __ballot_sync(~0u, any);
       if (lanes < 32)
         left = left >> (threadIdx.x % 32 & -lanes) & ((1u << lanes) - 1);
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, W == 1 ? 2 : GRAPH_BLOCKS)
   }
 }
 
-/* Blocks whose threads take all items, or as many as there are at a time. */
+/* Number of blocks so that every item has a thread, up to the number that the device runs at once. */
 unsigned blocks_for(const sl_queue *queue, int64_t threads) {
   const int64_t blocks = (threads + GRAPH_THREADS - 1) / GRAPH_THREADS,
                 most = 16 * static_cast<int64_t>(sl_cuda_processors(queue));
@@ -318,7 +318,7 @@ template <class P> sley_status make_bits_of(sl_queue *queue, const chosen_run &r
                           : make_bits<MOST_WORDS>(queue, run, position, find);
 }
 
-/* All parts, as many at a time as the words of an entry suffice for. */
+/* Runs over all parts, as many at a time as the words of an entry allow. */
 template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
   const sl_aggregate_args &a = run.of.a;
   const int lanes = run.of.cut.lanes;
@@ -342,7 +342,7 @@ template <class T, int W> sley_status launch(sl_queue *queue, chosen_run run) {
   return SLEY_OK;
 }
 
-/* As lanes_for, but a part has no more values than an entry has bits. */
+/* Like lanes_for, but a part has at most as many values as an entry has bits. */
 template <class T> graph_lanes lanes_for_bits(int64_t width) {
   constexpr int VALUES = MOST_WORDS * 32;
   const graph_lanes g = lanes_for<T>(width);
@@ -355,14 +355,15 @@ template <class T> sley_status launch_of(sl_queue *queue, const sl_aggregate_arg
   chosen_run run = {{args, {}, {}, 1}};
   sl_aggregate_args &a = run.of.a;
   const int64_t features = sl_features(&a.shape);
-  if (!a.val && !a.factor) /* heads do not differ */
+  if (!a.val && !a.factor) /* heads have the same weights */
     a.shape = {1, features};
   const graph_lanes g = lanes_for_bits<T>(a.shape.width);
   run.of.panels = g.panels;
   run.of.cut.lanes = g.lanes;
   run.words = static_cast<int>(sl_chosen_words(features));
   sley_status status = SLEY_OK;
-  /* By X alone, so that calls with the same chosen, whose Y may differ, order bits alike. */
+  /* Bits are ordered by the alignment of X alone, so that calls with the same chosen and different Y use the
+   * same order. */
   graph_alignment of_x, of_y;
   of_x.add_width(a.shape.width, sizeof(T));
   of_x.add(a.x, a.pattern.cols, sizeof(T));

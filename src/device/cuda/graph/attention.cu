@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_ATTENTION: score, softmax and weighted sum of each row's entries in one pass.
  *
- * What limits it is the rate at which rows of v (and k) are loaded, at addresses as good as random; they are
- * loaded once. A group of lanes takes a head of a row (pattern_rows.cuh), or of a wide head a panel of it, and
- * keeps the greatest score so far, the sum of exp(score - greatest), and the sum of so many v; when the
- * greatest grows, the sums are scaled (online softmax: Milakov and Gimelshein 2018).
+ * The limit is the rate of loads of rows of v (and k), at practically random addresses; each is loaded once.
+ * A group of lanes takes a head of a row (pattern_rows.cuh), or a panel of a wide head. It keeps the greatest
+ * score so far, the sum of exp(score - greatest), and the weighted sum of v; when the greatest score grows,
+ * the sums are rescaled (online softmax: Milakov and Gimelshein 2018).
  *
- * GAT: each lane makes the score of an entry of its own, for as many entries as the group has lanes, while
- * the first rows of v are on their way. GATV2 and DOT: of four entries at a time the group's lanes sum parts
- * of the scores, each lane makes exp of one of the four (fold), and all get it by shuffles. A panel of a wide
- * head makes the scores of the whole head, each panel in the same order.
+ * GAT: each lane computes the score of one entry, for as many entries as the group has lanes, while the first
+ * rows of v are loaded. GATV2 and DOT: the group's lanes compute parts of the scores of four entries at a
+ * time, each lane computes exp for one of the four (fold), and shuffles pass it to all. Each panel of a wide
+ * head computes the scores of the whole head, in the same order.
  *
- * Long rows: the groups' sums are scaled to the greatest score of all of them and added. */
+ * Long rows: the groups' sums are rescaled to the greatest score of all groups and added. */
 #include "device/cuda/graph/attention.cuh"
 
 namespace {
@@ -21,12 +21,12 @@ using namespace sley;
 struct attention_run {
   sl_attention_args a;
   graph_cut cut;
-  x_places k, v; /* k: of DOT */
+  x_places k, v; /* k: for DOT */
   int64_t panels;
   bool side_fits; /* rows of side may be written as vectors */
 };
 
-/* What a lane has of a row's sums. sum: of P; with SIDE, bent: of P leaky'. */
+/* A lane's sums of a row. sum: of P. bent: of P leaky', with SIDE. */
 template <class T, bool SIDE> struct attention_sums {
   using A = accumulator<T>;
   A most, sum, bent;
@@ -43,8 +43,9 @@ template <class T, bool SIDE> struct attention_sums {
         side[i] *= by;
     }
   }
-  /* Makes `greatest` the greatest score, which is no less than before. Of -inf alone exp gives 0 for now, as
-   * for entries after which a greater comes; what is divided by their sum is NaN. */
+  /* Raises `greatest`, never below its earlier value, and returns the factor for earlier sums. While all
+   * scores are -infinity, exp returns 0, so that a later greater score is not spoilt; dividing by the sum
+   * then yields NaN. */
   __device__ __forceinline__ A raise(A greatest) {
     if (most != greatest)
       scale(exponential(most - finite(greatest)));
@@ -54,7 +55,7 @@ template <class T, bool SIDE> struct attention_sums {
   static __device__ __forceinline__ A finite(A greatest) {
     return greatest == minus_infinity(A()) ? 0 : greatest;
   }
-  /* Adds what an entry has, P (but for what it is divided by) and P leaky'. */
+  /* Adds an entry's terms: P, not yet divided by the sum, and P leaky'. */
   __device__ __forceinline__ void add(const vector<T, lane_values<T>> &v, A p, A p_side) {
     sum += p;
     if (SIDE)
@@ -66,7 +67,7 @@ template <class T, bool SIDE> struct attention_sums {
         side[i] = multiply_add(p_side, widened(v, i), side[i]);
     }
   }
-  /* The sums of all shares of a task. */
+  /* Joins the sums of all shares of a task. */
   __device__ __forceinline__ void join(const graph_cut &cut, const graph_task &t, A *room) {
     raise(largest_of_shares(cut, t, most, room));
     add_shares<lane_values<T>>(cut, t, y, room);
@@ -79,11 +80,12 @@ template <class T, bool SIDE> struct attention_sums {
   }
 };
 
-/* EXTRA: of GAT, with side; of the others, heads of several panels. */
+/* EXTRA: for GAT, with side outputs; for the other kinds, heads of several panels. */
 template <sl_attention KIND, bool EXTRA> constexpr bool has_side = EXTRA &&KIND == SL_ATTENTION_GAT;
 template <sl_attention KIND, bool EXTRA> constexpr bool is_wide = EXTRA &&KIND != SL_ATTENTION_GAT;
 
-/* Parts of the scores of GRAPH_AHEAD entries, from what a lane holds of their rows: of v, of DOT of k. */
+/* Adds this lane's parts of the scores of GRAPH_AHEAD entries. in: its values of their rows of v, or for DOT
+ * of k. */
 template <class T, int W, sl_attention KIND>
 __device__ __forceinline__ void
 add_scores(const lane_part<T, W> &mine, const own_query<T, W> &own, accumulator<T> slope,
@@ -99,7 +101,8 @@ add_scores(const lane_part<T, W> &mine, const own_query<T, W> &own, accumulator<
     });
 }
 
-/* The same of heads of several panels. q: the row of q; place: of v, of DOT of k, as gather_rows. */
+/* The same for heads of several panels. q: the row of q; place: rows of v, or for DOT of k, as in
+ * gather_rows. */
 template <class T, int W, sl_attention KIND>
 __device__ __forceinline__ void add_wide_scores(const attention_run &run, const graph_task &t, int64_t head,
                                                 const T *q, graph_unit<W> place, int s, int lane,
@@ -125,7 +128,7 @@ __device__ __forceinline__ void store_row(const attention_run &run, const graph_
   const sl_attention_args &a = run.a;
   const int64_t heads = a.shape.heads, features = features_of(a.shape);
   const A inverse = t.whole > 0 ? 1 / sums.sum : 0;
-  const A sum = sums.sum > 0 ? sums.sum : sums.sum * inverse; /* of -inf alone NaN, as Y */
+  const A sum = sums.sum > 0 ? sums.sum : sums.sum * inverse; /* if all scores are -infinity, NaN like Y */
   sums.scale(inverse);
   mine.store(static_cast<T *>(a.y) + t.row * a.ldy, sums.y);
   if (a.stats && first) {
@@ -144,7 +147,7 @@ __device__ __forceinline__ void store_row(const attention_run &run, const graph_
   }
 }
 
-/* LANES: as of aggregate. */
+/* LANES: as in aggregate (aggregate.cu). */
 template <class T, int W, sl_attention KIND, bool EXTRA, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EXTRA))
     attention(const __grid_constant__ attention_run run) {
@@ -192,7 +195,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
         if constexpr (DOT && !WIDE)
           gather_rows(mine, k, key_place, s, lanes, keys);
         if constexpr (GAT) {
-          if (s == 0) { /* the scores of all entries of the lanes */
+          if (s == 0) { /* scores of all entries of the lanes */
             const bool below = query + key < 0;
             const A score = lane < left ? leaky(query + key, slope) : minus_infinity(A());
             const A base = sums.raise(larger(sums.most, largest_of_group(score, lanes)));

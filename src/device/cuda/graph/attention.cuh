@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What attention and its gradients share: scores, and what of a row a lane holds for them. */
+/* Shared by attention and its gradients: scores, and the values that a lane holds for them. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_ATTENTION_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_ATTENTION_CUH
 
@@ -11,13 +11,13 @@ template <class A> __device__ __forceinline__ A leaky(A x, A slope) {
   return x < 0 ? slope * x : x;
 }
 
-/* Blocks of a multiprocessor, as the registers suffice for. */
+/* Blocks per multiprocessor, as many as the registers allow. */
 template <class T, int W> constexpr int attention_blocks(sl_attention kind, bool extra) {
   const bool wide = kind != SL_ATTENTION_GAT && extra;
   return wide || (kind == SL_ATTENTION_DOT && lane_part<T, W>::STRIPS > 4) ? 2 : GRAPH_BLOCKS;
 }
 
-/* A lane's values of a row of q, and of GATV2's a. */
+/* A lane's values of a row of q, and of a for GATV2. */
 template <class T, int W> struct own_query {
   accumulator<T> q[lane_values<T>], a[lane_values<T>];
   template <sl_attention KIND>
@@ -29,7 +29,7 @@ template <class T, int W> struct own_query {
   }
 };
 
-/* How the rows that all of the operations read may be loaded; of which there are `cols` of k and v. */
+/* Adds the alignment of the rows that all these operations read. cols: rows of k and v. */
 inline void add_alignment(const sl_attention_args &a, int64_t cols, int64_t value_bytes,
                           graph_alignment *found) {
   found->add_width(a.shape.width, value_bytes);
@@ -42,9 +42,10 @@ inline void add_alignment(const sl_attention_args &a, int64_t cols, int64_t valu
     found->add(a.k, cols, value_bytes);
 }
 
-/* Whether rows of side can be moved as vectors, if features can. */
+/* Returns whether rows of side can be moved as vectors, provided that features can. */
 template <class T> bool side_fits(const sl_attention_args &a) {
-  constexpr int64_t BYTES = 16, M = BYTES / static_cast<int64_t>(sizeof(accumulator<T>)); /* of a word */
+  constexpr int64_t BYTES = 16, M = BYTES / static_cast<int64_t>(sizeof(accumulator<T>)); /* bytes of a
+                                                                                           * word */
   return (sl_features(&a.shape) + a.shape.heads) % M == 0 && reinterpret_cast<uintptr_t>(a.side) % BYTES == 0;
 }
 

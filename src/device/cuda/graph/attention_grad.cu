@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_ATTENTION_ROWS and SL_OP_ATTENTION_COLUMNS: gradients of attention, of GAT; those of the other kinds
- * are in attention_pair.cu.
+/* SL_OP_ATTENTION_ROWS and SL_OP_ATTENTION_COLUMNS: gradients of attention for GAT. The other kinds are in
+ * attention_pair.cu.
  *
- * Rows: what ATTENTION has kept (side) makes them products of rows, without a pass over the entries.
+ * Rows: the side outputs of ATTENTION reduce the gradients to products of rows, without a pass over the
+ * entries.
  *
- * Columns: a group of lanes takes a head of a column, or of a wide head a panel, and keeps its v in
- * registers. What limits it is the rate at which rows of dy are loaded, each once. Each lane makes P of an
- * entry of its own while the first rows of dy are on their way; of four entries at a time the lanes make the
- * products of dy and v (fold), and each keeps that of its entry, for its part of dk. Long columns are shared
- * by the groups of a block (pattern_rows.cuh). */
+ * Columns: a group of lanes takes a head of a column, or a panel of a wide head, and keeps its v in
+ * registers. The limit is the rate of loads of rows of dy, each loaded once. Each lane computes P of one
+ * entry while the first rows of dy are loaded. The lanes compute the products of dy and v for four entries at
+ * a time (fold), and each keeps the product of its own entry for its part of dk. Long columns are shared by
+ * the groups of a block (pattern_rows.cuh). */
 #include "device/cuda/graph/attention.cuh"
 
 namespace {
@@ -18,12 +19,12 @@ using namespace sley;
 struct gat_run {
   sl_attention_grad_args a;
   graph_cut cut;
-  x_places dy; /* of columns */
+  x_places dy; /* for columns */
   int64_t panels;
   bool side_fits;
 };
 
-/* Single values of types of 16 bits take many registers; the other kernels have no bound. */
+/* 16-bit types that are loaded value by value need many registers; the other kernels have no bound. */
 template <class T, int W>
 __global__ void __launch_bounds__(GRAPH_THREADS, lane_part<T, W>::STRIPS > 4 ? 2 : 0)
     gat_rows(const __grid_constant__ gat_run run) {
@@ -65,7 +66,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, lane_part<T, W>::STRIPS > 4 ? 2
   }
 }
 
-/* What is known of an entry before its dy has come. */
+/* Data of an entry that is known before its dy is loaded. */
 template <class A> struct gat_entry {
   A x = 0; /* q + k */
   A greatest = 0, sum = 1, delta = 0;
@@ -81,7 +82,7 @@ __device__ __forceinline__ gat_entry<accumulator<T>> load_entry(const sl_attenti
           __ldg(stats + 1), __ldg(static_cast<const A *>(a.delta) + at)};
 }
 
-/* Parts of the products of rows of dy with v. */
+/* Adds this lane's parts of the products of rows of dy and v. */
 template <class T, int W>
 __device__ __forceinline__ void
 add_products(const lane_part<T, W> &mine, const accumulator<T> (&v)[lane_values<T>],
@@ -91,7 +92,7 @@ add_products(const lane_part<T, W> &mine, const accumulator<T> (&v)[lane_values<
     mine.each([&](int i) { part[u] = multiply_add(v[i], widened(in[u], i), part[u]); });
 }
 
-/* The same of heads of several panels. */
+/* The same for heads of several panels. */
 template <class T, int W>
 __device__ __forceinline__ void add_wide_products(const gat_run &run, const graph_task &t, int64_t head,
                                                   graph_unit<W> place, int s, int lane,
@@ -107,7 +108,7 @@ __device__ __forceinline__ void add_wide_products(const gat_run &run, const grap
   }
 }
 
-/* LANES: as of aggregate. */
+/* LANES: as in aggregate (aggregate.cu). */
 template <class T, int W, bool WIDE, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, WIDE || sizeof(T) == 8 ? 2 : GRAPH_BLOCKS)
     gat_columns(const __grid_constant__ gat_run run) {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_ATTENTION_ROWS and SL_OP_ATTENTION_COLUMNS of GATV2 and DOT, whose scores are sums over features.
  *
- * Rows and columns are one kernel. A group of lanes has a row of its own, and its entries name pairs of rows,
+ * Rows and columns share one kernel. A group of lanes has two rows of its own, and each entry names two more,
  * one for the score and one for the gradient of P:
  *
- *             own, score   own, product   entry's, score   entry's, product
- *   rows      q            dy             k (GATV2: v)     v
- *   columns   k (GATV2: v) v              q                dy
+ *             own, score     own, product   entry's, score   entry's, product
+ *   rows      q              dy             k (GATV2: v)     v
+ *   columns   k (GATV2: v)   v              q                dy
  *
- * What limits it is the rate at which the entries' rows are loaded, each once. Of four entries at a time the
- * group's lanes sum parts of the scores and of the products; each lane makes P and dS of one of the four
- * (fold), and all get them by shuffles. A panel of a wide head makes the sums of the whole head.
+ * The limit is the rate of loads of the entries' rows, each loaded once. The group's lanes compute parts of
+ * the scores and of the products of four entries at a time; each lane computes P and dS for one of the four
+ * (fold), and shuffles pass them to all. Each panel of a wide head computes the sums of the whole head.
  *
- * da. A block takes the rows of a block of SL_ATTENTION_BLOCK for parts of them, or some of the long rows;
- * each lane sums da of all of its rows, the sums are added in the order of shares, and a second kernel adds
- * those of the blocks. */
+ * da: a block takes, for some parts, the rows of one block of SL_ATTENTION_BLOCK rows, or some of the long
+ * rows. Each lane sums da over all of its rows, the sums are added in the order of shares, and a second
+ * kernel adds the sums of all blocks. */
 #include "device/cuda/graph/attention_pair.cuh"
 
 namespace {
 
 using namespace sley;
 
-/* Parts of heads of several panels; places as gather_rows. */
+/* Adds parts of the sums for heads of several panels; places as in gather_rows. */
 template <class T, int W, sl_attention KIND, bool COLUMNS>
 __device__ __forceinline__ void add_wide(const pair_run &run, const graph_task &t, int64_t head,
                                          graph_unit<W> score_place, graph_unit<W> product_place, int s,
@@ -39,7 +39,7 @@ __device__ __forceinline__ void add_wide(const pair_run &run, const graph_task &
   }
 }
 
-/* One task; what it adds to da stays in sums.first. */
+/* Runs one task; its contribution to da stays in sums.first. */
 template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE, int LANES>
 __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t, accumulator<T> *room,
                                         pair_sums<T> &sums) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
     const int left = entries_left(t.count, e, lanes), all = entries_left(t.most, e, lanes);
     const unit score_place = place_of<unit>(run.score, static_cast<uint32_t>(ahead));
     const unit product_place = DA ? score_place : place_of<unit>(run.product, static_cast<uint32_t>(ahead));
-    row_stats<A> entry; /* of columns */
+    row_stats<A> entry; /* for columns */
     if (COLUMNS && lane < left) {
       entry = load_stats<T>(a, ahead, head);
       entry.delta = __ldg(static_cast<const A *>(a.delta) + ahead * shape.heads + head);
@@ -140,9 +140,8 @@ __device__ __forceinline__ void do_task(const pair_run &run, const graph_task &t
     store_gradients<T, W, KIND, COLUMNS>(a, t, mine, own.a, slope, sums);
 }
 
-/* Blocks of a multiprocessor, as the registers suffice for: with two rows for each entry, few keep it
- * loading.
- */
+/* Blocks per multiprocessor, as the registers allow. Since each entry loads two rows, few blocks suffice to
+ * keep it loading. */
 template <class T, int W> constexpr int pair_blocks(sl_attention kind, bool columns, bool wide) {
   const bool more = columns || kind == SL_ATTENTION_GATV2;
   if (wide && W == 1)
@@ -150,7 +149,7 @@ template <class T, int W> constexpr int pair_blocks(sl_attention kind, bool colu
   return wide || W == 1 || sizeof(T) == 8 || more ? 2 : GRAPH_BLOCKS;
 }
 
-/* LANES: as of aggregate; of GATV2's rows, which da needs in blocks, 0. */
+/* LANES: as in aggregate (aggregate.cu); 0 for the rows of GATV2, whose da needs blocks. */
 template <class T, int W, sl_attention KIND, bool COLUMNS, bool WIDE, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS, WIDE))
     pair_gradients(const __grid_constant__ pair_run run) {
@@ -180,7 +179,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, pair_blocks<T, W>(KIND, COLUMNS
   }
 }
 
-/* da: the sum of the sums of blocks of rows. A lane of each warp takes a feature. */
+/* Sums da over the blocks of rows. Lane l of each warp takes feature l of a group of 32. */
 template <class A>
 __global__ void __launch_bounds__(GRAPH_THREADS)
     add_blocks(const A *work, int64_t blocks, int64_t features, A *da) {
@@ -236,7 +235,7 @@ template <class T, int W> void launch(sl_queue *queue, const pair_run &run, bool
     launch_kind<T, W, SL_ATTENTION_GATV2, false>(queue, run);
 }
 
-/* Where the entries' rows lie; whether 32 bits reach them. */
+/* Finds the places of the entries' rows; returns whether 32 bits suffice. */
 template <class T, int W> bool find_operands(pair_run *run, bool columns) {
   const sl_attention_grad_args &a = run->a;
   const int64_t cols = a.of.pattern.cols;

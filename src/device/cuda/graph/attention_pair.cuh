@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of attention_pair.cu work on: their tasks, and what of a row or column and of its entries
- * a lane holds. */
+/* Shared by the kernels of attention_pair.cu: their tasks, and what a lane holds of a row or column and of
+ * its entries. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_ATTENTION_PAIR_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_ATTENTION_PAIR_CUH
 
@@ -11,15 +11,14 @@ namespace sley {
 struct pair_run {
   sl_attention_grad_args a;
   graph_cut cut;
-  x_places score, product; /* rows of the entries */
+  x_places score, product; /* rows that the entries name */
   int64_t panels;
-  int64_t row_blocks; /* of da; before them come those of long rows */
+  int64_t row_blocks; /* blocks of da; the blocks of long rows come before them */
   int long_rows, long_blocks;
 };
 
 /* The tasks of a block of da, which all have the same part: the rows of a block of SL_ATTENTION_BLOCK that
- * are not long, each of as many groups as there are ways; or every so many-th long row, each of all groups.
- */
+ * are not long, each shared by `ways` groups; or every n-th long row, each shared by all groups. */
 class block_tasks {
   int first, at, count;
   int long_at;
@@ -37,7 +36,7 @@ class block_tasks {
   __device__ __forceinline__ bool next_short(const pair_run &run, const graph_place &place, graph_task *t) {
     const graph_cut &cut = run.cut;
     const int step = rows_at_once(cut, place);
-    if (at - (place.share >> cut.ways_log2) >= count) /* the first of the rows at once */
+    if (at - (place.share >> cut.ways_log2) >= count) /* first of the rows that are processed at once */
       return false;
     ahead.take(cut, of_ways(cut, place), first + (at < count ? at : 0), cut.lanes * cut.at_once, t);
     t->on = on && at < count && t->whole <= cut.longest;
@@ -86,7 +85,7 @@ public:
     finish_task(run.cut, t);
     return true;
   }
-  /* Of all groups with the same part: what they have to add. */
+  /* A task that stands for all groups with the same part, to join their sums. */
   __device__ __forceinline__ graph_task all(const graph_cut &cut) const {
     graph_task t = {};
     t.joint = true;
@@ -95,7 +94,7 @@ public:
   }
 };
 
-/* A lane's values of the own rows, and of GATV2's a. */
+/* A lane's values of the group's own rows, and of a for GATV2. */
 template <class T, int W, sl_attention KIND, bool COLUMNS> struct own_pair {
   static constexpr bool ONE = COLUMNS && KIND == SL_ATTENTION_GATV2; /* both are the row of v */
   accumulator<T> score[lane_values<T>], other[lane_values<T>], a[lane_values<T>];
@@ -119,7 +118,7 @@ template <class T, int W, sl_attention KIND, bool COLUMNS> struct own_pair {
   }
 };
 
-/* Parts of the scores and of the products of GRAPH_AHEAD entries. */
+/* A lane's parts of the scores and of the products of GRAPH_AHEAD entries. */
 template <class T, int W, class Own> struct pair_parts {
   using A = accumulator<T>;
   A score[GRAPH_AHEAD], product[GRAPH_AHEAD];
@@ -141,7 +140,7 @@ template <class T, int W, class Own> struct pair_parts {
   }
 };
 
-/* Of a row: the greatest score, the sum, and D. */
+/* Figures of a row: the greatest score, the sum, and D. */
 template <class A> struct row_stats { A greatest = 0, sum = 1, delta = 0; };
 
 template <class T>
@@ -152,7 +151,7 @@ __device__ __forceinline__ row_stats<accumulator<T>> load_stats(const sl_attenti
   return {__ldg(stats), __ldg(stats + 1), 0};
 }
 
-/* D of a row, which all lanes of its group get. */
+/* Computes D of a row, in all lanes of its group. */
 template <class T, int W>
 __device__ __forceinline__ accumulator<T> make_delta(const pair_run &run, const graph_task &t, int64_t head,
                                                      int lane) {
@@ -171,10 +170,10 @@ __device__ __forceinline__ accumulator<T> make_delta(const pair_run &run, const 
   return sum_of_group(delta, run.cut.lanes);
 }
 
-/* Sums of a lane: of P dy (columns), or of da; and of dS with what the score's gradient is. */
+/* A lane's sums. first: of P dy (columns), or of da (rows). second: of dS times the gradient of the score. */
 template <class T> struct pair_sums { accumulator<T> first[lane_values<T>], second[lane_values<T>]; };
 
-/* Stores what the sums of a row or a column make. */
+/* Stores the gradients that the sums of a row or a column yield. */
 template <class T, int W, sl_attention KIND, bool COLUMNS>
 __device__ __forceinline__ void
 store_gradients(const sl_attention_grad_args &a, const graph_task &t, const lane_part<T, W> &mine,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_EDGE_SOFTMAX: the softmax of the values of each row's entries, and its gradient.
  *
- * What limits it is memory: values are read once and written once. A group of lanes takes a head of a row;
- * its lanes hold the values of the first entries in registers, and read only what longer rows have beyond
- * from memory again, once for each of the passes: maximum, sum, result. A lane reads and writes the same
- * entries in all passes, so that the result may lie where the values do. The groups of a warp have
- * neighbouring heads, so that with several heads they read whole lines. Long rows: pattern_rows.cuh. */
+ * The limit is memory: values are read once and written once. A group of lanes takes a head of a row. Its
+ * lanes hold the values of the first entries in registers; only for the entries beyond those, in longer rows,
+ * memory is read again in each pass: maximum, sum, result. A lane reads and writes the same entries in all
+ * passes, so the result may overwrite the values. The groups of a warp have neighbouring heads, so with
+ * several heads they read whole lines. Long rows: pattern_rows.cuh. */
 #include "device/cuda/graph/features.cuh"
 
 namespace {
@@ -17,12 +17,12 @@ struct softmax_run {
   graph_cut cut;
 };
 
-/* Entries first, first + lanes, ..., EACH of them, of which the row has some. */
+/* Entries that a lane holds: first, first + lanes, ..., as far as the row has them. */
 enum { EACH = 8 };
 
-/* The values of a head of a task's entries. */
+/* The values of one head of a task's entries. */
 template <class T> struct edge_values {
-  const T *at; /* of the task's first entry */
+  const T *at; /* value of the task's first entry */
   int64_t heads;
   int count, lanes;
   __device__ __forceinline__ void load(int first, accumulator<T> (&to)[EACH]) const {
@@ -34,7 +34,7 @@ template <class T> struct edge_values {
   }
 };
 
-/* body(i, e) for those of EACH entries that are there. */
+/* Calls body(i, e) for each of the EACH entries that exists. */
 template <class Body> __device__ __forceinline__ void each_entry(int first, int count, int lanes, Body body) {
 #pragma unroll
   for (int i = 0; i < EACH; i++)

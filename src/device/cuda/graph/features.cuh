@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Features of rows in the lanes of a group: which of a part a lane holds, how they are loaded and stored, and
- * sums over lanes. */
+/* Features of rows in the lanes of a group: which ones a lane holds, how they are loaded and stored, and sums
+ * over lanes. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_FEATURES_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_FEATURES_CUH
 
@@ -12,18 +12,18 @@
 
 namespace sley {
 
-/* Values of a row that a lane holds: a vector of 16 bytes, or, where rows do not allow that, as many values
- * in strips: of types of 16 bits vectors of 4 values, or single values (launch_by_alignment). */
+/* Values of a row that a lane holds: 16 bytes as one vector; or, if the rows' alignment does not allow that,
+ * in strips of 4 values (16-bit types) or of single values (launch_by_alignment). */
 template <class T> constexpr int lane_values = 16 / static_cast<int>(sizeof(T));
 
-/* Blocks of a multiprocessor: as many as the registers suffice for. */
+/* Blocks per multiprocessor, as many as the registers allow. */
 enum { GRAPH_BLOCKS = 3 };
 
-/* Where rows lie that are gathered (places.cuh), in units of W values. Single values may be as many as they
- * like. */
+/* Places of gathered rows (places.cuh), in units of W values. With single values, rows may lie at any
+ * distance, so places have 64 bits. */
 template <int W> using graph_unit = std::conditional_t<W == 1, uint64_t, uint32_t>;
 
-/* The values that a lane holds of a panel of a head, W of them side by side: strip p begins with feature
+/* The values of a head's panel that a lane holds, W contiguous ones per strip: strip p begins with feature
  * first + p stride. */
 template <class T, int W> struct lane_part {
   static constexpr int N = lane_values<T>, STRIPS = N / W;
@@ -42,13 +42,13 @@ template <class T, int W> struct lane_part {
       on[p] = at + p * stride < shape.width;
   }
 
-  /* From where a lane loads rows that are gathered: vectors without features are the panel's first or the
-   * lane's first, for such a load costs nothing, and are left alone. */
+  /* Address from which a lane loads gathered rows. Vectors past the last feature load the panel's or the
+   * lane's first features instead, which costs nothing; their values are not used. */
   __device__ __forceinline__ const T *gather_from(const void *base, int lane) const {
     return static_cast<const T *>(base) + (W == 1 || on[0] ? first : first - lane * W);
   }
 
-  /* from: gather_from(), plus the row's place. */
+  /* from: gather_from() plus the row's place. */
   __device__ __forceinline__ vector<T, N> gather(const T *from) const {
     vector<T, N> all = {};
 #pragma unroll
@@ -62,7 +62,7 @@ template <class T, int W> struct lane_part {
     return all;
   }
 
-  /* The values of a row, whose feature 0 is at `row`, widened; 0 where there are none. */
+  /* Loads and widens the values of a row whose feature 0 is at `row`; features that do not exist are 0. */
   template <class V>
   __device__ __forceinline__ void load(const V *row, bool wanted, accumulator<V> (&to)[N]) const {
 #pragma unroll
@@ -88,7 +88,7 @@ template <class T, int W> struct lane_part {
       }
   }
 
-  /* Value by value: of rows that are not as aligned as the others. */
+  /* The same value by value, for rows that are less aligned than the others. */
   __device__ __forceinline__ void load_singly(const A *row, bool wanted, A (&to)[N]) const {
 #pragma unroll
     for (int i = 0; i < N; i++)
@@ -127,11 +127,11 @@ template <class T, int W> struct lane_part {
       }
   }
 
-  /* Which feature value i is. */
+  /* Number of the feature of value i. */
   __device__ __forceinline__ int64_t feature(int i) const {
     return first + i / W * stride + i % W;
   }
-  /* body(i) for each value i that the lane has. */
+  /* Calls body(i) for each value i that exists. */
   template <class Body> __device__ __forceinline__ void each(Body body) const {
 #pragma unroll
     for (int p = 0; p < STRIPS; p++)
@@ -142,8 +142,8 @@ template <class T, int W> struct lane_part {
   }
 };
 
-/* load_shared of 16 bytes where wanted is not 0; else what they are is not defined. The compiler would wait
- * for such a load before the next where it makes a branch of it. */
+/* Like load_shared with 16 bytes, if wanted is not 0; else the result is undefined. Written as a predicated
+ * instruction, because with a branch the compiler waits for each load before the next. */
 template <typename T, int N>
 __device__ __forceinline__ vector<T, N> load_shared_if(uint32_t wanted, const T *p) {
   static_assert(sizeof(T) * N == 16, "one instruction");
@@ -158,8 +158,8 @@ __device__ __forceinline__ vector<T, N> load_shared_if(uint32_t wanted, const T 
   return v.values;
 }
 
-/* What the lane holds of the rows of entries s, s + 1, ..., whose places the lanes s, s + 1, ... of the group
- * have. from: gather_from(). All lanes of the warp. */
+/* Gathers the lane's values of the rows of U entries. Lanes s, s + 1, ... of the group hold the rows' places.
+ * from: gather_from(). Called by all lanes of the warp. */
 template <class T, int W, int U>
 __device__ __forceinline__ void gather_rows(const lane_part<T, W> &mine, const T *from, graph_unit<W> place,
                                             int s, int lanes, vector<T, lane_values<T>> (&to)[U]) {
@@ -168,9 +168,9 @@ __device__ __forceinline__ void gather_rows(const lane_part<T, W> &mine, const T
     to[u] = mine.gather(from + static_cast<uint64_t>(__shfl_sync(~0u, place, s + u, lanes)) * W);
 }
 
-/* Each lane has parts of GRAPH_AHEAD sums over the lanes of its group: lane l gets sum l mod GRAPH_AHEAD. At
- * each of the first steps half of the sums go to the other lane, which takes as many instructions as one sum
- * over all lanes and two more. */
+/* Sums over the lanes of a group: each lane has parts of GRAPH_AHEAD sums, and lane l receives sum l mod
+ * GRAPH_AHEAD. In each of the first two steps a lane passes half of its sums to another lane, so this takes
+ * only two instructions more than one sum over all lanes. */
 template <class A> __device__ __forceinline__ A fold(const A *part, int lanes, int lane) {
   static_assert(GRAPH_AHEAD == 4, "two steps");
   const bool odd = lane & 1, upper = lane & 2;
@@ -184,18 +184,18 @@ template <class A> __device__ __forceinline__ A fold(const A *part, int lanes, i
   return sum;
 }
 
-/* Row i of two memories. */
+/* Address of row i in two memories. */
 template <class T> __device__ __forceinline__ T *row_of(const sl_split_rows &s, int64_t i) {
   return i < s.near_rows ? static_cast<T *>(s.near) + i * s.near_ld
                          : static_cast<T *>(s.far) + (i - s.near_rows) * s.far_ld;
 }
 
-/* One value, widened, of memory that others read too. */
+/* Loads one value and widens it, from memory that other lanes read too. */
 template <class T> __device__ __forceinline__ accumulator<T> value_at(const T *p) {
   return value<T>::widen(load_shared<T, 1>(p).item[0]);
 }
 
-/* e to the x, to 2 units in the last place. */
+/* e^x, to 2 units in the last place. */
 __device__ __forceinline__ float exponential(float x) {
   return expf(x);
 }
@@ -209,12 +209,12 @@ __device__ __forceinline__ double minus_infinity(double) {
   return __longlong_as_double(static_cast<long long>(0xfff0000000000000ull));
 }
 
-/* How many of the next `lanes` entries from entry e on a share of `count` has. */
+/* How many of the next `lanes` entries, from entry e on, a share of `count` entries has. */
 __device__ __forceinline__ int entries_left(int count, int e, int lanes) {
   return min(max(count - e, 0), lanes);
 }
 
-/* Lanes that hold `width` features of a head, and panels where the lanes of a warp do not. */
+/* Lanes that hold a head of `width` features, and panels if the lanes of a warp cannot hold all. */
 struct graph_lanes {
   int lanes;
   int64_t panels;
@@ -227,12 +227,13 @@ template <class T> graph_lanes lanes_for(int64_t width) {
   return {lanes, width > lanes * N ? (width + lanes * N - 1) / (lanes * N) : 1};
 }
 
-/* Lanes whose entries are their own: with many heads few, since neighbouring groups share lines. */
+/* Lanes for operations in which each lane has entries of its own. With many heads there are few lanes,
+ * because neighbouring groups share lines. */
 inline int lanes_of_entries(int64_t heads) {
   return heads >= 8 ? 4 : 8;
 }
 
-/* How rows, and how many bytes apart, may be loaded: addresses, strides and widths in bytes, all together. */
+/* Common alignment of rows: addresses, strides and widths in bytes are combined. */
 class graph_alignment {
   uint64_t bits = 0;
 
@@ -246,11 +247,11 @@ public:
     if (s.near_rows < rows)
       add(s.far, s.far_ld, value_bytes);
   }
-  /* Features of a head. Of none the values are taken one by one, which takes none. */
+  /* Adds the width of a head. If it is 0, values are loaded one by one, that is not at all. */
   void add_width(int64_t width, int64_t value_bytes) {
     bits |= width > 0 ? static_cast<uint64_t>(width * value_bytes) : 1;
   }
-  /* Arrays of as many items of another size, in words of at most 16 bytes. */
+  /* Adds an array with equally many items of another size, which are loaded in words of at most 16 bytes. */
   void add_items(const void *p, int64_t item_bytes, int64_t value_bytes) {
     if (reinterpret_cast<uintptr_t>(p) % 16 != 0)
       bits |= reinterpret_cast<uintptr_t>(p) * static_cast<uint64_t>(value_bytes) /
@@ -261,9 +262,9 @@ public:
   }
 };
 
-/* launch(W), W a constant: how many values of a row are loaded side by side, as many as the rows allow.
- * find(W) finds the places of the rows that are gathered, in units of W values, and says whether 32 bits
- * reach them; of W = 1, where places have 64 bits, what it says does not matter. */
+/* Calls launch(W) with a constant W: the number of values loaded at once, as large as the alignment allows.
+ * find(W) finds the places of gathered rows in units of W values and returns whether 32 bits suffice; for W =
+ * 1 places have 64 bits, so its result is ignored. */
 template <class T, class Find, class Launch>
 void launch_by_alignment(const graph_alignment &found, Find find, Launch launch) {
   constexpr int N = lane_values<T>, FEW = 4;
@@ -280,7 +281,7 @@ void launch_by_alignment(const graph_alignment &found, Find find, Launch launch)
   launch(single);
 }
 
-/* What find_places reads. */
+/* The operand that find_places reads. */
 struct graph_operand {
   const void *x, *far;
   int64_t ldx, ldfar, x_rows, far_rows;
@@ -296,23 +297,23 @@ template <class T, int W> bool find_rows(const sl_split_rows &s, int64_t rows, x
   return find_places<T, W>(o, to);
 }
 
-/* As sl_features. */
+/* The same as sl_features. */
 __device__ __forceinline__ int64_t features_of(const sl_heads &shape) {
   return shape.heads * shape.width;
 }
 
-/* `rows` rows of one memory. */
+/* `rows` rows in one memory. */
 inline sl_split_rows plain_rows(const void *p, int64_t rows, int64_t ld) {
   return {const_cast<void *>(p), nullptr, rows, ld, 0};
 }
 
-/* Estimated seconds; each of these operations has one kernel. */
+/* Estimated seconds; a constant, because each of these operations has one kernel. */
 inline double graph_cost(const sl_kernel_args *args) {
   (void)args;
   return 1e-5;
 }
 
-/* launch(T()) of the type that a dtype stands for. */
+/* Calls launch(T()) with the type T of the dtype. */
 template <class Launch> sley_status launch_by_type(sley_dtype dtype, Launch launch) {
   if (dtype == SLEY_F32)
     return launch(float());

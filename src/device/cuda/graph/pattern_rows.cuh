@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the operations of graph networks share the rows of a pattern among groups of lanes.
+/* How the operations of graph networks divide the rows of a pattern among groups of lanes.
  *
- * A group of 4 to 32 lanes takes a part of a row: the features of one head, or what the group's lanes hold of
- * them. Consecutive groups take consecutive parts, so that a warp reads neighbouring heads of the same rows.
- * All groups of a warp go on as long as the longest: shuffles of all lanes are one instruction. Where a row's
- * parts leave groups of a warp idle, and rows are long enough on average, several groups (ways) share a row:
- * rows of a warp that differ in length then cost less, and more of a row's loads are in flight.
+ * A group of 4 to 32 lanes takes a part of a row: the features of one head, or as many of them as the group's
+ * lanes hold. Consecutive groups take consecutive parts, so that a warp reads neighbouring heads of the same
+ * rows. All groups of a warp continue as long as the longest, because a shuffle by all lanes is one
+ * instruction. If a row's parts would leave groups of a warp idle, and rows are long enough on average,
+ * several groups (ways) share a row: rows of different lengths in a warp then cost less, and more of a row's
+ * loads are in flight.
  *
- * A block takes neighbouring rows, a few of each warp one after the other, and blocks begin in the order of
- * rows. So the rows that are worked on at a time are near each other, and where that means that they name the
- * same rows of operands, as in graphs with communities, these are found in the L2 cache.
+ * A block takes neighbouring rows; each warp takes a few of them in turn. Blocks start in the order of rows.
+ * So the rows in progress at any time are near each other. If neighbouring rows name the same rows of
+ * operands, as in graphs with communities, these are found in the L2 cache.
  *
- * What is known of a row before its first operand can be loaded, where it begins and its first columns, is
- * loaded while the rows before it are worked on: where the row after the next begins, and the next row's
- * columns (rows_ahead).
+ * Data needed before a row's first operand can be loaded is loaded while earlier rows are processed: the
+ * start of the row after the next, and the next row's first columns (rows_ahead).
  *
- * Long rows. A group would take long for them, and the kernel would wait for it. So the first blocks of the
- * grid take a long row each (sl_pattern lists them), or some of its heads, with all of their warps: each
- * group has a contiguous share of the entries. The other blocks leave these rows out. Both are one kernel, in
- * which what is done with a task stands once.
+ * Long rows. A long row would keep its group busy long after the others have finished. So the first blocks of
+ * the grid take one long row each (sl_pattern lists them), or some of its heads, with all of their warps:
+ * each group has a contiguous share of the entries. The other blocks skip these rows. Both cases are in one
+ * kernel, so that the code for a task exists once.
  *
- * Order of summation. Shares follow from the row's length, the shape of groups and the pattern's mean, which
- * is the same on all ranks. Sums of shares are added as a tree within a warp, then warp after warp. So bits
- * repeat, whatever rank has a row. */
+ * Order of summation. Shares follow from the row's length, the shape of groups and the pattern's mean row
+ * length, which is the same on all ranks. Sums of shares are added as a tree within a warp, then warp after
+ * warp. So bits repeat, whichever rank has a row. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_PATTERN_ROWS_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_PATTERN_ROWS_CUH
 
@@ -36,39 +36,39 @@ namespace sley {
 
 enum { GRAPH_THREADS = 256, GRAPH_WARPS = GRAPH_THREADS / 32 };
 
-/* Rows, or parts of rows, that a group takes one after the other, where there are many. */
+/* Most rows, or parts of rows, that a group takes in turn. */
 enum { GRAPH_TURNS = 8 };
 
-/* Rows of operands that a group loads before it uses the first of them. */
+/* Rows of operands that a group loads before it uses the first. */
 enum { GRAPH_AHEAD = 4 };
 
-/* How rows are cut. Of a long row a warp takes `at_once` parts, a power of two that its groups suffice for,
- * with as many shares as groups are left for each. A row has fewer than 2^31 entries, as those of patterns
- * by columns are numbered. */
+/* How rows are divided. A warp takes `at_once` parts of a long row at a time, a power of two not above its
+ * number of groups; the remaining factor of groups is shares of each part. A row has fewer than 2^31 entries,
+ * as patterns by columns require. */
 struct graph_cut {
   const int64_t *rowptr;
-  const int32_t *col, *long_row, *listed; /* listed: as the pattern's */
-  int64_t rows, parts;                    /* rows to be worked on; parts of each */
-  int64_t chunks;                         /* of a long row: parts / at_once, rounded up */
-  int longest;                            /* rows of more entries are long */
+  const int32_t *col, *long_row, *listed; /* the same as in the pattern */
+  int64_t rows, parts;                    /* rows to be worked on; parts per row */
+  int64_t chunks;                         /* chunks of a long row: parts / at_once, rounded up */
+  int longest;                            /* rows with more entries are long */
   int lanes, at_once;
-  int ways, ways_log2; /* groups of a warp that share a part of a row that is not long, a power of two */
-  int long_items;      /* chunks of long rows: so many blocks take one each */
-  int long_base;       /* as the pattern's */
-  int turns;           /* of each group of the other blocks */
-  unsigned blocks;     /* of the grid */
+  int ways, ways_log2; /* groups of a warp that share a part of a short row, a power of two */
+  int long_items;      /* chunks of all long rows: one block for each */
+  int long_base;       /* the same as in the pattern */
+  int turns;           /* rows or parts that each group of the other blocks takes in turn */
+  unsigned blocks;     /* blocks of the grid */
 };
 
-/* What a group does next: the entries begin <= j < begin + count of a row, for a part of it. */
+/* A group's next work: the entries [begin, begin + count) of a row, for a part of the row. */
 struct graph_task {
   int64_t begin;
   int row, part;
-  int count, before, whole; /* entries of the task, of the row before them, of the row */
-  int most;                 /* the largest count in the warp */
-  int32_t first;            /* the lane's column among the first entries of the task, as many as lanes */
-  int apart;                /* lanes between those of the same features in groups that share the row */
-  bool on, joint;           /* whether there is a task; whether the groups of the block share the row */
-  bool stores;              /* whether the group stores the row's results */
+  int count, before, whole; /* entries of the task, of the row before the task, of the whole row */
+  int most;                 /* largest count in the warp */
+  int32_t first;            /* column of the task's entry with the lane's number */
+  int apart;                /* distance of lanes that hold the same features in groups that share the row */
+  bool on, joint;           /* on: there is a task; joint: all groups of the block share the row */
+  bool stores;              /* the group stores the row's results */
 };
 
 __device__ __forceinline__ int largest_in_warp(int value, int lanes) {
@@ -90,15 +90,15 @@ __device__ __forceinline__ int entries_of(const graph_cut &cut, int row) {
   return static_cast<int>(__ldg(cut.rowptr + row + 1) - __ldg(cut.rowptr + row));
 }
 
-/* The row of a task and its entries, all of them. */
+/* Sets the task's row and all of its entries. */
 __device__ __forceinline__ void whole_row(const graph_cut &cut, int row, graph_task *t) {
   t->row = row;
   t->begin = __ldg(cut.rowptr + row);
   t->whole = entries_of(cut, row);
 }
 
-/* Entries [before, before + count) of a row: share number `share` of those of the ways. All but the last have
- * as many as are loaded at once, or a multiple. */
+/* Entries [before, before + count) of a row: share number `share` of the ways. Every share but the last is a
+ * multiple of GRAPH_AHEAD entries. */
 __device__ __forceinline__ void share_of_ways(const graph_cut &cut, int share, int whole, int *before,
                                               int *count) {
   const int each = ((whole + (GRAPH_AHEAD << cut.ways_log2) - 1) >> cut.ways_log2) & -GRAPH_AHEAD;
@@ -111,7 +111,7 @@ __device__ __forceinline__ int32_t first_column(const graph_cut &cut, int64_t be
   return lane < count ? __ldcs(cut.col + begin + lane) : 0;
 }
 
-/* Cuts a task of a whole row to share number `share` of `shares` of the block. */
+/* Cuts a task of a whole row to share number `share` of the block's `shares`. */
 __device__ __forceinline__ void cut_row(const graph_cut &cut, int share, int shares, graph_task *t) {
   t->before = static_cast<int>(static_cast<int64_t>(t->whole) * share / shares);
   t->count = static_cast<int>(static_cast<int64_t>(t->whole) * (share + 1) / shares) - t->before;
@@ -122,14 +122,15 @@ __device__ __forceinline__ void cut_row(const graph_cut &cut, int share, int sha
   t->joint = true;
 }
 
-/* The rows that a group takes next, one after the other. */
+/* Loads the starts of a group's next rows ahead of their use. */
 class rows_ahead {
-  int64_t begin = 0, after_begin = 0; /* of the next row, of the one after it; the second is on its way */
+  int64_t begin = 0, after_begin = 0; /* start of the next row, and of the one after it, which is still being
+                                       * loaded */
   int whole = 0, after_end = 0;       /* low bits, which suffice for the number of entries */
-  int32_t first = 0;                  /* on its way */
+  int32_t first = 0;                  /* still being loaded */
 
 public:
-  /* The row after the next becomes the next; after it comes `row`, of -1 none. */
+  /* Moves on by one row; the row after the next is `row`, -1: none. */
   __device__ __forceinline__ void advance(const graph_cut &cut, int share, int row) {
     int before, count;
     begin = after_begin;
@@ -142,7 +143,7 @@ public:
       after_end = __ldg(reinterpret_cast<const int *>(cut.rowptr + row + 1));
     }
   }
-  /* Makes the next row the task's. */
+  /* Sets the task to the next row. */
   __device__ __forceinline__ void take(const graph_cut &cut, int share, int row, int apart,
                                        graph_task *t) const {
     t->row = row;
@@ -156,7 +157,7 @@ public:
   }
 };
 
-/* Without entries where it is off; and how long the warp goes on. */
+/* Completes a task: no entries if it is off, and the largest count of the warp. */
 __device__ __forceinline__ void finish_task(const graph_cut &cut, graph_task *t) {
   if (!t->on) {
     t->count = t->whole = 0;
@@ -165,7 +166,8 @@ __device__ __forceinline__ void finish_task(const graph_cut &cut, graph_task *t)
   t->most = largest_in_warp(t->count, cut.lanes);
 }
 
-/* Which group of the warp this is; of a joint task, which share it has and of which of the parts at once. */
+/* Place of the lane's group in the block: for a joint task, its share, the number of shares, and its part
+ * among those processed at once. */
 struct graph_place {
   int share, shares, part;
   __device__ __forceinline__ explicit graph_place(const graph_cut &cut) {
@@ -189,14 +191,15 @@ __device__ __forceinline__ void long_task(const graph_cut &cut, graph_task *t) {
   finish_task(cut, t);
 }
 
-/* The tasks of a block, one after the other, of a grid of cut.blocks. Its parts of rows are counted from its
- * first. */
+/* The tasks of a block, in turn, in a grid of cut.blocks blocks. Items are the block's parts of rows,
+ * numbered from its first. */
 class graph_tasks {
-  int at, end; /* of the warp, of the block; of a block that has a long row: at is 0 until it has begun */
-  int first_row, first_part; /* first_row: its place in the list, if there is one */
+  int at, end; /* items of the warp and of the block; in a block with a long row, at is 0 until the task has
+                * begun */
+  int first_row, first_part; /* first_row: index in the list of rows, if there is one */
   rows_ahead ahead;
 
-  /* Parts of rows that the warp, and the block, take at a time. */
+  /* Parts of rows that the warp, and the block, process at a time. */
   static __device__ __forceinline__ int of_warp(const graph_cut &cut) {
     return 32 / (cut.lanes << cut.ways_log2);
   }
@@ -209,14 +212,15 @@ class graph_tasks {
   static __device__ __forceinline__ int share(const graph_cut &cut) {
     return group(cut) & (cut.ways - 1);
   }
-  /* The group's item where the warp is at `from`; the rows before that of an item, and its row's parts. */
+  /* item_from: the group's item when the warp is at `from`. rows_before: number of rows of the block before
+   * an item's row. */
   static __device__ __forceinline__ int item_from(const graph_cut &cut, int from) {
     return from + (group(cut) >> cut.ways_log2);
   }
   __device__ __forceinline__ int rows_before(const graph_cut &cut, int item) const {
     return cut.parts == 1 ? item : (first_part + item) / static_cast<int>(cut.parts);
   }
-  /* The listed rows of the block, as many as it has room for. */
+  /* The block's part of the list of rows in shared memory, as far as it fits. */
   static constexpr int LIST_ROOM = 512;
   static __device__ __forceinline__ int *list_room() {
     __shared__ int room[LIST_ROOM];
@@ -230,13 +234,13 @@ class graph_tasks {
       list_room()[i] = __ldg(cut.listed + first_row + i);
     __syncthreads();
   }
-  /* Row number `before` of the block. */
+  /* Number of the block's row `before`. */
   __device__ __forceinline__ int row_at(const graph_cut &cut, int before) const {
     if (!cut.listed)
       return first_row + before;
     return before < LIST_ROOM ? list_room()[before] : __ldg(cut.listed + first_row + before);
   }
-  /* The group's row there; -1: none. */
+  /* The group's row when the warp is at `from`; -1: none. */
   __device__ __forceinline__ int row_from(const graph_cut &cut, int from) const {
     const int item = item_from(cut, from);
     if (item >= end)
@@ -284,18 +288,19 @@ public:
   }
 };
 
-/* Whether groups share the task's row. The same in all of a warp. */
+/* Returns whether several groups share the task's row; the same in the whole warp. */
 __device__ __forceinline__ bool is_shared(const graph_cut &cut, const graph_task &t) {
   return t.joint || cut.ways > 1;
 }
 
-/* The lanes of a warp whose values are of the same features: those `apart` lanes apart, up to this many. */
+/* Lanes that hold values of the same features lie `apart` lanes apart, up to this distance. */
 __device__ __forceinline__ int shared_lanes(const graph_cut &cut, const graph_task &t) {
   return t.joint ? 32 : t.apart << cut.ways_log2;
 }
 
-/* Joins the values of the shares of a task, lane by lane, in all groups that share its row. All threads of
- * the warp, of a joint task of the block. room: M x GRAPH_THREADS values of shared memory. */
+/* Joins the values of a task's shares, lane by lane; all groups that share the row receive the result. Called
+ * by all threads of the warp, for a joint task of the block. room: shared memory for M x GRAPH_THREADS
+ * values. */
 template <int M, class A, class Join>
 __device__ __forceinline__ void join_shares(const graph_cut &cut, const graph_task &t, A (&value)[M], A *room,
                                             Join join) {
@@ -339,7 +344,7 @@ __device__ __forceinline__ A largest_of_shares(const graph_cut &cut, const graph
   return one[0];
 }
 
-/* Sum and maximum over the lanes of a group. */
+/* Sum, and maximum, over the lanes of a group. */
 template <class A> __device__ __forceinline__ A sum_of_group(A value, int lanes) {
   for (int distance = 1; distance < lanes; distance *= 2)
     value += __shfl_xor_sync(~0u, value, distance);
@@ -351,8 +356,9 @@ template <class A> __device__ __forceinline__ A largest_of_group(A value, int la
   return value;
 }
 
-/* Of long rows a warp takes so many lanes' parts at once: few, so that a row goes to several blocks, but
- * lines of memory; or, where entries are read side by side, all that it can. */
+/* Lanes of a long row's parts that a warp processes at once. LANES_OF_LINES: few lanes, so that a row is
+ * divided among several blocks, but enough for whole lines of memory. LANES_OF_ENTRIES: all lanes, if entries
+ * are contiguous. */
 enum { LANES_OF_LINES = 8, LANES_OF_ENTRIES = 32 };
 
 inline void set_at_once(graph_cut *cut, int lanes) {
@@ -362,10 +368,10 @@ inline void set_at_once(graph_cut *cut, int lanes) {
   cut->chunks = (cut->parts + cut->at_once - 1) / cut->at_once;
 }
 
-/* Groups of a warp that share a row's part: those that its parts leave idle, as far as each then has entries
- * to load at once on average. */
+/* Sets the number of groups that share a row's part: groups that would be idle, as long as each has enough
+ * entries on average to load GRAPH_AHEAD at once. */
 inline void set_ways(graph_cut *cut, int64_t mean_entries) {
-  int64_t used = cut->lanes; /* lanes, with parts a power of two */
+  int64_t used = cut->lanes; /* lanes, if the number of parts is rounded up to a power of two */
   while (used < 32 && used < cut->lanes * cut->parts)
     used *= 2;
   while (used * cut->ways < 32 && mean_entries >= 2 * cut->ways * GRAPH_AHEAD) {
@@ -374,7 +380,8 @@ inline void set_ways(graph_cut *cut, int64_t mean_entries) {
   }
 }
 
-/* As few turns as leave a few blocks for each multiprocessor, or as many blocks as there may be. */
+/* Sets the number of turns: as few as give each multiprocessor a few blocks, but enough not to exceed the
+ * largest grid. */
 inline void set_blocks(const sl_queue *queue, int most_turns, graph_cut *cut) {
   const int64_t at_a_time = GRAPH_THREADS / (cut->lanes * cut->ways), most = INT32_MAX / 2,
                 few = 4 * static_cast<int64_t>(sl_cuda_processors(queue)),
@@ -410,7 +417,7 @@ inline graph_cut cut_of(const sl_pattern &p, int64_t parts, int lanes) {
   return cut;
 }
 
-/* How rows are cut for groups of `lanes` lanes, and into how many blocks. in_order: no row is shared. */
+/* Divides rows among groups of `lanes` lanes and blocks. in_order: no row is shared. */
 inline graph_cut cut_rows(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, int at_once,
                           bool in_order) {
   graph_cut cut = cut_of(p, parts, lanes);

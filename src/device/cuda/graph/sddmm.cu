@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_SDDMM: a value for each entry, of the rows of U and V that it joins.
+/* SL_OP_SDDMM: a value for each entry, from the row of U and the row of V that the entry joins.
  *
- * What limits it is the rate at which rows of V are loaded, at addresses as good as random. DOT: a group of
- * lanes takes a head of a row of U, which stays in registers where the group can hold it, and loads the rows
- * of V of four or eight entries before it uses the first. The sums of four over the lanes are made together
- * (fold); each lane keeps that of its own entry, so that a group stores as many neighbours as it has lanes,
- * and the groups of a warp, which have neighbouring heads, lines of S. ADD: a lane makes the values of
- * entries of its own, four at a time. Shares of long rows (pattern_rows.cuh) have nothing to join. */
+ * The limit is the rate of loads of rows of V, at practically random addresses. DOT: a group of lanes takes a
+ * head of a row of U, which stays in registers if the group can hold it, and loads the rows of V of four or
+ * eight entries before it uses the first. Four sums over the lanes are computed together (fold). Each lane
+ * keeps the sum of its own entry, so that a group stores as many neighbours as it has lanes, and the groups
+ * of a warp, which have neighbouring heads, store whole lines of S. ADD: each lane computes the values of its
+ * own entries, four at a time. Shares of long rows (pattern_rows.cuh) need no joining. */
 #include "device/cuda/graph/features.cuh"
 
 namespace {
@@ -20,7 +20,7 @@ struct sddmm_run {
   int64_t panels;
 };
 
-/* Stores what was made of entry j: times val, rounded. S may be val. */
+/* Stores the result of entry j: sum times val, rounded. S may be val. */
 template <class T>
 __device__ __forceinline__ void store_value(const sl_sddmm_args &a, int64_t j, int64_t head,
                                             accumulator<T> sum) {
@@ -30,7 +30,7 @@ __device__ __forceinline__ void store_value(const sl_sddmm_args &a, int64_t j, i
   static_cast<T *>(a.s)[at] = value<T>::narrow(sum);
 }
 
-/* The lane's part of a row of U, and of which entry each of its features was chosen. */
+/* The lane's part of a row of U; with CHOSEN, also the entry that each feature chose. */
 template <class T, int W, bool CHOSEN> struct own_row {
   accumulator<T> u[lane_values<T>];
   vector<int32_t, lane_values<T>> chosen;
@@ -40,7 +40,7 @@ template <class T, int W, bool CHOSEN> struct own_row {
     if (CHOSEN)
       chosen = mine.load_numbers(a.chosen + t.row * features_of(a.shape), t.on);
   }
-  /* Adds the lane's part of the products with rows of V, of entries number, number + 1, ... of the row. */
+  /* Adds the lane's part of the products with the rows of V of entries number, number + 1, ... of the row. */
   template <int U>
   __device__ __forceinline__ void add_products(const lane_part<T, W> &mine,
                                                const vector<T, lane_values<T>> (&in)[U], int32_t number,
@@ -54,12 +54,12 @@ template <class T, int W, bool CHOSEN> struct own_row {
   }
 };
 
-/* Blocks of a multiprocessor, as the registers suffice for. */
+/* Blocks per multiprocessor, as many as the registers allow. */
 template <int PANELS> constexpr int dot_blocks = PANELS == 3 ? 2 : GRAPH_BLOCKS;
 
-/* PANELS of a head, whose rows of U stay in registers; 0: any number, each loaded when it is due. U: rows of
- * V that are loaded before the first is used. LANES: of a group, which takes whole rows; 0: as many as the
- * cut has, and heads. */
+/* PANELS: panels of a head whose rows of U stay in registers; 0: any number, each loaded when it is needed.
+ * U: rows of V that are loaded before the first is used. LANES > 0: lanes of a group, which takes whole rows;
+ * 0: groups as in run.cut, which take heads. */
 template <class T, int W, bool CHOSEN, int PANELS, int U, int LANES>
 __global__ void __launch_bounds__(GRAPH_THREADS, dot_blocks<PANELS>)
     sddmm_dot(const __grid_constant__ sddmm_run run) {
@@ -159,8 +159,8 @@ template <class T> graph_alignment alignment_of(const sl_sddmm_args &a) {
   return found;
 }
 
-/* Of all groups and panels that hold a head those that leave the fewest lanes without features, with at most
- * 3 panels, which stay in registers. */
+/* Chooses, among all shapes that hold a head, the one with the fewest unused lanes; at most 3 panels, which
+ * stay in registers. */
 template <class T> graph_lanes lanes_of_dot(int64_t width, bool chosen) {
   constexpr int N = lane_values<T>, MOST = 3;
   graph_lanes best = lanes_for<T>(width);
@@ -187,7 +187,7 @@ template <class T, int W> void launch(sl_queue *queue, int lanes, const sddmm_ru
     return launch_dot<T, W, true, 1, GRAPH_AHEAD>(queue, lanes, run);
   if (run.a.chosen)
     return launch_dot<T, W, true, 0, GRAPH_AHEAD>(queue, lanes, run);
-  if constexpr (W > 1) { /* single values take more registers */
+  if constexpr (W > 1) { /* single values need more registers */
     if (run.panels == 2)
       return launch_dot<T, W, false, 2, GRAPH_AHEAD>(queue, lanes, run);
     if (run.panels == 3)

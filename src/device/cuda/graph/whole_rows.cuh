@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of a fixed number of lanes that take whole rows, one each: where rows have one part
- * (pattern_rows.cuh), this takes the fewest instructions for a row, which is most of the work where rows are
- * short. The lanes of a warp load where its neighbouring rows begin, as many as 32, and groups get that by
- * shuffles; while a row is worked on, the first columns of the next are loaded. Long rows are done as in
+/* Groups of a fixed number of lanes, each of which takes whole rows. Used if rows have one part
+ * (pattern_rows.cuh): it needs the fewest instructions per row, which is most of the work if rows are short.
+ * The lanes of a warp load the starts of up to 32 neighbouring rows, and groups get them by shuffles. While a
+ * row is processed, the first columns of the next are loaded. Long rows are processed as in
  * pattern_rows.cuh. */
 #ifndef SLEY_DEVICE_CUDA_GRAPH_WHOLE_ROWS_CUH
 #define SLEY_DEVICE_CUDA_GRAPH_WHOLE_ROWS_CUH
@@ -13,22 +13,21 @@
 
 namespace sley {
 
-/* Rows that a group takes one after the other, where there are many; of 4 lanes no more, as a warp knows of
- * 32 rows. */
+/* Most rows that a group takes in turn; not more with 4 lanes, because a warp holds the starts of 32 rows. */
 enum { GROUP_TURNS = 4 };
 
-/* The tasks of a block, where groups of LANES lanes take whole rows. */
+/* The tasks of a block whose groups of LANES lanes take whole rows. */
 template <int LANES> class group_tasks {
   static constexpr int GROUPS = 32 / LANES;
-  int64_t begin; /* of the lane's row */
+  int64_t begin; /* start of the lane's row */
   int row, count;
-  int at, end;   /* the first row of the next turn, and all rows, of the warp */
-  int32_t first; /* on its way */
+  int at, end;   /* the warp's first row of the next turn, and its number of rows */
+  int32_t first; /* still being loaded */
 
   static __device__ __forceinline__ int group() {
     return static_cast<int>(threadIdx.x % 32) / LANES;
   }
-  /* The first column that the lane needs of its group's row of the turn. */
+  /* Loads the column of the entry with the lane's number, in its group's row of the next turn. */
   __device__ __forceinline__ void load_first(const graph_cut &cut) {
     const int own = at + group(), lane = static_cast<int>(threadIdx.x) & (LANES - 1);
     const int64_t from = __shfl_sync(~0u, begin, own);
@@ -48,7 +47,7 @@ public:
       row = cut.listed ? __ldg(cut.listed + from + lane) : static_cast<int>(from) + lane;
       begin = __ldg(cut.rowptr + row);
       count = static_cast<int>(__ldg(cut.rowptr + row + 1) - begin);
-      if (count > cut.longest) /* another block's */
+      if (count > cut.longest) /* another block's row */
         count = -1;
     }
     if (end > 0)
@@ -82,7 +81,7 @@ public:
   }
 };
 
-/* As cut_rows, for these. */
+/* Like cut_rows, for whole rows. */
 inline graph_cut cut_whole_rows(const sl_queue *queue, const sl_pattern &p, int lanes, bool in_order) {
   graph_cut cut = cut_of(p, 1, lanes);
   set_at_once(&cut, LANES_OF_LINES);
@@ -92,18 +91,19 @@ inline graph_cut cut_whole_rows(const sl_queue *queue, const sl_pattern &p, int 
   return cut;
 }
 
-/* Tasks of groups of LANES lanes; 0: of as many as the cut has. */
+/* The tasks of groups of LANES lanes; 0: of cut.lanes lanes. */
 template <int LANES> struct tasks_of { using type = group_tasks<LANES>; };
 template <> struct tasks_of<0> { using type = graph_tasks; };
 
-/* What of a task follows from LANES: of more than 0 a task is a whole row, or a share of a long one. */
+/* Properties of a task that follow from LANES: if LANES > 0, a task is a whole row or a share of a long
+ * one. */
 template <int LANES> __device__ __forceinline__ int lanes_of(const graph_cut &cut) {
   return LANES > 0 ? LANES : cut.lanes;
 }
 template <int LANES> __device__ __forceinline__ bool joins(const graph_cut &cut, const graph_task &t) {
   return LANES > 0 ? t.joint : is_shared(cut, t);
 }
-/* Which head it is of, where each has `panels` panels, and which of these. */
+/* The head of a task, if each head has `panels` panels, and the panel. */
 template <int LANES> __device__ __forceinline__ int64_t head_of(const graph_task &t, int64_t panels) {
   return LANES > 0 ? 0 : quotient(t.part, panels);
 }
@@ -112,9 +112,10 @@ __device__ __forceinline__ int64_t panel_of(const graph_task &t, int64_t panels,
   return LANES > 0 ? 0 : t.part - head * panels;
 }
 
-/* Cuts rows for groups of `lanes` lanes, then launch(LANES), LANES a constant. Where rows have one part each,
- * groups take whole rows, whether or not the kernel is for LANES lanes (WHOLE): the order of sums does not
- * depend on what rows of operands are aligned to. Else, and without WHOLE, LANES is 0. */
+/* Divides rows for groups of `lanes` lanes, then calls launch(LANES) with a constant LANES. If rows have one
+ * part each, groups take whole rows even if the kernel is not compiled for LANES lanes (WHOLE false), so that
+ * the order of sums does not depend on the alignment of operands. LANES is 0 if rows have several parts or
+ * WHOLE is false. */
 template <bool WHOLE, class Launch>
 void cut_and_launch(const sl_queue *queue, const sl_pattern &p, int64_t parts, int lanes, bool in_order,
                     graph_cut *cut, Launch launch) {

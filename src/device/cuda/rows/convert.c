@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving or adding listed rows whose values change their type: the kernel whose launcher is in convert.cu. */
+/* Moves or adds listed rows and converts their type; the launcher is in cuda_convert.cu. */
 #include "device/cuda/cuda.h"
 
-/* Of one type: rows as others are. */
+/* For equal types: an ordinary move of rows. */
 static sley_status move(sl_queue *queue, const sl_convert_args *a) {
   sl_rows_args rows = {.count = a->count,
                        .bytes = a->k * (int64_t)sley_dtype_bytes(a->from),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that move or add rows whose values change their type: the loop of rows.cuh, with vectors that are
+/* Kernels that move or add rows and convert their type: the loop of cuda_rows.cuh, with vectors that are
  * wider on one side than on the other. */
 #include "device/cuda/rows/rows.cuh"
 
@@ -18,7 +18,7 @@ template <class T> __device__ __forceinline__ T rounded(double v) {
   return value<T>::narrow(odd(v));
 }
 
-/* N values a lane, which are added or replace those there. */
+/* N values per lane, which replace the destination or are added to it. */
 template <class From, class To, int N, bool ADDS> struct conversion {
   using loaded = typename word<sizeof(From) * N>::type;
   using stored = typename word<sizeof(To) * N>::type;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(THREADS)
   move_rows<typename Conversion::loaded, Conversion>(rows, count, fragments, group_log, unwatched());
 }
 
-/* As rows to be moved, whose bytes are those of the source. */
+/* The move as listed rows, with the sizes of the source. */
 listed rows_of(const sl_convert_args *a) {
   listed rows = {};
   rows.a.count = a->count;
@@ -70,7 +70,7 @@ template <class From, class To, int N, bool ADDS> void launch(sl_queue *queue, c
   convert<kind><<<g.blocks, THREADS, 0, sl_cuda_stream(queue)>>>(rows, a->count, g.fragments, g.group_log);
 }
 
-/* Whether all rows, on either side, are made of aligned words of n values. */
+/* Returns whether all rows, of source and destination, consist of aligned words of n values. */
 bool are_aligned(const sl_convert_args *a, int64_t n) {
   const uint64_t from = reinterpret_cast<uintptr_t>(a->src) | static_cast<uint64_t>(a->src_stride),
                  to = reinterpret_cast<uintptr_t>(a->dst) | static_cast<uint64_t>(a->dst_stride);
@@ -78,7 +78,7 @@ bool are_aligned(const sl_convert_args *a, int64_t n) {
          to % (static_cast<uint64_t>(n) * sley_dtype_bytes(a->to)) == 0;
 }
 
-/* 16 bytes of the wider type a lane, or single values. */
+/* Launches with 16 bytes of the wider type per lane, or with single values. */
 template <class From, class To, bool ADDS> void launch_by_width(sl_queue *queue, const sl_convert_args *a) {
   constexpr int MOST = 16 / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To));
   if (are_aligned(a, MOST))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspecting and cutting a row block on the GPU, see op_inspect.h. Columns are found an entry a thread; what
- * goes by rows gives each row to a warp, whose lanes take its entries in turn, so that loads coalesce. */
+/* Inspects and cuts a row block on the GPU (op_inspect.h). Columns are found with one thread per entry. The
+ * other kernels give each row to a warp, whose lanes take its entries in turn, so that loads coalesce. */
 #include "device/cuda/cuda.h"
 
 namespace {
@@ -28,8 +28,8 @@ __device__ __forceinline__ int owner_of(const sl_columns_args &a, int64_t col) {
   return low;
 }
 
-/* Bits are tested before they are set, since most are: a stale answer costs an addition to the same bit. A
- * block counts entries by owner in shared memory, where the owners fit. */
+/* Tests bits before it sets them, because most are set already; a stale read only costs setting the same bit
+ * again. A block counts entries per owner in shared memory if the owners fit. */
 __global__ void __launch_bounds__(THREADS) columns(const sl_columns_args a) {
   __shared__ unsigned long long counts[OWNERS_SHARED];
   const bool shared = a.ranks <= OWNERS_SHARED;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) columns(const sl_columns_args a) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
   int owner = -1;
   int64_t begin = 0, end = 0;
-  unsigned long long run = 0; /* entries of the owner that are not counted yet */
+  unsigned long long run = 0; /* entries of the owner not counted yet */
   for (int64_t e = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; e < a.block.entries; e += step) {
     const int64_t col = a.block.col[e];
     if (col < begin || col >= end) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(THREADS) columns(const sl_columns_args a) {
       atomicAdd(reinterpret_cast<unsigned long long *>(&a.owner_nnz[p]), counts[p]);
 }
 
-/* The row of a warp in a grid of one warp a row, and its entries. */
+/* The row of a warp and its entries, in a grid with one warp per row. */
 struct row_of_warp {
   int64_t row, begin, end;
   __device__ explicit row_of_warp(const sl_block_arrays &b)
@@ -144,7 +144,7 @@ __device__ __forceinline__ void store(const sl_cut_args &a, int part, int64_t at
   static_cast<V *>(a.val[part])[at] = static_cast<const V *>(a.block.val)[e];
 }
 
-/* Whole rows to one part each. */
+/* Copies whole rows, each to one part. */
 template <class V> __global__ void __launch_bounds__(THREADS) cut_rows(const sl_cut_args a) {
   const row_of_warp r(a.block);
   if (r.row >= a.block.rows)
@@ -158,7 +158,7 @@ template <class V> __global__ void __launch_bounds__(THREADS) cut_rows(const sl_
   }
 }
 
-/* Entries of a row to their parts, in order. Lane p holds where the next entry of part p goes. */
+/* Copies the entries of a row to their parts, in order. Lane p holds the index of part p's next entry. */
 template <class V> __global__ void __launch_bounds__(THREADS) cut_entries(const sl_cut_args a) {
   const row_of_warp r(a.block);
   const int lane = threadIdx.x % WARP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pull that brings halos: whole rows, equally long, from memories with equal strides. It runs beside a
- * product for much of that one's time, so it must fill the links with few blocks of few registers: half of
- * the multiprocessors hold one each. */
+/* The pull of halos: whole rows of equal length, from memories with equal strides. It runs beside a product
+ * for much of the product's time, so it must fill the links with few blocks of few registers: half of the
+ * multiprocessors hold one block each. */
 #include "device/cuda/rows/pull.cuh"
 
 namespace {
@@ -50,7 +50,7 @@ sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *a) {
   const int log = group_log_for(p.rows.vectors);
   const unsigned wanted = blocks_for((a->count + PULL_AHEAD - 1) / PULL_AHEAD, log,
                                      a->unhurried ? PULL_BLOCKS_UNHURRIED : PULL_BLOCKS);
-  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one, to tell of pieces */
+  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one block, to signal pieces */
   pull_plain<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(p, log);
   return sl_cuda_launched(queue, "pull");
 }

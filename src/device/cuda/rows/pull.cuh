@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of the pulls that bring halos: whole rows, equally long, of 16 bytes at a time. */
+/* The loop of pulls of halos: whole rows of equal length, 16 bytes at a time. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_PULL_CUH
 #define SLEY_DEVICE_CUDA_ROWS_PULL_CUH
 
@@ -7,7 +7,7 @@
 
 namespace sley {
 
-/* Of one pull, at most, so that indices of 32 bits do not overflow. */
+/* Most entries of one pull, so that 32-bit indices do not overflow. */
 constexpr int64_t PLAIN_ENTRIES = INT64_C(1) << 31;
 
 /* Rows to pull: `vectors` times 16 bytes each. */
@@ -31,8 +31,8 @@ __device__ __forceinline__ void load_words(const plain_rows &p, unsigned first, 
       out[u] = __ldcs(reinterpret_cast<const ulonglong2 *>(p.list + first + u * groups));
 }
 
-/* The first to leave the L2 cache: a halo is larger than that, and the product's own rows of X are used more
- * often. */
+/* Stores so that the lines leave the L2 cache first: a halo is larger than the cache, and the product's own
+ * rows of X are used more often. */
 __device__ __forceinline__ void store_first(uint4 *to, uint4 v) {
   constexpr uint64_t EVICT_FIRST =
       0x12f0000000000000; /* createpolicy.fractional.L2::evict_first.b64 p, 1.0 */
@@ -41,11 +41,11 @@ __device__ __forceinline__ void store_first(uint4 *to, uint4 v) {
                : "memory");
 }
 
-/* A warp's share of a step: rows that are still to be moved, none, one or several. */
+/* A warp's share of a step: the rows still to be moved, none, one or several. */
 struct row_move {
   const uint4 *src[PULL_AHEAD];
   uint4 *to[PULL_AHEAD];
-  unsigned rows; /* this thread's, from the first on */
+  unsigned rows; /* rows of this thread, from the first on */
   uint4 moved[PULL_AHEAD];
   __device__ __forceinline__ void load(unsigned v) {
 #pragma unroll
@@ -61,9 +61,9 @@ struct row_move {
   }
 };
 
-/* All threads of the grid together. from(entry): where its row lies. Entries of the next step are on their
- * way while rows of this one are: so they are not looked at before. And what the step before has stored is
- * told of while rows of this one are on their way: the fence that takes costs no time then. */
+/* Called by all threads of the grid together. from(entry) returns the address of its row. The entries of the
+ * next step are loaded while the rows of this one are, and so are not used earlier. The rows of the previous
+ * step are reported while the rows of this one are loaded, so that the necessary fence costs no time. */
 template <class From>
 __device__ __forceinline__ void pull_rows(const plain_rows &p, const From &from, int group_log,
                                           piece_watch watch) {

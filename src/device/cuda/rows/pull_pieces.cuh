@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of a pull. Each warp counts itself when it has done its share of one, and goes on; the last tells
- * who waits for the piece. */
+/* Pieces of a pull. Each warp increments a counter when it has moved its share of a piece, and goes on; the
+ * last one signals the kernels that wait for the piece. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
 #define SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
 
@@ -21,7 +21,8 @@ inline pull_pieces pieces_of(const sl_pull_args *a) {
   return s;
 }
 
-/* All lanes of a warp: what they have stored by then is seen by who waits for the piece. */
+/* Signals a piece. What the lanes have stored before is visible to a kernel that has waited for the piece.
+ * Called by all lanes of a warp. */
 __device__ inline void tell(sl_piece_word *word) {
   static_assert(SL_PIECE_COPIES == 32, "a copy a lane");
   const unsigned lane = threadIdx.x % 32;
@@ -40,7 +41,7 @@ __device__ inline void tell(sl_piece_word *word) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(here), "r"(*here + 1) : "memory");
 }
 
-/* Tells of the pieces that a warp has passed. */
+/* Reports the pieces that a warp has completed. */
 struct piece_watch {
   const pull_pieces &pieces;
   int next = 0;
@@ -52,8 +53,8 @@ struct piece_watch {
   }
 };
 
-/* Until a piece has arrived in the round under way. Not an acquire, which would empty the cache of the
- * multiprocessor each time: nothing may have loaded from the sectors of the piece's rows before. */
+/* Waits until a piece of the current round has arrived. This is not an acquire, which would invalidate the
+ * multiprocessor's cache each time. So nothing may have loaded the sectors of the piece's rows before. */
 __device__ __forceinline__ void wait_for_piece(const sl_piece_words *words, int piece, uint32_t round) {
   const uint32_t *here = &words->piece[piece].here[blockIdx.x % SL_PIECE_COPIES].value;
   for (;;) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving, adding, pulling, awaiting, scaling and rounding rows: the kernels whose launchers are in rows.cu,
- * pull.cu and signals.cu. */
+/* Kernels that move, add, pull, await, scale and round rows; their launchers are in cuda_rows.cu, pull.cu and
+ * signals.cu. */
 #include "device/cuda/cuda.h"
 
-/* Rows of a pull come over links between devices. */
+/* A pull is the slowest, because its rows come over links between devices. */
 double sl_cuda_rows_cost(const sl_kernel_args *args) {
   const double bytes_per_second = args->op == SL_OP_PULL ? 3e11 : 2e12, seconds_per_launch = 3e-6;
   return seconds_per_launch + sl_op_bytes(args) / bytes_per_second;
@@ -14,7 +14,7 @@ static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static sley_status pull_run(sl_queue *queue, const sl_kernel_args *args) {
-  if (args->pull.signals) /* the peers wait for them, rows or not */
+  if (args->pull.signals) /* peers wait for the signals even if there are no rows */
     return sl_cuda_launch_pull_signalled(queue, &args->pull);
   bool moves = args->pull.count > 0 && sl_pull_row_bytes(&args->pull) > 0;
   if (!moves && args->pull.pieces == 0)

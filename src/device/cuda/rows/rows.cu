@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* One thread: polls seldom enough not to be in the way of what it waits for. */
+/* Run by one thread. Polls rarely enough not to slow the transfer that it waits for. */
 __global__ void arrive(sl_piece_words *words, int piece) {
   const uint32_t round = words->round.value + (piece == 0);
   wait_for_piece(words, piece, round);
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(THREADS) round_sums(const sl_round_args a, int
 }
 
 struct shape {
-  int64_t count, bytes; /* rows; bytes of the longest */
-  int64_t blocks;       /* at most */
+  int64_t count, bytes; /* number of rows; bytes of the longest */
+  int64_t blocks;       /* most blocks */
   int width;
   bool adds;
   sley_dtype dtype;
@@ -142,7 +142,7 @@ template <class Rows> void launch_by_width(cudaStream_t stream, const Rows &rows
     launch<unsigned char, replace<unsigned char>>(stream, rows, s);
 }
 
-/* Values to add are at least as aligned as their type. */
+/* Checks that values to be added are aligned to their type. */
 sley_status check_adds(const shape &s) {
   if (s.adds && s.width < static_cast<int>(sley_dtype_bytes(s.dtype)))
     return sl_fail(SLEY_ERR_ARG, "rows to add lie at odd addresses: values must be aligned to their size");
@@ -186,7 +186,7 @@ sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *a) {
   return sl_cuda_launched(queue, "arrive");
 }
 
-/* Blocks for an operation on `each` times as many values a row, which groups of 2^log lanes take. */
+/* Grid for an operation on rows with `each` units per row, which groups of 2^log lanes take. */
 static dim3 grid_for(const sl_queue *queue, int64_t rows, int64_t each, int log) {
   const int64_t most = 16 * static_cast<int64_t>(sl_cuda_processors(queue)), across = (each + 1023) / 1024;
   const unsigned y = static_cast<unsigned>(across < most ? across : most);

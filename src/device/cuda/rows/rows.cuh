@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving rows in a kernel.
+/* Moves rows in a kernel.
  *
- * A group of lanes, a power of two that a row fills, takes a row at a time; several rows are loaded before
- * the first is stored, so that enough loads are in flight. Of a pull, whose rows are far away, the entries of
- * the next step are asked for before the rows of this one are waited for: a step then costs the latency of
- * its rows alone. Rows longer than a fragment are cut: blocks with the same blockIdx.y take the same
- * fragments; but where rows are long and few, as of a message that is one row, each group takes fragments.
+ * A group of lanes takes a row at a time; its size is a power of two that a row fills. Several rows are
+ * loaded before the first is stored, so that enough loads are in flight. The rows of a pull are far away: the
+ * entries of the next step are requested before waiting for the rows of the current one, so that a step costs
+ * only the latency of its rows. Rows longer than a fragment are cut; blocks with the same blockIdx.y take the
+ * same fragments. If rows are long and few, as in a message that is one row, each group takes fragments.
  * Loads and stores are as wide as all addresses and sizes allow. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_CUH
 #define SLEY_DEVICE_CUDA_ROWS_CUH
@@ -15,12 +15,12 @@
 
 namespace sley {
 
-/* Of a pull: enough loads in flight to fill the links, and no more, for they would hold up those of the
- * product beside it: less than half of the multiprocessors hold one block each. Measured on four H200: 33
- * blocks with 4 rows are as fast alone, but fall behind beside a product; 132 blocks load no faster than 66
- * and slow a product by a quarter more; 40 take up to a sixth longer, and slow it by 2 to 3 % less. Bulk
- * copies by way of shared memory, a warp a block, need more multiprocessors for short rows, and slow a
- * product as much. */
+/* Blocks of a pull: enough loads in flight to fill the links, and no more, because more would delay the loads
+ * of a product that runs beside it. Less than half of the multiprocessors hold one block each. Measured on
+ * four H200: 33 blocks with 4 rows are as fast alone, but fall behind beside a product; 132 blocks load no
+ * faster than 66 and slow a product by a quarter more; 40 take up to a sixth longer, and slow it by 2 to 3 %
+ * less. Bulk copies by way of shared memory, one warp per block, need more multiprocessors for short rows,
+ * and slow a product as much. */
 constexpr int PULL_BLOCKS = 60, PULL_BLOCKS_UNHURRIED = 40, PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
@@ -72,7 +72,7 @@ struct pulled {
   }
 };
 
-/* How what is loaded and what is stored there already become what is stored. */
+/* Combines a loaded value with the stored one; this one replaces it. */
 template <class V> struct replace {
   using stored = V;
   static constexpr bool reads_dst = false;
@@ -81,7 +81,7 @@ template <class V> struct replace {
   }
 };
 
-/* Values of 16 bits are added as f32, and rounded. */
+/* Adds; 16-bit values are added in f32 and rounded. */
 template <class V, class T> struct add {
   using stored = V;
   static constexpr bool reads_dst = true;
@@ -98,7 +98,7 @@ template <class V, class T> struct add {
   }
 };
 
-/* The entries of a step, as far as there are any. */
+/* Loads the entries of a step, as many as are left. */
 template <class Rows>
 __device__ void load_entries(const Rows &rows, int64_t first, int64_t end, int64_t groups,
                              typename Rows::entry *out) {
@@ -108,15 +108,15 @@ __device__ void load_entries(const Rows &rows, int64_t first, int64_t end, int64
       out[u] = rows.load(first + u * groups);
 }
 
-/* Nobody wants to know how far a move is. */
+/* A watch that does nothing: nobody waits for the progress of a move. */
 struct unwatched {
   __device__ void passed(int64_t) {
   }
 };
 
-/* The same of few long rows: all groups of the grid take fragments in turn, so that none is idle, and turn by
- * turn of each row, so that rows which lie in different memories come over all links at once. A kernel does
- * one or the other: both together take more registers than either. */
+/* The same for few long rows: all groups of the grid take fragments in turn, so that none is idle. Fragments
+ * are taken round-robin over the rows, so that rows in different memories come over all links at once. A
+ * kernel contains only one of the two loops, because both together need more registers than either. */
 template <class V, class Join, class Rows>
 __device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragments, int group_log) {
   using W = typename Join::stored;
@@ -157,9 +157,9 @@ __device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragment
   }
 }
 
-/* All threads of the grid together, which is of (blocks, fragments at a time); Rows::AHEAD rows are loaded
- * before the first is stored. V and Join::stored are of as many values. The watch is told by every warp, all
- * lanes together, before which entry the warp has moved its share. */
+/* Moves rows; called by all threads of a grid of (blocks, fragments at a time). Rows::AHEAD rows are loaded
+ * before the first is stored. V and Join::stored have equally many values. Every warp, with all lanes
+ * together, reports its progress to the watch: the entry up to which it has moved its share. */
 template <class V, class Join, class Rows, class Watch>
 __device__ void move_rows(const Rows &rows, int64_t count, int64_t fragments, int group_log, Watch watch) {
   using W = typename Join::stored;
@@ -210,7 +210,7 @@ __device__ void move_rows(const Rows &rows, int64_t count, int64_t fragments, in
   watch.passed(INT64_MAX);
 }
 
-/* The least group that a row of so many vectors fills. */
+/* Smallest group that a row of `vectors` vectors fills, as a power of two. */
 inline __host__ __device__ int group_log_for(int64_t vectors) {
   int log = 0;
   while (log < 5 && (1 << log) < vectors)
@@ -218,13 +218,13 @@ inline __host__ __device__ int group_log_for(int64_t vectors) {
   return log;
 }
 
-/* Blocks for `work` groups of lanes, at most `most`. */
+/* Number of blocks for `work` groups of lanes, at most `most`. */
 inline unsigned blocks_for(int64_t work, int group_log, int64_t most) {
   const int64_t groups = THREADS >> group_log, blocks = (work + groups - 1) / groups;
   return static_cast<unsigned>(blocks < most ? blocks : most);
 }
 
-/* The grid for count rows, the longest of so many bytes, taken as vectors of `width` bytes, `ahead` rows of a
+/* The grid for `count` rows of at most `bytes` bytes, moved in vectors of `width` bytes, `ahead` rows per
  * group at a time, in about `most` blocks. */
 struct move_grid {
   dim3 blocks;
@@ -242,12 +242,13 @@ inline move_grid grid_of(int64_t count, int64_t bytes, int width, int ahead, int
   return g;
 }
 
-/* Whether move_fragments serves better than move_rows, which keeps one group of a block busy for each row. */
+/* Returns whether move_fragments is better than move_rows, which keeps only one group of a block busy per
+ * row. */
 inline bool are_few(int64_t count, int64_t bytes) {
   return count < THREADS / 32 && bytes > FRAGMENT_BYTES;
 }
 
-/* The widest access that an address or size, or the OR of several, allows. */
+/* Widest access that an address or size, or the bitwise or of several, allows. */
 inline __host__ __device__ int width_of(uint64_t bits) {
   return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : bits % 2 == 0 ? 2 : 1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls among devices that tell each other, through boards in their memories, when rows may be read, where
- * they lie and when they have been read. Every rank's pull first writes to its peers' boards, then waits at
- * its own: so pulls of all ranks may run in any order, as long as each has a device to itself. */
+/* Pulls among devices that signal each other. Through boards in their memories they report when rows may be
+ * read, where the rows lie, and when they have been read. Every rank's pull first writes to its peers' boards
+ * and then waits at its own. So the pulls of all ranks may run in any order, if each has a device to
+ * itself. */
 #include "device/cuda/rows/pull.cuh"
 
 namespace {
@@ -13,12 +14,12 @@ struct pull_round {
   sl_offer lend[SL_PULL_SOURCES];
   pulled rows;
   int sources;
-  uint64_t bits; /* of the addresses and sizes that the host knows */
+  uint64_t bits; /* bitwise or of the addresses and sizes that the host knows */
   pull_pieces pieces;
   int64_t count;
   int64_t fragments;
   int64_t longest; /* bytes of the longest row */
-  bool equal;      /* rows that move are equally long and go to the same bytes of their destination */
+  bool equal;      /* moved rows have equal lengths, and equal offsets in the destination rows */
   int64_t dst_offset;
   bool add;
   sley_dtype dtype;
@@ -34,7 +35,8 @@ __device__ void store_release(uint64_t *word, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
 }
 
-/* Whether the word reached the round; false once everybody shall stop, or the peer is gone. */
+/* Waits until the word reaches the round. Returns false if all ranks are to stop or the peer has closed its
+ * board. */
 __device__ bool wait_for(const uint64_t *word, uint64_t round, const uint32_t *stop) {
   for (unsigned polls = 1;; polls++) {
     const uint64_t reached = load_acquire(word);
@@ -88,7 +90,7 @@ template <bool FEW> __device__ void move_by_width(const pull_round &r, const pul
     move_wide<FEW, unsigned char, replace<unsigned char>>(r, rows);
 }
 
-/* The usual pull, of rows of X: it must be as fast as one without signals. */
+/* The usual pull, of rows of X; must be as fast as one without signals. */
 __device__ void move_plain(const pull_round &r, const pulled &rows) {
   const plain_rows p = {rows.list, rows.dst + r.dst_offset, rows.dst_stride, static_cast<unsigned>(r.count),
                         static_cast<unsigned>(r.longest / 16)};
@@ -101,7 +103,7 @@ __device__ void move_plain(const pull_round &r, const pulled &rows) {
       group_log_for(p.vectors), piece_watch(r.pieces));
 }
 
-/* FEW: see are_few. */
+/* FEW: see are_few in cuda_rows.cuh. */
 template <bool FEW>
 __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_constant__ pull_round r) {
   __shared__ pulled rows;
@@ -156,7 +158,7 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
     s.own->done = 0;
     if (stopped)
       s.own->stopped = 1;
-    else if (s.closes) /* else await would wait for a round that was not */
+    else if (s.closes) /* not after a stop: await would wait for a round that never took place */
       s.own->round = round;
   }
   __syncthreads();
@@ -176,7 +178,7 @@ __global__ void await_taken(const __grid_constant__ lenders l) {
 
 } // namespace
 
-/* As far as the host knows, whether rows are as move_plain wants them. */
+/* Returns whether rows are as move_plain requires, as far as the host knows. */
 static bool are_equal(const sl_pull_args *a, int64_t longest, int64_t *offset) {
   bool equal = !a->add && a->count < PLAIN_ENTRIES && longest > 0 && longest <= FRAGMENT_BYTES;
   *offset = 0;
@@ -216,7 +218,7 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   const int log = group_log_for(r.longest / 16);
   const unsigned across = r.fragments < 1             ? 1
                           : r.fragments < PULL_BLOCKS ? static_cast<unsigned>(r.fragments)
-                                                   : PULL_BLOCKS;
+                                                      : PULL_BLOCKS;
   const unsigned blocks =
       blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);

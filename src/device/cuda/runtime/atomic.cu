@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An atomic operation on one word, of system scope: other GPUs and the host may use the word meanwhile. */
+/* An atomic operation on one word, with system scope: other GPUs and the host may access the word at the same
+ * time. */
 #include "device/cuda/cuda.h"
 
 namespace {
 
-/* One thread. What happened before on this GPU is visible to who sees the word's new value. */
+/* Run by one thread. Earlier work of this GPU is visible to a reader of the new value. */
 __global__ void atomic_word(const sl_atomic a) {
   auto *word = reinterpret_cast<unsigned long long *>(a.word);
   const auto value = static_cast<unsigned long long>(a.value);

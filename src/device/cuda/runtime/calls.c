@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Around calls of the CUDA runtime: what an error becomes, which GPU is current, and that a kernel was
- * launched. */
+/* Wrappers of CUDA runtime calls: errors, the current GPU, and the count of launches. */
 #include "device/cuda/cuda.h"
 
 sley_status sl_cuda_check(cudaError_t error, const char *what) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens cuSPARSE at run time and looks its functions up. */
+/* Opens cuSPARSE at run time and looks up its functions. */
 #include "device/cuda/runtime/cusparse_library.h"
 
 #include <dlfcn.h>
@@ -38,9 +38,9 @@ static const struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sl_cusparse table;
-static char why[512]; /* it could not be opened; "" if it was */
+static char why[512]; /* why it could not be opened; "" if it was */
 
-/* The library stays open. */
+/* Loads the library, which is never unloaded. */
 static void load(void) {
   void *library = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuSPARSE, opened at run time: nothing of Sley needs it but the kernels that are asked for by its name. */
+/* cuSPARSE, opened at run time. Only the kernels that are asked for by its name need it. */
 #ifndef SLEY_DEVICE_CUDA_RUNTIME_CUSPARSE_LIBRARY_H
 #define SLEY_DEVICE_CUDA_RUNTIME_CUSPARSE_LIBRARY_H
 
@@ -32,7 +32,8 @@ typedef struct sl_cusparse {
   __typeof__(cusparseSpGEMM_copy) *SpGEMM_copy;
 } sl_cusparse;
 
-/* Opens libcusparse.so.12 once. Errors: SLEY_ERR_UNSUPPORTED (it is not there, or lacks a function). */
+/* Opens libcusparse.so.12; later calls return the same table. Errors: SLEY_ERR_UNSUPPORTED (the library is
+ * missing or lacks a function). */
 sley_status sl_cusparse_load(const sl_cusparse **out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An NVIDIA GPU as a device. A queue is a stream. Every call makes its GPU current itself, so any thread may
- * make it. Several devices may be opened on one GPU; they share its memory. */
+/* An NVIDIA GPU as a device. A queue is a stream. Every call makes its GPU current, so any thread may call.
+ * Several devices may be opened on one GPU; they share its memory. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/runtime/pool.h"
 
-/* The oldest GPUs the kernels are built for. */
+/* Lowest compute capability that the kernels are built for. */
 enum { CAPABILITY_LEAST = 80 };
 
 struct sl_event {
@@ -55,7 +55,7 @@ static int cuda_count(void) {
   return 0;
 }
 
-/* The driver's release, as the kernel tells it; "" if it does not. */
+/* The driver's release as the kernel reports it; "" if unknown. */
 static void driver_release(char *text, size_t bytes) {
   text[0] = 0;
   FILE *file = fopen("/sys/module/nvidia/version", "re");
@@ -143,8 +143,8 @@ static sley_status cuda_memory(sl_device *device, int64_t *free, int64_t *total)
 
 enum { ORDINALS = 64 };
 
-/* Access is a property of a pair of GPUs and a direction; it stays enabled. To ask for it again is an error
- * of the runtime's, if a harmless one, so what has been asked for is kept. */
+/* Access is a property of an ordered pair of GPUs and stays enabled. Enabling it twice is a harmless error of
+ * the runtime, so the device remembers what it has enabled. */
 static bool cuda_reach(sl_device *device, sl_device *other) {
   static bool enabled[ORDINALS][ORDINALS];
   static pthread_mutex_t enabling = PTHREAD_MUTEX_INITIALIZER;
@@ -159,7 +159,7 @@ static bool cuda_reach(sl_device *device, sl_device *other) {
     (void)cudaGetLastError();
     return false;
   }
-  pthread_mutex_lock(&enabling); /* ranks that share a GPU would enable the same access at once */
+  pthread_mutex_lock(&enabling); /* ranks that share a GPU could otherwise enable the same access at once */
   cudaError_t error = cudaSuccess;
   if (!kept || !__atomic_load_n(&enabled[mine][theirs], __ATOMIC_RELAXED))
     error = cudaDeviceEnablePeerAccess(theirs, 0);
@@ -171,7 +171,7 @@ static bool cuda_reach(sl_device *device, sl_device *other) {
   return reaches;
 }
 
-/* Between GPUs that PCI Express alone joins a peer's atomics are not. */
+/* GPUs that are connected only by PCI Express do not support atomics on each other's memory. */
 static bool cuda_reach_atomics(sl_device *device, sl_device *other) {
   int mine = of(device)->ordinal, theirs = of(other)->ordinal, native = 0;
   if (!cuda_reach(device, other))
@@ -195,7 +195,7 @@ static void cuda_counters(const sl_device *device, sl_device_counters *out) {
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-/* A block of the pool, or else of the device's own. */
+/* Allocates a block from the pool, or if there is none from the device itself. */
 static sley_status take_block(sl_cuda_pool *pool, int64_t bytes, void **out, cudaError_t *error) {
   if (pool)
     return sl_cuda_pool_take(pool, bytes, out, error);
@@ -214,7 +214,7 @@ static sley_status alloc_of(sl_cuda_device *device, sl_cuda_pool *pool, int64_t 
   void *block = NULL;
   int64_t wanted = bytes > 0 ? bytes : 1;
   SL_TRY(take_block(pool, wanted, &block, &error));
-  if (error == cudaErrorMemoryAllocation) { /* the pool may have what is missing */
+  if (error == cudaErrorMemoryAllocation) { /* the pool may hold unused memory */
     (void)cudaGetLastError();
     sl_cuda_pool_trim(device->pool);
     SL_TRY(take_block(pool, wanted, &block, &error));
@@ -261,7 +261,8 @@ static sley_status cuda_share(sl_device *device, void *block, int64_t bytes, sl_
   return SLEY_OK;
 }
 
-/* In the owner's process no name is needed, nor would the runtime open its own. */
+/* In the owner's process the address is used directly; the runtime would not open a handle of the same
+ * process. */
 static sley_status open_own(sl_device *device, const sl_shared *shared, void **out) {
   sl_cuda_device owner = {.base.ops = device->ops, .ordinal = (int)shared->ordinal};
   if (!device->ops->reach(device, &owner.base))
@@ -365,7 +366,7 @@ static sley_status cuda_queue_move(sl_queue *base, void *native) {
     return SLEY_OK;
   enum cudaStreamCaptureStatus capture;
   SL_TRY(sl_cuda_check(cudaStreamIsCapturing(next, &capture), "asking whether a stream is captured"));
-  if (capture != cudaStreamCaptureStatusNone) { /* a capture may depend on nothing that came before it */
+  if (capture != cudaStreamCaptureStatusNone) { /* a capture may not depend on earlier work */
     queue->stream = next;
     return SLEY_OK;
   }
@@ -400,7 +401,7 @@ static enum cudaMemoryType memory_type(const void *address) {
   return attributes.type;
 }
 
-/* The runtime may still read host memory that is not pinned when it returns, so this waits. */
+/* The runtime may return before it has read host memory that is not pinned, so this waits. */
 static sley_status cuda_copy(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
   static const enum cudaMemcpyKind kinds[] = {[SL_COPY_WITHIN] = cudaMemcpyDefault,
                                               [SL_COPY_TO_DEVICE] = cudaMemcpyHostToDevice,
@@ -452,7 +453,7 @@ static sley_status cuda_event_record(sl_queue *queue, sl_event *event) {
   return sl_cuda_check(cudaEventRecord(event->event, sl_cuda_stream(queue)), "recording an event");
 }
 
-/* The event may be another GPU's. */
+/* The event may belong to another GPU. */
 static sley_status cuda_event_wait(sl_queue *queue, sl_event *event) {
   SL_TRY(sl_cuda_use(queue->device));
   return sl_cuda_check(cudaStreamWaitEvent(sl_cuda_stream(queue), event->event, 0), "waiting for an event");

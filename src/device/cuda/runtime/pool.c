@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private memory of a GPU, from one of the runtime's memory pools. cudaMalloc and cudaFree take 50 to 110 us,
- * more for large blocks, and threads take turns; a plan takes and gives back some fifty arrays. A pool gives
- * out again what it has, in a microsecond or two. */
+ * more for large blocks, and run one at a time; a plan allocates and frees some fifty arrays. A pool reuses
+ * freed memory in a microsecond or two. */
 #include "device/cuda/runtime/pool.h"
 
 #include <pthread.h>
 
 #include "base/memory.h"
 
-/* What the pool keeps of the memory that nobody uses; beyond, it goes back to the device. */
+/* Unused bytes that the pool keeps; more are returned to the device. */
 static const uint64_t kept_bytes = UINT64_C(64) << 20;
 
 struct sl_cuda_pool {
-  pthread_mutex_t lock; /* for the list of blocks */
+  pthread_mutex_t lock; /* protects the list of blocks */
   cudaMemPool_t pool;
-  cudaStream_t stream; /* in which blocks are taken and given back */
+  cudaStream_t stream; /* stream of all allocations and frees */
   int64_t count, room;
-  void **block; /* those in use */
+  void **block; /* blocks in use */
 };
 
 static sley_status make_pool(sl_cuda_pool *pool, int ordinal) {
@@ -76,7 +76,7 @@ static sley_status make_room(sl_cuda_pool *pool) {
 sley_status sl_cuda_pool_take(sl_cuda_pool *pool, int64_t bytes, void **out, cudaError_t *error) {
   *error = cudaMallocFromPoolAsync(out, (size_t)bytes, pool->pool, pool->stream);
   if (*error == cudaSuccess)
-    *error = cudaStreamSynchronize(pool->stream); /* from now on every stream may use it */
+    *error = cudaStreamSynchronize(pool->stream); /* afterwards every stream may use it */
   if (*error != cudaSuccess)
     return SLEY_OK;
   pthread_mutex_lock(&pool->lock);
@@ -89,7 +89,7 @@ sley_status sl_cuda_pool_take(sl_cuda_pool *pool, int64_t bytes, void **out, cud
   return status;
 }
 
-/* Takes the block off the list. The last taken are mostly the first to be given back. */
+/* Removes the block from the list. The most recent blocks are usually freed first. */
 static bool forget(sl_cuda_pool *pool, const void *block) {
   pthread_mutex_lock(&pool->lock);
   int64_t i = pool->count - 1;
@@ -104,7 +104,7 @@ static bool forget(sl_cuda_pool *pool, const void *block) {
 bool sl_cuda_pool_give_back(sl_cuda_pool *pool, void *block) {
   if (!pool || !forget(pool, block))
     return false;
-  (void)cudaDeviceSynchronize(); /* whatever uses it, as cudaFree does */
+  (void)cudaDeviceSynchronize(); /* waits for all work that may use it, as cudaFree does */
   (void)cudaFreeAsync(block, pool->stream);
   return true;
 }

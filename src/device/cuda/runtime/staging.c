@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Large copies of ordinary host memory to a GPU. The runtime fills its pinned buffers with one thread, which
- * is slower than the link by far. Here each of the rank's threads takes fragments, whichever is next, fills
- * two slots of pinned memory alternately, and enqueues its copies itself: so none waits for another thread
- * until all fragments are taken. */
+ * is much slower than the link. Here the rank's threads each take the next fragment, fill one of two slots of
+ * pinned memory alternately, and enqueue their own copies. So no thread waits for another until all fragments
+ * are taken. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
 
-/* A buffer has one slot for each of THREADS threads; more would not copy faster. */
+/* A buffer has one slot per thread, for THREADS threads; more would not copy faster. */
 enum {
   BUFFERS = 2,
   THREADS = 16,
@@ -23,10 +23,11 @@ enum {
 struct sl_cuda_staging {
   pthread_mutex_t lock; /* queues of several threads may copy to one device */
   void *buffer[BUFFERS];
-  cudaEvent_t sent[BUFFERS][THREADS]; /* the slot may be filled again */
+  cudaEvent_t sent[BUFFERS][THREADS]; /* recorded after the slot's copy: the slot may be filled again */
 };
 
-/* Buffers of devices that were closed: to pin one takes milliseconds, and it serves every GPU. */
+/* Buffers of devices that were closed, kept for reuse: pinning takes milliseconds, and a buffer works with
+ * every GPU. */
 static struct {
   pthread_mutex_t lock;
   int count;
@@ -106,10 +107,10 @@ typedef struct sending {
   char *to;
   const char *from;
   int64_t bytes;
-  _Atomic int64_t next; /* the fragment that no thread has taken yet */
+  _Atomic int64_t next; /* next fragment that no thread has taken */
 } sending;
 
-/* Through a slot of the thread's own. */
+/* Sends a fragment through a slot of the thread's own. */
 static sley_status send_fragment(const sending *s, int64_t at, int thread, int b) {
   cudaStream_t stream = sl_cuda_stream(s->queue);
   cudaEvent_t sent = s->staging->sent[b][thread];
@@ -126,7 +127,7 @@ static sley_status send_fragments(void *context, int thread, int threads) {
   sending *s = context;
   if (thread >= THREADS)
     return SLEY_OK;
-  SL_TRY(sl_cuda_use(s->queue->device)); /* it is this thread's setting */
+  SL_TRY(sl_cuda_use(s->queue->device)); /* the current device is per thread */
   for (int b = 0;; b = (b + 1) % BUFFERS) {
     int64_t at = atomic_fetch_add_explicit(&s->next, FRAGMENT, memory_order_relaxed);
     if (at >= s->bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows are counted, binned and placed. Row pointers are CUB's sums. */
+/* Counts, bins and lists rows. Row pointers are summed by CUB. */
 #include "device/cuda/spgemm/bins.cuh"
 
 #include <cub/device/device_scan.cuh>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace sley;
 
-enum { REPEATS_BLOCKS = 1024 }; /* eight for each of some 130 multiprocessors */
+enum { REPEATS_BLOCKS = 1024 }; /* eight for each of about 130 multiprocessors */
 
 unsigned blocks_of(int64_t rows, int64_t each) {
   return static_cast<unsigned>((rows + each - 1) / each);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many products rows have, how far apart their columns lie, and which bin each row is for. */
+/* The number of products of each row, the span of their columns, and the row's bin. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_BINS_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_BINS_CUH
 
@@ -9,18 +9,18 @@ namespace sley {
 
 enum {
   BIN_THREADS = 256,
-  COUNT_LANES = 8, /* that count the products of a row */
+  COUNT_LANES = 8, /* lanes that count the products of a row */
   COUNT_ROWS = BIN_THREADS / COUNT_LANES,
   COUNT_LONG = 256,    /* entries of A from which on the whole block counts */
-  WARP_MOST = 1 << 15, /* products, or entries of A, of a row that a warp makes */
-  SPAN_SHARE = 4       /* columns of a span for each product, at most: all are gone through */
+  WARP_MOST = 1 << 15, /* most products, and most entries of A, of a row that a warp computes */
+  SPAN_SHARE = 4       /* most columns of a span per product, because all columns are visited */
 };
 
 static __device__ __forceinline__ unsigned saturated(unsigned long long products) {
   return products < UINT32_MAX ? static_cast<unsigned>(products) : UINT32_MAX;
 }
 
-/* Products that the row's entries begin, every step-th from e on. */
+/* Number of products of the row's entries e, e + step, ... */
 static __device__ __forceinline__ unsigned long long count_from(const sl_cuda_spgemm &p, int64_t e,
                                                                 int64_t end, int step) {
   unsigned long long products = 0;
@@ -31,7 +31,7 @@ static __device__ __forceinline__ unsigned long long count_from(const sl_cuda_sp
   return products;
 }
 
-/* The least and the greatest number of COUNT_LANES lanes, to all of them. */
+/* Minimum and maximum over COUNT_LANES lanes, in all of them. */
 static __device__ __forceinline__ void widen_over_lanes(int32_t *low, int32_t *high) {
 #pragma unroll
   for (int d = COUNT_LANES / 2; d > 0; d /= 2) {
@@ -40,9 +40,9 @@ static __device__ __forceinline__ void widen_over_lanes(int32_t *low, int32_t *h
   }
 }
 
-/* The row's first column and span, by COUNT_LANES lanes, which a warp's groups come to together; wanted: the
- * row needs them. First only where the rows of B begin: where that is too far apart already, the row has no
- * span. e: of the lane, the row's first entry or one after it. */
+/* Finds the row's first column and span, by COUNT_LANES lanes; all groups of a warp call together. wanted:
+ * the row needs them. First only the starts of the rows of B are examined; if they are too far apart, the row
+ * has no span. e: the lane's first entry of the row. */
 static __device__ __forceinline__ void find_span(const sl_cuda_spgemm &p, int64_t row, int64_t e, int64_t end,
                                                  bool wanted) {
   constexpr int32_t most = SL_SPGEMM_SPAN_LANE * (SL_SPGEMM_WIDTH_LEAST << (SL_SPGEMM_WIDTHS - 1));
@@ -70,7 +70,8 @@ static __device__ __forceinline__ void find_span(const sl_cuda_spgemm &p, int64_
     p.first[row] = low;
 }
 
-/* Adds to state->repeats: entries of B whose column the entry before has, less those that begin a row. */
+/* Adds to state->repeats the entries of B with the same column as the previous one, except first entries of
+ * rows. */
 static __global__ void __launch_bounds__(BIN_THREADS) count_repeats(const sl_cuda_spgemm p) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * BIN_THREADS;
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * BIN_THREADS + threadIdx.x;
@@ -84,11 +85,11 @@ static __global__ void __launch_bounds__(BIN_THREADS) count_repeats(const sl_cud
       found -= p.b_col[e] == p.b_col[e - 1];
   }
   found = __reduce_add_sync(ALL_LANES, found);
-  if (found != 0 && lane_of_thread() == 0) /* sums of negative numbers wrap around, and back */
+  if (found != 0 && lane_of_thread() == 0) /* negative sums wrap around, and the total wraps back */
     atomicAdd(&p.state->repeats, static_cast<unsigned long long>(static_cast<long long>(found)));
 }
 
-/* bound, first, span and state->products. */
+/* Sets bound, first, span and state->products. */
 static __global__ void __launch_bounds__(BIN_THREADS) count_products(const sl_cuda_spgemm p) {
   __shared__ unsigned long long all, of_long;
   __shared__ unsigned longs, long_row[COUNT_ROWS];
@@ -131,8 +132,8 @@ static __global__ void __launch_bounds__(BIN_THREADS) count_products(const sl_cu
     atomicAdd(&p.state->products, all);
 }
 
-/* The most slots that a table of columns may have: beyond, a bitmap is faster, the sooner the fewer columns
- * it covers. */
+/* Most slots of a table of columns. Beyond them a bitmap is faster, the earlier the fewer columns it
+ * covers. */
 static __device__ __forceinline__ int64_t most_slots(const sl_cuda_spgemm &p) {
   constexpr int64_t largest = SL_SPGEMM_TABLE_LEAST << (SL_SPGEMM_TABLES - 1);
   if (p.accumulator == SL_ACCUMULATOR_HASH || p.cols > (1 << 22))
@@ -140,14 +141,14 @@ static __device__ __forceinline__ int64_t most_slots(const sl_cuda_spgemm &p) {
   return p.cols <= (1 << 20) ? largest / 4 : largest / 2;
 }
 
-/* Whether the row is too much for a warp, which numbers the products of 32 entries of A by int. */
+/* Returns whether the row is too large for a warp, which numbers the products of 32 entries of A with int. */
 static __device__ __forceinline__ bool wants_block(const sl_cuda_spgemm &p, int64_t row, int64_t products) {
   if (p.accumulator == SL_ACCUMULATOR_AUTO)
     return products > WARP_MOST || p.a_rowptr[row + 1] - p.a_rowptr[row] > WARP_MOST;
   return p.accumulator == SL_ACCUMULATOR_DENSE || products > INT32_MAX / 2;
 }
 
-/* The least width that has so many. */
+/* Smallest width with at least `count` items, `each` per lane. */
 static __device__ __forceinline__ int width_for(int64_t count, int64_t each) {
   int width = 0;
   for (int64_t most = SL_SPGEMM_WIDTH_LEAST * each; width < SL_SPGEMM_WIDTHS && count > most; most *= 2)
@@ -155,7 +156,7 @@ static __device__ __forceinline__ int width_for(int64_t count, int64_t each) {
   return width;
 }
 
-/* The bin of a row of products that a warp can make and no mask cuts; -1: none but a hash bin. */
+/* The bin of a row of products that a warp can compute and that has no mask; -1: only a hash bin. */
 static __device__ __forceinline__ int narrow_bin_of(const sl_cuda_spgemm &p, int64_t row, int64_t products) {
   if (products <= SL_SPGEMM_SHORT_MOST)
     return SL_SPGEMM_SHORT + width_for(products, 1);
@@ -167,7 +168,7 @@ static __device__ __forceinline__ int narrow_bin_of(const sl_cuda_spgemm &p, int
   return SL_SPGEMM_SPAN + max(width, for_b);
 }
 
-/* entries: of the row of C; -1: not known yet. */
+/* entries: number of entries of the row of C; -1: not known yet. */
 static __device__ __forceinline__ int bin_of(const sl_cuda_spgemm &p, int64_t row, int64_t entries) {
   const int64_t products = p.bound[row];
   int64_t columns = entries >= 0 ? entries : products < p.cols ? products : p.cols;
@@ -196,12 +197,12 @@ static __device__ __forceinline__ int bin_of(const sl_cuda_spgemm &p, int64_t ro
   return bin;
 }
 
-/* counted: c_rowptr has row pointers, by which rows of the second pass are binned. */
+/* counted: c_rowptr has row pointers, by which rows are binned for the second pass. */
 static __device__ __forceinline__ int bin_at(const sl_cuda_spgemm &p, int64_t row, bool counted) {
   return bin_of(p, row, counted ? p.c_rowptr[row + 1] - p.c_rowptr[row] : -1);
 }
 
-/* state->rows, longest and widest; once C's entries are counted also entries. */
+/* Sets state->rows, longest and widest; after counting, also entries. */
 static __global__ void __launch_bounds__(BIN_THREADS) tally_bins(const sl_cuda_spgemm p, bool counted) {
   __shared__ unsigned rows[SL_SPGEMM_BINS], widest[SL_SPGEMM_WIDTHS];
   const int thread = static_cast<int>(threadIdx.x);
@@ -228,7 +229,7 @@ static __global__ void __launch_bounds__(BIN_THREADS) tally_bins(const sl_cuda_s
     atomicMax(p.state->widest + thread, widest[thread]);
 }
 
-/* The lists, bin after bin as state->rows says. */
+/* Lists the rows, bin after bin, with the sizes in state->rows. */
 static __global__ void __launch_bounds__(BIN_THREADS) list_rows(const sl_cuda_spgemm p, bool counted) {
   __shared__ unsigned rows[SL_SPGEMM_BINS], begin[SL_SPGEMM_BINS];
   const int thread = static_cast<int>(threadIdx.x);

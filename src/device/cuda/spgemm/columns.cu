@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of 64 bits in 32: narrowed where they fit, else renumbered by the distinct ones, which keeps their
- * order. Sorting is CUB's. */
+/* Converts 64-bit columns to 32 bits: narrowed if they fit, else replaced by their rank among the distinct
+ * columns, which keeps their order. Sorting is CUB's. */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows through hash tables in shared memory, a warp and a table for each. The warp takes 32 products at a
- * time in order. Where columns go in the table depends on which lane is first, the sums do not: lanes that
- * hold one column add in turn. */
+/* Rows with hash tables in shared memory, one warp and one table per row. The warp processes 32 products at a
+ * time in order. The positions of columns in the table depend on timing, but the sums do not: lanes with the
+ * same column add in turn. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_HASH_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_HASH_CUH
 
@@ -13,15 +13,15 @@ namespace sley {
 enum {
   HASH_WARPS = 4,
   HASH_THREADS = HASH_WARPS * SPGEMM_WARP,
-  SMALL_TABLE = 512 /* slots whose columns are sorted in registers */
+  SMALL_TABLE = 512 /* slots of the largest table whose columns are sorted in registers */
 };
 
 extern __shared__ uint4 spgemm_shared[];
 
-/* A warp's table. An empty slot has key -1. present: with a mask, whose columns are put in first, a bit for
- * each slot that a product has come to. */
+/* A warp's table. An empty slot has key -1. present: with a mask, whose columns are inserted first, one bit
+ * for each slot that has received a product. */
 template <class S> struct hash_table {
-  S *sum; /* NULL where entries are only counted */
+  S *sum; /* NULL if entries are only counted */
   int32_t *key;
   unsigned *present;
   unsigned slots; /* a power of two, at least 32 */
@@ -47,7 +47,7 @@ template <class S> __device__ __forceinline__ hash_table<S> table_of_warp(unsign
   return t;
 }
 
-/* The column's slot, which it gets if it has none; *is_new: it got it. */
+/* Returns the column's slot and inserts the column if it has none; *is_new: it was inserted. */
 template <class S>
 __device__ __forceinline__ unsigned slot_for(const hash_table<S> &t, int32_t col, bool *is_new) {
   *is_new = false;
@@ -64,7 +64,7 @@ __device__ __forceinline__ unsigned slot_for(const hash_table<S> &t, int32_t col
   }
 }
 
-/* The column's slot, or t.slots where it has none. */
+/* Returns the column's slot, or t.slots if it has none. */
 template <class S> __device__ __forceinline__ unsigned slot_of(const hash_table<S> &t, int32_t col) {
   for (unsigned slot = t.home(col);; slot = (slot + 1) & (t.slots - 1)) {
     const int32_t held = t.key[slot];
@@ -75,7 +75,7 @@ template <class S> __device__ __forceinline__ unsigned slot_of(const hash_table<
   }
 }
 
-/* Empties the table, and puts the mask's columns of the row in. */
+/* Clears the table, and inserts the columns of the mask's row. */
 template <class S, class RING>
 __device__ __forceinline__ void begin_table(const sl_cuda_spgemm &p, const RING &ring, int64_t row,
                                             const hash_table<S> &t) {
@@ -97,8 +97,8 @@ __device__ __forceinline__ void begin_table(const sl_cuda_spgemm &p, const RING 
   __syncwarp();
 }
 
-/* Takes the row's products; each(slot, is there, product) for 32 at a time, by all lanes. Returns how many
- * slots this lane has filled first (with a mask: the bits of present that it has set). */
+/* Processes the row's products: calls each(slot, is there, product) for 32 at a time, by all lanes. Returns
+ * the number of slots that this lane has inserted (with a mask: bits of present that it has set). */
 template <class T, bool VALUES, class S, class RING, class EACH>
 __device__ __forceinline__ int take_row(const sl_cuda_spgemm &p, const RING &ring, int64_t row,
                                         const hash_table<S> &t, EACH each) {
@@ -141,7 +141,7 @@ static __global__ void __launch_bounds__(HASH_THREADS)
     p.c_rowptr[row + 1] = until;
 }
 
-/* Adds a product to its slot, lanes of one slot in order. All lanes of a warp. */
+/* Adds products to their slots; lanes with the same slot add in order. Called by all lanes of a warp. */
 template <class S, class RING>
 __device__ __forceinline__ void add_in_order(const RING &ring, S *sum, unsigned slot, bool there, S val) {
   const int lane = lane_of_thread();
@@ -155,7 +155,7 @@ __device__ __forceinline__ void add_in_order(const RING &ring, S *sum, unsigned 
   }
 }
 
-/* Moves the entries to the front of the table; returns how many there are. */
+/* Moves the entries to the front of the table; returns their number. */
 template <class S> __device__ __forceinline__ unsigned pack_table(const hash_table<S> &t, bool masked) {
   const int lane = lane_of_thread();
   unsigned count = 0;
@@ -163,7 +163,7 @@ template <class S> __device__ __forceinline__ unsigned pack_table(const hash_tab
     const int32_t key = t.key[s];
     const S sum = t.sum[s];
     const bool there = masked ? t.present[s / SPGEMM_WARP] >> lane & 1 : key != -1;
-    const unsigned ballot = __ballot_sync(ALL_LANES, there); /* all have read before any writes */
+    const unsigned ballot = __ballot_sync(ALL_LANES, there); /* all lanes read before any lane writes */
     if (there) {
       const unsigned to = count + __popc(ballot & ((1u << lane) - 1)); /* <= s */
       t.key[to] = key;
@@ -187,7 +187,7 @@ template <class S> __device__ __forceinline__ void order_two(const hash_table<S>
   t.sum[j] = other;
 }
 
-/* Sorts the first `count` entries, which are in the table's front, by the network of spgemm_sort.cuh. */
+/* Sorts the first `count` entries, at the front of the table, by the network of spgemm_sort.cuh. */
 template <class S> __device__ __forceinline__ void sort_table(const hash_table<S> &t, unsigned count) {
   const unsigned lane = lane_of_thread();
   unsigned width = 2;
@@ -197,7 +197,8 @@ template <class S> __device__ __forceinline__ void sort_table(const hash_table<S
     t.key[i] = INT32_MAX;
   __syncwarp();
   for (unsigned size = 2; size <= width; size *= 2) {
-    for (unsigned n = lane; n < width / 2; n += SPGEMM_WARP) { /* first against last, and so on inwards */
+    for (unsigned n = lane; n < width / 2; n += SPGEMM_WARP) { /* the first with the last, the second with the
+                                                                * last but one, and so on */
       const unsigned within = n & (size / 2 - 1), begin = (n - within) * 2;
       order_two(t, begin + within, begin + size - 1 - within);
     }
@@ -212,7 +213,7 @@ template <class S> __device__ __forceinline__ void sort_table(const hash_table<S
   }
 }
 
-/* The table's entries to C, from place `at` on: sorted where they are. */
+/* Writes the table's entries to C, from entry `at` on, after sorting them in shared memory. */
 template <class T, class S>
 __device__ __forceinline__ void put_table(const sl_cuda_spgemm &p, const hash_table<S> &t, int64_t at) {
   const unsigned count = pack_table(t, p.mask_rowptr != nullptr);
@@ -223,8 +224,8 @@ __device__ __forceinline__ void put_table(const sl_cuda_spgemm &p, const hash_ta
   }
 }
 
-/* The same for a table of 32 EACH slots: columns are sorted in registers with the numbers of their slots,
- * which 32 bits have room for. */
+/* The same for a table of 32 EACH slots: columns are sorted in registers, combined with the numbers of their
+ * slots in 32 bits. */
 template <class T, int EACH, class S>
 __device__ __forceinline__ void put_small_table(const sl_cuda_spgemm &p, const hash_table<S> &t, int64_t at) {
   constexpr unsigned SLOTS = EACH * SPGEMM_WARP;
@@ -238,7 +239,7 @@ __device__ __forceinline__ void put_small_table(const sl_cuda_spgemm &p, const h
     key[r] = there ? static_cast<unsigned>(col) * SLOTS + slot : UINT32_MAX;
     count += __popc(__ballot_sync(ALL_LANES, there));
   }
-  __syncwarp(); /* all have read before any writes */
+  __syncwarp(); /* all lanes read before any lane writes */
   sort_keys<SLOTS>(key);
 #pragma unroll
   for (int r = 0; r < EACH; r++)
@@ -251,12 +252,12 @@ __device__ __forceinline__ void put_small_table(const sl_cuda_spgemm &p, const h
   }
 }
 
-/* Whether put_small_table does for a table of so many slots. */
+/* Returns whether put_small_table supports a table of `slots` slots. */
 SL_ANYWHERE bool is_small_table(int64_t cols, int64_t slots) {
   return slots <= SMALL_TABLE && cols < (INT64_C(1) << 32) / slots;
 }
 
-/* EACH: of put_small_table, slots / 32; 0: the table is not small. */
+/* EACH: as in put_small_table, slots / 32; 0: the table is not small. */
 template <class T, bool TIMES, int EACH>
 __global__ void __launch_bounds__(HASH_THREADS)
     make_hash_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned rows, unsigned slots) {

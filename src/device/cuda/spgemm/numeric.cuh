@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second pass of a sparse product: columns and values of C, bin by bin. A file for each type includes
+/* The second pass of a sparse product: columns and values of C, bin by bin. One file for each type includes
  * this. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_NUMERIC_CUH
@@ -8,8 +8,8 @@
 
 namespace sley {
 
-/* How many sums of so many bytes a block has room for beside `own` bytes: as many as let two blocks share a
- * multiprocessor, or, where these are few, as many as a block may have. */
+/* How many sums of sum_bytes bytes fit in a block beside `own` bytes: as many as allow two blocks per
+ * multiprocessor, or if these are few, as many as a block may have. */
 inline sley_status window_room(int64_t own, int64_t sum_bytes, int64_t *out) {
   int device, block, all, reserved;
   SL_TRY(sl_cuda_check(cudaGetDevice(&device), "shared memory"));
@@ -47,7 +47,7 @@ template <class T, bool TIMES> struct make_pass {
     return sl_cuda_launched(queue, "making rows of close columns");
   }
 
-  /* EACH: slots of a table for each lane, which sorts them in registers; 0: in shared memory. */
+  /* EACH: slots of a table per lane, which sorts them in registers; 0: sorted in shared memory. */
   template <int EACH> sley_status tables(cudaStream_t stream, const bin_rows &rows, unsigned slots) const {
     const int64_t bytes = HASH_WARPS * hash_bytes(slots, sizeof(S));
     constexpr auto kernel = make_hash_rows<T, TIMES, EACH>;
@@ -72,8 +72,8 @@ template <class T, bool TIMES> struct make_pass {
     }
   }
 
-  /* Rows of the bin are made in windows of as many entries as the bin is for, or as shared memory has room
-   * for. */
+  /* Computes the rows of the bin in windows of as many entries as the bin is for, or as fit in shared
+   * memory. */
   sley_status dense(cudaStream_t stream, const bin_rows &rows, int bin) const {
     const int64_t own = dense_bytes(dense_range(p.cols), p.mask_rowptr != nullptr);
     const int64_t wanted = static_cast<int64_t>(SL_SPGEMM_WINDOW_LEAST) << 2 * (bin - SL_SPGEMM_DENSE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The semirings of op_spgemm.h on sums of type S. Each product and each sum is rounded by itself: the
- * functions named here are never contracted. */
+/* The semirings of op_spgemm.h on sums of type S. Each product and each sum is rounded separately: the
+ * intrinsics used here are never contracted. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SEMIRING_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SEMIRING_CUH
 
@@ -22,7 +22,7 @@ static __device__ __forceinline__ double rounded_sum(double a, double b) {
   return __dadd_rn(a, b);
 }
 
-/* TIMES: plus-times, the kind known when it is compiled; else `kind` says. */
+/* TIMES: plus-times, known at compile time; else `kind` selects the semiring. */
 template <class S, bool TIMES> struct semiring {
   sley_semiring kind;
 
@@ -30,7 +30,7 @@ template <class S, bool TIMES> struct semiring {
     return TIMES || kind != SLEY_PLUS_PAIR;
   }
 
-  /* What a first product is added to, giving the product. */
+  /* The first sum of a row: adding the first product to it leaves that product unchanged. */
   __device__ __forceinline__ S first() const {
     if (TIMES || kind == SLEY_PLUS_PAIR)
       return S(-0.0);

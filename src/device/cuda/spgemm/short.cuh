@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of no more than WIDTH products: as many lanes hold one each, and sort them by column, and by number
- * where columns are the same. */
+/* Rows of at most WIDTH products: as many lanes hold one product each, and sort them by column, then by
+ * number. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SHORT_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SHORT_CUH
 
@@ -11,14 +11,14 @@ namespace sley {
 
 enum { SHORT_THREADS = 256 };
 
-/* Product number `lane` of the row, if there is one. All lanes of a warp. */
+/* Loads product number `lane` of the row, if it exists. Called by all lanes of a warp. */
 template <class T, int WIDTH, bool VALUES, class RING>
 __device__ __forceinline__ drawn_product<typename value<T>::sum>
 short_row_product(const sl_cuda_spgemm &p, const RING &ring, int64_t row) {
   const int lane = lane_of_thread() % WIDTH;
   const int64_t end = row >= 0 ? p.a_rowptr[row + 1] : 0;
   drawn_product<typename value<T>::sum> mine = {false, -1, 0};
-  int passed = 0; /* products of the entries before */
+  int passed = 0; /* products of the earlier entries */
   for (int64_t e = row >= 0 ? p.a_rowptr[row] : 0; __any_sync(ALL_LANES, e < end); e += WIDTH) {
     const auto g = take_entries<T, WIDTH, VALUES>(p, ring, e + lane, end);
     const int total = __shfl_sync(ALL_LANES, g.until, WIDTH - 1, WIDTH), n = lane - passed;
@@ -30,14 +30,14 @@ short_row_product(const sl_cuda_spgemm &p, const RING &ring, int64_t row) {
   return mine;
 }
 
-/* A product's column, and the lane that has the product. */
+/* A product's column, and the lane that holds the product. */
 struct sorted_product {
   bool there;
   int32_t col;
   int from;
 };
 
-/* K has room for a column and a lane, and for a greatest key, which lanes without a product have. */
+/* K has bits for a column and a lane, and for a greatest key, which lanes without a product have. */
 template <int WIDTH, class K> __device__ __forceinline__ sorted_product sort_as(bool there, int32_t col) {
   K key[1] = {there ? static_cast<K>(col) * SPGEMM_WARP + lane_of_thread() % WIDTH : ~static_cast<K>(0)};
   sort_keys<WIDTH>(key);
@@ -45,21 +45,21 @@ template <int WIDTH, class K> __device__ __forceinline__ sorted_product sort_as(
           static_cast<int>(key[0] % SPGEMM_WARP)};
 }
 
-/* All lanes of a warp. */
+/* Called by all lanes of a warp. */
 template <int WIDTH>
 __device__ __forceinline__ sorted_product sort_products(const sl_cuda_spgemm &p, bool there, int32_t col) {
   return p.cols <= UINT32_MAX / SPGEMM_WARP ? sort_as<WIDTH, unsigned>(there, col)
                                             : sort_as<WIDTH, unsigned long long>(there, col);
 }
 
-/* Whether the lane is the first of its column. All lanes of a warp. */
+/* Returns whether the lane's product is the first of its column. Called by all lanes of a warp. */
 template <int WIDTH> __device__ __forceinline__ bool is_first(const sorted_product &mine) {
   const int32_t before = __shfl_up_sync(ALL_LANES, mine.col, 1, WIDTH);
   return mine.there && (lane_of_thread() % WIDTH == 0 || before != mine.col);
 }
 
-/* The products of the lane's column, of which it is the first: it and those after it. firsts, theres: the
- * group's lanes that are first, and that have a product. */
+/* Number of products in the lane's column, if the lane's is the first of them. firsts, theres: lanes of the
+ * group that are first, and that have a product. */
 __device__ __forceinline__ int run_from(int lane, unsigned firsts, unsigned theres) {
   const unsigned after = firsts >> lane >> 1;
   return after != 0 ? __ffs(static_cast<int>(after)) : __popc(theres) - lane;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows whose columns lie close together: WIDTH lanes make a row, with a sum and a mark in shared memory for
- * each column of its span. The lanes take a row of B at a time, whose columns differ, so that the products of
- * an entry are added in order. */
+/* Rows whose columns lie close together: WIDTH lanes compute a row, with a sum and a mark in shared memory
+ * for each column of its span. The lanes process one row of B at a time, whose columns differ, so that
+ * products are added in the order of the entries. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SPAN_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SPAN_CUH
 
@@ -11,23 +11,23 @@ namespace sley {
 
 enum {
   SPAN_THREADS = 256,
-  SPAN_STEPS = 4 /* rows of B that are read at a time */
+  SPAN_STEPS = 4 /* rows of B that are loaded at a time */
 };
 
 extern __shared__ uint4 spgemm_shared[];
 
-/* The columns that a row has room for, of a bin whose largest span this is: rows of one warp begin in
+/* Columns of space per row in a bin with this largest span; padded so that the rows of a warp begin in
  * different banks. */
 SL_ANYWHERE int64_t span_room(int64_t widest, int64_t width) {
   return (widest + SPGEMM_WARP - 1) / SPGEMM_WARP * SPGEMM_WARP + width % SPGEMM_WARP;
 }
 
-/* Shared memory of a block; sum_bytes 0: only counts. */
+/* Shared memory of a block; sum_bytes = 0: for counting only. */
 SL_ANYWHERE int64_t span_bytes(int64_t room, int64_t width, int64_t sum_bytes) {
   return SPAN_THREADS / width * room * (sum_bytes + 1);
 }
 
-/* A row's part of it. */
+/* A row's part of the block's shared memory. */
 template <class S> struct span_space {
   S *sum;
   unsigned char *mark;
@@ -41,8 +41,8 @@ __device__ __forceinline__ span_space<S> span_space_of(int64_t room, int64_t sum
           reinterpret_cast<unsigned char *>(at + SPAN_THREADS / WIDTH * room * sum_bytes + group * room)};
 }
 
-/* put(column less the first, product) for each product of the row, by the lane that has it; row -1: none. All
- * lanes of a warp, which have waited at the end. */
+/* Calls put(column minus the first, product) for each product of the row, in the lane that has it; row -1:
+ * none. Called by all lanes of a warp; ends with a barrier of the warp. */
 template <class T, int WIDTH, bool VALUES, class RING, class PUT>
 __device__ __forceinline__ void take_span_row(const sl_cuda_spgemm &p, const RING &ring, int64_t row,
                                               PUT put) {
@@ -63,7 +63,7 @@ __device__ __forceinline__ void take_span_row(const sl_cuda_spgemm &p, const RIN
     }
     const int mine = end - e < WIDTH ? static_cast<int>(end - e) : WIDTH;
     const int most = __reduce_max_sync(ALL_LANES, mine), longest = __reduce_max_sync(ALL_LANES, length);
-    for (int i = 0; i < most; i += SPAN_STEPS) { /* no step beyond WIDTH: that is a multiple of SPAN_STEPS */
+    for (int i = 0; i < most; i += SPAN_STEPS) { /* no step passes WIDTH, which is a multiple of SPAN_STEPS */
       int64_t from[SPAN_STEPS];
       int count[SPAN_STEPS];
       int32_t col[SPAN_STEPS];
@@ -94,7 +94,7 @@ __device__ __forceinline__ void take_span_row(const sl_cuda_spgemm &p, const RIN
   }
 }
 
-/* No marks. All lanes of a warp, which have waited at the end. */
+/* Clears the marks. Called by all lanes of a warp; ends with a barrier of the warp. */
 template <int WIDTH> __device__ __forceinline__ void clear_marks(unsigned char *mark, int64_t room) {
   for (int64_t i = lane_of_thread() % WIDTH; i < room / 4; i += WIDTH)
     reinterpret_cast<unsigned *>(mark)[i] = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse product on a GPU. The host waits twice: for how many rows there are in each bin, and, with the
- * rows counted, for how many entries C has. Columns of 64 bits take up to five waits more. What is worked in
- * grows with the rows of C alone, besides copies of such columns. */
+/* The sparse product on a GPU. The host waits twice: for the number of rows in each bin, and, after counting,
+ * for the number of entries of C. 64-bit columns need up to five more waits. The working memory grows only
+ * with the rows of C, except for copies of 64-bit columns. */
 #include <inttypes.h>
 
 #include "base/interrupt.h"
@@ -25,7 +25,7 @@ static sley_status to_host(const product *self, void *host, const void *device, 
 
 /* ---- columns */
 
-/* An operand's columns: where the row pointers begin, and how many entries there are. */
+/* Reads an operand's first row pointer and its number of entries. */
 static sley_status entries_of(const product *self, const sley_csr *csr, int64_t *first, int64_t *count) {
   int64_t end;
   SL_TRY(to_host(self, first, csr->rowptr, sizeof *first));
@@ -34,7 +34,7 @@ static sley_status entries_of(const product *self, const sley_csr *csr, int64_t 
   return SLEY_OK;
 }
 
-/* The distinct columns of B: key and temporary memory are given back. */
+/* Finds the distinct columns of B. Frees the key and the temporary memory. */
 static sley_status name_columns(product *self, const int64_t *col, int64_t count, void *names) {
   sl_cuda_spgemm *p = &self->problem;
   const int64_t bytes = sl_spgemm_names_bytes(count);
@@ -54,7 +54,8 @@ static sley_status name_columns(product *self, const int64_t *col, int64_t count
   return SLEY_OK;
 }
 
-/* Columns of 32 bits for the kernels, in memory that is taken; *out is counted as the row pointers count. */
+/* Allocates the operand's columns as 32-bit numbers for the kernels. *out is indexed by the row pointers as
+ * they are. */
 static sley_status convert_columns(product *self, const sley_csr *csr, int64_t first, int64_t count,
                                    const int32_t **out) {
   const sl_cuda_spgemm *p = &self->problem;
@@ -95,7 +96,7 @@ static sley_status take_columns(product *self) {
 
 /* ---- the passes */
 
-/* What the product works in: the block that is kept, or one of its own. */
+/* Takes the working memory: the queue's kept block, or a block of its own. */
 static sley_status take_block(product *self, int64_t bytes, void **out) {
   const char *what = "bins of rows";
   if (bytes > SL_SPGEMM_KEPT_BYTES)
@@ -104,7 +105,7 @@ static sley_status take_block(product *self, int64_t bytes, void **out) {
   return sl_cuda_spgemm_block(self->queue, self->kept, bytes, out);
 }
 
-/* Row pointers, and one block for what grows with the rows. */
+/* Allocates row pointers, and one block for everything that grows with the rows. */
 static sley_status take_memory(product *self) {
   sl_cuda_spgemm *p = &self->problem;
   sl_spgemm_result *out = self->args->out;
@@ -129,11 +130,12 @@ static sley_status take_memory(product *self) {
 static sley_status read_state(product *self) {
   sl_spgemm_state *state = self->kept->state;
   SL_TRY(to_host(self, state, self->problem.state, sizeof *state));
-  SL_TRY(self->queue->ops->queue_wait(self->queue)); /* pinned memory is copied to without waiting */
+  SL_TRY(self->queue->ops->queue_wait(self->queue)); /* copies to pinned memory do not wait */
   return sl_interrupted();
 }
 
-/* Side streams for a pass, of those that are kept: the queue makes one bin of the state's. */
+/* Opens side streams for a pass, from those that are kept; the queue itself takes one bin, so one less is
+ * needed. */
 static sley_status open_sides(const product *self, sl_spgemm_sides *out) {
   int bins = 0;
   for (int bin = SL_SPGEMM_EMPTY + 1; bin < SL_SPGEMM_BINS; bin++)
@@ -214,20 +216,20 @@ static sley_status spgemm_run(sl_queue *queue, const sl_kernel_args *kernel_args
     status = count_rows(&self);
   if (status == SLEY_OK)
     status = make_rows(&self);
-  const sley_status done = queue->ops->queue_wait(queue); /* before memory is given back, whatever failed */
+  const sley_status done = queue->ops->queue_wait(queue); /* before memory is freed, after an error too */
   if (status == SLEY_OK)
     status = done;
   return sl_spgemm_memory_end(&self.memory, status);
 }
 
-/* Rows are numbered by 32 bits. */
+/* Rows are numbered with 32 bits. */
 static bool spgemm_ok(const sl_kernel_args *args) {
   return sl_spgemm_ok(&args->spgemm) && args->spgemm.a.rows <= UINT32_MAX;
 }
 
 static double spgemm_cost(const sl_kernel_args *args) {
   (void)args;
-  return 0; /* Sley has one */
+  return 0; /* Sley has only one */
 }
 
 const sl_kernel sl_cuda_spgemm_kernel = {.name = "sparse product",

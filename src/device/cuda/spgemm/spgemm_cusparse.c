@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse product by cuSPARSE, a baseline that is asked for by name: its algorithm 1, the default, and 2
- * and 3, which take less memory. Row pointers of 32 bits, f32 and f64, plus-times, no mask. */
+/* The sparse product by cuSPARSE, a baseline that is asked for by name: its algorithm 1, the default, and
+ * algorithms 2 and 3, which use less memory. Supports 32-bit row pointers, f32 and f64, plus-times, no
+ * mask. */
 #include "base/value.h"
 #include "device/cuda/runtime/cusparse_library.h"
 #include "device/cuda/spgemm/spgemm.h"
 #include "device/cuda/spgemm/spgemm_memory.h"
 
-/* Of the products, what algorithm 3 makes at a time. */
+/* Share of the products that algorithm 3 computes at a time. */
 static const float CHUNK = 0.2F;
 static const cusparseOperation_t AS_STORED = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
@@ -20,7 +21,7 @@ typedef struct product {
   cusparseSpMatDescr_t a, b, c;
   cusparseSpGEMMDescr_t plan;
   cudaDataType type;
-  void *c_rowptr; /* of 32 bits */
+  void *c_rowptr; /* 32-bit row pointers */
 } product;
 
 static const double one_f64 = 1, zero_f64 = 0;
@@ -45,7 +46,7 @@ static sley_status check(const product *self, cusparseStatus_t status, const cha
                  "cuSPARSE: %s: %s", what, self->library->GetErrorString(status));
 }
 
-/* An operand, with a copy of its row pointers in 32 bits from 0 on. */
+/* Describes an operand, with a 32-bit copy of its row pointers that starts at 0. */
 static sley_status describe_operand(product *self, const sley_csr *csr, cusparseSpMatDescr_t *out) {
   int64_t first, end;
   void *rowptr;
@@ -112,7 +113,7 @@ static sley_status take_buffer(product *self, size_t bytes, void **out) {
   return sl_spgemm_take(&self->memory, (int64_t)bytes, "cuSPARSE's buffers", out);
 }
 
-/* The size of the buffer to compute in: as the algorithm says, or as it estimates. */
+/* Size of the working buffer, as the algorithm reports or estimates it. */
 static sley_status size_of_compute(product *self, size_t *out) {
   size_t bytes = 0;
   void *buffer;
@@ -152,7 +153,7 @@ static sley_status multiply(product *self) {
   SL_TRY(take_buffer(self, bytes, &buffer));
   SL_TRY(estimate_work(self, &bytes, buffer));
   if (self->library->SpGEMM_getNumProducts(self->plan, &out->products) != CUSPARSE_STATUS_SUCCESS)
-    out->products = 0; /* not every version of every algorithm tells */
+    out->products = 0; /* not every version of every algorithm reports it */
   bytes = 0;
   SL_TRY(size_of_compute(self, &bytes));
   SL_TRY(take_buffer(self, bytes, &buffer));
@@ -210,7 +211,7 @@ static bool ok(const sl_kernel_args *args) {
 
 static double cost(const sl_kernel_args *args) {
   (void)args;
-  return 0; /* each has a name of its own */
+  return 0; /* each algorithm is a kernel with its own name */
 }
 
 #define CUSPARSE_KERNEL(kernel_name, library_name, function)                                                 \

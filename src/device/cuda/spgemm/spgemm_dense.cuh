@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows through bitmaps of columns in shared memory, a block of threads for each. A bitmap covers a range of
- * columns; B's rows ascend, so what lies in a range is found by bisection. The products of 256 entries of A
- * are laid end to end and cut into units of 128, which warps take in turn. */
+/* Rows with bitmaps of columns in shared memory, one block of threads per row. A bitmap covers a range of
+ * columns; B's rows ascend, so the entries in a range are found by bisection. The products of 256 entries of
+ * A are numbered consecutively and cut into units of 128, which warps take in turn. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_DENSE_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_DENSE_CUH
 
@@ -13,35 +13,35 @@ namespace sley {
 enum {
   DENSE_ROW_THREADS = 256,
   DENSE_ROW_WARPS = DENSE_ROW_THREADS / SPGEMM_WARP,
-  DENSE_ROW_BLOCKS = 4, /* on a multiprocessor: for more there are neither registers nor named barriers */
-  UNIT_STEPS = 4,       /* of a warp's products */
+  DENSE_ROW_BLOCKS = 4, /* blocks per multiprocessor; registers and named barriers do not suffice for more */
+  UNIT_STEPS = 4,       /* steps of a warp through a unit's products */
   UNIT = UNIT_STEPS * SPGEMM_WARP,
   BITMAP_WORD = 64 /* columns whose rank is counted together */
 };
 
 extern __shared__ uint4 spgemm_shared[];
 
-/* Columns that a bitmap covers. */
+/* Number of columns that a bitmap covers. */
 SL_ANYWHERE int64_t dense_range(int64_t cols) {
   const int64_t whole = (cols + BITMAP_WORD - 1) / BITMAP_WORD * BITMAP_WORD;
   return whole < SL_SPGEMM_RANGE ? whole : SL_SPGEMM_RANGE;
 }
 
-/* A block's shared memory. The staged entries of A: their products are numbers before[i] to before[i + 1] -
- * 1, of which number n is with entry start[i] + n of B. */
+/* A block's shared memory. Products before[i] to before[i + 1] - 1 belong to staged entry i of A; product n
+ * uses entry start[i] + n of B. */
 template <class S> struct dense_space {
-  int64_t *before;   /* DENSE_ROW_THREADS + 1 */
-  int64_t *start;    /* DENSE_ROW_THREADS */
-  int64_t *found;    /* what threads tell each other: DENSE_ROW_WARPS + 2 */
-  S *a;              /* values of the entries */
-  S *sum;            /* of the window */
-  unsigned *bits;    /* columns with entries */
-  unsigned *allowed; /* columns that the mask has; only with a mask */
+  int64_t *before;   /* DENSE_ROW_THREADS + 1 elements */
+  int64_t *start;    /* DENSE_ROW_THREADS elements */
+  int64_t *found;    /* messages between threads: DENSE_ROW_WARPS + 2 elements */
+  S *a;              /* values of the staged entries */
+  S *sum;            /* sums of the window */
+  unsigned *bits;    /* columns that have entries */
+  unsigned *allowed; /* columns of the mask; only with a mask */
   unsigned *rank;    /* entries before each word of the bitmap */
   int64_t range;
 };
 
-/* Bytes of it for counting; and of it but for the sums. */
+/* Bytes of the space for counting, and bytes without the sums. */
 SL_ANYWHERE int64_t dense_count_bytes(int64_t range, bool masked) {
   return (3 * DENSE_ROW_THREADS + DENSE_ROW_WARPS + 4) * 8 + range / 8 * (masked ? 2 : 1);
 }
@@ -58,7 +58,7 @@ template <class S> __device__ __forceinline__ dense_space<S> dense_space_of(cons
   s.before = at;
   s.start = s.before + DENSE_ROW_THREADS + 1;
   s.found = s.start + DENSE_ROW_THREADS;
-  s.a = reinterpret_cast<S *>(s.found + DENSE_ROW_WARPS + 3); /* an even number of words so far */
+  s.a = reinterpret_cast<S *>(s.found + DENSE_ROW_WARPS + 3); /* the number of words before it is even */
   s.bits = reinterpret_cast<unsigned *>(s.found + DENSE_ROW_WARPS + 3 + DENSE_ROW_THREADS);
   s.allowed = s.bits + s.range / 32;
   s.rank = p.mask_rowptr ? s.allowed + s.range / 32 : s.allowed;
@@ -76,8 +76,8 @@ __device__ __forceinline__ int64_t warp_sum_until(int64_t v) {
   return v;
 }
 
-/* The sum of the threads before this one, and of all. Waits for the block; found is not to be written before
- * the block has waited again. */
+/* Returns the sum over all earlier threads; *total: over all threads. Waits for the block; found must not be
+ * written until the block has waited again. */
 __device__ __forceinline__ int64_t block_sum_before(int64_t v, int64_t *found, int64_t *total) {
   const int warp = static_cast<int>(threadIdx.x) / SPGEMM_WARP;
   const int64_t until = warp_sum_until(v);
@@ -94,13 +94,13 @@ __device__ __forceinline__ int64_t block_sum_before(int64_t v, int64_t *found, i
   return before;
 }
 
-/* Columns [first, last) are looked at, all of them where whole. */
+/* Columns [first, last) are processed; whole: all columns are in it. */
 struct column_bounds {
   int64_t first, last;
   bool whole;
 };
 
-/* The staged entry that product n is of. */
+/* The staged entry to which product n belongs. */
 __device__ __forceinline__ int staged_entry(const int64_t *before, int64_t n) {
   int i = 0;
 #pragma unroll
@@ -109,7 +109,7 @@ __device__ __forceinline__ int staged_entry(const int64_t *before, int64_t n) {
   return i;
 }
 
-/* The entry of a unit's first product, and whether all of the unit are its. */
+/* The entry of a unit's first product; only: all products of the unit belong to it. */
 struct unit_entry {
   int first;
   bool only;
@@ -125,9 +125,9 @@ __device__ __forceinline__ unit_entry entry_of_unit(const int64_t *before, int64
   return {first, end <= before[first + 1]};
 }
 
-/* All products of the row within the bounds, DENSE_ROW_THREADS entries of A at a time: each(unit, units,
- * products) by one warp for each unit; unit u is warp u % DENSE_ROW_WARPS's. By the whole block, which has
- * waited at the end. */
+/* Processes all products of the row within the bounds, DENSE_ROW_THREADS entries of A at a time: calls
+ * each(unit, units, products) for each unit by one warp, unit u by warp u % DENSE_ROW_WARPS. Called by the
+ * whole block; ends with a barrier. */
 template <class T, bool VALUES, class S, class RING, class EACH>
 __device__ __forceinline__ void take_products(const sl_cuda_spgemm &p, const RING &ring, int64_t row,
                                               column_bounds bounds, const dense_space<S> &s, EACH each) {
@@ -173,7 +173,8 @@ __device__ __forceinline__ void set_bit(unsigned *bits, int64_t c) {
     atomicOr(bits + c / 32, 1u << (c % 32));
 }
 
-/* An empty bitmap, and where there is a mask its columns from c0 on. The block has waited at the end. */
+/* Clears the bitmap and sets the mask's columns from c0 on, if there is a mask. Ends with a barrier of the
+ * block. */
 template <class S>
 __device__ __forceinline__ void begin_bits(const sl_cuda_spgemm &p, int64_t row, int64_t c0,
                                            const dense_space<S> &s) {
@@ -193,7 +194,7 @@ __device__ __forceinline__ void begin_bits(const sl_cuda_spgemm &p, int64_t row,
   __syncthreads();
 }
 
-/* Sets the bits of the row's columns from c0 on. The block has waited at the end. */
+/* Sets the bits of the row's columns from c0 on. Ends with a barrier of the block. */
 template <class S>
 __device__ __forceinline__ void mark_columns(const sl_cuda_spgemm &p, int64_t row, int64_t c0,
                                              const dense_space<S> &s) {
@@ -219,8 +220,8 @@ __device__ __forceinline__ unsigned long long bitmap_word(const dense_space<S> &
   return reinterpret_cast<const unsigned long long *>(s.bits)[w];
 }
 
-/* Ranks of the words; returns how many bits are set. Each warp goes through a stretch of the bitmap twice.
- * The block has waited at the end. */
+/* Computes the ranks of the words; returns the number of set bits. Each warp reads a stretch of the bitmap
+ * twice. Ends with a barrier of the block. */
 template <class S> __device__ __forceinline__ int64_t rank_words(const dense_space<S> &s) {
   const int64_t words = s.range / BITMAP_WORD, each = (words + DENSE_ROW_WARPS - 1) / DENSE_ROW_WARPS;
   const int64_t begin = threadIdx.x / SPGEMM_WARP * each, end = begin + each < words ? begin + each : words;
@@ -229,7 +230,7 @@ template <class S> __device__ __forceinline__ int64_t rank_words(const dense_spa
   for (int64_t w = begin + lane; w < end; w += SPGEMM_WARP)
     own += __popcll(bitmap_word(s, w));
   int64_t before = block_sum_before(own, s.found, &total);
-  before = __shfl_sync(ALL_LANES, static_cast<long long>(before), 0); /* of the warps before */
+  before = __shfl_sync(ALL_LANES, static_cast<long long>(before), 0); /* bits of the earlier warps */
   for (int64_t w = begin + lane; w - lane < end; w += SPGEMM_WARP) {
     const int mine = w < end ? __popcll(bitmap_word(s, w)) : 0, until = sum_until<SPGEMM_WARP>(mine);
     if (w < end)
@@ -248,7 +249,7 @@ static __global__ void __launch_bounds__(DENSE_ROW_THREADS)
   for (int64_t c0 = 0; c0 < p.cols; c0 += s.range) {
     mark_columns(p, row, c0, s);
     for (int64_t w = threadIdx.x; w < s.range / 32;
-         w += DENSE_ROW_THREADS) /* as begin_bits shares them out */
+         w += DENSE_ROW_THREADS) /* the same division as in begin_bits */
       own += __popc(s.bits[w]);
   }
   block_sum_before(own, s.found, &total);
@@ -256,21 +257,20 @@ static __global__ void __launch_bounds__(DENSE_ROW_THREADS)
     p.c_rowptr[row + 1] = total;
 }
 
-/* ---- the sums of a window: ranks [low, high) of the bitmap's entries */
+/* ---- the sums of a window: entries of the bitmap with ranks [low, high) */
 
 struct rank_window {
   int64_t low, high;
 };
 
-/* The column, counted from the bitmap's first, of the entry of that rank, which is in word w. */
+/* The column, relative to the bitmap's first, of the entry of this rank in word w. */
 __device__ __forceinline__ int64_t column_in_word(unsigned long long bits, int64_t w, int64_t rank) {
   for (; rank > 0; rank--)
     bits &= bits - 1;
   return w * BITMAP_WORD + __ffsll(static_cast<long long>(bits)) - 1;
 }
 
-/* The columns of the window's entries, the first and the one after the last. The block has waited at the end.
- */
+/* The columns from the window's first entry to its last. Ends with a barrier of the block. */
 template <class S>
 __device__ __forceinline__ column_bounds bounds_of_window(const dense_space<S> &s, int64_t c0,
                                                           rank_window r) {
@@ -287,16 +287,18 @@ __device__ __forceinline__ column_bounds bounds_of_window(const dense_space<S> &
   return {c0 + ends[0], c0 + ends[1] + 1, false};
 }
 
-/* A warp's unit of products, on its way to the sums. */
+/* A warp's unit of products, before they are added to the sums. */
 template <class S> struct unit_products {
   unsigned slot[UNIT_STEPS];
   S val[UNIT_STEPS];
   bool there[UNIT_STEPS];
-  unsigned turn[UNIT_STEPS], last[UNIT_STEPS]; /* of lanes with one slot: this lane's, and the last */
-  bool apart;                                  /* no two have one slot; turn and last are not set */
+  unsigned turn[UNIT_STEPS], last[UNIT_STEPS]; /* for lanes with the same slot: this lane's turn, and the last
+                                                * turn */
+  bool apart;                                  /* all slots differ; turn and last are not set */
 };
 
-/* Whether two neighbours in a unit of one entry have one column; else no two have. */
+/* For a unit of one entry: returns whether two neighbours have the same column; otherwise all columns
+ * differ. */
 __device__ __forceinline__ bool has_repeats(const int32_t (&col)[UNIT_STEPS]) {
   const bool is_last = lane_of_thread() == SPGEMM_WARP - 1;
   bool repeats = false;
@@ -309,7 +311,7 @@ __device__ __forceinline__ bool has_repeats(const int32_t (&col)[UNIT_STEPS]) {
   return __any_sync(ALL_LANES, repeats);
 }
 
-/* The turns of lanes with one slot. */
+/* Sets the turns of lanes with the same slot. */
 template <class S> __device__ __forceinline__ void find_turns(unit_products<S> &u) {
   const int lane = lane_of_thread();
 #pragma unroll
@@ -325,7 +327,7 @@ __device__ __forceinline__ unit_products<S> look_up(const sl_cuda_spgemm &p, con
                                                     const dense_space<S> &s, rank_window r, int64_t unit,
                                                     int64_t total) {
   unit_products<S> u;
-  int32_t col[UNIT_STEPS]; /* counted from c0; -1: no product */
+  int32_t col[UNIT_STEPS]; /* relative to c0; -1: no product */
   const unit_entry entry = entry_of_unit(s.before, unit, total);
 #pragma unroll
   for (int j = 0; j < UNIT_STEPS; j++) {
@@ -341,7 +343,7 @@ __device__ __forceinline__ unit_products<S> look_up(const sl_cuda_spgemm &p, con
     const int32_t c = static_cast<int32_t>(p.b_col[at] - c0);
     const unsigned long long bits = bitmap_word(s, c / BITMAP_WORD), bit = 1ull << (c % BITMAP_WORD);
     col[j] = c;
-    u.there[j] = (bits & bit) != 0; /* else the mask lacks it */
+    u.there[j] = (bits & bit) != 0; /* otherwise the mask lacks the column */
     u.slot[j] = static_cast<unsigned>(s.rank[c / BITMAP_WORD] + __popcll(bits & (bit - 1)) - r.low);
     u.val[j] = ring.product(s.a[from], value_at<T>(ring, p.b_val, at));
   }
@@ -373,7 +375,8 @@ __device__ __forceinline__ void add_unit(const RING &ring, S *sum, const unit_pr
     }
 }
 
-/* The sums of the window, in order: units are added one after the other. The block has waited at the end. */
+/* Computes the sums of the window in order: units are added one after the other. Ends with a barrier of the
+ * block. */
 template <class T, class S, class RING>
 __device__ __forceinline__ void sum_window(const sl_cuda_spgemm &p, const RING &ring, int64_t row, int64_t c0,
                                            column_bounds bounds, const dense_space<S> &s, rank_window r) {
@@ -391,8 +394,8 @@ __device__ __forceinline__ void sum_window(const sl_cuda_spgemm &p, const RING &
   });
 }
 
-/* The window's entries to C, from place `at` on; columns pass through the memory of the sums. The block has
- * waited at the end. */
+/* Writes the window's entries to C, from entry `at` on; the memory of the sums is reused for the columns.
+ * Ends with a barrier of the block. */
 template <class T, class S>
 __device__ __forceinline__ void put_window(const sl_cuda_spgemm &p, int64_t c0, const dense_space<S> &s,
                                            rank_window r, int64_t at) {
@@ -412,7 +415,7 @@ __device__ __forceinline__ void put_window(const sl_cuda_spgemm &p, int64_t c0, 
   __syncthreads();
 }
 
-/* `parts` blocks make a row, each a window of so many entries of it. */
+/* `parts` blocks compute a row, each a window of `window` of its entries. */
 template <class T, bool TIMES>
 __global__ void __launch_bounds__(DENSE_ROW_THREADS, DENSE_ROW_BLOCKS)
     make_dense_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned parts, int64_t window) {

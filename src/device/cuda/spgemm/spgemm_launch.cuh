@@ -11,7 +11,7 @@
 
 namespace sley {
 
-/* The rows of a bin, of the host's copy of the state. */
+/* The rows of a bin, from the host's copy of the state. */
 struct bin_rows {
   const uint32_t *list;
   unsigned count;
@@ -24,23 +24,25 @@ inline bin_rows rows_of_bin(const sl_cuda_spgemm &p, const sl_spgemm_state &stat
   return {p.list + before, state.rows[bin]};
 }
 
-/* Blocks of `threads` for so many rows of `each` threads. */
+/* Number of blocks of `threads` threads for `rows` rows with `each` threads per row. */
 inline unsigned blocks_for(int64_t rows, int64_t each, int64_t threads) {
   return static_cast<unsigned>((rows * each + threads - 1) / threads);
 }
 
-/* The slots of a hash bin's tables. */
+/* Slots of a hash bin's tables. */
 inline unsigned slots_of_bin(int bin) {
   return static_cast<unsigned>(SL_SPGEMM_TABLE_LEAST) << (bin - SL_SPGEMM_HASH);
 }
 
-/* Of the non-empty bins, the n-th that is visited goes to this stream; the last of a round to the queue's. */
+/* Stream for the n-th non-empty bin visited: side streams and the queue's in turn, the queue's last in each
+ * round. */
 inline cudaStream_t stream_of_visit(sl_queue *queue, const sl_spgemm_sides *sides, int n) {
   const int side = n % (sides->used + 1);
   return side < sides->used ? sides->stream[side] : sl_cuda_stream(queue);
 }
 
-/* The side streams begin after what the queue has been given; the queue goes on after what they have. */
+/* sides_begin: side streams wait for the queue's earlier work. sides_end: the queue waits for the side
+ * streams. */
 inline sley_status sides_begin(sl_queue *queue, const sl_spgemm_sides *sides) {
   if (sides->used == 0)
     return SLEY_OK;
@@ -59,7 +61,8 @@ inline sley_status sides_end(sl_queue *queue, const sl_spgemm_sides *sides) {
   return SLEY_OK;
 }
 
-/* The rows of one bin, by the member of the pass for its kind; WIDTH: lanes that make a row. */
+/* Launches the pass for the rows of one bin, by the pass's member for the bin's kind; WIDTH: lanes that
+ * compute a row. */
 template <class PASS>
 sley_status visit_bin(const PASS &pass, cudaStream_t stream, const bin_rows &rows,
                       const sl_spgemm_state &state, int bin) {
@@ -82,8 +85,8 @@ sley_status visit_bin(const PASS &pass, cudaStream_t stream, const bin_rows &row
   }
 }
 
-/* The rows of every bin, the longest first. Rows of different bins are made side by side: few bins of a small
- * product fill the GPU. */
+/* Launches the pass for every bin, longest rows first. Different bins run concurrently, because few bins of a
+ * small product fill the GPU. */
 template <class PASS>
 sley_status visit_bins(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm &p,
                        const sl_spgemm_state &state, const PASS &pass) {
@@ -94,7 +97,7 @@ sley_status visit_bins(sl_queue *queue, const sl_spgemm_sides *sides, const sl_c
       cudaStream_t stream = stream_of_visit(queue, sides, n++);
       status = visit_bin(pass, stream, rows_of_bin(p, state, bin), state, bin);
     }
-  const sley_status joined = sides_end(queue, sides); /* also after an error: the memory is used again */
+  const sley_status joined = sides_end(queue, sides); /* after an error too, because the memory is reused */
   return status == SLEY_OK ? joined : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels of sparse products have in common: how a row's products are numbered and found, and how
- * entries of C are written. The products of a row are numbered in the documented order, by A's entries and
- * then by those of B's row. */
+/* Shared by the kernels of sparse products: how a row's products are numbered and found, and how entries of C
+ * are written. The products of a row are numbered in the documented order: by A's entries, then by the
+ * entries of B's row. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_ROWS_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_ROWS_CUH
 
@@ -17,14 +17,14 @@ static __device__ __forceinline__ int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % SPGEMM_WARP;
 }
 
-/* The row of a group of WIDTH lanes, of `rows` in the list; -1: the group has none. */
+/* The row of a group of WIDTH lanes, from the list of `rows` rows; -1: none. */
 template <int THREADS, int WIDTH>
 __device__ __forceinline__ int64_t row_of_lanes(const uint32_t *list, unsigned rows) {
   const int64_t n = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / WIDTH;
   return n < rows ? static_cast<int64_t>(list[n]) : -1;
 }
 
-/* The lanes of this lane's group of WIDTH in a ballot. */
+/* The bits of this lane's group of WIDTH lanes in a ballot. */
 template <int WIDTH> __device__ __forceinline__ unsigned of_group(unsigned ballot) {
   if (WIDTH == SPGEMM_WARP)
     return ballot;
@@ -37,7 +37,7 @@ static __device__ __forceinline__ int64_t a_column(const sl_cuda_spgemm &p, int6
                                : static_cast<const int64_t *>(p.a_col)[e];
 }
 
-/* The value of entry e; anything where values are not read. */
+/* The value of entry e; arbitrary if values are not read. */
 template <class T, class RING>
 __device__ __forceinline__ typename value<T>::sum value_at(const RING &ring, const void *val, int64_t e) {
   return ring.reads_values() ? value<T>::widen(static_cast<const T *>(val)[e]) : typename value<T>::sum(1);
@@ -55,15 +55,15 @@ __device__ __forceinline__ void put_value(const sl_cuda_spgemm &p, int64_t at, t
   static_cast<T *>(p.c_val)[at] = value<T>::narrow(v);
 }
 
-/* Some entries of a row of A, one in each of WIDTH lanes, and the products that they begin: `until` is how
- * many there are up to and with this lane's entry, of which product number n is with entry start + n of B. */
+/* Some entries of a row of A, one in each of WIDTH lanes, and their products. until: number of products up to
+ * and including this lane's entry; product n of the entry uses entry start + n of B. */
 template <class S> struct entry_group {
   int until;
   int64_t start;
   S a;
 };
 
-/* The sum of the lanes up to and with this one. */
+/* Inclusive prefix sum over the lanes. */
 template <int WIDTH> __device__ __forceinline__ int sum_until(int v) {
   const int lane = lane_of_thread() % WIDTH;
 #pragma unroll
@@ -74,7 +74,7 @@ template <int WIDTH> __device__ __forceinline__ int sum_until(int v) {
   return v;
 }
 
-/* Of the row's entries from e on, before end. All lanes of a warp. A's values only where asked for. */
+/* Loads the row's entries from e on, before end; A's values only if VALUES. Called by all lanes of a warp. */
 template <class T, int WIDTH, bool VALUES, class RING>
 __device__ __forceinline__ entry_group<typename value<T>::sum>
 take_entries(const sl_cuda_spgemm &p, const RING &ring, int64_t e, int64_t end) {
@@ -92,8 +92,8 @@ take_entries(const sl_cuda_spgemm &p, const RING &ring, int64_t e, int64_t end) 
   return g;
 }
 
-/* The lane of the group's entry that product n is of: how many lanes end before it. n is below the group's
- * products; else any lane. All lanes of a warp. */
+/* Returns the lane whose entry product n belongs to: the number of lanes whose products end at or before n.
+ * If n is not a product of the group, any lane. Called by all lanes of a warp. */
 template <int WIDTH> __device__ __forceinline__ int entry_of(int until, int n) {
   int lane = 0;
 #pragma unroll
@@ -104,7 +104,7 @@ template <int WIDTH> __device__ __forceinline__ int entry_of(int until, int n) {
   return lane;
 }
 
-/* Products n of the group, a number for each lane, that a lane wants or does not. */
+/* A product of the group, one per lane; a lane may want none. */
 template <class S> struct drawn_product {
   bool there;
   int32_t col;
@@ -128,7 +128,7 @@ draw_product(const sl_cuda_spgemm &p, const RING &ring, const entry_group<typena
   return d;
 }
 
-/* The first of B's or the mask's entries [begin, end), which ascend, whose column is not below col. */
+/* The first of the ascending entries [begin, end), of B or the mask, whose column is at least col. */
 static __device__ __forceinline__ int64_t first_from(const int32_t *cols, int64_t begin, int64_t end,
                                                      int64_t col) {
   while (begin < end) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys sorted in the registers of neighbouring lanes: Batcher's bitonic network in the form in which all
- * comparisons point one way (Knuth, volume 3, 5.3.4). */
+/* Sorts keys in the registers of neighbouring lanes: Batcher's bitonic network in the form in which all
+ * comparisons have the same direction (Knuth, volume 3, 5.3.4). */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_SORT_CUH
 #define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_SORT_CUH
 
@@ -8,20 +8,20 @@
 
 namespace sley {
 
-/* Keys r and `other` of one lane, r the lower. */
+/* Puts two keys of one lane in order. */
 template <class K> __device__ __forceinline__ void order_keys(K *lower, K *higher) {
   const K a = *lower, b = *higher;
   *lower = min(a, b);
   *higher = max(a, b);
 }
 
-/* Key number r of a lane with `theirs` of another: the lower lane keeps the lesser. */
+/* Compares a key with another lane's: the lower lane keeps the lesser. */
 template <class K> __device__ __forceinline__ K keep_one(K mine, K theirs, bool is_lower) {
   return is_lower ? min(mine, theirs) : max(mine, theirs);
 }
 
-/* One stage: each key with the one whose number differs in the bits of FLIP, which is below SIZE, the lower
- * being the one without FLIP's highest bit. */
+/* One stage: compares each key with the one whose number differs in the bits of FLIP, which is less than
+ * SIZE. The lower one has 0 in FLIP's highest bit. */
 template <int EACH, int FLIP, class K> __device__ __forceinline__ void sort_stage(K (&key)[EACH]) {
   constexpr int LANES = FLIP / EACH, OWN = FLIP % EACH;
   if (LANES == 0) {
@@ -49,12 +49,13 @@ template <int EACH, int STEP, class K> __device__ __forceinline__ void sort_halv
   }
 }
 
-/* Sorts the COUNT keys of each COUNT / EACH lanes; key number n is key[n % EACH] of lane n / EACH. All lanes
- * of a warp. */
+/* Sorts the COUNT keys of each group of COUNT / EACH lanes; key number n is key[n % EACH] of lane n / EACH.
+ * Called by all lanes of a warp. */
 template <int COUNT, int EACH, class K> __device__ __forceinline__ void sort_keys(K (&key)[EACH]) {
   if constexpr (COUNT > 1) {
     sort_keys<COUNT / 2, EACH>(key);
-    sort_stage<EACH, COUNT - 1>(key); /* first against last, and so on inwards */
+    sort_stage<EACH, COUNT - 1>(key); /* the first with the last, the second with the last but one, and so
+                                       * on */
     sort_halves<EACH, COUNT / 4>(key);
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first pass of a sparse product: entries of each row of C, bin by bin. */
+/* The first pass of a sparse product: the number of entries of each row of C, bin by bin. */
 #include "device/cuda/spgemm/spgemm_launch.cuh"
 
 namespace {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks (chunks.h) on the device: how one is loaded; of rows that are cut into fragments, who adds their
- * sums, and in which order. */
+/* Chunks (chunks.h) on the device: how a chunk is loaded; for rows that are cut into fragments, which group
+ * adds the sums, and in which order. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_FRAGMENTS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_FRAGMENTS_CUH
 
@@ -14,7 +14,7 @@ extern "C" {
 
 namespace sley {
 
-/* A chunk, by two loads. */
+/* Loads a chunk with two loads. */
 __device__ __forceinline__ sl_chunk chunk_at(const sl_chunk *chunks, int64_t at) {
   static_assert(sizeof(sl_chunk) == 2 * sizeof(int4), "a chunk is two words of 16 bytes");
   union {
@@ -27,14 +27,14 @@ __device__ __forceinline__ sl_chunk chunk_at(const sl_chunk *chunks, int64_t at)
   return got.chunk;
 }
 
-/* The fragments of a long row: `count` sums from number `first` on, for row `row` of Y. */
+/* The fragments of a long row: `count` sums from slot `first` on, for row `row` of Y. */
 struct fragments {
   int32_t row;
   int64_t first;
   int32_t count;
 };
 
-/* Which fragment a chunk is. */
+/* Identifies the fragment that a chunk is. */
 struct fragment_place {
   int32_t slot, long_row;
 };
@@ -45,8 +45,8 @@ __device__ __forceinline__ fragments fragments_of(const MATRIX &a, const fragmen
   return {row[0].row, row[0].first_slot, row[1].first_slot - row[0].first_slot};
 }
 
-/* A group of lanes has written sums. Whether it is the last of `groups` that count themselves by a counter,
- * which is 0 again then: it sees what the others have written. */
+/* Called by a group of lanes after it has written sums. Returns whether it is the last of `groups` groups
+ * that use this counter; the counter is then reset to 0, and the group sees what the others have written. */
 template <int LANES> __device__ bool last_of(unsigned *counter, int groups, int lane, unsigned mask) {
   unsigned finished = 0;
   __threadfence();
@@ -61,10 +61,11 @@ template <int LANES> __device__ bool last_of(unsigned *counter, int groups, int 
   return true;
 }
 
-/* LANES lanes have written the sums of a fragment, of the features that `counter`s panel has. Who is last in
- * its group of fragments adds these, first to last; who is last of the row's groups adds those. add(first,
- * count, step, whole) adds `count` sums, one every `step` slots from slot `first` on: if whole, these are all
- * of the row; else the sum goes to slot `first`. */
+/* Called by LANES lanes after they have written the sums of a fragment, for the features of one panel. The
+ * last group to finish among the fragments of a block of fragments adds their sums, first to last; the last
+ * among the row's blocks adds the blocks' sums. add(first, count, step, whole) adds `count` sums, one every
+ * `step` slots from slot `first` on. If whole is set, the result is the row's; else it goes to slot
+ * `first`. */
 template <int LANES, class MATRIX, class ADD>
 __device__ __forceinline__ void add_fragments(const MATRIX &a, const fragment_place &where, int panel,
                                               int lane, unsigned mask, ADD add) {

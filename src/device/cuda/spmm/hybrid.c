@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM on both kinds of cores: row windows on Tensor cores (tensor.cuh), the other rows as streams of
- * entries (stream.c). spmm-hybrid chooses by a model, window by window, and is what plans take unless
- * memory is short; spmm-tensor takes all windows.
- */
+ * entries (stream.c). spmm-hybrid chooses by a model, window by window; plans use it unless memory is
+ * short. spmm-tensor uses windows only. */
 #include "base/value.h"
 #include "device/cuda/spmm/hybrid_prepare.h"
 #include "device/cuda/spmm/stream.h"
@@ -14,8 +13,8 @@ static bool hybrid_ok(const sl_kernel_args *args) {
   return p->k > SL_NARROW_MOST && !p->in_order && p->a->dtype != SLEY_F64 && sl_cuda_spmm_stream.ok(args);
 }
 
-/* Cheaper than streams alone, which it leaves all rows to where no window is faster otherwise; but not of
- * products of few entries: of the microseconds that these take the model knows too little. */
+/* Cheaper than streams alone: if no window is faster on Tensor cores, it streams all rows. Not for products
+ * of few entries, whose few microseconds the model does not predict well. */
 static double hybrid_cost(const sl_kernel_args *args) {
   enum { FEW_ENTRIES = 300000 };
   const sl_spmm_problem *p = args->spmm.problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row windows and streams of a matrix: entries are sorted on the GPU, the model chooses windows, and what is
- * not chosen is gathered for the kernel of streams. */
+/* Row windows and streams of a matrix: entries are sorted on the GPU, the model chooses windows, and all
+ * other rows are gathered for the stream kernel. */
 #include "device/cuda/spmm/hybrid_prepare.h"
 
 #include <string.h>
@@ -12,28 +12,28 @@
 
 extern const sl_kernel sl_cuda_spmm_stream;
 
-/* Entries sorted at a time, at most, unless a window has more. Windows that are looked at before any is
- * sorted. */
+/* SORTED_MOST: most entries sorted at a time, unless one window has more. SAMPLE: windows examined before any
+ * is sorted. */
 enum { SORTED_MOST = 1 << 26, SAMPLE = 1024 };
-/* The share of the whole product's time that is to be gained, by those windows. */
+/* Smallest share of the whole product's time that the windows must save. */
 static const double LEAST_GAIN = 0.05;
-/* Panels have at least 32 features. */
+/* Panels have at least this many features. */
 enum { PANEL_LEAST = 32 };
 
-/* What inspection makes and needs no more afterwards. */
+/* Results of inspection that are no longer needed afterwards. */
 typedef struct drafts {
   sl_window_matrix matrix;
   int64_t windows, chosen_windows;
-  int32_t *slots;    /* of each window */
-  bool *chosen;      /* of each window */
-  int64_t *first_of; /* slab of each window, or -1 */
-  /* Of each chosen window. */
-  int64_t *window, *first; /* which it is; its slab, and one more */
+  int32_t *slots;    /* one per window */
+  bool *chosen;      /* one per window */
+  int64_t *first_of; /* first slab of each window, or -1 */
+  /* For each chosen window. */
+  int64_t *window, *first; /* its number; its first slab, and the end of the last */
   int32_t *row;            /* sl_windows.row */
-  /* Of rows that are streamed. */
+  /* Rows that are streamed. */
   int64_t rest_rows;
   int64_t *rest_rowid, *rest_rowptr, *rest_from, *rest_piece_end;
-  void *rowptr, *slots_there, *first_there; /* on the device */
+  void *rowptr, *slots_there, *first_there; /* in device memory */
   sl_window_sort *sort;
 } drafts;
 
@@ -70,7 +70,7 @@ static sley_status alloc(sl_queue *queue, int64_t bytes, const char *what, const
   return queue->device->ops->alloc_private(queue->device, bytes, what, (void **)out);
 }
 
-/* Each byte is `byte`. */
+/* Allocates device memory and sets each byte to `byte`. */
 static sley_status alloc_bytes(sl_queue *queue, int64_t bytes, int byte, const char *what, const void *out) {
   SL_TRY(alloc(queue, bytes, what, out));
   return sl_cuda_check(cudaMemsetAsync(*(void *const *)out, byte, (size_t)bytes, sl_cuda_stream(queue)),
@@ -79,7 +79,7 @@ static sley_status alloc_bytes(sl_queue *queue, int64_t bytes, int byte, const c
 
 /* ------------------------------------------------------------------------------------------- inspection */
 
-/* The matrix in the device's memory. */
+/* Uploads the matrix to device memory. */
 static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, sl_hybrid *h) {
   int64_t entries = sl_spmm_entries(a), each = (int64_t)sl_index_bytes(a->index);
   const char *col = (const char *)a->col + a->rowptr[0] * each;
@@ -104,8 +104,8 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, sl_hy
   return status != SLEY_OK ? status : waited;
 }
 
-/* Whether any of some windows, evenly spread, might go to Tensor cores if its entries had as few columns as
- * they can. Reads only where rows begin. */
+/* Returns whether any of several evenly spread windows could go to Tensor cores if its entries had as few
+ * columns as possible. Reads only row starts. */
 static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
   const sl_spmm_matrix *a = args->a;
   const sl_window_figures *figures = sl_window_figures_of(args->windows, a->dtype, args->tf32);
@@ -124,7 +124,8 @@ static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
   return false;
 }
 
-/* Whether some windows, evenly spread, would gain by going to Tensor cores: else none is sorted. */
+/* Returns in *worth whether any of several evenly spread windows would gain from Tensor cores; else no window
+ * is sorted. */
 static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d, bool *worth) {
   int64_t window[SAMPLE];
   int32_t counted[SAMPLE];
@@ -147,7 +148,7 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   for (int64_t i = 0; i < count; i++) {
     sl_window_shape shape = {
         .slots = counted[i], .entries = sl_window_entries(a, window[i]), .ways = ways, .rows = a->rows};
-    if (counted[i] < 0) /* it has many entries: perhaps in few columns */
+    if (counted[i] < 0) /* too many entries to count; possibly few columns */
       shape.slots = shape.entries / SL_WINDOW_ROWS;
     double by_stream = sl_window_stream_time(figures, a->dtype, args->k, &shape),
            by_tensor = sl_window_tensor_time(figures, a->dtype, args->k, &shape);
@@ -158,7 +159,7 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   return SLEY_OK;
 }
 
-/* The end of a run of windows from `from` on whose entries are sorted at once. */
+/* End of the run of windows from `from` on whose entries are sorted together. */
 static int64_t batch_end(const sl_spmm_matrix *a, int64_t windows, int64_t from) {
   int64_t to = from, entries = 0;
   while (to < windows && (to == from || entries + sl_window_entries(a, to) <= SORTED_MOST))
@@ -186,7 +187,8 @@ static sley_status sort_batch(sl_queue *queue, const sl_spmm_matrix *a, drafts *
                             entries_before(a, to), (int32_t *)d->slots_there + from);
 }
 
-/* A sum that is not finite is summed again, slowly: windows with such values are left out, if asked for. */
+/* Counts the slots of all windows. leave_out: windows with values that are not finite are excluded, because a
+ * sum that is not finite is summed again slowly. */
 static sley_status count_slots(sl_queue *queue, const sl_spmm_matrix *a, bool leave_out, drafts *d) {
   SL_TRY(sl_window_sort_create(queue, largest_batch(a), &d->sort));
   for (int64_t from = 0, to; from < d->windows; from = to) {
@@ -200,13 +202,13 @@ static sley_status count_slots(sl_queue *queue, const sl_spmm_matrix *a, bool le
   return queue->ops->queue_wait(queue);
 }
 
-/* Slabs of a window, at least one: also rows without entries are stored. */
+/* Slabs of a window, at least one, because rows without entries are stored as well. */
 static int64_t slabs_of(const drafts *d, int64_t w) {
   int slots = sl_slab_slots(d->matrix.dtype);
   return d->slots[w] > 0 ? (d->slots[w] + slots - 1) / slots : 1;
 }
 
-/* The chosen windows: which they are, their slabs and rows. */
+/* Lists the chosen windows: their numbers, slabs and rows. */
 static sley_status list_windows(const sl_spmm_matrix *a, drafts *d, sl_windows *out) {
   SL_TRY(SL_NEW(d->window, d->chosen_windows, "windows"));
   SL_TRY(SL_NEW(d->first, d->chosen_windows + 1, "windows"));
@@ -230,7 +232,7 @@ static sley_status list_windows(const sl_spmm_matrix *a, drafts *d, sl_windows *
   return SLEY_OK;
 }
 
-/* A batch's bits and columns, then its values. */
+/* Fills a batch: bits and columns, then values. */
 static sley_status fill_batch(sl_queue *queue, const sl_spmm_matrix *a, drafts *d, int64_t from, int64_t to,
                               int64_t *slabs, uint32_t *values, sl_hybrid *h) {
   const sl_windows *w = &h->windows;
@@ -266,7 +268,7 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
   uint32_t values = 0;
   for (int64_t from = 0, to; from < d->windows; from = to) {
     to = batch_end(a, d->windows, from);
-    if (to - from < d->windows) /* of one batch the order is still there */
+    if (to - from < d->windows) /* if there is a single batch, it is still sorted */
       SL_TRY(sort_batch(queue, a, d, from, to));
     SL_TRY(fill_batch(queue, a, d, from, to, &slabs, &values, h));
   }
@@ -279,7 +281,7 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
 
 /* ---------------------------------------------------------------------------------------- chunks, rest */
 
-/* The piece that the rows of far of each chunk's windows have arrived with. */
+/* Sets, for each chunk, the piece with which the rows of far for its windows arrive. */
 static void set_pieces(const sl_spmm_problem *args, const drafts *d, sl_chunks *chunks) {
   for (int64_t i = 0; i < chunks->chunks; i++) {
     sl_chunk *chunk = &chunks->chunk[i];
@@ -321,7 +323,7 @@ static sley_status cut_windows(sl_queue *queue, const sl_spmm_problem *args, con
   return status;
 }
 
-/* The rows of windows that are not chosen. */
+/* Lists the rows of windows that are not chosen. */
 static sley_status list_rest(const sl_spmm_problem *args, drafts *d) {
   const sl_spmm_matrix *a = args->a;
   int64_t most = (d->windows - d->chosen_windows) * SL_WINDOW_ROWS, n = 0, entries = 0;
@@ -361,7 +363,7 @@ static sley_status gather_rest(sl_queue *queue, const sl_spmm_problem *args, con
                           h->rest_col, h->rest_val);
 }
 
-/* Rows that are streamed: those of no window, or all. */
+/* Prepares the rows that are streamed: rows of no chosen window, or all. */
 static sley_status prepare_rest(sl_queue *queue, const sl_spmm_problem *args, drafts *d, sl_hybrid *h) {
   sl_spmm_problem problem = *args;
   if (d->chosen_windows == 0) {
@@ -383,7 +385,7 @@ static sley_status prepare_rest(sl_queue *queue, const sl_spmm_problem *args, dr
   return status;
 }
 
-/* Drops what only new values, or streams of the whole matrix, would need. */
+/* Frees what only refill, or streams of the whole matrix, would need. */
 static sley_status drop_matrix(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_hybrid *h) {
   sl_device *device = queue->device;
   if (d->chosen_windows == 0)
@@ -400,7 +402,7 @@ static sley_status drop_matrix(sl_queue *queue, const sl_spmm_problem *args, con
   return SLEY_OK;
 }
 
-/* Of chunks, if all windows were chosen. */
+/* Slabs per chunk if all windows were chosen. */
 static int64_t whole_target(const drafts *d, int64_t k) {
   int64_t slabs = 0;
   for (int64_t w = 0; w < d->windows; w++)
@@ -408,7 +410,7 @@ static int64_t whole_target(const drafts *d, int64_t k) {
   return sl_window_chunk(slabs, k);
 }
 
-/* Whether there are entries, and places of values, rows and columns fit in numbers of 32 bits. */
+/* Returns whether there are entries, and 32 bits suffice for places of values, rows and columns. */
 static bool has_numbers(const sl_spmm_matrix *a, const drafts *d) {
   int64_t last = a->rowid ? a->rowid[a->rows - 1] : a->rows - 1;
   return d->matrix.entries > 0 && d->matrix.entries + d->windows < UINT32_MAX &&
@@ -432,7 +434,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
     SL_TRY(look(queue, args, d, &worth));
   if (!worth)
     return SLEY_OK;
-  /* What may get new values is cut as it would be with these. */
+  /* If values may be replaced, windows are chosen independently of the current values. */
   SL_TRY(count_slots(queue, a, !all && !args->renewable, d));
   if (!all) {
     d->chosen_windows = sl_windows_choose(args, d->slots, whole_target(d, args->k), d->chosen);
@@ -469,7 +471,7 @@ sley_status sl_hybrid_prepare(sl_queue *queue, const sl_spmm_problem *problem, b
   drafts d = {0};
   SL_TRY(SL_NEW_ZERO(h, 1, "a part's windows"));
   sley_status status = inspect(queue, problem, all, &d, h);
-  sley_status waited = queue->ops->queue_wait(queue); /* before what kernels read is freed */
+  sley_status waited = queue->ops->queue_wait(queue); /* before the kernels' input is freed */
   free_drafts(queue->device, &d);
   status = status != SLEY_OK ? status : waited;
   if (status != SLEY_OK)
@@ -481,8 +483,8 @@ sley_status sl_hybrid_prepare(sl_queue *queue, const sl_spmm_problem *problem, b
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-/* So many slabs at most. Where the model chooses, a slab of a window costs less than its entries would: at
- * 64 features, its slots and bits take less than 3 bytes of each entry. */
+/* Upper bound of the number of slabs. If the model chooses, a slab of a window costs less than its entries
+ * would otherwise: at 64 features, its slots and bits take less than 3 bytes per entry. */
 static int64_t slabs_most(const sl_spmm_problem *p, bool all) {
   int slots = sl_slab_slots(p->a->dtype);
   int64_t entries = sl_spmm_entries(p->a);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Narrow products, k = 1 to SL_NARROW_MOST, over chunks of entries (spmm_chunks.cuh).
  *
- * Where a row of X is a few bytes, lanes that share it would mostly idle. Here a warp takes a chunk, 128
- * entries at a time: each lane loads 4 neighbouring entries by one load each of columns and values, and the
- * rows of X of all four before it uses the first. It sums them for itself. Rows that end within its entries
- * it stores; the sums of rows that go on are carried from lane to lane by a segmented scan of the warp.
+ * A row of X has only a few bytes, so lanes that share it would mostly be idle. Instead a warp processes a
+ * chunk, 128 entries at a time. Each lane loads 4 neighbouring entries, with one load each for columns and
+ * values, and the rows of X of all four before it uses the first. It sums them by itself, and stores the rows
+ * that end within its entries. Sums of rows that continue are passed from lane to lane by a segmented scan of
+ * the warp.
  *
- * What limits it. At k = 1 it is the number of instructions, so all that few entries need is behind a branch
- * that the whole warp takes or does not: the ends of a chunk, alpha, a second memory of X.
+ * The limit at k = 1 is the number of instructions. So everything that few entries need is behind a branch
+ * that the whole warp takes or not: the ends of a chunk, alpha, a second memory of X.
  *
  * Order of summation. The fragments of a row (op_spmm.h) are the runs of up to 4 entries of the lanes; while
- * no row ends among 128 entries, a lane goes on with its fragment. The scan adds them in a tree of fixed
- * shape. Which entries a lane gets depends on the chunks alone, so the bits repeat. Where a row must be
- * summed in stored order, the kernels of stream.cuh run. */
+ * no row ends among 128 entries, a lane continues its fragment. The scan adds fragments as a tree of fixed
+ * shape. The division among lanes depends only on the chunks, so the bits repeat. If rows must be summed in
+ * stored order, the kernels of stream.cuh run instead. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_NARROW_ROWS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_NARROW_ROWS_CUH
 
@@ -20,7 +21,8 @@
 
 namespace sley {
 
-enum { NARROW_BLOCK = 128, NARROW_ENTRIES = 4 /* of a lane at a time */, NARROW_STEP = 32 * NARROW_ENTRIES };
+/* NARROW_ENTRIES: entries of a lane at a time. */
+enum { NARROW_BLOCK = 128, NARROW_ENTRIES = 4, NARROW_STEP = 32 * NARROW_ENTRIES };
 
 /* A lane's entries. */
 template <typename T> struct narrow_entries {
@@ -28,8 +30,8 @@ template <typename T> struct narrow_entries {
   vector<T, NARROW_ENTRIES> val;
 };
 
-/* Those from `at` on, a multiple of NARROW_ENTRIES; col and val have `end` entries. Beyond these the entries
- * are unknown. */
+/* Loads a lane's entries from `at` on, a multiple of NARROW_ENTRIES; col and val have `end` entries, and
+ * entries after these are arbitrary. */
 template <typename T>
 __device__ __forceinline__ narrow_entries<T> narrow_load(const int32_t *col, const T *val, int at, int end) {
   narrow_entries<T> got;
@@ -46,7 +48,7 @@ __device__ __forceinline__ narrow_entries<T> narrow_load(const int32_t *col, con
   return got;
 }
 
-/* A row of X or Y, W values at a time. */
+/* Loads a row of X or Y, W values at a time. */
 template <typename T, int K, int W> __device__ __forceinline__ vector<T, K> narrow_row(const T *p) {
   vector<T, K> row;
 #pragma unroll
@@ -83,7 +85,7 @@ template <typename T, int K> struct narrow_sum {
       got.at[v] = __shfl_sync(~0u, at[v], lane);
     return got;
   }
-  /* The sum over all lanes, in all lanes. */
+  /* Sums over all lanes; all lanes receive the result. */
   __device__ __forceinline__ void add_lanes() {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2)
@@ -114,8 +116,8 @@ __device__ __forceinline__ void narrow_store(const sl_stream_run &run, bool old,
   }
 }
 
-/* A chunk's rows, all but the last fragment's: what is left at the end, of a row that did not end, is
- * returned in all lanes. */
+/* Sums and stores a chunk's rows. Returns, in all lanes, the sum of the last row if it does not end in the
+ * chunk. */
 template <typename T, int K, int W>
 __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &run, const sl_chunk &chunk,
                                                          int lane) {
@@ -127,14 +129,15 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
   const bool far = run.far_rows > 0;
   const int scales = keep((int)(run.alpha != 1)), old = keep((int)(run.beta != 0));
   const unsigned below = (1u << lane) - 1;
-  const int before = (int)(chunk.begin % E); /* entries of other chunks, that the first lane is given */
+  const int before = (int)(chunk.begin % E); /* entries of the previous chunk that the first lane loads */
   const int count = before + chunk.count;
   const int64_t first = chunk.begin - before;
   const int32_t *col = run.a.col + first;
   const in_t *val = (const in_t *)run.a.val + first;
   const int end = (int)(run.a.entries - first < INT32_MAX ? run.a.entries - first : INT32_MAX);
   int32_t row = chunk.row;
-  narrow_sum<T, K> carry, held; /* of the row that is open: in all lanes; or, if `holds`, over all lanes */
+  narrow_sum<T, K> carry, held; /* partial sum of the open row: carry is the same in all lanes; held, if
+                                 * `holds`, is spread over the lanes */
   bool holds = false;
   carry.clear();
   held.clear();
@@ -168,7 +171,7 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
       __builtin_assume(__isGlobal(from[i]));
       in[i] = narrow_row<in_t, K, W>(from[i]);
     }
-    if (edge) /* what is outside adds 0, whatever X holds */
+    if (edge) /* entries outside add 0, whatever X contains */
 #pragma unroll
       for (int i = 0; i < E; i++)
         if (outside(i))
@@ -205,7 +208,7 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
       held.clear();
       holds = false;
     }
-    /* Rows that end in lanes before this one, and in all. */
+    /* Number of rows that end in earlier lanes, and in all lanes. */
     int rows_before = __popc(ended & below), rows_here = __popc(ended);
     const unsigned twice = __ballot_sync(~0u, (ends & (ends - 1)) != 0);
     if (twice != 0) {
@@ -213,7 +216,7 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
       rows_before += __popc(twice & below) + __popc(thrice & below) + __popc(all & below);
       rows_here += __popc(twice) + __popc(thrice) + __popc(all);
     }
-    int32_t number[E], at_row = row + rows_before; /* of the row that an entry ends */
+    int32_t number[E], at_row = row + rows_before; /* row that each entry ends */
 #pragma unroll
     for (int i = 0; i < E; i++)
       if (ends >> i & 1)
@@ -223,7 +226,7 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
     if (lane == 0)
       sum = carry;
     int32_t head_row = 0;
-    bool open = true; /* the row that is summed began before this lane's entries */
+    bool open = true; /* the current row began before this lane's entries */
 #pragma unroll
     for (int i = 0; i < E; i++) {
       sum.add(weight[i], in[i]);
@@ -238,7 +241,8 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
         sum.clear();
       }
     }
-    /* Sums of open rows, from the last lane in which a row ended on. */
+    /* Partial sums of open rows: each lane adds the lanes before it, back to the last lane in which a row
+     * ended. */
     const unsigned to_here = ended & (below | 1u << lane);
     const int begin = to_here ? 31 - __clz((int)to_here) : 0;
 #pragma unroll
@@ -263,7 +267,8 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
   return carry;
 }
 
-/* A fragment of a long row is summed: once all are, Y = beta Y + the fragments, which the lanes share. */
+/* Stores the sum of a fragment of a long row. The warp that stores the last one computes Y = beta Y + all
+ * fragments, divided among its lanes. */
 template <typename T, int K, int W>
 __device__ void narrow_finish(const sl_stream_run &run, const sl_chunk &chunk, const narrow_sum<T, K> &sum,
                               int lane) {
@@ -286,7 +291,7 @@ __device__ void narrow_finish(const sl_stream_run &run, const sl_chunk &chunk, c
     narrow_store<T, K, W>(run, run.beta != 0, row.row, all);
 }
 
-/* Blocks on a multiprocessor, for sums of so many bytes: found by measurement on an H200. */
+/* Blocks per multiprocessor for sums of this size, measured on an H200. */
 constexpr int narrow_blocks(size_t bytes) {
   return bytes <= 8 ? 8 : bytes <= 16 ? 6 : bytes <= 32 ? 4 : 3;
 }
@@ -323,14 +328,14 @@ template <typename T, int K, int W> sley_status launch_narrow(sl_queue *queue, c
   return sl_cuda_launched(queue, "spmm-narrow");
 }
 
-/* Whether a lane can load its entries. */
+/* Returns whether the arrays are aligned for a lane's loads. */
 template <typename T> bool narrow_serves(const sl_stream_run &run) {
   constexpr size_t BYTES = NARROW_ENTRIES * sizeof(input<T>);
   return run.k <= SL_NARROW_MOST && !run.a.in_order && run.ldx <= UINT32_MAX / (int64_t)sizeof(input<T>) &&
          (uintptr_t)run.a.col % 16 == 0 && (uintptr_t)run.a.val % (BYTES < 16 ? BYTES : 16) == 0;
 }
 
-/* In the widest words that K values are made of and that can be loaded. */
+/* Launches with the widest words of which rows of K values consist and that can be loaded. */
 template <typename T, int K> sley_status narrow_of(sl_queue *queue, const sl_stream_run &run) {
   constexpr int MOST = 16 / (int)sizeof(input<T>), W = (K & -K) < MOST ? K & -K : MOST;
   if constexpr (W > 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain product: what it prepares, a copy of the matrix's arrays on the device, and what it costs. */
+/* The plain product: its preparation, a copy of the matrix's arrays on the device, and its cost. */
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
 
@@ -10,7 +10,7 @@ static bool plain_ok(const sl_kernel_args *args) {
          !p->pages && p->far_rows == 0;
 }
 
-/* Entries are not known of a part that arrives. */
+/* For a part that arrives the number of entries is not known. */
 static double plain_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const sl_spmm_matrix *a = p->a;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y[row(i)] = alpha sum_j val[j] X[col[j]] + beta Y[row(i)]: a group of lanes per row, some neighbouring
- * features per lane, the entries in stored order by fma, as op_spmm.h says, with the rows of X of several
- * entries in flight. Nothing is prepared, so rows are as unequal as they come. Where the order is free, rows
- * that would keep one group busy for long are left to a second kernel, of a block per row: each of its groups
- * sums a strip of the row, and the strips are added in order. */
+/* Y[row(i)] = alpha sum_j val[j] X[col[j]] + beta Y[row(i)]: one group of lanes per row, several neighbouring
+ * features per lane, entries in stored order by fma as op_spmm.h defines, with the rows of X of several
+ * entries in flight. Nothing is prepared, so rows of very different lengths run side by side. If the order is
+ * free, rows that would keep one group busy for long are left to a second kernel with one block per row: each
+ * of its groups sums a strip of the row, and the strips are added in order. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
 
@@ -11,7 +11,8 @@ namespace {
 
 using namespace sley;
 
-/* LONG: entries of a row that is summed in strips; neither depends on k, for bits must not. */
+/* LONG: entries from which on a row is summed in strips. LONG and STRIPS do not depend on k, because bits
+ * must not. */
 enum { THREADS = 256, IN_FLIGHT = 8, LONG = 512, STRIPS = 32, WORD = 16 };
 
 template <class T, class I> struct operands {
@@ -20,10 +21,10 @@ template <class T, class I> struct operands {
   double alpha, beta;
   const input<T> *x;
   output<T> *y;
-  int64_t longest; /* entries of a row that the first kernel sums */
+  int64_t longest; /* most entries of a row that the first kernel sums */
 };
 
-/* Of a row: its entries, the features of this lane, and its row of Y. */
+/* A row's entries, the features of this lane, and the row of Y. */
 template <class T, class I, int FEATURES> struct row_sum {
   using X = value<input<T>>;
   using sum_t = accumulator<T>;
@@ -46,7 +47,7 @@ template <class T, class I, int FEATURES> struct row_sum {
           !y || o.beta == 0 ? sum_t(0) : static_cast<sum_t>(o.beta * static_cast<double>(Y::widen(y[f])));
   }
 
-  /* Entries j .. end - 1. */
+  /* Adds entries [j, end). */
   __device__ __forceinline__ void add(int64_t j, int64_t end) {
     for (; j + IN_FLIGHT <= end; j += IN_FLIGHT)
       add_some<IN_FLIGHT>(j);
@@ -99,8 +100,8 @@ __global__ void __launch_bounds__(THREADS) product(const operands<T, I> o) {
   }
 }
 
-/* A block takes rows blockIdx.x, + gridDim.x, ...: long rows are often neighbours. It looks at as many at
- * once as it has threads, and sums those that are long. */
+/* A block takes rows blockIdx.x, + gridDim.x, ..., because long rows are often neighbours. It examines one
+ * row per thread at once, and sums those that are long. */
 template <class T, class I, int LANES, int FEATURES>
 __global__ void __launch_bounds__(STRIPS *LANES) long_rows(const operands<T, I> o) {
   enum { SIZE = STRIPS * LANES };
@@ -152,7 +153,7 @@ template <class T, class I, int LANES, int FEATURES> void launch(sl_queue *queue
   const int64_t across = (o.k + LANES * FEATURES - 1) / (LANES * FEATURES);
   const int64_t down = (o.a.rows + GROUPS - 1) / GROUPS, few = 2 * sl_cuda_processors(queue);
   const unsigned y = static_cast<unsigned>(across < 1024 ? across : 1024);
-  if (o.longest == LONG) /* first, since they take longest */
+  if (o.longest == LONG) /* long rows first, because they take longest */
     long_rows<T, I, LANES, FEATURES>
         <<<dim3(static_cast<unsigned>(o.a.rows < few ? o.a.rows : few), y), STRIPS * LANES, 0, stream>>>(o);
   product<T, I, LANES, FEATURES>
@@ -172,7 +173,7 @@ bool is_aligned(const void *p, int64_t stride_bytes) {
   return reinterpret_cast<uintptr_t>(p) % WORD == 0 && stride_bytes % WORD == 0;
 }
 
-/* Rows of X are loaded in words where they consist of them. */
+/* Loads rows of X in words if they consist of whole words. */
 template <class T, class I>
 void launch_by_alignment(sl_queue *queue, const sl_spmm_run *s, const sl_cuda_csr *a) {
   constexpr int FEATURES = WORD / sizeof(input<T>);

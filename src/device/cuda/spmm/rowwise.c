@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row-wise product over X in place in several GPUs' memories: preparation, the search for a shape by
- * timing, and the table of what was tried. */
+/* The row-wise product with X in several GPUs' memories: preparation, the search for a shape by timing, and
+ * the table of shapes tried. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -10,28 +10,28 @@
 
 enum { TIMED_RUNS = 3 };
 
-/* Bytes of new values that refill has on the device at a time, where they come from the host. */
+/* Bytes of new values that refill holds on the device at a time, if they come from the host. */
 enum { WINDOW_BYTES = 4 << 20 };
 
-/* Before a search. */
+/* The shape before a search. */
 static const sl_neighbour_shape first_shape = {16, 2, 4};
 
 typedef struct rowwise {
-  sl_neighbour_split split; /* on the host, of which the row starts are kept */
-  sl_rowwise_run run;       /* pointers to the device's memory; operands are set at each run */
+  sl_neighbour_split split; /* in host memory; after preparation only the row starts are kept */
+  sl_rowwise_run run;       /* pointers to device memory; operands are set at each run */
   sl_neighbour_shape shape;
-  sl_neighbour_shape fixed; /* what is not searched; 0: the rest */
+  sl_neighbour_shape fixed; /* figures that the caller fixed and that are not searched; 0: not fixed */
   sl_neighbour_table table;
-  int listed;      /* ps of the lists in the device's memory */
-  int64_t longest; /* entries of the longest partition listed last */
-  int shared_most; /* bytes of shared memory that a block can have */
+  int listed;      /* partition size (ps) of the lists in device memory */
+  int64_t longest; /* entries of the longest partition in the current lists */
+  int shared_most; /* most bytes of shared memory of a block */
   int64_t k, value_bytes, sum_bytes;
-  sl_neighbour_word *word; /* on the device, as `window` */
-  void *window;            /* values on their way from the host */
+  sl_neighbour_word *word; /* device memory */
+  void *window;            /* device memory */
   sley_dtype dtype;
 } rowwise;
 
-/* Columns become 32-bit numbers. */
+/* Returns whether the arguments qualify; columns must fit in 32 bits. */
 static bool rowwise_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return p->pages && p->segment && p->segments <= SL_NEIGHBOUR_OWNERS &&
@@ -39,7 +39,7 @@ static bool rowwise_ok(const sl_kernel_args *args) {
          !p->in_order && !p->arrives && sley_dtype_bytes(p->a->dtype) != 0;
 }
 
-/* The only one that reads rows in place. */
+/* The only kernel that reads rows in place, so any cost is right. */
 static double rowwise_cost(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return (double)sl_spmm_entries(p->a) * (double)p->k * 4 / 3e11;
@@ -72,7 +72,8 @@ static void rowwise_release(sl_device *device, void *prepared) {
   sl_free(r);
 }
 
-/* Lists for a partition size, on the device. *fits: false if they want more than half of what is free. */
+/* Makes the lists for a partition size, in device memory. *fits: false if they need more than half of the
+ * free memory. */
 static sley_status make_lists(rowwise *r, sl_queue *queue, int ps, bool *fits) {
   const sl_device_ops *ops = queue->device->ops;
   sl_neighbour_lists lists;
@@ -131,7 +132,7 @@ static int64_t window_bytes(const sl_spmm_matrix *a) {
   return bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
 }
 
-/* What refill needs to put values into their halves. */
+/* Uploads what refill needs to distribute values to the halves. */
 static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwise *r) {
   SL_TRY(sl_device_upload_private(queue, r->split.word, r->split.words * (int64_t)sizeof *r->split.word,
                                   "places of a part's values", (void **)&r->word));
@@ -141,7 +142,7 @@ static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwi
                                            &r->window);
 }
 
-/* What the device has now. */
+/* Frees the host's copies of arrays that the device has now. */
 static void forget_entries(sl_neighbour_half *half) {
   sl_free(half->val);
   sl_free(half->owner);
@@ -151,7 +152,7 @@ static void forget_entries(sl_neighbour_half *half) {
   half->col = NULL;
 }
 
-/* The shape before a search. */
+/* The shape used before a search: the caller's fixed figures, else the first shape. */
 static sl_neighbour_shape shape_before(const sl_neighbour_shape *fixed) {
   return (sl_neighbour_shape){fixed->ps ? fixed->ps : first_shape.ps,
                               fixed->dist ? fixed->dist : first_shape.dist,
@@ -203,9 +204,10 @@ static sley_status rowwise_prepare(sl_device *device, sl_queue *queue, const sl_
   return SLEY_OK;
 }
 
-/* With the lists of the first shape. The search tries others only as far as half of what is free allows. */
+/* Memory with the lists of the first shape. The search tries other shapes only within half of the free
+ * memory. */
 static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
-  enum { ARRAYS = 11 }; /* whose sizes are rounded up */
+  enum { ARRAYS = 11 }; /* arrays whose sizes are rounded up */
   const sl_spmm_matrix *a = args->spmm.problem->a;
   int64_t entries = sl_spmm_entries(a);
   const sl_neighbour_shape fixed = sl_neighbour_fixed(&args->spmm.problem->rowwise),
@@ -219,7 +221,7 @@ static int64_t rowwise_memory(const sl_kernel_args *args, int64_t *passing) {
          partitions * args->spmm.problem->k * sum_bytes + ARRAYS * sl_device_bytes(0);
 }
 
-/* Values from the host pass through the window, one part after the other in the queue's order. */
+/* Values from the host pass through the window, part after part, in the queue's order. */
 static sley_status rowwise_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                   const void *val, sl_values_in where, void *prepared) {
   const sl_spmm_matrix *a = args->spmm.problem->a;
@@ -286,13 +288,13 @@ static sl_neighbour_model model_of(const tuning *t, const sl_neighbour_shape *sh
   return sl_neighbour_model_of(shape, &facts);
 }
 
-/* Whether a block can have the shared memory that the shape wants. */
+/* Returns whether a block can have the shared memory that the shape needs. */
 static bool fits_shared(const rowwise *r, const sl_neighbour_shape *shape) {
   return !r->run.choice.shared ||
          sl_rowwise_layout_of(shape, r->k, r->value_bytes, r->sum_bytes).bytes <= r->shared_most;
 }
 
-/* The least of a few runs, after one that is not counted. */
+/* Measures the least time of a few runs, after one that is not counted. */
 static sley_status time_shape(void *context, sl_neighbour_trial *trial) {
   tuning *t = context;
   const sl_neighbour_shape *shape = &trial->shape;

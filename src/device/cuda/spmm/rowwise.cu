@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row-wise product as MGG runs it (Wang et al., OSDI 2023, section 5): one kernel in which every warp
- * takes dist pairs of a local and a remote neighbour partition. The remote partition's first row is asked for
- * before the local one is summed, so that its way over the link is hidden. Rows are read in place, once for
- * every entry; sums and rows are in registers here, in shared memory in rowwise_shared.cu. Where MGG
- * adds a row's partitions up by atomics, each goes to a slot of its own here, and a second kernel adds the
- * slots in order: the same bits from run to run. */
+ * processes dist pairs of a local and a remote neighbour partition. The remote partition's first row is
+ * requested before the local one is summed, which hides its transfer over the link. Rows are read in place,
+ * once for every entry. Sums and rows are in registers here, in shared memory in rowwise_shared.cu. MGG
+ * adds a row's partitions by atomics; here each partition has a slot of its own, and a second kernel adds the
+ * slots in order, so that bits repeat from run to run. */
 #include "device/cuda/spmm/rowwise.cuh"
 
 namespace {
@@ -51,7 +51,7 @@ __global__ void rowwise(const __grid_constant__ sl_rowwise_run run, int dist) {
     }
 }
 
-/* A warp a row. */
+/* One warp per row. */
 template <class T> __global__ void join(const __grid_constant__ sl_rowwise_run run) {
   using Y = value<output<T>>;
   using sum_t = accumulator<T>;
@@ -69,7 +69,7 @@ template <class T> __global__ void join(const __grid_constant__ sl_rowwise_run r
   }
 }
 
-/* Whether rows can be read and written VEC values at a time. */
+/* Returns whether rows can be accessed VEC values at a time. */
 template <class T, int VEC> bool fits(const sl_rowwise_run &run, int owners) {
   constexpr int64_t bytes = VEC * sizeof(input<T>), out = VEC * sizeof(output<T>);
   bool aligned = run.k % VEC == 0 && run.ldx % VEC == 0 && run.ldy % VEC == 0 &&
@@ -79,7 +79,7 @@ template <class T, int VEC> bool fits(const sl_rowwise_run &run, int owners) {
   return aligned;
 }
 
-/* The partitions' sums, by rows as wide as fill a warp. */
+/* Sums partitions, with rows as wide as fill a warp. */
 struct sums_in_registers {
   sl_queue *queue;
   const sl_rowwise_run &run;
@@ -108,7 +108,7 @@ struct sums_in_registers {
   }
 };
 
-/* What is left to do for rows of none or several partitions. */
+/* Completes rows of no partition or of several. */
 struct joined_slots {
   sl_queue *queue;
   const sl_rowwise_run &run;
@@ -123,7 +123,7 @@ struct joined_slots {
   }
 };
 
-/* A thread per value. */
+/* One thread per value. */
 template <class V>
 __global__ void split_values(const sl_neighbour_word *word, const V *val, int64_t first, int64_t count,
                              V *local, V *remote) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both kernels of the row-wise product share: where rows lie, where sums go, and types. */
+/* Shared by both kernels of the row-wise product: addresses of rows, destinations of sums, and types. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_ROWWISE_CUH
 #define SLEY_DEVICE_CUDA_SPMM_ROWWISE_CUH
 
@@ -30,7 +30,7 @@ __device__ __forceinline__ void add_row(sums<T, VEC> &sum, accumulator<T> weight
     sum.at[v] = multiply_add(weight, widened(row, v), sum.at[v]);
 }
 
-/* The sums of a partition to Y, which nobody else writes, or to their slot. */
+/* Writes the sums of a partition to Y, if the row has no other partition, or to their slot. */
 template <class T, int VEC>
 __device__ __forceinline__ void put(const sl_rowwise_run &run, const sl_neighbour_part &part, int64_t f,
                                     sums<T, VEC> sum) {
@@ -51,19 +51,19 @@ __device__ __forceinline__ void put(const sl_rowwise_run &run, const sl_neighbou
   store_plain<out_t, VEC>(y, sum.at);
 }
 
-/* The entries of the remote half. */
+/* Loads the row of entry e of the remote half. */
 template <class T, int VEC>
 __device__ __forceinline__ vector<input<T>, VEC> remote_row(const sl_rowwise_run &run, int64_t e, int64_t f) {
   return row_of<T, VEC>(run, run.remote_owner[e], run.remote_col[e], f);
 }
 
-/* Of a launch. */
+/* Number of blocks of a launch. */
 inline unsigned rowwise_blocks(const sl_rowwise_run &run, const sl_neighbour_shape &shape) {
   return static_cast<unsigned>(sl_neighbour_groups(
       sl_neighbour_warps(run.locals, run.remotes, shape.dist, run.choice.apart), shape.wpb));
 }
 
-/* job.template launch<T>() for what the product is made for. */
+/* Calls job.template launch<T>() with the type T of the product. */
 template <class JOB> sley_status by_type(sley_dtype dtype, bool wide_y, const JOB &job) {
   if (dtype == SLEY_F64)
     return job.template launch<double>();

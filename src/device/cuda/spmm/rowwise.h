@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row-wise product over X in several GPUs' memories: what the host prepares and the kernel runs on. */
+/* The row-wise product with X in several GPUs' memories: what the host prepares and the kernel reads. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
 #define SLEY_DEVICE_CUDA_SPMM_ROWWISE_H
 
@@ -7,7 +7,7 @@
 #include "device/neighbour_search.h"
 #include "device/neighbours.h"
 
-/* Arrays in the device's memory. */
+/* Pointers to device memory. */
 typedef struct sl_rowwise_run {
   const sl_neighbour_part *local, *remote;
   const sl_neighbour_row *joined;
@@ -15,21 +15,21 @@ typedef struct sl_rowwise_run {
   const int32_t *local_col, *remote_col;
   const uint8_t *remote_owner;
   const void *local_val, *remote_val;
-  void *partial;                       /* sums of the slots: slots x k, in the type of sums */
-  uintptr_t base[SL_NEIGHBOUR_OWNERS]; /* column c of owner p lies at base[p] + c ldx values */
+  void *partial;                       /* sums per slot: slots x k, in the type of sums */
+  uintptr_t base[SL_NEIGHBOUR_OWNERS]; /* column c of owner p is at base[p] + c ldx values */
   int own;
   void *y;
-  int64_t k, ldx, ldy; /* elements */
+  int64_t k, ldx, ldy; /* in elements */
   double alpha, beta;
-  bool wide_y; /* Y is of the type of sums */
+  bool wide_y; /* Y has the type of sums */
   sl_rowwise_choice choice;
 } sl_rowwise_run;
 
-/* What a block of `wpb` warps has in shared memory with the choice `shared`, after MGG, section 5.2: names of
- * rows, at most 32 of a warp at a time; a row of sums and a remote row of X of each warp. Offsets in bytes,
- * each part rounded up to 16. Before all are the addresses of rows that the block loads together. */
+/* Shared memory of a block of `wpb` warps with the choice `shared`, as in MGG, section 5.2: per warp, numbers
+ * of at most 32 rows at a time, a row of sums and a remote row of X. Offsets are in bytes; each part is
+ * rounded up to 16. The first part is the addresses of rows that the block loads together. */
 typedef struct sl_rowwise_layout {
-  int names; /* of a warp */
+  int names; /* row numbers per warp */
   int64_t first_name, sums, rows, row_pitch, bytes;
 } sl_rowwise_layout;
 
@@ -56,13 +56,13 @@ extern "C" {
 sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                               const sl_neighbour_shape *shape);
 
-/* The partitions' sums of that, by way of shared memory: all but what joins the slots. */
+/* The part of the product that sums partitions, using shared memory; joining the slots is not included. */
 sley_status sl_rowwise_launch_shared(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                                      const sl_neighbour_shape *shape);
 
-/* Enqueues a copy of `count` values, of value_bytes (2, 4 or 8) each, from val, which lies in the device's
- * memory, to their places in the two halves of the matrix: val[0] is that of entry first, counted from the
- * matrix's first. */
+/* Enqueues a copy of `count` values, of value_bytes (2, 4 or 8) each, from val in device memory to their
+ * places in the two halves of the matrix. val[0] is the value of entry `first`, relative to the matrix's
+ * first. */
 sley_status sl_rowwise_split_values(sl_queue *queue, const sl_neighbour_word *word, const void *val,
                                     int64_t first, int64_t count, int64_t value_bytes, void *local,
                                     void *remote);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The row-wise product by way of shared memory, as MGG lays it out (Wang et al., OSDI 2023, section 5.2):
- * each warp has the names of rows of a partition, a row of sums, and a remote row of X, which threads load
- * there asynchronously: one thread, the warp, or, for each warp in turn, all of the block. The first remote
- * row of a partition is on its way while the local partition is summed. Sums have the bits of those in
+/* The row-wise product with shared memory, laid out as in MGG (Wang et al., OSDI 2023, section 5.2). Each
+ * warp has the row numbers of a partition, a row of sums, and a remote row of X, which is loaded
+ * asynchronously by one thread, by the warp, or by the whole block for each warp in turn. The first remote
+ * row of a partition is loaded while the local partition is summed. Sums have the same bits as sums in
  * registers. */
 #include "device/cuda/shared_memory.cuh"
 #include "device/cuda/spmm/rowwise.cuh"
@@ -13,11 +13,11 @@ namespace {
 
 using namespace sley;
 
-constexpr int NAMES = SL_NEIGHBOUR_PS_MOST; /* a lane each */
+constexpr int NAMES = SL_NEIGHBOUR_PS_MOST; /* one per lane */
 
-/* How rows are moved: `word` bytes at a time, 16, 8 or 4, or 2, which is not asynchronous. */
+/* How rows are moved: in words of 16, 8 or 4 bytes, or 2, which is not asynchronous. */
 struct moves {
-  int64_t bytes; /* of a row */
+  int64_t bytes; /* bytes of a row */
   int word;
 };
 
@@ -30,7 +30,7 @@ __device__ __forceinline__ void move_words(char *to, const char *from, int64_t b
     __pipeline_memcpy_async(to + at, from + at, WORD);
 }
 
-/* Thread `thread` of `threads` begins to load its words of a row. */
+/* Starts to load a row; thread `thread` of `threads` loads its words. */
 __device__ __forceinline__ void move_row(const moves &m, char *to, const char *from, int thread,
                                          int threads) {
   if (m.word == 16)
@@ -45,12 +45,12 @@ __device__ __forceinline__ void move_row(const moves &m, char *to, const char *f
       reinterpret_cast<uint16_t *>(to)[i] = reinterpret_cast<const uint16_t *>(from)[i];
 }
 
-/* A warp's place in the block's shared memory. */
+/* A warp's part of the block's shared memory. */
 template <class T> struct place {
-  const char **source; /* of all warps: the row that the block is to load for it, or NULL */
+  const char **source; /* for each warp of the block: the row to be loaded for it, or NULL */
   int32_t *name;
   accumulator<T> *sum;
-  char *rows, *row; /* of all warps; its own */
+  char *rows, *row; /* rows of all warps; this warp's */
   int lane, warp, warps;
 };
 
@@ -68,8 +68,8 @@ template <class T> __device__ __forceinline__ place<T> place_of(const sl_rowwise
   return at;
 }
 
-/* A warp: names of up to NAMES entries of a partition, from `first` on. Where there is room for fewer, no
- * partition has more. */
+/* Loads up to NAMES row numbers of a partition, from entry `first` on, by a warp. If there is space for
+ * fewer, no partition has more. */
 template <class T>
 __device__ __forceinline__ void take_names(const place<T> &at, const int32_t *col, int first, int count) {
   __syncwarp();
@@ -83,7 +83,7 @@ template <class T> __device__ __forceinline__ void clear(const place<T> &at, int
     at.sum[f] = 0;
 }
 
-/* Each lane has columns of its own. */
+/* Adds a weighted row; each lane has its own columns. */
 template <class T>
 __device__ __forceinline__ void add(const place<T> &at, int64_t k, accumulator<T> weight,
                                     const input<T> *row) {
@@ -113,8 +113,8 @@ __device__ __forceinline__ void sum_local(const place<T> &at, const sl_rowwise_r
   store<T>(at, run, part);
 }
 
-/* Where entry e of a remote partition has its row. The names that the local partition has left are replaced
- * after the first entry. */
+/* Address of the row of entry e of a remote partition. The local partition's row numbers are replaced after
+ * the first entry. */
 template <class T>
 __device__ __forceinline__ const char *remote_address(const place<T> &at, const sl_rowwise_run &run,
                                                       const sl_neighbour_part &part, int e) {
@@ -124,8 +124,8 @@ __device__ __forceinline__ const char *remote_address(const place<T> &at, const 
   return reinterpret_cast<const char *>(address_of<T>(run, run.remote_owner[part.begin + e], col));
 }
 
-/* Begins to load the warp's next row; NULL: it needs none. With BLOCK all warps of the block come here after
- * a barrier. */
+/* Starts to load the warp's next row; NULL: none. With BLOCK, all warps of the block call this after a
+ * barrier. */
 template <class T, bool BLOCK>
 __device__ __forceinline__ void begin_get(const place<T> &at, const sl_rowwise_layout &layout, const moves &m,
                                           sl_rowwise_get get, const char *from) {
@@ -138,7 +138,7 @@ __device__ __forceinline__ void begin_get(const place<T> &at, const sl_rowwise_l
       if (at.source[w])
         move_row(m, at.rows + w * layout.row_pitch, at.source[w], threadIdx.x, blockDim.x);
   } else {
-    __syncwarp(); /* the row before has been read */
+    __syncwarp(); /* the previous row has been read */
     if (get == SL_GET_BY_WARP)
       move_row(m, at.row, from, at.lane, 32);
     else if (at.lane == 0)
@@ -155,7 +155,8 @@ template <bool BLOCK> __device__ __forceinline__ void end_get() {
     __syncwarp();
 }
 
-/* Whether this warp, or with BLOCK any of the block, has more; then also a barrier. */
+/* Returns whether this warp, or with BLOCK any warp of the block, has more; with BLOCK it is also a
+ * barrier. */
 template <bool BLOCK> __device__ __forceinline__ bool any(bool mine) {
   return BLOCK ? __syncthreads_or(mine) != 0 : mine;
 }
@@ -168,7 +169,7 @@ __global__ void __launch_bounds__(32 * SL_NEIGHBOUR_WPB_MOST, 2)
   const sl_neighbour_share share = sl_neighbour_share_of(
       run.locals, run.remotes, dist, run.choice.apart, static_cast<int64_t>(blockIdx.x) * at.warps + at.warp);
   const input<T> *val = static_cast<const input<T> *>(run.remote_val);
-  for (int64_t i = share.begin; i < share.end; i++) { /* as often in all warps */
+  for (int64_t i = share.begin; i < share.end; i++) { /* equally often in all warps */
     const bool near = i < share.locals, far = i < share.remotes;
     const sl_neighbour_part part = far ? run.remote[i] : sl_neighbour_part{};
     int e = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels over chunks of entries share: where rows of X and Y lie, rows without entries, rows that
+/* Shared by the kernels over chunks of entries: addresses of rows of X and Y, rows without entries, rows that
  * are cut into fragments. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_SPMM_CHUNKS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_SPMM_CHUNKS_CUH
@@ -23,7 +23,7 @@ __device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta,
     acc[v] = (accumulator<T>)(beta * (double)value<output<T>>::widen(y.item[v]));
 }
 
-/* Rows of Y without entries: Y = beta Y. A block takes CLEARED values of them, whatever the width. */
+/* Y = beta Y for rows of Y without entries. A block processes CLEARED values, whatever the width. */
 template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64_t block) {
   using Y = value<output<T>>;
   const int64_t first = block * CLEARED, count = run.a.empties * run.k - first;
@@ -41,12 +41,13 @@ inline int64_t blocks_that_clear(const sl_stream_run &run) {
   return run.beta == 1 ? 0 : (run.a.empties * run.k + CLEARED - 1) / CLEARED;
 }
 
-/* A row of Y, rows being so many bytes apart: both factors are 32 bits wide, which takes one instruction. */
+/* Address of a row of Y, with rows `bytes` bytes apart: both factors have 32 bits, so this takes one
+ * instruction. */
 template <typename T> __device__ __forceinline__ T *row_at(T *first, int32_t row, uint32_t bytes) {
   return (T *)((char *)first + (uint64_t)(uint32_t)row * bytes);
 }
 
-/* The row of Y of a row with entries. */
+/* Number in Y of row i of the rows with entries. */
 __device__ __forceinline__ int32_t row_number(const sl_stream_matrix &a, int32_t i) {
   return a.every_row ? i : a.row[i];
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The product by cuSPARSE, a baseline that plans ask for by name: row-major operands, the fastest of its four
- * CSR algorithms with preprocessing, found by timing each while the plan is made. Where rows are listed, it
- * sums into a packed buffer, whose rows then move to or are added at their places. */
+/* The product by cuSPARSE, a baseline that plans ask for by name: row-major operands, and the fastest of its
+ * four CSR algorithms with preprocessing, found by timing each while the plan is made. If rows are listed, it
+ * sums into a packed buffer, whose rows are then moved or added to their places. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -14,7 +14,7 @@ static const cusparseSpMMAlg_t algorithms[ALGORITHMS] = {CUSPARSE_SPMM_ALG_DEFAU
                                                          CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
 static const cusparseOperation_t as_stored = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-/* One algorithm on the matrix: preprocessing leaves its results in the descriptor and the buffer. */
+/* One algorithm for the matrix; the results of its preprocessing are in the descriptor and the buffer. */
 typedef struct candidate {
   cusparseSpMMAlg_t algorithm;
   cusparseSpMatDescr_t a;
@@ -25,14 +25,14 @@ typedef struct cusparse_product {
   const sl_cusparse *library;
   cusparseHandle_t handle;
   sley_dtype dtype, y_dtype;
-  int64_t value_bytes, y_bytes; /* of a value of A and X, of Y */
+  int64_t value_bytes, y_bytes; /* bytes of a value of A and X, and of Y */
   int64_t rows, cols, k, entries;
-  bool wide; /* 64-bit numbers */
+  bool wide; /* 64-bit row starts and columns */
   void *rowptr, *col, *val, *rowid;
-  void *packed; /* rows x k where rows are listed */
+  void *packed; /* rows x k values, if rows are listed */
   candidate chosen;
   cusparseDnMatDescr_t x, y;
-  int64_t ldx, ldy; /* that the descriptors are for */
+  int64_t ldx, ldy; /* strides for which the descriptors were created */
 } cusparse_product;
 
 static sley_status check(const cusparse_product *p, cusparseStatus_t status, const char *what) {
@@ -62,7 +62,7 @@ static sley_dtype y_dtype_of(const sl_spmm_problem *p) {
   return p->wide_y ? sl_sum_dtype(p->a->dtype) : p->a->dtype;
 }
 
-/* Row starts and columns must have one width. */
+/* Row starts and columns must have the same width. */
 static bool cusparse_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   return !p->arrives && !p->a->resident && !p->pages && p->far_rows == 0 && !p->in_order &&
@@ -117,7 +117,7 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, cuspa
                                            &p->packed);
 }
 
-/* X and Y for these strides; the pointers are set at each run. */
+/* Describes X and Y for these strides; the pointers are set at each run. */
 static sley_status describe_operands(cusparse_product *p, const void *x, int64_t ldx, void *y, int64_t ldy) {
   if (p->x && p->ldx == ldx && p->ldy == ldy) {
     SL_TRY(check(p, p->library->DnMatSetValues(p->x, (void *)x), "setting X"));
@@ -186,7 +186,7 @@ static sley_status candidate_make(cusparse_product *p, sl_device *device, cuspar
                "preprocessing");
 }
 
-/* Least seconds of a few products, after one that is not counted. */
+/* Measures the least seconds of a few products, after one that is not counted. */
 static sley_status time_candidate(const cusparse_product *p, sl_queue *queue, const candidate *c,
                                   double *least) {
   cudaEvent_t begin = NULL, end = NULL;
@@ -212,7 +212,7 @@ done:
   return status;
 }
 
-/* Operands of zeros stand in for the caller's. */
+/* Chooses the fastest algorithm, with operands of zeros in place of the caller's. */
 static sley_status choose(cusparse_product *p, sl_queue *queue) {
   sl_device *device = queue->device;
   int64_t x_bytes = p->cols * p->k * p->value_bytes, y_bytes = p->rows * p->k * p->y_bytes;
@@ -269,7 +269,7 @@ static void cusparse_release(sl_device *device, void *prepared) {
   sl_free(p);
 }
 
-/* What the library's own buffers take it says only when it has the matrix: about two numbers an entry. */
+/* The library reports the size of its buffers only for a given matrix: about two numbers per entry. */
 static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
@@ -320,8 +320,8 @@ static sley_status cusparse_prepare(sl_device *device, sl_queue *queue, const sl
   return SLEY_OK;
 }
 
-/* The manual says of cusparseSpMM_preprocess that it serves all products with the same sparsity pattern of A,
- * so values may change without it. A new prepare may choose another algorithm, and bits that differ. */
+/* According to the manual, cusparseSpMM_preprocess serves all products with the same sparsity pattern of A,
+ * so values may change without it. A new prepare might choose another algorithm, with different bits. */
 static sley_status cusparse_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                    const void *val, sl_values_in where, void *prepared) {
   const cusparse_product *p = prepared;
@@ -331,8 +331,8 @@ static sley_status cusparse_refill(sl_device *device, sl_queue *queue, const sl_
 
 /* ---------------------------------------------------------------------------------------------- running */
 
-/* The sums in p->packed to the rows of Y that they are of. Where Y has 16 bits, what is added to it has been
- * rounded before. */
+/* Moves or adds the sums in p->packed to their rows of Y. If Y has 16 bits, sums are rounded before they are
+ * added. */
 static sley_status spread(const cusparse_product *p, sl_queue *queue, const sl_spmm_run *a) {
   if (a->beta != 0 && a->beta != 1)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "cuSPARSE's product adds to listed rows with beta 0 or 1, not %g",
@@ -358,7 +358,7 @@ static sley_status cusparse_run(sl_queue *queue, const sl_kernel_args *args) {
                : sl_fail(SLEY_ERR_UNSUPPORTED,
                          "cuSPARSE's product wants a matrix that is there when the plan is made");
   SL_TRY(sl_cuda_use(queue->device));
-  if (p->cols == 0) { /* no entries: only beta Y is left */
+  if (p->cols == 0) { /* no entries: only Y = beta Y */
     sl_scale_args scale = {
         .rows = p->rows, .k = p->k, .beta = a->beta, .y = a->y, .ldy = a->ldy, .dtype = p->y_dtype};
     return p->rowid || a->beta == 1 ? SLEY_OK : sl_cuda_launch_scale(queue, &scale);

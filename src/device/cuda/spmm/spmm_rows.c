@@ -7,10 +7,11 @@
 
 enum { WARP = 32, GROUP_LEAST = 4, WAYS_MOST = 16 };
 
-/* Found by measurement on an H200, on 38 matrices of 20,000 to 3 million entries: products of fewer columns
- * are for narrow_rows.cuh; a product that fits has so many bytes of X to load, and threads, at most; lanes
- * share a feature while there are no more threads than THREADS, and at least SHARE entries of a row for each;
- * and the longest row takes so many rounds of loads at most, or the others would be done long before. */
+/* Measured on an H200, on 38 matrices of 20,000 to 3 million entries. K_LEAST: products with fewer columns
+ * are left to narrow_rows.cuh. BYTES_MOST, THREADS_MOST: most bytes of X to load, and most threads, of a
+ * product for this kernel. THREADS, SHARE: lanes share a feature while there are at most THREADS threads and
+ * at least SHARE entries of a row for each lane. ROUNDS: most rounds of loads of the longest row; otherwise
+ * the other rows would finish long before it. */
 enum { K_LEAST = 3, BYTES_MOST = 35000000, THREADS_MOST = 200000, THREADS = 92000, SHARE = 2, ROUNDS = 3 };
 
 int sl_row_ways(const sl_spmm_problem *problem) {
@@ -26,7 +27,7 @@ int sl_row_ways(const sl_spmm_problem *problem) {
     filled += here > 0;
   }
   const int64_t vec = sl_features_of_lane(a->dtype, k),
-                at_once = vec * bytes > 8 ? 4 : 8; /* rows of X of a lane */
+                at_once = vec * bytes > 8 ? 4 : 8; /* rows of X per lane */
   while (lanes * vec < k)
     lanes *= 2;
   while (ways > 1 &&

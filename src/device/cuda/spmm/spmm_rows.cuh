@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM row by row, for products so small that all their rows are summed at once (spmm_rows.h).
  *
- * What limits it. Such a product takes a few microseconds: the launch of the kernel, and a chain of loads
- * that wait for each other: where the row lies, its entries, the rows of X. The chain is as short as it can
- * be, and so is the code, for what a kernel that has just begun waits for is its instructions, too.
+ * The limit. Such a product takes a few microseconds: the launch of the kernel, and a chain of dependent
+ * loads: the row's task, its entries, the rows of X. The chain is as short as possible, and so is the code,
+ * because a kernel that has just started also waits for its instructions.
  *
- * Work of a group. LANES x WAYS threads take a row. Each lane holds VEC
- * neighbouring features, and of a block of entries, which the group loads one a lane, every WAYS-th, U rows
- * of X at a time. All groups of a warp go on as long as the longest: shuffles of all lanes are one
- * instruction.
+ * Work of a group. LANES x WAYS threads take a row. Each lane holds VEC neighbouring features, and of each
+ * block of entries, which the group loads one per lane, every WAYS-th, with U rows of X at a time. All groups
+ * of a warp continue as long as the longest, because a shuffle by all lanes is one instruction.
  *
- * Order of summation. With WAYS = 1 that of op_spmm.h. Else the entries of a lane are a fragment, counted
- * from the row's first; fragments are added as a tree of fixed shape. */
+ * Order of summation. With WAYS = 1 the order of op_spmm.h. Otherwise the entries of a lane form a fragment,
+ * counted from the row's first entry; fragments are added as a tree of fixed shape. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_SPMM_ROWS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_SPMM_ROWS_CUH
 
@@ -108,7 +107,7 @@ sley_status launch_rows(sl_queue *queue, const sl_stream_run &run, const x_place
   return sl_cuda_launched(queue, "spmm-rows");
 }
 
-/* As many lanes as hold k features, or as the ways leave. */
+/* Launches with as many lanes as hold k features, or as the ways leave. */
 template <typename T, int VEC, int WAYS> sley_status rows_of(sl_queue *queue, const sl_stream_run &run) {
   x_places places;
   constexpr int U = VEC * sizeof(input<T>) > 8 ? 4 : 8;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row windows are found on the GPU: entries are sorted by window and column, stable, so that the entries of a
- * column are in order of rows; each new column begins a slot. Sorting and sums are CUB's. */
+/* Finds row windows on the GPU. Entries are sorted by window and column with a stable sort, so that the
+ * entries of a column are in the order of rows; each new column begins a slot. Sorting and prefix sums are
+ * CUB's. */
 #include "device/cuda/spmm/spmm_windows.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -13,7 +14,8 @@ extern "C" {
 namespace {
 
 enum { BLOCK = 256, BITS = 32 };
-enum { TABLE = 8192, COUNTED_MOST = TABLE / 2 }; /* of the table in which columns of a window are counted */
+/* TABLE: slots of the hash table in which the columns of a window are counted. */
+enum { TABLE = 8192, COUNTED_MOST = TABLE / 2 };
 
 unsigned blocks(int64_t work) {
   return static_cast<unsigned>((work + BLOCK - 1) / BLOCK);
@@ -30,7 +32,8 @@ int bits_for(int64_t numbers) {
   return bits;
 }
 
-/* The last of `rows` stored rows from `row` on that begins at or before the entry; empty ones are passed. */
+/* The last of `rows` stored rows from `row` on that begins at or before the entry, which is therefore not
+ * empty. */
 __device__ __forceinline__ int64_t row_of(const sl_window_matrix &a, int64_t row, int64_t rows,
                                           int64_t entry) {
   int64_t low = row, high = row + rows - 1;
@@ -48,19 +51,20 @@ __device__ __forceinline__ int64_t row_of(const sl_window_matrix &a, int64_t row
 
 struct sl_window_sort {
   int64_t room;
-  void *memory; /* one block, which holds the arrays below */
+  void *memory; /* one allocation that contains the arrays below */
   uint64_t *key, *sorted;
-  uint32_t *entry, *sorted_entry; /* counted from begin */
-  uint32_t *number;               /* of an entry's slot, plus 1, counted from the first of the windows */
+  uint32_t *entry, *sorted_entry; /* relative to begin */
+  uint32_t *number;               /* number of each entry's slot, plus 1, relative to the first of the
+                                   * windows */
   void *temporary;
   size_t temporary_bytes;
-  int64_t from, begin, count; /* last sorted */
+  int64_t from, begin, count; /* range of the last sort */
   int column_bits;
 };
 
 namespace {
 
-/* What the kernels need of a sort. */
+/* What kernels read of a sort. */
 struct sorted_entries {
   const uint64_t *key;
   const uint32_t *entry, *number;
@@ -72,12 +76,12 @@ struct sorted_entries {
   __device__ int32_t column(int64_t i) const {
     return static_cast<int32_t>(key[i] & ((uint64_t{1} << column_bits) - 1));
   }
-  /* Where the entries of a window begin. */
+  /* First entry of a window. */
   __device__ int64_t first(const sl_window_matrix &a, int64_t window) const {
     const int64_t row = (from + window) * SL_WINDOW_ROWS;
     return a.rowptr[row < a.rows ? row : a.rows] - a.rowptr[0] - begin;
   }
-  /* The row of an entry within its window. */
+  /* Row of an entry within its window. */
   __device__ int row(const sl_window_matrix &a, int64_t window, int64_t i) const {
     const int64_t row = (from + window) * SL_WINDOW_ROWS, left = a.rows - row;
     return static_cast<int>(row_of(a, row, left < SL_WINDOW_ROWS ? left : SL_WINDOW_ROWS, begin + entry[i]) -
@@ -101,7 +105,8 @@ __global__ void __launch_bounds__(BLOCK)
   entry[i] = static_cast<uint32_t>(i);
 }
 
-/* 1 for each entry that begins a slot: the first of a column, and one in the row of the entry before. */
+/* Sets 1 for each entry that begins a slot: the first of a column, and one in the same row as the entry
+ * before it. */
 __global__ void __launch_bounds__(BLOCK)
     begin_slots(const sl_window_matrix a, const sorted_entries s, uint32_t *number) {
   const int64_t i = thread();
@@ -111,7 +116,7 @@ __global__ void __launch_bounds__(BLOCK)
   number[i] = i == 0 || s.key[i] != s.key[i - 1] || s.row(a, window, i) == s.row(a, window, i - 1);
 }
 
-/* Slots of a window up to its entry i, from its first on. */
+/* Number of slots in a window up to its entry i. */
 __device__ __forceinline__ int32_t slots_to(const sorted_entries &s, int64_t first, int64_t i) {
   return static_cast<int32_t>(s.number[i] - s.number[first]) + 1;
 }
@@ -125,7 +130,7 @@ __global__ void __launch_bounds__(BLOCK)
   slots[w] = end > first ? slots_to(s, first, end - 1) : 0;
 }
 
-/* mask: the exponent of a value, all ones where it is not finite. */
+/* mask: the exponent's bits; all are 1 in a value that is not finite. */
 template <typename V>
 __global__ void __launch_bounds__(BLOCK)
     mark_special(const sl_window_matrix a, const V mask, int32_t *slots) {
@@ -134,13 +139,13 @@ __global__ void __launch_bounds__(BLOCK)
     slots[row_of(a, 0, a.rows, i) / SL_WINDOW_ROWS] = -1;
 }
 
-/* Where an entry of row `row` in slot `slot` of a slab has its bit. */
+/* Position of the bit for row `row` and slot `slot` of a slab. */
 __device__ __forceinline__ int bit_of(int row, int slot, int slots) {
   const int quarter = slots / 4, lane = row % 8 * 4 + slot / quarter, half = row / 8, s = slot % quarter;
   return lane * (slots / 2) + (slots == 8 ? half + 2 * s : (half + 2 * (s / 2)) * 2 + s % 2);
 }
 
-/* The word of an entry, and its bit there; false: its window has no slabs. */
+/* Finds the word of an entry and its bit; returns false if its window has no slabs. */
 __device__ __forceinline__ bool find_bit(const sl_window_matrix &a, const sorted_entries &s,
                                          const int64_t *first_slab, int slots, int64_t i, int64_t *word,
                                          int *bit) {
@@ -217,7 +222,7 @@ __global__ void __launch_bounds__(BLOCK)
     val[place[i]] = from[i];
 }
 
-/* A warp a row. */
+/* One warp per row. */
 template <typename V>
 __global__ void __launch_bounds__(BLOCK)
     gather(int64_t rows, const int64_t *from, const int64_t *rowptr, const int32_t *col, const V *val,
@@ -233,7 +238,7 @@ __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* A block a window: its columns are inserted into a hash table. */
+/* One block per window, which inserts the columns into a hash table. */
 __global__ void __launch_bounds__(BLOCK)
     count_columns(const sl_window_matrix a, const int64_t *window, int32_t *counted) {
   __shared__ int32_t table[TABLE];
@@ -267,7 +272,7 @@ __global__ void __launch_bounds__(BLOCK)
     counted[blockIdx.x] = distinct;
 }
 
-/* What CUB needs for sorting and for sums, at most. */
+/* Upper bound of CUB's temporary memory for sorting and prefix sums. */
 size_t temporary_for(int64_t entries) {
   size_t sort = 0, scan = 0;
   (void)cub::DeviceRadixSort::SortPairs(

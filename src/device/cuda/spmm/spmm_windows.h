@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Row windows for Tensor cores (HC-SpMM, generalized): 16 rows whose distinct columns are condensed to dense
- * blocks. What the host prepares, what the inspection on the GPU does, and what the product of
- * tensor.cuh runs on. */
+ * blocks. The data that the host prepares, the inspection on the GPU, and the input of the product in
+ * tensor.cuh. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_SPMM_WINDOWS_H
 #define SLEY_DEVICE_CUDA_SPMM_SPMM_WINDOWS_H
 
@@ -15,60 +15,61 @@ extern "C" {
 #include "device/cuda/spmm/window_choice.h"
 
 /* A window is a sequence of slabs, each one operation of a warp on Tensor cores: the window's rows times 8
- * columns (f32, as tf32) or 16 (f16, bf16). The columns of a slab are slots. A bit for each row and slot
- * tells whether there is an entry; only values of entries are stored, in the order of their bits.
+ * columns (f32, as tf32) or 16 (f16, bf16). The columns of a slab are its slots. One bit for each row and
+ * slot says whether there is an entry. Only values of entries are stored, in the order of their bits.
  *
- * The bits of a lane are neighbours, in the order of the registers that it gives the operation: lane 4 g + q
- * has rows g and g + 8 of slots q S to q S + S - 1, S being a quarter of the slots. */
+ * The bits of a lane are contiguous, in the order of the registers that it passes to the operation: lane 4 g
+ * + q has rows g and g + 8 of slots q S to q S + S - 1, where S is a quarter of the slots. */
 
-/* 32 bits of a slab, and where the first of their values lies. */
+/* 32 bits of a slab, and the index of the first of their values. */
 typedef struct sl_slab_word {
   uint32_t bits, first;
 } sl_slab_word;
 
-/* Arrays in the device's memory. Entries that have the same row and column are in slots of their own. */
+/* Arrays in device memory. Entries with the same row and column have separate slots. */
 typedef struct sl_windows {
   int64_t windows, slabs, entries, chunks, longs;
-  const int32_t *row;   /* of Y, SL_WINDOW_ROWS of each window; -1: none */
-  const int64_t *first; /* slab of each window; windows + 1 */
-  const int32_t *col;   /* of each slot; in the last slab of a window the sign bits are set. Slots that are
-                         * left over have a column of the slab */
-  const sl_slab_word *word; /* slots / 2 of each slab */
-  const void *val;          /* in the order of bits */
-  const sl_chunk *chunk;    /* of windows, their entries being slabs */
+  const int32_t *row;   /* row of Y, SL_WINDOW_ROWS per window; -1: none */
+  const int64_t *first; /* first slab of each window; windows + 1 elements */
+  /* col: column of each slot. In the last slab of a window the sign bits are set; unused slots have a column
+   * of the slab. */
+  const int32_t *col;
+  const sl_slab_word *word; /* slots / 2 per slab */
+  const void *val;          /* values, in the order of bits */
+  const sl_chunk *chunk;    /* chunks of windows; a chunk's entries are slabs */
   const sl_long_row *long_row;
   void *partial;      /* sums of fragments of windows: slots x SL_WINDOW_ROWS x k */
   unsigned *finished; /* counters of fragments (chunks.h) for each panel of features */
-  int64_t counters;   /* of a panel */
+  int64_t counters;   /* counters per panel */
 } sl_windows;
 
 typedef struct sl_tensor_run {
   sl_windows a;
-  /* Columns below x_rows name rows of x, those from there on rows of far, if that has any. */
+  /* Columns below x_rows are rows of x, the others rows of far, if far has any. */
   const void *x, *far;
   int64_t x_rows, far_rows;
   void *y;
-  int64_t ldx, ldfar, ldy, k; /* elements */
+  int64_t ldx, ldfar, ldy, k; /* in elements */
   double alpha, beta;
-  const sl_piece_words *arrivals; /* chunks wait for their piece; NULL: all rows of far are there */
+  const sl_piece_words *arrivals; /* signals that chunks wait for; NULL: all rows of far are there */
   bool wide_y;
 } sl_tensor_run;
 
-/* How the errors of sums compare with those of the documented order (tensor.cuh): each term counts as 4
- * roundings where values have 16 bits, less in f32; in f32 the parts that are lost of each product, 2^-20 of
- * it, count as 16; by tf32 alone 2^-10 and 2^-22 of it count as 2^14 + 4, and as many more as above. */
+/* Bounds of the errors of sums, relative to the documented order (tensor.cuh). In 16-bit types each term
+ * counts as 4 roundings, in f32 less. In f32 the error of each product, 2^-20 of it, counts as 16 more. With
+ * tf32 alone the error of each product, 2^-10 + 2^-22 of it, counts as 2^14 + 4, and 12 are added. */
 enum { SL_TENSOR_ROUNDINGS = 4, SL_TENSOR_MORE_ROUNDINGS = 16, SL_TF32_MORE_ROUNDINGS = (1 << 14) + 16 };
 
 /* Enqueue the product. */
 sley_status sl_cuda_tensor_f32(sl_queue *queue, const sl_tensor_run *run);
-sley_status sl_cuda_tensor_tf32(sl_queue *queue, const sl_tensor_run *run); /* of f32 */
+sley_status sl_cuda_tensor_tf32(sl_queue *queue, const sl_tensor_run *run); /* f32 values, rounded to tf32 */
 sley_status sl_cuda_tensor_f16(sl_queue *queue, const sl_tensor_run *run);
 sley_status sl_cuda_tensor_bf16(sl_queue *queue, const sl_tensor_run *run);
 
-/* ---- inspection; all arrays lie in the device's memory, and counts are of stored rows. */
+/* ---- inspection; all arrays are in device memory, and rows are stored rows. */
 
-/* A matrix in windows of SL_WINDOW_ROWS consecutive stored rows. Entries are counted from its first,
- * rowptr[0]. Columns are below `columns`; their sign bits may be set. */
+/* A matrix in windows of SL_WINDOW_ROWS consecutive stored rows. Entries are numbered from rowptr[0] on.
+ * Columns are below `columns`; their sign bits may be set. */
 typedef struct sl_window_matrix {
   int64_t rows, entries, columns;
   const int64_t *rowptr;
@@ -80,28 +81,28 @@ typedef struct sl_window_matrix {
 /* The entries of some windows, sorted by window, column and stored order. */
 typedef struct sl_window_sort sl_window_sort;
 
-/* Room for sorting at most `entries` entries at a time; _bytes tells how much. sl_window_sort_destroy takes
- * NULL. */
+/* Allocates memory to sort at most `entries` entries at a time; sl_window_sort_bytes returns its size.
+ * sl_window_sort_destroy accepts NULL. */
 int64_t sl_window_sort_bytes(int64_t entries);
 sley_status sl_window_sort_create(sl_queue *queue, int64_t entries, sl_window_sort **out);
 void sl_window_sort_destroy(sl_device *device, sl_window_sort *sort);
 
-/* Sorts the entries of windows `from` to `to` - 1, entries `begin` to `end` - 1 of the matrix, and gives each
- * entry the number of its slot, counted from the first of these windows. slots[w - from] becomes the number
- * of slots of window w. Enqueued. */
+/* Sorts the entries of windows `from` to `to` - 1, which are entries `begin` to `end` - 1 of the matrix, and
+ * assigns each entry the number of its slot, relative to the first of these windows. slots[w - from] receives
+ * the number of slots of window w. Enqueued. */
 sley_status sl_window_sort_run(sl_queue *queue, sl_window_sort *sort, const sl_window_matrix *a, int64_t from,
                                int64_t to, int64_t begin, int64_t end, int32_t *slots);
 
-/* slots[w] becomes -1 for windows with a value that is not finite. Enqueued. */
+/* Sets slots[w] to -1 for windows with a value that is not finite. Enqueued. */
 sley_status sl_window_mark_special(sl_queue *queue, const sl_window_matrix *a, int32_t *slots);
 
 /* Sets columns and bits of the windows last sorted: window w has slabs from first_slab[w - from] on, or none
- * if that is negative. col and word were zeros. Enqueued. */
+ * if that is negative. col and word must be zeroed before. Enqueued. */
 sley_status sl_window_fill(sl_queue *queue, const sl_window_sort *sort, const sl_window_matrix *a,
                            const int64_t *first_slab, int32_t *col, sl_slab_word *word);
 
-/* Once the bits of these slabs are set: where the values of each word begin, the first of them at `base`.
- * Allocates room for a sum over the words and frees it; waits. */
+/* After the bits of these slabs are set: computes where the values of each word begin, the first at `base`.
+ * Allocates temporary memory for a prefix sum, and waits. */
 sley_status sl_window_number(sl_queue *queue, int64_t slabs, uint32_t base, sley_dtype dtype,
                              sl_slab_word *word);
 
@@ -109,23 +110,23 @@ sley_status sl_window_number(sl_queue *queue, int64_t slabs, uint32_t base, sley
 sley_status sl_window_mark(sl_queue *queue, int64_t windows, const int64_t *first, sley_dtype dtype,
                            int32_t *col);
 
-/* Copies the values of the windows last sorted to their places in val; with place, notes for each entry of
- * the matrix where it went; entries of other windows are left alone. Enqueued. */
+/* Copies the values of the windows last sorted to their places in val. If place is not NULL, records the
+ * place of each of their entries; places of other entries stay unchanged. Enqueued. */
 sley_status sl_window_place(sl_queue *queue, const sl_window_sort *sort, const sl_window_matrix *a,
                             const int64_t *first_slab, const sl_slab_word *word, void *val, uint32_t *place);
 
-/* New values for entries whose place is not UINT32_MAX. Enqueued. */
+/* Replaces the values of entries whose place is not UINT32_MAX. Enqueued. */
 sley_status sl_window_refill(sl_queue *queue, int64_t entries, const uint32_t *place, const void *from,
                              int64_t value_bytes, void *val);
 
-/* Copies whole rows: row i of the result has the entries from[i], from[i] + 1 and so on, until
- * rowptr[i + 1]. With col NULL only values. Enqueued. */
+/* Copies whole rows: row i of the result has entries from[i], from[i] + 1 and so on, until rowptr[i + 1]. If
+ * col is NULL, copies only values. Enqueued. */
 sley_status sl_window_gather(sl_queue *queue, int64_t rows, const int64_t *from, const int64_t *rowptr,
                              const int32_t *col, const void *val, int64_t value_bytes, int32_t *col_out,
                              void *val_out);
 
-/* Distinct columns of some windows, counted[i] of window window[i], or -1 where it has too many entries to be
- * counted so. Enqueued. */
+/* counted[i]: number of distinct columns of window window[i], or -1 if it has too many entries to be counted
+ * this way. Enqueued. */
 sley_status sl_window_count(sl_queue *queue, const sl_window_matrix *a, int64_t count, const int64_t *window,
                             int32_t *counted);
 

@@ -8,35 +8,36 @@
 #include "device/cuda/spmm/spmm_rows.h"
 #include "device/window_model.h"
 
-/* Entries of a chunk: some rows, for chunks of about equal length keep the groups of a warp together; fewer
- * where rows of X are wide and an entry takes longer; and never so many that multiprocessors stand idle: an
- * H200 holds 135,000 threads, in groups of 8 to 32, and should do so about twice. Found by measurement there:
- * within a factor of two either way the times differ by a few percent. */
+/* Entries of a chunk. A chunk has at least the entries of some rows (CHUNK_ROWS), because chunks of about
+ * equal length keep the groups of a warp together; fewer if rows of X are wide and an entry takes longer; and
+ * never so many that multiprocessors are idle: an H200 holds 135,000 threads, in groups of 8 to 32, and
+ * should be filled about twice. Measured there: within a factor of two either way the times differ by a few
+ * percent. */
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
 enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64, NARROW_WARPS = 1200, VECTOR_WARPS = 2200 };
 enum { LONG_ROW = 20, LONG_CUT = 128, LONG_FRAGMENT = 64 };
 enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224 };
 
-/* How the rows are cut, which decides which sums of a row are added to which. */
+/* How the rows are cut; it decides which sums of a row are added to which. */
 typedef struct cut {
   int ways; /* lanes that share a feature */
   sl_chunk_sizes sizes;
 } cut;
 
-/* Of a sum of a fragment of a row. */
+/* Bytes of the sum of one feature of a fragment. */
 static int64_t sum_bytes(const sl_spmm_matrix *a) {
   return (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
 }
 
-/* The target, or less, but not less than `least`, so that there are as many chunks as wanted. */
+/* The target, halved while there are fewer chunks than wanted, but not below `least`. */
 static int64_t halved(int64_t target, int64_t least, int64_t entries, int64_t wanted) {
   while (target > least && entries / target < wanted)
     target /= 2;
   return target;
 }
 
-/* Of the entries, those in rows that are cut into fragments where chunks are smallest: such rows take
- * longest, and many other chunks are done before. */
+/* Share of the entries that are in rows cut into fragments at the smallest chunk size. Such rows take
+ * longest; many other chunks finish before them. */
 static double share_of_long_rows(const sl_spmm_problem *args) {
   sl_chunks c;
   const int64_t entries = sl_spmm_entries(args->a);
@@ -44,12 +45,12 @@ static double share_of_long_rows(const sl_spmm_problem *args) {
   return entries > 0 ? (double)(c.slots * CHUNK_SMALLEST) / (double)entries : 0;
 }
 
-/* Lanes that share a feature, so that all lanes of a warp take one chunk: where rows are long enough to
- * share, longer where there is work for all lanes anyway; and where few rows are much longer than others and
- * the product is too small to hide how long they take. Settled here, for bits may not depend on how many
- * columns a run has. */
+/* Number of lanes that share a feature, so that all lanes of a warp process one chunk. Used if rows are long
+ * enough to share (longer if there is work for all lanes anyway), and if few rows are much longer than others
+ * and the product is too small to hide their time. Determined here from the problem, because bits must not
+ * depend on the number of columns of a run. */
 static int ways_of(const sl_spmm_problem *args) {
-  enum { FEW = 50000, SOME = 400000, SHORT = 30, MIDDLE = 60 /* million sums of 32 bits */ };
+  enum { FEW = 50000, SOME = 400000, SHORT = 30, MIDDLE = 60 /* millions of 32-bit sums */ };
   const int64_t entries = sl_spmm_entries(args->a),
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
@@ -71,7 +72,7 @@ static int ways_of(const sl_spmm_problem *args) {
   return bytes <= 1024 || (long_rows >= 0.4 && work < SHORT) ? 2 : 1;
 }
 
-/* Whether a row of X needs the lanes of a warp, but not more: where its values are loaded one by one, or it
+/* Returns whether a row of X needs all lanes of a warp, but not more: its values are loaded one by one, or it
  * is wide. */
 static bool takes_warps(const sl_spmm_problem *args) {
   const int64_t vec = sl_features_of_lane(args->a->dtype, args->k);
@@ -88,19 +89,18 @@ static cut cut_of(const sl_spmm_problem *args) {
   const int ways = ways_of(args);
   if (ways > 1)
     return (cut){ways, sl_chunk_sizes_of(halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED), false)};
-  /* Rows that are all longer than wide chunks allow are not cut: there are enough panels. */
+  /* Rows are not cut if they are all longer than wide chunks allow, because there are enough panels. */
   const bool most = bytes < WIDE_BYTES || entries > args->a->rows * 4 * CHUNK_MOST_WIDE;
   int64_t target = most ? CHUNK_MOST : CHUNK_MOST_WIDE;
   while (target > CHUNK_LEAST && target * args->a->rows > CHUNK_ROWS * entries)
     target /= 2;
   int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
   target = halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
-  /* A warp for each chunk, in one to two waves of warps: they end sooner as one wave of longer chunks. */
+  /* One warp per chunk, and one to two waves of warps: a single wave of longer chunks finishes sooner. */
   if (takes_warps(args) && entries > target * WARPS_WANTED && entries <= 2 * target * WARPS_WANTED)
     target *= 2;
   sl_chunk_sizes sizes = sl_chunk_sizes_of(target, args->in_order);
-  /* Where rows are long and the product is small, the longest would still be busy when all others are done.
-   */
+  /* If rows are long and the product is small, the longest would still run when all others have finished. */
   if (!args->in_order && entries < SL_STREAM_LARGE && entries >= LONG_ROW * args->a->rows &&
       entries <= 4 * CHUNK_MOST_WIDE * args->a->rows)
     sizes = (sl_chunk_sizes){target, LONG_CUT, LONG_FRAGMENT};
@@ -136,7 +136,7 @@ static void stream_release(sl_device *device, void *prepared) {
   sl_free(a);
 }
 
-/* Rows are listed on the device unless they are numbered; the empty ones are there. */
+/* Uploads the rows with entries, unless the device numbers them itself from the list of empty rows. */
 static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_t *empty,
                                const int32_t **out) {
   int64_t bytes = (c->rows + 2) * (int64_t)sizeof *c->row;
@@ -148,7 +148,7 @@ static sley_status upload_rows(sl_queue *queue, const sl_chunks *c, const int32_
   return sl_cuda_stream_number(queue, c->rows + 2, c->empties, empty, row);
 }
 
-/* Of k columns, at most: none has fewer than 16. */
+/* Upper bound of the panels for k columns; no panel has fewer than 16. */
 static int64_t panels_of(int64_t k) {
   return (k + 15) / 16;
 }
@@ -175,7 +175,7 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
   return status;
 }
 
-/* The piece that each chunk's rows of far have arrived with. */
+/* Sets, for each chunk, the piece with which its rows of far arrive. */
 static void set_pieces(const sl_spmm_problem *args, sl_chunks *chunks) {
   const int64_t *rowptr = args->a->rowptr;
   for (int64_t i = 0; i < chunks->chunks; i++) {
@@ -186,7 +186,7 @@ static void set_pieces(const sl_spmm_problem *args, sl_chunks *chunks) {
   }
 }
 
-/* Columns, 32 bits wide, with the ends of rows marked. */
+/* Uploads columns as 32-bit numbers, with the ends of rows marked. */
 static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int64_t longest,
                                   const int32_t **out) {
   sl_device *device = queue->device;
@@ -196,13 +196,13 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
       sl_device_upload_private(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
   if (status == SLEY_OK)
     status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, (int32_t *)*out);
-  sley_status waited = device->ops->queue_wait(queue); /* before what the kernel reads is freed */
+  sley_status waited = device->ops->queue_wait(queue); /* before the kernel's input is freed */
   device->ops->free(device, rowptr);
   return status != SLEY_OK ? status : waited;
 }
 
-/* Rows in chunks, or, for a small product, one by one. *longest: entries of a row whose last column is
- * marked, at most; *slots: sums of fragments. */
+/* Uploads rows in chunks, or for a small product one by one. *longest: most entries of a row whose last
+ * column is marked. *slots: number of sums of fragments. */
 static sley_status upload_cut(sl_queue *queue, const sl_spmm_problem *args, sl_stream_matrix *out,
                               int64_t *longest, int64_t *slots) {
   const sl_spmm_matrix *a = args->a;
@@ -260,7 +260,7 @@ static sley_status stream_prepare(sl_device *device, sl_queue *queue, const sl_k
   return SLEY_OK;
 }
 
-/* Marks are in the columns; the values are kept in stored order. */
+/* Marks are in the columns, so values stay in stored order and are copied. */
 static sley_status stream_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                  const void *val, sl_values_in where, void *prepared) {
   const sl_stream_matrix *a = prepared;
@@ -268,7 +268,7 @@ static sley_status stream_refill(sl_device *device, sl_queue *queue, const sl_ke
   return a ? sl_device_copy_values(queue, args->spmm.problem->a, val, where, (void *)a->val) : SLEY_OK;
 }
 
-/* Column ends are marked, and wide columns narrowed, from copies that are freed again. */
+/* Marking the ends of rows and narrowing wide columns use temporary copies. */
 static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;

@@ -1,50 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM as streams of entries: the product of Sley's own on NVIDIA GPUs, for every part that is known when
- * it is planned.
+/* SpMM as streams of entries: Sley's own product on NVIDIA GPUs, for every part that is known when the plan
+ * is made.
  *
- * What limits it. Each entry of A needs one row of X: k values at an address that is as good as random. At
- * the widths of graph networks (k = 16 to 256) the product is limited by the rate of these loads, from the
- * L2 cache or from memory, and that rate is reached only if every multiprocessor has many loads in flight
- * at all times. A kernel that gives each row of A to a warp does not reach it: most rows of a graph are
- * short, so each warp starts a few loads, waits for them, stores a row and starts again. (Narrow products
- * of very long rows are limited by instructions instead: VERY_LONG_ROW.)
+ * The limit. Each entry of A needs one row of X: k values at a practically random address. At the widths of
+ * graph networks (k = 16 to 256) the product is limited by the rate of these loads, from the L2 cache or from
+ * memory, and that rate is reached only if every multiprocessor has many loads in flight at all times. A
+ * kernel that assigns each row of A to a warp does not reach it: most rows of a graph are short, so each warp
+ * starts a few loads, waits for them, stores a row and starts again. (Narrow products of very long rows are
+ * limited by instructions instead: VERY_LONG_ROW.)
  *
- * Work of a group. The host cuts the rows into chunks of about equally many entries (chunks.h). A group of
- * LANES x WAYS threads, 4 to 32, takes one chunk and reads its entries as one stream, across the ends of
+ * Work of a group. The host cuts the rows into chunks with about equally many entries (chunks.h). A group of
+ * LANES x WAYS threads, 4 to 32, processes one chunk and reads its entries as one stream, across the ends of
  * rows:
- *   - Each lane holds VEC neighbouring features of the row that is being summed, in STRIPS strips of LANES x
- * VEC features: a panel. If k is larger, another group reads the chunk for the next panel.
- *   - The lanes load as many entries as they are together, one each, and one block ahead of their use. By
- *     shuffles every lane gets them one after the other.
- *   - With WAYS above 1, so many lanes share a feature, and each takes every WAYS-th entry. That fills a warp
- *     where few lanes hold a row of X and rows of A are long. At a row's end their sums are added.
+ *   - Each lane holds VEC neighbouring features of the row that is being summed, in STRIPS strips of
+ *     LANES x VEC features: a panel. If k is larger, another group reads the chunk for the next panel.
+ *   - The group loads one entry per lane at a time, one block ahead of their use. By shuffles every lane
+ *     receives them one after the other.
+ *   - With WAYS above 1, WAYS lanes share a feature, and each processes every WAYS-th entry. That fills a
+ *     warp if few lanes hold a row of X and rows of A are long. At a row's end their sums are added.
  *   - Each step loads the rows of X of U entries before it uses the first of them, whichever rows of A the
  *     entries belong to. So short rows cost no more than long ones, and U loads per lane are in flight.
  *   - The sign bit of a column marks the last entry of its row (stream_mark.cu). After it the sums
  *     are stored, and the next row begins. The number of that row, and for beta != 0 its old values of Y,
  *     were loaded one row ahead.
- * RUNS adds a second, shorter loop for blocks of entries in which no row ends; it pays where rows are
- * long.
+ * RUNS adds a second, shorter loop for blocks of entries in which no row ends; it pays if rows are long.
  *
- * Addresses. The lane that loads an entry computes where its row of X lies, as a PLACE: the distance from
- * the beginning of X or of the far memory, whichever is lower, in units of the bytes that one lane loads.
- * An X in two memories therefore costs one comparison per entry and lane, not one per load. A PLACE has 32
- * bits if that is enough for both memories, else 64.
+ * Addresses. The lane that loads an entry computes the address of its row of X as a PLACE: the distance from
+ * the beginning of X or of the far memory, whichever is lower, in units of the bytes that one lane loads. An
+ * X in two memories therefore costs one comparison per entry and lane, not one per load. A PLACE has 32 bits
+ * if that is enough for both memories, else 64.
  *
  * Order of summation. A whole row is summed in stored order, each feature by one lane, with the roundings
- * that op_spmm.h defines. With WAYS above 1 (never where in_order is set) the entries of a lane are a
- * fragment, counted from the chunk's first; they are added as a tree of fixed shape. A row that the host has
- * cut into fragments (chunks.h; never where in_order is set) is summed fragment by fragment into the slots of
+ * that op_spmm.h defines. With WAYS above 1 (never if in_order is set) the entries of a lane form a fragment,
+ * counted from the chunk's first entry; fragments are added as a tree of fixed shape. A row that the host has
+ * cut into fragments (chunks.h; never if in_order is set) is summed fragment by fragment into the slots of
  * `partial`. Each group that has written a fragment increments the row's counter in `finished` by an atomic
- * operation; the group that finds the counter complete adds beta Y and the fragments, first to last, stores
+ * operation. The group that finds the counter complete adds beta Y and the fragments, first to last, stores
  * the row and sets the counter back to 0. Which group that is varies; the order of the additions does not, so
  * the bits repeat.
  *
- * Arrival. Where the rows of the far memory arrive while the kernel runs, a group first waits for the
- * piece of its chunk (rows/pull_pieces.cuh).
+ * Arrival. If the rows of the far memory arrive while the kernel runs, a group first waits for the piece of
+ * its chunk (rows/pull_pieces.cuh).
  *
- * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200 GPUs.
- */
+ * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200
+ * GPUs. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
@@ -54,17 +53,17 @@
 
 namespace sley {
 
-/* Entries of a row from which on steps without a row's end are looked for; from which on narrow products are
- * limited by instructions rather than memory. */
+/* LONG_ROW: entries of a row from which on steps without a row's end get their own loop. VERY_LONG_ROW:
+ * entries from which on narrow products are limited by instructions rather than memory. */
 enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 
 enum { STREAM_BLOCK = 64 };
 
-/* So many warps run at once on an H200. */
+/* Number of warps that run at once on an H200. */
 enum { FEW_CHUNKS = 4224 };
 
-/* How a group goes about its stream. MIN_BLOCKS on a multiprocessor keep enough loads in flight: the compiler
- * may take no more registers than that allows, but for what old values and more than 4 sums a lane need. */
+/* How a group processes its stream. MIN_BLOCKS per multiprocessor keep enough loads in flight: the compiler
+ * may use only as many registers as they allow, except for old values and more than 4 sums per lane. */
 template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
 struct shape {
   static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, STRIPS = STRIPS_,
@@ -77,10 +76,10 @@ struct shape {
   }
 };
 
-/* Sums, or values of a row of X or Y, of a lane: its features of each strip. */
+/* A lane's features of each strip: sums, or values of a row of X or Y. */
 template <typename T, class S> using strips = vector<T, S::VEC>[S::STRIPS];
 
-/* The largest of the warp's values, which are the same within each group of GROUP lanes. */
+/* Maximum of the warp's values, which are the same within each group of GROUP lanes. */
 template <int GROUP> __device__ __forceinline__ int largest_of_groups(int value) {
 #pragma unroll
   for (int distance = GROUP; distance < 32; distance *= 2) {
@@ -90,8 +89,8 @@ template <int GROUP> __device__ __forceinline__ int largest_of_groups(int value)
   return value;
 }
 
-/* The groups of a warp go through their chunks in step, as long as the longest has entries: shuffles of all
- * lanes cost one instruction, those of some lanes many. */
+/* The groups of a warp process their chunks in step, until the longest ends, because a shuffle by all lanes
+ * is one instruction and shuffles by some lanes are many. */
 template <typename T, class S, bool BETA>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
                                              const sl_chunk &chunk, int64_t f, int lane) {
@@ -107,14 +106,14 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
 #pragma unroll
   for (int s = 0; s < STRIPS; s++)
     on[s] = s * STRIP < features;
-  /* Lanes of one strip that have no features load the first, and store nothing. */
+  /* Lanes of a single strip that have no features load the first features, and store nothing. */
   const in_t *x = keep((const in_t *)places.base + (STRIPS > 1 || on[0] ? f : 0));
   const int32_t *col = run.a.col + chunk.begin;
   const in_t *val = (const in_t *)run.a.val + chunk.begin;
   const bool fragment = chunk.slot >= 0;
   out_t *y = keep((out_t *)run.y + f);
   const uint32_t ldy = (uint32_t)(run.ldy * (int64_t)sizeof(out_t)); /* bytes */
-  /* The row being summed, and the one after it, whose number and old values are on their way. */
+  /* The row being summed, and the next one, whose number and old values are being loaded. */
   const int32_t *row = run.a.row + chunk.row;
   int rows_left = chunk.rows - 1;
   out_t *out = row_at(y, row[0], ldy);
@@ -144,7 +143,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     const in_t *at = x + (uint64_t)__shfl_sync(~0u, my_place, from, GROUP) * VEC;
 #pragma unroll
     for (int s = 0; s < STRIPS; s++) {
-      if (STRIPS > 1) /* else its former value would have to be kept until the load is done */
+      if (STRIPS > 1) /* otherwise its former value would have to be kept until the load completes */
         in[s] = {};
       if (STRIPS == 1 || on[s])
         in[s] = load_plain<in_t, VEC>(at + s * STRIP);
@@ -157,7 +156,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       for (int v = 0; v < VEC; v++)
         acc[s][v] = multiply_add(weight, widened(in[s], v), acc[s][v]);
   };
-  /* The sums of all ways, in all of them. */
+  /* Adds the sums of all ways; all ways receive the result. */
   auto join_ways = [&] {
 #pragma unroll
     for (int distance = S::LANES; distance < GROUP; distance *= 2)
@@ -189,7 +188,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     if (rows_left > 0)
       load_old(row_at(y, next, ldy));
   }
-  /* A lane's entry of the next step: it is not touched before it is due, for then it has arrived. */
+  /* A lane's entry of the next step. It is not used before that step, when it has arrived. */
   int32_t next_col = 0;
   in_t next_val = value<in_t>::narrow(0);
   if (lane < chunk.count) {
@@ -207,9 +206,9 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       next_col = __ldcs(col + e + GROUP + lane);
       next_val = load_once(val + e + GROUP + lane);
     }
-    const int here = chunk.count - e; /* GROUP of them at most now */
+    const int here = chunk.count - e; /* at most GROUP of them in this step */
     if (S::RUNS && ends == 0 && (GROUP == 32 ? here >= GROUP : __all_sync(~0u, here >= GROUP))) {
-      /* All of rows that go on. */
+      /* The loop without ends of rows: all entries belong to the open row. */
 #pragma unroll
       for (int s = 0; s < GROUP; s += U * WAYS) {
         strips<in_t, S> in[U];
@@ -240,7 +239,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
               end_row();
           }
         } else {
-          /* Of WAYS entries, one each: those up to a row's end, then those after it. */
+          /* WAYS entries, one per lane: first those up to a row's end, then those after it. */
           int from = at + way < here ? way : -1;
           for (unsigned left = ends >> at & ((1u << WAYS) - 1); left != 0; left &= left - 1) {
             if (from >= 0 && from < __ffs((int)left)) {
@@ -266,8 +265,8 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
           ((acc_t *)run.a.partial)[chunk.slot * run.k + f + s * STRIP + v] = acc[s][v];
 }
 
-/* Sums `count` partial sums, one every `step` slots from slot `first` on: features from f on, a panel's. done
- * takes a feature and its sum. */
+/* Adds `count` partial sums, one every `step` slots from slot `first` on, for the panel of features from f
+ * on. Calls done(feature, sum). */
 template <typename T, class S, class DONE>
 __device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t first, int count, int step,
                                           int64_t f, int lane, DONE done) {
@@ -281,7 +280,8 @@ __device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t firs
   }
 }
 
-/* A panel of a fragment of a long row is summed. At last Y = beta Y + the sums. */
+/* Stores a panel of the sum of a fragment of a long row. The last group computes Y = beta Y + all
+ * fragments. */
 template <typename T, class S>
 __device__ __noinline__ void finish_fragment(const sl_stream_run &run, const fragment_place where, int panel,
                                              int lane, unsigned mask) {
@@ -300,9 +300,9 @@ __device__ __noinline__ void finish_fragment(const sl_stream_run &run, const fra
       });
 }
 
-/* A grid has a row of blocks for each panel, so that panel follows panel and rows of X stay in the cache; or,
- * where they arrive piece by piece, one row in which the panels of a chunk are neighbours. Blocks from number
- * `blocks` on in each row clear rows of Y. */
+/* A grid has a row of blocks for each panel, so that one panel is processed after another and rows of X stay
+ * in the cache; if rows arrive piece by piece, it has a single row in which the panels of a chunk are
+ * neighbours. Blocks from number `blocks` on in each row clear rows of Y. */
 template <typename T, class S, bool BETA>
 __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
     stream(const __grid_constant__ sl_stream_run run, const __grid_constant__ x_places places,
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
 
 template <typename T, class S>
 sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
-  enum { MOST_DOWN = 65535 }; /* rows of a grid */
+  enum { MOST_DOWN = 65535 }; /* most rows of a grid */
   constexpr int GROUPS = STREAM_BLOCK / S::GROUP;
   sl_stream_run of = run;
   const int64_t panels = (run.k + S::PANEL - 1) / S::PANEL;
@@ -361,14 +361,14 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_plac
   return sl_cuda_launched(queue, "spmm-stream");
 }
 
-/* As many strips as make 16 bytes a lane, at most 4, where rows of X cannot be loaded by 16 bytes. */
+/* If rows of X cannot be loaded by 16 bytes: as many strips as add up to 16 bytes per lane, at most 4. */
 template <typename T, int VEC>
 constexpr int strips_of = VEC * sizeof(input<T>) >= 16  ? 1
                           : VEC * sizeof(input<T>) == 8 ? 2
                                                         : 4;
 
-/* The numbers were found by measurement on H200s. Beside a pull, which takes registers and threads of its
- * own, fewer groups with more loads each are faster; without one, more groups with fewer. */
+/* The shapes were measured on H200s. Beside a pull, which uses registers and threads of its own, fewer groups
+ * with more loads each are faster; without one, more groups with fewer loads. */
 template <typename T, int VEC>
 sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   x_places places;
@@ -401,12 +401,12 @@ sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   return launch_shape<T, shape<32, 1, VEC, 1, 8, 14, false, uint32_t>>(queue, run, places);
 }
 
-/* Whether rows can be read and written VEC values at a time, with work for more than half of `lanes`. */
+/* Returns whether rows can be accessed VEC values at a time, with features for more than half of `lanes`. */
 template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
   return run.k % VEC == 0 && run.k > lanes / 2 * VEC && aligned_rows<T, VEC>(run);
 }
 
-/* A warp a chunk, in which WAYS lanes share a feature. */
+/* One warp per chunk, in which WAYS lanes share a feature. */
 template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue, const sl_stream_run &run) {
   constexpr int STRIPS = strips_of<T, VEC>;
   x_places places;
@@ -416,8 +416,8 @@ template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue
   return launch_shape<T, shape<32 / WAYS, WAYS, 1, 4, 4, 8, true, uint64_t>>(queue, run, places);
 }
 
-/* launch(VEC) by the widest loads that alignment allows, with work for more than half of `lanes`: 16 bytes a
- * lane, then 8, 4 for values of 2, then single values. */
+/* Calls launch(VEC) with the widest loads that alignment allows and that have features for more than half of
+ * `lanes`: 16 bytes per lane, then 8, 4 for 2-byte values, then single values. */
 template <typename T, class LAUNCH>
 sley_status by_widest(const sl_stream_run &run, int lanes, LAUNCH launch) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
@@ -437,7 +437,7 @@ template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const s
                       [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
 }
 
-/* Row by row, where that is prepared. */
+/* Runs row by row, if that is prepared. */
 template <typename T, int WAYS> sley_status stream_rows(sl_queue *queue, const sl_stream_run &run) {
   return by_widest<T>(run, 0, [&](auto vec) { return rows_of<T, decltype(vec)::value, WAYS>(queue, run); });
 }
@@ -457,13 +457,13 @@ template <typename T> sley_status launch_row_ways(sl_queue *queue, const sl_stre
   }
 }
 
-/* The least group that covers k with VEC values a lane, at least 8. */
+/* Smallest group, at least 8 lanes, that covers k with VEC values per lane. */
 template <int VEC> int lanes_for(int64_t k) {
   return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
 }
 
-/* Narrow products of very long rows have half as many lanes take a row of X, and so have those of 16 bits
- * whose rows are as short as a sector. */
+/* For narrow products of very long rows half as many lanes load a row of X; also for 16-bit values if rows of
+ * X have at most the size of a sector. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
   SL_TRY(sl_cuda_use(queue->device));
@@ -481,7 +481,7 @@ template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream
   default:
     break;
   }
-  /* Where all chunks run at once, a warp each, groups that share a warp would only wait for each other. */
+  /* If all chunks run at once with one warp each, groups that share a warp would only wait for each other. */
   if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= FEW_CHUNKS)
     return by_widest<T>(run, 32,
                         [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 32); });

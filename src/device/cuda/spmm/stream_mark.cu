@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as the stream kernels want them: 32 bits wide, the last of each row marked; and which rows have
- * any. */
+/* Prepares columns for the stream kernels: 32 bits wide, the last of each row marked; and numbers the rows
+ * that have entries. */
 #include "device/cuda/spmm/stream.h"
 
 enum { BLOCK = 256 };

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SpMM over row windows on Tensor cores (spmm_windows.h; HC-SpMM, sections 4 and 5, generalized).
  *
- * Work of a warp. A chunk is a run of windows of about equally many slabs in all. A warp takes a chunk, and
- * of it a panel of TILES x 8 features, and reads the chunk's slabs as one stream, across the ends of windows.
- * Each slab multiplies 16 rows of A with the rows of X of its slots. The bits of a slab are turned into
- * registers once for all tiles; what they need is loaded two slabs ahead (columns, bits) and one slab ahead
- * (values of A, rows of X). So short windows cost no more than long ones.
+ * Work of a warp. A chunk is a run of windows; chunks have about equally many slabs. A warp takes a chunk,
+ * and of it a panel of TILES x 8 features, and reads the chunk's slabs as one stream, across the ends of
+ * windows. Each slab multiplies 16 rows of A with the rows of X of its slots. The bits of a slab are
+ * converted to registers once for all tiles; their input is loaded two slabs ahead (columns, bits) and one
+ * slab ahead (values of A, rows of X). So short windows cost no more than long ones.
  *
- * Loads of X. In the operand of X, lane 4 g + q holds feature g of a tile, of the slots of its q. A tile's
- * features may be any: lane g loads VEC neighbouring features by one load, which are its features of VEC
- * tiles. Of the result lane 4 g + q holds features 2 q and 2 q + 1 of each tile, of rows g and g + 8.
- * Features are numbered so that the lanes of one g store neighbouring memory by each instruction (block_of).
+ * Loads of X. In the operand of X, lane 4 g + q holds feature g of a tile, for the slots of its q. The
+ * features of a tile may be chosen freely: lane g loads VEC neighbouring features at once, one for each of
+ * VEC tiles. In the result, lane 4 g + q holds features 2 q and 2 q + 1 of each tile, for rows g and g + 8.
+ * Features are numbered so that the lanes of one g store neighbouring memory in each instruction (block_of).
  *
- * f32. An operand of tf32 has 11 significant bits. Each value v is split, v = high + low, high rounded to
- * nearest, and a product is low a high x + high a low x + high a high x, summed by the Tensor core in f32.
- * low is rounded to nearest for A and cut off for X, so what is lost is at most 2^-22 |a||x| for the product
- * of both low parts, as much for low a, and 2^-21 |a||x| for low x. The Tensor core cuts off what it adds, so
- * the sum of a slab is added to that of the window by an ordinary addition, rounded to nearest.
+ * f32. A tf32 operand has 11 significant bits. Each value v is split: v = high + low, with high rounded to
+ * nearest. A product is low a high x + high a low x + high a high x, summed by the Tensor core in f32. low is
+ * rounded to nearest for A and truncated for X, so the errors are at most 2^-22 |a||x| for the product of
+ * both low parts, as much for low a, and 2^-21 |a||x| for low x. The Tensor core truncates when it adds, so
+ * the sum of a slab is added to the window's sum by an ordinary addition, rounded to nearest.
  *
- * f32 by tf32 alone (ONCE), for plans that allow it. Each value is rounded to 11 bits and multiplied once:
- * what is lost is at most 2^-10 + 2^-22 of a product.
+ * f32 by tf32 alone (ONCE), for plans that allow it. Each value is rounded to 11 bits and multiplied once;
+ * the error is at most 2^-10 + 2^-22 of a product.
  *
- * f16, bf16. Products are exact in f32; the Tensor core adds slabs to the sum of the window by itself, whose
- * additions err by less than 4 roundings each. SL_TENSOR_* in spmm_windows.h say what that comes to.
+ * f16, bf16. Products are exact in f32. The Tensor core adds slabs to the window's sum by itself; each
+ * addition has an error of less than 4 roundings. SL_TENSOR_* in spmm_windows.h state the resulting bounds.
  *
- * Infinities and NaNs. Where a row has no entry in a slot, 0 is multiplied by X there: a NaN if X is not
- * finite. Splitting large values may overflow too. An element whose sum is not finite is therefore summed
- * again, entry by entry. All else is multiplied by alpha once it is summed.
+ * Infinities and NaNs. If a row has no entry in a slot, 0 is multiplied by X there: a NaN if X is not finite.
+ * Splitting large values may overflow too. So an element whose sum is not finite is summed again, entry by
+ * entry. All other elements are multiplied by alpha after they are summed.
  *
- * Order of summation. Slots are in order of columns and the operation's order is the hardware's, which is the
- * same each time and for each element, wherever in a tile. Long windows are cut into fragments, whose sums
- * are added in order by the warp that finishes last, as in stream.cuh. So the bits repeat, and do not
- * depend on panels. */
+ * Order of summation. Slots are in the order of columns, and the order within an operation is the hardware's,
+ * which is the same each time and for each element, wherever it is in a tile. Long windows are cut into
+ * fragments, whose sums are added in order by the warp that finishes last, as in stream.cuh. So the bits
+ * repeat, and do not depend on panels. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_TENSOR_CUH
 #define SLEY_DEVICE_CUDA_SPMM_TENSOR_CUH
 
@@ -47,7 +47,7 @@ namespace sley {
 
 enum { TENSOR_BLOCK = 128 };
 
-/* The operation on Tensor cores for each type: registers of A and of X hold PACK values. */
+/* The Tensor core operation for each type; registers of A and of X hold PACK values. */
 template <typename T> struct tensor_core;
 
 template <> struct tensor_core<float> { static constexpr int SLOTS = 8, PACK = 1; };
@@ -72,29 +72,30 @@ template <> struct tensor_core<bf16> {
   }
 };
 
-/* The features of a warp, in GROUPS of 8 blocks of VEC: a lane loads a block of each group and row of X. */
+/* The features of a warp: GROUPS groups of 8 blocks of VEC features. For each row of X a lane loads one block
+ * of each group. */
 template <typename T_, int VEC_, int GROUPS_, bool ONCE_> struct tensor_shape {
   using T = T_;
-  static constexpr bool ONCE = ONCE_; /* values of f32 are multiplied once */
+  static constexpr bool ONCE = ONCE_; /* f32 values are multiplied once */
   using in_t = input<T>;
   static constexpr int VEC = VEC_, GROUPS = GROUPS_, GROUP = 8 * VEC, PANEL = GROUPS * GROUP;
   static constexpr int X_BYTES = VEC * sizeof(in_t), X_WORDS = X_BYTES < 4 ? 1 : X_BYTES / 4;
   static constexpr int SLOTS = tensor_core<in_t>::SLOTS, QUARTER = SLOTS / 4 /* slots of a lane */,
-                       BITS = SLOTS / 2 /* of a lane */, WORDS = SLOTS / 2 /* of a slab */;
+                       BITS = SLOTS / 2 /* bits of a lane */, WORDS = SLOTS / 2 /* words of a slab */;
 };
 
-/* The block of a group that feature n of its tiles lies in. */
+/* Block of a group that contains feature n of its tiles. */
 static __device__ __forceinline__ int block_of(int n) {
   return n / 2 + n % 2 * 4;
 }
 
-/* What a lane knows of a slab before its values are there. */
+/* A lane's data of a slab before its values are loaded. */
 template <class S> struct slab_head {
   vector<int32_t, S::QUARTER> col;
-  unsigned bits, first; /* of the lane: its bits are the lowest, first is where their values begin */
+  unsigned bits, first; /* the lane's bits, in the lowest bits; index of their first value */
 };
 
-/* VEC neighbouring values of a row of X, as registers of 32 bits. */
+/* VEC neighbouring values of a row of X, as 32-bit registers. */
 template <class S> union x_words {
   typename word<S::X_BYTES>::type loaded;
   unsigned bits[S::X_WORDS];
@@ -108,12 +109,12 @@ template <class S> union x_words {
 template <class S> struct slab_body {
   typename S::in_t a[S::BITS];
   x_words<S> x[S::GROUPS][S::QUARTER];
-  bool ends; /* its window */
+  bool ends; /* the slab is its window's last */
 };
 
 template <class S>
 __device__ __forceinline__ slab_head<S> load_head(const sl_windows &a, uint32_t slab, int lane) {
-  constexpr int LANES = 32 / S::BITS; /* of a word */
+  constexpr int LANES = 32 / S::BITS; /* lanes of a word */
   slab_head<S> head;
   head.col = load_shared<int32_t, S::QUARTER>(a.col + (uint64_t)slab * S::SLOTS + lane % 4 * S::QUARTER);
   const uint2 word = __ldg((const uint2 *)(a.word + (uint64_t)slab * S::WORDS + lane / LANES));
@@ -123,8 +124,8 @@ __device__ __forceinline__ slab_head<S> load_head(const sl_windows &a, uint32_t 
   return head;
 }
 
-/* x: X's first feature of the lane. Of groups from `features` on, relative to that, nothing is loaded: their
- * values stay what they were. */
+/* x: address of the lane's first feature of X. Groups from feature `features` on, relative to it, are not
+ * loaded; their registers keep earlier values. */
 template <class S>
 __device__ __forceinline__ void load_body(slab_body<S> &body, const sl_windows &a, const x_places &places,
                                           const typename S::in_t *x, int features, const slab_head<S> &head) {
@@ -148,11 +149,11 @@ __device__ __forceinline__ void load_body(slab_body<S> &body, const sl_windows &
   }
 }
 
-/* Of the sums of a panel of a window, those of one lane: of rows lane / 4 and 8 more, of VEC neighbouring
- * features at four places a group. */
+/* A lane's sums of a panel of a window: rows lane / 4 and lane / 4 + 8, for VEC neighbouring features at four
+ * places per group. */
 template <class S> using tile_sums = float[S::GROUPS][S::VEC][4];
 
-/* acc += the slab's product: sums of feature n, tile by tile. */
+/* Adds the slab's product to acc, tile by tile. */
 template <class S>
 __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body<S> &body,
                                               int panel_features) {
@@ -206,7 +207,7 @@ __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body
       if (j * S::GROUP < panel_features)
 #pragma unroll
         for (int v = 0; v < S::VEC; v++) {
-          /* Feature v of two slots. */
+          /* Feature v of two slots, as one register. */
           auto pair = [&](int slot) {
             return __byte_perm(body.x[j][slot].bits[v / 2], body.x[j][slot + 1].bits[v / 2],
                                v % 2 == 0 ? 0x5410 : 0x7632);
@@ -216,7 +217,8 @@ __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body
   }
 }
 
-/* An element of Y whose sum is not finite, summed in the documented order but for that of slots. */
+/* Sums an element of Y again whose sum is not finite, in the documented order except that entries are in the
+ * order of slots. */
 template <class S>
 __device__ __noinline__ float sum_again(const sl_tensor_run &run, const x_places &places, int64_t window,
                                         int row, int64_t feature, float start) {
@@ -238,7 +240,7 @@ __device__ __noinline__ float sum_again(const sl_tensor_run &run, const x_places
   return sum;
 }
 
-/* An element of Y from its sum over A X. */
+/* Stores an element of Y from its sum over A X. */
 template <class S>
 __device__ __noinline__ void finish_element(const sl_tensor_run &run, const x_places &places, int64_t window,
                                             int row, int64_t feature, float sum) {
@@ -252,7 +254,7 @@ __device__ __noinline__ void finish_element(const sl_tensor_run &run, const x_pl
                                        : sum_again<S>(run, places, window, row, feature, start));
 }
 
-/* VEC neighbouring elements of Y, where alpha is 1 and beta 0 or, if `adds`, 1. */
+/* Stores VEC neighbouring elements of Y, for alpha = 1 and beta = 0, or beta = 1 if `adds`. */
 template <class S>
 __device__ __forceinline__ void store_block(output<typename S::T> *y, bool adds, float (&sums)[S::VEC]) {
   using out_t = output<typename S::T>;
@@ -265,7 +267,7 @@ __device__ __forceinline__ void store_block(output<typename S::T> *y, bool adds,
   store_once<out_t, S::VEC>(y, sums);
 }
 
-/* use(row, feature, sums) for each VEC neighbouring ones; f: the panel's first feature. */
+/* Calls use(row, feature, sums) for each VEC neighbouring sums; f: the panel's first feature. */
 template <class S, class USE>
 __device__ __forceinline__ void each_block(const tile_sums<S> &acc, int64_t f, int lane, USE use) {
 #pragma unroll
@@ -292,7 +294,7 @@ template <class S> __device__ __forceinline__ bool all_finite(const tile_sums<S>
   return zero == 0;
 }
 
-/* Where alpha or beta are others, or a sum is not finite. */
+/* Stores elements if alpha or beta have other values, or a sum is not finite. */
 template <class S>
 __device__ __noinline__ void finish_elements(const sl_tensor_run &run, const x_places &places, int64_t window,
                                              int64_t f, int lane, const float *sums) {
@@ -304,7 +306,7 @@ __device__ __noinline__ void finish_elements(const sl_tensor_run &run, const x_p
   }
 }
 
-/* The rows of Y of a lane's sums, loaded long before they are stored. */
+/* The rows of Y for a lane's sums, loaded long before the sums are stored. */
 struct window_rows {
   int32_t upper, lower;
   __device__ __forceinline__ window_rows(const sl_windows &a, int64_t window, int lane) {
@@ -314,7 +316,7 @@ struct window_rows {
   }
 };
 
-/* A lane's part of a window of Y. */
+/* Stores a lane's part of a window of Y. */
 template <class S>
 __device__ __forceinline__ void finish_tile(const sl_tensor_run &run, const x_places &places, int64_t window,
                                             int64_t f, int lane, const window_rows &rows,
@@ -339,7 +341,7 @@ template <class S>
 __device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_places &places,
                                              const sl_chunk &chunk, int64_t f, int lane) {
   const int panel_features = keep((int)(run.k - f < S::PANEL ? run.k - f : S::PANEL));
-  /* Lanes without features load the first, and store nothing. */
+  /* Lanes without features load the first features, and store nothing. */
   const int mine = block_of(lane / 4) * S::VEC;
   const int features = keep(panel_features > mine ? panel_features - mine : 1);
   const typename S::in_t *x =
@@ -363,7 +365,7 @@ __device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_p
   slab_head<S> head = load_head<S>(run.a, slab, lane);
   load_body<S>(even, run.a, places, x, features, head);
   head = load_head<S>(run.a, slab < last ? slab + 1 : last, lane);
-  /* Multiplies slab `now`, after the loads of the next ones. */
+  /* Multiplies slab `now`, after starting the loads of the next ones. */
   auto advance = [&](const slab_body<S> &now, slab_body<S> &next) {
     if (slab < last) {
       load_body<S>(next, run.a, places, x, features, head);
@@ -389,7 +391,7 @@ __device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_p
   }
 }
 
-/* The sum of `count` fragments of an element, one every `stride` slots from slot `first` on. */
+/* Adds `count` fragments of an element, one every `stride` slots from slot `first` on. */
 __device__ __forceinline__ float add_slots(const sl_tensor_run &run, int64_t first, int count, int stride,
                                            int row, int64_t feature) {
   const int64_t tile = SL_WINDOW_ROWS * run.k;
@@ -401,7 +403,7 @@ __device__ __forceinline__ float add_slots(const sl_tensor_run &run, int64_t fir
   return sum;
 }
 
-/* A panel of a fragment of a long window is summed. */
+/* Stores a panel of the sums of a fragment of a long window. */
 template <class S>
 __device__ __noinline__ void finish_window(const sl_tensor_run &run, const x_places &places,
                                            const fragment_place where, int panel, int lane) {
@@ -427,7 +429,8 @@ __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
            const unsigned panels) {
   constexpr int WARPS = TENSOR_BLOCK / 32;
   const unsigned blocks = (unsigned)((run.a.chunks + WARPS - 1) / WARPS);
-  /* Panel after panel, so that rows of X stay in the cache; but chunk after chunk where they arrive so. */
+  /* Panel after panel, so that rows of X stay in the cache; but chunk after chunk if rows arrive in that
+   * order. */
   const unsigned panel = run.arrivals ? blockIdx.x % panels : blockIdx.x / blocks;
   const unsigned block = run.arrivals ? blockIdx.x / panels : blockIdx.x % blocks;
   const int lane = keep((int)(threadIdx.x % 32));
@@ -461,12 +464,12 @@ template <class S, int MIN_BLOCKS> sley_status launch_tensor(sl_queue *queue, co
   return sl_cuda_launched(queue, "spmm-tensor");
 }
 
-/* Whether rows can be read and written VEC values at a time. */
+/* Returns whether rows can be accessed VEC values at a time. */
 template <typename T, int VEC> bool tensor_fits(const sl_tensor_run &run) {
   return run.k % VEC == 0 && aligned_rows<T, VEC>(run);
 }
 
-/* Panels of 32, 64 or 128 features; the widest where loads are wide enough for the registers to last. */
+/* Panels of 32, 64 or 128 features; the widest only if loads are wide enough for the registers to suffice. */
 template <typename T, int VEC, bool ONCE>
 sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
   constexpr int BYTES = VEC * sizeof(input<T>);
@@ -479,7 +482,7 @@ sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
   return launch_tensor < tensor_shape<T, VEC, 8 / VEC, ONCE>, BYTES == 2 ? 3 : 4 > (queue, run);
 }
 
-/* ONCE: of f32, see above. */
+/* ONCE: f32 by tf32 alone, see above. */
 template <typename T, bool ONCE>
 sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   SL_TRY(sl_cuda_use(queue->device));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The updates of the cuda device: the plain one and that on Tensor cores, of rows that are given, and the one
- * that sums the rows itself; preparation of the last. */
+/* The updates of the cuda device: the plain kernel and the kernel on Tensor cores, for rows T that the caller
+ * provides; and the kernel that sums the rows itself, with its preparation. */
 #include "base/memory.h"
 #include "base/value.h"
 #include "device/cuda/spmm/column_copy.h"
 #include "device/cuda/spmm/update_rows.h"
 
-/* Whether Tensor cores serve: they keep no order, and know no f64. */
+/* Returns whether Tensor cores can be used: they do not support in_order and f64. */
 static bool on_tensor_cores(const sl_update_args *a) {
   return !a->in_order && (a->dtype == SLEY_F32 || a->dtype == SLEY_F16 || a->dtype == SLEY_BF16);
 }
@@ -69,11 +69,13 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
 /* ------------------------------------------------------------------------------------- rows that are summed
  */
 
-/* About the warps that run at once on an H200; chunks of each at least, where there are entries enough: the
- * last ones end at about the same time. A tile has at least so many entries before its rows are cut. */
+/* WARPS_WANTED: about as many warps as an H200 runs at once. CHUNKS_WANTED: fewest chunks per warp, if there
+ * are enough entries, so that warps end at about the same time. ENTRIES_LEAST: fewest entries of a tile
+ * before its rows are cut. */
 enum { WARPS_WANTED = 3168, CHUNKS_WANTED = 4, ENTRIES_LEAST = 64 };
 
-/* Up to so many columns of T, tiles of 16 rows for that many warps fit into shared memory beside W. */
+/* For at most this many columns of T, shared memory has space for tiles of 16 rows for that many warps beside
+ * W. */
 enum { TALL_TILES_K = 96 };
 
 typedef struct cut {
@@ -109,8 +111,8 @@ static double fused_cost(const sl_kernel_args *args) {
   return 1;
 }
 
-/* Apart is faster where there are few tiles for each warp, and where rows are long and wide: the product then
- * has more loads in flight. Measured on an H200. */
+/* Returns whether the fused kernel is faster. Separate kernels are faster if each warp has few tiles, or if
+ * rows are long and wide, because the product alone has more loads in flight. Measured on an H200. */
 static bool fused_pays(int64_t rows, int64_t entries, int64_t k) {
   enum { ROWS_LEAST = 60000, LONG_ROW = 30, WIDE_K = 96 };
   return rows >= ROWS_LEAST && !(entries / LONG_ROW > rows && k > WIDE_K);
@@ -134,7 +136,7 @@ static void fused_release(sl_device *device, void *prepared) {
   sl_free(a);
 }
 
-/* The piece with which all rows of X have arrived that the rows before `end` name. */
+/* The piece after which all rows of X named by the rows before `end` have arrived. */
 static int32_t piece_of(const sl_spmm_problem *p, int64_t end) {
   int32_t piece = 0;
   while (piece < p->pieces - 1 && end > p->piece_end[piece])
@@ -147,7 +149,7 @@ static void set_pieces(const sl_spmm_problem *p, sl_row_tiles *t) {
     t->chunk[i].piece = piece_of(p, t->chunk[i].row + t->chunk[i].rows);
 }
 
-/* Row starts, counted from the first entry. */
+/* Uploads the row starts, relative to the first entry. */
 static sley_status upload_rowptr(sl_queue *queue, const sl_spmm_matrix *a, const int64_t **out) {
   int64_t *from_zero, bytes = (a->rows + 1) * (int64_t)sizeof *from_zero;
   SL_TRY(SL_NEW(from_zero, a->rows + 1, "a part's rows"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SL_OP_UPDATE of rows that are given: Z = T W + beta Z, in the order of op_update.h. A block of threads
- * makes a tile of Z; tiles of T and W pass through shared memory. Plain, for every type and shape: the
- * reference on the device, and what runs where the order is asked for. */
+/* SL_OP_UPDATE if T is given: Z = T W + beta Z, in the order of op_update.h. A block of threads computes a
+ * tile of Z; tiles of T and W pass through shared memory. Works for every type and shape: it is the reference
+ * on the device, and runs if the order is asked for. */
 #include "device/cuda/spmm/update_rows.h"
 #include "device/cuda/values.cuh"
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace sley;
 
-/* A tile of Z, whose rows and columns threads share: each makes EACH rows of a column. */
+/* A tile of Z. Each thread computes EACH rows of one column. */
 enum { ROWS = 64, COLS = 32, DEPTH = 16, LINES = 8, EACH = ROWS / LINES };
 
 template <class T> struct operands {
@@ -63,7 +63,7 @@ template <class T> __global__ void __launch_bounds__(COLS *LINES) update(const o
 }
 
 template <class T> void launch(sl_queue *queue, const sl_update_args *a) {
-  /* Columns beyond those of a grid's height go to launches of their own. */
+  /* Columns beyond the largest height of a grid are computed by further launches. */
   const int64_t most_across = static_cast<int64_t>(65535) * COLS;
   const int64_t down = (a->rows + ROWS - 1) / ROWS;
   for (int64_t j = 0; j < a->n; j += most_across) {

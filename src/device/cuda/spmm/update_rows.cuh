@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of T times W on Tensor cores, Z = T W + beta Z, where warps fetch tiles of up to 16 rows of T: rows
- * that are given (update_tensor.cu), or sums of rows of X (update_sums.cuh).
+/* Rows of T times W on Tensor cores, Z = T W + beta Z. Warps obtain tiles of up to 16 rows of T: given rows
+ * (update_tensor.cu), or sums of rows of X (update_sums.cuh).
  *
- * Work of a warp. It fetches a tile's rows of T into shared memory and multiplies them by W, 32 columns at a
- * time, whose sums it holds in registers, and stores these rows of Z. W lies in shared memory as well. Where
- * all of it fits there, a block loads it once; its warps then take tile after tile and never wait for each
- * other, so that some fetch while others multiply. A larger W passes through in slices of columns, and the
- * warps of a block go in step.
+ * Work of a warp. It fetches a tile's rows of T into shared memory, multiplies them by W, 32 columns at a
+ * time, whose sums are in registers, and stores these rows of Z. W is in shared memory as well. If all of it
+ * fits there, a block loads it once; its warps then process tile after tile and never wait for each other, so
+ * that some fetch while others multiply. A larger W passes through in slices of columns, and the warps of a
+ * block proceed in step.
  *
- * Operands. An operation multiplies 16 x 8 values by 8 x 8. W, transposed, is the larger one and the rows of
- * T are the columns of the smaller, so that a tile of 8 rows wastes nothing; of 16 rows, two operations share
- * the values of W. Which columns of T and of W are meant by the 8 is free, and so is the order of Z's
- * columns. They are chosen so that lane 4 g + q loads neighbours: of 8 columns l of T those from 2 q on; and
- * stores them: of 32 columns of Z, 4 from 4 g on, of rows 2 q and 2 q + 1. W is stored in the order in which
- * lanes load it, the 4 values of an operation each. It is padded by zeros, and T too, to 8 l.
+ * Operands. An operation multiplies 16 x 8 values by 8 x 8. W, transposed, is the larger operand, and the
+ * rows of T are the columns of the smaller one, so that a tile of 8 rows wastes nothing; for 16 rows, two
+ * operations share the values of W. The columns of T and W that form a group of 8 may be chosen freely, and
+ * so may the order of Z's columns. They are chosen so that lane 4 g + q loads neighbours, of each 8 l columns
+ * of T those from 2 q on, and stores neighbours, of each 32 columns of Z the 4 from 4 g on, in rows 2 q and 2
+ * q + 1. W is stored in the order in which lanes load it, the 4 values of an operation together. W is padded
+ * by zeros, and so is T, to a multiple of 8.
  *
- * Precision. As in tensor.cuh: values of T and, where they have 32 bits, of W are split into two of 11
- * significant bits. Values of f16 and bf16 are operands as they are. Of a product, little more than
- * 2^-20 |t||w| is lost: W is cut instead of rounded, which costs fewer instructions. The Tensor core adds the
- * products, 8 at a time, and cuts off. SL_UPDATE_* in update_rows.h say what that comes to.
+ * Precision. As in tensor.cuh: values of T, and of W if they have 32 bits, are split into two values of
+ * 11 significant bits. f16 and bf16 values are used directly. The error of a product is little more than
+ * 2^-20 |t||w|: W is truncated instead of rounded, which costs fewer instructions. The Tensor core adds the
+ * products, 8 at a time, and truncates. SL_UPDATE_* in update_rows.h state the resulting bounds.
  *
- * Order of summation. That of 8 columns of T is the hardware's; these follow in ascending order, and beta Z
- * last. It is the same each time and for every element.
+ * Order of summation. Within 8 columns of T the order is the hardware's; groups of 8 follow in ascending
+ * order, and beta Z comes last. It is the same each time and for every element.
  *
- * Infinities and NaNs. An element whose sum is not finite is summed again, in the documented order: splitting
- * large values may overflow. No infinity or NaN of T or W is lost: high of T keeps it, and W is cut, by which
- * a NaN may become infinite, but no less. beta Z is added by an ordinary addition. */
+ * Infinities and NaNs. An element whose sum is not finite is summed again, in the documented order, because
+ * splitting large values may overflow. No infinity or NaN of T or W is lost: high of T keeps it, and W is
+ * truncated, which may turn a NaN into infinity but not into a finite value. beta Z is added by an ordinary
+ * addition. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_UPDATE_ROWS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_UPDATE_ROWS_CUH
 
@@ -38,17 +40,18 @@
 
 namespace sley {
 
-/* Columns of T and of Z that are multiplied together; rows of T of an operation; bytes of a slice of W. */
+/* DEEP, ACROSS: columns of T, and of Z, that are multiplied together. SET: rows of T of an operation.
+ * SLICE_BYTES: bytes of a slice of W. */
 enum { DEEP = 8, ACROSS = 32, HALVES = ACROSS / 16, SET = 8, SLICE_BYTES = 64 << 10 };
 
-/* How shared memory is used: a slice of W, then for each warp rows of T and numbers of its own. */
+/* Layout of shared memory: a slice of W, then for each warp rows of T and numbers of its own. */
 struct update_room {
-  int warps, stride /* floats between rows of T */, lines /* rows of a warp's T, with those for parts */;
+  int warps, stride /* floats between rows of T */, lines /* rows of a warp's T, including those for parts */;
   int own;           /* numbers of a warp's own */
-  int deep;          /* multiples of DEEP in k */
-  int slice, groups; /* multiples of ACROSS in a slice of W, and in n */
+  int deep;          /* groups of DEEP columns in k */
+  int slice, groups; /* groups of ACROSS columns in a slice of W, and in n */
   bool whole;        /* a slice is all of W */
-  bool aligned;      /* 4 neighbours of Z can be stored as a word */
+  bool aligned;      /* 4 neighbours of Z can be stored as one word */
   __host__ __device__ int warp_words() const {
     return lines * stride + own;
   }
@@ -60,15 +63,16 @@ struct update_room {
   }
 };
 
-inline int stride_of(int deep) { /* so that 4 rows lie in different banks */
+inline int stride_of(int deep) { /* padded so that 4 rows use different banks */
   return deep % 2 == 1 ? deep * DEEP : (deep + 1) * DEEP;
 }
 
-/* `lines` rows of T and `own` numbers for each of at most `warps`; most: bytes of shared memory. warps is 0
- * if there is no room. Few tiles are spread over all multiprocessors. */
+/* Layout with `lines` rows of T and `own` numbers for each of at most `warps` warps; most: bytes of shared
+ * memory. The result has warps = 0 if it does not fit. If there are few tiles, they are spread over all
+ * multiprocessors. */
 inline update_room room_of(const sl_update_dense &d, size_t value_bytes, int lines, int own, int warps,
                            int64_t most, int64_t tiles, int64_t processors) {
-  enum { LEAST = 4, BESIDE = 8 }; /* warps */
+  enum { LEAST = 4, BESIDE = 8 }; /* numbers of warps */
   update_room r = {};
   r.deep = (int)((d.k + DEEP - 1) / DEEP);
   r.groups = (int)((d.n + ACROSS - 1) / ACROSS);
@@ -86,7 +90,8 @@ inline update_room room_of(const sl_update_dense &d, size_t value_bytes, int lin
   return r;
 }
 
-/* Columns of W from group `first` on, a slice of it, as lanes load them. All threads of the block. */
+/* Loads a slice of W, its columns from group `first` on, in the order in which lanes load it. Called by all
+ * threads of the block. */
 template <typename V>
 __device__ __forceinline__ void load_slice(const sl_update_dense &d, const update_room &room, int first,
                                            float4 *to) {
@@ -106,17 +111,17 @@ __device__ __forceinline__ void load_slice(const sl_update_dense &d, const updat
   }
 }
 
-/* As split, but high is not rounded either: two instructions instead of three, and one bit less. */
+/* Like split, but high is not rounded either: two instructions instead of three, and one bit less. */
 static __device__ __forceinline__ split_value split_cut(float v) {
   const unsigned high = __float_as_uint(v);
   return {high, __float_as_uint(v - __uint_as_float(high & 0xffffe000))};
 }
 
-/* Of the sums of SETS times 8 rows and 32 columns, those of a lane: [s][m][2 h + i] is row 8 s + 2 q + i,
- * column 4 g + 2 m + h. */
+/* A lane's sums for SETS times 8 rows and 32 columns: [s][m][2 h + i] is row 8 s + 2 q + i, column 4 g + 2 m
+ * + h. */
 template <int SETS> using z_sums = float[SETS][HALVES][4];
 
-/* t: of row 8 s + g, columns 2 q and 2 q + 1 of each 8. */
+/* t[s]: row 8 s + g of T, at the lane's columns 2 q and 2 q + 1 of each 8. */
 template <typename V, int SETS>
 __device__ __forceinline__ void multiply_group(const update_room &room, const float *const (&t)[SETS],
                                                const float4 *w, z_sums<SETS> &sums) {
@@ -159,15 +164,15 @@ __device__ __forceinline__ void multiply_group(const update_room &room, const fl
 
 /* The rows of Z of a tile. */
 struct z_rows {
-  const int64_t *rowid; /* NULL: they follow each other */
+  const int64_t *rowid; /* row numbers; NULL: consecutive rows */
   int first;
   __device__ __forceinline__ int64_t operator[](int i) const {
     return rowid ? rowid[first + i] : first + i;
   }
 };
 
-/* Elements of Z in the documented order: those of a lane's 4 columns that `which` names, bit 8 s + 4 i + c
- * being row 8 s + 2 q + i. */
+/* Computes elements of Z again, in the documented order: those of a lane's 4 columns whose bit in `which` is
+ * set; bit 8 s + 4 i + c is row 8 s + 2 q + i. */
 template <typename V>
 __device__ __noinline__ void update_again(const sl_update_dense &d, const float *t, int stride, z_rows to,
                                           int q, int column, unsigned which) {
@@ -182,8 +187,8 @@ __device__ __noinline__ void update_again(const sl_update_dense &d, const float 
   }
 }
 
-/* 4 neighbouring elements of a row of Z, of which `here` are there; the bits of those that are not finite and
- * not stored. */
+/* Stores 4 neighbouring elements of a row of Z, of which `here` exist. Returns the bits of elements that are
+ * not finite and were not stored. */
 template <typename V>
 __device__ __forceinline__ unsigned store_row(double beta, bool aligned, V *z, int here, float (&sum)[4]) {
   float zero = 0; /* or NaN */
@@ -212,8 +217,8 @@ __device__ __forceinline__ unsigned store_row(double beta, bool aligned, V *z, i
   return infinite;
 }
 
-/* A tile's rows of T, at most SETS times 8, one every room.stride floats, times a slice of W that begins with
- * group `first`. All lanes of a warp. */
+/* Multiplies a tile's rows of T, at most SETS times 8, one every room.stride floats, by the slice of W that
+ * begins with group `first`. Called by all lanes of a warp. */
 template <typename V, int SETS>
 __device__ __forceinline__ void multiply_tile(const sl_update_dense &d, const update_room &room,
                                               const float *t, int rows, const z_rows &to, const float4 *slice,
@@ -221,7 +226,7 @@ __device__ __forceinline__ void multiply_tile(const sl_update_dense &d, const up
   const int g = lane / 4, q = lane % 4;
   const float *from[SETS];
 #pragma unroll
-  for (int s = 0; s < SETS; s++) /* rows that the tile has not: their sums are not stored */
+  for (int s = 0; s < SETS; s++) /* rows that the tile does not have; their sums are not stored */
     from[s] = t + (s * SET + g < rows ? s * SET + g : 0) * room.stride + q * 2;
   const int groups = room.groups - first < room.slice ? room.groups - first : room.slice;
 #pragma unroll 1
@@ -248,8 +253,8 @@ __device__ __forceinline__ void multiply_tile(const sl_update_dense &d, const up
   }
 }
 
-/* A tile of rows of T times all of W, of which the block holds a slice. Where that is not all of W: all
- * threads of the block, rows being 0 where a warp has no tile. */
+/* Multiplies a tile of rows of T by all of W. If the block holds only a slice of W, all its threads must call
+ * this, with rows = 0 in a warp without a tile. */
 template <typename V>
 __device__ __forceinline__ void multiply_all(const sl_update_dense &d, const update_room &room,
                                              const float *t, int rows, const z_rows &to, float4 *slice,
@@ -267,8 +272,8 @@ __device__ __forceinline__ void multiply_all(const sl_update_dense &d, const upd
   }
 }
 
-/* The warp's rows of T, cleared: columns from k on stay 0. W is loaded if all of it fits. All threads of the
- * block. */
+/* Clears the warp's rows of T, so that columns from k on stay 0, and loads W if all of it fits. Called by all
+ * threads of the block. */
 template <typename V>
 __device__ __forceinline__ float *begin_update(const sl_update_dense &d, const update_room &room,
                                                float4 *memory) {
@@ -284,7 +289,7 @@ __device__ __forceinline__ float *begin_update(const sl_update_dense &d, const u
   return t;
 }
 
-/* Bytes of shared memory that a block of the queue's device can have, a little being the kernel's own. */
+/* Bytes of shared memory that a block on the queue's device can have, less a little for the kernel itself. */
 inline sley_status shared_bytes(const sl_queue *queue, int64_t *out) {
   enum { OWN = 1024 };
   int most = 0;

@@ -2,24 +2,25 @@
 /* The fused update: warps sum tiles of rows of T = alpha A X into shared memory and multiply them by W
  * (update_rows.cuh), so that T is never stored. After the fusion of HC-SpMM.
  *
- * Summing a tile. The entries of its rows follow each other. They are shared in equal runs by the groups of
- * LANES lanes of the warp, whatever the lengths of the rows; a group reads its run as a stream, as in
- * stream.cuh: a lane holds VEC neighbouring features of STRIPS strips, the lanes load an entry each, one
- * block ahead, and U rows of X are loaded before the first is used. Where a row ends its sum goes to shared
- * memory. A row that goes on in the next group's run is continued there from 0; such parts are stored apart
- * and added in order. More features than LANES x VEC x STRIPS are summed in turns.
+ * Summing a tile. The entries of its rows are contiguous. The groups of LANES lanes of the warp share them in
+ * equal runs, whatever the lengths of the rows; a group reads its run as a stream, as in stream.cuh: a
+ * lane holds VEC neighbouring features of STRIPS strips, the group loads one entry per lane at a time, one
+ * block ahead, and U rows of X are loaded before the first is used. At the end of a row its sum goes to
+ * shared memory. If a row continues in the next group's run, that group starts at 0; such parts are stored
+ * separately and added in order. If there are more than LANES x VEC x STRIPS features, they are summed in
+ * several passes.
  *
- * What limits it is, as with the product, how many loads of rows of X are in flight. So the warps of a
- * multiprocessor are about as many as those of the product; tiles have 8 rows where shared memory would not
- * do for so many. What a warp must know of its next tile is loaded ahead: the tile itself while one is
- * summed, the ends of its rows and its first entries while that is multiplied.
+ * The limit is, as for the product, the number of loads of rows of X in flight. So a multiprocessor has about
+ * as many warps as for the product; tiles have 8 rows if shared memory does not suffice for that with 16. A
+ * warp loads its next tile's data ahead: the chunk itself while one tile is summed, the ends of its rows and
+ * its first entries while that tile is multiplied.
  *
  * A row with more entries than a tile should have is cut into fragments (row_tiles.h), which come first.
- * Their sums go to the device's memory. The warp that finishes last adds them in order (fragments.cuh) and
- * goes on with the row as with a tile.
+ * Their sums go to device memory. The warp that finishes last adds them in order (fragments.cuh) and treats
+ * the row as a tile.
  *
- * Order of summation. What is a part follows from the matrix, k, and how X is aligned; parts and fragments
- * are added in order. Which warp takes which tile varies, and does not matter. */
+ * Order of summation. The parts follow from the matrix, k, and the alignment of X; parts and fragments are
+ * added in order. Which warp takes which tile varies, and does not matter. */
 #ifndef SLEY_DEVICE_CUDA_SPMM_UPDATE_SUMS_CUH
 #define SLEY_DEVICE_CUDA_SPMM_UPDATE_SUMS_CUH
 
@@ -36,7 +37,7 @@ template <int LANES_, int VEC_, int STRIPS_, int U_, typename PLACE_, int WARPS_
   using PLACE = PLACE_;
 };
 
-/* VEC neighbours of a row of sums in shared memory. */
+/* Stores VEC neighbours of a row of sums in shared memory. */
 template <int VEC> __device__ __forceinline__ void put(float *to, const float (&sum)[VEC]) {
   if constexpr (VEC % 4 == 0) {
 #pragma unroll
@@ -49,7 +50,7 @@ template <int VEC> __device__ __forceinline__ void put(float *to, const float (&
   }
 }
 
-/* A chunk whose words the first lanes of a warp hold, one each. */
+/* A chunk; the first 8 lanes of a warp hold one word each. */
 struct held_chunk {
   int word;
   __device__ __forceinline__ int get(size_t bytes) const {
@@ -78,7 +79,7 @@ struct held_chunk {
   }
 };
 
-/* Chunk number `at`; without rows and entries from the last on. */
+/* Loads chunk number `at`; after the last chunk it has no rows and no entries. */
 __device__ __forceinline__ held_chunk hold(const sl_update_sums &run, int at, int lane) {
   static_assert(sizeof(sl_chunk) == 32 && offsetof(sl_chunk, begin) == 0, "words of 4 bytes");
   if (at < run.a.chunks && lane < 8)
@@ -86,7 +87,7 @@ __device__ __forceinline__ held_chunk hold(const sl_update_sums &run, int at, in
   return {0};
 }
 
-/* Of a lane: what its row's entries end with, counted from the chunk's first; its first entry. */
+/* A lane's first loads: the end of its row's entries, relative to the chunk's first, and its first entry. */
 template <typename T> struct first_loads {
   int end;
   int32_t col;
@@ -120,9 +121,9 @@ __device__ __forceinline__ first_loads<T> load_first(const sl_update_sums &run, 
   return first;
 }
 
-/* Features f to f + PANEL of the sums of a tile of `rows` rows, at most 16, and `entries` entries from
- * `begin` on. end: of lane i, what row i's entries end with; ends: the same in shared memory. t: rows of
- * sums, one every `stride` floats; parts: rows for parts. All lanes of a warp. */
+/* Sums features [f, f + PANEL) of a tile of `rows` rows, at most 16, with `entries` entries from `begin` on.
+ * first.end: in lane i, the end of row i's entries; ends: the same in shared memory. t: rows of sums, one
+ * every `stride` floats; parts: rows for parts. Called by all lanes of a warp. */
 template <typename T, class S>
 __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_places &places, int64_t begin,
                                           int entries, int rows, const first_loads<T> &first, const int *ends,
@@ -134,7 +135,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
   const int from = entries * mine / GROUPS, count = entries * (mine + 1) / GROUPS - from;
   const int before = __shfl_up_sync(~0u, first.end, 1), start = lane == 0 ? 0 : before;
   const unsigned filled = __ballot_sync(~0u, lane < rows && first.end > start);
-  /* The row of the group's first entry, and whether others have begun it. */
+  /* The row of the group's first entry, and whether an earlier group began it. */
   int row = 0;
 #pragma unroll
   for (int g = 0; g < GROUPS; g++) {
@@ -153,7 +154,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
   const T *val = (const T *)run.a.val + begin + from;
   unsigned left = filled & ~0u << row;
   float *out = (is_part ? parts + (mine - 1) * stride : t + row * stride) + feature;
-  int last = ends[row & 15] - 1 - from; /* of the row's entries, counted in the group's run */
+  int last = ends[row & 15] - 1 - from; /* last entry of the row, relative to the group's run */
   float acc[STRIPS][VEC];
   auto clear = [&] {
 #pragma unroll
@@ -168,7 +169,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
       if (on[s])
         put<VEC>(out + s * STRIP, acc[s]);
   };
-  /* Rows without entries. */
+  /* Zeroes rows without entries. */
   for (unsigned empty = ~filled & ((1u << rows) - 1); empty != 0; empty &= empty - 1)
     for (int i = f + lane; i < f + S::PANEL && i < run.dense.k; i += 32)
       t[(__ffs((int)empty) - 1) * stride + i] = 0;
@@ -220,7 +221,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
       }
     }
   }
-  /* The row goes on in the next group's run: it is not the one after the last. */
+  /* If the open row continues in the next group's run (and is not beyond the last one), store its part. */
   if constexpr (GROUPS > 1) {
     const int open = left ? __ffs((int)left) - 1 : 0, open_start = __shfl_sync(~0u, start, open);
     if (count > 0 && left && open_start < from + count && last >= count)
@@ -237,7 +238,8 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
   __syncwarp();
 }
 
-/* The sums of a fragment, which are in t. The last warp of the row adds them all into t: whether this is. */
+/* Stores the sums of a fragment, which are in t. If this is the row's last warp, it adds all of them into t
+ * and returns true. */
 static __device__ __noinline__ bool add_fragment(const sl_update_sums &run, fragment_place where, float *t,
                                                  int lane) {
   const int64_t k = run.dense.k;
@@ -261,7 +263,7 @@ static __device__ __noinline__ bool add_fragment(const sl_update_sums &run, frag
   return all;
 }
 
-/* Sums a chunk; the number of rows that are complete then. */
+/* Sums a chunk; returns the number of complete rows in t. */
 template <typename T, class S>
 __device__ __forceinline__ int sum_chunk(const sl_update_sums &run, const x_places &places,
                                          const held_chunk &chunk, first_loads<T> &first, float *t, int *ends,
@@ -286,7 +288,7 @@ __device__ __forceinline__ int sum_chunk(const sl_update_sums &run, const x_plac
   return slot < 0 || add_fragment(run, {slot, long_row}, t, lane) ? rows : 0;
 }
 
-/* Who ends last makes the counters ready for the next run. */
+/* The last block to end resets the counters for the next run. */
 __device__ __forceinline__ void end_run(const sl_update_sums &run) {
   __syncthreads();
   if (threadIdx.x != 0 || atomicAdd(run.a.next + 1, 1u) + 1 != gridDim.x)
@@ -295,7 +297,7 @@ __device__ __forceinline__ void end_run(const sl_update_sums &run) {
   run.a.next[1] = 0;
 }
 
-/* Warps have two chunks each to begin with, and take what is left in turn, two ahead. */
+/* Each warp starts with two chunks, and takes remaining chunks in turn, two ahead. */
 template <typename T, class S>
 __global__ void __launch_bounds__(S::WARPS * 32, 1)
     update_sums(const __grid_constant__ sl_update_sums run, const __grid_constant__ x_places places,
@@ -344,8 +346,8 @@ sley_status launch_sums(sl_queue *queue, const sl_update_sums &run, const x_plac
   return sl_cuda_launched(queue, "update-fused");
 }
 
-/* Warps of a multiprocessor: where loads of f32 are of 16 bytes, otherwise, and with 64-bit places, which are
- * for X of more than 2^32 loads. */
+/* Warps per multiprocessor. MANY: f32 with 16-byte loads. SOME: otherwise. FEW: with 64-bit places, for an X
+ * of more than 2^32 loads. */
 enum { MANY = 28, SOME = 24, FEW = 16 };
 
 template <typename T, int LANES, int VEC, int STRIPS, int U>

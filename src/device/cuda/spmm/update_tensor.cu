@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are given times W on Tensor cores: see update_rows.cuh. A warp copies its next tile into shared
- * memory while it multiplies one, if there is room for two. */
+/* Given rows T times W on Tensor cores (update_rows.cuh). A warp copies its next tile into shared memory
+ * while it multiplies the current one, if there is space for two. */
 #include "device/cuda/spmm/update_rows.cuh"
 
 namespace {
@@ -9,7 +9,7 @@ using namespace sley;
 
 enum { GIVEN_WARPS = 16 };
 
-/* Rows of T in the device's memory. */
+/* Rows of T in device memory. */
 struct given {
   const float *t;
   int64_t rows, ldt;
@@ -27,7 +27,7 @@ __device__ __forceinline__ void copy_rows(const given &source, const float *from
   }
 }
 
-/* Begins to copy a tile, if there is one. */
+/* Starts to copy a tile, if it exists. */
 __device__ __forceinline__ void fetch(const given &source, int64_t tile, float *to, int stride, int lane) {
   const int64_t first = tile * SL_UPDATE_TILE, left = source.rows - first;
   const int rows = left <= 0 ? 0 : left < SL_UPDATE_TILE ? (int)left : SL_UPDATE_TILE;

@@ -5,11 +5,13 @@
 
 #include "base/value.h"
 
-/* Seconds: what a stream takes beside its entries, of a launch of the second kind, of a slab where nothing
- * else runs (narrow: of at most 32 features), of adding a fragment. */
+/* Seconds. stream_start: time of a stream kernel besides its entries. second_launch: launch of the second
+ * kernel. serial_*: a slab if nothing else runs (narrow: at most 32 features). serial_fragment: adding a
+ * fragment. */
 static const double stream_start = 6e-6, second_launch = 4e-6, serial_f32 = 1.7e-6, serial_16 = 1.5e-6,
                     serial_narrow = 0.6e-6, serial_fragment = 1.5e-6;
-/* Tensor cores are to be faster by more than the model errs, and two kinds are to be worth it. */
+/* MARGIN: Tensor cores must be faster by more than the model's error. WORTH: running both kinds must pay for
+ * itself. */
 static const double MARGIN = 0.8, WORTH = 0.95;
 enum { NARROW = 32 };
 
@@ -22,7 +24,7 @@ static double longer(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Of the longest chunk, and of the fragments of the longest window, which one warp adds. */
+/* Time of the longest chunk, and of adding the fragments of the longest window, which one warp does. */
 static double serial_time(const sl_spmm_matrix *a, const int32_t *slots, int64_t k, int64_t target) {
   const double slab = k <= NARROW ? serial_narrow : a->dtype == SLEY_F32 ? serial_f32 : serial_16;
   int64_t chunk = target, cut = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A op(B) with many rows of A, by split values: see split_values.cuh. A small kernel splits B and stores it
- * in the workspace as it will lie in shared memory. Then each block of threads keeps some columns of B,
- * whole, in its shared memory, and its warpgroups, which wait for nobody, go over A by 64 rows: each warp
- * copies its 16 rows of the next panels of A to shared memory ahead.
+/* C = A op(B) with many rows of A, by split values (split_values.cuh). A small kernel splits B and stores it in
+ * the workspace in its layout for shared memory. Then each block of threads holds some whole columns of B in
+ * its shared memory, and its warpgroups, independently of each other, process A in tiles of 64 rows: each
+ * warp copies its 16 rows of the next panels of A to shared memory ahead of their use.
  *
- * The terms of a panel may be in any order that A and B share. Terms 4 t + s and 16 + 4 t + s, t < 4, are
- * those of step s, so that a lane loads terms of all four steps by 16 bytes. */
+ * The terms of a panel may have any order that A and B share. Terms 4 t + s and 16 + 4 t + s, t < 4, belong
+ * to step s, so that a lane loads terms of all four steps by 16 bytes. */
 #include "device/cuda/dense/hopper/split_values.cuh"
 
 namespace {
@@ -15,19 +15,19 @@ using namespace sley;
 enum {
   MOST_GROUPS = 3,
   WARP_ROWS = 16,
-  COPY_BYTES = WARP_ROWS * PANEL * 4, /* of a panel, by a warp */
-  AHEAD = 4,                          /* copies of a warp */
+  COPY_BYTES = WARP_ROWS * PANEL * 4, /* bytes of a panel's copy, per warp */
+  AHEAD = 4,                          /* copies per warp */
   SPLIT_THREADS = 256,
   STEPS = PANEL / 8
 };
 
-/* The term of a panel at place `place` of its line. */
+/* The term of a panel at position `place` of its line. */
 __device__ __forceinline__ int term_at(int place) {
   const int step = place / 8, column = place % 8;
   return column < 4 ? 4 * column + step : 16 + 4 * (column - 4) + step;
 }
 
-/* Splits op(B), `panels` panels of each N columns; a thread for four terms of a column. */
+/* Splits op(B) into `panels` panels of N columns each; one thread per four terms of a column. */
 template <int N>
 __global__ void __launch_bounds__(SPLIT_THREADS) split_columns(const sl_gemm_args a, int panels, char *out) {
   const int64_t tiles = (a.n + N - 1) / N, pieces = tiles * panels * N * 8;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(SPLIT_THREADS) split_columns(const sl_gemm_arg
   }
 }
 
-/* Where a warpgroup is in its rows: which 64, and which panel of these. */
+/* Position of a warpgroup: tile of 64 rows, and panel of these rows. */
 struct place {
   int tile, panel;
 };
@@ -55,13 +55,13 @@ __device__ __forceinline__ place after(place at, int panels, int step) {
   return at.panel + 1 < panels ? place{at.tile, at.panel + 1} : place{at.tile + step, 0};
 }
 
-/* Where in a warp's copy of a panel 16 bytes of a row lie: lanes that load at once, of two rows each, meet in
- * no bank. */
+/* Position, in a warp's copy of a panel, of 16 bytes of a row. Lanes that load at the same time, from two
+ * rows, use different banks. */
 __device__ __forceinline__ int copy_place(int row, int sixteen) {
   return row * PANEL + (sixteen ^ row % 2 * 4) * 4;
 }
 
-/* Begins to copy the warp's rows of a panel. wide: rows begin at multiples of 16 bytes. */
+/* Starts to copy the warp's rows of a panel. wide: rows begin at multiples of 16 bytes. */
 __device__ __forceinline__ void copy_panel(const sl_gemm_args &a, bool wide, place at, float *to) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t first =
@@ -86,7 +86,7 @@ __device__ __forceinline__ void copy_panel(const sl_gemm_args &a, bool wide, pla
     copy_ahead<4>(to + copy_place(row, lane / 4) + lane % 4, from, row < rows && lane < terms ? 4 : 0);
 }
 
-/* Of a warp's copy, the terms that a lane multiplies, split. */
+/* Loads from the warp's copy the terms that this lane multiplies, and splits them. */
 __device__ __forceinline__ void split_copy(const float *copy, split_terms (&terms)[STEPS]) {
   const int row = static_cast<int>(threadIdx.x) % 32 / 4, sixteen = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
@@ -100,15 +100,15 @@ __device__ __forceinline__ void split_copy(const float *copy, split_terms (&term
   }
 }
 
-/* What becomes of a sum v: alpha v + beta old + bias, times slope where that is negative. */
+/* The end of the computation of a sum v: alpha v + beta old + bias, times slope if that is negative. */
 struct ending {
   float alpha, beta, slope;
-  bool pairs; /* two values of C, and of a gate, at even columns lie at multiples of 8 bytes */
+  bool pairs; /* pairs of values at even columns of C, and of a gate, lie at multiples of 8 bytes */
   const float *bias;
 };
 
-/* Of a lane's values of one row, which of the gate's are above 0, a bit each: gate points to the first. There
- * relu's gradient is 1, elsewhere 0. */
+/* Bit mask of a lane's values of one row for which the gate is above 0, where the gradient of relu is 1;
+ * elsewhere it is 0. gate: address of the first. */
 template <int N> __device__ __forceinline__ uint32_t open_gates(const float *gate, bool pairs, int cols) {
   float2 y[N / 8];
 #pragma unroll
@@ -124,7 +124,7 @@ template <int N> __device__ __forceinline__ uint32_t open_gates(const float *gat
   return open;
 }
 
-/* As SL_OP_ACTIVATE_GRAD has it: a closed gate keeps the sign of v, and what is no number. */
+/* v if the gate is open; else v times 0, which keeps its sign and NaNs (SL_OP_ACTIVATE_GRAD). */
 __device__ __forceinline__ float gated(float v, uint32_t open, int i) {
   return v * static_cast<float>(open >> i & 1);
 }
@@ -134,8 +134,8 @@ __device__ __forceinline__ float finish(const ending &e, float v, float old, flo
   return v < 0 ? fmaf(e.slope, v, 0.0f) : v;
 }
 
-/* Of a lane's values those of one row, from `to` on, of which there are `cols` columns; bias: of these
- * columns; gate: what act gave there, with GATED. */
+/* Stores a lane's values of one row from address `to` on, of which `cols` columns exist. bias: of these
+ * columns. gate: with GATED, the output of the activation there. */
 template <int N, int HALF, bool GATED>
 __device__ __forceinline__ void store_row(const ending &e, float *to, const float *gate, int cols,
                                           const float *bias, const float (&d)[N / 2]) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void store_row(const ending &e, float *to, const floa
   }
 }
 
-/* The tile, which is a warpgroup's, at columns `first` on. */
+/* Stores a warpgroup's tile, at columns `first` on. */
 template <int N, bool GATED>
 __device__ __forceinline__ void store_tile(const sl_gemm_args &a, const ending &e, int tile, int first,
                                            const float *bias, float (&d)[N / 2]) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A^T B with many rows of A and B, by split values: see split_values.cuh. A block of threads sums some of
- * the rows for up to 128 x 128 values of C; then another kernel adds these sums in the order of the rows.
+/* C = A^T B with many rows of A and B, by split values (split_values.cuh). A block of threads sums some of the
+ * rows for up to 128 x 128 values of C; another kernel adds these sums in the order of the rows.
  *
- * Panels of 32 rows are copied to shared memory ahead. The threads split A into registers, as the product
- * wants it, and B into shared memory, column by column: that of the next panel while the Tensor cores
- * multiply one.
+ * Panels of 32 rows are copied to shared memory ahead of their use. The threads split A into registers, where
+ * the product needs it, and B into shared memory, column by column: the next panel while the Tensor cores
+ * multiply the current one.
  *
- * Tensor cores cut what they add, always towards zero. So a sum begins anew after some panels, and sums of
- * panels are added apart.
+ * Tensor cores truncate when they add, always towards zero. So a sum starts again after some panels, and the
+ * sums of panels are added separately.
  *
- * Sums of columns of B: a thread that splits some terms of a column adds them, too, in double; always the
- * same terms of each panel. A block adds its threads' sums of a column, add_sums those of the blocks. */
+ * Sums of columns of B: a thread that splits some terms of a column also adds them in double, always the same
+ * terms of each panel. A block adds its threads' sums of a column; add_sums adds the blocks' sums. */
 #include "device/cuda/dense/column_sums.cuh"
 #include "device/cuda/dense/hopper/split_values.cuh"
 
@@ -22,9 +22,9 @@ enum {
   GROUPS = 2,
   THREADS = GROUPS * GROUP_THREADS,
   ACROSS = GROUPS * GROUP_ROWS,
-  STRIDE = ACROSS + 8, /* of rows of A in shared memory: 4 rows of 8 values lie in 32 banks */
+  STRIDE = ACROSS + 8, /* floats between rows of A in shared memory: 4 rows of 8 values use 32 banks */
   STEPS = PANEL / 8,
-  AHEAD = 4, /* panels in shared memory as they were copied */
+  AHEAD = 4, /* copied panels in shared memory */
   PANELS_APART = 8,
   LEAST_ROWS = PANEL * PANELS_APART,
   ADD_COLS = 32,
@@ -46,19 +46,19 @@ template <int N> struct room {
   }
 };
 
-/* What a block of threads makes: rows begin to end - 1 of A and B, from columns down of A and across of B on.
- */
+/* The work of a block of threads: rows [begin, end) of A and B, for columns of A from `down` on and columns
+ * of B from `across` on. */
 struct part {
   int64_t begin, end, down, across;
   bool wide_a, wide_b; /* rows begin at multiples of 16 bytes */
 };
 
-/* Threads that copy a row of so many pieces. */
+/* Threads that copy a row of `pieces` pieces. */
 constexpr int threads_for(int pieces) {
   return pieces > 64 ? 128 : pieces > 32 ? 64 : pieces > 16 ? 32 : pieces > 8 ? 16 : pieces > 4 ? 8 : 4;
 }
 
-/* COLS columns of PANEL rows from `from` on, of which there are `rows` and `cols`. */
+/* Copies PANEL rows of COLS columns, of which `rows` and `cols` exist. */
 template <int VALUES, int COLS, int TO_STRIDE>
 __device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t ld, int64_t rows,
                                           int64_t cols) {
@@ -69,7 +69,7 @@ __device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t 
                     : cols - across < VALUES ? static_cast<int>(cols) - across
                                              : VALUES,
             left = rows < PANEL ? static_cast<int>(rows) : PANEL;
-  if (across >= COLS || down >= PANEL) /* threads left over */
+  if (across >= COLS || down >= PANEL) /* threads without work */
     return;
   from += down * ld + across;
   to += down * TO_STRIDE + across;
@@ -78,7 +78,7 @@ __device__ __forceinline__ void copy_rows(float *to, const float *from, int64_t 
     copy_ahead<4 * VALUES>(to + row * TO_STRIDE, from, down + row < left ? 4 * there : 0);
 }
 
-/* Begins to copy panel `number` of the part, if there is one. */
+/* Starts to copy panel `number` of the part, if it exists. */
 template <int N>
 __device__ __forceinline__ void fetch(const sl_gemm_args &a, const part &p, const room<N> &memory,
                                       int number) {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void fetch(const sl_gemm_args &a, const part &p, cons
   copies_commit();
 }
 
-/* The terms of A of panel `number`, which has come. */
+/* Splits the lane's terms of A of panel `number`, which must have arrived. */
 template <int N>
 __device__ __forceinline__ void split_left(const room<N> &memory, int number, split_terms (&terms)[STEPS]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -110,10 +110,10 @@ __device__ __forceinline__ void split_left(const room<N> &memory, int number, sp
       set_term(terms[step], i, left[(8 * step + i / 2 * 4) * STRIDE + i % 2 * 8]);
 }
 
-/* Pieces of a panel of B, of 4 terms of a column, that a thread splits. */
+/* Pieces of a panel of B, 4 terms of a column each, that a thread splits. */
 template <int N> constexpr int PIECES = (N * 8 + THREADS - 1) / THREADS;
 
-/* Its columns of B; with SUMS the terms of piece i are added to sums[i]. */
+/* Splits the thread's pieces of B; with SUMS, adds the terms of piece i to sums[i]. */
 template <int N, bool SUMS>
 __device__ __forceinline__ void split_right(const room<N> &memory, int number, double (&sums)[PIECES<N>]) {
   const float *const right = memory.right(number);
@@ -133,7 +133,7 @@ __device__ __forceinline__ void split_right(const room<N> &memory, int number, d
   }
 }
 
-/* The block's sums of `cols` columns, by way of shared memory that nobody uses any more. */
+/* Stores the block's sums of `cols` columns. shared: memory that is no longer used. */
 template <int N>
 __device__ __forceinline__ void store_column_sums(double *shared, const double (&sums)[PIECES<N>], int cols,
                                                   double *to) {
@@ -152,7 +152,7 @@ __device__ __forceinline__ void store_column_sums(double *shared, const double (
   to[thread] = sum;
 }
 
-/* column_sums: with SUMS those of each block of rows get there, n doubles. */
+/* column_sums: with SUMS, receives n doubles for each block of rows. */
 template <int N, bool SUMS>
 __global__ void __launch_bounds__(THREADS, 1)
     sum_rows(const __grid_constant__ sl_gemm_args a, int64_t rows_each, bool wide_a, bool wide_b, float *sums,
@@ -212,8 +212,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       sums[held_row(row, i) * a.n + held_col(col, i)] = sum[i];
 }
 
-/* A block of threads for ADD_COLS values of C; ADD_GROUPS of them add some of a value's sums each, the first
- * the rest. */
+/* Adds the sums of all parts. A block of threads computes ADD_COLS values of C: each of ADD_GROUPS groups
+ * adds some of a value's sums, and the first group adds the results. */
 __global__ void __launch_bounds__(ADD_COLS *ADD_GROUPS)
     add_parts(const sl_gemm_args a, int parts, const float *sums) {
   __shared__ double of_group[ADD_GROUPS][ADD_COLS];
@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(ADD_COLS *ADD_GROUPS)
   finish_at<float>(a, i / a.n, i % a.n, static_cast<float>(sum));
 }
 
-/* In the workspace sums of columns stand before those of the product. */
+/* In the workspace the sums of columns precede the sums of the product. */
 template <int N, bool SUMS> sley_status launch(sl_queue *queue, const sl_gemm_args *a, void *workspace) {
   enum { BYTES = room<N>::BYTES };
   const int64_t down = (a->m + ACROSS - 1) / ACROSS, across = (a->n + N - 1) / N;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What products of split values have in common. v = high + low, both of tf32; A B is taken as
- * high(A) high(B) + high(A) low(B) + low(A) high(B). What is left out, and what low loses, is at most 2^-21
- * of a term.
+/* Shared by products of split values. v = high + low, both in tf32. A B is computed as high(A) high(B) +
+ * high(A) low(B) + low(A) high(B). The omitted product and the rounding of low lose at most 2^-21 of a term.
  *
- * Of an infinite value low is NaN, and infinite values times low = 0 are NaN, too. So a result that is NaN is
- * made anew, term by term in f32, which gives what any product of f32 would. */
+ * For an infinite value low is NaN, and an infinite value times low = 0 is NaN as well. So a result that is
+ * NaN is computed again, term by term in f32, as any f32 product would. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_HOPPER_SPLIT_VALUES_CUH
 #define SLEY_DEVICE_CUDA_DENSE_HOPPER_SPLIT_VALUES_CUH
 
@@ -22,7 +21,7 @@ static __device__ __forceinline__ split_value split_rounded(float v) {
   return {s.high, s.low + 0x1000};
 }
 
-/* The terms of 8 columns of A, as a warpgroup holds them. */
+/* The terms of 8 columns of A, in the layout in which a warpgroup holds them. */
 struct split_terms {
   uint32_t high[4], low[4];
 };
@@ -33,7 +32,7 @@ static __device__ __forceinline__ void set_term(split_terms &terms, int i, float
   terms.low[i] = s.low;
 }
 
-/* A panel of N columns of B and their low parts, N * 128 bytes further. */
+/* A panel of N columns of B; the panel of their low parts follows N * 128 bytes later. */
 template <int N> struct split_panel {
   uint64_t high, low;
   __device__ explicit split_panel(const char *at)
@@ -41,7 +40,7 @@ template <int N> struct split_panel {
   }
 };
 
-/* d += a panel's terms, or d = them; the small parts first. */
+/* Adds a panel's terms to d, or sets d to them; the small parts first. */
 template <int N>
 __device__ __forceinline__ void multiply_split(float (&d)[N / 2], const split_terms (&a)[PANEL / 8],
                                                const split_panel<N> &b, bool add) {
@@ -53,7 +52,7 @@ __device__ __forceinline__ void multiply_split(float (&d)[N / 2], const split_te
   }
 }
 
-/* Four values, split, to one place of a panel and of its low parts. */
+/* Splits four values and stores them at one place of a panel and of its panel of low parts. */
 template <int N>
 __device__ __forceinline__ void store_split(char *panel, int column, int sixteen, const float (&v)[4]) {
   uint4 high, low;
@@ -69,12 +68,12 @@ __device__ __forceinline__ void store_split(char *panel, int column, int sixteen
   *reinterpret_cast<uint4 *>(place + N * 128) = low;
 }
 
-/* Whether rows begin at multiples of 16 bytes. */
+/* Returns whether rows begin at multiples of 16 bytes. */
 static inline bool has_wide_rows(const void *at, int64_t ld) {
   return ld % 4 == 0 && reinterpret_cast<uintptr_t>(at) % 16 == 0;
 }
 
-/* Where the values that a lane holds lie in C: see wgmma.cuh. */
+/* Row and column of C for the values that a lane holds (wgmma.cuh). */
 static __device__ __forceinline__ int64_t held_row(int64_t row, int i) {
   return row + i % 4 / 2 * 8;
 }
@@ -82,8 +81,8 @@ static __device__ __forceinline__ int64_t held_col(int64_t col, int i) {
   return col + i / 4 * 8 + i % 2;
 }
 
-/* Of `count` values that a lane holds, from row, col on, those that are NaN become sums of terms first to
- * last - 1. */
+/* Replaces each NaN among the `count` values that a lane holds, from (row, col) on, by the sum of terms first
+ * to last - 1 in f32. */
 static __device__ __noinline__ void sum_plainly(const sl_gemm_args &a, int64_t row, int64_t col,
                                                 int64_t first, int64_t last, int count, float *d) {
   const float *const left = static_cast<const float *>(a.a), *const right = static_cast<const float *>(a.b);
@@ -99,7 +98,7 @@ static __device__ __noinline__ void sum_plainly(const sl_gemm_args &a, int64_t r
   }
 }
 
-/* The same, for d in registers: they leave them only where one is NaN. */
+/* The same for d in registers; they are copied to memory only if one is NaN. */
 template <int COUNT>
 __device__ __forceinline__ void remake_nan(const sl_gemm_args &a, int64_t row, int64_t col, int64_t first,
                                            int64_t last, float (&d)[COUNT]) {
@@ -119,7 +118,7 @@ __device__ __forceinline__ void remake_nan(const sl_gemm_args &a, int64_t row, i
     d[i] = copy[i];
 }
 
-/* call(integral constant N) for a width. */
+/* Calls call with the width as an integral constant N. */
 template <class F> sley_status with_width(int width, F call) {
   switch (width) {
   case 16:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products by the four warps of a warpgroup on the Tensor cores of Hopper (wgmma; PTX ISA, "Asynchronous
- * warpgroup level matrix instructions"), of values of tf32: D (64 x N, f32) += A (64 x 8) B (8 x N).
+ * warpgroup level matrix instructions"), for tf32 values: D (64 x N, f32) += A (64 x 8) B (8 x N).
  *
- * A lies in registers. Of lane 4 g + t of warp w of the group, a[0] and a[1] are A's rows 16 w + g and 16 w +
- * g + 8 at column t, a[2] and a[3] the same rows at column t + 4. d[4 j] and d[4 j + 1] are D's row 16 w + g
- * at columns 8 j + 2 t and the next, d[4 j + 2] and d[4 j + 3] those of row 16 w + g + 8.
+ * A is in registers. In lane 4 g + t of warp w of the group, a[0] and a[1] are A's rows 16 w + g and 16 w + g
+ * + 8 at column t; a[2] and a[3] are the same rows at column t + 4. d[4 j] and d[4 j + 1] are D's row 16 w +
+ * g at columns 8 j + 2 t and the next; d[4 j + 2] and d[4 j + 3] are row 16 w + g + 8 at the same columns.
  *
- * B lies in shared memory, column by column: PANEL values of a column of B are a line of 128 bytes, lines lie
- * one after the other from a multiple of 1024 bytes, and the 16 bytes number c of line n are stored as number
- * c ^ (n % 8) of it. */
+ * B is in shared memory, column by column: PANEL values of a column of B form a line of 128 bytes. Lines are
+ * contiguous from a multiple of 1024 bytes on, and bytes 16 c to 16 c + 15 of line n are stored at position c
+ * ^ (n % 8) of the line. */
 #ifndef SLEY_DEVICE_CUDA_DENSE_HOPPER_WGMMA_CUH
 #define SLEY_DEVICE_CUDA_DENSE_HOPPER_WGMMA_CUH
 
@@ -18,24 +18,24 @@ namespace sley {
 
 enum { PANEL = 32, GROUP_ROWS = 64, GROUP_THREADS = 128 };
 
-/* Where in a panel of B, in bytes, 16 bytes of a column lie. */
+/* Offset in bytes, in a panel of B, of group `sixteen` of 16 bytes of a column. */
 static __device__ __forceinline__ int panel_place(int column, int sixteen) {
   return column * 128 + (sixteen ^ column % 8) * 16;
 }
 
-/* What tells the instruction of a panel: the address, 1024 bytes from 8 columns to the next 8, a swizzle of
- * 128 bytes. */
+/* Descriptor of a panel for the instruction: the address, 1024 bytes between groups of 8 columns, a swizzle
+ * of 128 bytes. */
 static __device__ __forceinline__ uint64_t panel_descriptor(const void *panel) {
   const uint64_t address = static_cast<uint32_t>(__cvta_generic_to_shared(panel));
   return (address & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
-/* The 8 terms number `step` of a panel. */
+/* Descriptor of 8 terms, number `step` of a panel. */
 static __device__ __forceinline__ uint64_t panel_step(uint64_t descriptor, int step) {
   return descriptor + 2 * step;
 }
 
-/* Registers that were written are seen by the products that follow. */
+/* Makes written registers visible to the products that follow. */
 static __device__ __forceinline__ void products_begin() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -46,13 +46,13 @@ static __device__ __forceinline__ void products_wait() {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-/* What this thread has stored in shared memory is seen by products; those of other threads wait for it at a
+/* Makes this thread's stores to shared memory visible to products. Other threads' stores also need a
  * barrier. */
 static __device__ __forceinline__ void panels_stored() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* add false: D begins with 0. */
+/* add = false: D starts at 0. */
 template <int N>
 __device__ __forceinline__ void multiply_panel(float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b,
                                                bool add);
@@ -73,7 +73,7 @@ __device__ __forceinline__ void multiply_panel(float (&d)[N / 2], const uint32_t
 #define SL_HELD_48 SL_HELD_32, SL_HELD(32), SL_HELD(40)
 #define SL_HELD_64 SL_HELD_48, SL_HELD(48), SL_HELD(56)
 
-/* Of N columns, HELD = N / 2 registers of D; the operands that follow these are numbered A0 to ADD. */
+/* For N columns, with HELD = N / 2 registers of D; the operands after these are numbered A0 to ADD. */
 #define SL_MULTIPLY_PANEL(N, HELD, A0, A1, A2, A3, B, ADD)                                                         \
   template <> __device__ __forceinline__ void multiply_panel<N>(float (&d)[HELD], const uint32_t (&a)[4],          \
                                                                 uint64_t b, bool add) {                            \
