@@ -23,9 +23,6 @@ sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, int64_t ld, 
 /* Accepts one that is zeroed. Collective. */
 void sl_graph_rows_close(sl_graph_rows *rows);
 
-/* Bytes of the halo's rows. */
-int64_t sl_graph_rows_bytes(const sl_graph_rows *rows);
-
 /* What an operation fetches: own rows x, of leading dimension ldx, are sent to others, and the halo's rows
  * come to `fetched`, NULL: the buffer. there: they are in `fetched` already. */
 typedef struct sl_graph_fetch {
@@ -44,9 +41,6 @@ sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fe
  * comm, but for SLEY_ERR_INTERRUPTED where nothing travels. Collective, unless there. */
 sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_graph_fetch *fetch,
                                         const sl_relation *relation, sl_kernel_args *args);
-
-/* A result of own rows at x and halo rows in the buffer. */
-sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx);
 
 /* Begins to send the buffer's rows back, to be added to their owners' rows at x, and ends that: in between x
  * may be written. An error of begin or end has ended the comm. Collective. */

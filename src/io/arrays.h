@@ -18,7 +18,6 @@ typedef struct sl_arrays {
 
 /* path outlives it. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (not such a file), SLEY_ERR_MEMORY. */
 sley_status sl_arrays_open(const char *path, sl_arrays *out);
-bool sl_arrays_has(const sl_arrays *arrays, const char *name);
 
 /* As sley_array_read. */
 sley_status sl_arrays_read(sl_arrays *arrays, const char *name, sley_type type, int64_t *rows, int64_t *cols,

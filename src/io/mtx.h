@@ -80,8 +80,4 @@ void sl_mtx_lines_free(sl_mtx_lines *lines);
 sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out);
 
-/* Entries that an array of this size and symmetry stores; -1 if that overflows. Of a symmetric one the lower
- * triangle, of a skew-symmetric one without the diagonal. */
-int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry);
-
 #endif

@@ -139,9 +139,6 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
  * answered, which a peer does even when it has left. */
 typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } sl_wire_event;
 
-/* Serves until *done, which rank will see to. */
-sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, sl_wire_event event);
-
 /* What a rank that the mesh does not serve yet has come to: it is there; its connection has ended without a
  * word; it has said who failed first, and why. */
 typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
@@ -156,8 +153,5 @@ void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
 
 /* Looks again at a message that was held up, and takes what has come. */
 void sl_wire_take(sl_mesh *mesh, int index);
-
-/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
-sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
 
 #endif

@@ -23,10 +23,6 @@ typedef struct sl_archive {
 sley_status sl_archive_open(const sl_input *input, sl_archive *out);
 void sl_archive_close(sl_archive *archive); /* accepts one that is zeroed, or that open failed for */
 
-/* Members, and the name of one, which ends in .npy as NumPy writes them; valid as long as the archive. */
-int64_t sl_archive_count(const sl_archive *archive);
-const char *sl_archive_name(const sl_archive *archive, int64_t number);
-
 /* Bytes of all members as they are unpacked, by what the directory claims; INT64_MAX: it claims more. */
 int64_t sl_archive_claimed(const sl_archive *archive);
 
