@@ -199,7 +199,7 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
   if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
     return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be below 0", call,
                    (long long)out->step, out->rate, out->decay);
-  *x = gnn->sparse ? sl_sparse_rows(gnn->sparse)
+  *x = gnn->sparse ? sl_sparse_input_rows(gnn->sparse)
                    : (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
   return SLEY_OK;
 }

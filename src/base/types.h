@@ -26,7 +26,4 @@ static inline void sl_index_set(void *array, sley_index index, int64_t i, int64_
     ((int64_t *)array)[i] = value;
 }
 
-/* Converts value to an int. Errors: SLEY_ERR_OVERFLOW, with `what` in the message. */
-sley_status sl_narrow_int(int64_t value, const char *what, int *out);
-
 #endif

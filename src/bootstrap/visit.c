@@ -6,11 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "socket/sent.h"
-
-enum { SLICE_MS = 50 };
 
 short sl_visit_events(const sl_visit *visit) {
   return visit->state == SL_VISIT_CONNECTING || visit->state == SL_VISIT_CLAIMING ? POLLOUT : POLLIN;
@@ -95,16 +91,4 @@ sley_status sl_visit_step(const sl_secret *secret, sl_visit *visit) {
                        ? SL_VISIT_DONE
                        : SL_VISIT_UNPROVEN;
   return SLEY_OK;
-}
-
-sley_status sl_visit_run(const sl_secret *secret, double deadline, sl_visit *visit) {
-  for (;;) {
-    SL_TRY(sl_visit_step(secret, visit));
-    double left = deadline - sl_now();
-    if (sl_visit_over(visit) || left <= 0)
-      return SLEY_OK;
-    struct pollfd poller = {.fd = visit->fd, .events = sl_visit_events(visit)};
-    (void)poll(&poller, 1, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
-    SL_TRY(sl_interrupted());
-  }
 }

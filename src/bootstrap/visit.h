@@ -38,8 +38,4 @@ static inline bool sl_visit_over(const sl_visit *visit) {
   return visit->state >= SL_VISIT_DONE;
 }
 
-/* Makes steps until the visit is over, or the deadline has passed. Errors: SLEY_ERR_INTERRUPTED,
- * SLEY_ERR_INTERNAL. */
-sley_status sl_visit_run(const sl_secret *secret, double deadline, sl_visit *visit);
-
 #endif

@@ -17,28 +17,6 @@ static const generator generators[] = {
     {"grid", sl_generate_grid},   {"empty", sl_generate_empty}, {"windows", sl_generate_windows},
 };
 
-const char *const sl_generators[] = {
-    "er:n=N,nnz=M[,m=ROWS,seed=S]",
-    "Erdos-Renyi: exactly M entries, uniformly placed",
-    "rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]",
-    "recursive power-law graph of 2^S rows, repeats and loops dropped",
-    "twin:NAME[:scale=1,seed=S]",
-    "look-alike of a published graph: cyt clj prd cok cit slj spk sso red",
-    "dense:rows=R,cols=C",
-    "every entry stored",
-    "diag:n=N",
-    "a diagonal",
-    "band:n=N,width=W",
-    "entries up to W off the diagonal",
-    "grid:nx=X,ny=Y",
-    "five-point stencil on a grid of X x Y points",
-    "windows:rows=R,columns=D,entries=E[,near=W,seed=S]",
-    "windows of 16 rows, each of E entries in D columns, from W near the diagonal or all",
-    "empty:rows=R,cols=C",
-    "no entries",
-    NULL,
-};
-
 static const generator *find(const char *text) {
   size_t length = strcspn(text, ":");
   if (text[length] != ':')

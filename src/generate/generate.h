@@ -24,7 +24,4 @@ sley_status sl_generate_by(const char *text, sley_dtype dtype, uint64_t seed, sl
 void sl_generate_values(uint64_t seed, int64_t first, int64_t rows, int64_t cols, const int64_t *row_names,
                         sley_dtype dtype, void *data, int64_t ld);
 
-/* NULL-terminated pairs: specification, summary. For help texts. */
-extern const char *const sl_generators[];
-
 #endif

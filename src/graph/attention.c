@@ -12,16 +12,13 @@
 
 enum { ALIGNMENT = 64 };
 
-int64_t sl_attention_query_width(sley_attention_kind kind, int64_t heads, int64_t width) {
+/* Values of a row of queries. */
+static int64_t query_width(sley_attention_kind kind, int64_t heads, int64_t width) {
   return kind == SLEY_ATTENTION_GAT ? heads : heads * width;
 }
 
 static int64_t key_width(sley_attention_kind kind, int64_t heads, int64_t width) {
-  return kind == SLEY_ATTENTION_GATV2 ? 0 : sl_attention_query_width(kind, heads, width);
-}
-
-int64_t sl_attention_source_width(sley_attention_kind kind, int64_t heads, int64_t width) {
-  return heads * width + key_width(kind, heads, width);
+  return kind == SLEY_ATTENTION_GATV2 ? 0 : query_width(kind, heads, width);
 }
 
 static int64_t sum_bytes(sley_dtype dtype) {
@@ -106,7 +103,7 @@ static sley_status take(sley_graph *graph, const sley_attention_options *o, sley
                            .shape = {o->heads, o->width},
                            .dtype = o->dtype,
                            .slope = o->slope,
-                           .query_width = sl_attention_query_width(o->kind, o->heads, o->width),
+                           .query_width = query_width(o->kind, o->heads, o->width),
                            .key_width = key_width(o->kind, o->heads, o->width)};
   SL_TRY(check_kernels(*out));
   SL_TRY(lay_out(*out));

@@ -34,8 +34,4 @@ sley_status sl_attention_backward(const sley_attention *attention, const sley_at
                                   const sley_attention_gradients *gradients);
 void sl_attention_destroy(sley_attention *attention);
 
-/* Values in a row of queries, and in a row of sources. */
-int64_t sl_attention_query_width(sley_attention_kind kind, int64_t heads, int64_t width);
-int64_t sl_attention_source_width(sley_attention_kind kind, int64_t heads, int64_t width);
-
 #endif

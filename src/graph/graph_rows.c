@@ -7,10 +7,6 @@
 #include "graph/graph_memory.h"
 #include "transport/stopwatch.h"
 
-int64_t sl_graph_rows_bytes(const sl_graph_rows *rows) {
-  return rows->graph->halo->count * rows->ld * (int64_t)sley_dtype_bytes(rows->dtype);
-}
-
 static sley_status take_buffer(sl_graph_rows *rows) {
   sl_device *device = rows->graph->comm->device;
   int64_t bytes;
@@ -85,10 +81,6 @@ sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_grap
     SL_TRY(run_part(graph, relation, other, args));
   }
   return sl_halo_rows_end(rows->halo, SL_HALO_GATHER);
-}
-
-sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx) {
-  return split(rows, x, ldx, rows->buffer);
 }
 
 sley_status sl_graph_rows_return(const sl_graph_rows *rows, void *x, int64_t ldx) {

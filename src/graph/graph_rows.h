@@ -23,9 +23,6 @@ sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, int64_t ld, 
 /* Accepts a zeroed struct. Collective. */
 void sl_graph_rows_close(sl_graph_rows *rows);
 
-/* Bytes of the halo's rows. */
-int64_t sl_graph_rows_bytes(const sl_graph_rows *rows);
-
 /* The rows that an operation fetches. Own rows x, of leading dimension ldx, are sent to others; the halo's
  * rows arrive in `fetched` (NULL: the buffer). there: they are in `fetched` already. */
 typedef struct sl_graph_fetch {
@@ -44,9 +41,6 @@ sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fe
  * the comm, except SLEY_ERR_INTERRUPTED if nothing is sent. Collective, unless `there`. */
 sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_graph_fetch *fetch,
                                         const sl_relation *relation, sl_kernel_args *args);
-
-/* A result with own rows at x and halo rows in the buffer. */
-sl_split_rows sl_graph_rows_result(const sl_graph_rows *rows, void *x, int64_t ldx);
 
 /* begin and end of sending the buffer's rows back, where they are added to their owners' rows at x; in
  * between x may be written. An error in either ends the comm. Collective. */

@@ -99,11 +99,6 @@ sley_status sl_arrays_open(const char *path, sl_arrays *out) {
   return sl_fail_prefix(status, "%s: ", path);
 }
 
-bool sl_arrays_has(const sl_arrays *arrays, const char *name) {
-  char member[MEMBER_NAME];
-  return member_name(name, member) == SLEY_OK && sl_archive_has(&arrays->archive, member);
-}
-
 static sley_status take(const sl_archive_member *m, const char *name, sley_type type, void **data) {
   const sl_npy_array *a = &m->array;
   const bool whole = type == SLEY_TYPE_I64;

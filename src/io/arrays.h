@@ -19,7 +19,6 @@ typedef struct sl_arrays {
 /* Opens a file of arrays; path outlives it. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (another kind of file),
  * SLEY_ERR_MEMORY. */
 sley_status sl_arrays_open(const char *path, sl_arrays *out);
-bool sl_arrays_has(const sl_arrays *arrays, const char *name);
 
 /* As sley_array_read. */
 sley_status sl_arrays_read(sl_arrays *arrays, const char *name, sley_type type, int64_t *rows, int64_t *cols,

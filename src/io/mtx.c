@@ -160,7 +160,9 @@ static sley_status parse_banner(const sl_input *input, const char *start, sl_mtx
   return SLEY_OK;
 }
 
-int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
+/* Entries that an array of this size and symmetry stores; -1 if that overflows. Of a symmetric one the lower
+ * triangle, of a skew-symmetric one without the diagonal. */
+static int64_t array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   int64_t entries, longer = symmetry == SL_GENERAL ? cols : symmetry == SL_SYMMETRIC ? rows + 1 : rows - 1;
   if (__builtin_mul_overflow(rows, longer, &entries))
     return -1;
@@ -198,7 +200,7 @@ static sley_status parse_sizes(const sl_input *input, const char *at, sl_mtx_hea
   if (header->symmetry != SL_GENERAL && header->rows != header->cols)
     return sl_text_fail(input, text->at, "a symmetric matrix must be square, not %lld x %lld",
                         (long long)header->rows, (long long)header->cols);
-  header->count = header->array ? sl_mtx_array_entries(sizes[0], sizes[1], header->symmetry) : sizes[2];
+  header->count = header->array ? array_entries(sizes[0], sizes[1], header->symmetry) : sizes[2];
   if (header->count < 0)
     return sl_text_fail(input, text->at, "the number of entries is %s",
                         header->array ? "too large" : "negative");
@@ -268,7 +270,7 @@ static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
     return sizes[2] == 0 || (sizes[0] > 0 && sizes[1] > 0);
   }
   header->array = true;
-  header->count = found == 2 ? sl_mtx_array_entries(sizes[0], sizes[1], SL_GENERAL) : -1;
+  header->count = found == 2 ? array_entries(sizes[0], sizes[1], SL_GENERAL) : -1;
   return found == 2 && on_second == 1 && header->count >= 0;
 }
 

@@ -82,8 +82,4 @@ void sl_mtx_lines_free(sl_mtx_lines *lines);
 sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtype dtype, sl_team *team,
                          sley_matrix **out);
 
-/* The number of entries that an array of this size and symmetry stores; -1 on overflow. A symmetric array
- * stores the lower triangle, a skew-symmetric one the same without the diagonal. */
-int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry);
-
 #endif

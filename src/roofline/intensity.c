@@ -3,20 +3,21 @@
 
 #include <math.h>
 
-double sl_csr_tile_bytes(const sl_words *w, double rows, double entries) {
+/* Of a sparse tile: entries (value + index) + (rows + 1) pointer. */
+static double csr_bytes(const sl_words *w, double rows, double entries) {
   return entries * (w->value + w->index) + (rows + 1) * w->pointer;
 }
 
 static double bytes_a(const sl_words *w, const sl_product_sizes *t) {
-  return sl_csr_tile_bytes(w, t->rows, t->entries_a);
+  return csr_bytes(w, t->rows, t->entries_a);
 }
 
 static double bytes_b(const sl_words *w, const sl_product_sizes *t) {
-  return t->entries_b < 0 ? t->inner * t->cols * w->value : sl_csr_tile_bytes(w, t->inner, t->entries_b);
+  return t->entries_b < 0 ? t->inner * t->cols * w->value : csr_bytes(w, t->inner, t->entries_b);
 }
 
 static double bytes_c(const sl_words *w, const sl_product_sizes *t) {
-  return t->entries_b < 0 ? t->rows * t->cols * w->value : sl_csr_tile_bytes(w, t->rows, t->entries_c);
+  return t->entries_b < 0 ? t->rows * t->cols * w->value : csr_bytes(w, t->rows, t->entries_c);
 }
 
 double sl_tile_flops(const sl_product_sizes *t) {
@@ -27,15 +28,6 @@ double sl_tile_local_bytes(const sl_words *w, const sl_product_sizes *t) {
   if (t->entries_b < 0)
     return bytes_a(w, t) + bytes_b(w, t) + bytes_c(w, t);
   return (t->entries_a + t->entries_b + t->entries_c + 2 * t->products) * (w->value + w->index);
-}
-
-double sl_spgemm_local_intensity(double compression, double entry_bytes) {
-  return 2 * compression / ((3 + 2 * compression) * entry_bytes);
-}
-
-double sl_tile_network_bytes(const sl_words *w, sl_stays stays, const sl_product_sizes *t) {
-  return (stays == SL_STAYS_A ? 0 : bytes_a(w, t)) + (stays == SL_STAYS_B ? 0 : bytes_b(w, t)) +
-         (stays == SL_STAYS_C ? 0 : bytes_c(w, t));
 }
 
 double sl_intensity(double flops, double bytes) {

@@ -23,9 +23,6 @@ typedef struct sl_product_sizes {
 /* The matrix whose tiles stay in place. */
 typedef enum sl_stays { SL_STAYS_C, SL_STAYS_A, SL_STAYS_B } sl_stays;
 
-/* Bytes of a sparse tile in CSR: entries (value + index) + (rows + 1) pointer. */
-double sl_csr_tile_bytes(const sl_words *w, double rows, double entries);
-
 /* Flops of A B: 2 entries_a cols with a dense B, 2 products with a sparse one. */
 double sl_tile_flops(const sl_product_sizes *t);
 
@@ -35,10 +32,6 @@ double sl_tile_flops(const sl_product_sizes *t);
  * and C are moved once, and each product is written and read. This is for matrices with equally many entries;
  * for others: 2 products / ((entries of A, B and C + 2 products) b). */
 double sl_tile_local_bytes(const sl_words *w, const sl_product_sizes *t);
-double sl_spgemm_local_intensity(double compression, double entry_bytes);
-
-/* Bytes that travel: A and B (stays C), B and C (stays A), A and C (stays B). */
-double sl_tile_network_bytes(const sl_words *w, sl_stays stays, const sl_product_sizes *t);
 
 /* flops / bytes; infinite if bytes is 0. */
 double sl_intensity(double flops, double bytes);

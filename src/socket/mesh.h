@@ -24,9 +24,6 @@ void sl_mesh_leave(sl_mesh *mesh);
 /* Leaves, unless the rank has left already, and frees the mesh. NULL: does nothing. */
 void sl_mesh_close(sl_mesh *mesh);
 
-int sl_mesh_rank(const sl_mesh *mesh);
-int sl_mesh_size(const sl_mesh *mesh);
-
 /* This rank's number among the ranks of the same host: the launcher's LOCAL_RANK, else counted. */
 int sl_mesh_local_rank(const sl_mesh *mesh);
 

@@ -76,7 +76,8 @@ static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   return sl_error_of_peer(first, &error);
 }
 
-sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
+/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
+static sley_status meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
   sl_wire_enter(mesh);
   sl_error own;
   sl_error_take(mine, &own);
@@ -116,18 +117,18 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
 }
 
 sley_status sl_mesh_agree(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
-  return sl_wire_meet(mesh, call, first, second, mine);
+  return meet(mesh, call, first, second, mine);
 }
 
 sley_status sl_mesh_barrier(sl_mesh *mesh) {
-  return sl_wire_meet(mesh, "barrier", 0, 0, SLEY_OK);
+  return meet(mesh, "barrier", 0, 0, SLEY_OK);
 }
 
 sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, void *dst) {
   sley_status mine = SLEY_OK;
   if (bytes < 0 || (bytes > 0 && (!src || !dst)))
     mine = sl_fail(SLEY_ERR_ARG, "allgather: %lld bytes from %p to %p", (long long)bytes, src, dst);
-  SL_TRY(sl_wire_meet(mesh, "allgather", bytes, 0, mine));
+  SL_TRY(meet(mesh, "allgather", bytes, 0, mine));
   if (bytes == 0)
     return SLEY_OK;
   memmove((char *)dst + mesh->rank * bytes, src, (size_t)bytes);
@@ -174,7 +175,7 @@ static sley_status match_sizes(sl_mesh *mesh, pair_sizes *sizes, const int64_t *
     if (status == SLEY_OK)
       status = match_pair(mesh->rank, &sizes[p], p, &theirs[p]);
   }
-  return sl_wire_meet(mesh, "end of alltoallv", 0, 0, status);
+  return meet(mesh, "end of alltoallv", 0, 0, status);
 }
 
 sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *send_at,
@@ -186,7 +187,7 @@ sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *se
     status = sl_fail(SLEY_ERR_ARG, "alltoallv: a list of places or sizes is NULL");
   else
     status = SL_NEW(sizes, 2 * (int64_t)mesh->size, "an alltoallv");
-  SL_TRY_GOTO(status, sl_wire_meet(mesh, "alltoallv", 0, 0, status), done);
+  SL_TRY_GOTO(status, meet(mesh, "alltoallv", 0, 0, status), done);
   SL_TRY_GOTO(status, match_sizes(mesh, sizes, send_bytes, recv_bytes), done);
   uint64_t tag = SL_TAG_DATA | mesh->epoch;
   for (int p = 0; p < mesh->size; p++)
@@ -231,7 +232,7 @@ sley_status sl_mesh_allreduce(sl_mesh *mesh, sl_mesh_op op, int64_t *values, int
                      (void *)values);
   else
     status = SL_NEW(all, total, "an allreduce");
-  SL_TRY_GOTO(status, sl_wire_meet(mesh, "allreduce", (int64_t)op, count, status), done);
+  SL_TRY_GOTO(status, meet(mesh, "allreduce", (int64_t)op, count, status), done);
   if (count == 0)
     goto done;
   int64_t bytes = count * (int64_t)sizeof *all;
@@ -254,6 +255,6 @@ sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes
   if (root < 0 || root >= mesh->size || bytes < 0 || (bytes > 0 && !data))
     mine =
         sl_fail(SLEY_ERR_ARG, "broadcast: %lld bytes from rank %d of %d", (long long)bytes, root, mesh->size);
-  SL_TRY(sl_wire_meet(mesh, "broadcast", root, bytes, mine));
+  SL_TRY(meet(mesh, "broadcast", root, bytes, mine));
   return bytes == 0 ? SLEY_OK : pass_on(mesh, root, SL_TAG_DATA | mesh->epoch, data, bytes);
 }

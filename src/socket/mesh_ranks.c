@@ -4,14 +4,6 @@
 
 #include "socket/wire.h"
 
-int sl_mesh_rank(const sl_mesh *mesh) {
-  return mesh->rank;
-}
-
-int sl_mesh_size(const sl_mesh *mesh) {
-  return mesh->size;
-}
-
 int sl_mesh_local_rank(const sl_mesh *mesh) {
   return mesh->local_rank;
 }

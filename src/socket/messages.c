@@ -98,7 +98,8 @@ void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64
   recv->up_to = true;
 }
 
-sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
+/* Serves until *done, which rank p will see to. */
+static sley_status wait_until(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
   const sl_wire_peer *peer = &mesh->peer[p];
   const bool answers = event == SL_WIRE_ANSWERED;
   sl_wire_enter(mesh);
@@ -124,11 +125,11 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event e
 }
 
 sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
-  return sl_wire_wait(mesh, peer, &send->done, SL_WIRE_SENT);
+  return wait_until(mesh, peer, &send->done, SL_WIRE_SENT);
 }
 
 sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
-  return sl_wire_wait(mesh, peer, &recv->done, SL_WIRE_RECEIVED);
+  return wait_until(mesh, peer, &recv->done, SL_WIRE_RECEIVED);
 }
 
 void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
@@ -176,8 +177,8 @@ sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) 
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
   sl_wire_enter(mesh);
   while (!sl_mesh_ask_done(ask))
-    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done,
-                        SL_WIRE_ANSWERED));
+    SL_TRY(
+        wait_until(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, SL_WIRE_ANSWERED));
   return SLEY_OK;
 }
 
@@ -191,5 +192,5 @@ sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uin
 }
 
 sley_status sl_mesh_wait_rows(sl_mesh *mesh, int p, sl_mesh_rows *ask) {
-  return sl_wire_wait(mesh, p, &ask->answer.done, SL_WIRE_ANSWERED);
+  return wait_until(mesh, p, &ask->answer.done, SL_WIRE_ANSWERED);
 }

@@ -86,53 +86,6 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out) {
   return SLEY_OK;
 }
 
-/* Tries to connect to one of the addresses of a name. */
-static sley_status connect_to(const struct addrinfo *address, double deadline, int *out) {
-  int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0)
-    return SLEY_ERR_IO;
-  sley_status status = SLEY_OK;
-  int reason = 0;
-  if (connect(fd, address->ai_addr, address->ai_addrlen) != 0) {
-    reason = errno;
-    status = SLEY_ERR_IO;
-    if (reason == EINPROGRESS) {
-      socklen_t length = sizeof reason;
-      status = wait_for(fd, POLLOUT, deadline);
-      reason = ETIMEDOUT;
-      if (status == SLEY_OK && getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &length) == 0 && reason != 0)
-        status = SLEY_ERR_IO;
-    }
-  }
-  if (status == SLEY_OK) {
-    *out = fd;
-    return SLEY_OK;
-  }
-  close(fd);
-  errno = reason;
-  return status == SLEY_ERR_PEER ? SLEY_ERR_IO : status;
-}
-
-sley_status sl_socket_connect(const char *address, int port, double deadline, int *out) {
-  char service[16];
-  snprintf(service, sizeof service, "%d", port);
-  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV},
-                  *found;
-  int code = getaddrinfo(address, service, &hints, &found);
-  if (code != 0)
-    return sl_fail(SLEY_ERR_ARG, "the host \"%s\" cannot be found: %s", address, gai_strerror(code));
-  sley_status status = SLEY_ERR_IO;
-  for (const struct addrinfo *one = found; one && status == SLEY_ERR_IO; one = one->ai_next)
-    status = connect_to(one, deadline, out);
-  int reason = errno;
-  freeaddrinfo(found);
-  errno = reason;
-  if (status == SLEY_ERR_IO)
-    (void)sl_fail(status, "cannot connect to %s, port %d: %s", address, port, strerror(reason));
-  errno = reason;
-  return status;
-}
-
 sley_status sl_socket_resolve(const char *name, int most, char out[][SL_ADDRESS_BYTES], int *count) {
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found;
   *count = 0;

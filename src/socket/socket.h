@@ -12,10 +12,6 @@ enum { SL_ADDRESS_BYTES = 256 };
  * *out_port receives the port. Errors: SLEY_ERR_IO (errno is the reason). */
 sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
 
-/* Tries to connect once, until the deadline at most. Errors: SLEY_ERR_IO (errno), SLEY_ERR_ARG (no such
- * host). */
-sley_status sl_socket_connect(const char *address, int port, double deadline, int *out);
-
 /* Finds the numeric addresses of a host name, at most `most` of them. Errors: SLEY_ERR_ARG (no such host). */
 sley_status sl_socket_resolve(const char *name, int most, char out[][SL_ADDRESS_BYTES], int *count);
 

@@ -144,9 +144,6 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
  * is answered, which a peer still does after it has left. */
 typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } sl_wire_event;
 
-/* Serves the sockets until *done, which rank `rank` causes. */
-sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, sl_wire_event event);
-
 /* The state of a rank that the mesh does not serve yet: present; its connection has ended; or it has sent a
  * notice of failure, which is stored in *word. */
 typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
@@ -161,9 +158,5 @@ void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
 
 /* Retries a delayed message, and reads what has come. */
 void sl_wire_take(sl_mesh *mesh, int index);
-
-/* Makes all ranks meet; afterwards peer[r].post is the contribution of rank r. Arguments and errors as
- * sl_mesh_agree. */
-sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
 
 #endif

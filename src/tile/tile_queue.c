@@ -172,7 +172,8 @@ void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
   return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
 }
 
-sley_status sl_tile_queue_take(sl_tile_queue *q, int64_t *entry) {
+/* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
+static sley_status take_entry(sl_tile_queue *q, int64_t *entry) {
   SL_TRY(send_reached(q));
   SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));
   q->taken += *entry != 0;
@@ -188,7 +189,7 @@ sley_status sl_tile_queue_drain(sl_tile_queue *q, sl_tile_queue_taker taker, voi
   if (any)
     *any = false;
   do {
-    SL_TRY(sl_tile_queue_take(q, &entry));
+    SL_TRY(take_entry(q, &entry));
     if (entry)
       SL_TRY(taker(context, entry));
     if (entry && any)

@@ -59,9 +59,6 @@ void *sl_tile_queue_contents(const sl_tile_queue *queue, int buffer);
  * is sent at once, else possibly by a later call. Counts as a put of a word. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 
-/* Takes the next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
-sley_status sl_tile_queue_take(sl_tile_queue *queue, int64_t *entry);
-
 /* Processes an entry that has arrived. */
 typedef sley_status (*sl_tile_queue_taker)(void *context, int64_t entry);
 

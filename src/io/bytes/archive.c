@@ -46,15 +46,6 @@ void sl_archive_close(sl_archive *archive) {
   archive->zip = NULL;
 }
 
-int64_t sl_archive_count(const sl_archive *archive) {
-  return zip_get_num_entries(archive->zip, 0);
-}
-
-const char *sl_archive_name(const sl_archive *archive, int64_t number) {
-  const char *name = zip_get_name(archive->zip, (zip_uint64_t)number, 0);
-  return name ? name : "";
-}
-
 bool sl_archive_has(const sl_archive *archive, const char *name) {
   return zip_name_locate(archive->zip, name, 0) >= 0;
 }
@@ -70,7 +61,7 @@ void sl_archive_member_free(sl_archive_member *member) {
 
 int64_t sl_archive_claimed(const sl_archive *archive) {
   int64_t sum = 0;
-  for (int64_t i = 0; i < sl_archive_count(archive); i++) {
+  for (int64_t i = 0; i < zip_get_num_entries(archive->zip, 0); i++) {
     zip_stat_t stat;
     if (zip_stat_index(archive->zip, (zip_uint64_t)i, 0, &stat) == 0 && (stat.valid & ZIP_STAT_SIZE) &&
         __builtin_add_overflow(sum, stat.size, &sum))

@@ -23,11 +23,6 @@ typedef struct sl_archive {
 sley_status sl_archive_open(const sl_input *input, sl_archive *out);
 void sl_archive_close(sl_archive *archive); /* accepts an archive that is zeroed, or that open failed for */
 
-/* The number of members, and the name of one, which ends in .npy as NumPy writes it; valid as long as the
- * archive. */
-int64_t sl_archive_count(const sl_archive *archive);
-const char *sl_archive_name(const sl_archive *archive, int64_t number);
-
 /* Unpacked bytes of all members, as declared in the directory; INT64_MAX: more. */
 int64_t sl_archive_claimed(const sl_archive *archive);
 

@@ -36,7 +36,8 @@ static int64_t bytes_of(const sl_spgemm_args *args, const sley_csr *csr, sley_in
          (c.values || c.pointers ? count * (int64_t)sizeof(double) : 0);
 }
 
-int64_t sl_spgemm_operands_bytes(const sl_spgemm_args *args) {
+/* Of the copies that are made. */
+static int64_t copied_bytes(const sl_spgemm_args *args) {
   const sley_index index = index_of(args);
   return bytes_of(args, &args->a, index) + bytes_of(args, &args->b, index) +
          (args->mask ? bytes_of(args, args->mask, index) : 0);
@@ -108,7 +109,7 @@ sley_status sl_spgemm_operands_take(const sl_spgemm_args *args, sl_spgemm_operan
   if (args->mask)
     SL_TRY(take(out, args, args->mask, out->problem.index, &out->mask));
   out->problem.mask = args->mask ? &out->mask : NULL;
-  out->bytes = sl_spgemm_operands_bytes(args);
+  out->bytes = copied_bytes(args);
   return SLEY_OK;
 }
 

@@ -22,7 +22,4 @@ typedef struct sl_spgemm_operands {
 sley_status sl_spgemm_operands_take(const sl_spgemm_args *args, sl_spgemm_operands *out);
 void sl_spgemm_operands_end(sl_spgemm_operands *operands);
 
-/* Bytes of the copies that sl_spgemm_operands_take makes. */
-int64_t sl_spgemm_operands_bytes(const sl_spgemm_args *args);
-
 #endif
