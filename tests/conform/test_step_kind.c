@@ -71,12 +71,12 @@ static sley_status copy_run(sl_run *run, const sl_step *step, void *state) {
                                                               .dtype = run->plan->dtype}});
 }
 
-static const sl_step_kind copy_step = {.name = "copy",
+static const sl_step_kind copy_step = {SL_STEP_DEFAULTS,
+                                       .name = "copy",
                                        .writes = copy_writes,
                                        .uses = copy_uses,
                                        .describe = copy_describe,
                                        .cost = copy_cost,
-                                       .memory = sl_step_takes_nothing,
                                        .bind = copy_bind,
                                        .release = copy_release,
                                        .run = copy_run};
