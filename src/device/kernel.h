@@ -28,7 +28,7 @@
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
-struct sl_neighbour_table; /* device/neighbour_search.h */
+struct sl_product_traits; /* device/product.h */
 
 /* An operation is one line here and one in the union below; CONTRIBUTING.md says what else. */
 typedef enum sl_op {
@@ -105,29 +105,18 @@ typedef struct sl_kernel_args {
   };
 } sl_kernel_args;
 
-/* A sum of n terms errs by at most `each` times n + 3 roundings, and `more`, of the type of sums. */
-typedef struct sl_accuracy {
-  int each, more;
-  bool tf32; /* operands are rounded to tf32 */
-} sl_accuracy;
-#define SL_ACCURACY_IN_ORDER ((sl_accuracy){1, 0, false})
-
 /* Where the values that a kernel is refilled with lie. */
 typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_in;
 
-/* No slot is NULL unless its comment says so. */
+/* No slot is NULL but `library`. */
 typedef struct sl_kernel {
   const char *name; /* e.g. "spmm-f32-avx512" */
   sl_op op;
-  const char *library; /* NULL, or the library that it calls, which arguments must name to get it */
+  const char *library; /* the library that it calls, which arguments must name to get it; NULL: Sley's own */
   /* Whether the kernel can run these arguments on this machine. Of SL_OP_SPMM only the problem is read. */
   bool (*ok)(const sl_kernel_args *args);
   /* Estimated seconds; the cheapest kernel is chosen. Of SL_OP_SPMM only the problem is read. */
   double (*cost)(const sl_kernel_args *args);
-  /* Of SL_OP_UPDATE, where the kernel sums the rows of T itself: whether so many rows with so many entries
-   * and k columns are expected to be faster than by a product and an update of the rows that it gives; where
-   * not, plans do not fuse. NULL: always. */
-  bool (*pays)(int64_t rows, int64_t entries, int64_t k);
   /* Inspection, once per plan: what run needs to know about the problem. It may allocate in the device's
    * memory and wait for the queue. *prepared may be NULL. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
@@ -142,33 +131,13 @@ typedef struct sl_kernel {
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                         sl_values_in where, void *prepared);
   /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
-   * it takes besides while it works. NULL: next to nothing. */
+   * it takes besides while it works. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
-  /* Whether a run of this problem waits for pieces itself. Once the first has arrived all workers of the pull
-   * are running, so the kernel may fill the device with blocks that wait. NULL: never. */
-  bool (*waits)(const sl_kernel_args *args);
-  /* What prepare copies entries to for run to read, such as "bundles"; NULL: run reads the rows of the
-   * matrix. */
-  const char *layout;
-  /* How many of the problem's entries prepare has copied to it, or, with prepared NULL, copies about; run
-   * reads the others in the rows of the matrix. NULL: as layout. */
-  int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
-  /* How accurate sums are by what prepare has made; prepared NULL: by whatever it may make. NULL: as in the
-   * documented order. */
-  sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
-  /* The kernel that reports name where prepare has left all to another; prepared NULL: where it may. NULL:
-   * the kernel itself. */
-  const struct sl_kernel *(*stands_for)(const void *prepared);
-  bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
+  const struct sl_product_traits *product; /* of SL_OP_SPMM and SL_OP_UPDATE; others: sl_product_plain */
   /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.
    */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
-  /* For products over X in several memories; NULL: nothing to do. Once per plan, with arguments that could
-   * run (whose values are zeros): settles by timing what prepare left open. All ranks call it at once. */
-  sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
-  /* The shapes that tune has timed, until release; NULL, or of no shapes: none. */
-  const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_kernel;
 
 /* For kernels that prepare nothing, or nothing that holds values. */
@@ -176,9 +145,14 @@ sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kern
                                void **prepared);
 sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                               sl_values_in where, void *prepared);
+int64_t sl_memory_nothing(const sl_kernel_args *args, int64_t *passing);
 void sl_release_nothing(sl_device *device, void *prepared);
 
+/* For kernels with nothing special about them as products: see device/product.h. */
+extern const struct sl_product_traits sl_product_plain;
+
 #define SL_KERNEL_KEEPS_NOTHING                                                                              \
-  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing
+  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .memory = sl_memory_nothing,                   \
+  .release = sl_release_nothing, .product = &sl_product_plain
 
 #endif

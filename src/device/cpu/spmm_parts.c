@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/product.h"
 
 /* Parts a thread gets, on average, at most and at least; the work of a row beyond its entries, in entries;
  * features that the fragments of a row have multiples of: fewer take as long, for each entry waits for the
@@ -276,7 +277,9 @@ int64_t sl_cpu_spmm_memory(const sl_kernel_args *args, int64_t *passing) {
   return sl_bundles_bytes(p->a, sl_bundles_of(p->a->rows, height), height);
 }
 
-int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared) {
+/* Entries in bundles: those of prepared, or, where that is NULL, of the whole problem if its rows are
+ * bundled. */
+static int64_t copied(const sl_kernel_args *args, const void *prepared) {
   const sl_spmm_problem *p = args->spmm.problem;
   const parts *made = prepared;
   int64_t entries = 0;
@@ -287,6 +290,8 @@ int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared) {
       entries += p->a->rowptr[made->part[i].row_end] - p->a->rowptr[made->part[i].row];
   return entries;
 }
+
+const sl_product_traits sl_cpu_spmm_product = {SL_PRODUCT_DEFAULTS, .layout = "bundles", .copied = copied};
 
 void sl_cpu_spmm_release(sl_device *device, void *prepared) {
   (void)device;

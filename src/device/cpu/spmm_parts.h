@@ -40,11 +40,10 @@ sley_status sl_cpu_spmm_refill(sl_device *device, sl_queue *queue, const sl_kern
                                const void *val, sl_values_in where, void *prepared);
 int64_t sl_cpu_spmm_memory(const sl_kernel_args *args, int64_t *passing);
 
-/* Entries in bundles: those of prepared, or, where that is NULL, of the whole problem if its rows are
- * bundled. */
-#define SL_CPU_SPMM_LAYOUT "bundles"
-int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared);
 void sl_cpu_spmm_release(sl_device *device, void *prepared);
+
+/* Entries may be copied to bundles. */
+extern const struct sl_product_traits sl_cpu_spmm_product;
 
 /* Runs body over the parts that args->prepared holds, or over equal row ranges if it holds none. more:
  * seconds that one thread takes besides the product. */
