@@ -258,15 +258,15 @@ agree:
 }
 
 static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
-  int buffer, part, exchange;
+  int buffer, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->wishes->row_bytes, &buffer));
   /* All ranks agree on the exchange, so none may leave before. */
-  sley_status status = sl_parts_in_place(plan, ins, false, &part);
+  sley_status status = sl_divide_in_place(plan, ins, false);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_MAP, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 0));
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
 

@@ -252,6 +252,10 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
                             .in_place = frame->in_place,
                             .beta = frame->whole || c->map->row_part ? SL_BETA_USER : SL_BETA_ONE,
                             .completes = c->map->row_part,
+                            .pieces = frame->pieces,
+                            .exchange = frame->exchange,
+                            .piece_end = frame->piece_end,
+                            .during_pull = frame->during_pull,
                             .arrives_in = -1};
   }
   return SLEY_OK;
@@ -451,6 +455,8 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
                       .a = {.rows = rows},
                       .x = frames[p].x,
                       .y = SL_BUFFER_Y,
+                      .pieces = frames[p].pieces,
+                      .exchange = frames[p].exchange,
                       .arrives_in = -1};
       SL_TRY(sl_plan_add_part(plan, &part, NULL));
     }

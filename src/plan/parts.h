@@ -5,39 +5,6 @@
 
 #include "plan/plan.h"
 
-/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at
- * local_place + c - first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
-typedef struct sl_column_map {
-  /* Not NULL: whole rows go to parts, row i of the block to part row_part[i], with all its entries and also
-   * if it has none. Of what follows only the places count. */
-  const int32_t *row_part;
-  int local;
-  int64_t local_place;
-  int remote; /* the part of all halo entries where part is NULL */
-  const int32_t *part;
-  /* Of a dry plan, in place of `part`: the part of all halo entries of an owner's rows. */
-  const int32_t *part_of_owner;
-  const int64_t *place; /* NULL: halo entry h is at h */
-  int64_t far_place;    /* added to the places of halo entries */
-  /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], at most SL_TURNS - 1,
-   * and the columns of this rank's own rows of X have turn 0: the entries of a row that go to the same part
-   * are stored, and so summed, by ascending turn, those of one turn in the order of the block. */
-  const uint8_t *turn;
-} sl_column_map;
-
-enum { SL_TURNS = 64 };
-
-/* What the parts are to be, one for each number in the map. */
-typedef struct sl_part_frame {
-  const char *name;
-  sley_part_kind kind;
-  int x;         /* buffer that its columns are rows of */
-  int far;       /* not 0: a second one, see sl_part */
-  bool whole;    /* stores every row of the block, so that it can carry the caller's beta */
-  bool in_place; /* columns are places in plan->segment rather than rows of x */
-  bool on_host;  /* the builder reads its columns or values: they lie in the host's memory on every device */
-} sl_part_frame;
-
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
  * whole or made of whole rows, else added. *first: index of the first. Nothing is built in a dry plan.
  *

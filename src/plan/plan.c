@@ -74,6 +74,7 @@ void sl_plan_free_device(sl_plan *plan, int count) {
 }
 
 void sl_plan_free(sl_plan *plan) {
+  sl_plan_divide_anew(plan, &(sl_division){.count = 0});
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
   sl_plan_free_device(plan, 0);
@@ -228,4 +229,10 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
     sl_plan_recv(plan, *index, gathers ? &of_buffer : &of_x);
   }
   return SLEY_OK;
+}
+
+void sl_plan_drop_halo(sl_plan *plan) {
+  sl_halo *halo = ((sl_halo **)plan->halos.items)[--plan->halos.count];
+  plan->memory_bytes -= halo->wanted_begin[halo->comm->size] * (int64_t)sizeof *halo->wanted;
+  sl_halo_release(halo);
 }

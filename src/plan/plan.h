@@ -7,6 +7,7 @@
 #define SLEY_PLAN_PLAN_H
 
 #include "device/window_model.h"
+#include "plan/division.h"
 #include "plan/inspect.h"
 
 /* Buffers 0 and 1 are the caller's X and Y. */
@@ -143,7 +144,7 @@ typedef struct sl_figures {
   bool fuses;                      /* on all ranks, see sl_plan */
 } sl_figures;
 
-typedef struct sl_plan {
+struct sl_plan {
   sl_comm *comm;
   const char *algo;
   char reason[SL_REASON];
@@ -184,6 +185,7 @@ typedef struct sl_plan {
   sley_dtype wire;
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
+  sl_division division; /* of the parts that are not cut yet */
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
   sl_row_list *spare_list; /* room for lists, in a block of those kept */
   int spare_lists;
@@ -193,7 +195,7 @@ typedef struct sl_plan {
   bool failed;          /* memory was short for a list of rows */
   int64_t memory_bytes; /* of this rank: parts, lists and buffers */
   sl_figures figures;
-} sl_plan;
+};
 
 #define SL_BUFFER(plan, i)     (&((sl_buffer *)(plan)->buffers.items)[i])
 #define SL_PART(plan, i)       (&((sl_part *)(plan)->parts.items)[i])
@@ -244,6 +246,9 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
  * whose lists count as its memory. */
 sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
                              int buffer, int64_t row_bytes, sl_grain grain, int *index);
+
+/* Lets go of the halo of the last sl_plan_add_halo, whose lists the plan no longer uses. */
+void sl_plan_drop_halo(sl_plan *plan);
 
 /* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend.
  * Room grows with the lists, so that exchanges with few peers cost little among many ranks; where memory is
