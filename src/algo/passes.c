@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "plan/in_place.h"
+#include "plan/parts.h"
 #include "plan/step.h"
 #include "plan/travel.h"
 

@@ -6,9 +6,6 @@
 
 #include "base/types.h"
 
-typedef struct sl_plan sl_plan;
-typedef struct sl_inspection sl_inspection;
-
 /* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at
  * local_place + c - first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
 typedef struct sl_column_map {
@@ -57,18 +54,5 @@ typedef struct sl_division {
   sl_part_frame frame[SL_DIVISION_PARTS];
   void *owned[SL_DIVISION_BLOCKS]; /* from sl_alloc: what the map refers to */
 } sl_division;
-
-/* Divides the block of a plan without parts. The exchange, of sl_plan_add_halo, gathers rows of X, or of a
- * buffer that is as long, in a buffer of the halo; it and that buffer are the last ones added. *local sums
- * the entries whose rows of X the rank owns, with the caller's beta, *remote adds those of the halo. Four
- * steps finish a plain division: the exchange begins, the local part is summed, the exchange ends, the remote
- * part is summed; other steps may stand between them. */
-void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
-
-/* Puts another division in place of the plan's, whose blocks are freed. It is not plain. */
-void sl_plan_divide_anew(sl_plan *plan, const sl_division *division);
-
-/* Cuts the parts of the plan's division, if it has one. Local. */
-sley_status sl_plan_cut(sl_plan *plan, const sl_inspection *ins);
 
 #endif

@@ -6,14 +6,13 @@
 
 #include "matrix/matrix.h"
 #include "plan/colset.h"
-#include "plan/division.h"
 #include "plan/halo.h"
 #include "plan/wishes.h"
 #include "transport/transport.h"
 
 enum { SL_WINDOWS = 3 };
 
-struct sl_inspection {
+typedef struct sl_inspection {
   sl_comm *comm;
   const sl_plan_wishes *wishes;         /* the user's, which outlive the inspection */
   const sley_matrix *block;             /* columns numbered globally */
@@ -38,7 +37,7 @@ struct sl_inspection {
   int64_t cover_rows;
 
   struct sl_resident *resident; /* the block in the device's memory; NULL: planning is done on the host */
-};
+} sl_inspection;
 
 /* The checks that sl_inspect begins with: each rank's block fits the partitions, and all ranks were given the
  * same k, dtype and partitions. Collective, agreed. Errors: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW. */

@@ -4,6 +4,7 @@
 #define SLEY_PLAN_PARTS_H
 
 #include "plan/plan.h"
+#include "plan/redistribute.h"
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
  * whole or made of whole rows, else added. *first: index of the first. Nothing is built in a dry plan.
@@ -14,26 +15,16 @@
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
+/* Cuts the parts of the plan's division, if it has one. Local. */
+sley_status sl_plan_cut(sl_plan *plan, const sl_inspection *ins);
+
 /* About what the parts of a block take, for dry plans. */
 int64_t sl_block_bytes(const sley_matrix *block);
-
-/* An entry of A on its way between ranks. */
-typedef struct sl_item {
-  int64_t row, col; /* global */
-  double value;
-} sl_item;
 
 /* Part of a plan from count items: row r is stored row r - row_first (whole, rows of them) or listed (not
  * whole), column c is c - col_first of buffer x. The items of a row keep their order; where rows are listed,
  * items come by row. Its place in the plan: *index. */
 sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count,
                                bool whole, int64_t rows, int64_t row_first, int64_t col_first, int *index);
-
-/* Sends every entry e of the block to rank target(context, row, col) (-1: nowhere), keeping the order.
- * *items, from sl_alloc, come from ranks in ascending order, hence sorted by row and column. Collective,
- * agreed. */
-sley_status sl_redistribute(const sl_inspection *ins,
-                            int (*target)(const void *context, int64_t row, int64_t col), const void *context,
-                            sl_item **items, int64_t *count);
 
 #endif

@@ -59,6 +59,26 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);
 }
 
+void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote) {
+  enum { LOCAL, REMOTE };
+  plan->division = (sl_division){
+      .count = 2,
+      .plain = true,
+      .exchange = exchange,
+      .map = {.local = LOCAL, .remote = REMOTE},
+      .frame = {
+          [LOCAL] = {.name = "local", .x = SL_EXCHANGE(plan, exchange)->src, .whole = true},
+          [REMOTE] = {.name = "remote", .kind = SLEY_PART_HALO, .x = SL_EXCHANGE(plan, exchange)->dst}}};
+  *local = LOCAL;
+  *remote = REMOTE;
+}
+
+void sl_plan_divide_anew(sl_plan *plan, const sl_division *division) {
+  for (int i = 0; i < SL_DIVISION_BLOCKS; i++)
+    sl_free(plan->division.owned[i]);
+  plan->division = *division;
+}
+
 /* A block of the device's memory that lives as long as the plan. */
 typedef struct device_block {
   void *block;

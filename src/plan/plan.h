@@ -144,7 +144,7 @@ typedef struct sl_figures {
   bool fuses;                      /* on all ranks, see sl_plan */
 } sl_figures;
 
-struct sl_plan {
+typedef struct sl_plan {
   sl_comm *comm;
   const char *algo;
   char reason[SL_REASON];
@@ -195,7 +195,7 @@ struct sl_plan {
   bool failed;          /* memory was short for a list of rows */
   int64_t memory_bytes; /* of this rank: parts, lists and buffers */
   sl_figures figures;
-};
+} sl_plan;
 
 #define SL_BUFFER(plan, i)     (&((sl_buffer *)(plan)->buffers.items)[i])
 #define SL_PART(plan, i)       (&((sl_part *)(plan)->parts.items)[i])
@@ -246,6 +246,16 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
  * whose lists count as its memory. */
 sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
                              int buffer, int64_t row_bytes, sl_grain grain, int *index);
+
+/* Divides the block of a plan without parts. The exchange, of sl_plan_add_halo, gathers rows of X, or of a
+ * buffer that is as long, in a buffer of the halo; it and that buffer are the last ones added. *local sums
+ * the entries whose rows of X the rank owns, with the caller's beta, *remote adds those of the halo. Four
+ * steps finish a plain division: the exchange begins, the local part is summed, the exchange ends, the remote
+ * part is summed; other steps may stand between them. */
+void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
+
+/* Puts another division in place of the plan's, whose blocks are freed. It is not plain. */
+void sl_plan_divide_anew(sl_plan *plan, const sl_division *division);
 
 /* Lets go of the halo of the last sl_plan_add_halo, whose lists the plan no longer uses. */
 void sl_plan_drop_halo(sl_plan *plan);

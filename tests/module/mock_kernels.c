@@ -532,16 +532,6 @@ static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .memory = kernel_memory,
                                .product = &sl_product_plain,
                                .run = run};
-static const sl_kernel convert = {.name = "mock-convert",
-                                  .op = SL_OP_CONVERT,
-                                  .ok = convert_ok,
-                                  .cost = kernel_cost,
-                                  .prepare = prepare,
-                                  .refill = refill,
-                                  .release = release,
-                                  .memory = sl_memory_nothing,
-                                  .product = &sl_product_plain,
-                                  .run = run};
 static const sl_kernel update = {.name = "mock-update",
                                  .op = SL_OP_UPDATE,
                                  .ok = update_ok,
@@ -552,14 +542,14 @@ static const sl_kernel update = {.name = "mock-update",
                                  .memory = kernel_memory,
                                  .product = &update_product,
                                  .run = run};
-/* The dense operations, of arguments that the CPU takes. */
+/* Operations on rows and arrays, of arguments that the CPU takes. */
 #define DENSE(kernel_name, operation)                                                                        \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = convert_ok, .cost = kernel_cost, .prepare = prepare,         \
     .refill = refill, .release = release, .memory = sl_memory_nothing, .product = &sl_product_plain,         \
     .run = run                                                                                               \
   }
-static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
+static const sl_kernel convert = DENSE("mock-convert", SL_OP_CONVERT), gemm = DENSE("mock-gemm", SL_OP_GEMM),
                        column_sums = DENSE("mock-sums", SL_OP_COLUMN_SUMS),
                        activate_grad = DENSE("mock-activation", SL_OP_ACTIVATE_GRAD),
                        dropout = DENSE("mock-dropout", SL_OP_DROPOUT), nll = DENSE("mock-nll", SL_OP_NLL),
