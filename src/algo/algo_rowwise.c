@@ -207,11 +207,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
  * it. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
-  int64_t below = ins->halo->begin[ins->comm->rank];
   if (ins->wishes->reproducible)
-    SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
-  for (int64_t h = 0; part && h < ins->halo_set.count; h++)
-    part[h] = h < below ? 0 : 2;
+    SL_TRY(sl_parts_around_own(ins, 0, 2, &part));
   sl_part_frame frames[] = {{.name = "remote below", .kind = SLEY_PART_HALO, .x = buffer, .on_host = true},
                             {.name = "local", .x = SL_BUFFER_X},
                             {.name = "remote", .kind = SLEY_PART_HALO, .x = buffer}};

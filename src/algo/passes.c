@@ -90,9 +90,7 @@ static sley_status in_order(const sl_inspection *ins, sl_plan *plan) {
   int32_t *part;
   if (!ins->wishes->reproducible)
     return SLEY_OK;
-  SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
-  for (int64_t h = 0; h < ins->halo_set.count; h++)
-    part[h] = h < ins->halo->begin[ins->comm->rank] ? BELOW : ABOVE;
+  SL_TRY(sl_parts_around_own(ins, BELOW, ABOVE, &part));
   const sl_part_frame *plain = plan->division.frame;
   sl_division ordered = {.count = 3,
                          .map = {.local = OWN, .part = part},

@@ -476,6 +476,13 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
   return status;
 }
 
+sley_status sl_parts_around_own(const sl_inspection *ins, int below, int above, int32_t **part) {
+  SL_TRY(SL_NEW(*part, ins->halo_set.count, "the column map"));
+  for (int64_t h = 0; h < ins->halo_set.count; h++)
+    (*part)[h] = h < ins->halo->begin[ins->comm->rank] ? below : above;
+  return SLEY_OK;
+}
+
 sley_status sl_plan_cut(sl_plan *plan, const sl_inspection *ins) {
   const sl_division *division = &plan->division;
   int first;

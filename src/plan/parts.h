@@ -15,6 +15,10 @@
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
+/* For sums in column order: the part of each halo entry, from sl_alloc, which is `below` for those below the
+ * rank's own columns and `above` for those above them. */
+sley_status sl_parts_around_own(const sl_inspection *ins, int below, int above, int32_t **part);
+
 /* Cuts the parts of the plan's division, if it has one. Local. */
 sley_status sl_plan_cut(sl_plan *plan, const sl_inspection *ins);
 
