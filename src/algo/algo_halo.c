@@ -15,7 +15,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo_set.count, row_bytes, &halo));
   SL_TRY(sl_plan_add_halo(plan, "halo", ins->halo, SL_HALO_GATHER, SL_BUFFER_X, halo, row_bytes, SL_GRAIN_ROW,
                           &exchange));
-  sl_plan_divide(plan, exchange, &local, &remote);
+  SL_TRY(sl_plan_divide(plan, exchange, &local, &remote));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));

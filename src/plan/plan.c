@@ -59,8 +59,11 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);
 }
 
-void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote) {
+sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote) {
   enum { LOCAL, REMOTE };
+  if (plan->parts.count > 0 || exchange != plan->exchanges.count - 1 ||
+      SL_EXCHANGE(plan, exchange)->dst != plan->buffers.count - 1)
+    return sl_fail(SLEY_ERR_INTERNAL, "%s divides the block when other things were added", plan->algo);
   plan->division = (sl_division){
       .count = 2,
       .plain = true,
@@ -71,6 +74,7 @@ void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote) {
           [REMOTE] = {.name = "remote", .kind = SLEY_PART_HALO, .x = SL_EXCHANGE(plan, exchange)->dst}}};
   *local = LOCAL;
   *remote = REMOTE;
+  return SLEY_OK;
 }
 
 void sl_plan_divide_anew(sl_plan *plan, const sl_division *division) {

@@ -251,8 +251,9 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
  * buffer that is as long, in a buffer of the halo; it and that buffer are the last ones added. *local sums
  * the entries whose rows of X the rank owns, with the caller's beta, *remote adds those of the halo. Four
  * steps finish a plain division: the exchange begins, the local part is summed, the exchange ends, the remote
- * part is summed; other steps may stand between them. */
-void sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
+ * part is summed; other steps may stand between them. Errors: SLEY_ERR_INTERNAL (something was added since).
+ */
+sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
 
 /* Puts another division in place of the plan's, whose blocks are freed. It is not plain. */
 void sl_plan_divide_anew(sl_plan *plan, const sl_division *division);

@@ -93,7 +93,7 @@ static sley_status build_with(const sl_inspection *ins, sl_plan *plan, double by
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo->count, row_bytes, &buffer));
   SL_TRY(sl_plan_add_halo(plan, "halo", ins->halo, SL_HALO_GATHER, copy, buffer, row_bytes, SL_GRAIN_PEER,
                           &exchange));
-  sl_plan_divide(plan, exchange, &local, &remote);
+  SL_TRY(sl_plan_divide(plan, exchange, &local, &remote));
   SL_TRY(sl_plan_append_step(plan, &(sl_step){.kind = &copy_step, .index = copy, .data = counted}));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local));
