@@ -5,8 +5,8 @@
  *   Y_i = beta Y_i + alpha A_local X_i + alpha A_remote H,   volume 4 N_R k: CoLa, equations 7 and 9 (its
  * RF).
  *
- * The rows of H are loaded over direct links, and come in one message each over the others. What else may
- * become of this plan, such as reading rows in place, is in passes.c. */
+ * The rows of H are loaded over direct links, and come in one message each over the others. Passes (passes.c)
+ * turn this plan into others, such as one that reads rows in place. */
 #include "algo/algorithm.h"
 
 static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {

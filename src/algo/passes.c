@@ -17,7 +17,7 @@ static sley_status append(sl_plan *plan, const sl_step *steps) {
   return SLEY_OK;
 }
 
-/* What takes the place of a step; NULL: it stays. */
+/* The steps that replace a step; NULL: it stays. */
 static const sl_step *replacement(const sl_plan *plan, const sl_plain_steps *steps, const sl_step *step) {
   const sl_division *d = &plan->division;
   unsigned acts = step->kind->acts;

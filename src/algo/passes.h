@@ -10,15 +10,16 @@
  * ranks. */
 bool sl_passes_meet(const sl_inspection *ins);
 
-/* All passes, the cut of the division, and what the user wishes of how values travel. Errors: this rank's, on
- * which the ranks have not agreed yet; SLEY_ERR_UNSUPPORTED, on all ranks, as sl_algorithm_draft. */
+/* Runs all passes, cuts the division, and changes how values travel, as the user wishes. Errors: this rank's,
+ * on which the ranks have not agreed yet; SLEY_ERR_UNSUPPORTED, on all ranks, as sl_algorithm_draft. */
 sley_status sl_passes_run(const sl_inspection *ins, sl_plan *plan);
 
 /* ---- What the passes share. */
 
 enum { SL_PLAIN_STEPS_MOST = 3 };
 
-/* What takes the place of the four steps of a plain division; an array ends before a step without a kind. */
+/* The steps that replace each of the four of a plain division, none where the array is empty. A step without
+ * a kind ends an array. */
 typedef struct sl_plain_steps {
   sl_step begin[SL_PLAIN_STEPS_MOST + 1], local[SL_PLAIN_STEPS_MOST + 1], end[SL_PLAIN_STEPS_MOST + 1],
       remote[SL_PLAIN_STEPS_MOST + 1];
@@ -28,7 +29,7 @@ typedef struct sl_plain_steps {
  * SLEY_ERR_MEMORY. Local. */
 sley_status sl_pass_replace(sl_plan *plan, const sl_plain_steps *steps, const sl_division *division);
 
-/* The size of a buffer, whose bytes are counted in the plan's memory. */
+/* Changes the size of a buffer, and the plan's memory with it. */
 void sl_pass_resize(sl_plan *plan, int buffer, int64_t rows, int64_t row_bytes);
 
 /* pass_pieces.c: devices that load rows over direct links sum rows while the halo comes in pieces.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plans ask of kernels that sum products, of SL_OP_SPMM and SL_OP_UPDATE, and of no others. */
+/* The questions that plans ask only of kernels that sum products: of SL_OP_SPMM and SL_OP_UPDATE. */
 #ifndef SLEY_DEVICE_PRODUCT_H
 #define SLEY_DEVICE_PRODUCT_H
 
@@ -23,7 +23,7 @@ typedef struct sl_product_traits {
   /* Whether a run of this problem waits for pieces itself. Once the first has arrived all workers of the pull
    * are running, so the kernel may fill the device with blocks that wait. Default: it does not. */
   bool (*waits)(const sl_kernel_args *args);
-  /* The name of what prepare copies entries to for run to read, such as "bundles". */
+  /* The name of the layout that prepare copies entries to, for run to read, such as "bundles". */
   const char *layout;
   /* How many of the problem's entries prepare has copied to the layout, or, with prepared NULL, copies about;
    * run reads the others in the rows of the matrix. Default: none. */

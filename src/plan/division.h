@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a row block is divided into parts. A plain division is that of the one idea: the entries whose rows of
- * X the rank owns, and those of the halo. It is cut when all passes over the plan have changed it. */
+/* How a row block is divided into parts. A plain division has two: the entries whose rows of X the rank owns,
+ * and the entries whose rows are in the halo. Passes over the plan may change it; then it is cut. */
 #ifndef SLEY_PLAN_DIVISION_H
 #define SLEY_PLAN_DIVISION_H
 
@@ -49,10 +49,10 @@ enum { SL_DIVISION_PARTS = 3, SL_DIVISION_BLOCKS = 3 };
 typedef struct sl_division {
   int count;    /* parts; 0: the builder has cut its parts itself */
   bool plain;   /* it is as sl_plan_divide made it */
-  int exchange; /* of a plain one: what brings the halo */
+  int exchange; /* of a plain division: the exchange that brings the halo */
   sl_column_map map;
   sl_part_frame frame[SL_DIVISION_PARTS];
-  void *owned[SL_DIVISION_BLOCKS]; /* from sl_alloc: what the map refers to */
+  void *owned[SL_DIVISION_BLOCKS]; /* blocks of sl_alloc that the map refers to */
 } sl_division;
 
 #endif
