@@ -20,11 +20,11 @@ GRAPH_GPU = [CUDA + "*sddmm*", CUDA + "*attention*", CUDA + "*aggregate*", CUDA 
 GRAPH_CPU = [CPU + "*graph*", CPU + "*aggregate*", CPU + "*attention*", CPU + "*sddmm*", CPU + "*edge_softmax*", CPU + "*exps*"]
 SPGEMM_GPU = [CUDA + "*spgemm*", "!*cusparse*"]
 SPGEMM_CPU = [CPU + "*spgemm*", "src/ops/spgemm.c"]
-SEVERAL_GPUS = SPMM_GPU + ["src/exec/*", "src/algo/algo_halo*", CUDA + "*pull*"]
+SEVERAL_GPUS = SPMM_GPU + ["src/exec/*", "src/algo/algo_halo*", "src/algo/pass*", CUDA + "*pull*"]
 COLLECTIVE = ["src/collective/*", CUDA + "*compress*", CUDA + "*sparse_sum*", CUDA + "*reduced.cuh"]
 GNN = ["src/gnn/*", CUDA + "*gemm*"] + GRAPH_GPU
-PLANS = ["src/plan/*", "src/algo/algo_*", "src/predict/*"]
-LINKS = ["src/exec/*", "src/algo/algo_*", "src/transport/tcp/*", "src/transport/process/*"]
+PLANS = ["src/plan/*", "src/algo/algo_*", "src/algo/pass*", "src/predict/*"]
+LINKS = ["src/exec/*", "src/algo/algo_*", "src/algo/pass*", "src/transport/tcp/*", "src/transport/process/*"]
 
 
 @dataclasses.dataclass(frozen=True)

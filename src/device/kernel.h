@@ -28,7 +28,7 @@
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
-struct sl_neighbour_table; /* device/neighbour_search.h */
+struct sl_product_traits; /* device/product.h */
 
 /* An operation is one line here and one in the union below; CONTRIBUTING.md describes the rest. */
 typedef enum sl_op {
@@ -105,32 +105,20 @@ typedef struct sl_kernel_args {
   };
 } sl_kernel_args;
 
-/* Bound of the error of a sum of n terms: `each` times n + 3 roundings plus `more` roundings, in the type of
- * sums. */
-typedef struct sl_accuracy {
-  int each, more;
-  bool tf32; /* operands are rounded to tf32 */
-} sl_accuracy;
-#define SL_ACCURACY_IN_ORDER ((sl_accuracy){1, 0, false})
-
 /* Memory that contains the values with which a kernel is refilled. */
 typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_in;
 
-/* No slot is NULL unless its comment says so. */
+/* No slot is NULL but `library`. */
 typedef struct sl_kernel {
   const char *name; /* e.g. "spmm-f32-avx512" */
   sl_op op;
-  const char *library; /* NULL, or the library that it calls; arguments must name the library to get the
-                        * kernel */
+  const char *library; /* the library that it calls, which arguments must name to get the kernel; NULL: Sley's
+                        * own */
   /* Returns whether the kernel can run these arguments on this machine. For SL_OP_SPMM reads only the
    * problem. */
   bool (*ok)(const sl_kernel_args *args);
   /* Estimated seconds; the cheapest kernel is chosen. For SL_OP_SPMM reads only the problem. */
   double (*cost)(const sl_kernel_args *args);
-  /* For SL_OP_UPDATE kernels that sum the rows of T themselves: returns whether this is expected to be faster
-   * than a product and an update of its rows, for `rows` rows with `entries` entries and k columns. If not,
-   * plans do not fuse. NULL: always. */
-  bool (*pays)(int64_t rows, int64_t entries, int64_t k);
   /* Inspects the problem, once per plan, and creates what run needs. It may allocate device memory and wait
    * for the queue. *prepared may be NULL. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
@@ -145,33 +133,12 @@ typedef struct sl_kernel {
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                         sl_values_in where, void *prepared);
   /* Upper bound of the bytes of device memory that prepare allocates and keeps for these arguments; *passing:
-   * bytes used temporarily. NULL: almost none. */
+   * bytes used temporarily. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
-  /* Returns whether a run of this problem waits for pieces itself. All workers of the pull are running once
-   * the first piece has arrived, so the kernel may fill the device with blocks that wait. NULL: never. */
-  bool (*waits)(const sl_kernel_args *args);
-  /* Name of the layout to which prepare copies entries for run, such as "bundles"; NULL: run reads the rows
-   * of the matrix. */
-  const char *layout;
-  /* Number of the problem's entries that prepare has copied to the layout, or if prepared is NULL, an
-   * estimate; run reads the other entries from the rows of the matrix. NULL if layout is NULL. */
-  int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
-  /* Accuracy of sums with what prepare has created; if prepared is NULL, with anything that prepare may
-   * create. NULL: as in the documented order. */
-  sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
-  /* The kernel that reports should name if prepare has left all work to another kernel; if prepared is NULL,
-   * the one to which it may leave it. NULL: the kernel itself. */
-  const struct sl_kernel *(*stands_for)(const void *prepared);
-  bool serves_fewer_columns; /* what prepare creates for k columns also works for fewer */
   void (*release)(sl_device *device, void *prepared);
+  const struct sl_product_traits *product; /* of SL_OP_SPMM and SL_OP_UPDATE; others: sl_product_plain */
   /* Enqueues the work. Reads the arguments and the problem before it returns, and data when the work runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
-  /* For products with X in several memories: decides by timing what prepare has left open. Called once per
-   * plan, by all ranks at once, with arguments that could run (their values are zeros). NULL: nothing to
-   * do. */
-  sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
-  /* The shapes that tune has timed, valid until release; NULL or an empty table: none. */
-  const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_kernel;
 
 /* For kernels that prepare nothing, or nothing that contains values. */
@@ -179,9 +146,14 @@ sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kern
                                void **prepared);
 sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                               sl_values_in where, void *prepared);
+int64_t sl_memory_nothing(const sl_kernel_args *args, int64_t *passing);
 void sl_release_nothing(sl_device *device, void *prepared);
 
+/* Traits of a kernel with nothing special about it as a product: see device/product.h. */
+extern const struct sl_product_traits sl_product_plain;
+
 #define SL_KERNEL_KEEPS_NOTHING                                                                              \
-  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing
+  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .memory = sl_memory_nothing,                   \
+  .release = sl_release_nothing, .product = &sl_product_plain
 
 #endif

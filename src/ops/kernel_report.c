@@ -17,7 +17,7 @@ static int list(const sl_device *device, const sl_kernel_use *use, sley_kernel_u
         out[count] = (sley_kernel_use){.kernel = sl_kernel_short_name(kernel),
                                        .kind = (sley_part_kind)kind,
                                        .entries = use->entries[kind][i],
-                                       .layout = use->copied[kind][i] > 0 ? kernel->layout : NULL,
+                                       .layout = use->copied[kind][i] > 0 ? kernel->product->layout : NULL,
                                        .copied = use->copied[kind][i]};
       count++;
     }

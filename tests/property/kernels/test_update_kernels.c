@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/value.h"
+#include "device/product.h"
 #include "kernels.h"
 
 typedef struct update_case {
@@ -302,7 +303,7 @@ static void compare_about(const update_case *c, const block *z, bool given, cons
 }
 
 static sl_accuracy accuracy_of(const sl_kernel *kernel, const sl_kernel_args *args, const void *prepared) {
-  return kernel->accuracy ? kernel->accuracy(args, prepared) : SL_ACCURACY_IN_ORDER;
+  return kernel->product->accuracy(args, prepared);
 }
 
 static void set_w_and_z(sl_update_args *args, const update_case *c, const image *w, const image *z) {

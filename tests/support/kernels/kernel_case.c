@@ -236,7 +236,7 @@ sl_accuracy kernel_case_run(const kernel_case *c, const sl_kernel *kernel, sl_qu
   assert_sley_ok(kernel->run(queue, &args));
   assert_int_equal(sl_memory_count(), allocations);
   image_return(&out);
-  const sl_accuracy accuracy = kernel->accuracy ? kernel->accuracy(&args, prepared) : SL_ACCURACY_IN_ORDER;
+  const sl_accuracy accuracy = kernel->product->accuracy(&args, prepared);
   assert_true(!accuracy.tf32 || (problem.tf32 && a.dtype == SLEY_F32));
   kernel->release(queue->device, prepared);
   image_drop(&x);

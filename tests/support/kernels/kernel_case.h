@@ -4,6 +4,7 @@
 #ifndef SLEY_TESTS_KERNEL_CASE_H
 #define SLEY_TESTS_KERNEL_CASE_H
 
+#include "device/product.h"
 #include "kernels.h"
 
 typedef struct kernel_case {

@@ -119,8 +119,7 @@ static double inspect_cost(const sl_kernel_args *args) {
 
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost,                            \
-    .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing,               \
+    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost, SL_KERNEL_KEEPS_NOTHING,   \
     .run = function                                                                                          \
   }
 

@@ -378,6 +378,6 @@ static double cost(const sl_kernel_args *args) {
 #define SPMM_KERNEL(kernel_name)                                                                             \
   {                                                                                                          \
     .name = kernel_name, .op = SL_OP_SPMM, .ok = ok, .cost = cost, .prepare = sl_cpu_spmm_prepare,           \
-    .refill = sl_cpu_spmm_refill, .memory = sl_cpu_spmm_memory, .layout = SL_CPU_SPMM_LAYOUT,                \
-    .copied = sl_cpu_spmm_copied, .release = sl_cpu_spmm_release, .run = run                                 \
+    .refill = sl_cpu_spmm_refill, .memory = sl_cpu_spmm_memory, .release = sl_cpu_spmm_release,              \
+    .product = &sl_cpu_spmm_product, .run = run                                                              \
   }

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "device/product.h"
 
 /* PARTS_PER_THREAD, PARTS_LEAST: most and fewest parts per thread, on average. ROW_WORK: the cost of a row
  * beyond its entries, in entries. FRAGMENT: a row's features are cut at multiples of this; smaller fragments
@@ -277,7 +278,9 @@ int64_t sl_cpu_spmm_memory(const sl_kernel_args *args, int64_t *passing) {
   return sl_bundles_bytes(p->a, sl_bundles_of(p->a->rows, height), height);
 }
 
-int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared) {
+/* Entries in bundles: those of prepared, or, where that is NULL, of the whole problem if its rows are
+ * bundled. */
+static int64_t copied(const sl_kernel_args *args, const void *prepared) {
   const sl_spmm_problem *p = args->spmm.problem;
   const parts *made = prepared;
   int64_t entries = 0;
@@ -288,6 +291,8 @@ int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared) {
       entries += p->a->rowptr[made->part[i].row_end] - p->a->rowptr[made->part[i].row];
   return entries;
 }
+
+const sl_product_traits sl_cpu_spmm_product = {SL_PRODUCT_DEFAULTS, .layout = "bundles", .copied = copied};
 
 void sl_cpu_spmm_release(sl_device *device, void *prepared) {
   (void)device;

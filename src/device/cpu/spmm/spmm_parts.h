@@ -40,11 +40,10 @@ sley_status sl_cpu_spmm_refill(sl_device *device, sl_queue *queue, const sl_kern
                                const void *val, sl_values_in where, void *prepared);
 int64_t sl_cpu_spmm_memory(const sl_kernel_args *args, int64_t *passing);
 
-/* Number of entries copied to bundles: by prepared, or if that is NULL, all entries if prepare would use
- * bundles. */
-#define SL_CPU_SPMM_LAYOUT "bundles"
-int64_t sl_cpu_spmm_copied(const sl_kernel_args *args, const void *prepared);
 void sl_cpu_spmm_release(sl_device *device, void *prepared);
+
+/* Traits of these products: prepare may copy entries to bundles. */
+extern const struct sl_product_traits sl_cpu_spmm_product;
 
 /* Runs body over the parts in args->prepared, or over equal ranges of rows if it is NULL. more: seconds of
  * one thread in addition to the product. */

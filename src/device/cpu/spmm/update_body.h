@@ -189,7 +189,7 @@ static double update_cost(const sl_kernel_args *args) {
   {                                                                                                          \
     .name = kernel_name, .op = SL_OP_UPDATE, .ok = update_ok, .cost = update_cost,                           \
     .prepare = sl_cpu_update_prepare, .refill = sl_cpu_update_refill, .memory = sl_cpu_update_memory,        \
-    .release = sl_cpu_spmm_release, .run = update_run                                                        \
+    .release = sl_cpu_spmm_release, .product = &sl_product_plain, .run = update_run                          \
   }
 
 #endif

@@ -30,8 +30,7 @@ static sley_status cut_run(sl_queue *queue, const sl_kernel_args *args) {
 
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost,                            \
-    .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing,               \
+    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost, SL_KERNEL_KEEPS_NOTHING,   \
     .run = function                                                                                          \
   }
 

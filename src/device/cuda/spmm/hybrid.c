@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "device/cuda/spmm/hybrid_prepare.h"
 #include "device/cuda/spmm/stream.h"
+#include "device/product.h"
 
 extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid;
 
@@ -26,9 +27,9 @@ static double tensor_cost(const sl_kernel_args *args) {
   return 2 * sl_cuda_spmm_stream.cost(args);
 }
 
-static const sl_kernel *hybrid_stands_for(const void *prepared) {
+static const sl_kernel *hybrid_stands_for(const sl_kernel *kernel, const void *prepared) {
   const sl_hybrid *h = prepared;
-  return h && h->windows.windows > 0 ? &sl_cuda_spmm_hybrid : &sl_cuda_spmm_stream;
+  return h && h->windows.windows > 0 ? kernel : &sl_cuda_spmm_stream;
 }
 
 static sley_status prepare(sl_queue *queue, const sl_kernel_args *args, bool all, void **prepared) {
@@ -123,7 +124,7 @@ static sley_status hybrid_run(sl_queue *queue, const sl_kernel_args *args) {
 }
 
 static bool hybrid_waits(const sl_kernel_args *args) {
-  return sl_cuda_spmm_stream.waits(args);
+  return sl_cuda_spmm_stream.product->waits(args);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -152,6 +153,11 @@ static sl_accuracy hybrid_accuracy(const sl_kernel_args *args, const void *prepa
   return (sl_accuracy){SL_TENSOR_ROUNDINGS, tf32 ? SL_TF32_MORE_ROUNDINGS : SL_TENSOR_MORE_ROUNDINGS, tf32};
 }
 
+static const sl_product_traits hybrid_product = {SL_PRODUCT_DEFAULTS,         .waits = hybrid_waits,
+                                                 .layout = "row windows",     .copied = hybrid_copied,
+                                                 .accuracy = hybrid_accuracy, .stands_for = hybrid_stands_for,
+                                                 .serves_fewer_columns = true};
+
 const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .op = SL_OP_SPMM,
                                        .ok = hybrid_ok,
@@ -160,13 +166,12 @@ const sl_kernel sl_cuda_spmm_hybrid = {.name = "spmm-hybrid",
                                        .refill = hybrid_refill,
                                        .release = hybrid_release,
                                        .memory = hybrid_memory,
-                                       .waits = hybrid_waits,
-                                       .layout = "row windows",
-                                       .copied = hybrid_copied,
-                                       .accuracy = hybrid_accuracy,
-                                       .stands_for = hybrid_stands_for,
-                                       .serves_fewer_columns = true,
+                                       .product = &hybrid_product,
                                        .run = hybrid_run};
+
+static const sl_product_traits tensor_product = {SL_PRODUCT_DEFAULTS,         .waits = hybrid_waits,
+                                                 .layout = "row windows",     .copied = hybrid_copied,
+                                                 .accuracy = hybrid_accuracy, .serves_fewer_columns = true};
 
 const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .op = SL_OP_SPMM,
@@ -176,9 +181,5 @@ const sl_kernel sl_cuda_spmm_tensor = {.name = "spmm-tensor",
                                        .refill = hybrid_refill,
                                        .release = hybrid_release,
                                        .memory = tensor_memory,
-                                       .waits = hybrid_waits,
-                                       .layout = "row windows",
-                                       .copied = hybrid_copied,
-                                       .accuracy = hybrid_accuracy,
-                                       .serves_fewer_columns = true,
+                                       .product = &tensor_product,
                                        .run = hybrid_run};

@@ -2,6 +2,7 @@
 /* The plain product: its preparation, a copy of the matrix's arrays on the device, and its cost. */
 #include "base/memory.h"
 #include "device/cuda/cuda.h"
+#include "device/product.h"
 
 static bool plain_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
@@ -91,6 +92,8 @@ static sley_status plain_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_cuda_launch_spmm_plain(queue, run, run->prepared ? run->prepared : &arrived);
 }
 
+static const sl_product_traits plain_product = {SL_PRODUCT_DEFAULTS, .serves_fewer_columns = true};
+
 const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
                                       .op = SL_OP_SPMM,
                                       .ok = plain_ok,
@@ -99,5 +102,5 @@ const sl_kernel sl_cuda_spmm_plain = {.name = "spmm-plain",
                                       .refill = plain_refill,
                                       .release = plain_release,
                                       .memory = plain_memory,
-                                      .serves_fewer_columns = true,
+                                      .product = &plain_product,
                                       .run = plain_run};

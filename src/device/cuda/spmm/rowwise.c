@@ -7,6 +7,7 @@
 #include "base/value.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/spmm/rowwise.h"
+#include "device/product.h"
 
 enum { TIMED_RUNS = 3 };
 
@@ -342,6 +343,9 @@ static const sl_neighbour_table *rowwise_tuned(const void *prepared) {
   return prepared ? &((const rowwise *)prepared)->table : NULL;
 }
 
+static const sl_product_traits rowwise_product = {SL_PRODUCT_DEFAULTS, .serves_fewer_columns = true,
+                                                  .tune = rowwise_tune, .tuned = rowwise_tuned};
+
 const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .op = SL_OP_SPMM,
                                         .ok = rowwise_ok,
@@ -350,7 +354,5 @@ const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .refill = rowwise_refill,
                                         .release = rowwise_release,
                                         .memory = rowwise_memory,
-                                        .serves_fewer_columns = true,
-                                        .run = rowwise_run,
-                                        .tune = rowwise_tune,
-                                        .tuned = rowwise_tuned};
+                                        .product = &rowwise_product,
+                                        .run = rowwise_run};

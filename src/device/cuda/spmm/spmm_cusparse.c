@@ -384,4 +384,5 @@ const sl_kernel sl_cuda_spmm_cusparse = {.name = "spmm-cusparse",
                                          .refill = cusparse_refill,
                                          .release = cusparse_release,
                                          .memory = cusparse_memory,
+                                         .product = &sl_product_plain,
                                          .run = cusparse_run};

@@ -6,6 +6,7 @@
 #include "base/value.h"
 #include "device/cuda/spmm/column_copy.h"
 #include "device/cuda/spmm/spmm_rows.h"
+#include "device/product.h"
 #include "device/window_model.h"
 
 /* Entries of a chunk. A chunk has at least the entries of some rows (CHUNK_ROWS), because chunks of about
@@ -329,6 +330,9 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
   }
 }
 
+static const sl_product_traits stream_product = {SL_PRODUCT_DEFAULTS, .waits = stream_waits,
+                                                 .serves_fewer_columns = true};
+
 const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .op = SL_OP_SPMM,
                                        .ok = stream_ok,
@@ -337,6 +341,5 @@ const sl_kernel sl_cuda_spmm_stream = {.name = "spmm-stream",
                                        .refill = stream_refill,
                                        .release = stream_release,
                                        .memory = stream_memory,
-                                       .waits = stream_waits,
-                                       .serves_fewer_columns = true,
+                                       .product = &stream_product,
                                        .run = stream_run};

@@ -5,6 +5,7 @@
 #include "base/value.h"
 #include "device/cuda/spmm/column_copy.h"
 #include "device/cuda/spmm/update_rows.h"
+#include "device/product.h"
 
 /* Returns whether Tensor cores can be used: they do not support in_order and f64. */
 static bool on_tensor_cores(const sl_update_args *a) {
@@ -58,12 +59,14 @@ static sley_status tensor_run(sl_queue *queue, const sl_kernel_args *args) {
                                                     : sl_cuda_launch_update_plain(queue, a);
 }
 
+static const sl_product_traits tensor_product = {SL_PRODUCT_DEFAULTS, .accuracy = tensor_accuracy};
+
 const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
                                          .op = SL_OP_UPDATE,
                                          .ok = tensor_ok,
                                          .cost = tensor_cost,
                                          SL_KERNEL_KEEPS_NOTHING,
-                                         .accuracy = tensor_accuracy,
+                                         .product = &tensor_product,
                                          .run = tensor_run};
 
 /* ------------------------------------------------------------------------------------- rows that are summed
@@ -288,15 +291,16 @@ static sley_status fused_run(sl_queue *queue, const sl_kernel_args *args) {
   }
 }
 
+static const sl_product_traits fused_product = {SL_PRODUCT_DEFAULTS, .pays = fused_pays, .waits = fused_waits,
+                                                .accuracy = tensor_accuracy};
+
 const sl_kernel sl_cuda_update_fused = {.name = "update-fused",
                                         .op = SL_OP_UPDATE,
                                         .ok = fused_ok,
                                         .cost = fused_cost,
-                                        .pays = fused_pays,
                                         .prepare = fused_prepare,
                                         .refill = fused_refill,
                                         .release = fused_release,
                                         .memory = fused_memory,
-                                        .waits = fused_waits,
-                                        .accuracy = tensor_accuracy,
+                                        .product = &fused_product,
                                         .run = fused_run};
