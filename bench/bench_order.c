@@ -4,9 +4,10 @@
  *
  *   bench_order MATRIX [--ranks 16] [--k 32] [--threads 2] [--seed 1] [--shuffle] [--json FILE|-] [ORDER ...]
  *
- * Without ORDER: rabbit, rcm and degree. With --shuffle the matrix is shuffled first, as the generated graphs
- * come in the order that a good ordering should find. The orders are checked to be permutations. Peak memory
- * is that of the process so far, the matrix included. CPU seconds tell what a busy machine hides. */
+ * Without ORDER: rabbit, rcm and degree. With --shuffle the matrix is shuffled first, because generated
+ * graphs already have the order that a good ordering should find. The orders are checked to be permutations.
+ * Peak memory is the process's peak so far, including the matrix. CPU seconds are also printed, because other
+ * work on the machine affects them less. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static int64_t column(const sley_csr *a, int64_t e) {
   return a->index == SLEY_I32 ? ((const int32_t *)a->col)[e] : ((const int64_t *)a->col)[e];
 }
 
-/* Distinct remote columns, summed over equal blocks of the rows that perm (checked) puts there. */
+/* Distinct remote columns, summed over equal blocks of the rows in the order perm (checked). */
 static int64_t count_halo(const sley_csr *a, const int64_t *perm, int ranks) {
   int64_t *row_at = need(malloc(((size_t)a->rows + 1) * sizeof *row_at));
   int64_t *begin = need(malloc(((size_t)ranks + 1) * sizeof *begin));
@@ -82,7 +83,7 @@ static int64_t count_halo(const sley_csr *a, const int64_t *perm, int ranks) {
   return halo;
 }
 
-/* Of the windows of a in the order that perm (checked) gives. */
+/* Intensity of the windows of the matrix in the order perm (checked). */
 static double intensity(const sley_matrix *matrix, const int64_t *perm, int64_t rows, int threads) {
   int64_t *row_at = need(malloc(((size_t)rows + 1) * sizeof *row_at));
   sley_window_info info;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading and planning take of each rank: time and memory, of ranks that are processes over tcp.
+/* The time and memory of each rank for reading and planning, with ranks that are processes over tcp.
  *
  *   bench_scaling RANKS K MATRIX [ALGO ...]
  *
- * Prints a JSON object: of reading and of each plan the processor seconds of the rank that takes most, and of
- * the rank that takes most the bytes at the peak and those kept, beyond what the process had before it read;
- * and the most nonzeros and halo rows of a rank. */
+ * Prints a JSON object. For reading and for each plan: the processor seconds of the rank with the most; and
+ * the bytes at the peak and the bytes kept, of the rank with the most, beyond what the process had before it
+ * read. Also the most nonzeros and halo rows of a rank. */
 #include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -22,14 +22,14 @@ typedef struct bench {
   char **algo;
 } bench;
 
-/* Seconds that the process has computed: ranks may be more than the cores. */
+/* Processor seconds of the process, because there may be more ranks than cores. */
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A line of /proc/self/status, in bytes. */
+/* Value of a line of /proc/self/status, in bytes. */
 static int64_t status_bytes(const char *name) {
   char line[256];
   long long kib = 0;
@@ -42,7 +42,7 @@ static int64_t status_bytes(const char *name) {
   return kib * 1024;
 }
 
-/* The peak becomes what the process holds now. */
+/* Resets the peak to what the process has now. */
 static void reset_peak(void) {
   FILE *file = fopen("/proc/self/clear_refs", "w");
   if (!file)
@@ -53,10 +53,10 @@ static void reset_peak(void) {
 
 typedef struct figures {
   int64_t microseconds, peak, kept;
-  int64_t buffers; /* with all that the plan says it takes, of which parts may not be touched yet */
+  int64_t buffers; /* including memory that the plan reports but has not touched yet */
 } figures;
 
-/* The largest of all ranks'. */
+/* Takes the maximum of each figure over all ranks. */
 static sley_status most(sley_comm *comm, figures *f) {
   int64_t values[4] = {f->microseconds, f->peak, f->kept, f->buffers};
   sley_status status = sley_comm_allreduce(comm, SLEY_MAX, values, 4);
@@ -70,7 +70,7 @@ static void print_figures(const figures *f) {
          (double)f->microseconds * 1e-6, f->peak, f->kept, f->buffers);
 }
 
-/* Distinct remote columns of a rank's rows. */
+/* Counts the distinct remote columns of a rank's rows. */
 static sley_status count_halo(const sley_matrix *block, int64_t first, int64_t end, int64_t *out) {
   sley_csr csr;
   sley_status status = sley_matrix_csr(block, &csr);
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: bench_scaling RANKS K MATRIX [ALGO ...]\n");
     return 2;
   }
-  mallopt(M_MMAP_THRESHOLD, 1 << 16); /* what is freed goes back at once, and counts no more */
+  mallopt(M_MMAP_THRESHOLD, 1 << 16); /* freed memory is returned at once, and no longer counts */
   bench b = {.matrix = argv[3], .k = atoll(argv[2]), .algos = argc - 4, .algo = argv + 4};
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = atoi(argv[1]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generates twins of the published graphs at full size and compares rows, nonzeros, and the volumes V_FR and
  * V_FC at 16 equal row blocks and k = 32 in 4-byte values, in MiB, with the figures of CoLa's Table 2. That
- * table has no line for reddit, whose twin is held to the longest row instead.
+ * table has no line for reddit; its twin is compared by the longest row instead.
  *
- *   check_twins [NAME ...]     all of them without a name; exit 1 if one is off by more than the bounds
+ *   check_twins [NAME ...]     without a name: all; exit status 1 if one exceeds the bounds
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "sley.h"
 
 enum { RANKS = 16, BYTES_PER_ROW = 4 * 32 };
-static const double nnz_bound = 2, volume_bound = 5, longest_bound = 10; /* percent */
+static const double nnz_bound = 2, volume_bound = 5, longest_bound = 10; /* bounds in percent */
 
 typedef struct published {
   const char *name, *of;
   int64_t rows, nnz;
   double v_fr, v_fc; /* 0: not published */
-  int64_t longest;   /* row; 0: not compared */
+  int64_t longest;   /* longest row; 0: not compared */
 } published;
 
 static const published graphs[] = {
@@ -34,7 +34,7 @@ static const published graphs[] = {
     {"red", "reddit", 232965, 114615892, 0, 0, 21657},
 };
 
-/* Remote nonzeros and distinct remote columns, each summed over the blocks. */
+/* Counts remote nonzeros and distinct remote columns, each summed over the blocks. */
 static int count_remote(const sley_csr *a, int64_t *remote, int64_t *halo) {
   int64_t begin[RANKS + 1];
   unsigned char *seen = calloc((size_t)a->cols, 1);

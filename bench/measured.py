@@ -12,7 +12,7 @@ import subprocess
 import tarfile
 
 FOLDERS = ("src", "cli", "python/sley")
-SUFFIXES = (".c", ".h", ".cu", ".cuh", ".py")
+SUFFIXES = (".c", ".h", ".cu", ".cuh", ".c.in", ".cu.in", ".py")
 WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 LEFT_OUT = re.compile(r'#\s*(include\b|endif|pragma once|(ifndef|define)\s+\w+_C?U?H$)')  # moves change them
 SCOPE = re.compile(r'(inline )?(namespace\b.*|extern ?"C" ?){$')

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product beside PETSc's: under mpirun every rank holds its rows of one matrix as PETSc's MPIAIJ and as
- * Sley's row block, and the same X; MatMatMult of a product made before (MAT_REUSE_MATRIX) and sley_spmm by a
- * plan made before run in turn. A time is the slowest rank's, from a barrier on. Both results are checked
- * against a product in float64. Rank 0 prints one line of JSON. Usage: mpirun -n P bench_petsc MATRIX K
- * REPEATS ALGORITHM [TRANSPORT [ADDRESS]]: of Sley, default mpi; where rank 0 is reached (tcp on several
- * hosts). One thread a rank, f64. */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+/* A product by PETSc and by Sley: under mpirun every rank has its rows of one matrix as PETSc's MPIAIJ and as
+ * Sley's row block, and the same X. MatMatMult with a product made before (MAT_REUSE_MATRIX) and sley_spmm
+ * with a plan made before run in turn. A time is the slowest rank's, from a barrier on. Both results are
+ * compared with a product in float64. Rank 0 prints one line of JSON. Usage: mpirun -n P bench_petsc MATRIX K
+ * REPEATS ALGORITHM [TRANSPORT [ADDRESS]]. TRANSPORT: Sley's, default mpi. ADDRESS: where rank 0 is reached
+ * (tcp on several hosts). One thread per rank, f64. */
+#define _POSIX_C_SOURCE 200809L /* for setenv */
 #include <petscmat.h>
 #include <sley.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 enum { WARMUP = 2, RANKS_MOST = 256 };
 
 typedef struct job {
-  const char *spec, *algo, *asked; /* asked: transport */
+  const char *spec, *algo, *asked; /* asked: the transport */
   int64_t k;
   int repeats, rank, ranks;
   sley_matrix *matrix, *block;
   sley_matrix_info info;
   int64_t begin[RANKS_MOST + 1], first, rows;
   double *x, *y;  /* this rank's rows, row-major; y: Sley's */
-  double *rivals; /* y of PETSc, row-major */
+  double *rivals; /* PETSc's y, row-major */
   Mat a, b, c;
   double *petsc_ms, *sley_ms;
   double petsc_setup_ms, sley_setup_ms;
@@ -67,7 +67,7 @@ static PetscErrorCode make_matrix(job *j) {
   PetscFunctionReturn(0);
 }
 
-/* X in PETSc's order, column after column. */
+/* Makes X in PETSc's order, column after column. */
 static PetscErrorCode make_dense(job *j) {
   PetscScalar *values;
   PetscInt ld;
@@ -102,7 +102,7 @@ static sley_status petsc_status(PetscErrorCode code) {
   return code ? SLEY_ERR_INTERNAL : SLEY_OK;
 }
 
-/* Compares all rows of both results on rank 0, which makes X anew. */
+/* Compares all rows of both results on rank 0, which makes X again. */
 static sley_status check(sley_comm *comm, job *j) {
   int64_t bytes[RANKS_MOST];
   void *x = NULL, *y = NULL;
@@ -127,7 +127,7 @@ static sley_status check(sley_comm *comm, job *j) {
   return status;
 }
 
-/* Runs as one rank, beside PETSc's on the same MPI. */
+/* Runs as one rank, with the same MPI as PETSc's rank. */
 static sley_status compare(sley_comm *comm, void *arg) {
   job *j = arg;
   sley_plan *plan = NULL;
@@ -196,7 +196,7 @@ static void print_job(job *j) {
   printf("}\n");
 }
 
-/* Matrix, row block and operands. */
+/* Loads matrix, row block and operands. */
 static sley_status load(job *j) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.dtype = SLEY_F64;
@@ -270,7 +270,7 @@ int main(int argc, char **argv) {
     setenv("MASTER_ADDR", argv[6], 1);
     setenv("MASTER_PORT", "29411", 1);
   }
-  int words = 1; /* PETSc looks at none of these */
+  int words = 1; /* hides the words from PETSc */
   PetscErrorCode code = PetscInitialize(&words, &argv, NULL, NULL);
   if (!code)
     code = run(&j, &status);

@@ -133,13 +133,13 @@ def stands(claim):
 
 
 def page(standing, refused):
-    lines = ["# Performance", "", "Made by `bench/report.py` from `bench/results`; do not edit. Every time is a median or the least of runs in turn with the rival, "
-             "on the same machine and in the same run, and every product was checked. Bars are geometric means of the rival's time by Sley's, thin lines "
-             "reach from the worst case to the best. A claim stands here while the code that it measures is what was measured, or a review beside the results says why a change does not bear on it.", ""]
+    lines = ["# Performance", "", "`bench/report.py` makes this page from `bench/results`; do not edit it. Every time is the median or the minimum of runs in turn with the rival, "
+             "on the same machine and in the same run, and every product was checked. Bars are geometric means of the rival's time divided by Sley's; thin lines "
+             "reach from the worst case to the best. A claim is on this page as long as the measured code is unchanged, or as long as a review beside the results says why a change does not affect it.", ""]
     for claim in standing:
         lines += stands(claim)
-    lines += ["## To be measured again", "", "The code that these measure changed after their commit, or their files hold none. They are no claims about the code as it is now; "
-              "the tables are of the code as it was.", "", "| what | it was | at | since then | command |", "| --- | --- | --- | --- | --- |"]
+    lines += ["## To be measured again", "", "The code behind these measurements changed after their commit, or their files name no commit. They are not claims about the current code; "
+              "the tables describe the code at that commit.", "", "| measurement | result | commit | since then | command |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| [{claim.what}](../bench/results/{os.path.dirname(claim.files[0])}/README.md) | {claim.sentence()} | {commits(claim)} | {why} | `{claim.command}` |"
               for claim, why, _ in refused]
     return wrapped("\n".join(lines))

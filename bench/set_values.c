@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What new values for a plan cost, beside a new plan of them.
+/* The cost of new values for a plan, compared with a new plan.
  *
  *   bench_set_values [MATRIX] [--ranks 2] [--workgroup 0] [--threads 0] [--k 32] [--algo auto] [--device cpu]
  *                    [--transport threads] [--rounds 5]
  *
- * A line for each of: a plan of A, a plan of A^T, each with the medians over the rounds of what
- * sley_plan_set_values and sley_plan_create take, of the slowest rank, until the device has done it, and
- * their ratio; and one for making both plans one by one and as a pair. Where the transport is one between
- * processes rank 0 prints. */
+ * Prints a line for a plan of A and one for a plan of A^T, each with the medians over the rounds of the times
+ * of sley_plan_set_values and sley_plan_create, of the slowest rank, until the device has finished, and their
+ * ratio; and a line for making both plans one by one and as a pair. If ranks are processes, rank 0 prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds since start of the slowest rank, its device's work included. */
+/* Seconds since start of the slowest rank, including its device's work. */
 static sley_status since(sley_comm *comm, double start, double *seconds) {
   sley_status status = sley_comm_wait(comm);
   int64_t nanoseconds = (int64_t)((now() - start) * 1e9);
@@ -56,7 +55,7 @@ static double median(double *seconds, int count) {
   return seconds[count / 2];
 }
 
-/* One plan is made, is given other values, and goes. */
+/* Creates a plan, sets other values, and destroys it. */
 static sley_status one_round(sley_comm *comm, const settings *s, const sley_matrix *block, const void *val,
                              bool transpose, double *create, double *set) {
   sley_plan *plan = NULL;
@@ -148,7 +147,7 @@ static sley_status run_rank(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* The value of an option; NULL: it is another one. */
+/* The value of an option; NULL: argument i is another option. */
 static const char *value_of(int argc, char **argv, int i, const char *option) {
   return strcmp(argv[i], option) == 0 && i + 1 < argc ? argv[i + 1] : NULL;
 }

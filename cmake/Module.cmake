@@ -15,10 +15,16 @@ function(sley_module_calls target)
   endif()
 endfunction()
 
-# sley_module(NAME): the loadable module libNAME.so of the C and CUDA files in the folder that calls it. It lies beside the
-# library in the build folder, where that looks for it, and is installed. What else it links and includes, the folder adds.
+# sley_module(NAME): the loadable module libNAME.so of the C and CUDA files in the folder that calls it and in those below it,
+# except folders with a CMakeLists.txt of their own. It lies beside the library in the build folder, where that looks for it,
+# and is installed. What else it links and includes, the folder adds.
 function(sley_module name)
-  file(GLOB sources CONFIGURE_DEPENDS *.c *.cu)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.c *.cu)
+  file(GLOB_RECURSE others CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */CMakeLists.txt)
+  foreach(other ${others})
+    get_filename_component(folder ${other} DIRECTORY)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/")
+  endforeach()
   add_library(${name} MODULE ${sources})
   sley_module_calls(${name})
   target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)

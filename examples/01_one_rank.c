@@ -32,7 +32,7 @@ int main(void) {
   void *x = NULL, *y = NULL;
   sley_check check = {0};
 
-  /* A file's name would do as well. */
+  /* The name of a file works as well. */
   sley_status status = sley_matrix_read("er:n=2000,nnz=16000,seed=7", NULL, &matrix);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(matrix, &p.info);

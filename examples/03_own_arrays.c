@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSR arrays that the program made itself, used where they lie.
+/* CSR arrays that the program made itself, used without a copy.
  *
- * A is the second difference, (A x)[i] = x[i-1] - 2 x[i] + x[i+1], and column j of X holds (j + 1) i^2, so
- * away from the two ends Y is exactly 2 (j + 1). */
+ * A is the second difference, (A x)[i] = x[i-1] - 2 x[i] + x[i+1], and column j of X contains (j + 1) i^2, so
+ * that away from both ends Y is exactly 2 (j + 1). */
 #include <sley.h>
 #include <stdio.h>
 

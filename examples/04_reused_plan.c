@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plan, many products: inspection is paid once, and every X after the first only multiplies. */
+/* One plan, many products: inspection is done once, and every X after the first only needs a product. */
 #include <sley.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ typedef struct products {
   int correct; /* counted by rank 0 */
 } products;
 
-/* Every rank fills its rows of a new X and multiplies; rank 0 then checks the whole. */
+/* Every rank fills its rows of a new X and multiplies; rank 0 then checks all of Y. */
 static sley_status one_product(sley_comm *comm, sley_plan *plan, products *p, uint64_t seed) {
   int rank = sley_comm_rank(comm);
   int64_t first = p->begin[rank], count = p->begin[rank + 1] - first;
@@ -22,7 +22,7 @@ static sley_status one_product(sley_comm *comm, sley_plan *plan, products *p, ui
   if (status == SLEY_OK)
     status = sley_spmm(plan, 1.0, x, K, 0.0, y, K);
   if (status == SLEY_OK)
-    status = sley_comm_barrier(comm); /* Y is whole */
+    status = sley_comm_barrier(comm); /* all of Y is complete */
   if (status == SLEY_OK && rank == 0) {
     status = sley_check_spmm(p->matrix, false, K, p->x, K, p->y, K, 1, &check);
     p->correct += status == SLEY_OK && check.ok;

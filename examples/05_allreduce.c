@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three ranks sum their gradients: a collective is prepared once and run in every step, in place. The bits of
- * the sum are those of adding in the order of the ranks. */
+/* Three ranks sum their gradients: a collective is prepared once and run in every step, in place. The sum has
+ * the bits of adding in the order of the ranks. */
 #include <sley.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { RANKS = 3, VALUES = 100003, STEPS = 4 };
 
-/* What rank r has as value i in a step. */
+/* Value i of rank r's gradient in a step. */
 static float gradient(int r, int step, int i) {
   return (float)(r + 1) / (float)(i % 97 + step + 1);
 }

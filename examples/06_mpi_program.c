@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An MPI program whose processes are the ranks: it brings its own communicator and its own rows of A.
+/* An MPI program whose processes are the ranks: it uses its own communicator and its own rows of A.
  *
  * The processes split into two groups, each with a problem and a comm of its own. A is the second difference,
- * (A x)[i] = x[i-1] - 2 x[i] + x[i+1], and column j of X holds (j + 1) i^2, so away from the two ends Y is
- * exactly 2 (j + 1). Each rank makes its rows as CSR arrays with row pointers of 32 bits.
+ * (A x)[i] = x[i-1] - 2 x[i] + x[i+1], and column j of X contains (j + 1) i^2, so that away from both ends Y
+ * is exactly 2 (j + 1). Each rank makes its rows as CSR arrays with 32-bit row pointers.
  *
- * mpirun -n 4 example_06_mpi_program */
+ *   mpirun -n 4 example_06_mpi_program
+ */
 #include <mpi.h>
 #include <sley.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose processes are the ranks, started by torchrun or anything else that sets RANK, WORLD_SIZE,
- * MASTER_ADDR and MASTER_PORT; mpirun and srun do as well. By itself it is one rank.
+/* A program whose processes are the ranks, started by torchrun or any other program that sets RANK,
+ * WORLD_SIZE, MASTER_ADDR and MASTER_PORT; mpirun and srun work as well. Started alone it is one rank.
  *
- * Each rank gets its own rows of a random graph, and X has ones in it: so Y's rows are the sums of A's.
+ * Each rank generates its own rows of a random graph, and X is all ones, so that each row of Y is the sum of
+ * A's row.
  *
- * torchrun --no-python --nproc-per-node 3 example_07_launched_ranks */
+ *   torchrun --no-python --nproc-per-node 3 example_07_launched_ranks
+ */
 #include <math.h>
 #include <sley.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 
 enum { K = 8, RANKS_MOST = 1024 };
 
-/* Y = A X on the rank's device; whether every row of Y is the sum of A's row. */
+/* Computes Y = A X on the rank's device; *right: whether every row of Y is the sum of A's row. */
 static sley_status multiply(sley_comm *comm, const sley_matrix *block, const int64_t *begin, bool *right) {
   int rank = sley_comm_rank(comm);
   int64_t rows = begin[rank + 1] - begin[rank], bytes = rows * K * (int64_t)sizeof(float);

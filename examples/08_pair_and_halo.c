@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer of a graph network, forward and backward: Y = A X, and from the gradient dY that of X, dX = A^T dY,
- * by a pair of plans that share one inspection. Then the halo by itself: rows of X that a rank needs come to
- * it, and what it adds to them goes back to their owners. */
+/* A layer of a graph network, forward and backward: Y = A X, and dX = A^T dY, the gradient with respect to X
+ * from the gradient dY, by a pair of plans that share one inspection. Then the halo by itself: a rank gathers
+ * the rows of X that it needs, and adds values back to their owners' rows. */
 #include <sley.h>
 #include <stdio.h>
 
@@ -10,10 +10,10 @@ enum { RANKS = 3, K = 4 };
 typedef struct layer {
   const sley_matrix *matrix;
   int64_t rows, begin[RANKS + 1];
-  double *x, *y, *dy, *dx, *counts; /* whole arrays, of which each rank has its rows */
+  double *x, *y, *dy, *dx, *counts; /* whole arrays; each rank uses its rows */
 } layer;
 
-/* Both products of this rank's rows. */
+/* Computes both products for this rank's rows. */
 static sley_status forward_and_backward(const layer *l, int64_t first, sley_plan *plan,
                                         sley_plan *transposed) {
   int64_t at = first * K;
@@ -24,7 +24,7 @@ static sley_status forward_and_backward(const layer *l, int64_t first, sley_plan
 }
 
 /* Each rank adds 1 to every remote row that its rows of A name, by a buffer of ones in place of the gathered
- * rows. counts: zero before. */
+ * rows. counts must be zero before. */
 static sley_status count_readers(const layer *l, int64_t first, const sley_plan *plan) {
   sley_halo *halo = NULL;
   sley_halo_info info;
@@ -36,7 +36,7 @@ static sley_status count_readers(const layer *l, int64_t first, const sley_plan 
     status = sley_buffer_alloc(info.rows * K * (int64_t)sizeof(double), &buffer);
   if (status == SLEY_OK)
     status = sley_halo_gather(halo, l->x + first * K, K, buffer, K);
-  for (int64_t i = 0; status == SLEY_OK && i < info.rows * K; i++) { /* the rows of X that have come */
+  for (int64_t i = 0; status == SLEY_OK && i < info.rows * K; i++) { /* the rows of X that have arrived */
     if (((double *)buffer)[i] != l->x[info.row[i / K] * K + i % K])
       status = SLEY_ERR_INTERNAL;
     ((double *)buffer)[i] = 1;
@@ -67,7 +67,7 @@ static sley_status run_layer(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* How many ranks other than the owner have an entry in column col. */
+/* Number of ranks, other than the owner, that have an entry in column col. */
 static double readers_of(const layer *l, const sley_csr *a, int64_t col) {
   double readers = 0;
   for (int p = 0; p < RANKS; p++) {
@@ -79,7 +79,7 @@ static double readers_of(const layer *l, const sley_csr *a, int64_t col) {
   return readers;
 }
 
-/* Both products against float64 ones, and the counts. */
+/* Compares both products with float64 ones, and checks the counts. */
 static sley_status check(const layer *l, int *wrong) {
   sley_check forward, backward;
   sley_csr a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer of a graph network, Z = (A X) W, on one rank: neighbours' features are summed and multiplied by a
- * dense W in one go. The plan tells whether A X is kept in a cache or made whole first. */
+/* A layer of a graph network, Z = (A X) W, on one rank: sums neighbours' features and multiplies them by a
+ * dense W in one call. The plan reports whether A X is kept in a cache or stored as a whole first. */
 #include <stdio.h>
 
 #include "sley.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An attention layer of a graph network (GAT) on two ranks, forward and backward: each rank has some rows of
- * the graph, fetches the others' rows that it needs, and sends their gradients back. A step along the
- * gradient shows that it is one. */
+ * the graph, fetches the other ranks' rows that it needs, and sends their gradients back. A small step along
+ * the gradient verifies it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void give_all(arrays *a) {
   sley_buffer_free(a->query);
 }
 
-/* The loss, half of the sum of squares of Y, is a sum over all ranks; here this rank's part. dY is then Y. */
+/* This rank's part of the loss, which is half the sum of squares of Y over all ranks. So dY is Y. */
 static double loss_of(const double *y, int64_t count) {
   double loss = 0;
   for (int64_t i = 0; i < count; i++)
@@ -65,7 +65,7 @@ static double loss_of(const double *y, int64_t count) {
   return loss;
 }
 
-/* x += step g; what the loss changes by to first order. */
+/* x += step g. Returns the change of the loss, to first order. */
 static double move(double *x, const double *g, int64_t count, double step) {
   double change = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -81,7 +81,7 @@ static sley_status step(sley_attention *attention, int64_t rows, arrays *a, doub
   sley_attention_gradients gradients = SLEY_ATTENTION_GRADIENTS_INIT;
   operands.query = a->query;
   operands.ldq = HEADS;
-  operands.source = a->source; /* of each row K values, and then a key for each head */
+  operands.source = a->source; /* in each row K values, and then a key for each head */
   operands.lds = SOURCE;
   operands.y = a->y;
   operands.ldy = K;
@@ -102,13 +102,13 @@ static sley_status step(sley_attention *attention, int64_t rows, arrays *a, doub
     return status;
   *expected =
       move(a->query, a->dquery, rows * HEADS, -1e-6) + move(a->source, a->dsource, rows * SOURCE, -1e-6);
-  operands.saved = NULL; /* no gradient of this one */
+  operands.saved = NULL; /* no gradients for this call */
   status = sley_attention_forward(attention, &operands);
   *change = loss_of(a->y, rows * K) - before;
   return status;
 }
 
-/* The ranks' parts of a sum, on every rank. */
+/* Adds the ranks' parts of a sum, on every rank. */
 static sley_status sum_up(sley_comm *comm, double value, double *out) {
   double parts[RANKS] = {0};
   const int64_t bytes[RANKS] = {sizeof value, sizeof value};

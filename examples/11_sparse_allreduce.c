@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three ranks sum the gradients of a table of embeddings, of which a batch uses few rows: most values are
- * zero, and what travels is compressed. The sums have the bits of the dense collective. */
+/* Three ranks sum the gradients of an embedding table, of which a batch uses few rows: most values are zero,
+ * so the data sent is compressed. The sums have the bits of the dense collective. */
 #include <sley.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@ enum { RANKS = 3, ROWS = 20000, WIDTH = 64, BATCH = 200, VALUES = ROWS * WIDTH }
 
 typedef struct report {
   int wrong[RANKS];
-  sley_collective_info info; /* of rank 0 */
+  sley_collective_info info; /* as rank 0 reports it */
 } report;
 
-/* The rows that rank r's batch uses, some of them by several ranks. */
+/* Row number i of rank r's batch; several ranks use some of the rows. */
 static int used_row(int r, int i) {
   return (i * 97 + r * (i % 5) * 31) % ROWS;
 }
@@ -24,7 +24,7 @@ static void fill(float *gradient, int r) {
       gradient[used_row(r, i) * WIDTH + j] += (float)(r + 1) / (float)(i + j + 1);
 }
 
-/* gradient becomes the sum of all ranks', in place. */
+/* Replaces gradient by the sum over all ranks, in place. */
 static sley_status sum_up(sley_comm *comm, sley_compress compress, float *gradient, void *there,
                           sley_collective_info *info) {
   const int64_t bytes = VALUES * (int64_t)sizeof *gradient;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three ranks train a network of two layers, each on samples of its own. Once gradients are summed whole;
- * once each rank sends only about a tenth of its values, the largest, by a compressed all-reduce, and keeps
- * the rest for the next steps. Both end with about the same loss. */
+/* Three ranks train a network of two layers, each on its own samples: first with sums of whole gradients;
+ * then each rank sends only the largest tenth of its values, by a compressed all-reduce, and keeps the rest
+ * for the next steps. Both end with about the same loss. */
 #include <math.h>
 #include <sley.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { RANKS = 3, SAMPLES = 96, INPUTS = 12, HIDDEN = 48, STEPS = 500 };
 
-/* Parameters and gradients, one after the other. */
+/* Offsets of the parameters and their gradients, which are contiguous. */
 enum { W1 = 0, B1 = W1 + INPUTS * HIDDEN, W2 = B1 + HIDDEN, B2 = W2 + HIDDEN, VALUES = B2 + 1 };
 
 static const float RATE = 0.05F;
@@ -19,12 +19,12 @@ typedef struct network {
   float parameter[VALUES], gradient[VALUES];
   sley_topk *topk; /* NULL: gradients are sent whole */
   sley_collective *sum;
-  void *there; /* a gradient in the memory of the rank's device */
+  void *there; /* a gradient in the device's memory */
 } network;
 
 typedef struct result {
-  double loss[2]; /* dense, sparse: of all samples */
-  double sent;    /* of rank 0, bytes in the last step, by those of the dense collective */
+  double loss[2]; /* mean loss over all samples: dense, sparse */
+  double sent;    /* bytes that rank 0 sent in the last step, relative to the dense collective */
 } result;
 
 /* The next number in [-1, 1) of a sequence. */
@@ -33,7 +33,7 @@ static float next(uint32_t *state) {
   return (float)(*state >> 8) / 8388608.0F - 1;
 }
 
-/* What the network learns: a smooth function of the inputs, with noise. */
+/* Draws samples of the function to learn: smooth in the inputs, with noise. */
 static void draw_samples(network *n, int rank) {
   uint32_t state = 7U + 1000U * (uint32_t)rank;
   for (int s = 0; s < SAMPLES; s++) {
@@ -43,14 +43,15 @@ static void draw_samples(network *n, int rank) {
   }
 }
 
-/* The same on all ranks. */
+/* Draws initial parameters, the same on all ranks. */
 static void draw_parameters(network *n) {
   uint32_t state = 3;
   for (int p = 0; p < VALUES; p++)
     n->parameter[p] = next(&state) * (p < B1 ? 0.5F : p < W2 ? 0 : 0.2F);
 }
 
-/* The sum of the rank's squared errors; the gradient of the mean over all ranks' samples. */
+/* Returns the sum of the rank's squared errors, and computes the gradient of the mean over all ranks'
+ * samples. */
 static double find_gradient(network *n) {
   double loss = 0;
   float *g = n->gradient;
@@ -79,7 +80,7 @@ static double find_gradient(network *n) {
   return loss;
 }
 
-/* gradient becomes the sum of what the ranks send. */
+/* Replaces gradient by the sum of what the ranks send. */
 static sley_status sum_up(sley_comm *comm, network *n) {
   const int64_t bytes = sizeof n->gradient;
   sley_status status = sley_comm_copy(comm, n->there, n->gradient, bytes, SLEY_TO_DEVICE);
@@ -105,14 +106,14 @@ static sley_status train(sley_comm *comm, network *n, double *loss) {
   return status;
 }
 
-/* One training; where: that of its loss. */
+/* Trains once; *loss: its final loss. */
 static sley_status train_once(sley_comm *comm, network *n, double density, double *loss, double *sent) {
   sley_collective_options sum = SLEY_COLLECTIVE_OPTIONS_INIT;
   sley_topk_options topk = SLEY_TOPK_OPTIONS_INIT;
   sley_collective_info info = {0};
   sley_status status = SLEY_OK;
   sum.count = topk.count = VALUES;
-  sum.compress = density < 1 ? SLEY_COMPRESS_COO : SLEY_COMPRESS_NONE; /* COO: also where dense is as fast */
+  sum.compress = density < 1 ? SLEY_COMPRESS_COO : SLEY_COMPRESS_NONE; /* COO, even if dense is as fast */
   topk.density = density;
   if (density < 1)
     status = sley_topk_create(comm, &topk, &n->topk);

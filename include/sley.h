@@ -8,14 +8,14 @@
  *   sley_comm.h        ranks: how they start, meet and end, and their memory
  *   sley_spmm.h        Y = A X: machine descriptions, plans, halos
  *   sley_spgemm.h      C = A B, all sparse
- *   sley_check.h       results beside products in float64
+ *   sley_check.h       checks of results against products in float64
  *   sley_graph.h       operations of graph networks on values of edges
- *   sley_dense.h       their dense parts
+ *   sley_dense.h       dense parts of graph networks
  *   sley_collective.h  collectives, dense and sparse
- *   sley_info.h        what this build has and finds
- *   sley_gnn.h         graph networks, trained
+ *   sley_info.h        backends of this build and of the machine
+ *   sley_gnn.h         training of graph networks
  *   sley_tile.h        matrices in tiles on one-sided memory, and their products
- *   sley_roofline.h    what bounds such a product, and how long it takes
+ *   sley_roofline.h    the bound on such a product, and its predicted time
  *
  * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension
  * given in elements. A rank owns a row block of A and Y, and a row block of X. k is the feature width.
@@ -27,10 +27,10 @@
  * handle.
  *
  * Structs. One that begins with struct_size grows from version to version: start it from its INIT macro. The
- * library takes any size up to its own, with defaults for the fields that an older header did not have, and
- * answers a larger one with SLEY_ERR_ARG. All other structs, sley_csr and those that Sley fills in, keep
- * their size and fields as long as SLEY_VERSION_MAJOR stays; zero their memory before filling one in, so that
- * a field you do not name is 0.
+ * library accepts any size up to its own, with defaults for the fields that an older header did not have, and
+ * refuses a larger size with SLEY_ERR_ARG. All other structs (sley_csr and structs that Sley fills in) keep
+ * their size and fields as long as SLEY_VERSION_MAJOR stays; zero their memory before you fill one in, so
+ * that a field you do not name is 0.
  */
 #ifndef SLEY_H
 #define SLEY_H

@@ -36,53 +36,55 @@ typedef enum sley_status {
 const char *sley_status_name(sley_status status);
 
 /* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
- * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". Where the error is about
- * another rank it begins with that: "rank R failed: " if the status is SLEY_ERR_PEER, else "rank R: ". */
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". An error about another rank
+ * begins with "rank R failed: " if the status is SLEY_ERR_PEER, else with "rank R: ". */
 const char *sley_last_error(void);
 enum { SLEY_ERROR_BYTES = 1024 };
 
-/* Writes a text of unknown origin, such as the name of a file, as one line that is safe to show: control
- * characters, characters that turn the direction of text, and bytes that are no UTF-8 become "\n", "\x1b",
- * "\u202e" and their like; all else stays, backslashes too. out has room for `room` bytes with the
- * terminating 0; a longer text is cut between characters. Returns the bytes of the whole result without the
- * 0, as snprintf does: the length of text if nothing in it is to be escaped. out may be NULL if room is 0.
- * Messages of errors have been through it. */
+/* Writes a text of unknown origin, such as a file name, as one line that is safe to show: control characters,
+ * characters that change the direction of text, and bytes that are not valid UTF-8 become escapes such as
+ * "\n", "\x1b" and "\u202e"; all else stays, backslashes too. out has room for `room` bytes with the
+ * terminating 0; a longer text is cut between characters. Returns the length of the whole result without the
+ * 0, as snprintf does: the length of text if nothing in it is escaped. out may be NULL if room is 0. Error
+ * messages are already escaped in this way. */
 size_t sley_printable(const char *text, char *out, size_t room);
 
-/* The rank that the calling thread's last error is about; -1: no rank in particular, or none but its own. */
+/* The rank that the calling thread's last error is about; -1 if it is about no particular rank, or about the
+ * calling rank itself. */
 int sley_last_error_rank(void);
 
-/* Whether that rank has failed without a word: others have noticed that it has ended, or does not answer. */
+/* Whether the rank that sley_last_error_rank returns has failed without reporting an error: other ranks have
+ * noticed that its process has ended or does not answer. */
 bool sley_last_error_noticed(void);
 
-/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: those that run, and those that are
- * made before sley_interrupt_clear. Async-signal-safe. */
+/* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: running calls, and calls made
+ * before sley_interrupt_clear. Async-signal-safe. */
 void sley_interrupt(void);
 
-/* Takes that back, for a process that goes on, such as an interpreter: calls work again. To be called once
- * the calls that were to end have returned; one that still runs may go on. Comms that an interrupted call was
- * made with have failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
+/* Withdraws sley_interrupt, for a process that goes on, such as an interpreter: calls work again. Call it
+ * once the interrupted calls have returned; a call that is still running may continue. A comm whose call was
+ * interrupted has failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
 bool sley_interrupt_clear(void);
 
-/* Removes the files that this process, and the ranks it has forked, have begun to write and not finished, and
- * lets none be begun any more. For a process that ends at once, such as in a signal's handler, when what was
- * running has not ended by itself soon enough after sley_interrupt. Async-signal-safe. */
+/* Removes the unfinished output files of this process and of the ranks it has forked, and prevents new ones.
+ * For a process that ends at once, for example in a signal handler, when the running calls have not ended
+ * soon enough after sley_interrupt. Async-signal-safe. */
 void sley_discard_outputs(void);
 
-/* Of the values of A, X and Y. Those of 16 bits are summed in f32 and Y is rounded once: SLEY_F16 is IEEE's
- * binary16, SLEY_BF16 the upper half of an f32. */
+/* The type of the values of A, X and Y. 16-bit values are summed in f32 and Y is rounded once. SLEY_F16 is
+ * IEEE's binary16, SLEY_BF16 the upper half of an f32. */
 typedef enum sley_dtype { SLEY_F32 = 0, SLEY_F64 = 1, SLEY_F16 = 2, SLEY_BF16 = 3 } sley_dtype;
 typedef enum sley_index { SLEY_I32 = 0, SLEY_I64 = 1 } sley_index;
 
 /* Bytes of one value; 0 if the dtype is unknown. */
 size_t sley_dtype_bytes(sley_dtype dtype);
 
-/* count values of one dtype as another, each rounded once, to nearest and ties to even. src and dst may not
- * overlap. Errors: SLEY_ERR_ARG. */
+/* Converts count values from one dtype to another, each rounded once, to nearest with ties to even. src and
+ * dst must not overlap. Errors: SLEY_ERR_ARG. */
 sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
-/* Host memory aligned to 64 bytes (huge pages where they help) for X and Y. Freed by sley_buffer_free.
- * Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
+/* Allocates host memory aligned to 64 bytes (in huge pages if they help) for X and Y. Freed by
+ * sley_buffer_free. Errors: SLEY_ERR_ARG (bytes < 0), SLEY_ERR_MEMORY. */
 sley_status sley_buffer_alloc(int64_t bytes, void **out);
 void sley_buffer_free(void *buffer);
 

@@ -20,19 +20,19 @@ typedef enum sley_collective_kind {
   SLEY_ALLGATHER = 2       /* every rank gets the ranks' arrays one after the other */
 } sley_collective_kind;
 
-/* How what travels is compressed, for arrays of which many values are zero. A value is zero if all its bits
- * are: -0 and NaN travel. Source: Hough et al., SpCCL (the format and the direct exchange). */
+/* How data is compressed for transfer, for arrays of which many values are zero. A value is zero if all its
+ * bits are zero: -0 and NaN travel. Source: Hough et al., SpCCL (the format and the direct exchange). */
 typedef enum sley_compress {
-  SLEY_COMPRESS_NONE = 0, /* not at all */
-  SLEY_COMPRESS_AUTO = 1, /* the format that is predicted to be the fastest, in each run anew */
-  SLEY_COMPRESS_PICI = 2, /* a bit for each value, and the values that are not zero */
-  SLEY_COMPRESS_COO = 3   /* positions of 32 bits, and the values that are not zero */
+  SLEY_COMPRESS_NONE = 0, /* no compression */
+  SLEY_COMPRESS_AUTO = 1, /* the format that is predicted to be fastest, chosen again in each run */
+  SLEY_COMPRESS_PICI = 2, /* one bit for each value, and the nonzero values */
+  SLEY_COMPRESS_COO = 3   /* 32-bit positions, and the nonzero values */
 } sley_compress;
 
-/* Whom compressed arrays go to. */
+/* The route of compressed arrays. */
 typedef enum sley_collective_way {
-  SLEY_WAY_AUTO = 0,     /* chosen by the library, among those that keep the bits unless any_order */
-  SLEY_WAY_DIRECT = 1,   /* straight to each rank that needs them */
+  SLEY_WAY_AUTO = 0,     /* chosen by the library, unless any_order only among routes that keep the bits */
+  SLEY_WAY_DIRECT = 1,   /* directly to each rank that needs them */
   SLEY_WAY_RING = 2,     /* from neighbour to neighbour, added on the way */
   SLEY_WAY_TWO_LEVEL = 3 /* within workgroups, then between them */
 } sley_collective_way;
@@ -40,23 +40,23 @@ typedef enum sley_collective_way {
 typedef struct sley_collective_options {
   size_t struct_size;
   sley_collective_kind kind; /* default SLEY_ALLREDUCE */
-  sley_reduce op;            /* default SLEY_SUM; SLEY_ALLGATHER does not look at it */
+  sley_reduce op;            /* default SLEY_SUM; ignored by SLEY_ALLGATHER */
   sley_type type;            /* default SLEY_TYPE_F32 */
-  /* SLEY_ALLREDUCE: values of the array. SLEY_REDUCE_SCATTER, SLEY_ALLGATHER: values of every rank's part,
-   * where counts is NULL; else not looked at. */
+  /* SLEY_ALLREDUCE: values of the array. SLEY_REDUCE_SCATTER, SLEY_ALLGATHER: values of every rank's part if
+   * counts is NULL; else ignored. */
   int64_t count;
-  const int64_t *counts; /* NULL, or the values of each rank's part, size entries; read by create only */
+  const int64_t *counts; /* NULL, or size entries: the values of each rank's part; read by create only */
   /* Floating-point sums, minima and maxima may use the transport's own reduction (NCCL's, MPI's), which may
    * be faster: its order of summation, so the bits, may depend on the ranks' places and vary between runs,
    * and its minimum and maximum may ignore NaN. */
   bool any_order;
-  int reserved; /* not looked at */
-  /* default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, but for
-   * the bits of floating-point sums by SLEY_WAY_RING and _TWO_LEVEL: these are added in an order of their
-   * own, which depends on the number of ranks and the workgroups alone, and are rounded to the type each
-   * time. An array that would not be shorter travels dense. */
+  int reserved; /* ignored */
+  /* Default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, with
+   * one exception: floating-point sums by SLEY_WAY_RING and SLEY_WAY_TWO_LEVEL are added in another order,
+   * which depends only on the number of ranks and the workgroups, and are rounded to the type after each
+   * addition. An array that compression would not shorten travels dense. */
   sley_compress compress;
-  sley_collective_way way; /* default SLEY_WAY_AUTO; not looked at with SLEY_COMPRESS_NONE */
+  sley_collective_way way; /* default SLEY_WAY_AUTO; ignored with SLEY_COMPRESS_NONE */
 } sley_collective_options;
 #define SLEY_COLLECTIVE_OPTIONS_INIT                                                                         \
   {                                                                                                          \
@@ -64,22 +64,22 @@ typedef struct sley_collective_options {
         SLEY_COMPRESS_NONE, SLEY_WAY_AUTO                                                                    \
   }
 
-/* A prepared collective: it has all memory it needs, so that a run allocates nothing. */
+/* A prepared collective: it owns all memory that a run needs, so a run allocates nothing. */
 typedef struct sley_collective sley_collective;
 
 /* Prepares a collective of fixed sizes, to be run any number of times. Ended by sley_collective_destroy,
- * before the comm ends. options are read during the call only. With compress it takes memory of the device
- * for this rank's and the peers' parts at their longest. SLEY_COMPRESS_AUTO wants to know the speed of
- * messages: on a comm of several workgroups, where no description of the machine tells it, the first such
- * collective of 64 KiB or more measures it, by all-gathers that bring a rank 7 MiB at most, and the comm
- * keeps it for all that are made later. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is
- * wrong, or the ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (with compress: an operator,
- * a type, a way or a device for which there is none); SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
+ * before the comm ends. options is read during the call only. With compress it takes device memory for this
+ * rank's and the peers' parts at their largest size. SLEY_COMPRESS_AUTO needs the speed of messages: on a
+ * comm of several workgroups whose machine description does not state it, the first such collective of 64 KiB
+ * or more measures it, by all-gathers in which a rank receives 7 MiB at most, and the comm keeps the result
+ * for later collectives. Collective. Errors, the same on all ranks: SLEY_ERR_ARG (an option is wrong, or the
+ * ranks' options differ), SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (with compress: an operator, type, way or
+ * device that is not supported), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_collective_create(sley_comm *comm, const sley_collective_options *options,
                                    sley_collective **out);
 
-/* Runs it. Shapes, in values of the type; part(r) is counts[r] or count, begin(r) the sum of the parts
- * before:
+/* Runs the collective. The table states the number of values of src and dst. part(r) is counts[r], or count
+ * if counts is NULL; begin(r) is part(0) + ... + part(r - 1).
  *
  *   kind                  src                       dst                       in place, if
  *   SLEY_ALLREDUCE        count                     count                     dst = src
@@ -90,61 +90,68 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
  * Either may be NULL where it has no values. They stay the caller's; only dst is written.
  *
  * Bits. Value i of the result is ((v0 + v1) + v2) + ..., or the minimum or maximum, over the ranks' values i
- * in ascending order of ranks: SLEY_TYPE_F16 and _BF16 in f32, rounded once at the end, the other types in
- * their own. A result that is NaN is the type's positive quiet NaN without payload. Minimum and maximum are
- * those of IEEE 754-2019: NaN where a value is NaN, and -0 is less than +0. Sums of SLEY_TYPE_I64 wrap around
- * modulo 2^64. So the bits depend on the values and the number of ranks alone, not on the transport, the
- * device, the workgroups or the threads, and all ranks have the same. SLEY_ALLGATHER copies bits.
+ * in ascending order of ranks. SLEY_TYPE_F16 and _BF16 are computed in f32 and rounded once at the end, other
+ * types in their own type. A result that is NaN is the type's positive quiet NaN without payload. Minimum and
+ * maximum follow IEEE 754-2019: the result is NaN if a value is NaN, and -0 is less than +0. Sums of
+ * SLEY_TYPE_I64 wrap around modulo 2^64. So the bits depend on the values and the number of ranks alone, not
+ * on the transport, the device, the workgroups or the threads, and are the same on all ranks. SLEY_ALLGATHER
+ * copies bits.
  *
- * The work is enqueued like that of sley_spmm, after all that the rank's calls have enqueued so far; the call
- * may return before it is done. What is enqueued later, on the same stream, may read dst and write src. On
- * the cpu all is done when it returns. With compress it may wait for work before, since the bytes that
- * travel depend on the values. Where ranks are threads whose GPUs can read each other's memory it does so
- * only for the first run of SLEY_COMPRESS_AUTO, for some after dense runs, and where it is 16 runs ahead of
- * the GPU; there an array of a peer that is wrong is the error of a later run, or of info_get. A rank that
- * fails ends the others with SLEY_ERR_PEER. All ranks run the collectives of a comm in the same order.
- * Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an array that is not aligned), SLEY_ERR_PEER.
+ * The work is enqueued on the stream that sley_spmm uses, after all work that the rank's calls have enqueued
+ * so far; the call may return before the work is done. Work enqueued later on the same stream may read dst
+ * and write src. On the cpu the work is done on return.
+ *
+ * With compress the call may wait for the GPU, since the number of bytes that travel depends on the values.
+ * If ranks are threads whose GPUs can read each other's memory, it waits only in the first run of
+ * SLEY_COMPRESS_AUTO, in some runs after dense runs, and if 16 runs are enqueued but not done; then a peer's
+ * wrong array is reported by a later run or by sley_collective_info_get.
+ *
+ * A rank that fails ends the others with SLEY_ERR_PEER. All ranks run the collectives of a comm in the same
+ * order. Collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or an array that is not aligned),
+ * SLEY_ERR_PEER.
  */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst);
 
-/* What the last run did on this rank. Before the first one all is 0, and the texts are empty. */
+/* Report on the last run on this rank. Before the first run all numbers are 0 and the texts are empty. */
 typedef struct sley_collective_info {
-  int64_t values, nonzeros; /* of what it compressed of src; of a dense run: of the sample that it counted */
-  int64_t result_nonzeros;  /* values of dst that are not zero; -1: not known */
-  int64_t sent, received;   /* bytes to and from other ranks, headers of compressed arrays too */
+  int64_t values, nonzeros; /* numbers of values and of nonzeros of src that were compressed; after a dense
+                             * run, of the counted sample */
+  int64_t result_nonzeros;  /* nonzero values of dst; -1: not known */
+  int64_t sent, received;   /* bytes to and from other ranks, with the headers of compressed arrays */
   int64_t dense_sent;       /* bytes that SLEY_COMPRESS_NONE would have sent */
-  int64_t arrays;           /* compressed arrays that this rank has made */
-  int64_t dense, pici, coo; /* of them, by the format that they travelled in */
-  const char *path;         /* what ran: "dense", or the way: "direct", "ring", "two-level"; static */
+  int64_t arrays;           /* compressed arrays that this rank made */
+  int64_t dense, pici, coo; /* numbers of these arrays by the format in which they travelled */
+  const char *path;         /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
   const char *reason;       /* why, in a few words; static */
 } sley_collective_info;
 
-/* What the last run did on this rank, to *out. With compress it may wait for what is enqueued. Not
- * collective. Errors: SLEY_ERR_ARG; SLEY_ERR_PEER (a peer's array of a run was wrong, or waiting failed):
- * then the comm has ended. */
+/* Describes the last run on this rank in *out. With compress it may wait for enqueued work. Not collective.
+ * Errors: SLEY_ERR_ARG; SLEY_ERR_PEER (an array from a peer was wrong, or waiting failed): the comm has then
+ * ended. */
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out);
 
-/* Waits for what is enqueued. Accepts NULL, then on all ranks. Collective. */
+/* Waits for enqueued work and frees the collective. NULL is accepted if all ranks pass NULL. Collective. */
 void sley_collective_destroy(sley_collective *collective);
 
 /* ----------------------------------------------------------------------------------- sparse gradients */
 
-/* The values of a gradient that are largest in magnitude, for a compressed all-reduce. What is left out is
- * not lost: it stays in a residual, which is added to the next gradient (error feedback). Sources: Aji and
- * Heafield, EMNLP 2017 (a threshold from a sample); Stich, Cordonnier and Jaggi, NeurIPS 2018 (the
+/* The values of a gradient that are largest in magnitude, for a compressed all-reduce. The values left out
+ * are not lost: they stay in a residual, which is added to the next gradient (error feedback). Sources: Aji
+ * and Heafield, EMNLP 2017 (a threshold from a sample); Stich, Cordonnier and Jaggi, NeurIPS 2018 (the
  * residual). */
 typedef struct sley_topk_options {
   size_t struct_size;
-  sley_dtype dtype; /* of the gradient; default SLEY_F32 */
-  int64_t count;    /* values of the gradient, 0 or more */
-  double density;   /* the share of values to keep, 0 < density <= 1; default 0.01 */
-  /* The share of values that the threshold is found from, 0 < sample <= 1; default 0.001. At least 64 /
-   * density values are looked at, or all: then 64 of them are kept, and the share that is kept of all values
-   * errs by about an eighth. */
+  sley_dtype dtype; /* type of the gradient; default SLEY_F32 */
+  int64_t count;    /* number of values of the gradient, 0 or more */
+  double density;   /* share of values to keep, 0 < density <= 1; default 0.01 */
+  /* Share of values in the sample from which the threshold is computed, 0 < sample <= 1; default 0.001. The
+   * sample has at least 64 / density values, or all values if there are fewer: then 64 values of the sample
+   * are kept, and the share kept of all values differs from density by about an eighth. */
   double sample;
-  uint64_t seed; /* of the places of the sample, which are the same in every run; default 1 */
-  /* NULL: the library takes memory, and zeroes it. Else count values of the device's memory, aligned to their
-   * type (SLEY_F64: f64, other dtypes: f32), which hold the residual, at first too, and stay the caller's. */
+  uint64_t seed; /* seed of the sample's positions, which are the same in every run; default 1 */
+  /* NULL: the library allocates the residual and sets it to zero. Else count values of device memory, aligned
+   * to their type (f64 for SLEY_F64, f32 for other dtypes), which hold the residual, its initial value too,
+   * and stay the caller's. */
   void *residual;
 } sley_topk_options;
 #define SLEY_TOPK_OPTIONS_INIT                                                                               \
@@ -154,52 +161,55 @@ typedef struct sley_topk_options {
 typedef struct sley_topk sley_topk;
 
 /* Prepares a top-k on the comm's device, to be run any number of times. Ended by sley_topk_destroy, before
- * the comm ends. options are read during the call only. Takes memory of the device for the residual, unless
- * it is given, and 8 bytes for each value of the sample. Not collective. Errors: SLEY_ERR_ARG (an option is
- * wrong: the message names it), SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY, SLEY_ERR_UNSUPPORTED (a device without
- * such kernels). */
+ * the comm ends. options is read during the call only. Takes device memory for the residual, unless the
+ * caller provides it, and 8 bytes for each value of the sample. Not collective. Errors: SLEY_ERR_ARG (an
+ * option is wrong: the message names it), SLEY_ERR_OVERFLOW, SLEY_ERR_MEMORY, SLEY_ERR_UNSUPPORTED (a device
+ * without such kernels). */
 sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, sley_topk **out);
 
-/* dst = the sums of src and residual whose magnitude reaches a threshold, and 0 elsewhere; the residual
- * becomes what is left. The threshold is the magnitude that the share density of the sample reaches, at least
- * one value; 0 with density 1. Value by value, s being the sum, made in f32, of SLEY_F64 in f64:
+/* Adds src and the residual, writes the sums whose magnitude reaches a threshold to dst, with 0 elsewhere,
+ * and keeps the rest in the residual. The threshold is chosen so that the share density of the sample, and at
+ * least one value, reaches it; it is 0 if density is 1. For each value, where s is the sum of src and the
+ * residual (computed in f64 for SLEY_F64, else in f32):
  *
- *   src infinite or NaN   dst = src: it is sent as it is, and the residual stays
- *   s infinite or NaN     dst = s, residual = 0: a sum beyond the type of sums
- *   |s| >= threshold      dst = s, residual = s - dst, which is 0 but for the rounding of 16-bit types; of
- *                         these a sum beyond the largest number becomes that number, and the rest stays
+ *   src infinite or NaN   dst = src, the residual is unchanged
+ *   s infinite or NaN     dst = s, residual = 0: the sum overflowed
+ *   |s| >= threshold      dst = s, residual = s - dst. For 16-bit types dst is s rounded, or the largest
+ *                         finite number if |s| exceeds it; for other types the residual is 0
  *   else                  dst = 0, residual = s
  *
- * So dst + residual is src + the residual before, to the rounding of that sum, wherever these are finite.
- * Values that equal the threshold are all kept: of an array of equal values, all. Zeros of dst are +0, NaN is
+ * So if all values are finite, dst + residual equals src + the earlier residual, up to the rounding of s. All
+ * values that equal the threshold are kept, so all values of a constant array. Zeros of dst are +0; NaN is
  * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
  * threads.
  *
  * src and dst: count values of the dtype in memory of the comm's device, aligned to it, or NULL where count
  * is 0. dst may be src; nothing else overlaps. They stay the caller's; only dst is written. The work is
- * enqueued like that of sley_spmm: on the cpu it is done on return; on cuda it is in the order of the rank's
- * other work, and nothing is waited for, copied to the host or allocated, so that a run can be captured into
- * a graph. Not collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
+ * enqueued on the stream that sley_spmm uses. On the cpu it is done on return. On cuda it follows the rank's
+ * earlier work; the call does not wait, copy to the host or allocate, so it can be captured into a graph. Not
+ * collective. Errors: SLEY_ERR_ARG (a NULL handle or array, or one that is not aligned),
  * SLEY_ERR_INTERRUPTED. */
 sley_status sley_topk_run(sley_topk *topk, const void *src, void *dst);
 
-/* Copies the residual to, or from, count values of the caller's host memory, f64 for SLEY_F64 and f32 else,
- * for checkpoints; in the order of the runs. Returns when the copy is done. Not collective. Errors:
- * SLEY_ERR_ARG (a NULL handle, or array where count is not 0); also those of work enqueued earlier. */
+/* Copy the residual to, or from, count values of the caller's host memory (f64 for SLEY_F64, else f32), for
+ * checkpoints; ordered with the runs. Return when the copy is done. Not collective. Errors: SLEY_ERR_ARG (a
+ * NULL handle, or a NULL array where count is not 0); also errors of work enqueued earlier. */
 sley_status sley_topk_residual_get(const sley_topk *topk, void *host);
 sley_status sley_topk_residual_set(sley_topk *topk, const void *host);
 
-/* Of the last run; before the first one threshold and kept are 0. */
+/* Figures of the last run; before the first run threshold and kept are 0. */
 typedef struct sley_topk_info {
-  int64_t count, sample; /* values of the gradient, and of the sample */
-  int64_t kept;          /* values of dst that are not zero, NaN too */
+  int64_t count, sample; /* number of values of the gradient, and of the sample */
+  int64_t kept;          /* number of nonzero values of dst, with NaN */
   double threshold;
 } sley_topk_info;
 
-/* Waits for the runs so far. Not collective. Errors: SLEY_ERR_ARG; also those of work enqueued earlier. */
+/* Waits for the runs so far and fills *out. Not collective. Errors: SLEY_ERR_ARG; also errors of work
+ * enqueued earlier. */
 sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out);
 
-/* Waits for what is enqueued; a residual of the caller's stays. Accepts NULL. Not collective. */
+/* Waits for enqueued work and frees the top-k, but not a residual that the caller provided. Accepts NULL. Not
+ * collective. */
 void sley_topk_destroy(sley_topk *topk);
 
 #ifdef __cplusplus

@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* What a sparse product C = A B multiplies and adds by. C[i][j] is the sum of the products of a = A[i][k] and
- * b = B[k][j] over all k where both have entries:
+/* The product and the sum of a sparse product C = A B. C[i][j] is the sum of the products of a = A[i][k] and
+ * b = B[k][j] over all k where both have entries. p is a product, s the sum so far:
  *
  *                     product                     sum
  *   SLEY_PLUS_TIMES   a b                         s + p
- *   SLEY_PLUS_PAIR    1                           s + p: how many k there are; values are not read
+ *   SLEY_PLUS_PAIR    1                           s + p: the number of such k; values are not read
  *   SLEY_MIN_PLUS     a + b                       the smaller; NaN if a product is NaN
  *   SLEY_OR_AND       1 if a, b != 0, else 0      the larger */
 typedef enum sley_semiring {
@@ -27,54 +27,56 @@ typedef enum sley_semiring {
 typedef struct sley_spgemm_options {
   size_t struct_size;
   sley_semiring semiring;  /* default SLEY_PLUS_TIMES */
-  const sley_matrix *mask; /* NULL, or a matrix of C's size: C has entries only where it has, whatever its
-                              values and dtype */
+  const sley_matrix *mask; /* NULL, or a matrix of C's size: C has entries only where mask has entries,
+                              whatever their values and dtype */
   bool transpose_b;        /* C = A B^T */
-  int64_t mem_limit;       /* bytes of C and of all memory that the call takes; 0: none. On a GPU: of its
-                              memory, the operands' copies included; of each of several */
+  int64_t mem_limit;       /* most bytes of C and of all memory that the call takes; 0: no limit. On a GPU:
+                              bytes of GPU memory, with copies of the operands; with several GPUs for each */
   int threads;             /* 0: all cores */
-  const char *device;      /* NULL or "cpu"; "cuda", "cuda:1", ...; "auto": a GPU where there is one */
+  const char *device;      /* NULL or "cpu"; "cuda", "cuda:1", ...; "auto": a GPU if there is one */
   const char *local;       /* NULL, "auto" or "sley": Sley's own kernels; on GPUs also "cusparse",
                               "cusparse-alg2", "cusparse-alg3": cuSPARSE's algorithms 1 to 3 */
-  int ranks;               /* GPUs that share the rows of C: each has all of B; more than there are share them
-                             in turn. 0: one */
+  int ranks;               /* number of GPUs that divide the rows of C; each holds all of B. If there are
+                              fewer GPUs than ranks, ranks take turns on them. 0: one */
 } sley_spgemm_options;
 #define SLEY_SPGEMM_OPTIONS_INIT                                                                             \
   { sizeof(sley_spgemm_options), SLEY_PLUS_TIMES, NULL, false, 0, 0, NULL, NULL, 0 }
 
 typedef struct sley_spgemm_info {
-  int64_t products;   /* pairs of an entry of A and one of B, before the mask: 2 operations each */
+  int64_t products;   /* pairs of an entry of A and an entry of B, before the mask: 2 operations each */
   int64_t nnz;        /* entries of C */
-  double compression; /* products / nnz; 0 where C has no entries */
-  int64_t peak_bytes; /* of C and of all that the call allocated, at most at a time, but for room in C that
-                         was asked for in advance and never written; on a GPU, of its memory alone */
-  int passes;         /* 1: each row was computed once; 2: rows were counted first, as on GPUs always, else to
+  double compression; /* products / nnz; 0 if C has no entries */
+  int64_t peak_bytes; /* peak bytes of C and of all that the call allocated, without room for C that was
+                         reserved and never written; on a GPU, of GPU memory only */
+  int passes;         /* 1: each row was computed once; 2: rows were counted first: always on GPUs, else to
                          stay within mem_limit or the machine's memory */
 } sley_spgemm_info;
 
-/* C = A B of sparse matrices as a new matrix, in this process alone, by threads or on GPUs. A is m x k,
- * B k x n (with transpose_b n x k), both of one dtype, which C gets too; rows of A, B and C may be empty. C
- * has an entry where there is at least one product, whatever the products come to: where they cancel, an
- * explicit zero. Its columns ascend in each row, each once, in 32 bits where n is below 2^31, else in 64.
- * Repeated entries of A or B count as entries of their own.
+/* Computes C = A B of sparse matrices as a new matrix, in this process alone, by threads or on GPUs. A is m x
+ * k, B k x n (with transpose_b n x k), both of one dtype, which is also C's; rows of A, B and C may be empty.
+ * C has an entry where there is at least one product, whatever the sum: where products cancel, an explicit
+ * zero. Its columns ascend in each row, without repeats, in 32 bits if n is below 2^31, else in 64. Repeated
+ * entries of A or B count as entries of their own.
  *
  * Bits: the products of an entry are added in the order of A's row, each product and each sum rounded once
  * (f16 and bf16: summed in f32, C rounded at the end), so they depend neither on the number of threads nor on
- * mem_limit nor on the device, nor on ranks; those of cuSPARSE are its own. On a GPU the operands are copied
- * there and C back; where mem_limit or the GPU's memory has no room for C, in chunks of rows. Several GPUs
- * make a run of rows each, of about as many products. info may be NULL. The matrices are read until the call
- * returns; *out is the caller's, NULL on an error. Not collective. Errors: SLEY_ERR_ARG (sizes that do not
- * fit, two dtypes, a semiring, mem_limit, threads or ranks that are none, an unknown device or local, several
- * ranks on CPUs), SLEY_ERR_MEMORY (also: C and what is needed to make it do not fit mem_limit; the message
- * says how much would do), SLEY_ERR_UNSUPPORTED (no such device, or cuSPARSE cannot), SLEY_ERR_INTERRUPTED.
- * Source of the row-wise product: Gustavson, Two fast algorithms for sparse matrices, ACM TOMS 4, 1978. */
+ * mem_limit, the device or ranks; cuSPARSE has bits of its own. On a GPU the operands are copied there and C
+ * back; if mem_limit or the GPU's memory has no room for C, in chunks of rows. Each of several GPUs computes
+ * consecutive rows with about the same number of products. info may be NULL. The matrices are read until the
+ * call returns; *out is the caller's, NULL on an error. Not collective. Errors: SLEY_ERR_ARG (sizes that do
+ * not fit, two dtypes, an invalid semiring, mem_limit, threads or ranks, an unknown device or local, several
+ * ranks on CPUs), SLEY_ERR_MEMORY (also: C and the memory needed to compute it do not fit mem_limit; the
+ * message states how much would suffice), SLEY_ERR_UNSUPPORTED (no such device, or cuSPARSE cannot),
+ * SLEY_ERR_INTERRUPTED. Source of the row-wise product: Gustavson, Two fast algorithms for sparse matrices,
+ * ACM TOMS 4, 1978. */
 sley_status sley_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                         sley_matrix **out, sley_spgemm_info *info);
 
 /* The names of the semirings, by sley_semiring; NULL-terminated, static. */
 const char *const *sley_semirings(void);
 
-/* The name of a semiring as the command takes it, "plus-times" and so on; NULL: there is none. Static. */
+/* The name of a semiring as the command takes it, "plus-times" and so on; NULL if there is no such semiring.
+ * Static. */
 const char *sley_semiring_name(sley_semiring semiring);
 
 #ifdef __cplusplus

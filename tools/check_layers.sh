@@ -8,17 +8,18 @@
 #   5 cli/, examples/ and bench/ include the public header, and nothing of src/; paths in cli/ begin at cli/
 #   6 no source file is longer than 600 lines, but the one public header
 #   7 every source file starts with its licence line
+#   8 no folder has more than 40 files, data aside
 # Usage: tools/check_layers.sh [root of the project]
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 
-sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort; }
+sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c.in' -o -name '*.cu.in' \) 2>/dev/null | sort; }
 
 report=$(
   for file in $(sources src); do
     awk '
       BEGIN {
-        layers = "base 0 matrix 1 device 1 socket 1 bootstrap 2 io 2 generate 2 transport 3 order 3 partition 3 parallel_io 4 machine 4 plan 4 algo 5 exec 5 predict 6 collective 6 tile 6 ops 7 gnn 8 api 9"
+        layers = "base 0 matrix 1 device 1 socket 1 bootstrap 2 io 2 generate 2 check 2 transport 3 order 3 partition 3 parallel_io 4 machine 4 plan 4 algo 5 exec 5 predict 6 collective 6 tile 6 ops 7 graph 7 gnn 8 tune 8 roofline 8 api 9"
         n = split(layers, word, " ")
         for (i = 1; i < n; i += 2) layer[word[i]] = word[i + 1]
         home["mpi.h"] = "src/transport/mpi/ src/bootstrap/mpi/"
@@ -89,6 +90,10 @@ report=$(
          FNR == 601 { print FILENAME ":601: longer than 600 lines: split it by purpose" }' "$file"
     [ -s "$file" ] || echo "$file:1: empty"
   done
+  # Results, corpora and what Python leaves behind are data.
+  find src include cli examples bench tests tools cmake python -type f 2>/dev/null |
+    grep -v -e '^bench/results/' -e '^tests/fuzz/corpus/' -e '/__pycache__/' -e '^cli/' | sed 's|/[^/]*$||' | sort | uniq -c |
+    awk '$1 > 40 { print $2 ": " $1 " files, 40 at most: divide it by families" }'
 )
 if [ -n "$report" ]; then
   echo "$report"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An all-reduce of Sley beside MPI_Allreduce: under mpirun the ranks sum f32 arrays of which a share of the
- * values is zero by both in turn. A time is the slowest rank's, from a barrier on. Values are small integers,
- * so that both results must be equal. Rank 0 prints one line of JSON. Usage: mpirun -n P bench_mpi_allreduce
- * BYTES ZEROS REPEATS SEED [ADDRESS]: where rank 0 is reached on several hosts. One thread for each rank. */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+/* An all-reduce of Sley and MPI_Allreduce: under mpirun the ranks sum f32 arrays, in which a share of the
+ * values is zero, by both in turn. A time is the slowest rank's, from a barrier on. Values are small
+ * integers, so that both results must be equal. Rank 0 prints one line of JSON. Usage: mpirun -n P
+ * bench_mpi_allreduce BYTES ZEROS REPEATS SEED [ADDRESS]. ADDRESS: where rank 0 is reached, on several hosts.
+ * One thread for each rank. */
+#define _POSIX_C_SOURCE 200809L /* for setenv */
 #include <mpi.h>
 #include <sley.h>
 #include <stdio.h>
@@ -16,9 +17,10 @@ typedef struct job {
   int64_t count, repeats, seed;
   double zeros;
   int rank, ranks;
-  float *src, *sum, *rivals; /* sum: Sley's; rivals: MPI's */
+  float *src, *sum, *rivals; /* sum: Sley's result; rivals: MPI's */
   double *sley_ms, *mpi_ms;
-  int64_t numbers[3]; /* of all ranks: bytes sent, bytes that a dense all-reduce sends, values that differ */
+  int64_t numbers[3]; /* totals over all ranks: bytes sent, bytes that a dense all-reduce sends, values that
+                       * differ */
   char path[64], reason[128], transport[32];
 } job;
 
@@ -90,7 +92,7 @@ static sley_status by_sley(const job *j, sley_collective *collective, double *ms
   return status;
 }
 
-/* In turn, and in turn first. */
+/* Runs both in turn; each is first equally often. */
 static sley_status time_both(const job *j, sley_collective *collective) {
   sley_status status = SLEY_OK;
   for (int64_t i = -WARMUP; i < j->repeats && status == SLEY_OK; i++) {
@@ -184,7 +186,7 @@ static sley_status run(job *j) {
   return status;
 }
 
-/* Whether the words make sense. */
+/* Reads the command line; returns whether it is valid. */
 static bool read_words(int argc, char **argv, job *j) {
   if (argc < 5 || argc > 6)
     return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plans and products take on GPUs, ranks being threads of this process:
+/* Times of plans and products on GPUs, with ranks as threads of this process:
  *
  *   bench_plan_gpu [--matrix SPEC]... [--ranks 1,4] [--k 32,128] [--algo auto,halo] [--plans 7] [--repeat 20]
  *                  [--json FILE]
  *
- * copy_ms: the rank's columns, values and row pointers from ordinary memory to its GPU; plan_ms: a plan,
- * medians of the slowest rank over --plans; ms: a product's share of --repeat products in a row. f32, equal
- * row blocks. Plans are destroyed in between; the first plan, which loads modules, does not count. FILE gets
- * a line of JSON for each line that is printed. */
+ * copy_ms: copy of the rank's columns, values and row pointers from ordinary memory to its GPU. plan_ms: time
+ * of a plan. Both are medians of the slowest rank over --plans. ms: time per product of --repeat products in
+ * a row. f32, equal row blocks. Plans are destroyed in between; the first plan, which loads modules, does not
+ * count. FILE receives a line of JSON for each line that is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ typedef struct settings {
   int64_t ranks[MOST_OF_A_LIST], k[MOST_OF_A_LIST];
 } settings;
 
-/* What all ranks of a run share. */
+/* Shared by all ranks of a run. */
 typedef struct run {
   const settings *s;
   const char *name;
@@ -75,7 +75,7 @@ static sley_status copy_once(sley_comm *comm, const sley_csr *csr, int64_t rows,
   return SLEY_OK;
 }
 
-/* What a line of JSON begins with. Matrices have plain names: those with quotes are refused. */
+/* Writes the start of a line of JSON. Matrices have plain names: names with quotes are refused. */
 static void begin_line(const run *r, const char *record) {
   if (r->json)
     fprintf(
@@ -85,7 +85,7 @@ static void begin_line(const run *r, const char *record) {
         record, r->name, (long long)r->info.rows, (long long)r->info.nnz, r->ranks, r->s->plans);
 }
 
-/* Of ms, which ascend. */
+/* Writes figures of ms, which ascends. */
 static void write_times(const run *r, const char *name, const double *ms) {
   const int plans = r->s->plans;
   if (r->json)
@@ -191,7 +191,7 @@ static int refuse(const char *word, const char *what) {
   return 2;
 }
 
-/* Whole numbers from 1 on, separated by commas; how many, 0 where it is no such list. */
+/* Reads positive integers separated by commas; returns their number, 0 if the list is invalid. */
 static int read_list(const char *text, int64_t *out) {
   int count = 0;
   for (char *end;; text = end + 1) {
@@ -204,7 +204,7 @@ static int read_list(const char *text, int64_t *out) {
   }
 }
 
-/* 0 where it is no number from 1 to most. */
+/* Returns 0 if the text is not a number from 1 to most. */
 static int read_number(const char *text, int64_t most) {
   int64_t number[MOST_OF_A_LIST];
   return read_list(text, number) == 1 && number[0] <= most ? (int)number[0] : 0;
@@ -242,7 +242,7 @@ static int read_arguments(int count, char **words, settings *s) {
   return 0;
 }
 
-/* One matrix on one number of ranks. */
+/* Measures one matrix on one number of ranks. */
 static int measure(run *r) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = r->ranks;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several GPUs in one process: Sley beside NCCL broadcasts with cuSPARSE products, on the same operands.
+/* Several GPUs in one process: Sley, and NCCL broadcasts with cuSPARSE products, on the same operands.
  *
  *   bench_ranks_gpu [--gpus 1,2,4] [--matrices cyt,clj,prd] [--k 32,64,128] [--algo auto] [--repeat 20]
  *                   [--warmup 3] [--unified 0] [--cache DIR] [--json FILE]
  *
- * --unified 1: also with X in unified memory, which takes X once more and is slow.
+ * --unified 1: also with X in unified memory, which needs memory for another X and is slow.
  *
- * ms: from a barrier on, of the slowest rank, by CUDA events on each rank's stream, median over repetitions.
- * steady_ms: a product's share of `repeat` products enqueued one after the other. Beside them: the plan's
- * local parts alone, all ranks at once, and the plan's exchange alone, until each rank has its halo. f32,
- * equal row blocks. Every product is verified; exit 1 if one is wrong. */
+ * ms: time of the slowest rank from a barrier on, by CUDA events on each rank's stream, median over
+ * repetitions. steady_ms: time per product of `repeat` products enqueued one after the other. Also printed:
+ * the plan's local parts alone, all ranks at once, and the plan's exchange alone, until each rank has its
+ * halo. f32, equal row blocks. Every product is verified; exit status 1 if one is wrong. */
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -29,7 +29,7 @@ struct settings {
   FILE *json;
 };
 
-/* What the ranks of one run share. Each writes its own entry; barriers separate writing from reading. */
+/* Shared by the ranks of one run. Each writes its own entry; barriers separate writing from reading. */
 struct shared {
   const settings *set;
   std::string name;
@@ -38,8 +38,8 @@ struct shared {
   int ranks;
   std::vector<int64_t> begin;
   std::vector<ncclComm_t> nccl;
-  std::vector<std::vector<double>> samples; /* a rank's times */
-  std::vector<double> value;                /* a rank's number */
+  std::vector<std::vector<double>> samples; /* times of each rank */
+  std::vector<double> value;                /* a number of each rank */
   float *unified;                           /* all of X, or NULL */
   bool wrong;
 };
@@ -78,7 +78,7 @@ struct timing {
   double own_ms; /* this rank's median */
 };
 
-/* `after` is enqueued too, and not timed where a product is timed alone. */
+/* `after` is enqueued too; it is not included when a product is timed alone. */
 static timing measure(
     rank_state *s, int repeat, const std::function<void()> &enqueue,
     const std::function<void()> &after = [] {}) {
@@ -119,7 +119,7 @@ static timing measure(
   return t;
 }
 
-/* Verifies this rank's rows of Y; wants all of X. */
+/* Verifies this rank's rows of Y; needs all of X. */
 static double verify(rank_state *s, const gpu_csr *block, const char *who) {
   double worst = gpu_check(block, s->x, s->y, s->k, false, s->stream);
   if (!(worst <= 1)) {
@@ -131,7 +131,7 @@ static double verify(rank_state *s, const gpu_csr *block, const char *who) {
   return largest(s, worst);
 }
 
-/* The entries of the rank's rows whose columns are its own rows of X, columns numbered as before. */
+/* The entries of the rank's rows whose columns are its own rows of X; column numbers are unchanged. */
 struct local_part {
   std::vector<int64_t> rowptr;
   std::vector<int32_t> col;
@@ -176,7 +176,7 @@ static std::string json_timing(const timing &t) {
   return bench_format("{\"ms\": %s, \"steady_ms\": %.6f}", json_stats(t.ms).c_str(), t.steady_ms);
 }
 
-/* The rival: every way and algorithm briefly, the fastest in full. */
+/* The rival: runs every way and algorithm briefly, then the fastest in full. */
 static std::string run_broadcast(rank_state *s, broadcast *rival, timing *best, std::string *best_name) {
   const settings *set = s->all->set;
   int best_way = -1, best_algorithm = 0;
@@ -223,7 +223,7 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
   SLEY(sley_plan_info_get(plan, &info));
   timing sley = measure(s, set->repeat, [&] { SLEY(sley_spmm(plan, 1, s->own, k, 0, s->y, k)); });
 
-  /* All of X for the check comes by the rival's broadcasts, which the check then covers too. */
+  /* For the check all of X is sent by the rival's broadcasts, so that the check covers these too. */
   if (set->unified && all->ranks > 1 && s->rank == 0)
     CUDA(cudaMallocManaged(&all->unified, (size_t)(cols * k) * sizeof(float)));
   SLEY(sley_comm_barrier(s->comm));

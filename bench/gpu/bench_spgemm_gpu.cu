@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One GPU: the sparse product A A by Sley and by each of cuSPARSE's algorithms, on the same operands, turn by
+/* One GPU: the sparse product A A by Sley and by each of cuSPARSE's algorithms, on the same operands, in
  * turn.
  *
  *   bench_spgemm_gpu [--seed S] [--cases N] [--matrices LIST] [--dtype f32,f64] [--repeat 5] [--verify 0|1]
  *                    [--gpus G] [--cache FOLDER] [--json FILE]
  *
- * LIST: of matrices, with semicolons between. Without --matrices: R-MAT 16 and 18 of 8 entries a row, a band
+ * LIST: matrices, separated by semicolons. Without --matrices: R-MAT 16 and 18 with 8 entries per row, a band
  * of 9 diagonals over 10^6 rows, and N more drawn by the seed: R-MAT, bands, uniform matrices and the twins
  * of known graphs. The seed is printed; without --seed it comes from the clock.
  *
- * A call's time is the host's, from operands in the GPU's memory to C there, with all that is allocated: each
- * side calls the device's allocation for itself. Its memory is what the kernel counted with C, or what a
- * watch saw of the whole GPU while it ran once more, whichever is more; operands are not in it. All must have
- * the same row pointers, or the program ends with 1; whether columns are the same, and how far values are
- * apart, is printed. --verify 1: Sley's product is also compared with float64 sums on the host. Ratios are
- * the best of cuSPARSE's times, or the memory of that algorithm, over Sley's; cases that cuSPARSE refuses are
- * listed and not in the means. --gpus: also by so many GPUs, each of which has A and makes a run of C's rows;
- * the time begins with how rows are shared out, on the host. */
+ * A call's time is measured on the host, from operands in the GPU's memory to C there, including all
+ * allocations: each side calls the device's allocation for itself. Its memory is the larger of what the
+ * kernel counted, including C, and what a watch saw on the whole GPU while it ran once more; operands are not
+ * included. All results must have the same row pointers, or the program ends with status 1; whether columns
+ * are equal, and how much values differ, is printed. --verify 1: Sley's product is also compared with float64
+ * sums on the host. Ratios are cuSPARSE's best time, or the memory of that algorithm, divided by Sley's;
+ * cases that cuSPARSE refuses are listed and not in the means. --gpus: also measures G GPUs, each of which
+ * has A and computes a run of C's rows; the time includes the division of rows on the host. */
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -41,7 +41,7 @@ struct settings {
   FILE *json;
 };
 
-/* What a contender took. */
+/* Measurements of a contender. */
 struct outcome {
   bool ok;
   std::string why_not;
@@ -49,7 +49,7 @@ struct outcome {
   double bytes;
   int64_t nnz, products;
   bool same_columns;
-  double apart; /* the largest difference of values, over the larger of 1 and the value */
+  double apart; /* largest difference of values, relative to the larger of 1 and the value */
 };
 
 struct totals {
@@ -62,8 +62,8 @@ struct totals {
 
 struct bench {
   const settings *set;
-  std::vector<sparse_product_place *> places; /* of each GPU */
-  sparse_product_place *place;                /* the first */
+  std::vector<sparse_product_place *> places; /* one per GPU */
+  sparse_product_place *place;                /* the first GPU's */
   totals sum[BENCH_DTYPES];
   bool wrong;
 };
@@ -103,7 +103,7 @@ static size_t free_bytes() {
   return now;
 }
 
-/* The most bytes of the GPU that were taken while a contender ran once, beyond what was before. */
+/* Most bytes allocated on the GPU while a contender ran once, beyond those before. */
 static double watched_bytes(const bench *b, const sley_csr &a, int c) {
   const size_t before = free_bytes();
   size_t least = before;
@@ -170,7 +170,7 @@ static difference compare(int64_t rows, bench_dtype dtype, const sparse_product 
 
 /* ---- a case */
 
-/* The first run, which loads code and is not timed, is compared with Sley's. */
+/* The first run, which loads code, is not timed; its result is compared with Sley's. */
 static void try_out(bench *b, const sley_csr &a, bench_dtype dtype, int c, const sparse_product &own,
                     outcome *o) {
   sparse_product made;
@@ -198,7 +198,7 @@ static void time_all(const bench *b, const sley_csr &a, outcome *o) {
   std::vector<double> ms[CONTENDERS];
   for (int r = 0; r < b->set->repeat; r++)
     for (int turn = 0; turn < CONTENDERS;
-         turn++) { /* each is the first as often: what was freed before counts */
+         turn++) { /* each is first equally often, because earlier frees affect the next run */
       const int c = (turn + r) % CONTENDERS;
       sparse_product made;
       if (!o[c].ok)
@@ -275,7 +275,7 @@ static void verify(bench *b, const sley_csr &host, const std::string &name) {
   sley_matrix_destroy(a);
 }
 
-/* Several GPUs beside one. */
+/* Compares several GPUs with one. */
 static void run_together(bench *b, const std::string &name, const sley_csr &host, void *val,
                          bench_dtype dtype, const outcome &one) {
   const int gpus = b->set->gpus;
@@ -426,7 +426,7 @@ static settings parse(int argc, char **argv) {
       set.cache = value;
     else if (name == "--json")
       json = value;
-    else if (name == "--matrices") /* names have commas: semicolons separate them */
+    else if (name == "--matrices") /* names contain commas, so semicolons separate them */
       for (const char *at = value; *at;) {
         const size_t length = std::strcspn(at, ";");
         set.matrices.push_back(std::string(at, length));

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One GPU: Sley beside every cuSPARSE product, for CSR and for blocks, on the same operands and stream, turn
- * by turn.
+/* One GPU: Sley and every cuSPARSE product, for CSR and for blocks, on the same operands and stream, in turn.
  *
  *   bench_spmm_gpu [--matrices cyt,clj,prd,cok,slj,red] [--k 16,32,64,128,256] [--cases FILE]
  *                  [--dtype f32,f64,f16,bf16] [--rivals csr,blocks] [--repeat 20] [--warmup 3] [--cache DIR]
  *                  [--json FILE]
  *
  * --cases: instead of --matrices and --k, a file with a line for each matrix: its name, a space, its widths
- * with commas between; `sley bench --list` draws such cases. --rivals: csr alone leaves out BSR and
+ * separated by commas; `sley bench --list` draws such cases. --rivals: csr alone leaves out BSR and
  * Blocked-ELL.
  *
  * Every product that is timed is verified before: all of Y by sums of doubles on the GPU, a few rows on the
- * host too. A wrong one of Sley's: exit 1. Rivals that are wrong, that cuSPARSE refuses or whose blocks would
- * hold too many zeros are left out, which is said and stands in the JSON. Where values have 16 bits some of
- * cuSPARSE's products add sums that they have rounded to 16 bits before, which is said, and they count as its
- * others do. Times: CUDA events around each call on one stream, which is enqueued behind a kernel that waits.
- * inspection: sley_plan_create as seen by the host, with the copy of A to the GPU in it; upload: that copy
- * alone, for comparison. */
+ * host too. A wrong product of Sley's: exit status 1. Rivals that are wrong, that cuSPARSE refuses or whose
+ * blocks would have too many zeros are left out; this is printed and written to the JSON. For 16-bit values
+ * some of cuSPARSE's products add sums that they have rounded to 16 bits before; this is printed, and they
+ * count like the others. Times: CUDA events around each call on one stream, which is enqueued behind a kernel
+ * that waits. inspection: time of sley_plan_create on the host, including the copy of A to the GPU; upload:
+ * that copy alone, for comparison. */
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +24,8 @@
 #include "common.h"
 #include "rival.h"
 
-/* Microseconds in which a product that is timed is enqueued: the host's time for that is not the GPU's. */
+/* Microseconds that suffice to enqueue a product that is timed, so that the host's time for it is not
+ * included. */
 enum { ENQUEUED = 40 };
 
 struct cases {
@@ -37,15 +37,15 @@ struct settings {
   std::vector<cases> all;
   std::vector<bench_dtype> dtypes;
   int repeat, warmup;
-  bool blocks; /* rivals in blocks too */
+  bool blocks; /* also rivals in blocks */
   const char *cache;
   FILE *json;
 };
 
-/* What all cases add up to. */
+/* Summary of all cases. */
 struct summary {
   std::vector<double> ratio[BENCH_DTYPES];
-  std::vector<int> width[BENCH_DTYPES]; /* of each ratio */
+  std::vector<int> width[BENCH_DTYPES]; /* width of each ratio */
   std::string worst_case[BENCH_DTYPES];
   double worst[BENCH_DTYPES];
   double most_inspection;
@@ -108,14 +108,14 @@ struct work {
   const host_csr *a;
   const gpu_csr *gpu;
   int64_t k;
-  void *x, *y; /* of gpu_block_padded rows */
+  void *x, *y; /* gpu_block_padded rows each */
   contender sley;
   rival other;
   bool takes_part[CONTENDERS];
-  std::string left_out[CONTENDERS]; /* why, where it was considered */
+  std::string left_out[CONTENDERS]; /* why each was left out, if it was considered */
   double error[CONTENDERS];
   bench_stats stats[CONTENDERS];
-  int best; /* the fastest of cuSPARSE's; 0: none */
+  int best; /* cuSPARSE's fastest; 0: none */
 };
 
 static const char *name_of(int c) {
@@ -134,7 +134,7 @@ static void say(const work *w, int c, const char *verdict, double times) {
               (long long)w->k, bench_dtype_name[w->a->dtype], times);
 }
 
-/* Checks what is in y, which contender c computed; one that is wrong takes no part. */
+/* Checks the y that contender c has computed; a contender with a wrong result is excluded. */
 static void verify(work *w, int c) {
   const host_csr *a = w->a;
   double worst = gpu_check(w->gpu, w->x, w->y, w->k, false, w->stream);
@@ -154,7 +154,7 @@ static void verify(work *w, int c) {
   w->left_out[c] = "its result is wrong";
 }
 
-/* Operands and contenders, each of whose products is checked once. */
+/* Makes operands and contenders, and checks each of their products once. */
 static void prepare(work *w, const gpu_blocks *blocks) {
   size_t row = (size_t)w->k * bench_dtype_bytes[w->a->dtype];
   int64_t rows = w->a->csr.rows, cols = w->a->csr.cols, padded = gpu_block_padded(cols);
@@ -237,8 +237,8 @@ static std::string case_json(const work *w, double upload_ms) {
   return line + "}";
 }
 
-/* Those that cuSPARSE refuses or that are wrong, by name; why they are is in the JSON. Blocks that were not
- * made are told of once a matrix. */
+/* Prints the names of contenders that cuSPARSE refuses or that are wrong; the reasons are in the JSON. Blocks
+ * that were not made are reported once per matrix. */
 static void print_left_out(const work *w) {
   const char *before = "  without ";
   for (int c = 1; c < CONTENDERS; c++) {
@@ -283,7 +283,7 @@ static void add_up(const work *w, double upload_ms) {
   sum->width[dtype].push_back((int)w->k);
 }
 
-/* blocks: NULL, or of rival_blocks_make. */
+/* blocks: NULL, or as filled by rival_blocks_make. */
 static void run_case(job *j, sley_comm *comm, cudaStream_t stream, const host_csr *a, const gpu_csr *gpu,
                      const gpu_blocks *blocks, double upload_ms, int64_t k) {
   work w = {};
@@ -315,7 +315,7 @@ static void start_up_blocks(const sley_csr *csr) {
   gpu_csr_free(&gpu);
 }
 
-/* A first plan and product load the code, which the first case is not to pay for. */
+/* A first plan and product load the code, so that the first case does not include that time. */
 static void start_up(sley_comm *comm, bool blocks) {
   sley_matrix *matrix;
   sley_csr csr;
@@ -457,7 +457,7 @@ static settings parse(int argc, char **argv) {
   return set;
 }
 
-/* The means of bands of widths, for those who look for what is slow. */
+/* Prints the means of bands of widths, to show where Sley is slow. */
 static void print_bands(const summary &sum, int dtype) {
   static const int end[] = {1, 4, 16, 64, 256, 1 << 30};
   int begin = 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One GPU: the update Z = (A X) W, fused, apart by Sley, and apart by the fastest product at hand followed by
- * cuBLAS, on the same operands and stream, turn by turn.
+/* One GPU: the update Z = (A X) W, fused, by Sley in two steps, and by the fastest available product followed
+ * by cuBLAS, on the same operands and stream, in turn.
  *
  *   bench_update_gpu [--seed S] [--cases N] [--matrices LIST] [--k LIST] [--n LIST] [--dtype f32,f16,bf16]
  *                    [--repeat 20] [--warmup 3] [--json FILE]
  *
- * LIST: of matrices, with semicolons between. Without --matrices, N cases are drawn: matrices from R-MAT,
- * bands and the twins of known graphs, k and n from 32 to 128. The seed is printed; without --seed it comes
- * from the clock. With --matrices, all k and n of the lists.
+ * LIST: matrices, separated by semicolons. Without --matrices, N cases are drawn: matrices from R-MAT, bands
+ * and the twins of known graphs, k and n from 32 to 128. The seed is printed; without --seed it comes from
+ * the clock. With --matrices, all k and n of the lists.
  *
- * Every result that is timed is verified before: all of Z by sums of doubles on the GPU. A wrong one of
- * Sley's: exit 1. apart: a plan whose update is apart. rival: sley_spmm or a product of cuSPARSE for CSR into
- * Y of the dtype, whichever is faster, then cublasGemmEx with sums in f32. Ratios are times apart over fused.
- */
+ * Every result that is timed is verified before: all of Z by sums of doubles on the GPU. A wrong result of
+ * Sley's: exit status 1. apart: a plan whose update is not fused. rival: sley_spmm or cuSPARSE's product for
+ * CSR into Y of the dtype, whichever is faster, then cublasGemmEx with sums in f32. Ratios are times apart
+ * divided by times fused. */
 #include <cublas_v2.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 #include "common.h"
 #include "rival.h"
 
-enum { ENQUEUED = 60 /* microseconds in which what is timed is enqueued */ };
+enum { ENQUEUED = 60 /* microseconds that suffice to enqueue what is timed */ };
 
 struct settings {
   uint64_t seed;
@@ -78,7 +78,7 @@ template <typename T> __device__ double wide(T v) {
   return (double)(float)v;
 }
 
-/* T = A X and |A||X| in doubles, a thread a value. */
+/* T = A X and |A||X| in doubles, one thread per value. */
 template <typename T>
 __global__ void exact_rows(gpu_csr a, const T *x, int64_t first, int64_t rows, int64_t k, double *t,
                            double *size) {
@@ -96,7 +96,7 @@ __global__ void exact_rows(gpu_csr a, const T *x, int64_t first, int64_t rows, i
   size[at] = magnitude;
 }
 
-/* The largest error of Z in units of its bound. y_rounding: T has been rounded to the dtype. */
+/* Largest error of Z in units of its bound. y_rounding: rounding of T to the dtype. */
 template <typename T>
 __global__ void compare_rows(gpu_csr a, const T *w, const T *z, int64_t first, int64_t rows, int64_t k,
                              int64_t n, const double *t, const double *size, double z_rounding,
@@ -224,7 +224,7 @@ static void prepare(work *w) {
     std::printf("%s: %s on %s, k %lld, n %lld, %s: %.3g times the bound\n",
                 c > APART ? "inaccurate, left out" : "WRONG", name_of(c).c_str(), w->name.c_str(),
                 (long long)w->k, (long long)w->n, bench_dtype_name[w->dtype], w->error[c]);
-    w->takes_part[c] = c == PRODUCT; /* cuBLAS may keep sums of 16 bits; it is timed all the same */
+    w->takes_part[c] = c == PRODUCT; /* cuBLAS may sum in 16 bits; it is timed nevertheless */
     w->j->wrong |= c <= APART;
   }
 }
@@ -336,7 +336,7 @@ static void run_matrix(work base, const std::string &name, const std::vector<std
   sley_matrix_destroy(read);
 }
 
-/* A matrix of some kind; most widths are multiples of 4 or powers of 2, as layers have. */
+/* Draws a matrix of some kind. Most widths are multiples of 4 or powers of 2, as in layers. */
 static std::string draw_matrix(std::mt19937_64 &draw) {
   const int seed = (int)(draw() % 1000000);
   switch (draw() % 4) {
@@ -433,7 +433,7 @@ static settings parse(int argc, char **argv) {
     else
       bench_fail("unknown option %s", name.c_str());
   }
-  if (matrices) /* names have commas: semicolons separate them */
+  if (matrices) /* names contain commas, so semicolons separate them */
     for (const char *at = matrices; *at;) {
       const size_t length = std::strcspn(at, ";");
       set.matrices.push_back(std::string(at, length));

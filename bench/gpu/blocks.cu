@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSR to blocks. Every entry has a key, the number of its block among all that A could have; the keys without
- * repeats are the blocks, in the order of rows. */
+/* Converts CSR to blocks. Every entry has a key, the number of its block among all possible blocks of A; the
+ * distinct keys are the blocks, in the order of rows. */
 #include "blocks.h"
 
 #include <climits>
@@ -15,16 +15,16 @@ static const double MOST_BYTES = 4.0 * (1 << 30);
 
 typedef thrust::device_vector<int64_t> key_vector;
 
-/* What the kernels below know of A, and of the blocks that hold its entries. */
+/* A, and the blocks that contain its entries, for the kernels below. */
 struct block_map {
   int64_t rows, nnz;
   const int32_t *rowptr, *col;
   int64_t size, block_cols;
-  const int64_t *key; /* without repeats, ascending */
+  const int64_t *key; /* distinct, ascending */
   int64_t keys;
 };
 
-/* The last row that begins at the entry or before it. */
+/* The last row that begins at or before the entry. */
 static __device__ int64_t row_of(const block_map &m, int64_t entry) {
   int64_t low = 0, high = m.rows;
   while (high - low > 1) {
@@ -72,7 +72,7 @@ static __global__ void write_rowptr(block_map m, int64_t block_rows, int32_t *ro
     rowptr[i] = (int32_t)keys_below(m, i * m.block_cols);
 }
 
-/* width: of Blocked-ELL; 0: BSR. */
+/* width: width of Blocked-ELL; 0: BSR. */
 static __global__ void write_columns(block_map m, const int32_t *rowptr, int64_t width, int32_t *col) {
   for (int64_t b = first_item(); b < m.keys; b += item_step()) {
     int64_t row = m.key[b] / m.block_cols, at = width > 0 ? row * width + b - rowptr[row] : b;
@@ -80,7 +80,7 @@ static __global__ void write_columns(block_map m, const int32_t *rowptr, int64_t
   }
 }
 
-/* T: an integer of the values' size, which are only moved. */
+/* T: an integer of the values' size; values are only moved. */
 template <typename T>
 static __global__ void write_values(block_map m, const int32_t *rowptr, int64_t width, const T *from,
                                     T *val) {
@@ -95,7 +95,8 @@ static __global__ void write_values(block_map m, const int32_t *rowptr, int64_t 
 
 enum { BLOCKS = 4096, THREADS = 256 };
 
-/* The keys of all blocks that hold entries; m gets them. False: out of memory. */
+/* Finds the keys of all blocks that have entries, and stores them in m. Returns false if memory is
+ * exhausted. */
 static bool find_blocks(block_map *m, key_vector *keys) try {
   keys->resize((size_t)m->nnz);
   write_keys<<<BLOCKS, THREADS>>>(*m, thrust::raw_pointer_cast(keys->data()));
@@ -106,7 +107,7 @@ static bool find_blocks(block_map *m, key_vector *keys) try {
   m->keys = (int64_t)keys->size();
   return true;
 } catch (const std::bad_alloc &) {
-  (void)cudaGetLastError(); /* else a later call would report it */
+  (void)cudaGetLastError(); /* otherwise a later call would report it */
   return false;
 }
 
@@ -119,7 +120,7 @@ static int64_t widest_row(const int32_t *rowptr, int64_t rows) {
   return widest;
 }
 
-/* Empty, or why blocks of so many values are not made. */
+/* Why blocks with this many values are not made; empty: they are made. */
 static std::string refusal(const gpu_csr *a, double values) {
   if (a->nnz == 0)
     return "A has no entries";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rivals of a product over several GPUs: X by NCCL broadcasts or in unified memory, then cuSPARSE. */
+/* The rivals of a product on several GPUs: X by NCCL broadcasts or in unified memory, then cuSPARSE. */
 #include "broadcast.h"
 
 #define NCCL(call) check((call), #call, __LINE__)
@@ -10,7 +10,7 @@ static void check(ncclResult_t result, const char *what, int line) {
 
 const char *const broadcast_name[BROADCAST_WAYS] = {"bulk", "pipelined", "unified"};
 
-/* Entries of rows [first, last) whose columns lie in [from, to), which become columns 0 and up. */
+/* Entries of rows [first, last) whose columns are in [from, to); columns are numbered from 0. */
 static gpu_csr cut(const sley_csr *csr, int64_t first, int64_t last, int64_t from, int64_t to) {
   std::vector<int64_t> rowptr(1, 0);
   std::vector<int32_t> col;
@@ -100,7 +100,7 @@ static void run_bulk(broadcast *b, int algorithm) {
 }
 
 static void run_pipelined(broadcast *b, int algorithm) {
-  /* Transfers follow the product before this one, which reads the same rows. */
+  /* Transfers must wait for the previous product, which reads the same rows. */
   CUDA(cudaEventRecord(b->started, b->stream));
   CUDA(cudaStreamWaitEvent(b->transfers, b->started, 0));
   for (int s = 0; s < b->ranks; s++) {
@@ -111,15 +111,15 @@ static void run_pipelined(broadcast *b, int algorithm) {
   }
 }
 
-/* All ranks have done what they were given so far. */
+/* Waits until all ranks have finished their earlier work. */
 static void barrier(broadcast *b) {
   NCCL(ncclAllReduce(b->token, b->token, 1, ncclFloat32, ncclSum, b->nccl, b->stream));
 }
 
-/* Every product has a new X, as in training: owners write their rows, whose pages come back for that. */
+/* Every product has a new X, as in training: owners write their rows, whose pages move back for that. */
 static void run_unified(broadcast *b, int algorithm) {
   int64_t first = b->begin[b->rank] * b->k, count = b->begin[b->rank + 1] * b->k - first;
-  barrier(b); /* nobody reads the last X any more */
+  barrier(b); /* nobody reads the previous X any more */
   CUDA(cudaMemcpyAsync(b->unified + first, (float *)b->x + first, (size_t)count * sizeof(float),
                        cudaMemcpyDefault, b->stream));
   barrier(b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rivals over several GPUs, with cuSPARSE's products. Row blocks of X are broadcast by NCCL, either all
- * of X first and one product after it (CAGNET 1D), or stage by stage, the next broadcast beside the product
- * of the one before (MG-GCN). Or X lies in unified memory, whose pages go to the GPU that reads them (the
- * baseline of MGG's figure 8). */
+/* The rivals on several GPUs, with cuSPARSE's products. Row blocks of X are broadcast by NCCL, either all of
+ * X first and one product after it (CAGNET 1D), or stage by stage, with each broadcast at the same time as
+ * the previous stage's product (MG-GCN). Or X is in unified memory, whose pages move to the GPU that reads
+ * them (the baseline of MGG's figure 8). */
 #ifndef SLEY_BENCH_GPU_BROADCAST_H
 #define SLEY_BENCH_GPU_BROADCAST_H
 
@@ -16,13 +16,13 @@ extern const char *const broadcast_name[BROADCAST_WAYS];
 struct broadcast {
   ncclComm_t nccl;
   int rank, ranks;
-  const int64_t *begin; /* ranks + 1: who owns which rows of A and X */
+  const int64_t *begin; /* ranks + 1 elements: owners of rows of A and X */
   int64_t k;
   void *x;
   float *unified; /* all of X in unified memory, the same on all ranks */
-  float *token;   /* of the GPU, for a barrier */
+  float *token;   /* GPU memory for a barrier */
   cudaStream_t stream, transfers;
-  std::vector<cudaEvent_t> arrived; /* one a stage */
+  std::vector<cudaEvent_t> arrived; /* one per stage */
   cudaEvent_t started;
   gpu_csr block;
   rival whole, paged;
@@ -30,11 +30,11 @@ struct broadcast {
   std::vector<rival> part;
 };
 
-/* One end of the rival on the current GPU, f32. csr: all of A on the host. */
+/* Creates one rank's part of the rival on the current GPU, f32. csr: all of A in host memory. */
 broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
                             cudaStream_t stream);
-/* Gets ready for a width, up to the next release. x: all of X, of which the rank's own rows are set; y: its
- * rows; unified: room for all of X in unified memory, which all ranks give, or NULL: without this way. */
+/* Prepares for a width, until the next release. x: memory for all of X, in which the rank's own rows are set;
+ * y: its rows; unified: unified memory for all of X, the same on all ranks, or NULL to leave out this way. */
 void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, float *unified);
 void broadcast_release(broadcast *b);
 bool broadcast_serves(const broadcast *b, int way, int algorithm);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the GPU benchmarks share: operands, checks, timing with events, JSON lines. */
+/* Shared by the GPU benchmarks: operands, checks, timing with events, JSON lines. */
 #include "common.h"
 
 #include <cuda_bf16.h>
@@ -29,7 +29,7 @@ void bench_fail(const char *format, ...) {
   va_end(list);
   std::fputc('\n', stderr);
   std::fflush(nullptr);
-  std::_Exit(1); /* other ranks' threads may be in the middle of work */
+  std::_Exit(1); /* other ranks' threads may still be working */
 }
 
 void bench_cuda(cudaError_t error, const char *what, const char *file, int line) {
@@ -125,7 +125,7 @@ using converter = void (*)(const float *, int64_t, int64_t, void *);
 static const converter converters[BENCH_DTYPES] = {convert<float>, convert<double>, convert<__half>,
                                                    convert<__nv_bfloat16>};
 
-/* A power of two by which values of f16 are multiplied, so that sums of them are finite. */
+/* A power of two by which f16 values are multiplied, so that their sums are finite. */
 static float scale_of(const float *values, int64_t count, bench_dtype dtype) {
   enum { LARGE = 64 };
   float most = 0;
@@ -233,15 +233,15 @@ void gpu_poison(void *y, int64_t rows, int64_t k, bench_dtype dtype, cudaStream_
   CUDA(cudaMemsetAsync(y, 255, (size_t)(rows * k) * bench_dtype_bytes[dtype], stream));
 }
 
-/* Relative rounding of sums and of results, twice the unit roundoff; and what results that are too small for
- * their type's full precision may be off by. */
+/* Relative rounding of sums and of results, twice the unit roundoff; and the absolute error of results that
+ * are too small for their type's full precision. */
 struct rounding {
   double sum, result, least;
 };
 static const rounding roundings[BENCH_DTYPES] = {
     {0x1p-23, 0x1p-23, 0}, {0x1p-52, 0x1p-52, 0}, {0x1p-23, 0x1p-10, 0x1p-25}, {0x1p-23, 0x1p-7, 0}};
 
-/* Error over what is allowed; infinite where y is not a number. */
+/* Error divided by the allowed error; infinite if y is NaN. */
 static __host__ __device__ double excess(double y, double sum, double magnitude, int64_t terms,
                                          const rounding &r) {
   double bound = (double)(terms + 2) * r.sum * magnitude + r.result * fabs(sum) + r.least;
@@ -251,7 +251,7 @@ static __host__ __device__ double excess(double y, double sum, double magnitude,
   return bound > 0 ? error / bound : 0;
 }
 
-/* A warp takes 32 columns of a row at a time. */
+/* A warp processes 32 columns of a row at a time. */
 template <typename T>
 static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t *col, const T *val,
                              const T *x, const T *y, int64_t k, const rounding r, unsigned long long *worst) {
@@ -273,7 +273,7 @@ static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t 
     double over = excess(got, sum, magnitude, rowptr[row + 1] - rowptr[row], r);
     most = over > most ? over : most;
   }
-  /* Doubles that are not negative are ordered as their bits. */
+  /* Nonnegative doubles have the same order as their bits. */
   if (most > 0)
     atomicMax(worst, (unsigned long long)__double_as_longlong(most));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchange of a plan by itself: what the ranks' halo rows take to arrive when nothing else runs. */
+/* The exchange of a plan by itself: how long the ranks' halo rows take to arrive when nothing else runs. */
 #ifndef SLEY_BENCH_GPU_GATHER_H
 #define SLEY_BENCH_GPU_GATHER_H
 
@@ -11,12 +11,12 @@ extern "C" {
 
 typedef struct bench_gather bench_gather;
 
-/* The first exchange of the plan again, with a buffer of its own. *bytes: what this rank receives from
- * others. *out is NULL, with *bytes 0, if the plan has none. Collective. */
+/* Repeats the plan's first exchange with a buffer of its own. *bytes: bytes that this rank receives from
+ * others. *out is NULL, and *bytes 0, if the plan has none. Collective. */
 sley_status bench_gather_create(sley_comm *comm, sley_plan *plan, bench_gather **out, int64_t *bytes);
 
-/* Enqueues one exchange of the rows of x, without gaps between them: until this rank's halo is there; and
- * until the others have theirs too, without which x may not change. Collective. */
+/* take enqueues one exchange of the rows of x, which are contiguous: it is complete when this rank's halo has
+ * arrived. return waits until the other ranks have theirs; x may not change before. Collective. */
 sley_status bench_gather_take(bench_gather *gather, const void *x);
 sley_status bench_gather_return(bench_gather *gather);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rival of a product on one GPU: the fastest algorithm of cuSPARSE, found by timing each. */
+/* The rival of a product on one GPU: cuSPARSE's fastest algorithm, found by timing each. */
 #include "rival.h"
 
 #define SPARSE(call) check((call), #call, __LINE__)
@@ -56,7 +56,7 @@ static cusparseStatus_t describe_blocks(const gpu_blocks *b, cudaDataType type, 
                                   b->col, b->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type);
 }
 
-/* A and, with as many rows as A's form has, X and Y. */
+/* Describes A, and X and Y with as many rows as the form of A has. */
 static cusparseStatus_t describe(rival *r, int i, const gpu_csr *a, const void *x, void *y, int64_t k) {
   cudaDataType type = bench_cuda_type[a->dtype];
   int64_t rows = a->rows, cols = a->cols;
@@ -90,7 +90,7 @@ static cusparseStatus_t size(rival *r, int i) {
                                  r->y[i], r->compute, algorithm_of(i), &r->buffer_bytes[i]);
 }
 
-/* For blocks there is nothing to be done. */
+/* Blocks need no preprocessing. */
 static cusparseStatus_t preprocess(rival *r, int i) {
   if (is_vector(i))
     return cusparseSpMV_preprocess(r->handle, plain, number(r, true), r->a[i], r->x_vector, number(r, false),
@@ -112,7 +112,7 @@ static cusparseStatus_t multiply(const rival *r, int i, bool add) {
 
 /* ---- preparation */
 
-/* Sizes, allocates, preprocesses, and multiplies once. */
+/* Queries sizes, allocates, preprocesses, and multiplies once. */
 static cusparseStatus_t try_out(rival *r, int i, double *ms) {
   CUDA(cudaStreamSynchronize(r->stream));
   double begin = bench_now();
@@ -144,7 +144,7 @@ static void forget(rival *r, int i) {
   r->buffer[i] = nullptr;
 }
 
-/* False where cuSPARSE refuses. */
+/* Returns false if cuSPARSE refuses. */
 static bool prepare(rival *r, int i, const gpu_csr *a, const void *x, void *y, int64_t k) {
   double ms = 0;
   cusparseStatus_t status = describe(r, i, a, x, y, k);
@@ -158,7 +158,7 @@ static bool prepare(rival *r, int i, const gpu_csr *a, const void *x, void *y, i
   return false;
 }
 
-/* Whether algorithm i is for this product; if not, perhaps why. */
+/* Returns whether algorithm i supports this product; if not, may record why. */
 static bool suits(rival *r, int i) {
   if (is_vector(i))
     return r->x_vector != nullptr;
@@ -182,7 +182,7 @@ rival rival_create(const gpu_csr *a, const gpu_blocks *blocks, const void *x, vo
     SPARSE(cusparseCreateDnVec(&r.y_vector, a->rows, y, bench_cuda_type[a->dtype]));
   }
   for (int i = 0; i < RIVALS && a->rows > 0 && a->cols > 0; i++) {
-    /* The first time loads code: it is not counted. */
+    /* The first run loads code, and is not counted. */
     if (!suits(&r, i) || !prepare(&r, i, a, x, y, k))
       continue;
     forget(&r, i);

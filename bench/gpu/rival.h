@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuSPARSE's products: Y = A X (+ Y), row-major, by each of its algorithms for CSR with its preprocessing, at
- * k = 1 also its products by a vector, and by those for matrices in blocks, BSR and Blocked-ELL. */
+/* cuSPARSE's products: Y = A X (+ Y), row-major, by each of its algorithms for CSR with its preprocessing,
+ * for k = 1 also its products by a vector, and by its algorithms for matrices in blocks, BSR and
+ * Blocked-ELL. */
 #ifndef SLEY_BENCH_GPU_RIVAL_H
 #define SLEY_BENCH_GPU_RIVAL_H
 
@@ -16,30 +17,30 @@ enum {
 };
 extern const char *const rival_name[RIVALS];
 
-/* A in the blocks of each algorithm RIVAL_CSR + i, for products of any width. Those that are not made say
- * why.
- */
+/* Makes A in the blocks of each algorithm RIVAL_CSR + i, for products of any width. Blocks that are not made
+ * have a reason. */
 void rival_blocks_make(const gpu_csr *a, gpu_blocks blocks[RIVAL_BLOCKS]);
 
-/* One matrix and width, prepared for every algorithm that serves it. */
+/* One matrix and width, prepared for every algorithm that supports it. */
 struct rival {
   cusparseHandle_t handle;
   cudaStream_t stream;
   cudaDataType compute;
   const gpu_blocks *blocks;       /* or NULL */
-  cusparseSpMatDescr_t a[RIVALS]; /* one each: preprocessing leaves its results there */
+  cusparseSpMatDescr_t a[RIVALS]; /* one each, because preprocessing stores its results there */
   cusparseDnMatDescr_t x[RIVALS], y[RIVALS];
-  cusparseDnVecDescr_t x_vector, y_vector; /* at k = 1 */
+  cusparseDnVecDescr_t x_vector, y_vector; /* for k = 1 */
   void *buffer[RIVALS];
   bool ok[RIVALS];
-  std::string why_not[RIVALS];  /* of those that are not ok; empty: it is for another k, or not asked for */
-  double preprocess_ms[RIVALS]; /* with the search for the buffer's size, without its allocation; of blocks
-                                 * the time from CSR to them */
+  std::string why_not[RIVALS];  /* for algorithms that are not ok; empty: it is for another k, or not asked
+                                 * for */
+  double preprocess_ms[RIVALS]; /* including the query of the buffer's size, without its allocation; for
+                                 * blocks the time to convert from CSR */
   size_t buffer_bytes[RIVALS];
 };
 
-/* x and y stay the caller's, and so do blocks. blocks: NULL, or as rival_blocks_make has filled them; then x
- * and y have gpu_block_padded rows, and those of x beyond A's columns are zeros. */
+/* The caller owns x, y and blocks. blocks: NULL, or as filled by rival_blocks_make; then x and y have
+ * gpu_block_padded rows, and rows of x beyond A's columns are zeros. */
 rival rival_create(const gpu_csr *a, const gpu_blocks *blocks, const void *x, void *y, int64_t k,
                    cudaStream_t stream);
 /* Y = A X, or Y = A X + Y if add. Ends the program on an error. */

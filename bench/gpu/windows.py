@@ -22,7 +22,7 @@ ENTRIES, LEAST, MOST, EQUAL = 3000000, 512, 16384, 1.02
 
 
 def draw(count, seed):
-    """As tune draws them (src/ops/tune_windows.c), by another seed."""
+    """As tune draws them (src/tune/tune_windows.c), by another seed."""
     chance = random.Random(seed)
     specs = []
     for i in range(count):

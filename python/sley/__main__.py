@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m sley: what this machine offers, and graph networks trained with PyTorch from the shell."""
+"""python -m sley: information about this machine, and training of graph networks with PyTorch from the shell."""
 import argparse
 import json
 import math
@@ -74,7 +74,7 @@ def _train(options: argparse.Namespace) -> None:
     net = sley.train.Net(options.model, x.shape[1], options.hidden, int(classes.max(initial=0)) + 1,
                          layers=options.layers, heads=options.heads, dropout=options.dropout).to(device)
     if comm is not None:
-        torch.manual_seed(options.seed + 1 + comm.rank)  # another dropout on each rank
+        torch.manual_seed(options.seed + 1 + comm.rank)  # other dropout masks on each rank
     masks = {name: torch.from_numpy(each[own]) for name, each in split.items()}
     result = sley.train.train(net, graph, torch.from_numpy(x[own]).to(device), torch.from_numpy(classes[own]), masks,
                               epochs=options.epochs, rate=options.rate, decay=options.decay,
@@ -86,7 +86,7 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _comm(device: str) -> Any:
-    """The ranks that a launcher has started; None: this process is alone."""
+    """The comm of the ranks that a launcher has started; None for a single process."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return None
     import torch
@@ -125,7 +125,7 @@ def _report(options: argparse.Namespace, result: Any, device: str, ranks: int) -
 
 
 def main() -> int:
-    """Exit status: 0 done, 1 a failure, 2 wrong usage or input."""
+    """Returns the exit status: 0 success, 1 failure, 2 wrong usage or input."""
     options = _parser().parse_args()
     try:
         if options.command == "info":

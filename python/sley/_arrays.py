@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy arrays as the library takes them: types of values, whole numbers."""
+"""NumPy arrays for the library: types of values, whole numbers."""
 import importlib
 from typing import Any
 
@@ -30,7 +30,7 @@ def code_of(dtype: npt.DTypeLike) -> int:
 
 
 def dtype_of(code: int) -> np.dtype[Any]:
-    """The NumPy type of a `sley_dtype`; that of SLEY_BF16 comes from the package ml_dtypes."""
+    """The NumPy type of a `sley_dtype`; the type of SLEY_BF16 is from the package ml_dtypes."""
     name = _NAMES[_c.sley_dtype(code)]
     if name != "bfloat16":
         return np.dtype(name)
@@ -41,7 +41,8 @@ def dtype_of(code: int) -> np.dtype[Any]:
 
 
 def exact_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """The type of values that holds another: float32 for booleans and up to 16 bits, float64 for longer integers."""
+    """The type of Sley for values of a given type: float32 for booleans and integers of up to 16 bits, float64 for
+    longer integers."""
     given = np.dtype(dtype)
     if given.name in _CODES:
         return given.newbyteorder("=")
@@ -52,7 +53,7 @@ def exact_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def values_of(given: Array, dtype: npt.DTypeLike | None = None) -> Array:
-    """One-dimensional values in a type that the library has, without a copy where they are in it already.
+    """One-dimensional values in a type that the library supports, without a copy if they already have it.
 
     Raises
     ------
@@ -72,9 +73,9 @@ def values_of(given: Array, dtype: npt.DTypeLike | None = None) -> Array:
 
 
 def refuse_overflow(given: Array, made: Array) -> None:
-    """Raises SleyOverflowError where values that became others of a narrower type are beyond it.
+    """Raises SleyOverflowError if values were beyond the range of the type to which they were converted.
 
-    Integers in float64 are beyond it from 2^53 on; narrower types round them, as all values.
+    Integers beyond 2^53 are out of range for float64; narrower types round them, like all values.
     """
     if given.dtype.kind not in "iu" and np.can_cast(given.dtype, made.dtype, "safe"):
         return
@@ -89,7 +90,7 @@ def refuse_overflow(given: Array, made: Array) -> None:
 
 
 def integers_of(given: npt.ArrayLike, what: str, keep_32: bool = False) -> Array:
-    """Whole numbers as int64, or as int32 where they are so already and may stay so; no copy where none is needed."""
+    """Whole numbers as int64, or as int32 if they have this type and keep_32 is set; without a copy if possible."""
     array = np.asarray(given)
     if array.size == 0 and array.dtype.kind == "f":  # np.asarray([])
         array = array.astype(np.int64)
@@ -103,14 +104,14 @@ def integers_of(given: npt.ArrayLike, what: str, keep_32: bool = False) -> Array
 
 
 def fitting(value: int, bits: int, what: str) -> int:
-    """A whole number as C takes it, of 32 or 64 bits; ctypes would cut it off."""
+    """A whole number, checked to fit in 32 or 64 bits; ctypes would truncate it."""
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise SleyArgumentError(f"{what} is {value}: beyond {bits} bits")
     return int(value)
 
 
 class _Memory:
-    """Memory of the library's as NumPy sees it; the owner lives as long as an array of it."""
+    """Memory of the library with NumPy's array interface; it keeps the owner alive as long as an array uses it."""
 
     def __init__(self, owner: object, address: int, dtype: np.dtype[Any], count: int) -> None:
         self.owner = owner
@@ -118,7 +119,7 @@ class _Memory:
 
 
 def array_at(owner: object, address: int | None, dtype: np.dtype[Any], count: int) -> Array:
-    """A read-only array of memory that lives as long as owner; no copy."""
+    """A read-only array of memory that belongs to owner, and keeps owner alive; no copy."""
     if count == 0 or not address:
         return np.empty(0, dtype)
     if dtype.name == "bfloat16":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the library in the caller's thread: a status becomes an exception, and Ctrl-C ends the call.
 
-Python runs a handler of SIGINT only once a C function has returned. So while the main thread is in the library,
-SIGINT goes to sley_interrupt, which is async-signal-safe; afterwards the signal is raised again for Python's own
-handler, which raises KeyboardInterrupt or does what the program wants.
+Python runs a handler of SIGINT only after a C function has returned. So while the main thread is in the library, SIGINT
+calls sley_interrupt, which is async-signal-safe. Afterwards the signal is raised again for Python's own handler, which
+raises KeyboardInterrupt or runs the program's code.
 """
 import _thread
 import ctypes
@@ -18,16 +18,16 @@ from typing import Any
 from sley._library import Struct, lib
 from sley.errors import last_error
 
-_SIGACTION_BYTES = 256  # struct sigaction is shorter everywhere; it begins with the address of the handler
+_SIGACTION_BYTES = 256  # more than any struct sigaction, which begins with the address of the handler
 _ADDRESS_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _sigaction = ctypes.CDLL(None).sigaction
 _sigaction.restype, _sigaction.argtypes = ctypes.c_int, [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 _interrupt = ctypes.cast(lib.sley_interrupt, ctypes.c_void_p)
-_AGAIN_SECONDS = 0.01  # after this time a finalizer has returned
+_AGAIN_SECONDS = 0.01  # a finalizer has returned after this time
 
 
 def _call_interruptible(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The call, in the main thread, with SIGINT given to sley_interrupt."""
+    """Calls a function in the main thread, with sley_interrupt as the handler of SIGINT."""
     before, during = ctypes.create_string_buffer(_SIGACTION_BYTES), ctypes.create_string_buffer(_SIGACTION_BYTES)
     _sigaction(signal.SIGINT, None, before)
     ctypes.memmove(during, before, _SIGACTION_BYTES)
@@ -47,7 +47,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> None:
     SleyError
         The status is not SLEY_OK.
     KeyboardInterrupt
-        From Python's own handler, after SIGINT has come during the call.
+        SIGINT arrived during the call; Python's own handler raises this.
     """
     if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
         try:
@@ -77,22 +77,23 @@ def create(destroy: Callable[[ctypes.c_void_p], Any], function: Callable[..., An
 
 
 def value_of(kind: type[Struct], function: Callable[..., Any], handle: object) -> Struct:
-    """What a function says of a handle, as the struct that it fills."""
+    """Calls a function that fills a struct about a handle, and returns the struct."""
     out = kind()
     call(function, handle, ctypes.byref(out))
     return out
 
 
 def destroy_later(owner: object, destroy: Callable[..., Any], *arguments: Any) -> None:
-    """Destroys what no rank waits for once its owner is gone.
+    """Destroys an object when its owner is garbage-collected. No rank may have to wait for the destruction.
 
-    Not when the program ends: ranks that end at that time may still read it.
+    Nothing is destroyed when the program ends, because ranks that end at that time may still read the object.
     """
     weakref.finalize(owner, _destroy, destroy, arguments).atexit = False
 
 
 def _destroy(destroy: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """From a finalizer, where Python would drop KeyboardInterrupt: the signal is sent again for what runs next."""
+    """Destroys an object in a finalizer. Python ignores a KeyboardInterrupt there, so the signal is sent again
+    afterwards."""
     try:
         destroy(*arguments)
     except KeyboardInterrupt:
@@ -100,9 +101,9 @@ def _destroy(destroy: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
 
 
 def _send_again() -> None:
-    try:  # noqa: SIM105 (a finalizer calls this, also when Python ends)
+    try:  # noqa: SIM105 (a finalizer calls this, also when Python exits)
         _thread.start_new_thread(_send, ())  # not threading.Thread, whose locks the interrupted code may hold
-    except RuntimeError:  # Python ends
+    except RuntimeError:  # Python is exiting
         pass
 
 

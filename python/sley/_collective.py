@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives over NumPy arrays, dense or compressed: what `sley.dist` offers of them."""
+"""Collectives over NumPy arrays, dense or compressed, for `sley.dist`."""
 import ctypes
 import weakref
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ WAYS = {"auto": _c.sley_collective_way.SLEY_WAY_AUTO, "direct": _c.sley_collecti
 
 
 def one_of(names: dict[str, Any], word: str, what: str) -> int:
-    """The number that a word stands for."""
+    """The number of a word in a table of names."""
     if word not in names:
         raise SleyArgumentError(f"there is no {what} {word!r}: take one of {', '.join(names)}")
     return int(names[word])
@@ -38,24 +38,24 @@ def one_of(names: dict[str, Any], word: str, what: str) -> int:
 
 @dataclass(frozen=True)
 class CollectiveInfo:
-    """What the last run of a collective did on this rank."""
+    """Report on the last run of a collective on this rank."""
 
-    values: int  # of the arrays that it has compressed
-    nonzeros: int  # of these
-    result_nonzeros: int  # -1: not known
+    values: int  # number of values in the compressed arrays
+    nonzeros: int  # number of these values that are not zero
+    result_nonzeros: int  # nonzeros of the result; -1: not known
     sent: int  # bytes to other ranks
     received: int
     dense_sent: int  # bytes that would have been sent without compression
-    arrays: int  # compressed arrays that it has made
-    dense: int  # of them travelled dense,
-    pici: int  # as tiles of bits
-    coo: int  # and as positions
-    path: str  # what ran: "dense", "direct", "ring" or "two-level"; "" before the first run
+    arrays: int  # number of compressed arrays
+    dense: int  # of these, arrays in the format dense,
+    pici: int  # in the format pici,
+    coo: int  # and in the format coo
+    path: str  # way that ran: "dense", "direct", "ring" or "two-level"; "" before the first run
     reason: str
 
 
 def collective_info(made: _c.sley_collective_info) -> CollectiveInfo:
-    """What the library has told of a run."""
+    """The library's report on a run."""
     texts = {"path", "reason"}
     values: dict[str, Any] = {field[0]: getattr(made, field[0]) for field in made._fields_}
     told: dict[str, Any] = {name: decoded(value) if name in texts else value for name, value in values.items()}
@@ -67,27 +67,27 @@ def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
 
 
 class Collective(NotCopied):
-    """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run as often as one likes.
+    """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run any number of times.
 
     Values are reduced in the order of the ranks, so that the bits are the same on every transport, unless `way` is
-    "ring" or "two-level". Collective, and so is running and closing it.
+    "ring" or "two-level". Creating, running and closing it are collective.
 
     Parameters
     ----------
     comm : Comm
-        Of `sley.dist.init`, with ranks on the CPU.
+        A comm of `sley.dist.init`, with ranks on the CPU.
     kind : str
         "allreduce", "reducescatter" or "allgather".
     count : int or sequence of int
-        Values of the array of an all-reduce; else of each rank's part, or one number for each rank.
+        Number of values: of the array for an all-reduce, otherwise of each rank's part (one number, or one per rank).
     dtype : dtype
-        float16, float32, float64, int64, or the bfloat16 of ml_dtypes; of an all-gather also int8 and uint8.
+        float16, float32, float64, int64, or the bfloat16 of ml_dtypes; for an all-gather also int8 and uint8.
     op : str
-        "sum", "min" or "max"; an all-gather does not look at it.
+        "sum", "min" or "max"; an all-gather ignores it.
     compress : str
-        For arrays of which many values are zero: "auto", "pici" or "coo"; "none": not at all.
+        Compression for arrays with many zeros: "auto", "pici" or "coo"; "none": no compression.
     way : str
-        Whom compressed arrays go to: "auto", "direct", "ring" or "two-level".
+        Algorithm for compressed arrays: "auto", "direct", "ring" or "two-level".
 
     Examples
     --------
@@ -129,16 +129,16 @@ class Collective(NotCopied):
         Parameters
         ----------
         src : array_like
-            Of the collective's type, in any shape: the array of an all-reduce, all ranks' parts of a reduce-scatter,
-            the own part of an all-gather. It is copied where its values do not follow each other.
+            Operand in the collective's type, in any shape: the array of an all-reduce, the parts for all ranks of a
+            reduce-scatter, the rank's own part of an all-gather. It is copied if it is not contiguous.
         out : ndarray, optional
-            The result: writable, of the collective's type, its values following each other. It may be src of an
-            all-reduce, and lies apart from it else.
+            The result: writable, contiguous, of the collective's type. In an all-reduce it may be src; otherwise it
+            must not overlap src.
 
         Returns
         -------
         ndarray
-            `out`, or a new array: of an all-reduce in the shape of src, else of one dimension.
+            `out`, or a new array: for an all-reduce in the shape of src, otherwise of one dimension.
         """
         self._check_open()
         read = np.ascontiguousarray(src)
@@ -161,7 +161,7 @@ class Collective(NotCopied):
 
     @property
     def info(self) -> CollectiveInfo:
-        """What the last run did on this rank."""
+        """Report on the last run on this rank."""
         self._check_open()
         made = _c.sley_collective_info()
         self._comm._run(lambda i, _: lib.sley_collective_info_get(self._handles[i], ctypes.byref(made)))
@@ -169,11 +169,11 @@ class Collective(NotCopied):
 
     @property
     def closed(self) -> bool:
-        """Whether the collective, or its comm, has ended."""
+        """Whether the collective, or its comm, is closed."""
         return not self._forget.alive or self._comm.closed
 
     def close(self) -> None:
-        """Destroys it. Later calls do nothing."""
+        """Destroys the collective. Later calls do nothing."""
         if self._forget.detach() is not None:
             self._comm._remove(self._number)
 

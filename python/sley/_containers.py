@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse containers of other libraries, which are known by the type and the format that they state.
+"""Sparse containers of other libraries, recognised by their type and their format attribute.
 
-`operand` takes the arrays out of a container, in the host's memory; `csr_of` makes CSR of them. What is not in the
-table here is refused, however many attributes it shares with what is.
+`operand` returns the arrays of a container in host memory; `csr_of` converts them to CSR. Containers that are not in
+the table here are refused, even if they have similar attributes.
 """
 import importlib
 import numbers
@@ -21,17 +21,17 @@ from sley.errors import SleyArgumentError, SleyError, SleyUnsupportedError
 
 
 class Operand(NamedTuple):
-    """A matrix as its library has it.
+    """A matrix in the format of its library.
 
     Attributes
     ----------
     format : str
-        A key of `_ARRAYS`, which says what the arrays are.
+        A key of `_ARRAYS`, which defines the arrays.
     arrays : sequence of ndarray
-        Of the host's memory; the values are the last.
+        Arrays in host memory; the last one has the values.
     shape : (int, int)
     shared : bool
-        Whether others may have the arrays, too.
+        Whether other code may also hold the arrays.
     """
 
     format: str
@@ -53,9 +53,9 @@ class Csr(NamedTuple):
     indptr, indices, values : ndarray
     shape : (int, int)
     shared : bool
-        Whether others may have the arrays, too.
+        Whether other code may also hold the arrays.
     in_order : bool
-        Whether the values are in the order of the container's.
+        Whether the values are in the order of the container.
     """
 
     indptr: Array
@@ -66,7 +66,7 @@ class Csr(NamedTuple):
     in_order: bool
 
 
-# ---- what containers say of themselves, and where their arrays are
+# ---- formats of containers, and their arrays
 
 Taken = tuple[str, Sequence[Any]]
 
@@ -88,7 +88,7 @@ def _of_cupy_dia(a: Any) -> Taken:
 
 
 def _torch_host(tensor: Any) -> Any:
-    """A tensor as NumPy's array."""
+    """A tensor as a NumPy array."""
     tensor = tensor.cpu() if hasattr(tensor, "cpu") else tensor
     if str(getattr(tensor, "dtype", "")) == "torch.bfloat16":
         return tensor.view(dtype=importlib.import_module("torch").int16).numpy().view(dtype_of(sley_dtype.SLEY_BF16))
@@ -103,7 +103,8 @@ def _torch_parts(kind: str, *names: str) -> Callable[[Any], Taken]:
 
 
 def _torch_coo(a: Any) -> Taken:
-    """The entries as they are: torch would add up those of one place in their own type, which may be narrow."""
+    """The entries without torch's own summation: torch would sum repeated entries in their type, which may be
+    narrow."""
     inside = hasattr(a, "_indices") and hasattr(a, "_values")
     places, values = (a._indices(), a._values()) if inside else (a.indices(), a.values())
     return "places", (_torch_host(places), _torch_host(values))
@@ -140,7 +141,8 @@ def _name(a: Any) -> str:
     return next(each.__name__ for each in type(a).__mro__ if _inside(each, tuple(_KNOWN)) is not None)
 
 
-# By the module of the type: what to call the library, what says the format, and how each format's arrays are taken.
+# Key: module of the type. Values: name of the library, function that returns the format, and a function per format that
+# returns the arrays.
 _KNOWN: dict[str, tuple[str, Callable[[Any], str], dict[str, Callable[[Any], Taken]]]] = {
     "scipy.sparse": ("SciPy", _format, {
         "csr": _compressed, "csc": _compressed, "coo": _places, "bsr": _compressed, "dia": _by_scipy, "lil": _by_scipy,
@@ -159,17 +161,17 @@ _KNOWN: dict[str, tuple[str, Callable[[Any], str], dict[str, Callable[[Any], Tak
         "COO": _pydata_coo, "GCXS": _pydata_compressed, "CSR": _pydata_compressed, "CSC": _pydata_compressed}),
 }
 _DENSE_LAYOUTS = ("strided",)
-_SAYS_SPARSE = ("indptr", "tocsr", "tocoo", "todense", "crow_indices", "nnz")  # of containers that nobody here knows
+_SAYS_SPARSE = ("indptr", "tocsr", "tocoo", "todense", "crow_indices", "nnz")  # attributes of unknown sparse containers
 _SAYS_DENSE = ("__array__", "__array_interface__", "__dlpack__", "__cuda_array_interface__")
 
 
 def _inside(kind: type, modules: tuple[str, ...]) -> str | None:
-    """The one of the modules that a type is of."""
+    """The module in `modules` that defines a type, if any."""
     return next((each for each in modules if f"{kind.__module__}.".startswith(f"{each}.")), None)
 
 
 def _library(a: Any) -> str | None:
-    """The library of the table that a container's type, or one that it inherits, is of."""
+    """The library in the table that defines a container's type or one of its base classes."""
     if scipy.sparse.issparse(a):
         return "scipy.sparse"
     found = (_inside(each, tuple(_KNOWN)) for each in type(a).__mro__)
@@ -190,12 +192,12 @@ def _refusal(a: Any, what: str, stated: str) -> SleyArgumentError:
 
 
 def sparse_kind(a: Any, what: str = "a") -> tuple[str, str] | None:
-    """The library of the table and the format of a sparse container; None for a dense array.
+    """The library (a key of the table) and the format of a sparse container; None for a dense array.
 
     Raises
     ------
     SleyArgumentError
-        It is neither a container of the table nor an array.
+        `a` is neither a container of the table nor an array.
     """
     if isinstance(a, (np.ndarray, np.generic, Sequence, numbers.Number)):
         return None
@@ -227,12 +229,12 @@ def _is_buffer(a: Any) -> bool:
 
 
 def dense(given: Any, what: str) -> Array:
-    """A dense array of the host's memory, as NumPy's, without a copy where none is needed.
+    """A dense array in host memory as a NumPy array, without a copy if possible.
 
     Raises
     ------
     SleyArgumentError
-        It is sparse, masked or ragged, or needs a gradient, which products here do not have.
+        The array is sparse, masked or ragged, or requires a gradient, which these products do not support.
     """
     if type(given).__module__.startswith("sley.") or sparse_kind(given, what) is not None:
         raise SleyArgumentError(f"{what} must be a dense array, and is a {_called(given)}: the product of two sparse "
@@ -269,7 +271,7 @@ def operand(a: Any, what: str = "a") -> Operand:
     Raises
     ------
     SleyArgumentError
-        It is none, or has not two dimensions.
+        `a` is neither, or does not have two dimensions.
     """
     if isinstance(a, Operand):
         return a
@@ -295,7 +297,7 @@ def operand(a: Any, what: str = "a") -> Operand:
 
 
 def _refuse_more(a: Any, what: str) -> None:
-    """What a container may have beyond a matrix of numbers."""
+    """Refuses properties that a matrix of numbers does not have, such as masks and gradients."""
     shape = tuple(a.shape)
     batch, inner = getattr(a, "n_batch", 0), getattr(a, "n_dense", 0)
     if len(shape) != 2 or batch or inner:
@@ -320,12 +322,12 @@ def _within(places: Array, count: int, what: str) -> None:
 
 
 def _sums(values: Array) -> Array:
-    """Values in a type in which SciPy adds them up: float32 for those of 16 bits."""
+    """Values in a type in which SciPy can add: float32 for values of 16 bits."""
     return values if values.dtype.itemsize > 2 else values.astype(np.float32)
 
 
 def _back(csr: Any, dtype: np.dtype[Any]) -> Csr:
-    """What SciPy has made, with the values in their type again."""
+    """A result of SciPy as Csr, with the values converted back to dtype."""
     return Csr(csr.indptr, csr.indices, values_of(csr.data, dtype), csr.shape, False, False)
 
 
@@ -338,7 +340,7 @@ def _of_places(row: Array, col: Array, values: Array, shape: tuple[int, int]) ->
 
 
 def _of_padded(places: Array, values: Array, shape: tuple[int, int]) -> Csr:
-    """JAX's BCOO: entries beyond the matrix fill it up to a size, and count for nothing."""
+    """CSR of JAX's BCOO. Entries beyond the matrix are padding and are ignored."""
     _check_pairs(places, 1)
     inside = (places[:, 0] < shape[0]) & (places[:, 1] < shape[1])
     if not inside.all():
@@ -373,7 +375,7 @@ def _of_blocks(indptr: Array, indices: Array, blocks: Array, shape: tuple[int, i
 
 
 def _of_dense(array: Array, shape: tuple[int, int]) -> Csr:
-    """The entries that are not 0; scipy's own refuses float16."""
+    """The entries that are not 0; SciPy's conversion does not support float16."""
     row, col = np.nonzero(array)
     indptr = np.zeros(shape[0] + 1, np.int64)
     np.cumsum(np.bincount(row, minlength=shape[0]), out=indptr[1:])
@@ -385,9 +387,9 @@ _MAKE: dict[str, Callable[..., Csr]] = {"coo": _of_places, "places": _of_pairs, 
 
 
 def csr_of(given: Operand, dtype: npt.DTypeLike | None) -> Csr:
-    """CSR of the values in a type that the library has; of CSC the CSR of A^T, whose shape tells.
+    """CSR with values in a type that the library supports. For CSC the result is the CSR of A^T, with the shape of A^T.
 
-    dtype: None for the one that holds the container's values.
+    dtype: None for the type that holds the container's values.
     """
     checked_dtype(given.dtype, dtype)
     *places, values = given.arrays
@@ -401,7 +403,7 @@ def csr_of(given: Operand, dtype: npt.DTypeLike | None) -> Csr:
 
 
 def checked_dtype(given: np.dtype[Any], dtype: npt.DTypeLike | None) -> None:
-    """That values of a type can be multiplied, in the type asked for if there is one."""
+    """Checks that values of a type can be multiplied, in type dtype if it is not None."""
     if dtype is None:
         exact_dtype(given)
         return

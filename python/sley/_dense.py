@@ -11,7 +11,7 @@ from sley.errors import SleyArgumentError
 
 
 class Dense(NamedTuple):
-    """A dense operand of rows x k values: the array, which is kept, and its leading dimension in elements."""
+    """A dense operand of rows x k values: a reference to the array, and its leading dimension in elements."""
 
     array: Array
     ld: int
@@ -22,7 +22,7 @@ class Dense(NamedTuple):
 
 
 def leading_dimension(array: Array) -> int | None:
-    """Elements from row to row, if the library can read the array where it lies; else None."""
+    """Elements between the beginnings of rows if the library can read the array without a copy; otherwise None."""
     rows, k = array.shape
     size = array.itemsize
     if not array.flags.aligned or not array.dtype.isnative:
@@ -39,7 +39,7 @@ def leading_dimension(array: Array) -> int | None:
 
 
 def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
-    """A dense operand as rows x k; one dimension counts as one column. k None: any."""
+    """A dense operand as rows x k; an array of one dimension is one column. k None: any number of columns."""
     two = array[:, None] if array.ndim == 1 else array
     if two.ndim != 2 or two.shape[0] != rows or (k is not None and two.shape[1] != k):
         raise SleyArgumentError(f"{what} has shape {array.shape}: expected ({rows}, {'k' if k is None else k})"
@@ -57,9 +57,9 @@ def dense_input(given: npt.ArrayLike, what: str) -> Array:
 
 
 def promoted(array: Array, dtype: npt.DTypeLike) -> Array:
-    """Values in another type, without a copy where they are in it already; SleyOverflowError if it does not hold them.
+    """Values converted to dtype, without a copy if they already have it; SleyOverflowError if a value does not fit.
 
-    NumPy takes float64 for the type that int64 and float64 have in common.
+    NumPy promotes int64 and float64 to float64.
     """
     with np.errstate(over="ignore"):
         made = array.astype(dtype, copy=False)
@@ -69,7 +69,7 @@ def promoted(array: Array, dtype: npt.DTypeLike) -> Array:
 
 
 def converted(array: Array, what: str, dtype: np.dtype[Any]) -> Array:
-    """Values in the matrix's type, which holds them exactly."""
+    """Values converted to the matrix's type; refused if this type does not hold them exactly."""
     if array.dtype == dtype:
         return array
     if not np.can_cast(array.dtype, dtype, "safe"):
@@ -79,7 +79,8 @@ def converted(array: Array, what: str, dtype: np.dtype[Any]) -> Array:
 
 
 def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
-    """An operand that is read, in the plan's type: where it lies, or a copy in rows if it cannot be read there."""
+    """An input operand in the plan's type: the array itself, or a row-major copy if the library cannot read the
+    array."""
     array = converted(array, what, dtype)
     ld = leading_dimension(array)
     if ld is None:
@@ -89,7 +90,7 @@ def readable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
 
 
 def writable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense | None:
-    """An operand that is written where it lies; None if the library cannot write it there."""
+    """An output operand that is written in place; None if the library cannot write to the array."""
     if array.dtype != dtype or not array.flags.writeable:
         raise SleyArgumentError(f"{what} must be writable and of type {dtype.name}, not {array.dtype.name}"
                                 + ("" if array.flags.writeable else " and read-only"))

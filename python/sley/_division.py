@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the rows of a matrix, and of X, are divided among ranks, and what of them lies in this process.
+"""The division of the rows of a matrix, and of X, among ranks, and the rows in this process.
 
-A comm whose ranks are threads has all of them here; one whose ranks are processes has one, and its operands are the
-rank's own rows.
+If ranks are threads, all of them are in this process. If ranks are processes, this process has one rank, and its
+operands are this rank's own rows.
 """
 import ctypes
 from typing import Any
@@ -23,16 +23,17 @@ from sley.ordering import partition_equal
 
 
 class Rows:
-    """The rows of a matrix that this process's rank owns, where no process has the whole: of `sley.dist`.
+    """The rows of a matrix that this process's rank owns, if no process has the whole matrix (for `sley.dist`).
 
     Attributes
     ----------
     matrix : Matrix
         The rank's rows, of shape (own rows, n); columns are numbered over the whole matrix.
     shape : (int, int)
-        m and n of the whole.
+        m and n of the whole matrix.
     row_begin, col_begin : ndarray of int64, shape (ranks + 1,)
-        Rank r owns rows `row_begin[r]` to `row_begin[r + 1] - 1` of A and Y, and those of `col_begin` of X.
+        Rank r owns rows `row_begin[r]` to `row_begin[r + 1] - 1` of A and Y, and rows `col_begin[r]` to `col_begin[r +
+        1] - 1` of X.
     """
 
     def __init__(self, matrix: Matrix, row_begin: Indices) -> None:
@@ -57,15 +58,15 @@ class Division(NotCopied):
     Attributes
     ----------
     row_begin, col_begin : ndarray of int64, shape (ranks + 1,)
-        Who owns which rows of A, and of X.
+        First row of each rank in A, and in X.
     blocks : list of handles
-        The rows of each rank of this process, one for one with its jobs.
+        The row block of each rank of this process, in the order of the ranks.
     matrix : Matrix
-        As it was given: the whole, or the rows of `Rows`.
+        The matrix as it was given: the whole matrix, or the rows of `Rows`.
     local : Matrix
         The rows of all ranks of this process.
     row_at, col_at : list of int
-        Where each such rank's rows begin in Y and X as this process has them; one more entry is where the last ends.
+        First row of each rank of this process within this process's Y and X; a last entry is the end of the last rank.
     """
 
     def __init__(self, a: Any, comm: Comm, by: str) -> None:
@@ -92,7 +93,7 @@ class Division(NotCopied):
         return made
 
     def _cut(self, comm: Comm, first: int) -> None:
-        """Finds the rows of this process's ranks, in a matrix whose first row is the whole's row first."""
+        """Finds the rows of this process's ranks, in a matrix that begins at row `first` of the whole matrix."""
         self._first = first
         here = slice(comm.first, comm.first + comm.here + 1)
         self.row_at: list[int] = (self.row_begin[here] - self.row_begin[comm.first]).tolist()
@@ -108,7 +109,8 @@ class Division(NotCopied):
 
 
 def new_values(old: Matrix, given: Any) -> Array:
-    """A copy of new values for the entries of a matrix, of an array or of a matrix with entries in the same places."""
+    """A copy of new values for the entries of a matrix, given as an array, or as a matrix with entries at the same
+    positions."""
     if not isinstance(given, (Matrix, Rows)) and sparse_kind(given, "values") is None:
         array = dense(given, "values")
         if array.ndim != 2:
@@ -125,7 +127,7 @@ def new_values(old: Matrix, given: Any) -> Array:
 
 
 def _row_block(matrix: Matrix, first: int, count: int) -> Matrix:
-    """Some rows of a matrix, as a view."""
+    """A view of some rows of a matrix."""
     return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, matrix, first, count), matrix)
 
 

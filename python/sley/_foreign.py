@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries, where they lie: DLPack and the CUDA array interface.
+"""Access to arrays of other libraries without copies: DLPack and the CUDA array interface.
 
-An array in a GPU's memory is described by a NumPy array with its address, shape and strides, of which nothing may be
-read: so that one set of checks serves both memories.
+An array in a GPU's memory is described by a NumPy array with its address, shape and strides, whose values must not be
+read. So the same checks serve host and GPU memory.
 """
 import ctypes
 import importlib
@@ -17,7 +17,7 @@ from sley._process import NotCopied
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
-_LEGACY_STREAM = 1  # the default stream, as both protocols number it, and as CUDA's own handle of it
+_LEGACY_STREAM = 1  # number of the default stream in both protocols, and CUDA's own handle of it
 _NAME, _USED_NAME = b"dltensor", b"used_dltensor"
 
 
@@ -49,13 +49,13 @@ _BFLOAT = 4
 class DeviceArray(NamedTuple):
     """An array in a GPU's memory."""
 
-    array: Array  # its address, shape, strides and type: nothing of it can be read here
-    stream: int | None  # on which its values are made; None: they are there
-    given: Any  # as it was given
+    array: Array  # address, shape, strides and type; its values cannot be read on the host
+    stream: int | None  # stream on which its values are computed; None: they are complete
+    given: Any  # the original object
 
 
 class _Place:
-    """Memory as NumPy sees it, and who keeps it."""
+    """Memory with NumPy's array interface, and its owner."""
 
     def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any],
                  writable: bool, kept: object) -> None:
@@ -65,7 +65,7 @@ class _Place:
 
 
 class _Elsewhere(np.ndarray[Any, Any]):
-    """An array that this process cannot read: it prints no values, as debuggers and reports of tests ask of it."""
+    """An array that the host cannot read. It prints no values, because debuggers and test reports print arrays."""
 
     def __repr__(self) -> str:
         return f"<array of {self.dtype.name} {self.shape} in a GPU's memory at {self.ctypes.data:#x}>"
@@ -76,14 +76,14 @@ class _Elsewhere(np.ndarray[Any, Any]):
 def _described(address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any],
                writable: bool, kept: object) -> Array:
     if 0 in shape:
-        return np.empty(shape, dtype)  # no address is looked at
+        return np.empty(shape, dtype)  # the address is not accessed
     stored = np.dtype(np.uint16) if dtype.name == "bfloat16" else dtype
     array = np.asarray(_Place(address, shape, strides, stored, writable, kept)).view(_Elsewhere)
     return array if stored is dtype else array.view(dtype)
 
 
 def _attribute(given: Any, name: str) -> Any:
-    """An attribute that some libraries refuse for arrays that are not on a GPU, each by another exception."""
+    """An attribute, or None. Some libraries raise different exceptions for arrays that are not on a GPU."""
     try:
         return getattr(given, name, None)
     except (RuntimeError, TypeError, ValueError):
@@ -91,16 +91,16 @@ def _attribute(given: Any, name: str) -> Any:
 
 
 def _device_type(given: Any) -> int:
-    """Where an array with DLPack lies; 0: it has no DLPack."""
+    """The DLPack device type of an array; 0 if it does not support DLPack."""
     ask = None if isinstance(given, (np.ndarray, np.generic)) else _attribute(given, "__dlpack_device__")
     try:
         return int(ask()[0]) if callable(ask) else 0
-    except (RuntimeError, TypeError, ValueError):  # as of PyTorch's tensors that lie nowhere
+    except (RuntimeError, TypeError, ValueError):  # for example PyTorch tensors without memory
         return 0
 
 
 class _Release(NotCopied):
-    """Gives a DLPack tensor back once nothing uses it."""
+    """Returns a DLPack tensor to its library when it is no longer used."""
 
     def __init__(self, managed: Any) -> None:
         self._managed = managed
@@ -140,14 +140,15 @@ def _by_cuda_interface(given: Any, made: dict[str, Any], fresh: bool) -> DeviceA
 
 
 def device_array(given: Any, *, fresh: bool = False) -> DeviceArray | None:
-    """An array in a GPU's memory, without a copy; None for everything else.
+    """Describes an array in a GPU's memory, without a copy; None for everything else.
 
-    fresh: nobody else has it yet, so it is written even if it says that it is read-only, as all of JAX's do.
+    fresh: no other code has the array yet, so it may be written even if it is marked read-only, as all arrays of JAX
+    are.
     """
     if isinstance(given, (np.ndarray, np.generic, list, tuple)):
         return None
     made = _attribute(given, "__cuda_array_interface__")
-    if made is not None and not made["typestr"].startswith(("|V", "<V")):  # bfloat16, which it has no name for
+    if made is not None and not made["typestr"].startswith(("|V", "<V")):  # bfloat16, which this interface cannot name
         return _by_cuda_interface(given, made, fresh)
     if _device_type(given) in (_CUDA, _CUDA_MANAGED):
         return _by_dlpack(given)
@@ -155,7 +156,7 @@ def device_array(given: Any, *, fresh: bool = False) -> DeviceArray | None:
 
 
 def host_array(given: Any) -> Any:
-    """An array of another library in the host's memory, as NumPy's without a copy; anything else as it is."""
+    """An array of another library in host memory, as a NumPy array without a copy; anything else unchanged."""
     if _device_type(given) in (_CPU, _CUDA_HOST) and not hasattr(given, "__array__"):
         return np.from_dlpack(given)
     return given

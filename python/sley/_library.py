@@ -11,7 +11,7 @@ _INSIDE = Path(__file__).resolve().parent / "lib" / "libsley.so"
 
 
 def _place() -> str:
-    """The library in the package, else the one that SLEY_LIBRARY names, else the one that the system's loader has."""
+    """The path of the library: in the package, else from SLEY_LIBRARY, else a name for the system's loader."""
     if _INSIDE.exists():
         return str(_INSIDE)
     return os.environ.get("SLEY_LIBRARY") or f"libsley.so.{_c.SLEY_VERSION_MAJOR}"
@@ -40,7 +40,7 @@ Struct = TypeVar("Struct", bound=ctypes.Structure)
 
 
 def initial(struct: type[Struct], **fields: Any) -> Struct:
-    """A struct as its INIT macro makes it, with some fields set."""
+    """A struct with the values of its INIT macro, except for the given fields."""
     made = struct()
     values = {"struct_size": ctypes.sizeof(struct), **getattr(struct, "INITIAL", {}), **fields}
     for name, value in values.items():
@@ -49,17 +49,17 @@ def initial(struct: type[Struct], **fields: Any) -> Struct:
 
 
 def encoded(text: str | os.PathLike[str] | None) -> bytes | None:
-    """A name or a path as C takes it."""
+    """A name or a path as bytes for C."""
     return None if text is None else os.fsencode(text)
 
 
 def decoded(text: bytes | None) -> str:
-    """Text that C has returned; "" for NULL."""
+    """Text from C; "" for NULL."""
     return "" if text is None else os.fsdecode(text)
 
 
 def names_of(table: Any) -> list[str]:
-    """A NULL-terminated array of names."""
+    """The names in a NULL-terminated array."""
     names: list[str] = []
     while table[len(names)] is not None:
         names.append(decoded(table[len(names)]))
@@ -67,7 +67,7 @@ def names_of(table: Any) -> list[str]:
 
 
 def taken_text(block: ctypes.c_void_p) -> str:
-    """Text that is the caller's, which is freed."""
+    """Text that C has allocated for the caller; the memory is freed."""
     try:
         return decoded(ctypes.cast(block, ctypes.c_char_p).value)
     finally:

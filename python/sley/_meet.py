@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the processes of a `torch.distributed` group meet as Sley's ranks: the variables that a launcher would set."""
+"""The environment variables with which the processes of a `torch.distributed` group meet as Sley's ranks."""
 import contextlib
 import importlib
 import os
@@ -9,7 +9,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-# What names a rank, a place to meet or a secret: by another launcher's, too, which count other ranks than the group's.
+# All variables for ranks, addresses and secrets, including those of other launchers, whose ranks differ from the
+# group's.
 _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "SLEY_SECRET",
           "SLEY_SECRET_FILE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
           "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS")
@@ -18,7 +19,7 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def variables(values: dict[str, str]) -> Iterator[None]:
-    """These variables in place of a launcher's, for as long as ranks meet; {}: the launcher's."""
+    """Replaces the launcher's variables by these while ranks meet; {} keeps the launcher's."""
     if not values:
         yield
         return
@@ -40,7 +41,7 @@ def _free_port() -> int:
 
 
 def of_torch_group(group: Any) -> dict[str, str]:
-    """The variables for this process's rank of a group. Collective over the group."""
+    """The variables for this process's rank in a group. Collective over the group."""
     dist = importlib.import_module("torch.distributed")
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     hosts: list[Any] = [None] * size

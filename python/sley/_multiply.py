@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One execute of a plan: where operands lie, what is copied, and the calls of the ranks."""
+"""One execute of a plan: the memory of the operands, copies, and the calls of the ranks."""
 import ctypes
 from typing import Any
 
@@ -19,13 +19,13 @@ from sley.errors import SleyArgumentError, SleyUnsupportedError
 class Multiplier(NotCopied):
     """Y = alpha A X + beta Y by the plans of a process's ranks.
 
-    rows and cols are those of Y and X that this process has.
+    rows and cols are the numbers of rows of Y and X in this process.
     """
 
     def __init__(self, comm: Comm, division: Division, handles: list[ctypes.c_void_p], k: int, transpose: bool) -> None:
         self._comm, self._handles, self._k = comm, handles, k
         self._dtype = division.matrix.dtype
-        self._read = division.local._arrays()  # A, which may lie in arrays of the caller's
+        self._read = division.local._arrays()  # arrays of A, which may belong to the caller
         places = division.row_at, division.col_at
         self._y_at, self._x_at = places[::-1] if transpose else places
         self.rows, self.cols = self._y_at[-1], self._x_at[-1]
@@ -65,7 +65,7 @@ class Multiplier(NotCopied):
         return result
 
     def _where_it_lies(self, x: DeviceArray, out: Any, y: DeviceArray | None, alpha: float, beta: float) -> Any:
-        """Operands in the memory of this process's GPU."""
+        """Multiplies operands in the memory of this process's GPU, without copies."""
         if self._comm.device == "cpu":
             raise SleyArgumentError('x is in a GPU\'s memory, and the ranks work on the cpu: take ranks on GPUs, '
                                     'as sley.Comm(device="cuda")')
@@ -86,12 +86,13 @@ class Multiplier(NotCopied):
         return y.given
 
     def _multiply(self, x: Dense, y: Dense, alpha: float, beta: float, streams: list[int] | None = None) -> None:
-        """streams: on which operands are made; returns once Y is there."""
+        """Runs the product on all ranks of this process; returns when Y is complete. streams: the streams on which the
+        operands are computed."""
         on_gpu = self._comm.device != "cpu"
 
         def multiply(i: int, comm: ctypes.c_void_p) -> int:
             status = 0
-            for stream in streams or []:  # each waits for what the one before has been given
+            for stream in streams or []:  # each stream waits for the work on the stream before it
                 status = status or lib.sley_comm_set_stream(comm, stream)
             status = status or lib.sley_spmm(self._handles[i], alpha, x.row(self._x_at[i]), x.ld, beta,
                                              y.row(self._y_at[i]), y.ld)
@@ -104,7 +105,7 @@ class Multiplier(NotCopied):
         self._comm._run(multiply)
 
     def _staged(self, x: Dense, y: Dense, alpha: float, beta: float) -> None:
-        """Operands in the host's memory, which ranks on GPUs copy to theirs and back; y is contiguous."""
+        """Multiplies operands in host memory, which ranks on GPUs copy to their GPUs and back; y is contiguous."""
         given = np.ascontiguousarray(x.array)
         row_bytes = self._k * given.itemsize
         numbers = []
@@ -124,7 +125,7 @@ class Multiplier(NotCopied):
                 self._comm._remove(number)
 
     def _buffers(self, at: list[int], row_bytes: int) -> tuple[int, list[ctypes.c_void_p]]:
-        """Memory of each rank for its rows."""
+        """Device memory of each rank for its rows."""
         return self._comm._make(
             lib.sley_comm_free,
             lambda i, comm, out: lib.sley_comm_alloc(comm, (at[i + 1] - at[i]) * row_bytes, ctypes.byref(out)), None)
@@ -147,7 +148,7 @@ def _not_in_rows(what: str, array: Array) -> SleyArgumentError:
 
 
 def _there(array: Array, what: str, dtype: np.dtype[Any]) -> Dense:
-    """An operand in a GPU's memory that is read."""
+    """An input operand in a GPU's memory."""
     if array.dtype != dtype:
         raise SleyArgumentError(f"{what} has values of type {array.dtype.name} and the matrix of {dtype.name}: convert "
                                 "one of them")

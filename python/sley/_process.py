@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to one process and one object: locks that a forked child does not take, and handles that are not
-copied."""
+"""State of one process and one object: locks that a forked child does not acquire, and objects that are not copied."""
 import os
 import threading
 from typing import Any, NoReturn
 
 from sley.errors import SleyArgumentError
 
-_forks = 0  # how many forks lie between this process and the one in which Sley was imported
+_forks = 0  # number of forks between the process that imported Sley and this process
 
 
 def _count_fork() -> None:
@@ -19,9 +18,9 @@ os.register_at_fork(after_in_child=_count_fork)
 
 
 class ProcessLock:
-    """A lock for several calls of one thread, of the process that has made it.
+    """A reentrant lock that is used only in the process that created it.
 
-    In a forked child it is never waited for: the thread that holds it may not be there.
+    A forked child never waits for it: the thread that holds the lock may not exist there.
     """
 
     def __init__(self) -> None:
@@ -30,7 +29,7 @@ class ProcessLock:
 
     @property
     def here(self) -> bool:
-        """Whether this is the process that has made the lock, not a forked child."""
+        """Whether this process created the lock, and is not a forked child."""
         return self._forks == _forks
 
     def __enter__(self) -> None:
@@ -44,7 +43,7 @@ class ProcessLock:
 
 
 class NotCopied:
-    """A class whose objects own what the library has made: they are neither copied nor pickled."""
+    """Base of classes whose objects own handles of the library: they can be neither copied nor pickled."""
 
     def __reduce_ex__(self, _protocol: Any) -> NoReturn:
         kind = type(self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The type of values in which operands of unlike types are multiplied."""
+"""The type in which operands of different types are multiplied."""
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,19 @@ from sley.matrix import Matrix, as_matrix, as_matrix_of
 
 
 def taken(a: Any, what: str = "a") -> Matrix | Rows | Operand:
-    """A sparse operand, whose type is known: a Matrix and Rows as they are, else the arrays of what `Matrix` takes."""
+    """A sparse operand whose type is known: a Matrix or Rows unchanged, otherwise the arrays of what `Matrix` takes."""
     return a if isinstance(a, (Matrix, Rows)) else operand(a, what)
 
 
 def common_dtype(a: Matrix | Rows | Operand, *dense: Array) -> np.dtype[Any]:
-    """The type of a product: a Matrix has its own; of others as NumPy promotes them."""
+    """The type of a product: the type of the Matrix if there is one, otherwise NumPy's promoted type."""
     if isinstance(a, (Matrix, Rows)):
         return a.dtype
     return exact_dtype(np.result_type(a.dtype, *(each.dtype for each in dense)))
 
 
 def pair(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two sparse operands, each a Matrix or Rows, of one type if one of them is neither yet."""
+    """Two sparse operands, each as a Matrix or Rows; an operand that is neither is converted to the common type."""
     left, right = taken(a), taken(b, "b")
     if isinstance(left, (Matrix, Rows)):
         return left, right if isinstance(right, Rows) else as_matrix_of(right, left.dtype, "b")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who runs the calls of a comm's ranks: the caller's thread for one rank, a thread for each of several.
+"""The threads that run the calls of a comm's ranks: the caller's thread for one rank, one thread per rank for several.
 
-A job is a function of a rank's place among those of this process, and of its comm, that makes calls of the library and
-returns a status. All ranks run the same jobs in the same order, as collective calls need it.
+A job is a function that makes calls of the library and returns a status. Its arguments are the index of a rank among
+the ranks of this process, and the rank's comm. All ranks run the same jobs in the same order, as collective calls
+require.
 """
 import ctypes
 import queue
@@ -19,28 +20,28 @@ from sley.errors import SleyError, SleyPeerError, last_error
 
 Job = Callable[[int, ctypes.c_void_p], int]
 _JOIN_SECONDS = 2.0
-_WAITS = 2  # for a reply: `run`, and `_interrupt` where a signal comes just as `run` has taken its own
+_WAITS = 2  # waits for a reply: `run`, and `_interrupt` if a signal arrives just after `run` has received its reply
 
 
 class Runner(Protocol):
     """Runs jobs on all ranks of a comm."""
 
-    failed: bool  # a job was interrupted: all that is left is to destroy
+    failed: bool  # a job was interrupted: the ranks can only be ended
 
     def run(self, job: Job) -> None:
         """Runs a job on every rank and waits; raises the error of the rank that failed first, by cause."""
 
     def leave(self, job: Job) -> None:
-        """Runs a last job and ends the comm, from a finalizer: it waits for no other rank and raises nothing."""
+        """Runs a last job and ends the comm, from a finalizer: does not wait for other ranks and raises nothing."""
 
     def end(self) -> None:
-        """Ends the comm, after the last job, and waits for that."""
+        """Ends the comm after the last job, and waits for its end."""
 
 
 class CallersThread(NotCopied):
-    """One rank, or this process's of several, whose calls are made in the thread that asks for them."""
+    """A single rank, or the only rank of this process; its calls run in the caller's thread."""
 
-    failed = False  # a rank that waits for no other survives an interrupt
+    failed = False  # a rank that does not wait for others can be used after an interrupt
 
     def __init__(self, options: _c.sley_comm_options) -> None:
         self.handle = create(lib.sley_comm_close, lib.sley_comm_open, ctypes.byref(options))
@@ -57,7 +58,7 @@ class CallersThread(NotCopied):
 
 
 class _Task:
-    """A job under way: ranks report to `finished`, and rank 0 to `replies` once all have."""
+    """A running job: ranks report to `finished`, and rank 0 replies to `replies` when all ranks have reported."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -70,11 +71,11 @@ class _Task:
             status = self.job(rank, comm)
             if status:
                 self.errors[rank] = last_error(status)
-        except BaseException as error:  # a mistake in a job: told to the caller, never to C
+        except BaseException as error:  # a fault in a job: raised in the caller, never passed to C
             self.errors[rank] = error
 
     def failure(self) -> BaseException | None:
-        """The lowest rank's error, before those that only say that another rank failed."""
+        """The error of the lowest rank; errors that only report another rank's failure come last."""
         causes = [rank for rank, error in self.errors.items() if not isinstance(error, SleyPeerError)]
         return self.errors[min(causes or self.errors)] if self.errors else None
 
@@ -82,7 +83,7 @@ class _Task:
 class RankThreads(NotCopied):
     """Ranks as threads that sley_run_ranks starts, which wait for jobs.
 
-    A job is put into one queue, by one call that no signal can cut in two; rank 0 hands it on to the others.
+    A job is put into one queue by a single call that a signal cannot interrupt; rank 0 passes it on to the other ranks.
     """
 
     def __init__(self, options: _c.sley_rank_options) -> None:
@@ -96,7 +97,7 @@ class RankThreads(NotCopied):
         self._thread.start()
         try:
             error = self._started.get()
-        except BaseException:  # a signal's handler: the ranks end as soon as they have begun
+        except BaseException:  # raised by a signal's handler: the ranks end as soon as they have started
             self._jobs.put(None)
             raise
         if error is not None:
@@ -122,9 +123,9 @@ class RankThreads(NotCopied):
             pass
 
     def _lead_one(self, comm: ctypes.c_void_p) -> bool:
-        """One job on rank 0, if there is another.
+        """Runs the next job on rank 0; returns False if there is none.
 
-        A task holds what its caller may forget, so that none is kept in a variable while the rank waits.
+        A task refers to objects of its caller, so no variable keeps a task while the rank waits.
         """
         task = self._jobs.get()
         for other in self._others:
@@ -143,7 +144,7 @@ class RankThreads(NotCopied):
             pass
 
     def _follow_one(self, rank: int, comm: ctypes.c_void_p) -> bool:
-        """The same on another rank."""
+        """Runs the next job on another rank."""
         task = self._others[rank - 1].get()
         if task is None:
             return False
@@ -158,7 +159,7 @@ class RankThreads(NotCopied):
             self._jobs.put(task)
             waits = True
             task.reply.get()
-        except BaseException:  # KeyboardInterrupt, or what another signal's handler raises
+        except BaseException:  # KeyboardInterrupt, or an exception of another signal's handler
             self.failed = True
             if waits:
                 self._interrupt(task)
@@ -168,7 +169,7 @@ class RankThreads(NotCopied):
             raise error
 
     def _interrupt(self, task: _Task) -> None:
-        """Ends a job, and waits for it, since the ranks use the caller's arrays."""
+        """Interrupts a job and waits for its end, since the ranks use the caller's arrays."""
         lib.sley_interrupt()
         try:
             task.reply.get()
@@ -184,14 +185,14 @@ class RankThreads(NotCopied):
         self._thread.join()
 
     def join(self) -> None:
-        """Waits, not without end, for the end that `leave` has asked for."""
+        """Waits, with a time limit, until the ranks that `leave` has ended are gone."""
         self._thread.join(_JOIN_SECONDS)
 
 
-_running: weakref.WeakSet[RankThreads] = weakref.WeakSet()  # a thread that runs keeps its own
+_running: weakref.WeakSet[RankThreads] = weakref.WeakSet()  # a running thread keeps its own entry
 
 
 def join_all() -> None:
-    """Waits for the threads of all comms that have been left, so that none is in the library when Python ends."""
+    """Waits for the threads of all comms that `leave` has ended, so that none is in the library when Python exits."""
     for each in list(_running):
         each.join()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tile on its way."""
+"""Futures for tiles that are being fetched."""
 import ctypes
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,12 @@ _OK = int(_c.sley_status.SLEY_OK)
 
 
 class TileFuture(NotCopied):
-    """A tile that this process's first rank fetches: of `TiledMatrix.get_tile_later`.
+    """A tile that this process's first rank is fetching, from `TiledMatrix.get_tile_later`.
 
     Attributes
     ----------
     info : TileInfo
-        Whose the tile is, and what it holds.
+        Owner, position and size of the tile.
     """
 
     def __init__(self, tiled: "TiledMatrix", info: "TileInfo", i: int, j: int) -> None:
@@ -40,14 +40,14 @@ class TileFuture(NotCopied):
         tiled._users.add(self)
 
     def result(self) -> Any:
-        """Waits for the tile, and gives the same object each time. Not collective.
+        """Waits for the tile and returns it; every call returns the same object. Not collective.
 
         Returns
         -------
         Matrix or ndarray
-            Of the tile's rows and columns; an ndarray of a dense matrix.
+            The rows and columns of the tile; an ndarray if the matrix is dense.
         """
-        with self._comm._lock:  # threads may ask at a time
+        with self._comm._lock:  # several threads may call this
             if self._tile is None:
                 if self._tiled is None or self._tiled.closed:
                     raise SleyArgumentError("the tile, or its matrix, was closed before the tile was asked for")
@@ -67,8 +67,8 @@ class TileFuture(NotCopied):
         return made
 
     def close(self) -> None:
-        """Waits for the tile if it is on its way, and drops it unless it has been asked for. Later calls do nothing.
-        Not collective."""
+        """Waits until the fetch has ended, and discards the tile unless `result` has returned it. Later calls do
+        nothing. Not collective."""
         if not self._comm._lock.here:
             return
         with self._comm._lock:

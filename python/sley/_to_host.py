@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in a GPU's memory, copied to the host's, where matrices are planned."""
+"""Copies of arrays from a GPU's memory to the host, where matrices are planned."""
 import ctypes
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,12 @@ from sley.errors import SleyArgumentError
 
 
 def on_host(arrays: Sequence[Any]) -> Sequence[Any]:
-    """The arrays of one matrix: as they are, or, if they are in a GPU's memory, copies in the host's.
+    """The arrays of one matrix: unchanged if they are in host memory, otherwise copies in host memory.
 
     Raises
     ------
     SleyArgumentError
-        Some are on a GPU and some are not, or values do not follow each other.
+        Some arrays are on a GPU and some are not, or an array is not contiguous.
     """
     there = [device_array(each) for each in arrays]
     found = [each for each in there if each is not None]

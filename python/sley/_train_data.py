@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs, features, labels and splits of files, as `sley gnn train` takes them."""
+"""Reads graphs, features, labels and splits from the same files as `sley gnn train`."""
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from sley.matrix import generate, read
 
 
 def _archive(path: str, prefix: str) -> Any:
-    """The CSR matrix of a .npz whose keys begin with prefix; None: it has none."""
+    """The CSR matrix of a .npz whose keys begin with prefix; None if there is no such matrix."""
     if not path.endswith(".npz"):
         return None
     with np.load(path, allow_pickle=False) as file:
@@ -22,7 +22,7 @@ def _archive(path: str, prefix: str) -> Any:
 
 
 def graph(name: str, undirected: bool) -> Any:
-    """Where the graph has entries, as a CSR matrix."""
+    """The pattern of the graph as a CSR matrix."""
     a = _archive(name, "adj_")
     if a is None:
         a = (read(name) if Path(name).exists() or ":" not in name else generate(name)).to_scipy()
@@ -32,7 +32,7 @@ def graph(name: str, undirected: bool) -> Any:
 
 
 def features(name: str, rows: int, normalize: bool, seed: int) -> np.ndarray:
-    """A row of float32 for each row of the graph."""
+    """Features: a row of float32 values for each row of the graph."""
     if name.startswith("random:"):
         x = np.random.default_rng(seed).uniform(-1, 1, (rows, _number(name))).astype(np.float32)
     elif name.endswith(".npy"):
@@ -62,7 +62,7 @@ def _number(name: str) -> int:
 
 
 def labels(name: str, rows: int, x: np.ndarray, seed: int) -> np.ndarray:
-    """A class for each row, -1 for none. planted:C: that of the largest of C random sums of the row's features."""
+    """A class for each row, -1 for none. planted:C: the index of the largest of C random sums of the row's features."""
     if name.startswith("planted:"):
         return (x @ np.random.default_rng(seed + 1).normal(size=(x.shape[1], _number(name)))).argmax(1)
     if name.endswith((".npz", ".npy")):
@@ -110,7 +110,8 @@ def _label(path: str, number: int, line: str) -> float:
 
 
 def split(path: str | None, classes: np.ndarray, train: int, valid: int, seed: int) -> dict[str, np.ndarray]:
-    """Masks of rows to train on, for validation and for the test: of a file's words, or drawn, so many of a class."""
+    """Masks of the training, validation and test rows: from the words of a file, or drawn, with train and valid rows
+    per class."""
     words = np.full(len(classes), "none", dtype="<U5")
     if path is not None:
         lines = _lines(path)

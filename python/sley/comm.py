@@ -16,11 +16,12 @@ from sley._process import NotCopied, ProcessLock
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
 from sley.errors import SleyArgumentError, SleyPeerError
 
-Destroy = Callable[[ctypes.c_void_p, ctypes.c_void_p], Any]  # of a comm and a handle
+Destroy = Callable[[ctypes.c_void_p, ctypes.c_void_p], Any]  # arguments: a comm and a handle
 
 
 class _Holdings(NotCopied):
-    """What the library has made for a comm's ranks: handles that all ranks destroy together, in one order."""
+    """The handles that the library has created for a comm's ranks. All ranks destroy them together, in the same
+    order."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -28,24 +29,25 @@ class _Holdings(NotCopied):
         self._unused: queue.SimpleQueue[int] = queue.SimpleQueue()
 
     def add(self, destroy: Destroy, handles: list[ctypes.c_void_p], kept: object) -> int:
-        """Takes a handle of each rank, and what must live as long; returns its number."""
+        """Adds one handle per rank, and an object that must exist as long; returns their number."""
         number = next(self._numbers)
         self._held[number] = destroy, handles, kept
         return number
 
     def forget(self, number: int) -> None:
-        """That nobody uses a number any more: from a finalizer, in any thread, so nothing is destroyed here."""
+        """Notes that a number is no longer used. Finalizers call this in any thread, so nothing is destroyed here."""
         self._unused.put(number)
 
     def forgotten(self) -> list[int]:
-        """The numbers that have been forgotten since the last call."""
+        """The numbers that were passed to `forget` since the last call."""
         numbers = []
         while not self._unused.empty():
             numbers.append(self._unused.get())
         return numbers
 
     def removal(self, numbers: Iterable[int] | None = None) -> Job | None:
-        """A job that destroys what has these numbers, or all, the last made first; None: there is nothing."""
+        """A job that destroys the handles with these numbers, or all handles, the newest first; None if there are
+        none."""
         chosen = sorted(self._held if numbers is None else set(numbers) & self._held.keys(), reverse=True)
         gone = [self._held.pop(number) for number in chosen]
         if not gone:
@@ -74,29 +76,29 @@ def _end_all() -> None:
 
 
 def _leave(runner: Runner, holdings: _Holdings, lock: ProcessLock) -> None:
-    if lock.here:  # a forked child has neither the ranks nor anything to end
+    if lock.here:  # a forked child has no ranks and nothing to end
         runner.leave(holdings.removal() or _nothing)
 
 
 class Comm(NotCopied):
     """Ranks among which rows are divided: threads of this process.
 
-    A comm may be used by several Python threads, one at a time: calls wait for each other. Calls of different comms
-    run at the same time. Plans are destroyed with their comm. In a forked child a comm of its parent, and what was made
-    with it, raises SleyArgumentError; closing it there does nothing.
+    Several Python threads may use a comm: their calls run one after the other. Calls on different comms run at the same
+    time. Plans are destroyed with their comm. In a forked child, using a comm of the parent, or an object made with it,
+    raises SleyArgumentError; closing it does nothing.
 
     Parameters
     ----------
     ranks : int
-        How many; at least 1. The calls of one rank are made in the caller's thread.
+        Number of ranks, at least 1. A single rank runs in the caller's thread.
     workgroup : int
         Ranks joined by direct links; between workgroups only messages travel. 0: all.
     threads : int
-        Of each rank; 0: cores / ranks, at least 1.
+        Threads of each rank; 0: cores / ranks, at least 1.
     device : str
-        "cpu"; "cuda": rank r works on GPU r modulo their number; "auto": cuda if there is any.
+        "cpu"; "cuda": rank r uses GPU r modulo the number of GPUs; "auto": "cuda" if there is a GPU.
     trace : path, optional
-        A file that receives a timeline for Perfetto when the comm is closed.
+        Path of a file to which a timeline for Perfetto is written when the comm is closed.
 
     Examples
     --------
@@ -131,7 +133,7 @@ class Comm(NotCopied):
         _open.add(self)
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":
-        """What ends the ranks if the comm is forgotten."""
+        """Finalizer that ends the ranks if the comm is garbage-collected."""
         return weakref.finalize(self, _leave, self._runner, self._holdings, self._lock)
 
     def _ask_device(self, i: int, comm: ctypes.c_void_p) -> int:
@@ -141,27 +143,27 @@ class Comm(NotCopied):
 
     @property
     def size(self) -> int:
-        """Ranks."""
+        """Number of ranks."""
         return self._size
 
     @property
     def first(self) -> int:
-        """The first rank of this process: 0 where ranks are threads."""
+        """The first rank of this process: 0 if ranks are threads."""
         return self._first
 
     @property
     def here(self) -> int:
-        """How many ranks this process has: all where ranks are threads, else 1."""
+        """Number of ranks in this process: all ranks if they are threads, otherwise 1."""
         return self._here
 
     @property
     def device(self) -> str:
-        """Where the ranks' kernels run: "cpu" or "cuda"."""
+        """Device of the ranks: "cpu" or "cuda"."""
         return self._device
 
     @property
     def closed(self) -> bool:
-        """Whether the comm has ended."""
+        """Whether the comm is closed."""
         return not self._end.alive
 
     def close(self) -> None:
@@ -184,7 +186,7 @@ class Comm(NotCopied):
         self.close()
 
     def _run(self, job: Job) -> None:
-        """Runs a job on all ranks, after what is forgotten has been destroyed."""
+        """Destroys unused handles, then runs a job on all ranks."""
         with self._lock:
             if self.closed:
                 raise SleyArgumentError("the comm is closed")
@@ -196,13 +198,13 @@ class Comm(NotCopied):
             self._runner.run(job)
 
     def _unused(self) -> list[int]:
-        """The numbers of holdings that are destroyed before the next job."""
+        """The numbers of the handles that are destroyed before the next job."""
         return self._holdings.forgotten()
 
     def _make(self, destroy: Destroy, make: Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int],
               kept: object) -> tuple[int, list[ctypes.c_void_p]]:
-        """Makes a handle on each rank of this process, by make(i, comm, out); returns their number among the holdings,
-        and them."""
+        """Creates a handle on each rank of this process with make(i, comm, out); returns their number among the
+        holdings, and the handles."""
         handles = [ctypes.c_void_p() for _ in range(self.here)]
         with self._lock:
             try:
@@ -214,7 +216,7 @@ class Comm(NotCopied):
             return self._holdings.add(destroy, handles, kept), handles
 
     def _remove(self, number: int) -> None:
-        """Destroys what has a number, now; in a forked child nothing."""
+        """Destroys the handles with this number now; does nothing in a forked child."""
         if not self._lock.here:
             return
         with self._lock:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that are processes: those that torchrun, mpirun or srun has started, of an MPI communicator, or of a group of
+"""Ranks that are processes: started by torchrun, mpirun or srun, or in an MPI communicator or a group of
 `torch.distributed`.
 
-Every process makes the same calls in the same order; what is collective says so. Operands are the rank's own rows, as
-`Plan.rows` and `Plan.cols` tell.
+Every process makes the same calls in the same order; collective calls are marked as such. Operands are the rank's own
+rows, given by `Plan.rows` and `Plan.cols`.
 
 >>> import sley.dist                                 # torchrun --nproc-per-node 4 program.py
 >>> comm = sley.dist.init()
@@ -12,8 +12,8 @@ Every process makes the same calls in the same order; what is collective says so
 ...     y = plan(x)                                  # of x's rows plan.cols, y's rows plan.rows
 >>> sley.dist.shutdown()
 
-Nothing collective is done by a finalizer or when Python ends: `shutdown` ends plans and ranks, and a program that does
-not call it just ends.
+Finalizers and the exit of Python do nothing collective: `shutdown` ends plans and ranks, and a program that does not
+call it exits without it.
 """
 import ctypes
 import os
@@ -40,9 +40,9 @@ _open: "list[Comm]" = []
 
 
 class Comm(_Comm):
-    """One rank of several that are processes, as `init` makes it. Takes the place of a `sley.Comm`.
+    """One of several ranks that are processes, made by `init`. It is used like a `sley.Comm`.
 
-    It lives until `shutdown`, also if it is forgotten.
+    It exists until `shutdown`, even if the program drops all references.
     """
 
     def __init__(self, options: _c.sley_comm_options) -> None:
@@ -53,10 +53,10 @@ class Comm(_Comm):
         _open.append(self)
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":
-        return weakref.finalize(self, int)  # nothing: what other ranks wait for is done by shutdown
+        return weakref.finalize(self, int)  # does nothing: collective work is done by shutdown
 
     def _unused(self) -> list[int]:
-        return []  # Python forgets at different times on different ranks: shutdown destroys
+        return []  # garbage collection differs between ranks, so shutdown destroys all handles
 
     @property
     def rank(self) -> int:
@@ -65,32 +65,32 @@ class Comm(_Comm):
 
     @property
     def transport(self) -> str:
-        """How rows travel: "tcp", "mpi", "nccl", ..."""
+        """Transport of the rows: "tcp", "mpi", "nccl", ..."""
         return decoded(lib.sley_comm_transport(self._handle)) if not self.closed else ""
 
     @property
     def note(self) -> str:
-        """Why another transport runs, or "auto" took no GPU; "" otherwise."""
+        """The reason why another transport is used, or why "auto" chose no GPU; otherwise ""."""
         return decoded(lib.sley_comm_device_note(self._handle)) if not self.closed else ""
 
     def barrier(self) -> None:
-        """Returns when every rank has called it. Collective."""
+        """Returns when all ranks have called it. Collective."""
         self._run(lambda _, comm: lib.sley_comm_barrier(comm))
 
     def allreduce(self, values: npt.ArrayLike, op: str = "sum") -> Indices:
-        """The sums, minima or maxima of all ranks' whole numbers. Collective.
+        """Sums, minima or maxima of whole numbers over all ranks. Collective.
 
         Parameters
         ----------
         values : array_like of integers
-            The same number on every rank.
+            As many on every rank.
         op : str
             "sum", "min" or "max".
 
         Returns
         -------
         ndarray of int64
-            Of the shape of values.
+            The result, in the shape of values.
         """
         if op not in OPS:
             raise SleyArgumentError(f"there is no reduction {op!r}: take one of {', '.join(OPS)}")
@@ -99,7 +99,7 @@ class Comm(_Comm):
         return made
 
     def shutdown(self) -> None:
-        """Destroys all plans of this comm, the last made first, and ends it. Later calls do nothing. Collective."""
+        """Destroys all plans of this comm, the newest first, and ends the comm. Later calls do nothing. Collective."""
         if self in _open:
             _open.remove(self)
         super().close()
@@ -113,27 +113,29 @@ class Comm(_Comm):
 
 def init(group: Any = None, *, transport: str | None = None, device: str = "cpu", workgroup: int = 0, threads: int = 0,
          trace: str | os.PathLike[str] | None = None, timeout: float = 0.0) -> Comm:
-    """Makes this process a rank. Collective over all processes of the group.
+    """Turns this process into a rank. Collective over all processes of the group.
 
     Parameters
     ----------
     group : optional
-        None: the ranks that a launcher has started (torchrun, mpirun, srun, or whatever sets RANK, WORLD_SIZE,
-        MASTER_ADDR and MASTER_PORT), or one rank where none has. A communicator of mpi4py: its ranks. A process group
-        of `torch.distributed`, such as `torch.distributed.group.WORLD`: its ranks, which agree on a port and a secret
-        through it; its backend moves Python objects (gloo, or nccl with a device set).
+        None: the ranks that a launcher has started (torchrun, mpirun, srun, or any other that sets RANK, WORLD_SIZE,
+        MASTER_ADDR and MASTER_PORT), or a single rank without a launcher. A communicator of mpi4py: its ranks. A
+        process group of `torch.distributed`, such as `torch.distributed.group.WORLD`: its ranks, which use the group to
+        agree on a port and a secret. The group's backend must be able to send Python objects (gloo, or nccl with a
+        device set).
     transport : str, optional
-        "tcp", "mpi", "nccl" or "nvshmem"; by default "nccl" on GPUs, "mpi" of an MPI's ranks, else "tcp".
+        "tcp", "mpi", "nccl" or "nvshmem"; by default "nccl" on GPUs, "mpi" for ranks of MPI, otherwise "tcp".
     device : str
-        "cpu", "cuda" (a GPU for each rank of a host, in turn) or "auto".
+        "cpu", "cuda" (ranks of a host take its GPUs in turn) or "auto".
     workgroup : int
-        Ranks joined by direct links; 0: those of a host.
+        Number of ranks joined by direct links; 0: the ranks of a host.
     threads : int
-        Of each rank; 0: cores / ranks of this host.
+        Threads of each rank; 0: cores / ranks of this host.
     trace : path, optional
-        A file that receives a timeline for Perfetto when the comm is shut down; rank 0 writes it.
+        Path of a file to which rank 0 writes a timeline for Perfetto when the comm is shut down.
     timeout : float
-        Seconds to meet, and until a rank that is stopped or cut off counts as failed; 0: SLEY_TIMEOUT, else 60.
+        Time limit in seconds to meet, and after which a stopped or disconnected rank counts as failed; 0: SLEY_TIMEOUT,
+        else 60.
 
     Returns
     -------
@@ -142,14 +144,14 @@ def init(group: Any = None, *, transport: str | None = None, device: str = "cpu"
     Raises
     ------
     SleyPeerError
-        A rank did not come in time, or has failed.
+        A rank did not connect in time, or has failed.
     SleyArgumentError
-        A launcher's variable is missing or wrong: it is named.
+        A launcher's variable is missing or wrong; the message names it.
     """
     library = type(group).__module__.split(".")[0]
     options: dict[str, Any] = {}
     meeting: dict[str, str] = {}
-    kept = None  # what is read while the comm is opened
+    kept = None  # the object that is read while the comm is opened
     if library == "mpi4py":
         from mpi4py import MPI  # type: ignore[import-not-found]
         kept = ctypes.c_void_p(MPI._addressof(group))
@@ -165,14 +167,14 @@ def init(group: Any = None, *, transport: str | None = None, device: str = "cpu"
 
 
 def shutdown() -> None:
-    """Shuts down what `init` has made, the last first. Collective. Without any it does nothing."""
+    """Shuts down all comms that `init` has made, the newest first. Collective. Does nothing if there are none."""
     while _open:
         _open[-1].shutdown()
 
 
 def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, by: str = "nnz",
          format: str | None = None, base: int | None = None) -> Rows:
-    """Reads a file, or runs a generator, by all ranks together, each its own rows. Collective.
+    """Reads a file, or runs a generator, on all ranks together; each rank gets its own rows. Collective.
 
     Parameters
     ----------
@@ -180,9 +182,9 @@ def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | Non
     path : path
         As in `sley.read`; or a generator, as in `sley.generate`. Every rank opens the same file.
     dtype : dtype, optional
-        Of the values; by default the one in which the file stores them, and float64 for texts.
+        Type of the values; by default the type that the file stores, and float64 for texts.
     by : str
-        "nnz" (ranks get about equal numbers of nonzeros) or "rows".
+        "nnz" (about equal numbers of nonzeros per rank) or "rows" (equal numbers of rows).
     format, base : optional
         As in `sley.read`.
 
@@ -200,13 +202,13 @@ def read(comm: Comm, path: str | os.PathLike[str], *, dtype: npt.DTypeLike | Non
 
 
 def rows(comm: Comm, own: Any) -> Rows:
-    """A matrix of which each rank has its own rows, in the order of the ranks. Collective.
+    """A matrix of which each rank passes its own rows, in the order of the ranks. Collective.
 
     Parameters
     ----------
     comm : Comm
     own : Matrix, or what `Matrix` takes
-        The rank's rows, of shape (own rows, n) and the same type on all ranks; columns are numbered over the whole
+        The rank's rows, of shape (own rows, n), with the same type on all ranks; columns are numbered over the whole
         matrix.
 
     Returns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions: one for each status of the library, with the library's message."""
+"""Exceptions: one per status of the library, with the library's message."""
 from sley import _c
 from sley._library import lib
 
@@ -12,7 +12,7 @@ class SleyError(Exception):
     status : int
         The `sley_status`, for example 2 for a matrix that is not valid.
     rank : int or None
-        The rank that the error is about; None if it is about no rank in particular.
+        The rank that the error is about; None if it is not about a rank.
     """
 
     status: int = _c.sley_status.SLEY_ERR_INTERNAL
@@ -51,7 +51,7 @@ class SleyIOError(SleyError, OSError):
 
 
 class SleyUnsupportedError(SleyError, NotImplementedError):
-    """A valid request that this build of the library cannot serve."""
+    """A valid request that this build of the library does not support."""
 
     status = _c.sley_status.SLEY_ERR_UNSUPPORTED
 
@@ -75,7 +75,7 @@ class SleyInterruptedError(SleyError):
 
 
 class SleyInternalError(SleyError, RuntimeError):
-    """A broken promise inside Sley: please report it."""
+    """A fault in Sley: please report it."""
 
     status = _c.sley_status.SLEY_ERR_INTERNAL
 
@@ -88,7 +88,7 @@ _BY_STATUS: dict[int, type[SleyError]] = {
 
 
 def last_error(status: int) -> SleyError:
-    """The exception for a call of this thread that has just returned `status`, which is not SLEY_OK."""
+    """The exception for the last call of this thread, which has returned `status`, not SLEY_OK."""
     rank = lib.sley_last_error_rank()
     kind = _BY_STATUS.get(status, SleyInternalError)
     return kind(lib.sley_last_error().decode(errors="replace"), None if rank < 0 else rank)

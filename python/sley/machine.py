@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this build of the library and this machine offer."""
+"""Features of this build of the library and of this machine."""
 import ctypes
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from sley.plan import algorithms
 
 @dataclass(frozen=True)
 class Backend:
-    """A kind of device or transport, whether it is there, and what was found or why it was not."""
+    """A device or transport, whether it is available, and a description or the reason why it is not."""
 
     kind: str
     name: str
@@ -27,11 +27,11 @@ class Info:
     Attributes
     ----------
     version, library : str
-        The library's version, and the file or name by which it was loaded.
+        The library's version, and the file or name from which it was loaded.
     backends : tuple of Backend
-        Devices and transports.
+        The devices and transports.
     algorithms, kernels : tuple of str
-        Names that `Plan` takes as `algo` and as `kernel`.
+        The names for `algo` and `kernel` of `Plan`.
     """
 
     version: str
@@ -72,5 +72,5 @@ def _kernels() -> tuple[str, ...]:
 
 
 def info() -> Info:
-    """What this build of the library and this machine offer; printed, a line for each."""
+    """Features of this build of the library and of this machine; it prints as one line per feature."""
     return Info(decoded(lib.sley_version()), library_path, _backends(), tuple(algorithms()), _kernels())

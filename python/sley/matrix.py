@@ -27,31 +27,31 @@ _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """What a file was read as."""
+    """The format as which a file was read."""
 
     format: str  #: one of `sley.formats()`
     description: str  #: the format in words
-    base: int | None  #: what rows and columns were counted from, where the format leaves a choice
+    base: int | None  #: first row and column number, 0 or 1; None: the format leaves no choice
     base_reason: str | None  #: why
     unread_lines: int  #: lines of an edge list with fields after the value, which were not read
 
 
 class Matrix:
-    """A sparse matrix of m rows and n columns, in CSR. It does not change.
+    """An immutable sparse matrix of m rows and n columns, in CSR.
 
     Parameters
     ----------
     a : sparse container of SciPy, CuPy, PyTorch, JAX or pydata/sparse, or array_like of shape (m, n)
-        Containers are known by the type and format that they state; docs/PYTHON.md lists them, and others are refused.
-        Rows whose columns do not ascend are sorted. Entries that repeat count as their sum. What is in a GPU's memory
-        is copied to the host's.
+        Containers are recognised by their type and format attribute; docs/PYTHON.md lists them, and others are refused.
+        Rows whose columns do not ascend are sorted. Repeated entries are summed. Arrays in a GPU's memory are copied to
+        the host.
     dtype : dtype, optional
-        float16, float32, float64 or the bfloat16 of ml_dtypes. By default that of `a`; booleans and integers of up to
-        16 bits become float32, longer ones float64.
+        float16, float32, float64 or the bfloat16 of ml_dtypes. By default the type of `a`; booleans and integers of up
+        to 16 bits become float32, longer integers float64.
     copy : bool
-        True: the matrix has arrays of its own, and what is done to those of `a` later does not change it. False: CSR
-        in a type of values that Sley has is used where it lies: neither `data` nor `indices` is copied, nor `indptr` of
-        int64 (that of int32 is widened). They must not change while the matrix, or a plan of it, lives.
+        True: the matrix copies the arrays of `a`, so later changes of `a` do not affect it. False: CSR arrays are used
+        without a copy if Sley supports their type of values: `data`, `indices` and an `indptr` of int64 are not copied
+        (an `indptr` of int32 is widened). They must not change while the matrix, or a plan of it, exists.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class Matrix:
     @classmethod
     def from_csr(cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
                  dtype: npt.DTypeLike | None = None, copy: bool = True) -> Self:
-        """A matrix of CSR arrays: of NumPy, or whatever has DLPack or `__cuda_array_interface__`.
+        """A matrix of CSR arrays: NumPy arrays, or arrays with DLPack or `__cuda_array_interface__`.
 
         Parameters
         ----------
@@ -95,12 +95,12 @@ class Matrix:
     @classmethod
     def from_coo(cls, row: npt.ArrayLike, col: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
                  dtype: npt.DTypeLike | None = None) -> Self:
-        """A matrix of entries; those of the same place are added up.
+        """A matrix of the given entries; entries at the same position are summed.
 
         Parameters
         ----------
         row, col : array_like of integers, shape (nnz,)
-            Where the entries are.
+            Row and column of each entry.
         data : array_like, shape (nnz,)
             Their values.
         shape : (int, int)
@@ -123,7 +123,7 @@ class Matrix:
 
     @classmethod
     def _of(cls, handle: ctypes.c_void_p, kept: object = None) -> Self:
-        """The matrix of a handle, which becomes its own."""
+        """A matrix that takes ownership of a handle."""
         made = cls.__new__(cls)
         made._take(handle, kept)
         return made
@@ -139,7 +139,7 @@ class Matrix:
             self._borrow(_own(csr, given.arrays) if copy and csr.shared else csr)
 
     def _borrow(self, given: Csr) -> None:
-        """Of arrays that are used where they lie."""
+        """Makes the matrix from CSR arrays without copying them."""
         (rows, cols), pointers, columns, values = given.shape, given.indptr, given.indices, given.values
         if values.ndim != 1 or rows < 0 or cols < 0 or len(pointers) != rows + 1:
             raise SleyArgumentError(f"indptr of shape {pointers.shape} and data of shape {values.shape}: "
@@ -158,9 +158,9 @@ class Matrix:
         self._reordered = not given.in_order or (self.nnz > 0 and self._csr().val != values.ctypes.data)
 
     def _take(self, handle: ctypes.c_void_p, kept: object) -> None:
-        self._reordered = False  # whether the entries are in another order than in what it was made of
-        self._as_parameter_ = handle  # calls are given the matrix itself, which therefore outlives them
-        self._kept = kept  # what the library reads where it lies: nothing, arrays or a matrix
+        self._reordered = False  # whether the entries are in another order than in the source
+        self._as_parameter_ = handle  # calls receive the matrix itself, which therefore outlives them
+        self._kept = kept  # the object whose memory the library reads: None, arrays or a matrix
         destroy_later(self, lib.sley_matrix_destroy, handle)
         self._info = value_of(_c.sley_matrix_info, lib.sley_matrix_info_get, handle)
 
@@ -171,7 +171,7 @@ class Matrix:
 
     @property
     def nnz(self) -> int:
-        """Entries."""
+        """Number of entries."""
         return self._info.nnz
 
     @property
@@ -181,7 +181,7 @@ class Matrix:
 
     @property
     def source(self) -> "Source | None":
-        """What the matrix was read as; None for one that was not read from a file."""
+        """The format as which the matrix was read; None if it was not read from a file."""
         found = value_of(_c.sley_matrix_source, lib.sley_matrix_source_get, self)
         if not found.format:
             return None
@@ -215,11 +215,11 @@ class Matrix:
         return array_at(self, self._entry(csr, csr.val, self.dtype), self.dtype, self._info.nnz)
 
     def _entry(self, csr: _c.sley_csr, address: int | None, dtype: np.dtype[Any]) -> int:
-        """Where the first row's first entry is."""
+        """Address of the first row's first entry."""
         return (address or 0) + int(self.indptr[0]) * dtype.itemsize
 
     def _arrays(self) -> tuple[Indices, Array, Array]:
-        """indptr, from 0 on, indices and data, which may not be written."""
+        """indptr (starting at 0), indices and data, read-only."""
         indptr = self.indptr
         first = int(indptr[0])
         return indptr - first if first else indptr, self.indices, self.data
@@ -227,14 +227,15 @@ class Matrix:
     def to_scipy(self, *, copy: bool = True) -> scipy.sparse.csr_array:
         """A `scipy.sparse.csr_array` of shape (m, n).
 
-        copy: True: its arrays are its own, and may be written. False: they are the matrix's own, read-only, but for
-        `indptr`, which SciPy narrows to int32 where it can.
+        copy: True: the result has new arrays, which may be written. False: its arrays are read-only views of the
+        matrix's arrays, except `indptr`, which SciPy narrows to int32 if possible.
         """
         indptr, indices, data = self._arrays()
         return scipy.sparse.csr_array((data, indices, indptr), shape=self.shape, copy=copy)
 
     def _with_values(self, values: Array) -> "Matrix":
-        """The matrix with other values of its type, in the order of its entries; these are used where they lie."""
+        """A matrix with the same pattern and other values of the same type, in the order of the entries. The values are
+        not copied."""
         indptr, indices, _ = self._arrays()
         made = Matrix.__new__(Matrix)
         made._borrow(Csr(indptr, indices, values, self.shape, False, not self._reordered))
@@ -242,14 +243,14 @@ class Matrix:
         return made
 
     def __copy__(self) -> Self:
-        """A matrix of the same arrays."""
+        """A matrix that shares the arrays."""
         handle = create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self, 0, self.shape[0])
         made = type(self)._of(handle, self)
         made._reordered = self._reordered
         return made
 
     def __deepcopy__(self, _memo: Any) -> Self:
-        """A matrix with arrays of its own."""
+        """A matrix with copied arrays."""
         indptr, indices, data = (each.copy() for each in self._arrays())
         return type(self)._again(indptr, indices, data, self.shape, self._reordered)
 
@@ -279,7 +280,7 @@ class Matrix:
         Parameters
         ----------
         rows, cols : array_like of integers, shapes (m,) and (n,), optional
-            Permutations, such as `order` gives; None leaves a side as it is.
+            Permutations, such as `order` returns; None leaves rows or columns unchanged.
         threads : int
             0 for all cores.
         """
@@ -293,14 +294,15 @@ class Matrix:
         return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_permute, self, *addresses, threads))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the matrix by the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; .gz or .zst after it packs it.
+        """Writes the matrix in the format of the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; a further .gz or
+        .zst compresses it.
 
         The file appears whole or not at all.
         """
         call(lib.sley_matrix_write, self, encoded(path))
 
     def __matmul__(self, x: Any) -> Any:
-        """A X on one rank, of x with shape (n, k) or (n,): see `spmm`, and `Plan` for more than one product. Of
+        """A X on one rank, for an x with shape (n, k) or (n,): see `spmm`, and `Plan` for repeated products. For
         another Matrix: the sparse product, see `spgemm`."""
         from sley.products import spgemm, spmm
         return spgemm(self, x) if isinstance(x, Matrix) else spmm(self, x)
@@ -318,19 +320,21 @@ class Matrix:
 
 
 def _own(csr: Csr, others: Sequence[Array]) -> Csr:
-    """The same with arrays that share no memory with others."""
+    """The same matrix, with arrays copied where they share memory with `others`."""
     indptr, indices, values = (each.copy() if any(np.may_share_memory(each, other) for other in others) else each
                                for each in (csr.indptr, csr.indices, csr.values))
     return csr._replace(indptr=indptr, indices=indices, values=values, shared=False)
 
 
 def as_matrix(a: Any, dtype: npt.DTypeLike | None = None, *, copy: bool = False) -> Matrix:
-    """A matrix as it is, or made of what `Matrix` takes; copy: True for one that outlives the call."""
+    """Returns a Matrix unchanged, and makes one of anything else that `Matrix` takes. copy: True if it must outlive the
+    call."""
     return a if isinstance(a, Matrix) else Matrix(a, dtype=dtype, copy=copy)
 
 
 def as_matrix_of(a: Any, dtype: np.dtype[Any], what: str) -> Matrix:
-    """A matrix as it is, or one of a type, which holds the given values exactly, made of what `Matrix` takes."""
+    """Returns a Matrix unchanged, and makes one of type dtype of anything else that `Matrix` takes; dtype must hold the
+    given values exactly."""
     if isinstance(a, Matrix):
         return a
     given = operand(a, what)
@@ -344,23 +348,23 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
          format: str | None = None, base: int | None = None) -> Matrix:
     """Reads a file: Matrix Market, edge list, METIS, Rutherford-Boeing, scipy's .npz or .sley.
 
-    The format is told by the first lines, or by the name's ending, or by all lines, and `Matrix.source` has it; gzip
-    and zstd are unpacked. Symmetric files are expanded, and entries of the same place added up.
+    The format is recognised by the first lines, by the ending of the name, or by all lines, and is stored in
+    `Matrix.source`. Files in gzip and zstd are decompressed. Symmetric files are expanded, and repeated entries summed.
 
     Parameters
     ----------
     path : path
         The file; "-" is standard input.
     dtype : dtype, optional
-        Of the values; by default the one in which the file stores them, float32 for integers of up to 16 bits, and
-        float64 for longer ones and texts.
+        Type of the values; by default the type that the file stores, with float32 for integers of up to 16 bits, and
+        float64 for longer integers and for texts.
     threads : int
         0 for all cores.
     format : str, optional
-        One of `sley.formats()`, as which the file is read; by default the file tells it.
+        One of `sley.formats()`; by default recognised from the file.
     base : 0 or 1, optional
-        What rows and columns of an edge list, or of triplets without a header, count from; by default the file tells
-        it. A list whose smallest number is 1 is taken to count from 1: give 0 if its node 0 has no edge.
+        First row and column number of an edge list, or of triplets without a header; by default found from the file. A
+        list whose smallest number is 1 is assumed to start at 1: pass 0 if it starts at 0 and its node 0 has no edge.
 
     Returns
     -------
@@ -371,13 +375,13 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     SleyInputError
         The file is not valid; the message has file and line.
     SleyIOError
-        It cannot be read.
+        The file cannot be read.
     """
     return _read(path, stored_code(path) if dtype is None else code_of(dtype), threads, 1, **reading(format, base))
 
 
 def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> Matrix:
-    """Makes a matrix by a generator.
+    """Makes a matrix with a generator.
 
     Parameters
     ----------
@@ -386,7 +390,7 @@ def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> 
     dtype : dtype
         Of the values.
     seed : int
-        For generators that name none; the same seed gives the same matrix.
+        Seed for generators whose spec has none; the same seed makes the same matrix.
 
     Returns
     -------
@@ -403,7 +407,7 @@ def write(a: Any, path: str | os.PathLike[str]) -> None:
 
 
 def stored_code(path: str | os.PathLike[str]) -> int:
-    """The `sley_dtype` in which a file stores its values; that of float64 for texts."""
+    """The `sley_dtype` in which a file stores its values; float64 for texts."""
     code, dims = ctypes.c_int(), ctypes.c_int()
     try:
         call(lib.sley_stored_type, encoded(path), ctypes.byref(code), ctypes.byref(dims))
@@ -418,7 +422,7 @@ def formats() -> tuple[str, ...]:
 
 
 def reading(format: str | None, base: int | None) -> dict[str, Any]:
-    """How a file is read, as fields of `sley_read_options`."""
+    """The options for reading a file, as fields of `sley_read_options`."""
     return {"format": encoded(format), "base": -1 if base is None else base}
 
 

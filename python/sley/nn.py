@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of graph networks for PyTorch, on Sley's operators.
 
-They have the names, constructor arguments and state_dict keys of PyG's layers, so weights go from one to the other.
-They take a `sley.torch.Graph`, a `DistGraph` or an edge_index; the graph of an edge_index is made at the first call and
-used again as long as that tensor lives and is not changed. PyG itself is not needed.
+They have the names, constructor arguments and state_dict keys of PyG's layers, so weights can be exchanged with PyG.
+They take a `sley.torch.Graph`, a `DistGraph` or an edge_index. The graph of an edge_index is created at the first call
+and reused as long as the tensor exists and is unchanged. PyG itself is not needed.
 
-Beside PyG's arguments each takes finish, a function of rows and of the bias that is not in them yet (None: there is
-none), whose result the layer gives; by default it is their sum. `sley.torch.bias_act_dropout` in it makes bias,
-activation and dropout one pass.
+In addition to PyG's arguments each layer takes `finish`, a function of the rows before the bias is added, and of the
+bias (or None). The layer returns its result; by default this is the sum of both. With `sley.torch.bias_act_dropout` in
+this function, bias, activation and dropout are one pass.
 """
 import math
 import weakref
@@ -28,7 +28,7 @@ _made: dict[int, tuple["weakref.ref[Tensor]", int, tuple[int, int], Graph]] = {}
 
 
 def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operand:
-    """The graph, or that of an edge_index, made once."""
+    """A graph unchanged, or the graph of an edge_index, which is created once."""
     if isinstance(edge_index, Operand):
         require(edge_index.shape == (sources, targets), f"x has {sources} rows of sources and {targets} of targets: "
                 f"the Graph has {edge_index.shape[0]} and {edge_index.shape[1]}")
@@ -38,7 +38,8 @@ def graph_of(edge_index: Tensor | Operand, sources: int, targets: int) -> Operan
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 def _graph_of_edges(edge_index: Tensor, sources: int, targets: int) -> Graph:
-    """Not traced by the compiler, which would keep the graph of the first edge_index for others."""
+    """The graph of an edge_index. The compiler must not trace this, since it would reuse the graph of the first
+    edge_index for all others."""
     edge_index = numbers_of("edge_index", edge_index)
     key = id(edge_index)
     found = _made.get(key)
@@ -50,7 +51,7 @@ def _graph_of_edges(edge_index: Tensor, sources: int, targets: int) -> Graph:
 
 
 def _rows(x: Any, size: Any) -> tuple[int, int]:
-    """How many sources and targets there are."""
+    """The numbers of sources and of targets."""
     if size is not None:
         return size[0], size[1]
     if isinstance(x, Tensor):
@@ -76,9 +77,9 @@ def _zeros(bias: Tensor | None) -> None:
 
 
 class GCNConv(Module):
-    """Sum over N(i) and i itself of x[j] / sqrt(d_i d_j), times W, + b. Source: Kipf and Welling, ICLR 2017.
+    """(Sum over N(i) and i itself of x[j] / sqrt(d_i d_j)) W + b. Source: Kipf and Welling, ICLR 2017.
 
-    Arguments are those of torch_geometric.nn.GCNConv; `cached` has no effect, since a Graph keeps its values.
+    It has the arguments of torch_geometric.nn.GCNConv; `cached` has no effect, since a Graph keeps its values.
     """
 
     def __init__(self, in_channels: int, out_channels: int, improved: bool = False, cached: bool = False,
@@ -107,9 +108,9 @@ class GCNConv(Module):
 
 
 class SAGEConv(Module):
-    """Mean of x[j] times W_l, + b, + x[i] times W_r. Source: Hamilton and others, NIPS 2017.
+    """(Mean of x[j]) W_l + b + x[i] W_r. Source: Hamilton and others, NIPS 2017.
 
-    Arguments are those of torch_geometric.nn.SAGEConv; aggr is "mean", "sum" or "add".
+    It has the arguments of torch_geometric.nn.SAGEConv; aggr is "mean", "sum" or "add".
     """
 
     def __init__(self, in_channels: int | tuple[int, int], out_channels: int, aggr: str = "mean",
@@ -132,7 +133,7 @@ class SAGEConv(Module):
 
     def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
                 finish: convs.Finish | None = None) -> Tensor:
-        """x: (nodes, in_channels), or a pair of those of sources and of targets."""
+        """x: (nodes, in_channels), or a pair: rows of sources and rows of targets."""
         return convs.sage(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
     def extra_repr(self) -> str:
@@ -142,7 +143,7 @@ class SAGEConv(Module):
 class GINConv(Module):
     """nn((1 + eps) x[i] + sum of x[j]). Source: Xu and others, ICLR 2019.
 
-    Arguments are those of torch_geometric.nn.GINConv.
+    It has the arguments of torch_geometric.nn.GINConv.
     """
 
     def __init__(self, nn: Module, eps: float = 0.0, train_eps: bool = False) -> None:
@@ -162,7 +163,7 @@ class GINConv(Module):
 
     def forward(self, x: Any, edge_index: Tensor | Operand, size: tuple[int, int] | None = None, *,
                 finish: convs.Finish | None = None) -> Tensor:
-        """x: (nodes, features), or a pair of those of sources and of targets."""
+        """x: (nodes, features), or a pair: rows of sources and rows of targets."""
         return convs.gin(self, x, graph_of(edge_index, *_rows(x, size)), finish=finish)
 
 
@@ -170,8 +171,8 @@ class GATConv(Module):
     """Sum of softmax(leaky(a_dst . W x[i] + a_src . W x[j])) W x[j], head by head, + b. Source: Velickovic and others,
     ICLR 2018.
 
-    Arguments are those of torch_geometric.nn.GATConv. Without edge_attr, and without dropout or outside training,
-    nothing of the size of the edges is stored.
+    It has the arguments of torch_geometric.nn.GATConv. Without edge_attr, and without dropout in training, it allocates
+    no array with a value per edge.
     """
 
     def __init__(self, in_channels: int | tuple[int, int], out_channels: int, heads: int = 1, concat: bool = True,
@@ -211,8 +212,8 @@ class GATConv(Module):
     def forward(self, x: Any, edge_index: Tensor | Operand, edge_attr: Tensor | None = None,
                 size: tuple[int, int] | None = None, return_attention_weights: bool | None = None, *,
                 finish: convs.Finish | None = None) -> Any:
-        """x: (nodes, in_channels), or a pair of those of sources and of targets; edge_attr: (edges, edge_dim) or None.
-        With return_attention_weights also (edge_index, weights)."""
+        """x: (nodes, in_channels), or a pair: rows of sources and rows of targets. edge_attr: (edges, edge_dim) or
+        None. With return_attention_weights also (edge_index, weights)."""
         graph = graph_of(edge_index, *_rows(x, size))
         return convs.gat(self, x, graph, edge_attr, return_attention_weights=return_attention_weights, finish=finish)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New numbers for rows, and who owns which rows."""
+"""Orders of rows, and partitions of rows among ranks."""
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,17 @@ from sley.matrix import as_matrix
 
 
 def orders() -> dict[str, str]:
-    """The orderings that the library has, and a line about each."""
+    """The names of the library's orderings, with a summary of each."""
     return {name: decoded(lib.sley_order_summary(encoded(name))) for name in names_of(lib.sley_orders())}
 
 
 def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> Indices:
-    """New numbers for the rows and columns of a square matrix.
+    """An order for the rows and columns of a square matrix.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        Of shape (n, n); an unsymmetric pattern is taken as A + A^T.
+        The matrix, of shape (n, n); for an unsymmetric pattern the order is computed for A + A^T.
     name : str
         One of `sley.orders()`.
     seed : int
@@ -33,7 +33,7 @@ def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> I
     Returns
     -------
     ndarray of int64, shape (n,)
-        Row i goes to place `perm[i]`: `a.permute(perm, perm)`.
+        Row i moves to position `perm[i]`: `a.permute(perm, perm)` applies the order.
     """
     matrix = as_matrix(a)
     perm = np.empty(matrix.shape[0], np.int64)
@@ -42,15 +42,15 @@ def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> I
 
 
 def partition(a: Any, ranks: int, *, by: str = "nnz") -> Indices:
-    """Who owns which rows.
+    """The assignment of rows to ranks.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
     ranks : int
-        At least 1.
+        Number of ranks, at least 1.
     by : str
-        "nnz" (about equal numbers of nonzeros) or "rows" (equal rows).
+        "nnz" (about equal numbers of nonzeros) or "rows" (equal numbers of rows).
 
     Returns
     -------
@@ -63,7 +63,7 @@ def partition(a: Any, ranks: int, *, by: str = "nnz") -> Indices:
 
 
 def partition_equal(rows: int, ranks: int) -> Indices:
-    """The same of a number of rows: equal rows; int64, shape (ranks + 1,)."""
+    """A partition with equal numbers of rows; int64, shape (ranks + 1,)."""
     begin = _begins(ranks)
     call(lib.sley_partition_equal, rows, ranks, begin.ctypes.data)
     return begin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: a product that is prepared once and executed as often as one likes."""
+"""Plans: products that are prepared once and executed any number of times."""
 import ctypes
 import weakref
 from collections.abc import Sequence
@@ -41,30 +41,30 @@ class Traffic:
 
 @dataclass(frozen=True)
 class PlanInfo:
-    """What a plan does, and what is predicted of it; figures are of all ranks together unless said.
+    """The algorithm of a plan, and its predictions. Figures are totals over all ranks unless stated otherwise.
 
     Attributes
     ----------
     algo, reason : str
-        The algorithm that runs, and why.
+        The algorithm that runs, and the reason for the choice.
     rows, cols, nnz, k : int
-        Of the product.
+        Sizes of the product.
     remote_nnz : int
         Nonzeros whose row of X another rank owns.
     halo_rows : int
-        Distinct rows of X that each rank needs of others.
+        Distinct rows of X that ranks need from others, summed over the ranks.
     cover_rows : int
         Rows of X and partial rows of Y in least covers of all remote blocks; -1 if not computed.
     predicted : Traffic
-        Of one product.
+        Bytes and messages of one product.
     predicted_ms : float
-        Its time.
+        Time of one product.
     memory_bytes : int
-        That the plan takes on the rank that needs most.
+        Memory of the plan on the rank that needs most.
     column_width, column_blocks : int
-        Columns of a block, and how many blocks; 1 where all columns go at once.
+        Width and number of the blocks of columns; the number is 1 if all columns are multiplied at once.
     wire_bound : float
-        What travelling in a narrower type adds to the error at most, relative to |A||X|; 0: nothing.
+        Upper bound of the error that a narrower wire type adds, relative to |A||X|; 0: none.
     """
 
     algo: str
@@ -95,7 +95,7 @@ _COLUMNS = ("algo", "direct MiB", "message MiB", "messages", "predicted ms", "me
 
 
 class PlanTable(Sequence[PlanInfo]):
-    """What each of several algorithms would move, take and need; a sequence of `PlanInfo`."""
+    """Predicted bytes, time and memory of several algorithms; a sequence of `PlanInfo`."""
 
     def __init__(self, infos: Sequence[PlanInfo]) -> None:
         self._infos = tuple(infos)
@@ -124,7 +124,7 @@ class PlanTable(Sequence[PlanInfo]):
 
 
 def algorithms() -> dict[str, str]:
-    """The names of the algorithms, and a line about each; "auto" is not among them."""
+    """The names of the algorithms with a summary of each; "auto" is not among them."""
     return {name: decoded(lib.sley_algorithm_summary(encoded(name))) for name in names_of(lib.sley_algorithms())}
 
 
@@ -138,30 +138,31 @@ class Plan(NotCopied):
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n). With a comm of `sley.dist`, where ranks are processes, each gives all of it, or its own
-        `sley.dist.Rows`.
+        A, of shape (m, n). With a comm of `sley.dist`, where ranks are processes, each process passes all of A, or its
+        own `sley.dist.Rows`.
     k : int
         Columns of X and Y; 0 or more.
     ranks : int, optional
-        Makes a comm of so many ranks, which ends with the plan; 1 where `comm` is not given either.
+        Number of ranks of a new comm, which is closed with the plan; 1 if `comm` is not given either.
     comm : Comm, optional
         The ranks to multiply on.
     algo : str
-        One of `algorithms`, or "auto": the one that is predicted fastest.
+        One of `algorithms`, or "auto": the algorithm that is predicted fastest.
     transpose : bool
         Y = A^T X: X has m rows and Y has n.
     partition : str
-        "nnz" (ranks have about equal numbers of nonzeros) or "rows".
+        "nnz" (about equal numbers of nonzeros per rank) or "rows" (equal numbers of rows).
     reproducible : bool
         The same bits for every number of ranks and algorithm.
     wire : str, optional
-        "bf16" or "f16": rows travel in that type. The error is bounded by `PlanInfo.wire_bound`.
+        "bf16" or "f16": the type in which rows travel. The error is bounded by `PlanInfo.wire_bound`.
     kernel : str, optional
         One of `info().kernels`, for all parts of the plan.
     mem_limit : int
-        Bytes that a rank may take for the plan; it then works in blocks of columns. 0: all that there are.
+        Greatest number of bytes of the plan on a rank; if necessary, the plan works in blocks of columns. 0: no limit
+        except the memory of the device.
     renewable : bool
-        The plan takes new values by `set_values`. Not with algorithms that give entries of A to other ranks.
+        `set_values` may replace the values of A. Not with algorithms that send entries of A to other ranks.
 
     Examples
     --------
@@ -197,7 +198,7 @@ class Plan(NotCopied):
                                         ctypes.byref(out))
 
         self._division, self._k, self._comm = division, k, comm
-        self._read = [division]  # what the plan reads where it lies, as long as it lives
+        self._read = [division]  # the arrays that the plan reads without a copy while it exists
         self._number, self._handles = comm._make(_destroy, make, self._read)
         self._multiplier = Multiplier(comm, division, self._handles, k, self._settings["transpose"])
         self._forget = weakref.finalize(self, comm._holdings.forget, self._number)
@@ -210,7 +211,7 @@ class Plan(NotCopied):
 
     @property
     def matrix(self) -> Matrix:
-        """A, with the values that the plan multiplies by."""
+        """A, with the values of the plan."""
         return self._division.matrix
 
     @property
@@ -231,12 +232,12 @@ class Plan(NotCopied):
 
     @property
     def rows(self) -> slice:
-        """Which rows of Y this process has: all, or where ranks are processes the rank's own."""
+        """The rows of Y in this process: all rows, or the rank's own rows if ranks are processes."""
         return self._here(self._division.col_begin if self._settings["transpose"] else self._division.row_begin)
 
     @property
     def cols(self) -> slice:
-        """Which rows of X this process has."""
+        """The rows of X in this process: all rows, or the rank's own rows if ranks are processes."""
         return self._here(self._division.row_begin if self._settings["transpose"] else self._division.col_begin)
 
     def _here(self, begin: Indices) -> slice:
@@ -249,20 +250,22 @@ class Plan(NotCopied):
         Parameters
         ----------
         x : array_like, shape (n, k), or (n,) where k is 1
-            Of the matrix's type, or one that it holds exactly. Rows whose values follow each other are read where
-            they lie; anything else is copied first. Ranks on GPUs copy it to theirs. Or, with one rank on a GPU in
-            this process, an array in its memory (CuPy, JAX, PyTorch, or whatever has DLPack or
-            `__cuda_array_interface__`), which is read where it lies, after what its library has enqueued.
+            X, in the matrix's type or a type that converts to it exactly. It is read without a copy if the values of
+            each row are contiguous; otherwise it is copied first. Ranks on GPUs copy it to their memory. If this
+            process has one rank, on a GPU, x may also be an array in the memory of this GPU (CuPy, JAX, PyTorch, or any
+            library with DLPack or `__cuda_array_interface__`). It is then read in place, after the work that its
+            library has enqueued.
         out : ndarray, shape (m, k), or (m,) where k is 1, optional
-            Y: writable, of the matrix's type; an array on the GPU if x is.
+            Y: writable, of the matrix's type; an array on the GPU if x is on the GPU.
         alpha, beta : float
             With beta = 0 `out` may have any contents.
 
         Returns
         -------
         ndarray
-            `out`, or a new array of shape (m, k), or (m,) for an x of one dimension; for an x on a GPU one of the same
-            library. It is complete. Where ranks are processes m and n are the rank's own rows: `rows` and `cols`.
+            `out`, or a new array of shape (m, k), or (m,) for an x of one dimension; for an x on a GPU an array of the
+            same library. It is complete when the call returns. If ranks are processes, m and n count the rank's own
+            rows: `rows` and `cols`.
         """
         if self.closed:
             raise SleyArgumentError("the plan is closed")
@@ -271,15 +274,15 @@ class Plan(NotCopied):
     __call__ = execute
 
     def set_values(self, values: Any) -> None:
-        """New values for the entries of A, of a plan made with `renewable`: products from then on have the bits of a
-        new plan. The values are copied. Collective where ranks are processes.
+        """Replaces the values of A in a plan made with `renewable`. Later products have the same bits as with a new
+        plan. The values are copied. Collective if ranks are processes.
 
         Parameters
         ----------
         values : array_like of shape (nnz,), or Matrix, or what `Matrix` takes
-            In the order of `matrix.data`, or a matrix with entries in the same places; where this process has only its
-            own rows of A, of these. Of A's type, or one that it holds exactly. An array is refused where the plan has
-            the entries in another order than the A that was given: where rows were sorted, or A was not CSR.
+            Values in the order of `matrix.data`, or a matrix with entries at the same positions; if this process has
+            only its own rows of A, for these rows. They have A's type, or a type that converts to it exactly. An array
+            is refused if the plan has reordered the entries of the given A: because rows were sorted, or A was not CSR.
         """
         if self.closed:
             raise SleyArgumentError("the plan is closed")
@@ -290,10 +293,10 @@ class Plan(NotCopied):
         local = division.local
         bytes_at = (local.indptr[division.row_at] - local.indptr[0]) * local.dtype.itemsize
         addresses = (local.data.ctypes.data + bytes_at).tolist()
-        self._read.append(division)  # until all ranks have it
+        self._read.append(division)  # both are kept until all ranks have the new values
         self._comm._run(lambda i, _: lib.sley_plan_set_values(self._handles[i], addresses[i]))
         self._division = division
-        self._read[:] = [self._read[0], division]  # the first has the places
+        self._read[:] = [self._read[0], division]  # the first division owns the pattern
 
     def _run(self, job: Any) -> None:
         if self.closed:
@@ -301,8 +304,8 @@ class Plan(NotCopied):
         self._comm._run(job)
 
     def transpose(self) -> "Plan":
-        """A plan of the transposed product, with the same options, on the same comm; if the comm is this plan's own,
-        the new plan ends with it."""
+        """A plan of the transposed product, with the same options, on the same comm. If this plan made its own comm,
+        closing this plan also closes the new plan."""
         made = Plan.__new__(Plan)
         made._owns_comm = False
         made._settings = {**self._settings, "transpose": not self._settings["transpose"]}
@@ -312,12 +315,13 @@ class Plan(NotCopied):
         return made
 
     def table(self, algos: Sequence[str] | None = None) -> PlanTable:
-        """What algorithms would move, take and need for this product, with this plan's options.
+        """Predicted bytes, time and memory of algorithms for this product, with this plan's options.
 
         Parameters
         ----------
         algos : sequence of str, optional
-            Some of `algorithms`, or "auto"; by default all. Not all serve every option, which is an error.
+            Some of `algorithms`, or "auto"; by default all. It is an error if an algorithm does not support an option
+            of the plan.
 
         Returns
         -------
@@ -345,7 +349,7 @@ class Plan(NotCopied):
         return PlanTable(texts)
 
     def counted(self) -> Traffic:
-        """What travelled in the last product."""
+        """Counted traffic of the last product."""
         made = [_c.sley_traffic() for _ in self._handles]
         self._run(lambda i, _: lib.sley_plan_counted(self._handles[i], ctypes.byref(made[i])))
         return Traffic._of(made[0])
@@ -361,11 +365,11 @@ class Plan(NotCopied):
 
     @property
     def closed(self) -> bool:
-        """Whether the plan, or its comm, has ended."""
+        """Whether the plan, or its comm, is closed."""
         return not self._forget.alive or self._comm.closed
 
     def close(self) -> None:
-        """Destroys the plan, and the comm if it is the plan's own. Later calls do nothing."""
+        """Destroys the plan, and its comm if the plan made it. Later calls do nothing."""
         if self._forget.detach() is not None:
             self._comm._remove(self._number)
         if self._owns_comm:

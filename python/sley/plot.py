@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures, drawn by matplotlib: each function draws into an Axes, a new one unless it is given, and returns it.
+"""Pictures, drawn with matplotlib: each function draws into the given Axes, or into a new one, and returns it.
 
 >>> import sley, sley.plot
 >>> sley.plot.spy(a, ranks=4).figure.savefig("a.png")
@@ -22,7 +22,7 @@ from sley.tile_report import TileReport
 
 __all__ = ["ablation", "breakdown", "roofline", "rooflines", "scaling", "spy", "timeline"]
 
-# Okabe and Ito's colours, which the colour-blind can tell apart.
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 _MIB = 1024.0**2
 
@@ -38,14 +38,14 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def spy(a: Any, *, ranks: int = 0, pixels: int = 400, ax: Any = None) -> Any:
-    """Where the nonzeros are: how many there are in each of pixels x pixels fields, on a logarithmic scale.
+    """The positions of the nonzeros: their number in each of pixels x pixels fields, on a logarithmic scale.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        Of shape (m, n).
+        The matrix, of shape (m, n).
     ranks : int
-        Lines where the rows of so many ranks begin, balanced by nonzeros; 0: none.
+        Number of ranks, balanced by nonzeros, whose first rows are marked by lines; 0: no lines.
     pixels : int
         Fields along the longer side.
     ax : matplotlib.axes.Axes, optional
@@ -71,16 +71,16 @@ def spy(a: Any, *, ranks: int = 0, pixels: int = 400, ax: Any = None) -> Any:
 
 def ablation(table: PlanTable | Sequence[PlanInfo], *, measured_ms: Mapping[str, float] | None = None,
              ax: Any = None) -> Any:
-    """What each algorithm moves, as bars, and its predicted time, as points.
+    """The bytes that each algorithm moves, as bars, and its predicted time, as points.
 
     Parameters
     ----------
     table : PlanTable
-        Of `Plan.table`.
+        Result of `Plan.table`.
     measured_ms : mapping of str to float, optional
         Measured times of algorithms, in ms, drawn beside the predicted ones.
     ax : matplotlib.axes.Axes, optional
-        With an axis of times on its right.
+        Axes to draw into; it gets an axis of times on its right.
     """
     ax = _axes(ax, (7, 4))
     names = [each.algo for each in table]
@@ -106,7 +106,7 @@ def ablation(table: PlanTable | Sequence[PlanInfo], *, measured_ms: Mapping[str,
 
 def scaling(a: Any, k: int, ranks: Iterable[int] = (1, 2, 4, 8, 16),
             algos: Sequence[str] = ("halo", "cover", "bcast-1d"), *, workgroup: int = 0, ax: Any = None) -> Any:
-    """Predicted times of a product by the number of ranks, with the line of perfect scaling.
+    """Predicted times of a product against the number of ranks, with a line of perfect scaling.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def scaling(a: Any, k: int, ranks: Iterable[int] = (1, 2, 4, 8, 16),
     k : int
         Columns of X.
     ranks : iterable of int
-        Threads of this process, which plan and do not multiply.
+        Numbers of ranks. The ranks are threads of this process, which plan but do not multiply.
     algos : sequence of str
-        Of `algorithms`, or "auto".
+        Names of `algorithms`, or "auto".
     workgroup : int
         Ranks joined by direct links; 0: all.
     ax : matplotlib.axes.Axes, optional
@@ -143,19 +143,19 @@ def scaling(a: Any, k: int, ranks: Iterable[int] = (1, 2, 4, 8, 16),
 
 def roofline(measured: Mapping[str, tuple[PlanInfo, int, float]], *, gbytes_per_s: float, gflops: float,
              ax: Any = None) -> Any:
-    """Products beside what memory and arithmetic allow.
+    """Measured products, compared with the limits of memory and arithmetic.
 
-    A product does 2 nnz k operations. It moves at least the entries of A, once, and X and Y, once: nnz (value + 4) +
-    (m + n) k value bytes. More is moved where rows of X are loaded again.
+    A product has 2 nnz k operations. It moves the entries of A, X and Y at least once: nnz (value + 4) + (m + n) k
+    value bytes. It moves more if rows of X are loaded again.
 
     Parameters
     ----------
     measured : mapping of str to (PlanInfo, int, float)
         For each point, the plan's info, the bytes of a value, and the measured ms of a product.
     gbytes_per_s : float
-        What memory gives, in 10^9 bytes per second.
+        Memory bandwidth in 10^9 bytes per second.
     gflops : float
-        What arithmetic gives, in 10^9 operations per second.
+        Arithmetic rate in 10^9 operations per second.
     ax : matplotlib.axes.Axes, optional
     """
     ax = _axes(ax, (5.5, 4))
@@ -172,7 +172,7 @@ def roofline(measured: Mapping[str, tuple[PlanInfo, int, float]], *, gbytes_per_
 
 
 def _finished(ax: Any, xlabel: str, title: str) -> Any:
-    """Both axes logarithmic, with their names."""
+    """Makes both axes logarithmic and labels them."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")
     ax.set(xlabel=xlabel, ylabel="GFLOP/s", title=title)
@@ -181,12 +181,14 @@ def _finished(ax: Any, xlabel: str, title: str) -> Any:
 
 
 def rooflines(lines: Sequence[Roofline], *, measured_ms: Mapping[str, float] | None = None, ax: Any = None) -> Any:
-    """What bounds a rank in products of tiles: the network's roof, each algorithm's local roof, and its predicted time.
+    """The limits of a rank in products of tiles: the network's roof, each algorithm's local roof, and its predicted
+    time.
 
     Parameters
     ----------
     lines : sequence of Roofline
-        Of one product on one machine, by several algorithms. One that moves nothing has its local roof alone.
+        Rooflines of one product on one machine, by several algorithms. An algorithm that moves nothing has only its
+        local roof.
     measured_ms : mapping of str to float, optional
         Measured times of some of the algorithms, as dots.
     ax : matplotlib.axes.Axes, optional
@@ -218,12 +220,12 @@ _PARTS = {"compute": _COLOURS[2], "communicate": _COLOURS[0], "accumulate": _COL
 
 
 def breakdown(reports: Sequence[TileReport], *, ax: Any = None) -> Any:
-    """What each rank's time went to in a product of matrices in tiles.
+    """The time of each rank in a product of matrices in tiles, divided by activity.
 
     Parameters
     ----------
     reports : sequence of TileReport
-        Of `TiledMatrix.reports` or `TileProduct.reports`, one for each rank.
+        `TiledMatrix.reports` or `TileProduct.reports`, one per rank.
     ax : matplotlib.axes.Axes, optional
     """
     ax = _axes(ax, (6, 1 + 0.4 * len(reports)))
@@ -239,18 +241,18 @@ def breakdown(reports: Sequence[TileReport], *, ax: Any = None) -> Any:
     return ax
 
 
-_LETTER = 0.011  # of a timeline's width, at the size of its figure
+_LETTER = 0.011  # width of a letter as a fraction of a timeline's width
 
 
 def timeline(path: str | os.PathLike[str], *, product: int = -1, ax: Any = None) -> Any:
-    """What each rank does during one product, from a file that a `Comm` with `trace` has written. Steps that are
-    long enough have their names written on them; the legend has all.
+    """The steps of each rank during one product, from a file that a `Comm` with `trace` has written. Steps that are
+    long enough show their names; the legend has all names.
 
     Parameters
     ----------
     path : path
     product : int
-        Which, counted from 0; -1: the last.
+        Number of the product, counted from 0; -1: the last.
     ax : matplotlib.axes.Axes, optional
     """
     with open(path, encoding="utf-8") as file:

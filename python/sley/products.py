@@ -28,21 +28,21 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
          transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
          reproducible: bool = False, wire: str | None = None, grid: Pair | None = None,
          tiles: int | Pair | None = None, columns: int = 0, buffers: int = 0) -> Any:
-    """Y = alpha A X + beta Y, planned and multiplied once; for more than one product make a `Plan`, or in tiles a
+    """Y = alpha A X + beta Y, planned and multiplied once; for repeated products make a `Plan`, or in tiles a
     `TileProduct`.
 
     Parameters
     ----------
     a : Matrix, what `Matrix` takes, or TiledMatrix
-        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes the types of A and X to, and that
+        A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of A and X, or to the type
         of X if X is on a GPU.
     x : array_like, shape (n, k) or (n,); or TiledMatrix
-        With transpose of m rows. An array in a GPU's memory is multiplied there: see `Plan.execute`.
+        X; with transpose it has m rows. An array in a GPU's memory is multiplied on that GPU: see `Plan.execute`.
     ranks, comm, transpose, reproducible, wire
-        As in `Plan`. Of a TiledMatrix neither ranks nor comm, for it has its own.
+        As in `Plan`. A TiledMatrix has ranks of its own: then leave ranks and comm out.
     algo : str
-        As in `Plan`, or one of `tile_algorithms`: then A, X and Y are cut into tiles, and transpose, reproducible, wire
-        and beta are not taken. A TiledMatrix is multiplied in tiles, with "auto" by "tile-c".
+        As in `Plan`, or one of `tile_algorithms`, which divide A, X and Y into tiles and do not take transpose,
+        reproducible, wire and beta. A TiledMatrix is multiplied in tiles; "auto" is then "tile-c".
     out, alpha, beta
         As in `Plan.execute`.
     grid, tiles
@@ -53,9 +53,10 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     Returns
     -------
     ndarray, shape (m, k) or (m,)
-        With transpose of n rows; of the library of x where x is on a GPU. Where ranks are processes, this rank's rows.
+        Y; with transpose it has n rows. If x is on a GPU, it is an array of the same library. If ranks are processes,
+        it is this rank's rows.
     TiledMatrix, shape (m, k)
-        Where a is one; its `reports` tell what the product took on each rank.
+        If a is one; its `reports` have the times and the traffic of each rank.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def _refuse(options: dict[str, Any], where: str) -> None:
 
 def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | None, planned: dict[str, Any],
                 executed: dict[str, Any]) -> Any:
-    """The same of an x in a GPU's memory; by default on a rank of its own there."""
+    """`spmm` for an x in a GPU's memory; by default on a new rank on that GPU."""
     if array.ndim not in (1, 2):
         raise SleyArgumentError(f"x must be a dense array of one or two dimensions, not of {array.ndim}")
     matrix = a if isinstance(a, (Matrix, Rows)) else as_matrix(a, exact_dtype(array.dtype))
@@ -110,11 +111,11 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
-        A, of shape (m, n). What is no Matrix yet gets the type that NumPy promotes all types to.
+        A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of all operands.
     u : array_like, shape (m, k)
     v : array_like, shape (n, k)
     values : bool
-        False: without the factor A[i, j].
+        False: the factor A[i, j] is left out.
     ranks, comm
         As in `Plan`.
 
@@ -140,45 +141,46 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
            columns: int = 0, buffers: int = 0) -> Any:
     """C = A B of two sparse matrices, in this process or across ranks.
 
-    C has an entry where there is at least one product, an explicit zero where products cancel; columns ascend. The
-    bits depend on neither threads, mem_limit, device nor ranks; in tiles on the tiles alone.
+    C has an entry at each position with at least one product, and an explicit zero if products cancel; columns ascend.
+    The bits do not depend on threads, mem_limit, device or ranks; in tiles they depend only on the tiles.
 
     Parameters
     ----------
     a, b : Matrix, what `Matrix` takes, or TiledMatrix
-        A, of shape (m, k), and B, of shape (k, n). What is no Matrix yet gets the type of the other operand, or, where
-        neither is one, the type that NumPy promotes both to. Where A is a TiledMatrix, B may be one too: with as many
-        rows of tiles as A has columns of them, on the same grid.
+        A, of shape (m, k), and B, of shape (k, n). An operand that is not a Matrix is converted to the type of the
+        other; if neither is a Matrix, both are converted to their promoted type in NumPy. If A is a TiledMatrix, B may
+        also be one, with as many rows of tiles as A has columns of tiles, on the same grid.
     semiring : str
-        What is summed of values x of A and y of B: "plus-times" x y, "plus-pair" 1; "min-plus" the least x + y,
-        "or-and" 1 if any pair has no zero.
+        For values x of A and y of B: "plus-times" sums x y; "plus-pair" counts pairs; "min-plus" is the minimum of x +
+        y; "or-and" is 1 if x and y are both nonzero in any pair.
     mask : Matrix, what `Matrix` takes, or TiledMatrix, optional
-        Of C's shape: C has entries only where it has some, whatever their values. A TiledMatrix, where A is one, has
-        the rows of tiles of A and the columns of tiles of B, on the same grid.
+        Matrix of C's shape: C has entries only at positions where the mask has entries, of any value. A TiledMatrix
+        must have the rows of tiles of A and the columns of tiles of B, on the same grid.
     transpose_b : bool
-        C = A B^T, of B with shape (n, k).
+        C = A B^T, for a B with shape (n, k).
     mem_limit : int
-        Bytes of C and of all memory that the product takes, on a GPU of its memory; 0: any. In tiles: what a product
-        of two tiles may take while a rank makes it; neither tiles that are fetched, nor products that wait to be added,
-        nor C.
+        Limit in bytes for C and all other memory of the product, on a GPU for the GPU's memory; 0: no limit. In tiles:
+        for one product of two tiles, including all memory to compute it, without fetched tiles, products that wait to
+        be added, and C.
     threads : int
         Of each rank; 0: all cores, or cores / ranks.
     device : str
-        "cpu"; "cuda", "cuda:1": a GPU, to which the operands are copied, and C back; "auto": a GPU where there is one.
+        "cpu"; "cuda" or "cuda:1": a GPU, to which the operands are copied, and from which C is copied back; "auto": a
+        GPU if there is one.
     ranks : int, optional
-        Ranks of this process that make C; 1 where comm is not given either.
+        Number of ranks of this process; 1 if comm is not given either.
     comm : Comm, optional
-        The ranks, which may be processes: of `sley.dist`. It has threads and a device of its own.
+        The ranks; a comm of `sley.dist` has processes as ranks. It has its own threads and device.
     algo : str
-        "rows": this process makes the rows of C, which ranks that are GPUs share, each with all of B. One of
-        `tile_algorithms`: in tiles, with B and C for X and Y. "auto": rows of one rank, or of GPUs without a comm, else
-        "tile-c".
+        "rows": this process computes rows of C; ranks must be GPUs, share the rows, and each holds all of A and B. One
+        of `tile_algorithms`: in tiles, where B and C take the places of X and Y. "auto": "rows" for one rank, or for
+        ranks that are GPUs without a comm, else "tile-c".
     grid, tiles
         In tiles: as in `TiledMatrix`, of A.
     columns : int
-        In tiles: columns of tiles of B and C; 0: as many as the grid has columns.
+        In tiles: number of columns of tiles of B and C; 0: as many as the grid has columns.
     buffers : int
-        In tiles: of each rank, for products that are pushed; 0: 4.
+        In tiles: buffers of each rank for products that are pushed to other ranks; 0: 4.
 
     Returns
     -------
@@ -190,8 +192,8 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     Raises
     ------
     SleyMemoryError
-        C, and what is needed to make it, do not fit `mem_limit`; the message says what would do. In tiles a comm of
-        several ranks has ended then.
+        C and the memory to compute it exceed `mem_limit`; the message has a sufficient limit. In tiles a comm of
+        several ranks is then closed to further calls.
 
     Examples
     --------
@@ -244,7 +246,7 @@ def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> sci
 
 
 def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:
-    """Fills made, the values of S, each rank its own rows'."""
+    """Fills `made` with the values of S; each rank fills those of its own rows."""
     u, v = operands
     options = initial(_c.sley_sddmm_options, width=u.array.shape[1], dtype=division.matrix._info.dtype)
     forward = initial(_c.sley_graph_options, forward=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rooflines between nodes: what bounds a product of matrices in tiles, and how long it takes."""
+"""Rooflines between nodes: the resource that limits a product of matrices in tiles, and the predicted time."""
 import contextlib
 import ctypes
 import importlib
@@ -16,12 +16,13 @@ from sley.errors import SleyArgumentError
 from sley.matrix import as_matrix
 from sley.tiles import Pair
 
-_MOST_RANKS = 2**24  # products of tiles are no more, and ranks have at least one
+_MOST_RANKS = 2**24  # limit of products of tiles, of which each rank has at least one
 
 
 @dataclass(frozen=True)
 class RooflineRank:
-    """What one rank does: figures as in `Roofline`, bytes that come and go apart; messages bring `network_in`."""
+    """Figures of one rank, as in `Roofline`. Received and sent bytes are separate; messages are those of
+    `network_in`."""
 
     tasks: int
     flops: float
@@ -38,7 +39,7 @@ class RooflineRank:
 
 @dataclass(frozen=True)
 class Roofline:
-    """What bounds a product; figures are of all ranks together unless said, rates of one rank.
+    """The limits of a product. Figures are totals over all ranks unless stated otherwise; rates are of one rank.
 
     Attributes
     ----------
@@ -48,34 +49,35 @@ class Roofline:
     grid : (int, int)
         Rows and columns of ranks.
     tiles : (int, int, int)
-        Rows of tiles of A, columns of them, and columns of tiles of X or B.
+        Number of rows of tiles of A, of columns of tiles of A, and of columns of tiles of X or B.
     tasks : int
-        Products of two tiles.
+        Number of products of two tiles.
     flops : float
-        2 for each product of two numbers.
+        Operations: 2 per product of two numbers.
     compression : float
-        Of C = A B, products for each entry of C; else 0.
+        For C = A B, products per entry of C; otherwise 0.
     local_bytes, network_bytes, inside_bytes, messages : float
-        What the tasks take from memory at least; what travels between nodes (on a single node, between ranks);
-        between ranks of a node where there are several nodes; and the messages that bring `network_bytes`.
+        Least bytes that the tasks move to and from memory; bytes between nodes (on a single node, between ranks); bytes
+        between ranks of the same node if there are several nodes; number of messages with `network_bytes`.
     memory_bandwidth, network_bandwidth : float
-        Bytes/s of a rank's memory, and of its share of its node's link.
+        Bytes/s of a rank's memory, and of the rank's share of its node's link.
     peak : float
-        Flop/s of a rank's arithmetic; 0: not known.
+        Arithmetic peak of a rank in flop/s; 0: not known.
     local_intensity, network_intensity : float
-        Flops for each of `local_bytes` and `network_bytes`; infinite where nothing travels.
+        Flops per byte of `local_bytes` and of `network_bytes`; infinite if nothing travels.
     memory_roof, local_roof, network_roof, attainable : float
-        Flop/s: by memory; the least of that, `peak` and measured rates of sums; by the network; the least of all.
+        Limits in flop/s: of memory; the least of memory, `peak` and measured rates of sums; of the network; the least
+        of all.
     bound : str
-        What `attainable` is set by: "memory", "sums", "arithmetic" or "network".
+        The resource that determines `attainable`: "memory", "sums", "arithmetic" or "network".
     flops_imbalance : float
-        Flops of the rank that has most, by the average.
+        Flops of the rank with the most, divided by the average.
     attainable_ms : float
-        Of a product, were all ranks equal and latency 0.
+        Time of a product if all ranks had equal work and latency were 0.
     local_ms, network_ms, predicted_ms : float
-        Of the rank for which each is longest; the last with latency.
+        Times of the rank for which each is longest; only the last includes latency.
     per_rank : tuple of RooflineRank
-        The same for each rank.
+        The figures of each rank.
     """
 
     algo: str
@@ -110,16 +112,16 @@ class Roofline:
 
     @property
     def predicted_rate(self) -> float:
-        """Flop/s of a rank in `predicted_ms`; 0 where there are no flops."""
+        """Flop/s of a rank with `predicted_ms`; 0 if there are no flops."""
         return self.flops / self.ranks / self.predicted_ms * 1e3 if self.predicted_ms > 0 else 0.0
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draws it by `sley.plot.rooflines`, and returns the Axes."""
+        """Draws it with `sley.plot.rooflines` and returns the Axes."""
         return importlib.import_module("sley.plot").rooflines([self], ax=ax)
 
 
 def roofline_algorithms() -> tuple[str, ...]:
-    """The names that `roofline` takes as `algo`."""
+    """The names for `algo` of `roofline`."""
     return tuple(names_of(lib.sley_roofline_algorithms()))
 
 
@@ -140,32 +142,33 @@ def roofline(a: Any, k: int | None = None, *, b: Any = None, algo: str = "tile-c
              threads: int = 0, machine: str | os.PathLike[str] | None = None, memory_bandwidth: float = 0.0,
              network_bandwidth: float = 0.0, latency: float = 0.0, peak: float = 0.0,
              compression: float = 0.0) -> Roofline:
-    """What bounds Y = A X, or C = A B, in tiles. Nothing is multiplied, and no ranks are made.
+    """The limits of Y = A X, or C = A B, in tiles. Nothing is multiplied, and no ranks are started.
 
     Parameters
     ----------
     a : Matrix, or what `Matrix` takes
         A, of shape (m, n).
     k : int, optional
-        Columns of X. Either this or `b`.
+        Columns of X. Pass either this or `b`.
     b : Matrix, or what `Matrix` takes, optional
-        B, of n rows and A's type; it may be A.
+        B, with n rows and the type of A; it may be A.
     algo : str
         One of `roofline_algorithms`.
     ranks : int
     grid : (int, int), optional
         Rows and columns of ranks; by default the shape nearest to a square.
     tiles : (int, int, int), optional
-        Rows of tiles of A, columns of them, and columns of tiles of X or B; a 0 stands for the default.
+        Number of rows of tiles of A, of columns of tiles of A, and of columns of tiles of X or B; 0 selects the
+        default.
     ranks_per_node, threads : int
-        Ranks that follow each other on a node, and threads of a rank; 0: as the machine says.
+        Number of consecutive ranks on a node, and threads of a rank; 0: from the machine's description.
     machine : path, optional
-        A machine's description; by default what `sley tune` has left, or one built in.
+        Path of a machine description; by default the description that `sley tune` has written, or the built-in one.
     memory_bandwidth, network_bandwidth, latency, peak : float
-        In place of the machine's figures, where above 0: bytes/s of a rank; bytes/s into and out of a node; s for
-        each message; flop/s of a rank.
+        Figures that replace those of the machine, if above 0: bytes/s of a rank; bytes/s into and out of a node;
+        seconds per message; flop/s of a rank.
     compression : float
-        Products for each entry of C; 0: its pattern is made, to count them.
+        Products per entry of C; 0: computed from the pattern of C.
 
     Returns
     -------

@@ -24,7 +24,7 @@ from sley.tiles import Pair, TiledMatrix, complete, is_sparse
 
 
 def tile_algorithms() -> dict[str, str]:
-    """The names that `spmm`, `spgemm` and `TileProduct` take as `algo` for products in tiles, and a line about each."""
+    """The names for `algo` of `spmm`, `spgemm` and `TileProduct` in tiles, with a summary of each."""
     names = names_of(lib.sley_tile_algorithms())
     return {name: decoded(lib.sley_tile_algorithm_summary(encoded(name))) for name in names}
 
@@ -43,29 +43,29 @@ def semiring_number(semiring: str) -> int:
 
 
 class TileProduct(NotCopied):
-    """Y = alpha A X + beta Y of matrices in tiles, prepared once and made as often as one likes. Collective, and so is
-    running and closing it.
+    """Y = alpha A X + beta Y of matrices in tiles, prepared once and run any number of times. Creating, running and
+    closing it are collective.
 
     Parameters
     ----------
     a : TiledMatrix
         A, sparse, of shape (m, n).
     x : TiledMatrix, or array_like of shape (n, k) or (n,)
-        X. An array, which every rank gives whole, is divided into tiles that go with those of A. A TiledMatrix has
-        as many rows of tiles as A has columns of them, on the same grid.
+        X. Every rank passes the whole array, which is divided into tiles that fit the tiles of A. A TiledMatrix must
+        have as many rows of tiles as A has columns of tiles, on the same grid.
     algo : str
         One of `tile_algorithms`.
     buffers : int
-        Of each rank, for products that are pushed; 0: 4.
+        Buffers of each rank for products that are pushed to other ranks; 0: 4.
     columns : int
-        Columns of tiles of an X that is an array; 0: as many as the grid has columns.
+        Number of columns of tiles if X is an array; 0: as many as the grid has columns.
 
     Attributes
     ----------
     a, x, y : TiledMatrix
-        The operands. Y has shape (m, k), and zeros before the first run; it ends with the product.
+        The operands. Y has shape (m, k), and is zero before the first run; it is destroyed with the product.
     reports : tuple of TileReport
-        Of the last run, on each rank of this process; empty before the first.
+        Reports on the last run, one per rank of this process; empty before the first run.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class TileProduct(NotCopied):
         self.reports: tuple[TileReport, ...] = ()
 
     def _tiled(self, x: Any, columns: int) -> TiledMatrix:
-        """X of an array, to go with A."""
+        """X as a TiledMatrix that fits A, made from an array."""
         if is_sparse(x):
             raise SleyArgumentError("x is sparse: see spgemm")
         given = dense_input(x, "x")
@@ -120,12 +120,12 @@ class TileProduct(NotCopied):
             each._users.add(self)
 
     def run(self, *, alpha: float = 1.0, beta: float = 0.0) -> TiledMatrix:
-        """Makes one product.
+        """Computes one product.
 
         Parameters
         ----------
         alpha, beta : float
-            With beta = 0 the values of Y before are not read.
+            With beta = 0 the previous values of Y are not read.
 
         Returns
         -------
@@ -146,11 +146,11 @@ class TileProduct(NotCopied):
 
     @property
     def closed(self) -> bool:
-        """Whether the product, or its comm, has ended."""
+        """Whether the product, or its comm, is closed."""
         return not self._forget.alive or self._comm.closed
 
     def close(self) -> None:
-        """Destroys the product, with Y, and with X if that was made here. Later calls do nothing."""
+        """Destroys the product and Y, and X if it was made from an array. Later calls do nothing."""
         if self._forget.detach() is None:
             return
         self._comm._remove(self._number)
@@ -170,14 +170,15 @@ def _check_open(*matrices: TiledMatrix) -> None:
 
 
 def _check_fit(a: TiledMatrix, b: TiledMatrix, name: str) -> None:
-    """What the library cannot check, since handles of another comm are in other threads."""
+    """Checks that both matrices are on the same comm. The library cannot check this, since handles of another comm are
+    in other threads."""
     _check_open(a, b)
     if b.comm is not a.comm:
         raise SleyArgumentError(f"a and {name} must be of one comm")
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """That what a TiledMatrix has already is not given once more."""
+    """Refuses options that a TiledMatrix already determines."""
     given = [name for name, value in options.items() if value is not None]
     if given:
         raise SleyArgumentError(f"a is a sley.TiledMatrix, which has its own {' and '.join(given)}")
@@ -240,7 +241,7 @@ def _on(comm: Comm | None, ranks: int | None, threads: int = 0, device: str = "c
 
 
 def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, alpha: float) -> TiledMatrix:
-    """The Y of one product, which outlives the product."""
+    """Runs one product and returns its Y, which is not destroyed with the product."""
     with TileProduct(a, x, algo=algo, buffers=buffers, columns=columns) as product:
         made = product.run(alpha=alpha)
         product._own.remove(made)
@@ -275,7 +276,7 @@ def spgemm_in_tiles(a: Any, b: Any, *, semiring: str, mask: Any, mem_limit: int,
 
 
 def _masked_product(a: TiledMatrix, b: TiledMatrix, mask: Any, options: Any) -> TiledMatrix:
-    """C = A B with any mask."""
+    """C = A B, with a mask or without."""
     if mask is None or isinstance(mask, TiledMatrix):
         return _sparse_product(a, b, mask, options)
     _check_fit(a, b, "b")

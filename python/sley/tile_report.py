@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a product of matrices in tiles took."""
+"""Reports on products of matrices in tiles."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,28 +10,28 @@ from sley.plan import Traffic
 
 @dataclass(frozen=True)
 class TileReport:
-    """What a product took on one rank.
+    """Time and work of a product on one rank.
 
     Attributes
     ----------
     total_ms : float
-        Of the product, which the next four add up to.
+        Time of the product, the sum of the next four times.
     compute_ms : float
         Products of tiles.
     communicate_ms : float
         Waiting for tiles of other ranks.
     accumulate_ms : float
-        Pushing products and adding those that came; of sparse results, adding.
+        Pushing products and adding received products; for sparse results only adding.
     imbalance_ms : float
-        Waiting for slower ranks, at the end.
+        Waiting for slower ranks at the end.
     tasks : int
-        Products of two tiles.
+        Number of products of two tiles.
     flops : int
-        2 for each product of two numbers.
+        Operations: 2 per product of two numbers.
     stolen : int
-        Of the tasks: of tiles of Y of other ranks.
+        Number of these tasks that were taken from other ranks.
     predicted, counted : Traffic
-        Of a product in which nothing is stolen, and of this one, on this rank.
+        Traffic of this rank: predicted for a product without stealing, and counted in this product.
     """
 
     total_ms: float

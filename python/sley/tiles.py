@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices in tiles, of which every rank reads and writes every tile without a call of its owner."""
+"""Matrices in tiles: every rank can read and write every tile without a call on its owner."""
 import contextlib
 import ctypes
 import weakref
@@ -27,26 +27,26 @@ from sley.tile_report import TileReport
 
 _OK = int(_c.sley_status.SLEY_OK)
 Pair = tuple[int, int]
-Make = Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int]  # of a rank, its comm and the place of a handle
+Make = Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int]  # rank's index, its comm, address for a handle
 
 
 @dataclass(frozen=True)
 class TiledInfo:
-    """How a matrix is divided into tiles.
+    """The division of a matrix into tiles.
 
     Attributes
     ----------
     rows, cols : int
-        Of the matrix.
+        Size of the matrix.
     grid : (int, int)
         Rows and columns of ranks, which are numbered row by row. Tile (i, j) belongs to the rank at row i mod
         `grid[0]`, column j mod `grid[1]`.
     tiles : (int, int)
-        Rows and columns of tiles.
+        Number of rows and columns of tiles.
     entries : int
-        Of all tiles; of a dense matrix all values.
+        Entries of all tiles; for a dense matrix all values.
     rank_entries, tile_entries : int
-        Of the rank, and of the tile, that has most.
+        Entries of the rank with the most, and of the tile with the most.
     """
 
     rows: int
@@ -66,8 +66,8 @@ class TiledInfo:
 
 @dataclass(frozen=True)
 class TileInfo:
-    """A tile: the rank that owns it, the row and column of the matrix at which it begins, its rows and columns, its
-    entries (of a dense matrix all values), and the bytes that travel to another rank."""
+    """A tile: its owner, its first row and column in the matrix, its numbers of rows and columns, its entries (for a
+    dense matrix all values), and the bytes that travel when another rank fetches it."""
 
     rank: int
     first_row: int
@@ -83,11 +83,12 @@ class TileInfo:
 
 
 class Held:
-    """Stands for a matrix's handles: they are destroyed after whatever keeps this, and then by the comm's next call."""
+    """Represents the handles of a matrix. When no object refers to it any more, the next call on the comm destroys the
+    handles."""
 
 
 def complete(ranks: int, grid: Pair | None, tiles: int | Pair | None, columns: int = 0) -> list[_c.sley_tiling]:
-    """The tilings of A, X and Y by `sley_tile_complete`."""
+    """The tilings of A, X and Y, from `sley_tile_complete`."""
     down, across = tiles if isinstance(tiles, tuple) else (tiles or 0, tiles or 0)
     grid_rows, grid_cols = grid or (0, 0)
     made = [_c.sley_tiling(fitting(grid_rows, 32, "grid"), fitting(grid_cols, 32, "grid"),
@@ -99,7 +100,8 @@ def complete(ranks: int, grid: Pair | None, tiles: int | Pair | None, columns: i
 
 @contextlib.contextmanager
 def ranks_for(comm: Comm | None, ranks: int | None) -> Iterator[tuple[Comm, bool]]:
-    """A comm, or a new one of so many ranks, and whether it is new; that is closed if anything is raised."""
+    """Yields the given comm, or a new one with this number of ranks, and whether it is new. A new comm is closed if an
+    exception is raised."""
     if ranks is not None and comm is not None:
         raise SleyArgumentError("give either ranks or comm")
     made = Comm(1 if ranks is None else ranks) if comm is None else comm
@@ -112,7 +114,7 @@ def ranks_for(comm: Comm | None, ranks: int | None) -> Iterator[tuple[Comm, bool
 
 
 def is_sparse(a: Any) -> bool:
-    """Whether what is given is a sparse matrix; a dense array otherwise."""
+    """Whether `a` is a sparse matrix, and not a dense array."""
     return isinstance(a, (Matrix, Rows)) or (a.format != "dense" if isinstance(a, Operand)
                                              else sparse_kind(a) is not None)
 
@@ -120,33 +122,33 @@ def is_sparse(a: Any) -> bool:
 class TiledMatrix(NotCopied):
     """A sparse or dense matrix of m rows and n columns in tiles, which are divided among ranks on the CPU.
 
-    Its tiles can be got and replaced one by one, by calls that are not collective. It is multiplied by `spmm`,
-    `spgemm` and `TileProduct`.
+    Single tiles can be read and replaced by calls that are not collective. `spmm`, `spgemm` and `TileProduct`
+    multiply it.
 
     Parameters
     ----------
     a : Matrix or sparse array, or array_like of shape (m, n) or (m,)
-        A sparse matrix, in any form that `Matrix` takes but a dense array: that becomes a dense matrix in tiles, and
-        one of one dimension a single column. The values are copied. With a comm of `sley.dist`, where ranks are
-        processes, each gives all of it, or of a sparse matrix its own `sley.dist.Rows`. Collective.
+        A sparse matrix in any form that `Matrix` takes, or a dense array, which becomes a dense matrix in tiles; an
+        array of one dimension becomes a single column. The values are copied. With a comm of `sley.dist`, where ranks
+        are processes, each process passes the whole matrix, or its own `sley.dist.Rows` of a sparse matrix. Collective.
     ranks : int, optional
-        Makes a comm of so many ranks, which ends with the matrix; 1 where `comm` is not given either.
+        Number of ranks of a new comm, which is closed with the matrix; 1 if `comm` is not given either.
     comm : Comm, optional
         The ranks.
     grid : (int, int), optional
         Rows and columns of ranks; by default the shape nearest to a square.
     tiles : int or (int, int), optional
-        Rows and columns of tiles, whose sizes differ by at most one; by default as many rows as the grid has, and the
-        least common multiple of its rows and columns as columns.
+        Number of rows and columns of tiles, whose sizes differ by at most one. By default the number of rows is that of
+        the grid, and the number of columns is the least common multiple of the grid's rows and columns.
     dtype : dtype, optional
-        As in `Matrix`; of a Matrix its own.
+        As in `Matrix`; a Matrix keeps its type.
 
     Attributes
     ----------
     info : TiledInfo
-        How it is divided.
+        The division into tiles.
     reports : tuple of TileReport
-        What its making took, on each rank of this process, if a product has made it; else empty.
+        Reports on the product that computed this matrix, one per rank of this process; empty if no product computed it.
 
     Examples
     --------
@@ -167,7 +169,7 @@ class TiledMatrix(NotCopied):
     @classmethod
     def zeros(cls, shape: Pair, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
               tiles: int | Pair | None = None, dtype: npt.DTypeLike = np.float64) -> Self:
-        """A dense matrix of zeros; the rest as in `TiledMatrix`. Collective."""
+        """A dense matrix of zeros; other parameters as in `TiledMatrix`. Collective."""
         with ranks_for(comm, ranks) as (chosen, own):
             made = cls.__new__(cls)
             made._zeros(chosen, own, shape, complete(chosen.size, grid, tiles)[0], np.dtype(dtype))
@@ -214,9 +216,9 @@ class TiledMatrix(NotCopied):
             handle, rows, cols, code, ctypes.byref(tiling), ctypes.byref(out)))
 
     def _take(self, comm: Comm, own: bool, make: Make) -> None:
-        """Makes the handles."""
+        """Creates the handles."""
         self._comm, self._owns_comm = comm, own
-        self._users: weakref.WeakSet[Any] = weakref.WeakSet()  # to be closed before this
+        self._users: weakref.WeakSet[Any] = weakref.WeakSet()  # products and futures to be closed before this matrix
         self._held = Held()
         self._number, self._handles = comm._make(lambda _, handle: lib.sley_tiled_destroy(handle), make, None)
         self._forget = weakref.finalize(self._held, comm._holdings.forget, self._number)
@@ -231,10 +233,10 @@ class TiledMatrix(NotCopied):
         self._comm._run(job)
 
     def _run_first(self, function: Callable[[ctypes.c_void_p], int]) -> None:
-        """A call of this process's first rank, in which no other takes part."""
+        """Runs a function on this process's first rank only."""
         self._run(lambda i, _: _OK if i else function(self._handles[0]))
 
-    # ---- what it is
+    # ---- properties
 
     @property
     def comm(self) -> Comm:
@@ -258,24 +260,24 @@ class TiledMatrix(NotCopied):
 
     @property
     def rows(self) -> slice:
-        """Which rows `gather` gives this process: all, or where ranks are processes about as many on each."""
+        """The rows that `gather` returns in this process: all rows, or about an equal share if ranks are processes."""
         first = self._comm.first
         return slice(int(self._row_begin[first]), int(self._row_begin[first + self._comm.here]))
 
     # ---- one tile
 
     def tile_info(self, i: int, j: int) -> TileInfo:
-        """Whose tile (i, j) is, and what it holds. Not collective."""
+        """Owner, position and size of tile (i, j). Not collective."""
         made = _c.sley_tile_info()
         at = fitting(i, 64, "i"), fitting(j, 64, "j")
-        with self._comm._lock:  # it is not destroyed meanwhile
+        with self._comm._lock:  # so that it is not destroyed meanwhile
             if self.closed:
                 raise SleyArgumentError("the tiled matrix is closed")
             call(lib.sley_tile_info_get, self._handles[0], *at, ctypes.byref(made))
         return TileInfo._of(made)
 
     def get_tile(self, i: int, j: int) -> Any:
-        """A copy of tile (i, j), fetched by this process's first rank. Not collective: its owner takes no part.
+        """A copy of tile (i, j), fetched by this process's first rank. Not collective: the owner takes no part.
 
         Returns
         -------
@@ -285,26 +287,27 @@ class TiledMatrix(NotCopied):
         return self.get_tile_later(i, j).result()
 
     def get_tile_later(self, i: int, j: int) -> TileFuture:
-        """Begins to fetch tile (i, j), and returns at once. Any number of tiles may be on their way. Not collective.
+        """Begins to fetch tile (i, j) and returns at once. Any number of tiles may be in flight. Not collective.
 
         Returns
         -------
         TileFuture
-            Whose `result()` waits for the tile.
+            Future whose `result()` waits for the tile.
         """
         return TileFuture(self, self.tile_info(i, j), fitting(i, 64, "i"), fitting(j, 64, "j"))
 
     def put_tile(self, i: int, j: int, values: npt.ArrayLike) -> None:
-        """Replaces the values of tile (i, j), which are there when the call returns. Not collective.
+        """Replaces the values of tile (i, j); the transfer is complete when the call returns. Not collective.
 
-        Where ranks are processes, those that read the tile and the one that writes it agree by `comm.barrier()`.
+        If ranks are processes, the ranks that read the tile and the rank that writes it must synchronise with
+        `comm.barrier()`.
 
         Parameters
         ----------
         i, j : int
         values : array_like
-            Of a sparse matrix of shape (entries,): new values of the tile's entries, in the order of
-            `get_tile(i, j).data`. Of a dense one of the tile's shape. Of the matrix's type, or one that it holds
+            For a sparse matrix, new values of the tile's entries, of shape (entries,), in the order of `get_tile(i,
+            j).data`. For a dense matrix, an array of the tile's shape. The type is the matrix's, or converts to it
             exactly.
         """
         tile = self.tile_info(i, j)
@@ -315,7 +318,7 @@ class TiledMatrix(NotCopied):
         made = np.ascontiguousarray(converted(given, "values", self._dtype))
         self._run_first(lambda handle: lib.sley_tile_put(handle, i, j, made.ctypes.data))
 
-    # ---- all of it
+    # ---- the whole matrix
 
     def renew(self, a: Any) -> None:
         """Replaces all values. Collective.
@@ -323,7 +326,7 @@ class TiledMatrix(NotCopied):
         Parameters
         ----------
         a : as in `TiledMatrix`
-            Of the same shape and type; of a sparse matrix with entries in the same places.
+            Matrix of the same shape and type; a sparse matrix must have entries at the same positions.
         """
         if self.closed:
             raise SleyArgumentError("the tiled matrix is closed")
@@ -341,7 +344,7 @@ class TiledMatrix(NotCopied):
                                                     division.row_begin.ctypes.data))
 
     def _move(self, dense: Dense, function: Any, first_row: int) -> None:
-        """Rows of the ranks of this process, from or to an array that begins at a row of the matrix."""
+        """Copies rows of this process's ranks from or to an array whose first row is row first_row of the matrix."""
         def move(i: int, _: ctypes.c_void_p) -> int:
             row = int(self._row_begin[self._comm.first + i]) - first_row
             return int(function(self._handles[i], self._row_begin.ctypes.data, dense.row(row), dense.ld))
@@ -349,12 +352,12 @@ class TiledMatrix(NotCopied):
         self._run(move)
 
     def gather(self) -> Any:
-        """The matrix as a whole, or where ranks are processes its rows `rows`. Collective.
+        """The whole matrix, or its rows `rows` if ranks are processes. Collective.
 
         Returns
         -------
         Matrix, or ndarray of shape (m, n)
-            An ndarray of a dense matrix; (rows, n) where ranks are processes.
+            An ndarray if the matrix is dense; of shape (rows, n) if ranks are processes.
         """
         if self._sparse:
             return self._gather_entries()
@@ -377,16 +380,16 @@ class TiledMatrix(NotCopied):
             for each in outs:
                 lib.sley_matrix_destroy(each)
 
-    # ---- its end
+    # ---- closing
 
     @property
     def closed(self) -> bool:
-        """Whether the matrix, or its comm, has ended."""
+        """Whether the matrix, or its comm, is closed."""
         return not self._forget.alive or self._comm.closed
 
     def close(self) -> None:
-        """Destroys the matrix, after products and futures that use it, and the comm if it is the matrix's own. Later
-        calls do nothing. Collective."""
+        """Destroys the products and futures that use the matrix, then the matrix, and its comm if the matrix made it.
+        Later calls do nothing. Collective."""
         for each in sorted(self._users, key=lambda user: user._number, reverse=True):
             each.close()
         if self._forget.detach() is not None:

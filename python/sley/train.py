@@ -28,15 +28,15 @@ __all__ = ["MODELS", "SETS", "Epoch", "Net", "Result", "train"]
 
 SETS = ("train", "valid", "test")
 _TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)  # of sley.torch.bias_act_dropout
-_WARM = 3  # steps before one is captured: plans are made, and torch's allocator has what a step takes
+_WARM = 3  # steps before one is captured, in which plans are made and torch's allocator reserves the memory of a step
 
 
 class _Kind(NamedTuple):
-    """A kind of layers: makes a layer of the values of a row that it is given, those that it makes, and heads."""
+    """A kind of layer: a function that makes a layer from its input width, output width and number of heads."""
 
     layer: Callable[[int, int, int], torch.nn.Module]
-    act: Callable[[Tensor], Tensor] = functional.relu  # between layers
-    heads: bool = False  # hidden layers have several
+    act: Callable[[Tensor], Tensor] = functional.relu  # activation between layers
+    heads: bool = False  # whether hidden layers have several heads
 
 
 def _gin(given: int, made: int, _heads: int) -> torch.nn.Module:
@@ -53,20 +53,21 @@ MODELS = tuple(_KINDS)
 
 
 class Net(torch.nn.Module):
-    """Layers of one model, with dropout of what each is given and an activation between them: bias, relu and dropout in
-    one pass. Masks follow `torch.manual_seed`; ranks that have drawn the same numbers have the masks of one rank.
+    """Layers of one model, with dropout on the input of each layer and an activation between layers. Bias, relu and
+    dropout are one pass. Masks depend on `torch.manual_seed`; with the same seed on all ranks, the masks are the same
+    as on one rank.
 
     Parameters
     ----------
     model : str
         One of `MODELS`.
     features, hidden, classes : int
-        Values of a row of x, between layers (of each head, where the model has heads), and of logits.
+        Number of values per row of x, per row between layers (per head if the model has heads), and per row of logits.
     layers : int
     heads : int
-        Of hidden layers, where the model has heads; the last has one.
+        Number of heads of hidden layers, if the model has heads; the last layer has one.
     dropout : float
-        The chance of a value to be left out, in training.
+        Probability that a value is set to zero in training.
     """
 
     def __init__(self, model: str, features: int, hidden: int, classes: int, *, layers: int = 2, heads: int = 8,
@@ -88,7 +89,7 @@ class Net(torch.nn.Module):
         """Logits, shape (nodes, classes)."""
         p = self.dropout if self.training else 0.0
         seed = draw_seed(x.device) if 0.0 < p < 1.0 and self._own_masks else None
-        first_row = getattr(graph, "first_row", 0)  # an edge_index has all rows
+        first_row = getattr(graph, "first_row", 0)  # an edge_index contains all rows
         x = _dropped(x, p, seed, 0, first_row)
         for number, conv in enumerate(self.convs, 1):
             finish = functools.partial(self._finish, p=p, seed=seed, stream=number, first_row=first_row)
@@ -97,14 +98,15 @@ class Net(torch.nn.Module):
 
     def _finish(self, rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None, stream: int,
                 first_row: int) -> Tensor:
-        """Dropout of act(rows + bias)."""
+        """Returns dropout of act(rows + bias)."""
         if self.act is functional.relu and _served(rows, bias, p, seed):
             return bias_act_dropout(rows, bias, "relu", p, seed=seed, stream=stream, first_row=first_row)
         return _dropped(self.act(rows if bias is None else rows + bias), p, seed, stream, first_row)
 
 
 def _served(rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None) -> bool:
-    """Whether Sley's pass has what torch's would have: under autocast types differ, and a library may have no masks."""
+    """Whether Sley's fused pass can be used: not if types differ under autocast, or if the library has no generator for
+    masks."""
     return rows.dtype in _TYPES and (bias is None or bias.dtype == rows.dtype) and (p == 0.0 or seed is not None)
 
 
@@ -116,8 +118,8 @@ def _dropped(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: i
 
 @dataclass(frozen=True)
 class Epoch:
-    """One step over the whole graph: its loss, before the step, and milliseconds; after it, without dropout, the share
-    of rows of each set that are right, NaN of a set without rows."""
+    """One step over the whole graph: the loss before the step, its time in ms, and the accuracy on each set after the
+    step, without dropout (NaN for a set without rows)."""
 
     loss: float
     ms: float
@@ -128,8 +130,8 @@ class Epoch:
 
 @dataclass
 class Result:
-    """What a training has given; `best` is the number of the epoch with the best validation, the first of equal
-    ones; without rows for validation the last."""
+    """The result of a training. `best` is the number of the epoch with the best validation accuracy, the first of equal
+    ones; without validation rows it is the last epoch."""
 
     epochs: list[Epoch] = field(default_factory=list)
     best: int = 0
@@ -137,7 +139,7 @@ class Result:
 
 
 class _Training:
-    """Rows, their labels and what a step needs, on this rank."""
+    """The state of a training on this rank: rows, labels, network and optimizer."""
 
     def __init__(self, net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor],
                  rank: Rank | None, optimizer: torch.optim.Optimizer) -> None:
@@ -157,14 +159,14 @@ class _Training:
 
     @staticmethod
     def _finite(x: Tensor) -> None:
-        """Refuses features that are no numbers, by the place of the first."""
+        """Refuses features that are not finite; the message has the position of the first."""
         strange = torch.nonzero(~torch.isfinite(x))
         if len(strange):
             row, column = strange[0].tolist()
             require(False, f"x[{row}, {column}] is {float(x[row, column])}: networks are trained on finite values")
 
     def check(self, number: int, loss: float) -> None:
-        """Raises SleyError where a loss or a weight is no number."""
+        """Raises SleyError if the loss or a weight is not finite."""
         if not math.isfinite(loss):
             raise SleyError(f"epoch {number + 1}: the loss is {loss}: training has diverged")
         for name, value in self.net.named_parameters():
@@ -172,13 +174,13 @@ class _Training:
                 raise SleyError(f"epoch {number + 1}: {name} is not finite: training has diverged")
 
     def _sum(self, values: Tensor) -> Tensor:
-        """Over all ranks."""
+        """Sums values over all ranks."""
         if self.rank is not None:
             allreduce(self.rank, values)
         return values
 
     def step(self) -> Tensor:
-        """One step; returns this rank's part of the loss."""
+        """Runs one step; returns this rank's part of the loss."""
         self.net.train()
         self.optimizer.zero_grad(set_to_none=True)
         logits = self.net(self.x, self.graph)
@@ -191,19 +193,19 @@ class _Training:
         return loss.detach()
 
     def loss_of(self, part: Tensor) -> float:
-        """The loss of all ranks; waits for it."""
+        """The loss of all ranks, from this rank's part; waits for the result."""
         return float(self._sum(part.double().reshape(1).clone()))
 
     @torch.no_grad()
     def right(self) -> list[float]:
-        """The share of each set that is right, without dropout; NaN of an empty one."""
+        """The accuracy on each set, without dropout; NaN for an empty set."""
         self.net.eval()
         hits = (self.net(self.x, self.graph).argmax(1) == self.labels).to(torch.float64)
         return (self._sum(self.sets @ hits) / self.counts).tolist()
 
 
 class _Captured:
-    """Steps on a GPU: after the first few one is captured into a CUDA graph, and the rest are replays of it."""
+    """Steps on a GPU: after the first steps one step is captured into a CUDA graph, which is then replayed."""
 
     def __init__(self, step: Callable[[], Tensor]) -> None:
         self._step, self._done = step, 0
@@ -229,7 +231,7 @@ class _Captured:
 
 def _optimizer(name: str, net: Net, rate: float, decay: float, captured: bool) -> torch.optim.Optimizer:
     if name == "adam":
-        fused = all(each.is_cuda for each in net.parameters())  # one kernel, and not one for each of its steps
+        fused = all(each.is_cuda for each in net.parameters())  # one kernel instead of one per operation
         return torch.optim.Adam(net.parameters(), lr=rate, weight_decay=decay, capturable=captured, fused=fused)
     require(name == "sgd", f"there is no optimizer {name!r}: take adam or sgd")
     return torch.optim.SGD(net.parameters(), lr=rate, weight_decay=decay)
@@ -238,31 +240,32 @@ def _optimizer(name: str, net: Net, rate: float, decay: float, captured: bool) -
 def train(net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[str, Tensor], *, epochs: int = 200,
           rate: float = 0.01, decay: float = 5e-4, optimizer: str = "adam", patience: int = 0, comm: Any = None,
           capture: bool | None = None, progress: Callable[[int, Epoch], None] | None = None) -> Result:
-    """Trains on the whole graph: each epoch is one step over all rows that are to train on, by the mean negative
-    log-likelihood of their labels.
+    """Trains on the whole graph: each epoch is one step over all training rows, with the mean negative log-likelihood
+    of their labels as the loss.
 
     Parameters
     ----------
     net : Net, or a module with forward(x, graph)
-        On the graph's device. It has the last epoch's weights at the end. On several ranks all have the same first
-        weights.
+        Network on the graph's device. At the end it has the weights of the last epoch. All ranks must start with the
+        same weights.
     graph : Graph or DistGraph
     x : Tensor, shape (nodes, features)
-        With comm the rank's own rows, as labels and split.
+        Features; with comm, x, labels and split have the rank's own rows.
     labels : Tensor of integers, shape (nodes,)
-        -1: none.
+        Class of each row; -1: no label.
     split : mapping of "train", "valid" and "test" to a mask
-        Tensors of bool, shape (nodes,).
+        Masks are tensors of bool, shape (nodes,).
     epochs, rate, decay, optimizer
-        How many; of learning; of weights, added to the gradient; "adam" or "sgd".
+        Number of epochs; learning rate; weight decay, which is added to the gradient; "adam" or "sgd".
     patience : int
-        Ends after so many epochs without a better validation; 0: never.
+        Number of epochs without a better validation accuracy after which training ends; 0: no limit.
     comm : optional
-        Of a DistGraph: what it was loaded with. Gradients, losses and counts are added up over the ranks. Collective.
+        For a DistGraph: the comm with which it was loaded. Gradients, losses and counts are summed over the ranks.
+        Collective.
     capture : bool, optional
-        Steps are captured into a CUDA graph; by default on a GPU of one rank.
+        Whether steps are captured into a CUDA graph; by default on a GPU with one rank.
     progress : callable, optional
-        Is given the number of each epoch, from 0 on, and the `Epoch`.
+        Called after each epoch with its number, from 0 on, and the `Epoch`.
 
     Returns
     -------
@@ -273,7 +276,7 @@ def train(net: Net, graph: Operand, x: Tensor, labels: Tensor, split: Mapping[st
     SleyArgumentError
         Shapes differ, a row is in two sets, or a feature is not finite.
     SleyError
-        Training has diverged: in which epoch.
+        Training has diverged; the message has the epoch.
     """
     rank = None if comm is None else rank_of(comm)
     captured = x.is_cuda and rank is None if capture is None else capture

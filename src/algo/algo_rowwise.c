@@ -207,11 +207,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
  * it. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
-  int64_t below = ins->halo->begin[ins->comm->rank];
   if (ins->wishes->reproducible)
-    SL_TRY(SL_NEW(part, ins->halo_set.count, "the column map"));
-  for (int64_t h = 0; part && h < ins->halo_set.count; h++)
-    part[h] = h < below ? 0 : 2;
+    SL_TRY(sl_parts_around_own(ins, 0, 2, &part));
   sl_part_frame frames[] = {{.name = "remote below", .kind = SLEY_PART_HALO, .x = buffer, .on_host = true},
                             {.name = "local", .x = SL_BUFFER_X},
                             {.name = "remote", .kind = SLEY_PART_HALO, .x = buffer}};
@@ -258,15 +255,15 @@ agree:
 }
 
 static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
-  int buffer, part, exchange;
+  int buffer, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->wishes->row_bytes, &buffer));
   /* All ranks agree on the exchange, so none may leave before. */
-  sley_status status = sl_parts_in_place(plan, ins, false, &part);
+  sley_status status = sl_divide_in_place(plan, ins, false);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_MAP, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, 0));
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "algo/algorithm.h"
+#include "algo/passes.h"
 #include "plan/count.h"
-#include "plan/travel.h"
 
 /* Each is one of a file algo_*.c, or of stages.c. Few others know one by name. */
 extern const sl_algorithm sl_algo_bcast_1d_pipelined;
@@ -65,11 +65,11 @@ sley_status sl_algorithm_draft(const sl_algorithm *algorithm, sl_inspection *ins
   *out = (sl_plan){0};
   SL_TRY(algorithm->prepare(ins));
   SL_TRY(sl_agree(ins->comm, sl_plan_begin(ins, algorithm->name, dry, out)));
-  SL_TRY(algorithm->build(ins, out));
+  sley_status status = algorithm->build(ins, out);
+  SL_TRY(sl_passes_meet(ins) ? sl_agree(ins->comm, status) : status);
   if (ins->wishes->renewable)
     SL_TRY(refuse_travelled(out));
-  if (sl_asks_to_travel(ins))
-    SL_TRY(sl_plan_travel(ins, out));
+  SL_TRY(sl_passes_run(ins, out));
   out->cover_rows = ins->cover_rows;
   return SLEY_OK;
 }

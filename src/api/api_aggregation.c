@@ -2,7 +2,7 @@
 /* Aggregations on graphs: argument checks. */
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/aggregation.h"
+#include "graph/aggregation.h"
 
 static sley_status take_options(const sley_graph *graph, const sley_aggregation_options *given,
                                 sley_aggregation_options *out) {

@@ -5,7 +5,7 @@
 
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/attention.h"
+#include "graph/attention.h"
 
 static sley_status take_options(const sley_graph *graph, const sley_attention_options *given,
                                 sley_attention_options *out) {
@@ -16,7 +16,9 @@ static sley_status take_options(const sley_graph *graph, const sley_attention_op
   if (!isfinite(out->slope))
     return sl_fail(SLEY_ERR_ARG, "%s: the slope is %g: it must be finite", call, out->slope);
   SL_TRY(sl_check_shape(call, graph, out->heads, out->width, out->dtype, out->relation));
-  return sl_check_shape(call, graph, out->heads, 2 * out->width + 1, out->dtype, out->relation); /* sources */
+  return sl_check_shape(call, graph, out->heads, 2 * out->width + 1, out->dtype, out->relation); /* for rows
+                                                                                                    of
+                                                                                                    sources */
 }
 
 sley_status sley_attention_create(sley_graph *graph, const sley_attention_options *options,

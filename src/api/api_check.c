@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of products: argument checks. */
 #include "base/structs.h"
-#include "ops/check_update.h"
+#include "check/check_update.h"
 
-/* What is checked: a product, or with updated the update that it is part of. */
+/* Checks a product, or, with updated, the update that it is part of. */
 static sley_status check_made(const sley_matrix *matrix, bool transpose, const sl_scaled_product *product,
                               const sl_updated_product *updated, int threads, sley_check *out) {
   sl_team *team = NULL;

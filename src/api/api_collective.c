@@ -3,7 +3,7 @@
 #include "base/structs.h"
 #include "collective/handle.h"
 
-/* What the caller gave, over the defaults. */
+/* Takes the caller's options over the defaults. */
 static sley_status take_options(const sley_collective_options *given, sley_collective_options *out) {
   *out = (sley_collective_options)SLEY_COLLECTIVE_OPTIONS_INIT;
   if (!given)
@@ -36,7 +36,7 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
   return sl_collective_create(comm, &spec, o.compress, o.way, out);
 }
 
-/* Of no handle nothing is known, not even whom to tell. */
+/* Not agreed: without a handle the other ranks are unknown. */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst) {
   if (!collective)
     return sl_fail(SLEY_ERR_ARG, "sley_collective_run: no collective");

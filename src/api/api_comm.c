@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comms of programs that are the ranks themselves: opened and closed by calls, around which a timeline may be
- * recorded. */
+/* Comms of programs whose processes are the ranks: opened and closed by calls, with an optional timeline. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -10,10 +9,10 @@
 #include "transport/transport_registry.h"
 #include "transport/trace/trace.h"
 
-/* What close needs beside the comm that the caller has. */
+/* Data for close, besides the comm that the caller has. */
 typedef struct opened {
-  sl_comm *comm; /* as the transport has made it */
-  char *path;    /* of the timeline; NULL: none */
+  sl_comm *comm; /* comm of the transport */
+  char *path;    /* path of the timeline; NULL: none */
   sl_trace **traces;
 } opened;
 
@@ -52,7 +51,7 @@ static sley_status read_options(const sley_comm_options *given, sley_comm_option
   return choose_transport(out);
 }
 
-/* What needs no other rank. */
+/* The steps that need no other rank. */
 static sley_status make_opened(const sley_comm_options *o, opened **out) {
   sl_outfile file;
   SL_TRY(SL_NEW_ZERO(*out, 1, "a comm"));
@@ -62,12 +61,12 @@ static sley_status make_opened(const sley_comm_options *o, opened **out) {
   if (!((*out)->path = sl_alloc((int64_t)bytes, 1, "a file's name")))
     return SLEY_ERR_MEMORY;
   memcpy((*out)->path, o->trace, bytes);
-  SL_TRY(sl_outfile_open(o->trace, &file)); /* a run should not end in vain for its timeline */
+  SL_TRY(sl_outfile_open(o->trace, &file)); /* check early that the timeline can be written */
   sl_outfile_discard(&file);
   return SLEY_OK;
 }
 
-/* The comm that records, in place of the transport's. */
+/* Replaces the transport's comm by one that records. */
 static sley_status record(opened *o, sl_comm **comm) {
   SL_TRY(SL_NEW_ZERO(o->traces, o->comm->size, "the timeline"));
   for (int r = 0; r < o->comm->size; r++)
@@ -114,7 +113,7 @@ sley_status sley_comm_open(const sley_comm_options *options, sley_comm **out) {
   return status;
 }
 
-/* Ranks that are processes bring their events to rank 0. */
+/* Writes the timeline; if ranks are processes, their events are sent to rank 0. */
 static sley_status write_timeline(const opened *o) {
   if (o->comm->processes)
     SL_TRY(sl_trace_collect(o->comm, o->traces));

@@ -20,7 +20,7 @@ void sley_buffer_free(void *buffer) {
   sl_free(buffer);
 }
 
-/* A rows x cols operand with leading dimension ld at data. */
+/* Checks a rows x cols operand with leading dimension ld at data. */
 static sley_status check_dense(int64_t rows, int64_t cols, sley_dtype dtype, const void *data, int64_t ld) {
   int64_t elements;
   if (rows < 0 || cols < 0 || ld < cols)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dense parts of graph networks in the public interface: argument checks, then the rank's device works.
- */
+/* The dense parts of graph networks in the public interface: argument checks, and calls of the device's
+ * kernels. */
 #include "base/interrupt.h"
 #include "base/structs.h"
 #include "base/value.h"
 #include "ops/adam.h"
 #include "transport/transport.h"
 
-/* A matrix as it is stored, as a call is given it. */
+/* A matrix as stored, as passed to a call. */
 typedef struct matrix {
   const char *name;
   const void *data;
@@ -19,7 +19,7 @@ static sley_status check_dtype(const char *call, sley_dtype dtype) {
                                       : sl_fail(SLEY_ERR_ARG, "%s: there is no dtype %d", call, (int)dtype);
 }
 
-/* count values that must be there and lie at multiples of `bytes`. */
+/* Checks that count values are present and aligned to `bytes`. */
 static sley_status check_array(const char *call, const char *name, const void *data, int64_t count,
                                size_t bytes) {
   if (count > 0 && !data)
@@ -55,7 +55,7 @@ static sley_status check_activation(const char *call, sley_activation act) {
                                    : sl_fail(SLEY_ERR_ARG, "%s: there is no activation %d", call, (int)act);
 }
 
-/* What the caller gave, over the defaults in out. */
+/* Takes the caller's spec over the defaults in out. */
 static sley_status take(const char *call, const char *type, const sley_comm *comm, const void *spec,
                         size_t known, void *out) {
   if (!comm || !spec)

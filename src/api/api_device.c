@@ -41,7 +41,7 @@ sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t 
   if ((unsigned)kind > SLEY_WITHIN)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: no kind of copy has number %d", (int)kind);
   if (comm->processes &&
-      kind != SLEY_WITHIN) /* the copy may wait, and is not to wait for a peer that failed */
+      kind != SLEY_WITHIN) /* the copy may wait, but must not wait for a peer that has failed */
     SL_TRY(comm->ops->wait(comm));
   return comm->device->ops->copy(comm->queue, kinds[kind], dst, src, bytes);
 }

@@ -7,7 +7,7 @@
 #include "gnn/checkpoint.h"
 #include "gnn/network.h"
 
-/* The most that one value of a dtype takes. */
+/* Most bytes of one value of any dtype. */
 enum { MOST_BYTES = 8 };
 
 static const double MOST_SLOPE = 1e6;
@@ -99,7 +99,7 @@ static sley_status check_x(const char *call, const sley_matrix *block, const sle
   return SLEY_OK;
 }
 
-/* Whether all ranks say the same. Collective. */
+/* Checks that all ranks pass the same options. Collective. */
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
   static const char *const name[] = {"model",     "layers", "features", "hidden",  "classes",
                                      "heads",     "dtype",  "seed",     "slope",   "reproducible",
@@ -180,7 +180,7 @@ sley_status sley_gnn_parameter_get(const sley_gnn *gnn, int number, sley_gnn_par
   return SLEY_OK;
 }
 
-/* What the caller gave of a batch. */
+/* Takes and checks the caller's batch. */
 static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_gnn_batch *given, bool labels,
                               sley_gnn_batch *out, sl_rows *x) {
   const int64_t rows = gnn->rows, features = gnn->options.features;
@@ -199,7 +199,7 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
   if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
     return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be below 0", call,
                    (long long)out->step, out->rate, out->decay);
-  *x = gnn->sparse ? sl_sparse_rows(gnn->sparse)
+  *x = gnn->sparse ? sl_sparse_input_rows(gnn->sparse)
                    : (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
   return SLEY_OK;
 }

@@ -2,7 +2,7 @@
 /* Graphs and the softmax of values of entries: argument checks. */
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/graph_rows.h"
+#include "graph/graph_rows.h"
 
 static sley_status take_options(const sley_graph_options *given, sley_graph_options *out) {
   SL_TRY(sl_struct_take("sley_graph_options", given, sizeof *out, out));
@@ -51,7 +51,7 @@ void sley_graph_destroy(sley_graph *graph) {
   sl_graph_destroy(graph);
 }
 
-/* args: but for the pattern. */
+/* Runs a softmax. args: all but the pattern is set. */
 static sley_status softmax(const char *call, const sley_graph *graph, int relation,
                            sl_edge_softmax_args args) {
   SL_TRY(sl_check_shape(call, graph, args.heads, 1, args.dtype, relation));

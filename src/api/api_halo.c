@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Halos of the public interface: argument checks. */
-#include "ops/halo_rows.h"
+#include "graph/halo_rows.h"
 #include "ops/spmm.h"
 
 sley_status sley_halo_create(sley_comm *comm, const int64_t *row, int64_t count, const int64_t *col_begin,
@@ -31,7 +31,7 @@ sley_status sley_halo_info_get(const sley_halo *halo, sley_halo_info *out) {
   return SLEY_OK;
 }
 
-/* X or the buffer. */
+/* Checks X or the buffer. */
 static sley_status check_rows(const sley_halo *halo, const char *call, const char *name, const void *data,
                               int64_t rows, int64_t ld) {
   if (ld < halo->k)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which backends there are on this machine, why others are not, and the kernels of devices. */
+/* The backends available on this machine, why others are not, and the kernels of devices. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +16,13 @@ typedef struct table {
   char details[BACKENDS][DETAIL];
 } table;
 
-/* Each thread that asks has a table of its own. Not thread-local memory, which every thread of a program
- * would have. */
+/* The key of each calling thread's own table. Thread-local memory would exist in every thread of a
+ * program. */
 static pthread_key_t key;
 static bool has_key;
 
 static void make_key(void) {
-  has_key = pthread_key_create(&key, free) == 0; /* of the C library, which is never unloaded */
+  has_key = pthread_key_create(&key, free) == 0; /* free is of the C library, which is never unloaded */
 }
 
 static sley_status own_table(table **out) {

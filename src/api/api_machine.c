@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/tune.h"
+#include "tune/tune.h"
 #include "machine/machine.h"
 
 sley_status sley_machine_read(const char *path, sley_machine **out) {
@@ -18,7 +18,7 @@ sley_status sley_machine_read(const char *path, sley_machine **out) {
   return status;
 }
 
-/* NULL stands for the cpu. */
+/* Whether name is a device; NULL stands for the cpu. */
 static bool is_device(const char *name) {
   return !name || strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0;
 }

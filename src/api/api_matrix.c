@@ -11,7 +11,7 @@
 #include "matrix/windows.h"
 #include "transport/transport.h"
 
-/* Below this many entries starting threads costs more than it saves. */
+/* With fewer entries than this, starting threads costs more than it saves. */
 enum { WORTH_THREADS = 1 << 20 };
 
 static sley_status team_for(int threads, int64_t entries, sl_team **out) {
@@ -56,7 +56,8 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
   return status;
 }
 
-/* Bytes [first, first + count) of items at src in the device's memory, in host memory of the caller's. */
+/* Copies items [first, first + count) of the array src in device memory to new host memory, which the caller
+ * frees. */
 static sley_status fetch(sley_comm *comm, const void *src, int64_t first, int64_t count, size_t item,
                          const char *what, void **out) {
   if (!(*out = sl_alloc(count, item, what)))
@@ -67,7 +68,7 @@ static sley_status fetch(sley_comm *comm, const void *src, int64_t first, int64_
                         SLEY_TO_HOST);
 }
 
-/* The same for a matrix's arrays. Those of host, which the caller frees, begin with the first entry. */
+/* Copies a matrix's arrays to host memory, which the caller frees. The copies begin with the first entry. */
 static sley_status fetch_csr(sley_comm *comm, const sley_csr *csr, sley_csr *host, void *block[3]) {
   int64_t items = csr->rows < INT64_MAX ? csr->rows + 1 : csr->rows;
   SL_TRY(fetch(comm, csr->rowptr ? (const void *)csr->rowptr : csr->rowptr32, 0, items,
@@ -85,7 +86,7 @@ static sley_status fetch_csr(sley_comm *comm, const sley_csr *csr, sley_csr *hos
                    csr->col ? "val" : "col");
   SL_TRY(fetch(comm, csr->col, first, count, sl_index_bytes(csr->index), "columns", &block[1]));
   SL_TRY(fetch(comm, csr->val, first, count, sley_dtype_bytes(csr->dtype), "values", &block[2]));
-  for (int64_t i = 0; i < items; i++) /* unsigned: what lies between may be anything yet */
+  for (int64_t i = 0; i < items; i++) /* unsigned, because the row pointers are not validated yet */
     if (host->rowptr)
       ((uint64_t *)block[0])[i] -= (uint64_t)first;
     else

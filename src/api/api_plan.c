@@ -8,11 +8,11 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "ops/compare.h"
-#include "ops/kernel_use.h"
+#include "ops/kernel_report.h"
 #include "ops/spmm.h"
 #include "transport/trace/trace.h"
 
-/* In a timeline one span holds all that planning has recorded, which a viewer folds. */
+/* The span of a timeline that contains all records of planning, so that a viewer can fold them. */
 static const char PLANNING[] = "planning";
 
 enum { NAMES = 32 };
@@ -36,7 +36,7 @@ const char *sley_algorithm_summary(const char *algo) {
   return NULL;
 }
 
-/* All ranks must ask for the same plan, and all get the error. Collective. */
+/* Checks that all ranks request the same plan; all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
   enum { FIELDS = 13 };
   static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",       "local",
@@ -100,7 +100,7 @@ sley_status sley_plan_create_pair(sley_comm *comm, const sley_matrix *block, con
   return status;
 }
 
-/* The names of a comparison as one text: what all ranks must have been given alike. Freed by sl_free. */
+/* Joins the names of a comparison into one text, which all ranks compare. Freed by sl_free. */
 static char *join_names(const char *const *algos, int count) {
   size_t bytes = 1;
   for (int i = 0; i < count; i++)
@@ -155,7 +155,7 @@ sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const i
     sley_comparison_destroy(made);
     return status;
   }
-  made->names = NULL; /* the caller's */
+  made->names = NULL; /* they belong to the caller */
   *out = made;
   return SLEY_OK;
 }
@@ -199,7 +199,7 @@ sley_status sley_plan_kernels(const sley_plan *plan, sley_kernel_use *out, int r
   return sl_kernel_use_of_all(plan->comm, &plan->used, out, room, count);
 }
 
-/* An operand of rows x `width` values; columns: what its width is called. */
+/* Checks an operand of rows x `width` values; columns: name of its width. */
 static sley_status check_operand(const char *call, const char *name, const char *columns, const void *data,
                                  int64_t rows, int64_t width, int64_t ld) {
   if (ld < width)
@@ -210,7 +210,7 @@ static sley_status check_operand(const char *call, const char *name, const char 
   return SLEY_OK;
 }
 
-/* The plan and the X of a call that runs k columns. */
+/* Checks the plan and the X of a call that runs k columns. */
 static sley_status check_begin(const char *call, const sley_plan *plan, int64_t k, const void *x,
                                int64_t ldx) {
   if (!plan->exec)
@@ -311,7 +311,7 @@ sley_status sley_plan_set_values(sley_plan *plan, const void *val) {
   if (!plan)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: plan is NULL");
   sley_status status = check_values(plan, val);
-  if (plan->values) /* the ranks exchange them */
+  if (plan->values) /* collective: the ranks exchange the values */
     status = sl_agree(plan->comm, status);
   return status == SLEY_OK ? sl_spmm_set_values(plan, val) : status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of the public interface: argument checks, the transport by name, and the timeline around it all. */
+/* Ranks of the public interface: argument checks, the transport by name, and the timeline of a run. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 #include "transport/transport_registry.h"
 #include "transport/trace/trace.h"
 
-/* What the caller gave, over the defaults; shorter structs of older programs are fine. */
+/* Takes the caller's options over the defaults; shorter structs of older programs are allowed. */
 static sley_status read_options(const sley_rank_options *given, sley_rank_options *out) {
   *out = (sley_rank_options)SLEY_RANK_OPTIONS_INIT;
   SL_TRY(sl_struct_take("sley_rank_options", given, sizeof *out, out));
@@ -25,7 +25,7 @@ static sley_status read_options(const sley_rank_options *given, sley_rank_option
   return SLEY_OK;
 }
 
-/* What is left open: it depends on who starts the ranks. */
+/* Sets the open options, which depend on how the ranks are started. */
 static sley_status complete_options(const sl_transport_backend *backend, sley_rank_options *o) {
   int here = o->ranks;
   if (backend->process) {
@@ -46,7 +46,8 @@ typedef struct traced_run {
   sl_trace **traces;
 } traced_run;
 
-/* Ranks that are processes bring their events to rank 0, which writes them. */
+/* Runs a rank with a recording comm; ranks that are processes send their events to rank 0, which writes
+ * them. */
 static sley_status traced_main(sley_comm *comm, void *arg) {
   const traced_run *run = arg;
   sl_comm *traced;
@@ -61,7 +62,7 @@ static sley_status traced_main(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* A run should not end in vain because its timeline cannot be written. */
+/* Checks early that the timeline can be written, so that no run is wasted. */
 static sley_status check_writable(const char *path) {
   sl_outfile file;
   SL_TRY(sl_outfile_open(path, &file));
@@ -69,7 +70,8 @@ static sley_status check_writable(const char *path) {
   return SLEY_OK;
 }
 
-/* The timeline is written even if ranks failed; their error then counts more than one of writing. */
+/* Runs the ranks and writes the timeline, even if ranks failed; their error takes precedence over an error of
+ * writing. */
 static sley_status run_traced(const sl_transport_backend *backend, const sl_launch *launch, sley_rank_fn fn,
                               void *arg) {
   traced_run run = {.fn = fn, .arg = arg, .path = launch->trace};
@@ -110,7 +112,7 @@ sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, vo
                       .timeout = o.timeout};
   sl_outfile_share();
   sley_status status = o.trace ? run_traced(backend, &launch, fn, arg) : backend->run(&launch, fn, arg);
-  sl_outfile_sweep(); /* of ranks that were killed */
+  sl_outfile_sweep(); /* removes files of ranks that were killed */
   return status;
 }
 
@@ -167,7 +169,7 @@ sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values
 
 enum { SEND_AT, SEND_BYTES, RECV_AT, RECV_BYTES, TABLES };
 
-/* All send to root, and only to it. */
+/* Fills the tables: all ranks send to root, and only to it. */
 static sley_status lay_out_gather(const sley_comm *comm, int root, const int64_t *bytes, int64_t *tables) {
   int64_t total = 0;
   for (int r = 0; r < comm->size; r++) {

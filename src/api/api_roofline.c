@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The roofline of the public interface: argument checks, and what options leave open. */
+/* The roofline of the public interface: argument checks, and defaults of options. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/structs.h"
-#include "ops/roofline.h"
+#include "roofline/roofline.h"
 
 static const char *const algorithms[] = {"tile-c", "tile-a", "tile-b", "summa-2d", NULL};
 static const char *const bounds[] = {[SLEY_BOUND_MEMORY] = "memory",
@@ -58,7 +58,8 @@ static sley_status check_figures(const char *call, const sley_roofline_options *
   return SLEY_OK;
 }
 
-/* The shape nearest to a square, rows >= columns, or what one number that is given leaves for the other. */
+/* Sets the shape of the grid: the nearest to a square, rows >= columns, or the number that follows from the
+ * one that is set. */
 static void choose_grid(sley_roofline_options *o) {
   if (o->grid_rows == 0 && o->grid_cols == 0)
     for (int c = 1; c <= o->ranks / c; c++)

@@ -2,7 +2,7 @@
 /* SDDMM on graphs: argument checks. */
 #include "api/graph_operands.h"
 #include "base/structs.h"
-#include "ops/sddmm.h"
+#include "graph/sddmm.h"
 
 static sley_status take_options(const sley_graph *graph, const sley_sddmm_options *given,
                                 sley_sddmm_options *out) {
@@ -32,7 +32,7 @@ sley_status sley_sddmm_create(sley_graph *graph, const sley_sddmm_options *optio
   return sl_sddmm_create(graph, &o, out);
 }
 
-/* U and V, or their gradients. */
+/* The operands U and V, or their gradients. */
 static sl_dense_operand rows_of_u(const sley_sddmm *g, const char *name, const void *data, int64_t ld) {
   return (sl_dense_operand){name, data, g->graph->rows, sl_features(&g->shape), ld};
 }

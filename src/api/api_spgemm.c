@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/structs.h"
+#include "check/check.h"
 #include "ops/spgemm.h"
 
 static const char *const names[] = {[SLEY_PLUS_TIMES] = "plus-times",
@@ -35,7 +36,7 @@ static sley_status take_options(const sley_spgemm_options *given, sley_spgemm_op
   return SLEY_OK;
 }
 
-/* Checks the shapes; *cols: of C. */
+/* Checks the shapes; *cols: columns of C. */
 static sley_status check_shapes(const char *call, const sley_matrix *a, const sley_matrix *b,
                                 const sley_spgemm_options *options, int64_t *cols) {
   const int64_t inner = options->transpose_b ? b->cols : b->rows;
@@ -53,7 +54,7 @@ static sley_status check_shapes(const char *call, const sley_matrix *a, const sl
   return SLEY_OK;
 }
 
-/* 1 where starting more threads costs more than it saves. */
+/* The number of threads: 1 if starting more costs more than it saves. */
 static int threads_for(const sley_spgemm_options *options, const sley_matrix *a, const sley_matrix *b) {
   enum { WORTH_THREADS = 4096 };
   return a->nnz + b->nnz < WORTH_THREADS ? 1 : options->threads;

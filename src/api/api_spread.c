@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ranks read and write together: argument checks. */
+/* Collective reading and writing: argument checks. */
 #include <string.h>
 
 #include "api/read_options.h"

@@ -52,7 +52,7 @@ static sley_status take_tiling(const char *call, const sley_comm *comm, const sl
   return sl_tiling_check(out, comm->size, call);
 }
 
-/* Whether begin divides rows among the ranks; block: this rank's are there, too. */
+/* Checks that begin divides rows among the ranks, and below that block has this rank's rows. */
 static sley_status check_rows(const char *call, const sley_comm *comm, const int64_t *begin, int64_t rows) {
   bool good = begin[0] == 0 && begin[comm->size] == rows;
   for (int r = 0; r < comm->size; r++)
@@ -76,7 +76,7 @@ static sley_status check_block(const char *call, const sley_comm *comm, const sl
                        (long long)block->rows, (long long)rows);
 }
 
-/* All ranks divide rows alike. Collective. */
+/* Checks that all ranks divide rows alike. Collective. */
 static sley_status agree_rows(const char *call, sley_comm *comm, const int64_t *row_begin) {
   static const char *const name[] = {"row_begin"};
   int64_t hash = row_begin ? 1 : 0;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/structs.h"
-#include "tile/tile_spgemm.h"
-#include "tile/tile_spmm.h"
+#include "tile/products/tile_spgemm.h"
+#include "tile/products/tile_spmm.h"
 
 enum { ALGORITHMS = 9 };
 static const char *const names[ALGORITHMS + 1] = {"tile-c",
@@ -51,7 +51,7 @@ const char *sley_tile_algorithm_summary(const char *algo) {
   return found < ALGORITHMS ? algorithms[found].summary : NULL;
 }
 
-/* The options that both products have. *found: the algorithm's place in the table. */
+/* Checks the options that both products share. *found: the algorithm's position in the table. */
 static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
   *found = algo ? find(algo) : 0;
   if (*found == ALGORITHMS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions in headers that kernels of the GPU call, too. */
+/* A prefix for functions in headers that GPU kernels call, too. */
 #ifndef SLEY_BASE_ANYWHERE_H
 #define SLEY_BASE_ANYWHERE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock: seconds of a monotonic clock. */
+/* The monotonic clock. */
 #ifndef SLEY_BASE_CLOCK_H
 #define SLEY_BASE_CLOCK_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processors that this process may use: hwloc knows cores, hardware threads, NUMA nodes, bindings and the
- * processors that a container is given; the time that a container is given (cpu.max) it does not tell. */
+/* The processors that this process may use. hwloc finds cores, hardware threads, NUMA nodes, bindings and the
+ * processors of a container; it does not report a container's CPU time limit (cpu.max), which is read
+ * here. */
 #include "base/cores.h"
 
 #include <hwloc.h>
@@ -24,14 +25,14 @@ static bool read_line(const char *path, char *out, int room) {
   return read;
 }
 
-/* The limit of one group, in processors; 0: none. */
+/* The limit of one cgroup, in processors; 0: none. second: cgroups of version 2. */
 static double quota_of(const char *folder, bool second) {
   char path[PATH_BYTES + 32], text[128];
   double quota = 0, period = 0;
   if (second) {
     snprintf(path, sizeof path, "%s/cpu.max", folder);
     if (!read_line(path, text, sizeof text) || sscanf(text, "%lf %lf", &quota, &period) != 2)
-      return 0; /* "max" */
+      return 0; /* no limit: "max" */
   } else {
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
     if (!read_line(path, text, sizeof text) || sscanf(text, "%lf", &quota) != 1)
@@ -43,7 +44,7 @@ static double quota_of(const char *folder, bool second) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* The least limit of a group and those around it, up to the root of its file system. */
+/* The lowest limit of a cgroup and its parents, up to the root of its file system. */
 static double least_quota(const char *root, const char *group, bool second) {
   char folder[PATH_BYTES];
   size_t top = strlen(root);
@@ -60,7 +61,7 @@ static double least_quota(const char *root, const char *group, bool second) {
   }
 }
 
-/* Whether a list of controllers, separated by commas, has "cpu". */
+/* Whether a list of controllers, separated by commas, contains "cpu". */
 static bool has_cpu(const char *controllers) {
   for (const char *at = controllers; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
     if (strncmp(at, "cpu", 3) == 0 && (at[3] == ',' || at[3] == '\0'))
@@ -93,7 +94,7 @@ double sl_cgroup_quota(const char *root, const char *list) {
 
 /* ---- processors */
 
-/* Objects of a type that have one of the processors. */
+/* Counts the objects of a type that contain one of the processors in set. */
 static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set) {
   int count = 0;
   for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o));)
@@ -101,7 +102,7 @@ static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc
   return count;
 }
 
-/* Whether hwloc could tell. */
+/* Fills out from hwloc. Returns false if hwloc finds no topology. */
 static bool ask_hwloc(sl_processors *out) {
   hwloc_topology_t topology;
   if (hwloc_topology_init(&topology) != 0)
@@ -127,7 +128,7 @@ static sl_processors found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void look(void) {
-  if (!ask_hwloc(&found)) /* a system that shows no topology */
+  if (!ask_hwloc(&found)) /* no topology was found */
     found.hardware = 1;
   if (found.physical < 1)
     found.physical = found.hardware;

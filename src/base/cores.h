@@ -4,18 +4,20 @@
 #define SLEY_BASE_CORES_H
 
 typedef struct sl_processors {
-  int cores;    /* that this process may use at once, at least 1: physical ones, and no more than the quota */
-  int physical; /* physical cores that it may run on, by its binding and its cgroup */
-  int hardware; /* hardware threads of those, that it may run on */
-  int numa_nodes; /* that those belong to */
-  double quota;   /* processors' time a second that its cgroup may take; 0: no limit */
+  int cores;      /* cores that this process may use at once, at least 1: physical cores, limited by the
+                     quota */
+  int physical;   /* physical cores that it may run on, by its binding and its cgroup */
+  int hardware;   /* hardware threads of these cores that it may run on */
+  int numa_nodes; /* NUMA nodes that these cores belong to */
+  double quota;   /* processor seconds per second that its cgroup may use; 0: no limit */
 } sl_processors;
 
-/* Looked up once in a process, by hwloc. */
+/* Returns the processors of this process, looked up once, by hwloc. */
 const sl_processors *sl_processors_here(void);
 
-/* What the cgroup's limits leave, in processors; 0: no limit. root: where the file systems of cgroups lie,
- * /sys/fs/cgroup; list: the cgroups of the process, /proc/self/cgroup. Versions 1 and 2. */
+/* Returns the CPU limit of the process's cgroups, in processors; 0: no limit. root: mount point of the cgroup
+ * file systems, /sys/fs/cgroup; list: file with the cgroups of the process, /proc/self/cgroup. Handles
+ * versions 1 and 2. */
 double sl_cgroup_quota(const char *root, const char *list);
 
 #endif

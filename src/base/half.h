@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two 16-bit types as bits: f16 is IEEE 754's binary16 (5 exponent, 10 fraction bits), bf16 the upper
- * half of an f32 (8 and 7). Each is a float exactly; the other way is rounded to nearest, ties to even, once.
- * Subnormals, zeros' signs, infinities and NaN (as a quiet one) are kept; what is too large becomes infinite.
+ * half of an f32 (8 and 7). Conversion to float is exact; conversion from float rounds once, to nearest with
+ * ties to even. Subnormals, signs of zeros, infinities and NaN (made quiet) are kept; values that are too
+ * large become infinite.
  */
 #ifndef SLEY_BASE_HALF_H
 #define SLEY_BASE_HALF_H
@@ -35,9 +36,9 @@ static inline uint16_t sl_f16_of_f32(float value) {
   const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
   if (size > 0x7f800000)
     return (uint16_t)(sign | 0x7e00 | (size >> 13 & 0x3ff));
-  if (size >= 0x477ff000) /* 65520 lies halfway between the largest number and the next */
+  if (size >= 0x477ff000) /* 65520, halfway between the largest number and the next */
     return sign | 0x7c00;
-  if (size < 0x38800000) /* below 2^-14: added to 1/2, the last bit of a float stands for 2^-24 */
+  if (size < 0x38800000) /* below 2^-14: adding 1/2 makes the last bit of the float stand for 2^-24 */
     return (uint16_t)(sign | (sl_bits_of_float(sl_float_of_bits(size) + 0.5f) - 0x3f000000));
   return (uint16_t)(sign | (size - ((127 - 15) << 23) + 0xfff + (size >> 13 & 1)) >> 13);
 }
@@ -53,8 +54,9 @@ static inline uint16_t sl_bf16_of_f32(float value) {
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* value as the float towards zero from it, with the last bit set if that is not exact. Rounding this to a
- * type of at least two bits less rounds value itself, once (round to odd: Boldo and Melquiond 2008). */
+/* Converts value to the nearest float towards zero, with the last bit set if that is not exact. Rounding the
+ * result to a type with at least two bits less rounds value itself, once (round to odd: Boldo and Melquiond
+ * 2008). */
 static inline float sl_f32_odd_of_f64(double value) {
   float near = (float)value;
   double back = near, size = back < 0 ? -back : back, wanted = value < 0 ? -value : value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flag that sley_interrupt sets and sley_interrupt_clear takes back. */
+/* The flag that sley_interrupt sets and sley_interrupt_clear clears. */
 #include "base/interrupt.h"
 
 #include <stdatomic.h>

@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 
-/* SLEY_ERR_INTERRUPTED, with its message, once sley_interrupt was called. Long loops and every wait ask it.
- */
+/* Returns SLEY_ERR_INTERRUPTED, with its message, once sley_interrupt was called. Long loops and every wait
+ * call it. */
 sley_status sl_interrupted(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers are read and written with a decimal point, whatever the locale of the program. */
+/* Numbers are read and written with a decimal point, whatever locale the program uses. */
 #include "base/locale.h"
 
 #include <pthread.h>

@@ -21,7 +21,7 @@ static void count_up(void *block) {
   }
 }
 
-/* Memory and swap of the machine. A system may promise more and kill the process that then uses it. */
+/* Memory and swap of the machine. A system may grant more and then kill the process that uses it. */
 static size_t machine_bytes(void) {
   struct sysinfo info;
   if (sysinfo(&info) != 0)
@@ -29,7 +29,7 @@ static size_t machine_bytes(void) {
   return ((size_t)info.totalram + info.totalswap) * info.mem_unit;
 }
 
-/* Whether this allocation is allowed; bytes receives its size. */
+/* Decides whether an allocation is allowed; *bytes receives its size. */
 static bool admit(int64_t count, size_t bytes_each, const char *what, size_t *bytes) {
   if (count < 0 || __builtin_mul_overflow((size_t)count, bytes_each, bytes) ||
       *bytes > (size_t)INT64_MAX - HUGE_PAGE) {
@@ -96,7 +96,8 @@ sley_status sl_shrink(void **block, int64_t count, size_t bytes_each, const char
   atomic_fetch_sub(&bytes_now, (int64_t)old - (int64_t)malloc_usable_size(smaller));
   if ((uintptr_t)smaller % ALIGNMENT == 0)
     return SLEY_OK;
-  void *aligned = sl_alloc(count, bytes_each, what); /* it has moved, as it does under a sanitizer */
+  void *aligned = sl_alloc(count, bytes_each, what); /* realloc has moved the block, as it does under a
+                                                        sanitizer */
   if (!aligned)
     return SLEY_ERR_MEMORY;
   memcpy(aligned, smaller, bytes);

@@ -12,7 +12,7 @@
 
 enum { PATH_BYTES = 4096, PLACES_BYTES = 700 };
 
-/* The search so far: the file once found, else the folders without it, as text for the message. */
+/* State of the search: the file once found, else the folders searched so far, as text for the message. */
 typedef struct search {
   const char *name;
   char file[PATH_BYTES];
@@ -40,7 +40,8 @@ static void look_in_list(search *s, const char *list) {
   }
 }
 
-/* In the folder sley beside this library, as it is installed, and in its own folder, as it is built. */
+/* Searches the folder sley beside this library, for an installed library, and the library's own folder, for a
+ * build. */
 static void look_beside_library(search *s) {
   Dl_info info;
   if (!dladdr((const void *)(uintptr_t)sl_module_load, &info) || !info.dli_fname)
@@ -67,8 +68,8 @@ bool sl_module_installed(const char *name) {
   return s.found;
 }
 
-/* Gives the module what it uses of this library. Ranks that are threads may load it at the same time, and its
- * first user sets it up while the others wait. */
+/* Passes the module the functions that it uses of this library. Ranks that are threads may load a module at
+ * the same time; the first sets it up while the others wait. */
 static void hand_over(void *module) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   sl_module_taker take = (sl_module_taker)(uintptr_t)dlsym(module, "sl_module_take");

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-/* ---- notes of files that are being written */
+/* ---- records of files that are being written */
 
 enum { NOTES = 32, FREE = 0, TAKEN = 1, NAMED = 2 };
 
@@ -30,7 +30,7 @@ typedef struct note {
 } note;
 
 typedef struct notes {
-  atomic_bool closed; /* no file may be begun any more */
+  atomic_bool closed; /* no new file may be opened */
   note note[NOTES];
 } notes;
 
@@ -47,7 +47,7 @@ void sl_outfile_share(void) {
   pthread_once(&once, make_notes);
 }
 
-/* A place for name; -1: there is none, and the file is then not noted. */
+/* Records name. Returns the record's number; -1 if there is none, and the file is then not recorded. */
 static int take_note(const char *name) {
   sl_outfile_share();
   notes *all = atomic_load(&noted);
@@ -101,8 +101,8 @@ void sl_outfile_sweep(void) {
 
 /* ---- */
 
-/* What path names once links are followed, from sl_alloc. *error: what stands against writing there, else 0.
- */
+/* Resolves symbolic links in path; the result is from sl_alloc. *error: the errno that forbids writing there,
+ * else 0. */
 static char *resolve(const char *path, int *error) {
   struct stat info;
   char *target = realpath(path, NULL);
@@ -114,7 +114,7 @@ static char *resolve(const char *path, int *error) {
   return copy;
 }
 
-/* The end of aside becomes other letters. */
+/* Writes random letters at end, the last 6 characters of the temporary name. */
 static void draw_letters(char *end) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
   static atomic_uint drawn;
@@ -126,11 +126,12 @@ static void draw_letters(char *end) {
     end[i] = letters[number % (sizeof letters - 1)];
 }
 
-/* The new file looks as the one that it replaces, if there is one. */
+/* Sets mode and owner of the new file as in the replaced file, if there is one, else to the default. */
 static void set_mode(int descriptor, const struct stat *replaced) {
   if (replaced) {
     if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())
-      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only some may */
+      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* changing the owner may not be
+                                                                        permitted */
     fchmod(descriptor, replaced->st_mode & 07777);
     return;
   }
@@ -139,7 +140,7 @@ static void set_mode(int descriptor, const struct stat *replaced) {
   fchmod(descriptor, 0666 & ~mask);
 }
 
-/* A new file beside out->path, whose name with room for the suffix aside holds. */
+/* Creates a temporary file beside out->path. aside holds its name, with room for the suffix. */
 static bool open_aside(sl_outfile *out, const struct stat *replaced) {
   enum { TRIES = 100 };
   char *end = out->aside + strlen(out->aside) - 6;
@@ -158,10 +159,10 @@ static bool open_aside(sl_outfile *out, const struct stat *replaced) {
       break;
   }
   if (descriptor < 0) {
-    out->aside[0] = '\0'; /* nothing to remove */
+    out->aside[0] = '\0'; /* there is nothing to remove */
     return false;
   }
-  if (all_closed()) { /* the notes have been looked at */
+  if (all_closed()) { /* sley_discard_outputs has already gone through the records */
     close(descriptor);
     errno = EINTR;
     return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output files that appear whole or not at all: written aside, then renamed. A path that is a device or a
- * pipe is written straight. As with cp, one that is a link stays one, and what it names is replaced; a file
- * that is replaced keeps its mode, and its owner where that may be set; a link to nothing is refused.
+/* Output files that appear whole or not at all: written under a temporary name, then renamed. A path that is
+ * a device or a pipe is written directly. As with cp, a symbolic link stays a link and its target is
+ * replaced; a replaced file keeps its mode, and its owner if that may be set; a dangling link is refused.
  *
- * The files aside are noted, in memory that processes forked later share: so a process that must end at once
- * can remove them (sley_discard_outputs), and one can remove those of ranks that were killed. */
+ * Temporary files are recorded in memory that is shared with processes forked later: so a process that must
+ * end at once can remove them (sley_discard_outputs), and another can remove the files of ranks that were
+ * killed. */
 #ifndef SLEY_BASE_OUTFILE_H
 #define SLEY_BASE_OUTFILE_H
 
@@ -13,30 +14,30 @@
 #include "base/status.h"
 
 typedef struct sl_outfile {
-  FILE *stream;       /* write here */
-  char *path, *aside; /* aside: NULL for what is no regular file and is written straight */
-  int note;           /* where aside is noted; -1: nowhere */
-  int reason;         /* errno of the first write that failed, where sl_outfile_sound has seen it; else 0 */
+  FILE *stream;       /* stream to write to */
+  char *path, *aside; /* aside: the temporary file; NULL if path is not a regular file and is written
+                         directly */
+  int note;           /* number of the record of aside; -1: not recorded */
+  int reason;         /* errno of the first failed write, if sl_outfile_sound has detected it; else 0 */
 } sl_outfile;
 
-/* Opens a file beside path. Errors: SLEY_ERR_IO with the system's reason. */
+/* Opens a temporary file beside path. Errors: SLEY_ERR_IO with the system's reason. */
 sley_status sl_outfile_open(const char *path, sl_outfile *out);
 
-/* Whether all writes have succeeded until now. To be asked now and then by who writes through stdio, which
- * forgets why one has failed.
- */
+/* Whether all writes so far have succeeded. Code that writes through stdio calls it now and then, because
+ * stdio does not keep the reason of a failure. */
 bool sl_outfile_sound(sl_outfile *file);
 
-/* Flushes, checks every earlier write, and renames to path. On an error nothing is left behind. */
+/* Flushes, checks every earlier write, and renames the file to path. On an error no file is left behind. */
 sley_status sl_outfile_commit(sl_outfile *file);
 
-/* Removes what was written. Does nothing after a commit. */
+/* Removes the temporary file. Does nothing after a commit. */
 void sl_outfile_discard(sl_outfile *file);
 
-/* To be called before ranks are forked: their files are then noted where this process sees them. */
+/* Makes records of files visible to this process from ranks that it forks later. Call it before the fork. */
 void sl_outfile_share(void);
 
-/* Removes what processes that are no more have left. */
+/* Removes the temporary files of processes that have ended. */
 void sl_outfile_sweep(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text from outside (names of files, words of the command line, bytes of a file) as a terminal may show it.
- * Source of what UTF-8 is: RFC 3629. */
+/* Text from outside (file names, words of the command line, bytes of a file) made safe for a terminal. UTF-8
+ * as defined by RFC 3629. */
 #include <stdint.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 enum { LONGEST_PIECE = 8 };
 
-/* The character that text begins with, and its bytes; 0 bytes: it begins with no character of UTF-8. text
- * ends with 0. */
+/* Decodes the first character of text into *character and returns its length in bytes; 0: text does not begin
+ * with a valid UTF-8 character. text ends with 0. */
 static int decode(const unsigned char *text, uint32_t *character) {
   static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
   int bytes = text[0] < 0x80         ? 1
@@ -28,8 +28,8 @@ static int decode(const unsigned char *text, uint32_t *character) {
   return real ? bytes : 0;
 }
 
-/* Whether a terminal would act on the character, break the line there, or turn the direction of what follows.
- */
+/* Whether a terminal would interpret the character, break the line there, or change the direction of the
+ * following text. */
 static bool acts(uint32_t c) {
   return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
@@ -43,9 +43,10 @@ static int hexadecimal(char *piece, char kind, uint32_t value, int digits) {
   return 2 + digits;
 }
 
-/* How what text begins with is shown. Returns the bytes of that piece; *taken: those of text. */
+/* Writes the printable form of the first character of text to piece. Returns its length in bytes; *taken:
+ * bytes used of text. */
 static int show(const char *text, char piece[LONGEST_PIECE], int *taken) {
-  static const char named[] = "abtnvfr"; /* from 7 on */
+  static const char named[] = "abtnvfr"; /* letters of the escapes, starting with character 7 */
   uint32_t character;
   int bytes = decode((const unsigned char *)text, &character);
   if (bytes == 0)
@@ -70,7 +71,7 @@ size_t sley_printable(const char *text, char *out, size_t room) {
   for (; *text; text += taken) {
     char piece[LONGEST_PIECE];
     const size_t bytes = (size_t)show(text, piece, &taken);
-    if (whole == put && whole + bytes < room) { /* nothing has been left out yet */
+    if (whole == put && whole + bytes < room) { /* all pieces so far were written */
       memcpy(out + put, piece, bytes);
       put += bytes;
     }

@@ -14,18 +14,18 @@ SL_ANYWHERE uint64_t sl_mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-/* 64 random bits for the counter pair (a, b) of a stream. */
+/* 64 random bits for the counters (a, b) of a seed. */
 SL_ANYWHERE uint64_t sl_random(uint64_t seed, uint64_t a, uint64_t b) {
   const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
   return sl_mix(sl_mix(sl_mix(seed + golden) + a * golden) + (b + 1) * golden);
 }
 
-/* Uniform in [0, 1), 53 bits. */
+/* A uniform number in [0, 1), from 53 bits. */
 SL_ANYWHERE double sl_unit(uint64_t bits) {
   return (double)(bits >> 11) * 0x1.0p-53;
 }
 
-/* Uniform in 0 .. n - 1, n >= 1 (n far below 2^64, so the bias is nil). */
+/* A uniform number in 0 .. n - 1, n >= 1 (n far below 2^64, so the bias is negligible). */
 SL_ANYWHERE int64_t sl_below(uint64_t bits, int64_t n) {
   return (int64_t)(((unsigned __int128)bits * (unsigned __int128)n) >> 64);
 }

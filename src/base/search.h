@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* First place in begin .. end-1 of an ascending array whose entry is not below value; end if there is none.
- */
+/* The first position in begin .. end-1 of an ascending array whose entry is not below value; end if there is
+ * none. */
 static inline int64_t sl_lower_bound(const int64_t *array, int64_t begin, int64_t end, int64_t value) {
   while (begin < end) {
     int64_t middle = begin + (end - begin) / 2;

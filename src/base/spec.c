@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -1: it has none such. */
+/* The position of key; -1 if there is none. */
 static int place_of(const sl_spec *spec, const char *key) {
   for (int i = 0; i < spec->keys; i++)
     if (strcmp(spec->key[i], key) == 0)
@@ -45,7 +45,7 @@ sley_status sl_spec_parse(const char *text, sl_spec *out) {
   return SLEY_OK;
 }
 
-/* Finds a key for its reader. */
+/* The position of key, which is marked as used; -1 if there is none. */
 static int find(sl_spec *spec, const char *key) {
   int i = place_of(spec, key);
   if (i >= 0)

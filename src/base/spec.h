@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of the form "name:key=value,flag,key=value", as generators and options use. */
+/* Texts of the form "name:key=value,flag,key=value", as used by generators and options. */
 #ifndef SLEY_BASE_SPEC_H
 #define SLEY_BASE_SPEC_H
 
@@ -9,14 +9,15 @@ enum { SL_SPEC_KEYS = 24, SL_SPEC_TEXT = 512 };
 
 typedef struct sl_spec {
   char text[SL_SPEC_TEXT]; /* the parts, each ended by a zero */
-  const char *name;        /* before the first ':' */
+  const char *name;        /* text before the first ':' */
   int keys;
   const char *key[SL_SPEC_KEYS];
   const char *value[SL_SPEC_KEYS]; /* NULL for a bare word */
   bool used[SL_SPEC_KEYS];
 } sl_spec;
 
-/* Further ':' separate like ','. Errors: SLEY_ERR_ARG (too long, an empty part). */
+/* Parses text into *out. After the first ':', further ':' separate keys like ','. Errors: SLEY_ERR_ARG (too
+ * long, an empty part). */
 sley_status sl_spec_parse(const char *text, sl_spec *out);
 
 /* Reads a key into *value, which keeps its default if the key is missing. Bounds are inclusive.
@@ -24,13 +25,14 @@ sley_status sl_spec_parse(const char *text, sl_spec *out);
 sley_status sl_spec_int(sl_spec *spec, const char *key, int64_t least, int64_t most, int64_t *value);
 sley_status sl_spec_real(sl_spec *spec, const char *key, double least, double most, double *value);
 
-/* The value of a key, or NULL. A bare word's value is itself. */
+/* The value of a key, or NULL. The value of a bare word is the word itself. */
 const char *sl_spec_text(sl_spec *spec, const char *key);
 
-/* SLEY_ERR_ARG naming the first key that nobody read; call it last. */
+/* Returns SLEY_ERR_ARG, naming the first key that was not read; call it last. */
 sley_status sl_spec_done(const sl_spec *spec);
 
-/* A whole number of a text: optional sign, digits, and one of k, m, g (powers of 1000) or 2^n. */
+/* Parses a whole number: optional sign, digits, and one of k, m, g (powers of 1000); or 2^n. `what` names it
+ * in the error. Errors: SLEY_ERR_ARG (not a number, out of bounds). */
 sley_status sl_parse_int(const char *text, const char *what, int64_t least, int64_t most, int64_t *out);
 sley_status sl_parse_real(const char *text, const char *what, double least, double most, double *out);
 

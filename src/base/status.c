@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of the calling thread: status and message. */
+/* The calling thread's last error: status and message. */
 #include "base/status.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local sl_error last = {.rank = -1};
-static _Thread_local char printed[SLEY_ERROR_BYTES]; /* last, as a message */
+static _Thread_local char printed[SLEY_ERROR_BYTES]; /* message of last, with the rank's prefix */
 
 enum { PREFIX_BYTES = 32 }; /* "rank 2147483647 failed: " */
 _Static_assert(SL_ERROR_TEXT + PREFIX_BYTES <= SLEY_ERROR_BYTES, "a message has no room for its rank");
@@ -24,7 +24,7 @@ bool sley_last_error_noticed(void) {
   return last.noticed;
 }
 
-/* Ends text that did not fit its room visibly, and not inside a character of several bytes. */
+/* Ends a text that did not fit with "...", and not inside a multi-byte character. */
 static void mark_cut(char *text, size_t room) {
   static const char mark[] = "...";
   if (room < sizeof mark)
@@ -52,7 +52,7 @@ void sl_text_format(char *out, size_t room, const char *format, ...) {
   va_end(arguments);
 }
 
-/* One line, whatever names and bytes of a file it quotes. */
+/* Makes the text one printable line, whatever names and bytes of a file it quotes. */
 static void clean(char text[SL_ERROR_TEXT]) {
   char shown[SL_ERROR_TEXT];
   if (sley_printable(text, shown, sizeof shown) >= sizeof shown)
@@ -60,8 +60,8 @@ static void clean(char text[SL_ERROR_TEXT]) {
   memcpy(text, shown, sizeof shown);
 }
 
-/* Whether the text says itself which rank it is about, as the message of an error that quotes another does.
- */
+/* Whether the text itself names the rank that it is about, like the message of an error that quotes
+ * another. */
 static bool names_rank(const sl_error *error) {
   char name[PREFIX_BYTES];
   size_t length = (size_t)snprintf(name, sizeof name, "rank %d", error->rank);
@@ -69,7 +69,7 @@ static bool names_rank(const sl_error *error) {
          (error->text[length] == ' ' || error->text[length] == ':');
 }
 
-/* Makes error the thread's last one. */
+/* Makes error the thread's last error, with its printed message. */
 static sley_status store(const sl_error *error) {
   last = *error;
   clean(last.text);
@@ -84,7 +84,8 @@ static sley_status store(const sl_error *error) {
 static sley_status store_text(sley_status status, int rank, bool noticed, const char *format,
                               va_list arguments) {
   sl_error error = {.status = status, .rank = rank, .noticed = noticed};
-  sl_text_vformat(error.text, sizeof error.text, format, arguments); /* which may point into printed */
+  sl_text_vformat(error.text, sizeof error.text, format, arguments); /* the arguments may point into
+                                                                        printed */
   return store(&error);
 }
 

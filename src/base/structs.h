@@ -5,10 +5,10 @@
 
 #include "base/status.h"
 
-/* Copies the struct `name` that a caller has given over the defaults in out. given begins with its own size,
- * a size_t, which is that of the caller's header: what a smaller one, of an older header, does not have,
- * keeps its default. NULL: all does. known: this library's size. A field that is added to such a struct must
- * not begin inside the padding of the former size. Errors: SLEY_ERR_ARG (a size that no header has had). */
+/* Copies the caller's struct `name` over the defaults in out. given begins with its own size, a size_t, from
+ * the caller's header: if that is an older header with a smaller struct, the missing fields keep their
+ * defaults. NULL: all fields do. known: this library's size. A field that is added to such a struct must not
+ * begin inside the padding of the former size. Errors: SLEY_ERR_ARG (an impossible size). */
 sley_status sl_struct_take(const char *name, const void *given, size_t known, void *out);
 
 #endif

@@ -18,6 +18,6 @@ char sl_task_state(int process, int thread) {
   if (fd >= 0)
     close(fd);
   line[got > 0 ? got : 0] = '\0';
-  const char *name_end = strrchr(line, ')'); /* the state follows the name in brackets */
+  const char *name_end = strrchr(line, ')'); /* the state follows the name in parentheses */
   return (char)(name_end && name_end[1] == ' ' ? name_end[2] : '\0');
 }

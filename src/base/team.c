@@ -11,7 +11,7 @@
 #include "base/cores.h"
 #include "base/memory.h"
 
-/* Of the indices of a loop, those that a thread claims first. */
+/* The indices of a loop that one thread claims first. */
 typedef struct share {
   _Alignas(64) _Atomic int64_t next;
   int64_t end;
@@ -23,22 +23,22 @@ typedef struct worker {
   pthread_t thread;
 } worker;
 
-/* Waking a thread that sleeps costs tens of microseconds, so who waits first polls for a while. */
+/* Waking a sleeping thread costs tens of microseconds, so a waiting thread first polls for this time. */
 static const double poll_seconds = 200e-6;
 
-/* Threads of all teams. Polling pays only while each has a core; beyond, it would keep others from working.
- */
+/* Threads of all teams. Polling pays only while each thread has a core; beyond that, it would take time from
+ * other threads. */
 static _Atomic int threads_of_all_teams;
 
 struct sl_team {
   int threads;
-  worker *workers; /* threads - 1 of them: the caller is thread 0 */
-  share *shares;   /* of the threads */
+  worker *workers; /* threads - 1 entries: the caller is thread 0 */
+  share *shares;   /* one share per thread */
   int started;
-  pthread_mutex_t lock; /* for the two conditions and the failure */
+  pthread_mutex_t lock; /* lock of the two conditions and the failure */
   pthread_cond_t work, done;
-  sl_error failure; /* of the lowest failing thread */
-  /* All that goes between threads in a run without a failure, in one line of the caches. */
+  sl_error failure; /* error of the lowest failing thread */
+  /* The fields that threads exchange in a run without a failure, in one cache line. */
   _Alignas(64) sl_team_body body;
   void *context;
   _Atomic uint64_t round; /* number of the current run; its new value publishes body, context and running */
@@ -52,7 +52,7 @@ int sl_cores(void) {
   return sl_processors_here()->cores;
 }
 
-/* Tells the processor that this is a loop that waits. */
+/* Tells the processor that this is a waiting loop. */
 static inline void relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -86,14 +86,14 @@ static bool all_done(sl_team *team, uint64_t unused) {
   return atomic_load(&team->running) == 0;
 }
 
-/* Raises a flag whose readers set what the caller reads next: one of the two sees the other. An exchange
- * instead of a store, for QEMU on x86 lets a load of aarch64 pass the store before it, and both would sleep.
- */
+/* Sets a flag before the caller reads a variable of the flag's readers, which set theirs before they read the
+ * flag: at least one side sees the other's value. It is an exchange instead of a store, because QEMU on x86
+ * lets a load of aarch64 pass the store before it, and both sides would sleep. */
 static void raise_before_reading(_Atomic bool *flag) {
   atomic_exchange(flag, true);
 }
 
-/* Whether it came true within the time for polling. */
+/* Polls until the condition holds. Returns false if it did not within the polling time. */
 static bool poll_until(sl_team *team, bool (*holds)(sl_team *, uint64_t), uint64_t seen) {
   if (atomic_load_explicit(&threads_of_all_teams, memory_order_relaxed) > sl_cores())
     return holds(team, seen);
@@ -108,8 +108,8 @@ static bool poll_until(sl_team *team, bool (*holds)(sl_team *, uint64_t), uint64
   return false;
 }
 
-/* Sleepers is raised before round is read, and round before sleepers in sl_team_run: one of the two sees the
- * other. */
+/* Here sleepers is raised before round is read; sl_team_run raises round before it reads sleepers. So at
+ * least one side sees the other's value, and no wake-up is lost. */
 static void wait_for_work(sl_team *team, uint64_t seen) {
   if (poll_until(team, work_waits, seen))
     return;
@@ -225,13 +225,13 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
 typedef struct range_loop {
   share *shares;
   int64_t grain;
-  bool shared; /* who has done its share takes of the others' */
+  bool shared; /* threads that have finished their share take from the others' */
   sl_range_body body;
   void *context;
 } range_loop;
 
-/* A thread's own share, which is the same in every loop of as many, so that what it works on is in its
- * caches; then what others have left of theirs. */
+/* Runs the thread's own share first, which is the same in every loop of the same size, so its data may be in
+ * the thread's caches; then the rest of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
   const range_loop *loop = context;
   for (int i = 0; i < (loop->shared ? threads : 1); i++) {
@@ -287,7 +287,11 @@ static sley_status copy_range(void *context, int64_t begin, int64_t end, int thr
 }
 
 void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
-  enum { GRAIN = 1 << 17, LONG = 1 << 20 }; /* a shorter block is copied before the threads are awake */
+  enum {
+    GRAIN = 1 << 17,
+    LONG = 1 << 20
+  }; /* a shorter block is copied before other threads would be
+        awake */
   (void)sl_team_for(bytes < LONG ? NULL : team, bytes, GRAIN, copy_range,
-                    &(copying){dst, src}); /* its body cannot fail */
+                    &(copying){dst, src}); /* the body cannot fail */
 }

@@ -2,8 +2,6 @@
 /* Names and sizes of value and index types. */
 #include "base/types.h"
 
-#include <limits.h>
-
 size_t sley_dtype_bytes(sley_dtype dtype) {
   switch (dtype) {
   case SLEY_F32:
@@ -21,11 +19,4 @@ size_t sley_type_bytes(sley_type type) {
   if (type == SLEY_TYPE_I8 || type == SLEY_TYPE_U8)
     return 1;
   return type == SLEY_TYPE_I64 ? sizeof(int64_t) : sley_dtype_bytes((sley_dtype)type);
-}
-
-sley_status sl_narrow_int(int64_t value, const char *what, int *out) {
-  if (value < INT_MIN || value > INT_MAX)
-    return sl_fail(SLEY_ERR_OVERFLOW, "%s: %lld does not fit an int", what, (long long)value);
-  *out = (int)value;
-  return SLEY_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of value and index types, and the one narrowing helper. */
+/* Sizes of value and index types, and the only narrowing helper. */
 #ifndef SLEY_BASE_TYPES_H
 #define SLEY_BASE_TYPES_H
 
@@ -25,8 +25,5 @@ static inline void sl_index_set(void *array, sley_index index, int64_t i, int64_
   else
     ((int64_t *)array)[i] = value;
 }
-
-/* value as an int, or SLEY_ERR_OVERFLOW naming what. */
-sley_status sl_narrow_int(int64_t value, const char *what, int *out);
 
 #endif

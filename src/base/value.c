@@ -14,7 +14,7 @@ int sl_value_digits(sley_dtype dtype) {
 }
 
 double sl_dtype_limit(sley_dtype dtype) {
-  /* Half a unit of the last place above the largest value: the tie rounds up. */
+  /* Half a unit in the last place above the largest value: the tie rounds up. */
   static const double limits[] = {
       [SLEY_F32] = 0x1.ffffffp127, [SLEY_F64] = INFINITY, [SLEY_F16] = 0x1.ffep15, [SLEY_BF16] = 0x1.ffp127};
   return limits[dtype];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of values of any dtype. A constant dtype folds into the one access. */
+/* Access to arrays of values of any dtype. A constant dtype compiles to a plain access. */
 #ifndef SLEY_BASE_VALUE_H
 #define SLEY_BASE_VALUE_H
 
@@ -11,7 +11,7 @@ static inline sley_dtype sl_sum_dtype(sley_dtype dtype) {
   return dtype == SLEY_F64 ? SLEY_F64 : SLEY_F32;
 }
 
-/* Whether sums of the dtype are wider than its values. */
+/* Whether the dtype has 16 bits: its sums are wider than its values. */
 static inline bool sl_is_16_bit(sley_dtype dtype) {
   return sl_sum_dtype(dtype) != dtype;
 }
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) double sl_value_at(const void *arra
   return 0;
 }
 
-/* Value i becomes value, rounded once. */
+/* Stores value at position i, rounded once. */
 static inline __attribute__((always_inline)) void sl_value_set(void *array, sley_dtype dtype, int64_t i,
                                                                double value) {
   switch (dtype) {
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void sl_value_set(void *array, sley
   }
 }
 
-/* Value to of an array becomes value from of another of the same dtype. */
+/* Copies value `from` of other to value `to` of array, both of one dtype. */
 static inline __attribute__((always_inline)) void sl_value_copy(void *array, int64_t to, const void *other,
                                                                 int64_t from, sley_dtype dtype) {
   if (dtype == SLEY_F32)
@@ -62,22 +62,23 @@ static inline __attribute__((always_inline)) void sl_value_copy(void *array, int
     ((uint16_t *)array)[to] = ((const uint16_t *)other)[from];
 }
 
-/* Significant decimal digits that bring every value back. */
+/* Significant decimal digits that restore every value exactly. */
 int sl_value_digits(sley_dtype dtype);
 
-/* Whole numbers of at most this magnitude are doubles, all of them. */
+/* All whole numbers up to this magnitude can be stored as doubles. */
 #define SL_MOST_WHOLE 0x1p53
 
-/* The magnitude from which on values, rounded to the dtype, are infinite. */
+/* The magnitude at which values, rounded to the dtype, become infinite. */
 double sl_dtype_limit(sley_dtype dtype);
 
-/* The end of a message about such a value, from its verb on. */
+/* The end of a message about a value beyond the range of dtype, starting with the verb. */
 const char *sl_dtype_beyond(sley_dtype dtype);
 
-/* count values of one dtype as another, each rounded once. */
+/* Converts count values from one dtype to another, each rounded once. */
 void sl_values_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
-/* The first of count values that is finite, but not in another dtype; -1 if there is none. */
+/* The position of the first of count values that is finite, but infinite when rounded to the dtype `to`; -1
+ * if there is none. */
 int64_t sl_values_beyond(sley_dtype from, const void *src, sley_dtype to, int64_t count);
 
 #endif

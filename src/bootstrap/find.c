@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Visits every place at which rank 0 may be. A visit that has made its claim is never given up for lack of an
- * answer: rank 0 may have taken note of it, and would find that the rank has gone. */
+/* Visits every address and port at which rank 0 may listen. A visit that has sent its claim is never given up
+ * for lack of an answer: rank 0 may have registered it, and would conclude that the rank has ended. */
 #include "bootstrap/find.h"
 
 #include <errno.h>
@@ -14,24 +14,24 @@
 #include "bootstrap/visit.h"
 
 enum { SLICE_MS = 50, ADDRESSES = 4, VISITS = ADDRESSES * SL_PORTS };
-static const double AGAIN = 0.02; /* seconds until a place is visited again */
+static const double AGAIN = 0.02; /* seconds until a port is visited again */
 
 typedef struct search {
   const sl_place *place;
   const sl_hello *who;
   char address[ADDRESSES][SL_ADDRESS_BYTES];
   int addresses, ports;
-  sl_visit visit[VISITS]; /* by address, then by port */
+  sl_visit visit[VISITS]; /* visits, by address, then by port */
   double again[VISITS];
   int reason;   /* errno of the last failure; 0: none yet */
-  bool refused; /* somebody has heard the claim, and closed the connection */
+  bool refused; /* a listener has received the claim, and closed the connection */
 } search;
 
 static int port_of(const search *s, int v) {
   return s->place->port + v % s->ports;
 }
 
-/* One more step of a visit; a new one, if it is its time. */
+/* Makes one more step of a visit, or starts a new one when it is due. */
 static sley_status step(search *s, int v) {
   sl_visit *visit = &s->visit[v];
   if (visit->fd < 0) {
@@ -77,7 +77,7 @@ static void wait_a_moment(const search *s, double deadline) {
   (void)poll(pollers, (nfds_t)count, left > 0 ? (int)(left * 1e3) + 1 : 0);
 }
 
-/* The number of the visit that is done. */
+/* Visits all ports until the deadline; *out: the number of the visit that succeeded. */
 static sley_status search_all(search *s, double deadline, int *out) {
   const sl_place *place = s->place;
   static const char refused[] = "who listens there has another secret, or is of another job: SLEY_SECRET or "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of what comes from other ranks while all meet. */
+/* Validation of data that other ranks send during the meeting. */
 #include "bootstrap/hello.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What one kind of launcher sets. */
+/* The variables that one kind of launcher sets. */
 typedef struct source {
   const char *name, *rank, *size, *local_rank, *local_size;
 } source;
@@ -57,8 +57,8 @@ static sley_status compare(const char *a, int of_a, const char *b, int of_b) {
                  a, of_a, b, of_b);
 }
 
-/* The ranks of this host, of a step of SLURM: the first number of SLURM_STEP_TASKS_PER_NODE, as in "4(x2),1".
- */
+/* The number of ranks of a SLURM step on this host: the first number of SLURM_STEP_TASKS_PER_NODE, as in
+ * "4(x2),1". */
 static int tasks_here(int size) {
   const char *text = getenv("SLURM_STEP_TASKS_PER_NODE");
   int count = text ? atoi(text) : 0;

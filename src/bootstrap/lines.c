@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a rank's connections to all others side by side: no rank waits for another's turn. */
+/* Makes a rank's connections to all others at the same time: no rank waits for another's turn. */
 #include "bootstrap/lines.h"
 
 #include <errno.h>
@@ -15,14 +15,15 @@
 #include "socket/wire.h"
 
 enum { SLICE_MS = 50 };
-/* Seconds until a connection that has closed is tried again; until a rank in doubt is taken for lost. */
+/* Seconds until a closed connection is tried again; seconds until a rank that seems to have ended counts as
+ * lost. */
 static const double AGAIN = 0.05, DOUBT = 0.5;
 
-/* A connection to a rank below. */
+/* A connection to a lower rank. */
 typedef struct line {
   sl_visit visit;
   int peer;
-  double again; /* when to connect, if fd is -1 */
+  double again; /* time of the next attempt, if fd is -1 */
 } line;
 
 struct sl_lines {
@@ -32,27 +33,28 @@ struct sl_lines {
   line *line;
   int count, done;
   int doubtful; /* a rank that seems to have ended; -1: none yet */
-  double doubt; /* the time at which it is taken for lost */
+  double doubt; /* time at which it counts as lost */
   struct pollfd *pollers;
   sl_reception door;
 };
 
-/* Which of this rank's pulses joins it with p; -1: none. */
+/* The index of the pulse that joins this rank with p; -1: none. */
 static int pulse_of(const sl_mesh *mesh, int p) {
   bool after = p == (mesh->rank + 1) % mesh->size, before = mesh->rank == (p + 1) % mesh->size;
-  if (after && (!before || p > mesh->rank)) /* of two ranks each is beside the other once */
+  if (after && (!before || p > mesh->rank)) /* of two ranks only the lower one counts the other as its
+                                               successor */
     return 1;
   return before ? 0 : -1;
 }
 
-/* Where the socket of a connection to a peer is kept; NULL: there is no such connection. */
+/* The place that holds the socket of a connection to a peer; NULL: there is no such connection. */
 static int *slot_of(sl_mesh *mesh, int p, uint32_t kind) {
   if (kind == SL_CLAIM_PULSE)
     return pulse_of(mesh, p) < 0 ? NULL : &mesh->pulse_fd[pulse_of(mesh, p)];
   return &mesh->peer[kind == SL_CLAIM_URGENT ? sl_wire_urgent(mesh, p) : p].fd;
 }
 
-/* A connection is proven. */
+/* Stores a proven connection. */
 static void keep(sl_lines *all, int p, uint32_t kind, int fd) {
   *slot_of(all->mesh, p, kind) = fd;
   if (kind == SL_CLAIM_PULSE)
@@ -67,7 +69,7 @@ static void add_line(sl_lines *all, int p, uint32_t kind) {
       .kind = kind, .job = place->key, .from = place->rank, .to = p, .port = (int32_t)all->entries[p].port};
 }
 
-/* Whether a rank that seems to have ended may have given up because of another one. */
+/* Whether to wait before rank p counts as lost: it may have given up because another rank has ended. */
 static bool in_doubt(sl_lines *all, int p) {
   if (all->doubtful < 0) {
     all->doubtful = p;
@@ -82,8 +84,8 @@ static sley_status cannot_reach(const sl_lines *all, const line *l, const char *
                       (long long)at->port, why);
 }
 
-/* One more step of a connection. One that has been closed before it was proven is made again: the listener
- * may have been short of room. */
+/* Makes one more step of a connection. A connection that was closed before it was proven is made again,
+ * because the listener may have had no room for it. */
 static sley_status step(sl_lines *all, line *l) {
   sl_visit *visit = &l->visit;
   if (visit->state == SL_VISIT_DONE || (visit->fd < 0 && sl_now() < l->again))
@@ -116,7 +118,7 @@ static sley_status step(sl_lines *all, line *l) {
   return closed || in_doubt(all, l->peer) ? SLEY_OK : cannot_reach(all, l, strerror(visit->reason));
 }
 
-/* Accepts who has come from above. */
+/* Accepts connections from higher ranks. */
 static sley_status receive(sl_lines *all) {
   const sl_place *place = all->place;
   for (;;) {
@@ -134,7 +136,7 @@ static sley_status receive(sl_lines *all) {
   }
 }
 
-/* The first rank above that has not come with all its connections; -1: none. */
+/* The first higher rank whose connections are not all there; -1: none. */
 static int next_missing(sl_mesh *mesh) {
   for (int p = mesh->rank + 1; p < mesh->size; p++)
     for (uint32_t kind = SL_CLAIM_MESSAGES; kind <= SL_CLAIM_PULSE; kind++) {
@@ -145,10 +147,11 @@ static int next_missing(sl_mesh *mesh) {
   return -1;
 }
 
-/* Whether a rank that was here has ended. What one of them has said counts first. A connection to a rank
- * below is known to both ends, and who gives up says so through it: if it is closed without a word, the
- * process has ended. One from above may not be known there yet: that rank may have given up because another
- * one has ended, which is the one to name, if it is noticed within a moment. */
+/* Detects ranks that have ended. A notice that a rank has sent takes precedence. A connection to a lower rank
+ * is known to both ends, and a rank that gives up sends a notice through it: if it is closed without one, the
+ * process has ended. A connection from a higher rank may not be known there yet: that rank may have given up
+ * because another rank has ended, and then this other rank is to be named, if it is noticed within a
+ * moment. */
 static sley_status look_for_ends(sl_lines *all) {
   const sl_mesh *mesh = all->mesh;
   int lost = -1;
@@ -207,7 +210,7 @@ static sley_status join_all(sl_lines *all, double deadline) {
 }
 
 sley_status sl_lines_create(const sl_place *place, sl_lines **out) {
-  int most = 2 * place->rank + 2; /* connections to ranks below */
+  int most = 2 * place->rank + 2; /* connections to lower ranks */
   sl_lines *all;
   *out = NULL;
   SL_TRY(SL_NEW_ZERO(all, 1, "connections to other ranks"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Once ranks have met at rank 0: the connections of every two of them. */
+/* The connections between every two ranks, made after the ranks have met at rank 0. */
 #ifndef SLEY_BOOTSTRAP_LINES_H
 #define SLEY_BOOTSTRAP_LINES_H
 
@@ -9,18 +9,18 @@
 
 typedef struct sl_lines sl_lines;
 
-/* Takes the memory for place's rank. It is taken before ranks meet, so that one that has none can say so.
- * Errors: SLEY_ERR_MEMORY. */
+/* Allocates the memory for place's rank. Called before ranks meet, so that a rank without memory can report
+ * it. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_lines_create(const sl_place *place, sl_lines **out);
-/* NULL: nothing. */
+/* NULL: does nothing. */
 void sl_lines_destroy(sl_lines *lines);
 
-/* Connects this rank to those below it, once for messages (which it has with rank 0 already), once for what
- * is urgent and, to its neighbours in the ring of ranks, once for the pulse; and accepts those above, at
- * listener, whose port is given. All connections go on side by side, and each proves both its ends. entries:
- * where ranks are reached, by rank. guest: room for SL_GUESTS. mesh receives the sockets, and its pulse those
- * that it beats on. Errors: SLEY_ERR_PEER (a rank that is not reached or does not come within the time: it is
- * named), SLEY_ERR_INTERRUPTED, SLEY_ERR_IO. */
+/* Connects this rank to the lower ranks: once for messages (to rank 0 this connection exists already), once
+ * for urgent messages and, to its neighbours in the ring of ranks, once for the pulse; and accepts
+ * connections from the higher ranks at listener, whose port is `port`. All connections are made at the same
+ * time, and both ends of each are proven. entries: the addresses of the ranks, by rank. guest: room for
+ * SL_GUESTS. mesh receives the sockets, and its pulse the sockets on which it beats. Errors: SLEY_ERR_PEER (a
+ * rank cannot be reached or does not come in time: it is named), SLEY_ERR_INTERRUPTED, SLEY_ERR_IO. */
 sley_status sl_lines_join(sl_lines *lines, const sl_entry *entries, int listener, int port, sl_guest *guest,
                           sl_mesh *mesh);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How ranks meet. Rank 0 listens; each other rank connects to it, and says who it is and where it listens
- * itself, while both prove that they know the job's secret (another program may hold the port, or come to
- * it). Once all have come, or the time is up, rank 0 gives all of them its verdict and the list of all
- * places; then every two ranks connect (lines.c). A rank that has failed before comes all the same, to say
- * so. */
+/* The meeting of ranks. Rank 0 listens; each other rank connects to it, and sends its identity and the port
+ * on which it listens, while both prove that they know the job's secret (another program may hold the port,
+ * or connect to it). Once all have come, or the time is up, rank 0 sends all of them its verdict and the list
+ * of all addresses; then every two ranks connect (lines.c). A rank that has failed before still comes, to
+ * report it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 #include "socket/socket.h"
 #include "socket/wire.h"
 
-/* Seconds for an answer; for late comers; that rank 0's time may end after this rank's, as it may have
- * started later. A rank whose rank 0 is stopped ends within the time limit and 2 s: see kills.py in
- * tests/hosts. */
+/* Seconds. PATIENCE: for an answer. FAREWELL: for ranks that come late. LATER: how much later rank 0's time
+ * limit may end than this rank's, because it may have started later. A rank whose rank 0 is stopped ends
+ * within the time limit and 2 s: see kills.py in tests/hosts. */
 static const double PATIENCE = 2, FAREWELL = 1, LATER = 1.5;
 enum { FEW = 4 };
 
-/* What rank 0 hears. */
+/* The message that rank 0 receives. */
 typedef struct hello_message {
   sl_claim claim;
   sl_hello hello;
@@ -33,16 +33,16 @@ typedef struct hello_message {
 _Static_assert(sizeof(hello_message) == sizeof(sl_claim) + sizeof(sl_hello), "no padding between them");
 _Static_assert(sizeof(hello_message) <= SL_GUEST_BYTES, "a hello is longer than a reception hears");
 
-/* The rank's part in a meeting. */
+/* The state of a rank's meeting. */
 typedef struct meeting {
   const sl_place *place;
   sl_mesh *mesh;
   sl_entry *entries; /* by rank */
-  sl_guest *guests;  /* SL_GUESTS */
+  sl_guest *guests;  /* room for SL_GUESTS connections */
   sl_lines *lines;
   int listener, port;
   double deadline;
-  char turned_away[SL_ERROR_TEXT]; /* why rank 0 has sent somebody away; "" */
+  char turned_away[SL_ERROR_TEXT]; /* why rank 0 has rejected a rank; "": it has not */
 } meeting;
 
 static void drop(int *fd) {
@@ -59,7 +59,7 @@ static sl_error error_of(sley_status status) {
 
 /* ---- rank 0 */
 
-/* The port a launcher names may be in use by the launcher itself: the next that is free. */
+/* Opens rank 0's port, or the next free one: the launcher itself may use the port that it names. */
 static sley_status open_port(meeting *m) {
   const sl_place *place = m->place;
   if (m->listener >= 0)
@@ -73,7 +73,7 @@ static sley_status open_port(meeting *m) {
                  place->port + SL_PORTS - 1);
 }
 
-/* Takes the next rank of this run that comes: SLEY_OK and its hello. SLEY_ERR_PEER: the time is up. */
+/* Waits for the next rank of this run. SLEY_OK: *who is its hello. SLEY_ERR_PEER: the time is up. */
 static sley_status next_hello(const meeting *m, sl_reception *door, double deadline, hello_message *who,
                               int *fd) {
   for (;;) {
@@ -84,7 +84,7 @@ static sley_status next_hello(const meeting *m, sl_reception *door, double deadl
   }
 }
 
-/* Whether who has come fits the ranks. */
+/* Checks that a rank that has come belongs to these ranks. */
 static sley_status judge(const meeting *m, const hello_message *who) {
   const sl_place *place = m->place;
   int rank = who->claim.from;
@@ -119,7 +119,7 @@ static sley_status nobody_came(const meeting *m, const sl_reception *door) {
       missing, m->place->size, m->port, m->place->timeout, also);
 }
 
-/* Everyone who still comes is told what has happened, as long as somebody is missing. */
+/* Sends the verdict to every rank that still comes, until none is missing or the deadline. */
 static void turn_away(const meeting *m, sl_reception *door, int missing, const sl_error *verdict,
                       double deadline) {
   hello_message who;
@@ -139,14 +139,15 @@ static void keep_entry(const meeting *m, const hello_message *who, int fd) {
   memcpy(at->host, who->hello.host, sizeof at->host);
 }
 
-/* Tells who has come that it does not belong here. */
+/* Rejects a rank that does not belong here: sends it the error. */
 static void send_away(int fd, sley_status status, sl_error *why) {
   *why = error_of(status);
   (void)sl_socket_write(fd, why, sizeof *why, sl_now() + PATIENCE);
   close(fd);
 }
 
-/* Collects the other ranks and gives the verdict. mine: rank 0's own status, with the thread's message. */
+/* Collects the other ranks and sends them the verdict. mine: rank 0's own status, with the thread's
+ * message. */
 static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) {
   int size = m->place->size, missing = size - 1;
   if (mine != SLEY_OK) {
@@ -164,7 +165,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
       break;
     }
     status = judge(m, &who);
-    if (status != SLEY_OK) { /* whoever does not know a secret ends no job */
+    if (status != SLEY_OK) { /* a stranger without the secret must not end the job */
       sl_error why;
       send_away(fd, status, &why);
       memcpy(m->turned_away, why.text, sizeof why.text);
@@ -176,7 +177,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
     }
     int *kept = &m->mesh->peer[who.claim.from].fd;
     missing -= *kept < 0;
-    drop(kept); /* which has ended before the rank was answered */
+    drop(kept); /* an earlier connection, which ended before the rank was answered */
     keep_entry(m, &who, fd);
     if (who.hello.error.status != SLEY_OK && verdict.status == SLEY_OK)
       verdict = error_of(sl_error_of_peer(who.claim.from, &who.hello.error));
@@ -194,7 +195,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
   return sl_error_restore(&verdict);
 }
 
-/* The same, of a rank that has yet to listen. */
+/* The same, for a rank 0 that does not listen yet. */
 static sley_status receive_all(meeting *m, sley_status mine) {
   sl_error own = error_of(mine);
   sley_status opened = open_port(m);
@@ -206,7 +207,7 @@ static sley_status receive_all(meeting *m, sley_status mine) {
     return mine;
   const sl_claim wanted = {.job = m->place->key, .to = 0, .port = m->port, .payload = sizeof(sl_hello)};
   sl_reception door;
-  sl_guest few[FEW]; /* where there was no memory, those who come are told so */
+  sl_guest few[FEW]; /* used if there was no memory for guests, to report this to the ranks that come */
   sley_status status = sl_reception_open(m->listener, &m->place->secret, &wanted, m->guests ? m->guests : few,
                                          m->guests ? SL_GUESTS : FEW, &door);
   if (status == SLEY_OK)
@@ -221,8 +222,8 @@ static bool is_loopback(const char *address) {
   return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 }
 
-/* The entries as rank 0 has sent them, but where rank 0 is; and who came to rank 0 on its own host is reached
- * as rank 0 is. */
+/* Takes the entries that rank 0 has sent, except rank 0's own address. Ranks on rank 0's host that reached it
+ * by a loopback address are reached at rank 0's address. */
 static sley_status take_entries(const meeting *m, int fd) {
   int size = m->place->size;
   char address[SL_ADDRESS_BYTES];
@@ -239,7 +240,7 @@ static sley_status take_entries(const meeting *m, int fd) {
   return SLEY_OK;
 }
 
-/* Goes to rank 0 and takes its verdict. mine: this rank's own status, with the thread's message. */
+/* Connects to rank 0 and takes its verdict. mine: this rank's own status, with the thread's message. */
 static sley_status go_to_rank_0(meeting *m, sley_status mine) {
   const sl_place *place = m->place;
   if (mine == SLEY_OK)
@@ -250,7 +251,7 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
                   .port = mine == SLEY_OK ? m->port : 0,
                   .process = sl_process_id_own(),
                   .error = error_of(mine)};
-  sl_entry unused; /* where there was no memory for entries, only the error is told */
+  sl_entry unused; /* used if there was no memory for entries, to report the error */
   bool bare = m->entries == NULL;
   if (bare)
     m->entries = &unused;
@@ -279,7 +280,8 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
 
 /* ---- all */
 
-/* What a rank needs to join the others: taken before they meet, so that one that has none can say so. */
+/* Allocates what a rank needs to join the others, before they meet, so that a rank without memory can report
+ * it. */
 static sley_status prepare(meeting *m) {
   const sl_place *place = m->place;
   const int none[2] = {-1, -1};
@@ -292,8 +294,8 @@ static sley_status prepare(meeting *m) {
     return SLEY_OK;
   SL_TRY(SL_NEW(m->guests, SL_GUESTS, "connections of ranks that come"));
   SL_TRY(sl_lines_create(place, &m->lines));
-  /* It beats from the first connection on, or a rank that is slow to join the others were taken for one that
-   * is stopped. */
+  /* The pulse beats from the first connection on: else a rank that joins the others slowly would be mistaken
+   * for one that is stopped. */
   return sl_pulse_start(none, beside, place->timeout, &m->mesh->pulse);
 }
 
@@ -339,7 +341,7 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
     *out = m.mesh;
     if (place->met)
       atomic_store(place->met, 1);
-  } else if (joining) { /* some may have met all the others: they are told who is missing */
+  } else if (joining) { /* some ranks may have met all the others: they are told which rank is missing */
     sl_mesh_abort(m.mesh, status);
     sl_mesh_close(m.mesh);
   } else {

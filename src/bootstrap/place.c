@@ -12,7 +12,7 @@
 
 enum { PORT_MOST = 65535, TIMEOUT_DEFAULT = 60 };
 
-/* Where the ports lie that are taken where nobody names one: below those that systems give away. */
+/* The range of ports used if no port is given: below the range from which systems assign ports. */
 enum { PORT_OWN = 20000, PORTS_OWN = 12000 };
 
 bool sl_place_launched(void) {
@@ -37,7 +37,7 @@ static sley_status read_address(sl_place *out) {
   return SLEY_OK;
 }
 
-/* The first name in SLURM's list of hosts: of "node[07-09,12]-a,gpu1" node07-a. */
+/* The first name in SLURM's list of hosts: node07-a for "node[07-09,12]-a,gpu1". */
 static bool first_host(const char *list, char *out, size_t room) {
   size_t used = 0;
   for (bool inside = false, skip = false; list && *list && (inside || *list != ','); list++) {
@@ -54,7 +54,8 @@ static bool first_host(const char *list, char *out, size_t room) {
   return used > 0 && used + 1 < room;
 }
 
-/* Where the launcher has ranks meet that nobody has told: all know its job, and so the same port. */
+/* Derives rank 0's address and port if no variable states them: all ranks know the job, and so derive the
+ * same port. */
 static sley_status guess_address(const sl_launcher *launcher, sl_place *out) {
   static const char *const jobs[] = {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID"};
   char parent[32] = "";
@@ -92,7 +93,7 @@ sley_status sl_place_from_variables(sl_place *out) {
     return guess_address(&launcher, out);
   if (out->size > 1)
     SL_TRY(read_address(out));
-  /* A name of the loopback address reaches ranks of this host alone; they use the address itself. */
+  /* A loopback address is reachable from this host only; ranks then use the address itself. */
   out->local = launcher.local_size == launcher.size || strncmp(out->address, "127.", 4) == 0 ||
                strcmp(out->address, "localhost") == 0 || strcmp(out->address, "::1") == 0;
   if (out->local)

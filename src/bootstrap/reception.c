@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepts connections, and hears the claims of all of them side by side. */
+/* Accepts connections, and reads the claims of all of them at the same time. */
 #include "bootstrap/reception.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum { SLICE_MS = 50, ADMITTED_AT_ONCE = 256 };
 
-/* Seconds: how long a guest may take; and how long it stays at least where others want its place. */
+/* Seconds: the most a guest may take; and the least it stays even if others need its place. */
 static const double PATIENCE = 10, PATIENCE_FULL = 0.25;
 
 sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
@@ -27,7 +27,7 @@ sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_cl
   return SLEY_OK;
 }
 
-/* The guest leaves, and the last one takes its place; its socket stays open. */
+/* Removes a guest; the last one takes its place. Returns its socket, which stays open. */
 static int release(sl_reception *reception, int g) {
   int fd = reception->guest[g].fd;
   reception->count--;
@@ -40,11 +40,13 @@ static bool same_address(const sl_guest *a, const sl_guest *b) {
   return memcmp(a->address, b->address, sizeof a->address) == 0;
 }
 
-/* The oldest guest of an address that has more than half of all guests, if there is one; else of all. */
+/* The oldest guest of an address that has more than half of all guests, if there is one; else the oldest of
+ * all. */
 static int find_least_welcome(const sl_reception *reception) {
   const sl_guest *guest = reception->guest;
   int greedy = 0, votes = 0, worst = -1;
-  for (int g = 0; g < reception->count; g++) { /* whoever has the majority is left in the end */
+  for (int g = 0; g < reception->count; g++) { /* majority vote: an address with a majority remains in the
+                                                  end */
     if (votes == 0)
       greedy = g;
     votes += same_address(&guest[g], &guest[greedy]) ? 1 : -1;
@@ -56,7 +58,7 @@ static int find_least_welcome(const sl_reception *reception) {
   return worst;
 }
 
-/* Sends away who has had his time. */
+/* Closes the connections of guests whose time is up. */
 static void end_late(sl_reception *reception) {
   double now = sl_now();
   for (int g = 0; g < reception->count;)
@@ -66,7 +68,8 @@ static void end_late(sl_reception *reception) {
       g++;
 }
 
-/* Whether there is room for another: where all places are taken, one that has had some time loses its own. */
+/* Makes room for another guest: if all places are taken, a guest that has had some time loses its place.
+ * Returns false if there is no room. */
 static bool make_room(sl_reception *reception) {
   if (reception->count < reception->room)
     return true;
@@ -89,7 +92,7 @@ static void note_address(int fd, uint8_t out[16]) {
     memcpy(out, &((struct sockaddr_in *)&name)->sin_addr, 4);
 }
 
-/* Takes who waits at the door, as far as there is room. */
+/* Accepts the connections that wait at the listener, as far as there is room. */
 static sley_status admit(sl_reception *reception) {
   end_late(reception);
   for (int i = 0; i < ADMITTED_AT_ONCE && make_room(reception); i++) {
@@ -103,10 +106,10 @@ static sley_status admit(sl_reception *reception) {
       return SLEY_OK;
     }
     if (status != SLEY_OK)
-      return status == SLEY_ERR_PEER ? SLEY_OK : status; /* nobody is there */
+      return status == SLEY_ERR_PEER ? SLEY_OK : status; /* no connection waits */
     sl_guest *guest = &reception->guest[reception->count];
     status = sl_challenge_make(&guest->challenge);
-    /* A new connection has room for a challenge. */
+    /* The buffer of a new connection always has room for a challenge. */
     if (status == SLEY_OK && sl_socket_write(fd, &guest->challenge, sizeof guest->challenge, 0) == SLEY_OK) {
       reception->count++;
       guest->fd = fd;
@@ -121,7 +124,7 @@ static sley_status admit(sl_reception *reception) {
   return SLEY_OK;
 }
 
-/* Reads what a guest has sent so far. Whether the guest stays. */
+/* Reads what a guest has sent so far. Returns whether the guest stays. */
 static bool hear(sl_guest *guest, size_t bytes) {
   while (guest->got < bytes) {
     ssize_t taken = recv(guest->fd, guest->message + guest->got, bytes - guest->got, MSG_DONTWAIT);
@@ -135,7 +138,7 @@ static bool hear(sl_guest *guest, size_t bytes) {
   return true;
 }
 
-/* A claim is complete: whether it is true, and this side's proof is on its way. */
+/* Judges a complete claim. Returns whether it is true and this side's proof was sent. */
 static bool judge(sl_reception *reception, const sl_guest *guest) {
   sl_claim_verdict verdict =
       sl_claim_check(reception->secret, &guest->challenge, &reception->wanted, guest->message);

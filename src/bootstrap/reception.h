@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Takes connections, and hands over those whose other end has proved that it knows the job's secret. Those
- * who have come are heard side by side, so that one which says nothing (a stopped process, a stranger) holds
- * up nobody. A connection that is not proven has a place among SL_GUESTS, for a limited time; where all are
- * taken, the address that has taken the most of them loses its oldest. */
+/* Accepts connections, and returns those whose other end has proved that it knows the job's secret. All are
+ * served at the same time, so that a silent one (a stopped process, a stranger) delays nobody. A connection
+ * that is not proven yet, a guest, has one of SL_GUESTS places, for a limited time; if all places are taken,
+ * the address with the most guests loses its oldest one. */
 #ifndef SLEY_BOOTSTRAP_RECEPTION_H
 #define SLEY_BOOTSTRAP_RECEPTION_H
 
@@ -10,7 +10,7 @@
 
 #include "socket/proof.h"
 
-/* Guests heard at once, and the longest message. */
+/* Most guests at once, and bytes of the longest message. */
 enum { SL_GUESTS = 512, SL_GUEST_BYTES = 1408 };
 
 typedef struct sl_guest {
@@ -25,30 +25,31 @@ typedef struct sl_guest {
 typedef struct sl_reception {
   int listener;
   const sl_secret *secret;
-  sl_claim wanted; /* job, to, port, payload: what a claim must say */
+  sl_claim wanted; /* job, to, port, payload: the required values of a claim */
   int count, room;
   sl_guest *guest;
-  int64_t unproven, foreign; /* that were sent away */
+  int64_t unproven, foreign; /* numbers of rejected connections */
 } sl_reception;
 
-/* Nothing is waited for or allocated. listener, secret and room for guests (SL_GUESTS at most) stay the
- * caller's, and must outlive the reception. Errors: SLEY_ERR_INTERNAL (a payload that is too long). */
+/* Starts a reception; neither waits nor allocates. listener, secret and guest (room for `room` guests,
+ * SL_GUESTS at most) stay the caller's, and must outlive the reception. Errors: SLEY_ERR_INTERNAL (a payload
+ * that is too long). */
 sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
                               int room, sl_reception *out);
 
-/* Takes who has come, hears what they have said, and hands over a guest who is proven, and has the proof of
- * this side: copies its message (a claim and the payload), and gives its socket. *out -1: there is none now.
- * Nothing is waited for. Errors: SLEY_ERR_IO, SLEY_ERR_INTERNAL. */
+/* Accepts waiting connections, reads what guests have sent, and returns one guest that is proven and has been
+ * sent this side's proof: copies its message (a claim and the payload) and returns its socket. *out -1: there
+ * is none now. Does not wait. Errors: SLEY_ERR_IO, SLEY_ERR_INTERNAL. */
 sley_status sl_reception_take(sl_reception *reception, void *message, int *out);
 
-/* Fills in what to poll for, at most SL_GUESTS + 1; returns how many. */
+/* Fills in the sockets to poll, at most SL_GUESTS + 1; returns their number. */
 int sl_reception_pollers(const sl_reception *reception, struct pollfd *out);
 
-/* The next guest who is proven. Errors: SLEY_ERR_PEER once the deadline, a time of sl_now(), has passed
+/* Waits for the next proven guest. Errors: SLEY_ERR_PEER once the deadline, a time of sl_now(), has passed
  * (without a message), SLEY_ERR_INTERRUPTED, SLEY_ERR_IO. */
 sley_status sl_reception_next(sl_reception *reception, double deadline, void *message, int *out);
 
-/* Sends away who is left. */
+/* Closes the connections of the remaining guests. */
 void sl_reception_close(sl_reception *reception);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's secret, as the user's variables give it. */
+/* The job's secret, from the user's environment variables. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { LEAST = 16, MOST = 4096 };
 
-/* Reads a file that its owner alone can read. */
+/* Reads a file that only its owner can read. */
 static sley_status read_file(const char *name, char text[MOST], size_t *bytes) {
   struct stat about;
   int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

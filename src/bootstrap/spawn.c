@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks the ranks and waits for them. What they return lies in memory shared with them; that a rank has ended
- * is told by a pipe whose writing end only it holds. */
+/* Forks the ranks and waits for them. Their results are in shared memory; the end of a rank shows as the end
+ * of a pipe whose writing end only the rank holds. */
 #define _GNU_SOURCE
 #include "bootstrap/spawn.h"
 
@@ -23,46 +23,47 @@
 #include "socket/socket.h"
 
 enum { SLICE_MS = 50 };
-/* Seconds: from the first failure to SIGTERM for the others (they end by themselves, since they have been
- * told), but no more than the time limit; from an interrupt, or from the end of a rank that was stopped for
- * the time limit, to SIGTERM; and from SIGTERM to SIGKILL. A rank that is stopped cannot end by itself: it is
- * killed at once. Who has not met a rank that is killed waits for it, and hears nothing: it gets SIGTERM at
- * once. */
+/* Seconds. GRACE_FAILED: from the first failure to SIGTERM for the other ranks (they end by themselves,
+ * because they are notified), but no more than the time limit. GRACE_INTERRUPTED: to SIGTERM from an
+ * interrupt, or from the end of a rank that was stopped for the time limit. GRACE_ASKED: from SIGTERM to
+ * SIGKILL. A rank that is stopped cannot end by itself: it is killed at once. A rank that has not met a
+ * killed rank yet waits for it without being notified: it gets SIGTERM at once. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 
-/* Seconds for ranks to meet: those that end or are stopped meanwhile are seen here. */
+/* Seconds for ranks to meet: this process itself notices ranks that end or are stopped meanwhile. */
 static const double MEETING = 60;
 
-/* Seconds that a rank may be stopped at least, as in the pulse. */
+/* Least seconds for which a rank may be stopped, as in the pulse. */
 static const double LIMIT_LEAST = 2;
 
-/* What a rank leaves behind, in shared memory. */
+/* The result of a rank, in shared memory. */
 typedef struct outcome {
-  int returned;   /* main has returned, and the error is true */
-  atomic_int met; /* it has met the others */
+  int returned;   /* main has returned, and error is valid */
+  atomic_int met; /* the rank has met the others */
   sl_error error; /* SLEY_OK: none */
 } outcome;
 
 typedef struct child {
-  pid_t pid;            /* 0: none, or waited for */
-  int pipe;             /* end of file when the rank has ended */
-  int code;             /* as waitpid gives it */
-  int stop_signal;      /* by which it is stopped; 0: it is not */
-  double stopped;       /* seconds, for which this process ran itself */
-  bool given_up, ended; /* it was stopped when it was killed here; it was asked to end, or killed, here */
+  pid_t pid;            /* process; 0: none, or already waited for */
+  int pipe;             /* pipe whose end of file shows that the rank has ended */
+  int code;             /* exit code from waitpid */
+  int stop_signal;      /* signal by which it is stopped; 0: it is not stopped */
+  double stopped;       /* seconds for which it has been stopped while this process ran */
+  bool given_up, ended; /* given_up: it was stopped and was killed here; ended: it was sent SIGTERM or SIGKILL
+                           here */
   bool seen_failed;
 } child;
 
 typedef struct family {
   int ranks, started;
   outcome *outcomes;
-  bool interrupted;     /* this process was */
-  double timeout, seen; /* seen: sl_now() when it was looked after the ranks last */
+  bool interrupted;     /* this process was interrupted */
+  double timeout, seen; /* seen: sl_now() at the last look at the ranks */
   child *children;
   struct pollfd *pollers;
 } family;
 
-/* The rank's whole life in its process. */
+/* The whole run of a rank in its process. */
 static void live(const sl_place *place, pid_t parent, sl_spawn_main main, void *arg, outcome *out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
@@ -98,7 +99,7 @@ static sley_status start_one(family *f, sl_place *place, sl_spawn_main main, voi
   return SLEY_OK;
 }
 
-/* unmet: only the ranks that have not met the others, and are not asked yet. */
+/* Sends a signal to all ranks; unmet: only to ranks that have not met the others and got no signal yet. */
 static void signal_ranks(family *f, int number, bool unmet) {
   for (int r = 0; r < f->started; r++)
     if (f->children[r].pid > 0 && !(unmet && (f->children[r].ended || atomic_load(&f->outcomes[r].met)))) {
@@ -107,7 +108,7 @@ static void signal_ranks(family *f, int number, bool unmet) {
     }
 }
 
-/* Takes note of a rank that has ended, is stopped or goes on. */
+/* Records whether a rank has ended, is stopped or continues. */
 static void look_after(child *c) {
   int code;
   pid_t found;
@@ -120,15 +121,15 @@ static void look_after(child *c) {
     c->code = code;
     break;
   }
-  if (found != 0) /* ended; or not to be waited for: somebody else did */
+  if (found != 0) /* it has ended; or it cannot be waited for, because something else did */
     c->pid = 0;
 }
 
-/* Takes leave of the ranks that have ended; returns how many run still. */
+/* Records the state of all ranks; returns how many still run. */
 static int collect(family *f) {
   int running = 0;
   double now = sl_now(), passed = now - f->seen;
-  if (passed > 10 * SLICE_MS * 1e-3) /* this process did not run itself */
+  if (passed > 10 * SLICE_MS * 1e-3) /* this process itself did not run */
     passed = 10 * SLICE_MS * 1e-3;
   f->seen = now;
   for (int r = 0; r < f->started; r++) {
@@ -142,7 +143,8 @@ static int collect(family *f) {
   return running;
 }
 
-/* Kills the ranks that have been stopped for the time limit, or, once a rank has failed, that are stopped. */
+/* Kills ranks that have been stopped for the time limit, or, once a rank has failed, all ranks that are
+ * stopped. */
 static void give_up_stopped(family *f, bool broken) {
   for (int r = 0; r < f->started; r++) {
     child *c = &f->children[r];
@@ -157,7 +159,7 @@ static bool failed(const family *f, int r) {
   return f->children[r].pid == 0 && (!f->outcomes[r].returned || f->outcomes[r].error.status != SLEY_OK);
 }
 
-/* Waits until something has happened, at most a slice. */
+/* Waits until a rank ends, SLICE_MS at most. */
 static void wait_for_news(const family *f) {
   int count = 0;
   for (int r = 0; r < f->started; r++)
@@ -166,8 +168,8 @@ static void wait_for_news(const family *f) {
   (void)poll(f->pollers, (nfds_t)count, SLICE_MS);
 }
 
-/* Takes note of failures: when to send SIGTERM to all, at the latest. Whether a rank has ended that could not
- * say why. */
+/* Records failures, and the latest time to send SIGTERM to all. Returns whether a rank has ended without
+ * reporting its error. */
 static bool note_failures(family *f, double now, double *ask_at) {
   bool silent = false;
   for (int r = 0; r < f->started; r++) {
@@ -183,7 +185,7 @@ static bool note_failures(family *f, double now, double *ask_at) {
   return silent;
 }
 
-/* Waits for all ranks, and ends them where they do not end themselves. */
+/* Waits for all ranks, and ends those that do not end by themselves. */
 static void wait_for_all(family *f, bool incomplete) {
   double ask_at = incomplete ? sl_now() : -1;
   int sent = 0;
@@ -220,7 +222,8 @@ static sley_status tell_killed(const family *f, int rank) {
   return sl_fail_peer(rank, "its process ended by itself, with exit status %d", WEXITSTATUS(code));
 }
 
-/* A rank's error counts as its own, as what it says of another, or as what was asked of it here. */
+/* The kinds of a rank's failure, in the order of precedence: its own error; killed; an error about another
+ * rank; ended by this process; none. */
 typedef enum weight { OWN, KILLED, NOTICED, ENDED_HERE, NONE } weight;
 
 static weight weigh(const family *f, int r) {
@@ -236,8 +239,8 @@ static weight weigh(const family *f, int r) {
   return status == SLEY_ERR_PEER ? NOTICED : OWN;
 }
 
-/* What counts most: a rank's own error, then one that was killed or stopped by others, then what ranks say of
- * each other, then one that did not end when it was asked to. */
+/* The failure that counts most: a rank's own error, then a rank that was killed or stopped from outside, then
+ * what ranks report about each other, then a rank that this process ended. */
 static sley_status first_failure(const family *f) {
   for (weight pass = OWN; pass < NONE; pass++)
     for (int r = 0; r < f->started; r++) {
@@ -262,7 +265,7 @@ static sley_status prepare(family *f, sl_place *place) {
   f->outcomes = shared;
   SL_TRY(sl_sent_share());
   SL_TRY(sl_random_bytes(&place->key, sizeof place->key));
-  SL_TRY(sl_secret_make(&place->secret)); /* the ranks have it by the fork */
+  SL_TRY(sl_secret_make(&place->secret)); /* the ranks inherit it by the fork */
   return sl_socket_listen(0, true, &place->port, &place->listener);
 }
 
@@ -276,7 +279,7 @@ sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
                     .timeout = timeout,
                     .patience = timeout > MEETING ? timeout : MEETING};
   sley_status status = prepare(&f, &place);
-  fflush(NULL); /* or the ranks would write it again */
+  fflush(NULL); /* else the ranks would write buffered output again */
   while (status == SLEY_OK && f.started < ranks)
     status = start_one(&f, &place, main, arg);
   if (place.listener >= 0)

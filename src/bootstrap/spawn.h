@@ -7,12 +7,12 @@
 
 typedef sley_status (*sl_spawn_main)(const sl_place *place, void *arg);
 
-/* Forks `ranks` processes, each of which runs main with a place at which all can meet, and waits for all. No
- * device may have been touched before, and no other thread may hold a lock. Memory as it is now is seen by
- * all, copied where written; what was written is lost when a rank ends. The ranks end with this process, with
- * this process's interrupt, and soon after the first of them that fails or is killed. Returns the first
- * failing rank's status: the lowest of those that failed for a reason of their own, then of those that were
- * killed (SLEY_ERR_PEER), then of the others; its error, about that rank, becomes this thread's. Errors
+/* Forks `ranks` processes, each of which runs main with a place at which all can meet, and waits for all.
+ * This process must not have used a device before, and no other thread may hold a lock. The ranks see memory
+ * as it is now, and copy it on write; what a rank writes is lost when it ends. The ranks end with this
+ * process, when it is interrupted, and soon after the first of them fails or is killed. Returns the first
+ * failing rank's status: the lowest rank that failed for a reason of its own, else the lowest that was killed
+ * (SLEY_ERR_PEER), else the lowest of the others; its error, about that rank, becomes this thread's. Errors
  * of its own: SLEY_ERR_IO, SLEY_ERR_MEMORY. */
 sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg);
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a visit: connected, challenged, claimed, answered. */
+/* The steps of a visit: connected, challenged, claimed, answered. */
 #include "bootstrap/visit.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/interrupt.h"
 #include "socket/sent.h"
-
-enum { SLICE_MS = 50 };
 
 short sl_visit_events(const sl_visit *visit) {
   return visit->state == SL_VISIT_CONNECTING || visit->state == SL_VISIT_CLAIMING ? POLLOUT : POLLIN;
@@ -21,7 +17,7 @@ static void end(sl_visit *visit, int reason) {
   visit->reason = reason;
 }
 
-/* Whether bytes have come whole. */
+/* Receives bytes; returns whether all have come. */
 static bool take(sl_visit *visit, void *into, size_t bytes) {
   while (visit->done < bytes) {
     ssize_t got = recv(visit->fd, (char *)into + visit->done, bytes - visit->done, MSG_DONTWAIT);
@@ -38,7 +34,7 @@ static bool take(sl_visit *visit, void *into, size_t bytes) {
   return true;
 }
 
-/* Whether the claim and its payload have gone whole. */
+/* Sends the claim and its payload; returns whether all was sent. */
 static bool give(sl_visit *visit) {
   size_t head = sizeof visit->claim, all = head + (size_t)visit->claim.payload;
   while (visit->done < all) {
@@ -61,7 +57,7 @@ static bool give(sl_visit *visit) {
   return true;
 }
 
-/* Whether the connection is there. */
+/* Whether the connection is established. */
 static bool connected(sl_visit *visit) {
   struct pollfd poller = {.fd = visit->fd, .events = POLLOUT};
   int reason = 0;
@@ -95,16 +91,4 @@ sley_status sl_visit_step(const sl_secret *secret, sl_visit *visit) {
                        ? SL_VISIT_DONE
                        : SL_VISIT_UNPROVEN;
   return SLEY_OK;
-}
-
-sley_status sl_visit_run(const sl_secret *secret, double deadline, sl_visit *visit) {
-  for (;;) {
-    SL_TRY(sl_visit_step(secret, visit));
-    double left = deadline - sl_now();
-    if (sl_visit_over(visit) || left <= 0)
-      return SLEY_OK;
-    struct pollfd poller = {.fd = visit->fd, .events = sl_visit_events(visit)};
-    (void)poll(&poller, 1, left * 1e3 < SLICE_MS ? (int)(left * 1e3) + 1 : SLICE_MS);
-    SL_TRY(sl_interrupted());
-  }
 }

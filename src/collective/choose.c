@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Measured on one thread of an x86-64 server, f32: arrays of 4 MiB with 99 % zeros, and what values kept add
- * at 50 %. */
+/* Measured on one thread of an x86-64 server, f32: arrays of 4 MiB with 99 % zeros, and the time added by
+ * kept values at 50 %. */
 static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .compress = {5.2e9, 0.9e-9},
                                           .compress_coo = {9.5e9, 1.3e-9},
@@ -17,10 +17,10 @@ static const sl_sparse_costs cpu_costs = {.count = {2.8e10, 0},
                                           .wait = 1e-6,
                                           .launch = 0};
 
-/* The bytes that the kernels move (docs/COLLECTIVES.md) for f32, over 3.3e12 bytes/s of memory. To compress
- * or take apart: the array, 0.126 bytes a value of words and counts, and each value kept. To coo: the array
- * twice, and 8 bytes a value kept. Of a sum: words, counts and values kept of a compressed array; the dense
- * array twice, as operand and as result. */
+/* The bytes that the kernels move (docs/COLLECTIVES.md) for f32, over 3.3e12 bytes/s of memory. Compression
+ * and decompression: the array, 0.126 bytes per value for words and counts, and each kept value. To coo: the
+ * array twice, and 8 bytes per kept value. Sum: words, counts and kept values of a compressed array; the
+ * dense array twice, as operand and as result. */
 static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
                                           .compress = {3.2e12, 1.2e-12},
                                           .compress_coo = {1.65e12, 2.4e-12},
@@ -32,11 +32,12 @@ static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
                                           .wait = 1e-5,
                                           .launch = 5e-6};
 
-/* Sparse has to be faster by so much: what the probe may take (probe.c), and an error of the model. */
+/* Sparse must be faster by this share, for the time of the probe (probe.c), and errors of the model. */
 #define MARGIN 0.05
 
-/* Passes that were not measured on the machine are taken to be slower by so much than the figures: ranks
- * share memory, and an error here costs more than one the other way, since dense is always at hand. */
+/* Passes that were not measured on the machine are assumed to be slower than the figures by this factor:
+ * ranks share memory, and an error in favour of sparse costs more than one in favour of dense, which is
+ * always available. */
 #define CAUTION 1.5
 
 static void speed_up(sl_pass_cost *pass, double factor) {
@@ -44,8 +45,8 @@ static void speed_up(sl_pass_cost *pass, double factor) {
   pass->kept /= factor;
 }
 
-/* A pass of so many threads: as measured, else as built in. */
-static void set_pass(const sl_machine *machine, sl_pass which, double threads, double caution,
+/* Sets a pass for that many threads: as measured, else built in. */
+static void set_pass(const sl_machine *machine, sl_array_pass which, double threads, double caution,
                      sl_pass_cost *pass) {
   bool is_measured = machine->pass[which].bandwidth > 0;
   if (is_measured)
@@ -87,12 +88,12 @@ static double dense_bytes(sley_type type, int64_t values) {
   return (double)values * (double)sley_type_bytes(type);
 }
 
-/* The bytes on the wire. */
+/* The bytes that travel. */
 static double message_bytes(sl_compressed_format format, sley_type type, int64_t values, double density) {
   return (double)sl_compressed_bytes(format, type, values, kept_of(values, density));
 }
 
-/* On one rank to compress an array, and on another to take it apart. */
+/* Seconds for one rank to compress an array, and below for another to decompress it. */
 static double compress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
                                int64_t values, double density) {
   double bytes = dense_bytes(type, values);
@@ -130,7 +131,7 @@ sl_compressed_format sl_choose_format(const sl_sparse_costs *costs, sl_link link
   return best;
 }
 
-/* ---- what a rank receives from several peers */
+/* ---- the arrays that a rank receives from several peers */
 
 typedef struct receipt {
   double seconds[SL_LINK_COUNT];
@@ -143,7 +144,7 @@ static void receive(const sl_sparse_costs *c, receipt *r, sl_link link, double b
     r->messages += bytes;
 }
 
-/* Messages take no less than the link that the workgroup's ranks share. */
+/* Seconds of a receipt. Messages take at least the time of the link that the workgroup's ranks share. */
 static double receipt_seconds(const sl_sparse_costs *c, const sl_comm *comm, const receipt *r) {
   double shared = r->messages * sl_workgroup_size(comm, sl_workgroup_of(comm, comm->rank));
   double least = c->machine->node_bandwidth > 0 ? shared / c->machine->node_bandwidth : 0;
@@ -182,19 +183,20 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
 
 /* ---- sparse */
 
-/* A transfer waits for lengths to be known here, for those that come, and for what has come to be checked. */
+/* Seconds of waiting in a transfer: for the lengths of the own arrays, for the lengths of the peers', and for
+ * the check of the received arrays. */
 static double transfer_waits(const sl_sparse_costs *c) {
   return 3 * c->wait + c->machine->meeting;
 }
 
-/* In place the hosts meet twice, at the beginning and the end, and two kernels more run: one reads the arrays
- * while the links bring them, one takes their headers. */
+/* Seconds of waiting in place: the hosts meet twice, at the beginning and the end, and two more kernels run:
+ * one reads the arrays while the links bring them, one takes their headers. */
 static double round_waits(const sl_sparse_costs *c) {
   return c->machine->meeting + 2 * c->launch;
 }
 
-/* An array of so many values goes to a peer, and one comes from it: the time of the work, while the links'
- * is added to r. */
+/* Arrays sent to peers and received from them: work is the time of the work; the time of the links is added
+ * to receipt. */
 typedef struct flow {
   const sl_sparse_costs *costs;
   const sl_sparse_shape *shape;
@@ -207,14 +209,14 @@ static sl_compressed_format format_of(const flow *f, sl_link link, int64_t value
   return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density);
 }
 
-/* One of the arrays that are compressed by a call. */
+/* Adds the time of one of the arrays that a single call compresses. */
 static void compress_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
     f->work +=
         compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
 }
 
-/* The same, by a call of its own. */
+/* The same for an array that a call of its own compresses. */
 static void send_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
     f->work += f->costs->launch;
@@ -227,15 +229,15 @@ static void receive_one(flow *f, sl_link link, int64_t values) {
             message_bytes(format_of(f, link, values), f->shape->spec->type, values, f->density));
 }
 
-/* One of those received is taken apart. */
+/* Adds the time of decompressing one received array. */
 static void expand_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
     f->work +=
         decompress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
 }
 
-/* So many arrays are added, one of them this rank's own. Other operations than sums of floating point take
- * them apart first. */
+/* Adds the time of adding that many arrays, one of them this rank's own. Operations other than sums of
+ * floating point decompress them first. */
 static void sum_them(flow *f, int arrays, int64_t values) {
   const sl_dense_spec *spec = f->shape->spec;
   double bytes = dense_bytes(spec->type, values), kept = (double)kept_of(values, f->density);
@@ -261,7 +263,7 @@ static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s,
     compress_one(&f, sl_link_to(s->comm, p), values_of(s, p));
     receive_one(&f, sl_link_to(s->comm, p), values_of(s, rank));
   }
-  f.work += c->launch; /* of all */
+  f.work += c->launch; /* one launch for all */
   sum_them(&f, s->comm->size, values_of(s, rank));
   return flow_seconds(&f);
 }
@@ -269,7 +271,7 @@ static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s,
 static double direct_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
   flow f = {.costs = c, .shape = s, .density = density};
   int rank = s->comm->rank;
-  bool is_first = true; /* once for all peers; where that is wrong, dense costs little */
+  bool is_first = true; /* compressed once for all peers; if that is wrong, dense costs little */
   for (int p = 0; p < s->comm->size; p++) {
     if (p == rank)
       continue;
@@ -283,7 +285,7 @@ static double direct_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, 
   return flow_seconds(&f);
 }
 
-/* Two ranks' arrays, whole. */
+/* Seconds of exchanging and adding two ranks' whole arrays. */
 static double direct_whole(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
   flow f = {.costs = c, .shape = s, .density = density};
   sl_link link = sl_link_to(s->comm, 1 - s->comm->rank);
@@ -306,8 +308,8 @@ double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s,
   return seconds;
 }
 
-/* The parts of a rank's values for two levels, all about as long as its own: a round for each workgroup
- * inside, and one transfer between. */
+/* Seconds of a two-level reduce-scatter, assuming that all parts are about as long as this rank's: a round
+ * for each workgroup inside, and one transfer between. */
 static double two_level_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
   int groups = sl_workgroups(s->comm), members = s->comm->workgroup;
   int64_t values = values_of(s, s->comm->rank);

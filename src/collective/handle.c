@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "collective/sparse.h"
 
-/* One of dense and sparse is NULL. */
+/* Either dense or sparse is NULL. */
 struct sley_collective {
   sl_comm *comm;
   sl_dense *dense;
@@ -15,7 +15,7 @@ struct sley_collective {
 
 /* ---- making */
 
-/* The way is compared where it matters. */
+/* Checks that compress is the same on all ranks; way is compared where it matters. */
 static sley_status agree(sl_comm *comm, sley_compress compress) {
   static const char *const names[] = {"compress"};
   int64_t numbers[] = {compress};
@@ -45,7 +45,7 @@ static int64_t received(const sl_dense *dense) {
   return bytes;
 }
 
-/* The spec has been checked. */
+/* Counts the traffic of a dense run. The spec has been checked. */
 static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec) {
   int64_t *begin;
   SL_TRY(SL_NEW(begin, (int64_t)made->comm->size + 1, "a collective"));

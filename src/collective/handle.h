@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collective of the public interface: dense or sparse, as its compress says. */
+/* The collective of the public interface: dense or sparse, according to its compress. */
 #ifndef SLEY_COLLECTIVE_HANDLE_H
 #define SLEY_COLLECTIVE_HANDLE_H
 
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
-/* See sley_collective_create. compress and way are values of their types; that they are the same on all ranks
- * is checked here. Collective. */
+/* See sley_collective_create. compress and way are valid values of their types; that they are the same on all
+ * ranks is checked here. Collective. */
 sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_compress compress,
                                  sley_collective_way way, sley_collective **out);
 
-/* See sley_collective_run; on the comm's queue. Collective. */
+/* See sley_collective_run; enqueues on the comm's queue. Collective. */
 sley_status sl_collective_run(sley_collective *collective, const void *src, void *dst);
 
 /* See sley_collective_info_get. Not collective. */
 sley_status sl_collective_info(const sley_collective *collective, sley_collective_info *out);
 
-/* NULL, then on all ranks: nothing. Collective. */
+/* NULL, if on all ranks: does nothing. Collective. */
 void sl_collective_destroy(sley_collective *collective);
 
 #endif

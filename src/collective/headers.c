@@ -5,7 +5,7 @@
 
 enum { PLACE = SL_COMPRESSED_HEADER };
 
-/* Of a run: the verdict's place, and one a header. */
+/* Bytes of a run: a place for the verdict, and one per header. */
 static int64_t run_bytes(const sl_headers *headers) {
   return ((int64_t)headers->most + 1) * PLACE;
 }
@@ -43,7 +43,7 @@ void sl_headers_close(sl_headers *headers) {
     ops->host_free(headers->device, headers->here);
 }
 
-/* The first source is the verdict. */
+/* Copies some headers; the first source is the verdict. */
 static sley_status take_some(sl_headers *headers, int first, int count, const void *const *at,
                              sl_queue *queue) {
   sl_pull_source source[SL_PULL_SOURCES] = {{.src = headers->verdict, .bytes = sizeof *headers->verdict}};

@@ -4,17 +4,17 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
-/* Bytes that a rank receives in a short all-gather, in a long one, and in a longer one; the shortest of so
- * many runs counts. Collectives of fewer than SMALL bytes have too little to gain. */
+/* SHORT, LONG, LONGER: bytes that a rank receives in all-gathers; the shortest time of RUNS runs counts.
+ * Collectives of fewer than SMALL bytes have too little to gain. */
 enum { RUNS = 5, SHORT = 1 << 10, LONG = 1 << 16, LONGER = 1 << 20, SMALL = 1 << 16 };
 
-/* Seconds. A long all-gather that takes as much tells the bandwidth; the longer one would take 16 times that.
- */
+/* Seconds. A long all-gather that takes at least this time determines the bandwidth; the longer one would
+ * take 16 times as long. */
 #define LONG_ENOUGH 2e-3
 
-/* An all-gather in which each rank receives about so many bytes. */
+/* An all-gather in which each rank receives about a given number of bytes. */
 typedef struct gather {
   sl_comm *comm;
   sl_dense *dense;
@@ -61,7 +61,7 @@ static sley_status run_once(const gather *g, double *seconds) {
   return SLEY_OK;
 }
 
-/* The slowest rank's seconds in the fastest run. */
+/* Measures RUNS all-gathers; *least is the time of the fastest, in seconds on its slowest rank. */
 static sley_status time_gather(sl_comm *comm, int64_t bytes, double *least) {
   gather g = {.comm = comm};
   *least = INFINITY;
@@ -76,7 +76,7 @@ static sley_status time_gather(sl_comm *comm, int64_t bytes, double *least) {
   return status;
 }
 
-/* Whether all ranks want it. */
+/* Whether all ranks need the measurement. */
 static sley_status agree(sl_comm *comm, const sl_machine *costs, int64_t bytes, bool *out) {
   char path[SL_MACHINE_SOURCE];
   bool named;
@@ -90,7 +90,8 @@ static sley_status agree(sl_comm *comm, const sl_machine *costs, int64_t bytes, 
   return SLEY_OK;
 }
 
-/* What the comm keeps. All ranks have the same times, so they do the same. */
+/* Measures the links and stores the result in the comm. All ranks have the same times, so they make the same
+ * decisions. */
 static sley_status measure(sl_comm *comm) {
   double shortest, longest, bytes = LONG;
   SL_TRY(time_gather(comm, SHORT, &shortest));

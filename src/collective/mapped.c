@@ -14,7 +14,7 @@ sley_status sl_mapped_begin(sl_mapped *mapped, int most) {
   return SL_NEW_ZERO(mapped->rows, most, "a sparse collective");
 }
 
-/* An array is one row, at its place in the sender's area. */
+/* Makes the lists: an array is one row, at its position in the sender's area. */
 static void fill_lists(sl_row_list *lists, const sl_transfer_item *items, int count) {
   for (int i = 0; i < count; i++)
     lists[i] = (sl_row_list){

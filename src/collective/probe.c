@@ -21,7 +21,8 @@ double sl_probe_density(const sl_probe *probe) {
 
 /* ---- the sample */
 
-/* Of `values` values, block b of the sample: one in each stretch of the array, elsewhere in every run. */
+/* The start of block b of the sample in an array of `values` values: one block in each of SL_PROBE_BLOCKS
+ * sections of the array, at another position in every run. */
 static int64_t block_begin(const sl_probe *probe, int64_t values, int64_t length, int b) {
   int64_t stretch = values / SL_PROBE_BLOCKS, places = stretch / length;
   return b * stretch + (places > 0 ? probe->runs % places * length : 0);
@@ -57,7 +58,7 @@ static sley_status count_sample(sl_probe *probe, const char *src, int64_t values
 
 /* ---- the decision */
 
-/* Whether so many of the values are more than the limit. */
+/* Whether the density nonzeros / values is above the limit. */
 static bool is_too_dense(const sl_probe *probe, int64_t nonzeros, int64_t values) {
   return (double)nonzeros * (double)SL_DENSITY_UNIT > (double)probe->limit * (double)values;
 }
@@ -67,17 +68,18 @@ static void hold(sl_probe *probe) {
   probe->hold = probe->hold < SL_PROBE_LONGEST ? 2 * probe->hold : SL_PROBE_LONGEST;
 }
 
-/* By a sample of this run, and by what is known of the last one. */
+/* Decides by a sample of this run, and by the known counts of the last run. */
 static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_queue *queue,
                         sl_sparse_reason *why) {
   SL_TRY(count_sample(probe, src, values, queue));
-  const sl_sparse_counts last = probe->follows ? (sl_sparse_counts){0} : probe->known; /* that was dense */
+  const sl_sparse_counts last = probe->follows ? (sl_sparse_counts){0} : probe->known; /* the last run was
+                                                                                          dense */
   int64_t sums[] = {probe->values, probe->nonzeros, last.values, last.nonzeros, values - probe->values};
   SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 5));
   bool is_known = sums[2] > 0, was_wrong = is_known && is_too_dense(probe, sums[3], sums[2]);
   if (is_too_dense(probe, sums[1], sums[0]))
     *why = SL_SPARSE_FEW_ZEROS;
-  else if (was_wrong && sums[4] > 0) /* a sample that is all of the arrays is true by itself */
+  else if (was_wrong && sums[4] > 0) /* a sample of the whole arrays is exact */
     *why = SL_SPARSE_MISSED;
   else
     *why = SL_SPARSE_ENOUGH_ZEROS;
@@ -86,7 +88,7 @@ static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_que
   return SLEY_OK;
 }
 
-/* By the density that each rank knows of its array, of a run before this one; no rank waits for a device. */
+/* Decides by the density that each rank knows of its array in an earlier run; no rank waits for a device. */
 static sley_status follow(sl_probe *probe, int64_t values, sl_sparse_reason *why) {
   bool is_new = probe->known.values > 0;
   if (is_new) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring: every rank sends to the next one and receives from the one before, one part a hop.
+/* The ring: every rank sends to the next one and receives from the one before, one part per hop.
  *
- *   reduce-scatter   part q sets out at rank q + 1; each rank on the way adds its own values to what comes,
- *                    and compresses the sum anew; rank q is the last
- *   all-gather       every part goes round as it was compressed by its own rank
+ *   reduce-scatter   part q starts at rank q + 1; each rank on the way adds its own values to the received
+ *                    sum, and compresses the new sum; rank q is the last
+ *   all-gather       every part goes round as its own rank has compressed it
  *
  * So after hop s, of size - 1, rank r holds part r - 2 - s of the first, part r - 1 - s of the second (modulo
  * size). Source: Hough et al., Adaptive Space-efficient Collectives, section IV-B; with coo arrays and the
@@ -14,9 +14,10 @@
 
 typedef struct ring {
   sl_sparse_route route;
-  sl_transfer hop; /* to the next rank and from the one before; values and places differ from hop to hop */
-  char *area;      /* two slots: what is sent, what comes */
-  char *sum;       /* dense: this rank's sum of the last hop */
+  sl_transfer hop; /* transfer to the next rank and from the one before; values and positions differ from hop
+                      to hop */
+  char *area;      /* two slots: one to send, one to receive */
+  char *sum;       /* this rank's sum of the last hop, dense */
 } ring;
 
 static int part_at(const sl_comm *comm, int hops) {
@@ -53,7 +54,7 @@ static void ring_close(sl_sparse_route *route) {
   sl_free(r);
 }
 
-/* What goes and comes in the next hop, and in which of the two slots it lies. */
+/* Sets the parts that are sent and received in the next hop, and their slots. */
 static void set_hop(ring *r, int send_part, int recv_part, int send_slot) {
   const sl_sparse_base *base = r->route.base;
   r->hop.send[0].values = sl_route_values(base, send_part);
@@ -62,7 +63,7 @@ static void set_hop(ring *r, int send_part, int recv_part, int send_slot) {
   r->hop.recv[0].at = (1 - send_slot) * sl_route_slot(base);
 }
 
-/* Compresses an array, of the density, to where the hop sends it from. */
+/* Compresses an array of that density to the slot from which the hop sends it. */
 static sley_status compress(ring *r, const void *src, double density, bool is_src, sl_queue *queue) {
   sl_sparse_base *base = r->route.base;
   const sl_transfer_item *item = &r->hop.send[0];
@@ -96,7 +97,7 @@ static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *d
   return SLEY_OK;
 }
 
-/* The part that came last is sent on from where it lies. */
+/* The part received last is sent on from its slot. */
 static sley_status ring_gather(sl_sparse_route *route, const void *own, double density, void *dst,
                                sl_queue *queue) {
   ring *r = (ring *)route;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ways of a sparse collective share: a route is one of them, made for a collective; its base is what
- * they all work with. */
+/* The common part of the ways of a sparse collective: a route is a way prepared for one collective; its base
+ * is the data that all ways use. */
 #ifndef SLEY_COLLECTIVE_ROUTE_H
 #define SLEY_COLLECTIVE_ROUTE_H
 
@@ -11,51 +11,53 @@
 
 typedef struct sl_sparse_base {
   sl_comm *comm;
-  sl_sparse_spec spec; /* counts: see begin */
+  sl_sparse_spec spec; /* counts is not kept: see begin */
   int64_t value_bytes;
-  int64_t *begin;  /* size + 1: the values of rank r's part are begin[r] .. begin[r + 1] of all */
-  int64_t longest; /* array that a transfer moves, in values */
+  int64_t *begin;  /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of all */
+  int64_t longest; /* values of the longest array that a transfer moves */
   sl_sparse_costs costs;
-  double density; /* expected of this rank's src */
-  int64_t *work;  /* of the device, for SL_OP_COMPRESS of `longest` values, or of all peers' parts */
-  sl_compress_part *to_compress; /* size: see sl_route_compress_reduced */
-  sl_compressed_part *part;      /* size: see sl_route_list */
-  int parts;                     /* of them listed */
-  const void **src;              /* size: where the arrays are that sl_route_fold adds up */
-  char *expanded;                /* of the device: peers' arrays, dense, or NULL: see sl_route_fold */
-  uint32_t *wrong;               /* of the device, bits of sl_compressed_fault: what kernels have found */
-  /* Of what this rank compressed of src, in the newest run whose headers the host has read; values 0: in none
-   * since this was last taken. */
+  double density; /* expected density of this rank's src */
+  int64_t *work;  /* work memory on the device, for SL_OP_COMPRESS of `longest` values, or of all peers'
+                     parts */
+  sl_compress_part *to_compress; /* size entries: see sl_route_compress_reduced */
+  sl_compressed_part *part;      /* size entries: see sl_route_list */
+  int parts;                     /* number of listed parts */
+  const void **src;              /* size entries: addresses of the arrays that sl_route_fold adds up */
+  char *expanded;                /* in device memory: peers' arrays, dense, or NULL: see sl_route_fold */
+  uint32_t *wrong;               /* in device memory: bits of sl_compressed_fault that kernels have set */
+  /* Counts of the arrays of src that this rank compressed, in the newest run whose headers the host has read;
+   * values 0: none since this was last taken. */
   sl_sparse_counts known;
-  sl_sparse_report report; /* of the last run, as far as headers have been read */
+  sl_sparse_report report; /* report on the last run, as far as headers have been read */
 } sl_sparse_base;
 
 typedef struct sl_sparse_route sl_sparse_route;
 
 typedef struct sl_sparse_route_ops {
   sl_sparse_path path;
-  /* Peers' arrays are read where they are, and the host reads no header in a run: settle does. */
+  /* Peers' arrays are read in place, and the host reads no header in a run: settle does. */
   bool in_place;
-  bool copies_own; /* gather brings this rank's own part to dst, too */
-  /* Takes memory and makes transfers. *out is set on an error too, if there is something to close. There are
-   * at least two ranks, and values. Collective, agreed. */
+  bool copies_own; /* gather copies this rank's own part to dst, too */
+  /* Allocates memory and makes transfers. *out is set on an error too, if there is something to close. There
+   * are at least two ranks, and values. Collective, agreed. */
   sley_status (*open)(sl_sparse_base *base, sl_sparse_route **out);
-  /* dst, this rank's part, becomes the reduction of the ranks' arrays src there; *density becomes that of
-   * dst, as expected. An all-reduce of whole arrays (sl_route_is_whole) is that alone. gather: the peers'
-   * parts come to where they belong in dst; own, of the density, is this rank's. Both add to base->report.
+  /* scatter: reduces the ranks' arrays src to dst, this rank's part; *density becomes the expected density of
+   * dst. An all-reduce of whole arrays (sl_route_is_whole) consists of this alone. gather: brings the peers'
+   * parts to their positions in dst; own, of that density, is this rank's part. Both add to base->report.
    * Collective. */
   sley_status (*scatter)(sl_sparse_route *route, const void *src, void *dst, double *density,
                          sl_queue *queue);
   sley_status (*gather)(sl_sparse_route *route, const void *own, double density, void *dst, sl_queue *queue);
-  /* After these, the last of a run: what kernels have found wrong is read, or sent to the host. Local. */
+  /* Called after these, last in a run: reads the faults that kernels have found, or sends them to the host.
+   * Not collective. */
   sley_status (*finish)(sl_sparse_route *route, sl_queue *queue);
-  /* Reads what has come to the host of the runs since, into base->known and, of the last run, base->report.
-   * wait: of all runs, for which the host waits. Errors: SLEY_ERR_PEER. Local. */
+  /* Reads the headers of earlier runs that have arrived, into base->known and, for the last run,
+   * base->report. wait: of all runs, for which the host waits. Errors: SLEY_ERR_PEER. Not collective. */
   sley_status (*settle)(sl_sparse_route *route, bool wait);
   void (*close)(sl_sparse_route *route); /* collective */
 } sl_sparse_route_ops;
 
-/* Ways extend it by making it their first member. */
+/* A route. Ways extend the struct by making it their first member. */
 struct sl_sparse_route {
   const sl_sparse_route_ops *ops;
   sl_sparse_base *base;
@@ -63,12 +65,12 @@ struct sl_sparse_route {
 
 extern const sl_sparse_route_ops sl_sparse_direct, sl_sparse_in_place, sl_sparse_ring, sl_sparse_two_level;
 
-/* finish and settle of ways that have read all headers in the run: the host waits for the queue, and reads
- * what kernels have found wrong. */
+/* The slots finish and settle of ways that read all headers in the run: finish makes the host wait for the
+ * queue, and reads the faults that kernels have found. */
 sley_status sl_route_finish(sl_sparse_route *route, sl_queue *queue);
 sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait);
 
-/* The error of such a verdict. */
+/* The error for faults that kernels have found. */
 sley_status sl_route_check(uint32_t wrong);
 
 static inline bool sl_route_reduces(const sl_sparse_base *base) {
@@ -79,9 +81,8 @@ static inline bool sl_route_gathers(const sl_sparse_base *base) {
   return base->spec.dense.kind != SLEY_REDUCE_SCATTER;
 }
 
-/* Whether arrays go whole to the other of two ranks: the sums of parts would be denser than what they are
- * made of, and take a second transfer. Where arrays are read in place, nothing is transferred, and each rank
- * adds only its part. */
+/* Whether two ranks exchange whole arrays: sums of parts would be denser than the arrays, and need a second
+ * transfer. If arrays are read in place, nothing is transferred, and each rank adds only its part. */
 static inline bool sl_route_is_whole(const sl_sparse_base *base) {
   return base->spec.dense.kind == SLEY_ALLREDUCE && base->comm->size == 2 &&
          base->spec.way != SL_SPARSE_WAY_RING && !sl_mapped_serves(base->comm);
@@ -91,12 +92,12 @@ static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
   return base->begin[rank + 1] - base->begin[rank];
 }
 
-/* Where rank's part is in an array of all. */
+/* The address of rank's part in an array of all. */
 static inline char *sl_route_part(const sl_sparse_base *base, const void *array, int rank) {
   return (char *)array + base->begin[rank] * base->value_bytes;
 }
 
-/* Of the direct way: what all ranks' arrays are reduced to at rank, and where it is in an array of all. */
+/* For the direct way: the number of values that are reduced at rank, and their address in an array of all. */
 static inline int64_t sl_route_reduced_values(const sl_sparse_base *base, int rank) {
   return sl_route_is_whole(base) ? base->longest : sl_route_values(base, rank);
 }
@@ -105,47 +106,48 @@ static inline char *sl_route_reduced_part(const sl_sparse_base *base, const void
   return sl_route_is_whole(base) ? (char *)array : sl_route_part(base, array, rank);
 }
 
-/* Whether parts are gathered, of those that the direct way has reduced or of src. */
+/* Whether parts are gathered, from the results of the direct way or from src. */
 static inline bool sl_route_gathers_parts(const sl_sparse_base *base) {
   return sl_route_gathers(base) && !sl_route_is_whole(base);
 }
 
-/* The collective by a route: scatter, gather or both. Adds to base->report. Collective. */
+/* Runs the collective by a route: scatter, gather or both. Adds to base->report. Collective. */
 sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_queue *queue);
 
-/* Memory of the device; give: NULL is nothing. Local. */
+/* Allocate and free device memory; block may be NULL. Not collective. */
 sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);
 void sl_route_give(const sl_sparse_base *base, void *block);
 
-/* What sl_route_fold needs for so many arrays that come at most. Local. */
+/* Allocates the memory of sl_route_fold for at most `arrays` received arrays. Not collective. */
 sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
 
-/* Bytes of the room for the longest array. */
+/* Bytes of room for the longest array. */
 int64_t sl_route_slot(const sl_sparse_base *base);
 
-/* The format for an array of the density that is sent over the link. */
+/* The format for an array of that density that is sent over the link. */
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
                                      double density);
 
-/* Compresses src, values of it, at least 1, to dst; copy: NULL, or where all of them go as well. */
+/* Compresses values of src, at least 1, to dst; copy: NULL, or an address to which all of them are copied as
+ * well. */
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
                               int64_t values, void *dst, void *copy, sl_queue *queue);
 
-/* Of the direct way: compresses, in one call, what src has for the reductions at the items' peers, fewer than
- * ranks, to where the items lie in area, each in the format for its link. */
+/* For the direct way: compresses, in one call, the values of src for the reductions at the items' peers,
+ * fewer than ranks, to the items' positions in area, each in the format for its link. */
 sley_status sl_route_compress_reduced(const sl_sparse_base *base, const sl_transfer_item *items, int count,
                                       const void *src, char *area, sl_queue *queue);
 
-/* Lists an array of values, compressed within `bytes` of src, that is to be taken apart to dst: fewer than
- * ranks. Of no values: nothing. */
+/* Lists an array of values, compressed within `bytes` of src, for decompression to dst: fewer than ranks.
+ * With 0 values it does nothing. */
 void sl_route_list(sl_sparse_base *base, const void *src, int64_t bytes, int64_t values, void *dst);
 
-/* Takes apart all arrays that are listed. Then none is. */
+/* Decompresses all listed arrays, and empties the list. */
 sley_status sl_route_decompress(sl_sparse_base *base, sl_queue *queue);
 
-/* What sl_route_fold adds up: `parts` arrays, as many as ranks at most, of `values` values. Array `own` is
- * dense at own_src; each other array p is compressed at base->src[p], which the caller sets (sl_route_lay
- * where they lie one slot of `stride` bytes after the other). dst may be own_src. */
+/* Arguments of sl_route_fold: `parts` arrays, at most as many as ranks, of `values` values. Array `own` is
+ * dense at own_src; each other array p is compressed at base->src[p], which the caller sets (by sl_route_lay
+ * if the arrays are in consecutive slots of `stride` bytes). dst may be own_src. */
 typedef struct sl_route_fold_args {
   int64_t values;
   int parts, own;
@@ -153,30 +155,30 @@ typedef struct sl_route_fold_args {
   void *dst;
 } sl_route_fold_args;
 
-/* dst becomes the arrays' reduction, with the bits of SL_OP_REDUCE. Sums of floating point are made of the
- * compressed arrays, of as many as the device's kernel serves. All else takes them apart first: there a value
- * that was left out is a zero like another. */
+/* Reduces the arrays to dst, with the bits of SL_OP_REDUCE. Sums of floating point are computed from the
+ * compressed arrays, if there are at most as many as the device's kernel supports. All others are
+ * decompressed first: a value that was left out is then a zero like any other. */
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride);
 sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
 
-/* The report counts the arrays that are sent, by their headers. Items at ascending places
- * are arrays of their own; one at a place that is not behind all before it is the array that is there.
- * is_src: they are parts of src. */
+/* Counts sent arrays in the report, by their headers. An item at a higher position than all items before it
+ * is an array of its own; another item is the array that is already counted there. is_src: they are parts of
+ * src. */
 void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
                           const sl_compressed_header *header, bool is_src);
 
-/* sl_transfer_measure; the report counts the arrays. */
+/* Calls sl_transfer_measure, and counts the arrays in the report. */
 sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
                              sl_queue *queue);
 
-/* sl_transfer_run; the report counts the bytes. */
+/* Calls sl_transfer_run, and counts the bytes in the report. */
 sley_status sl_route_move(sl_sparse_base *base, sl_transfer *transfer, const void *src, void *dst,
                           sl_queue *queue);
 
-/* The expected density of the sum of what has come in transfer and an array of the density own. */
+/* The expected density of the sum of the arrays received in transfer and an array of density own. */
 double sl_route_density(const sl_transfer *transfer, double own);
 
-/* Adds the nonzeros of what has come to those of the result. */
+/* Adds the nonzeros of received arrays to the result's nonzeros. */
 void sl_route_count_result(sl_sparse_base *base, const sl_transfer *transfer);
 
 #endif

@@ -13,11 +13,11 @@
 
 struct sl_sparse {
   sl_sparse_base base;
-  sl_machine machine;     /* that the costs are of, where its links were measured */
+  sl_machine machine;     /* machine of the costs, if its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
-  sl_dense *dense;        /* NULL: no run is */
-  sl_probe probe;         /* where there are both */
-  sl_sparse_reason why;   /* where there is one of them */
+  sl_dense *dense;        /* NULL: no run is dense */
+  sl_probe probe;         /* used if there are both route and dense */
+  sl_sparse_reason why;   /* used if there is only one of them */
 };
 
 /* ---- checks */
@@ -55,7 +55,7 @@ static int64_t all_values(const sl_sparse_base *base) {
   return base->begin[base->comm->size];
 }
 
-/* What needs no other rank, and no memory of the device. */
+/* The steps that need no other rank, and no device memory. */
 static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
   sl_sparse *sparse;
   const sl_machine *machine;
@@ -82,25 +82,25 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   return SLEY_OK;
 }
 
-/* Whether the bits do not depend on the order in which ranks' values are reduced, or may. */
+/* Whether the bits do not depend on the order in which ranks' values are reduced, or are allowed to. */
 static bool is_free(const sl_dense_spec *spec) {
   return spec->kind == SLEY_ALLGATHER || spec->op != SLEY_SUM || spec->type == SLEY_TYPE_I64 ||
          spec->any_order;
 }
 
-/* Whether the way is left to the library, and there are two. */
+/* Whether the library chooses the way, and there are two to choose from. */
 static bool chooses_way(const sl_sparse_base *base) {
   return base->spec.way == SL_SPARSE_WAY_AUTO && sl_has_levels(base->comm) && is_free(&base->spec.dense);
 }
 
-/* What the ranks agree on: times are the slowest rank's, limits the least of any rank's. */
+/* Predictions that the ranks agree on: times are the slowest rank's, limits the lowest of any rank. */
 typedef struct forecast {
-  double dense;              /* s */
-  int64_t direct, two_level; /* limits, see sl_choose_limit; -1 also where nothing is chosen by them */
-  bool kernels;              /* on all ranks */
+  double dense;              /* seconds */
+  int64_t direct, two_level; /* limits, see sl_choose_limit; -1 also if the limit is not used for a choice */
+  bool kernels;              /* all ranks have the kernels */
 } forecast;
 
-/* Collective. */
+/* Makes the predictions. Collective. */
 static sley_status predict(const sl_sparse_base *base, forecast *out) {
   sl_comm *comm = base->comm;
   const sl_sparse_shape shape = {
@@ -137,14 +137,15 @@ static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const
   }
 }
 
-/* The density up to which the route is taken; a ring is taken where direct would be. */
+/* The density up to which the route is taken; for a ring the limit of the direct way. */
 static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_sparse_route_ops *route) {
   if (base->spec.dense_above > 0)
     return millionths(base->spec.dense_above);
   return route == &sl_sparse_two_level ? f->two_level : f->direct;
 }
 
-/* Bytes to work in for the largest call of SL_OP_COMPRESS: one array, or all that the direct way reduces. */
+/* Bytes of work memory for the largest call of SL_OP_COMPRESS: one array, or all arrays that the direct way
+ * reduces. */
 static int64_t work_of(const sl_sparse_base *base) {
   int64_t one = sl_compress_work(base->longest), all = 0;
   for (int p = 0; p < base->comm->size && sl_route_reduces(base); p++)
@@ -181,10 +182,10 @@ static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast 
   return chooses && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
 }
 
-/* A sample may take this share of the dense collective's time. */
+/* The share of the dense collective's time that a sample may take. */
 #define PROBE_SHARE 0.02
 
-/* Where times decide and nobody has measured the machine, its links are. */
+/* Measures the machine's links, if predicted times decide and there is no description of the machine. */
 static sley_status measure_links(sl_sparse *sparse) {
   sl_sparse_base *base = &sparse->base;
   bool measured;
@@ -197,7 +198,7 @@ static sley_status measure_links(sl_sparse *sparse) {
   return SLEY_OK;
 }
 
-/* The dense collective, the route, or both and a probe. */
+/* Makes the dense collective, the route, or both and a probe. */
 static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   sl_sparse_base *base = &sparse->base;
   forecast f;
@@ -243,7 +244,8 @@ sley_status sl_sparse_create(sl_comm *comm, const sl_sparse_spec *spec, sl_spars
   return SLEY_OK;
 }
 
-/* Reads what has come of runs in place. An error ends the comm: the other ranks do not know of it. */
+/* Reads the headers of runs in place that have arrived. An error ends the comm, because the other ranks do
+ * not know of it. */
 static sley_status settle(sl_sparse *sparse, bool wait) {
   sley_status status = sparse->route ? sparse->route->ops->settle(sparse->route, wait) : SLEY_OK;
   if (status != SLEY_OK)
@@ -255,7 +257,7 @@ void sl_sparse_destroy(sl_sparse *sparse) {
   if (!sparse)
     return;
   sl_sparse_base *base = &sparse->base;
-  (void)base->comm->ops->wait(base->comm); /* work may still use what is freed here */
+  (void)base->comm->ops->wait(base->comm); /* enqueued work may still use the memory that is freed here */
   (void)settle(sparse, false);
   sl_probe_end(&sparse->probe);
   if (sparse->route)
@@ -305,7 +307,7 @@ static sley_status run_sparse(sl_sparse *sparse, const void *src, void *dst, sl_
   return sparse->route->ops->finish(sparse->route, queue);
 }
 
-/* Which of the two. The ranks' choice is the same. */
+/* Chooses between dense and sparse, the same on all ranks. */
 static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl_queue *queue,
                           bool *is_sparse) {
   sl_sparse_base *base = &sparse->base;

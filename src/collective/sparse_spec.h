@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sparse collective is asked for, and what a run reports. */
+/* The specification of a sparse collective, and the report of a run. */
 #ifndef SLEY_COLLECTIVE_SPARSE_SPEC_H
 #define SLEY_COLLECTIVE_SPARSE_SPEC_H
 
-#include "device/op_compress.h"
-#include "transport/dense.h"
+#include "device/op/op_compress.h"
+#include "transport/dense_collective.h"
 
-/* What arrays travel in. One that would be longer than dense travels dense. */
+/* The format in which arrays travel. An array that would be longer than dense travels dense. */
 typedef enum sl_sparse_choice {
-  SL_SPARSE_AUTO,  /* each message by itself; the whole collective is dense where that is faster */
+  SL_SPARSE_AUTO,  /* chosen for each message; the whole collective is dense if that is faster */
   SL_SPARSE_DENSE, /* with SL_SPARSE_WAY_AUTO: the dense collective */
-  SL_SPARSE_PICI,  /* pici32, or pici64 where offsets of 32 bits are too short */
+  SL_SPARSE_PICI,  /* pici32, or pici64 if 32-bit offsets are too short */
   SL_SPARSE_COO,   /* pici64 for arrays of more than 2^32 values */
   SL_SPARSE_CHOICES
 } sl_sparse_choice;
 
 typedef enum sl_sparse_way {
-  SL_SPARSE_WAY_AUTO, /* the faster one of direct and two-level; the latter where bits allow it */
+  SL_SPARSE_WAY_AUTO, /* the faster one of direct and two-level; the latter only if the bits allow it */
   SL_SPARSE_WAY_DIRECT,
   SL_SPARSE_WAY_RING,
   SL_SPARSE_WAY_TWO_LEVEL,
@@ -24,11 +24,11 @@ typedef enum sl_sparse_way {
 } sl_sparse_way;
 
 typedef struct sl_sparse_spec {
-  sl_dense_spec dense; /* the collective that it does */
+  sl_dense_spec dense; /* the collective to perform */
   sl_sparse_choice format;
   sl_sparse_way way;
-  /* Of SL_SPARSE_AUTO: the density, of all ranks' arrays together, above which a run is dense. 0: as
-   * predicted from the machine; it is at most 1. */
+  /* For SL_SPARSE_AUTO: the density, of all ranks' arrays together, above which a run is dense; at most 1. 0:
+   * predicted from the machine. */
   double dense_above;
 } sl_sparse_spec;
 
@@ -41,37 +41,38 @@ typedef enum sl_sparse_path {
 
 /* Why a run took its path. */
 typedef enum sl_sparse_reason {
-  SL_SPARSE_ASKED,        /* the spec names it */
+  SL_SPARSE_ASKED,        /* the spec requests it */
   SL_SPARSE_ALONE,        /* one rank, or no values */
   SL_SPARSE_NO_KERNELS,   /* the device has no kernels that compress */
-  SL_SPARSE_SMALL,        /* dense is faster whatever the values are */
-  SL_SPARSE_ENOUGH_ZEROS, /* sparse is faster */
-  SL_SPARSE_FEW_ZEROS,    /* dense is faster */
-  SL_SPARSE_MISSED,       /* a sparse run's arrays were denser than what it was chosen by */
-  SL_SPARSE_HELD,         /* dense was faster when last looked at */
+  SL_SPARSE_SMALL,        /* dense is faster for any values */
+  SL_SPARSE_ENOUGH_ZEROS, /* the arrays have enough zeros: sparse is faster */
+  SL_SPARSE_FEW_ZEROS,    /* the arrays have few zeros: dense is faster */
+  SL_SPARSE_MISSED,       /* the last run's arrays were denser than estimated */
+  SL_SPARSE_HELD,         /* dense was faster at the last estimate */
   SL_SPARSE_REASONS
 } sl_sparse_reason;
 
-/* In a few words; static. */
+/* Texts of a few words; static. */
 const char *sl_sparse_path_text(sl_sparse_path path);
 const char *sl_sparse_reason_text(sl_sparse_reason reason);
 
-/* Of arrays. */
+/* Counts of arrays. */
 typedef struct sl_sparse_counts {
   int64_t values, nonzeros;
 } sl_sparse_counts;
 
-/* What the last run of this rank has done. */
+/* Report on the last run on this rank. */
 typedef struct sl_sparse_report {
   sl_sparse_path path;
-  bool in_place; /* peers' arrays were read where they are */
+  bool in_place; /* peers' arrays were read in place */
   sl_sparse_reason reason;
-  /* Of the arrays of src that this rank has compressed, or, in a run that was dense, of what it was chosen
-   * by: a sample that was counted, or the arrays of a run before. */
+  /* Counts of the arrays of src that this rank compressed; in a dense run, counts that the choice was based
+   * on: of a sample, or of the arrays of an earlier run. */
   int64_t values, nonzeros;
-  int64_t result_nonzeros;                        /* values of dst that are not zero; -1: not known */
-  int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* compressed arrays that it has made, and of each format */
-  int64_t sent, received; /* bytes, headers too; what goes to several peers counts as often */
+  int64_t result_nonzeros;                        /* nonzero values of dst; -1: not known */
+  int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* number of compressed arrays that it made, in all and by
+                                                     format */
+  int64_t sent, received; /* bytes with headers; an array sent to several peers counts several times */
   int64_t dense_sent;     /* bytes that the dense collective sends */
 } sl_sparse_report;
 

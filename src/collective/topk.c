@@ -6,9 +6,12 @@
 #include "base/memory.h"
 #include "base/value.h"
 
-enum { KEPT_OF_SAMPLE = 64 }; /* the share that is kept then errs by 1 / sqrt(64) */
+enum {
+  KEPT_OF_SAMPLE = 64
+}; /* values of the sample that are kept: the kept share then has an error of about
+      1 / sqrt(64) */
 
-/* In the device's memory. */
+/* The state in device memory. */
 typedef struct topk_state {
   double threshold;
   int64_t kept;
@@ -121,7 +124,7 @@ void sl_topk_destroy(sley_topk *topk) {
   if (!topk)
     return;
   sl_device *device = topk->comm->device;
-  (void)topk->comm->ops->wait(topk->comm); /* work may still use what is freed here */
+  (void)topk->comm->ops->wait(topk->comm); /* enqueued work may still use the memory that is freed here */
   void *blocks[] = {topk->owns_residual ? topk->residual : NULL, topk->work, topk->state};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     if (blocks[i])
@@ -147,7 +150,7 @@ sley_status sl_topk_run(sley_topk *topk, const void *src, void *dst) {
   return sl_kernel_run(topk->comm->queue, &sparsify);
 }
 
-/* ---- telling */
+/* ---- queries */
 
 static sley_status copy(const sley_topk *topk, sl_copy_kind kind, void *dst, const void *src, int64_t bytes) {
   sl_comm *comm = topk->comm;

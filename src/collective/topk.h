@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Top-k with error feedback (device/op_sparsify.h): what a rank keeps of a gradient before a sparse
- * collective, and the residual of what it leaves out. Nothing here is collective. */
+/* Top-k with error feedback (device/op/op_sparsify.h): the values of a gradient that a rank keeps before a
+ * sparse collective, and the residual of the others. Nothing here is collective. */
 #ifndef SLEY_COLLECTIVE_TOPK_H
 #define SLEY_COLLECTIVE_TOPK_H
 
@@ -9,11 +9,11 @@
 /* See sley_topk_create; the options are checked. */
 sley_status sl_topk_create(sl_comm *comm, const sley_topk_options *options, sley_topk **out);
 
-/* What a run is given: for checks of its arguments. */
+/* Properties of a top-k, for checks of a run's arguments. */
 sley_dtype sl_topk_dtype(const sley_topk *topk);
 int64_t sl_topk_count(const sley_topk *topk);
 
-/* See sley_topk_run; on the comm's queue. */
+/* See sley_topk_run; enqueues on the comm's queue. */
 sley_status sl_topk_run(sley_topk *topk, const void *src, void *dst);
 
 /* See sley_topk_residual_get and _set. */
@@ -23,7 +23,7 @@ sley_status sl_topk_residual_set(sley_topk *topk, const void *host);
 /* See sley_topk_info_get. */
 sley_status sl_topk_info(const sley_topk *topk, sley_topk_info *out);
 
-/* NULL: nothing. */
+/* NULL: does nothing. */
 void sl_topk_destroy(sley_topk *topk);
 
 #endif

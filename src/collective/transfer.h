@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One exchange of compressed arrays: between every pair of ranks at most one, whose bytes are checked when it
- * has come. */
+/* One exchange of compressed arrays: at most one between every pair of ranks in each direction, which is
+ * checked on arrival. */
 #ifndef SLEY_COLLECTIVE_TRANSFER_H
 #define SLEY_COLLECTIVE_TRANSFER_H
 
 #include "device/device.h"
 #include "transport/transport.h"
 
-/* An array that goes to a peer or comes from it. */
+/* An array that is sent to a peer or received from it. */
 typedef struct sl_transfer_item {
   int peer;
-  int64_t values; /* of the array */
-  int64_t at;     /* bytes from the start of the area; a multiple of SL_TRANSFER_SLOT */
-  int64_t bytes;  /* in this round: to be sent, set by sl_transfer_measure; received, by sl_transfer_run */
+  int64_t values; /* number of values of the array */
+  int64_t at;     /* offset in the area, in bytes; a multiple of SL_TRANSFER_SLOT */
+  int64_t bytes;  /* bytes in this round: for a send set by sl_transfer_measure; for a receive by
+                     sl_transfer_run */
 } sl_transfer_item;
 
 enum { SL_TRANSFER_SLOT = 256 };
 
-/* Adds an item behind `count` others; of no values: nothing. */
+/* Appends an item after `count` others; with 0 values it does nothing. */
 void sl_transfer_list(sl_transfer_item *items, int *count, int peer, int64_t values, int64_t at);
 
-/* After make, the values of an item may be any other number up to what it was, and at any other place, in
- * each round; of 0 values nothing moves. NULL exchange: nothing moves. */
+/* A transfer. After make, the values of an item may change in each round to any number up to the original
+ * one, and its position may change; with 0 values nothing moves. exchange is NULL if nothing moves. */
 typedef struct sl_transfer {
   const char *name;
   sl_comm *comm;
@@ -29,27 +30,28 @@ typedef struct sl_transfer {
   sl_sized *exchange;
   int sends, recvs;
   sl_transfer_item *send, *recv; /* ascending peers */
-  sl_compressed_header *header;  /* of the larger of sends and recvs */
-  int64_t *numbers;              /* for rounds */
+  sl_compressed_header *header;  /* room for the larger of sends and recvs */
+  int64_t *numbers;              /* memory for the numbers of a round */
 } sl_transfer;
 
-/* Bytes that a compressed array of so many values takes at most: in an area, rounded up to slots. */
+/* Most bytes that a compressed array of that many values takes; in an area, rounded up to slots. */
 int64_t sl_transfer_room(sley_type type, int64_t values);
 int64_t sl_transfer_slot(sley_type type, int64_t values);
 
-/* Makes the exchange of transfer, whose comm, name and type are set; sends and recvs are filled by
- * sl_transfer_send and sl_transfer_recv between the two calls. begin: memory for `most` peers. Collective:
- * make; agreed. */
+/* Make the exchange of transfer, whose comm, name and type are set; the caller fills sends and recvs by
+ * sl_transfer_send and sl_transfer_recv between the two calls. begin: allocates memory for `most` peers.
+ * make: collective, agreed. */
 sley_status sl_transfer_begin(sl_transfer *transfer, int most);
 void sl_transfer_send(sl_transfer *transfer, int peer, int64_t values, int64_t at);
 void sl_transfer_recv(sl_transfer *transfer, int peer, int64_t values, int64_t at);
 sley_status sl_transfer_make(sl_transfer *transfer);
 
-/* Reads the headers of what is to be sent in the area src: the host waits for the queue. */
+/* Reads the headers of the arrays to be sent, in the area src: the host waits for the queue. */
 sley_status sl_transfer_measure(sl_transfer *transfer, const void *src, sl_queue *queue);
 
-/* Moves what was measured (or has come before, and is sent on: the caller sets bytes) from src to dst, and
- * checks the headers of what has come: the host waits for the queue. Errors: SLEY_ERR_PEER. Collective. */
+/* Moves the measured arrays (or arrays that were received before and are sent on: the caller sets bytes) from
+ * src to dst, and checks the headers of received arrays: the host waits for the queue. Errors: SLEY_ERR_PEER.
+ * Collective. */
 sley_status sl_transfer_run(sl_transfer *transfer, const void *src, void *dst, sl_queue *queue);
 
 void sl_transfer_destroy(sl_transfer *transfer); /* collective */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two levels: inside workgroups over direct links, and between them over messages, which take each value
- * once for a workgroup rather than once for a rank.
+/* Two levels: inside workgroups over direct links, and between them over messages, which carry each value
+ * once per workgroup instead of once per rank.
  *
  * In workgroup v the part of rank r is relayed by member place(r) % size(v), place(r) being r's place in its
- * own workgroup: so r relays its own part, and all workgroups but a smaller last one share the work alike.
+ * own workgroup: so r relays its own part, and all workgroups but a smaller last one divide the work equally.
  *
- *   reduce-scatter   inside: each relay gets the members' values for its parts, and
- *                    adds them in the order of the members. Across: r gets the relays' sums of its part,
+ *   reduce-scatter   inside: each relay receives the members' values for its parts, and
+ *                    adds them in the order of the members. Across: r receives the relays' sums of its part,
  *                    and adds them in the order of the workgroups
- *   all-gather       across: r's part goes to its relay in each workgroup. Inside: relays send on what
- *                    they have got, as it came
+ *   all-gather       across: r's part is sent to its relay in each workgroup. Inside: relays forward the
+ *                    parts as they have received them
  *
  * A transfer moves one array between two ranks, so inside there is a round for each part that a relay may
  * have: (w, j) is the part of member place + j * size(v) of workgroup w. */
@@ -19,23 +19,23 @@
 
 typedef struct two_level {
   sl_sparse_route route;
-  int group, groups;               /* this rank's workgroup, and how many there are */
-  int first, members, place;       /* the first rank of it, how many, and this rank's place */
-  int repeats;                     /* rounds of one workgroup: j is 0 .. repeats - 1 */
-  sl_transfer inside, sums, parts; /* across, sums: of a reduce-scatter; parts: of an all-gather */
-  char *send, *recv;               /* areas for transfers */
-  char *across;                    /* area: this rank's part, then those it relays for other workgroups */
+  int group, groups;               /* this rank's workgroup, and the number of workgroups */
+  int first, members, place;       /* its first rank, its number of ranks, and this rank's place in it */
+  int repeats;                     /* rounds per workgroup: j is 0 .. repeats - 1 */
+  sl_transfer inside, sums, parts; /* sums: across, for a reduce-scatter; parts: across, for an all-gather */
+  char *send, *recv;               /* areas of the transfers */
+  char *across;                    /* area: this rank's part, then the parts it relays for other workgroups */
   char *partial;                   /* dense: the sum of each part that this rank relays; its own first */
 } two_level;
 
-/* The rank of round (w, j) whose part `member` of this workgroup relays, or -1. */
+/* The rank whose part `member` of this workgroup relays in round (w, j), or -1. */
 static int relayed(const two_level *t, int w, int j, int member) {
   int place = member + j * t->members;
   const sl_comm *comm = t->route.base->comm;
   return place < sl_workgroup_size(comm, w) ? sl_workgroup_first(comm, w) + place : -1;
 }
 
-/* Who relays this rank's part in workgroup v. */
+/* The rank that relays this rank's part in workgroup v. */
 static int relay_in(const two_level *t, int v) {
   const sl_comm *comm = t->route.base->comm;
   return sl_workgroup_first(comm, v) + t->place % sl_workgroup_size(comm, v);
@@ -43,7 +43,7 @@ static int relay_in(const two_level *t, int v) {
 
 /* ---- making */
 
-/* How many parts of other workgroups this rank relays. */
+/* The number of parts of other workgroups that this rank relays. */
 static int count_relayed(const two_level *t) {
   int count = 0;
   for (int w = 0; w < t->groups; w++)
@@ -62,7 +62,7 @@ static void list_inside(two_level *t) {
   }
 }
 
-/* Slot 0 of the area `across` is this rank's own. */
+/* Lists the transfers across. Slot 0 of the area `across` is this rank's own part. */
 static void list_across(two_level *t) {
   const sl_sparse_base *base = t->route.base;
   int64_t own = sl_route_values(base, base->comm->rank), slot = sl_route_slot(base);
@@ -153,7 +153,7 @@ static void two_level_close(sl_sparse_route *route) {
 
 /* ---- running */
 
-/* Where rank's part, which this rank relays, is in the areas `across` and `partial`, in slots. */
+/* The slot, in the areas `across` and `partial`, of the part of rank, which this rank relays. */
 static int slot_of(const two_level *t, int rank) {
   int slot = 1;
   for (int w = 0; w < t->groups; w++)
@@ -166,8 +166,8 @@ static int slot_of(const two_level *t, int rank) {
   return 0;
 }
 
-/* What moves inside in round (w, j): each member gets what it relays, if gathering is not the other way
- * round: then each gives that. */
+/* Sets the arrays of round (w, j) inside: each member receives the part that it relays; gathering: each
+ * member sends that part. */
 static void set_round(two_level *t, int w, int j, bool gathering) {
   const sl_sparse_base *base = t->route.base;
   int own = relayed(t, w, j, t->place);
@@ -182,7 +182,7 @@ static void set_round(two_level *t, int w, int j, bool gathering) {
   }
 }
 
-/* The members' sum of the part that this rank relays in round (w, j). */
+/* Adds up the members' values of the part that this rank relays in round (w, j). */
 static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_queue *queue) {
   sl_sparse_base *base = t->route.base;
   int own = relayed(t, w, j, t->place);
@@ -209,7 +209,7 @@ static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_qu
   return sl_route_fold(base, &fold, queue);
 }
 
-/* dst, this rank's part, becomes the sum of the workgroups' sums; density: of those, as expected. */
+/* Adds up the workgroups' sums to dst, this rank's part; density: expected density of these sums. */
 static sley_status add_across(two_level *t, double density, void *dst, sl_queue *queue) {
   sl_sparse_base *base = t->route.base;
   int64_t slot = sl_route_slot(base);
@@ -218,8 +218,8 @@ static sley_status add_across(two_level *t, double density, void *dst, sl_queue 
     SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, item->values, density),
                              t->partial + item->at, item->values, t->across + item->at, NULL, queue));
   }
-  SL_TRY(
-      sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* then these are parts of src */
+  SL_TRY(sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* with one member the sums are
+                                                                                  parts of src */
   SL_TRY(sl_route_move(base, &t->sums, t->across, t->recv, queue));
   sl_route_lay(base, t->groups, t->group, t->recv, slot);
   sl_route_fold_args fold = {.values = sl_route_values(base, base->comm->rank),
@@ -264,7 +264,7 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   return sl_route_decompress(base, queue);
 }
 
-/* The bytes of rank's part, which this rank relays or, its own, has made; 0 of no values. */
+/* The bytes of the part of rank, which this rank relays or, if its own, has made; 0 if it has no values. */
 static int64_t bytes_of(const two_level *t, int rank) {
   if (rank == t->route.base->comm->rank)
     return t->parts.sends > 0 ? t->parts.send[0].bytes : 0;

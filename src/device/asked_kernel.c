@@ -53,7 +53,7 @@ bool sl_kernel_takes_resident(const sl_kernel *kernel, sley_dtype dtype, int64_t
   return !kernel || serves(kernel, &problem);
 }
 
-/* ---- reasons: a problem that differs in one thing only, and what that is */
+/* ---- reasons: the predicate is tried on problems that differ in one property, to name that property */
 
 static void as_stored(sl_spmm_problem *p, sl_spmm_matrix *a) {
   (void)a;
@@ -127,7 +127,7 @@ static const difference differences[] = {
     {as_many_columns, "it is for products of more columns"},
 };
 
-/* Whether it serves values of another dtype. */
+/* Returns whether the kernel supports values of another dtype. */
 static bool serves_other_values(const sl_kernel *kernel, const sl_spmm_problem *problem) {
   static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64, SLEY_F16, SLEY_BF16};
   sl_spmm_matrix a = *problem->a;

@@ -7,11 +7,11 @@
 
 typedef enum sl_atomic_op {
   SL_ATOMIC_ADD,         /* word += value */
-  SL_ATOMIC_COMPARE_SWAP /* word = value if it is expected */
+  SL_ATOMIC_COMPARE_SWAP /* word = value if word is the expected value */
 } sl_atomic_op;
 
-/* word: in memory that the queue's device reaches, at a multiple of 8. old: receives what the word was;
- * memory of the device's host_alloc. Both are touched when the queue comes to it. */
+/* word: at a multiple of 8, in memory that the queue's device can access. old: receives the word's former
+ * value; memory of the device's host_alloc. Both are accessed when the queue reaches the operation. */
 typedef struct sl_atomic {
   sl_atomic_op op;
   int64_t *word;
@@ -19,7 +19,7 @@ typedef struct sl_atomic {
   int64_t *old;
 } sl_atomic;
 
-/* On memory of the host: the reference. Returns what the word was. */
+/* The same on host memory: the reference. Returns the word's former value. */
 static inline int64_t sl_atomic_on_host(sl_atomic_op op, int64_t *word, int64_t value, int64_t expected) {
   if (op == SL_ATOMIC_ADD)
     return (int64_t)__atomic_fetch_add((uint64_t *)word, (uint64_t)value, __ATOMIC_SEQ_CST);

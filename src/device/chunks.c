@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts rows into chunks of about equally many entries. */
+/* Cuts rows into chunks with about equally many entries. */
 #include "device/chunks.h"
 
 #include <pthread.h>
@@ -9,11 +9,11 @@
 #include "base/status.h"
 
 enum {
-  LONG = 4,            /* targets in a chunk that is overlong */
-  SPAN_ROWS = 1 << 14, /* rows that one thread cuts; no chunk reaches over their end */
+  LONG = 4,            /* most targets in a chunk that is not overlong */
+  SPAN_ROWS = 1 << 14, /* rows that one thread cuts; no chunk extends past them */
 };
 
-/* What a span of rows comes to; then, where its share of the lists begins. */
+/* The counts of a span of rows; after the first pass, the starts of its parts of the lists. */
 typedef struct span {
   int64_t chunks, rows, empties, longs, slots;
   int64_t overlong, most;
@@ -23,10 +23,10 @@ typedef struct cutter {
   int64_t rows;
   const int64_t *rowid, *rowptr;
   sl_chunk_sizes sizes;
-  int64_t overlong; /* chunks of more entries */
+  int64_t overlong; /* chunks with more entries than LONG targets */
   span *spans;
   sl_chunks *out;
-  bool fills; /* the second pass, which stores what the first has counted */
+  bool fills; /* second pass: stores what the first has counted */
 } cutter;
 
 static void store_chunk(const cutter *c, span *at, const sl_chunk *chunk) {
@@ -36,14 +36,14 @@ static void store_chunk(const cutter *c, span *at, const sl_chunk *chunk) {
   at->overlong += chunk->count > c->overlong;
 }
 
-/* Closes the chunk that rows are being added to. */
+/* Ends the chunk to which rows are being added. */
 static void close_chunk(const cutter *c, span *at, sl_chunk *open) {
   if (open->count > 0)
     store_chunk(c, at, open);
   open->count = 0;
 }
 
-/* The row as fragments. */
+/* Cuts a row into fragments. */
 static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t entries) {
   int64_t fragments = (entries + c->sizes.fragment - 1) / c->sizes.fragment;
   if (c->fills)
@@ -61,7 +61,8 @@ static void cut_row(const cutter *c, span *at, int32_t y, int64_t begin, int64_t
   }
 }
 
-/* Whether a row has more entries than a chunk's count can say: an error, once all rows have been seen. */
+/* Returns whether a row has more entries than a chunk's count can hold; reported as an error after all rows
+ * have been read. */
 static bool is_too_long(const cutter *c, int64_t entries) {
   return entries >= INT32_MAX - c->sizes.fragment;
 }
@@ -130,7 +131,7 @@ static void add_span(span *sum, const span *more) {
   sum->most = more->most > sum->most ? more->most : sum->most;
 }
 
-/* Turns the spans' counts into starts; the totals come back. */
+/* Turns the spans' counts into starts, and returns the totals. */
 static span sum_spans(const cutter *c) {
   span sum = {0};
   for (int64_t s = 0; s < spans_of(c); s++) {
@@ -157,7 +158,8 @@ static int by_length(const void *a, const void *b) {
   return p->begin < q->begin ? -1 : p->begin > q->begin;
 }
 
-/* Overlong chunks to the front; the others keep their order, since rows near each other share columns. */
+/* Moves overlong chunks to the front; the others keep their order, because neighbouring rows share
+ * columns. */
 static sley_status overlong_first(sl_chunks *out, int64_t overlong, int64_t most) {
   if (overlong == 0)
     return SLEY_OK;
@@ -179,8 +181,8 @@ static sley_status overlong_first(sl_chunks *out, int64_t overlong, int64_t most
 static sley_status check_sizes(const cutter *c, const span *sum) {
   int64_t rows = c->rows, entries = rows > 0 ? c->rowptr[rows] - c->rowptr[0] : 0;
   int64_t least = c->sizes.target < c->sizes.fragment ? c->sizes.target : c->sizes.fragment;
-  /* Two chunks in a row hold more than target together, spans apart; a long row has less than two fragments
-   * for each `fragment` entries. */
+  /* Except between spans, two consecutive chunks together have more entries than target; a long row has fewer
+   * than two fragments per `fragment` entries. */
   if (rows >= INT32_MAX || is_too_long(c, sum->most) || entries / least >= INT32_MAX / 4 ||
       (c->rowid && rows > 0 && c->rowid[rows - 1] >= INT32_MAX))
     return sl_fail(
@@ -231,7 +233,7 @@ sley_status sl_chunks_make(int64_t rows, const int64_t *rowid, const int64_t *ro
   return status;
 }
 
-/* Counting alone, into one sum. */
+/* A pass that only counts, into one sum. */
 typedef struct counter {
   const cutter *cutter;
   pthread_mutex_t lock;
@@ -258,7 +260,7 @@ void sl_chunks_count(int64_t rows, const int64_t *rowptr, sl_chunk_sizes sizes, 
   cutter c = begin(rows, NULL, rowptr, sizes, out);
   counter all = {.cutter = &c};
   pthread_mutex_init(&all.lock, NULL);
-  (void)sl_team_for(team, spans_of(&c), 1, count_spans, &all); /* its bodies cannot fail */
+  (void)sl_team_for(team, spans_of(&c), 1, count_spans, &all); /* cannot fail */
   pthread_mutex_destroy(&all.lock);
   set_numbers(&c, &all.sum);
 }

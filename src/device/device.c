@@ -7,7 +7,7 @@
 #include "device/asked_kernel.h"
 #include "device/cpu/cpu.h"
 
-/* What an operation is called: as the CPU's kernel of it, up to the first hyphen. */
+/* Name of an operation for messages: the name of the CPU's kernel for it, up to the first hyphen. */
 static sley_status refuse(const sl_device *device, sl_op op) {
   const char *name = "operation";
   for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++)
@@ -17,7 +17,7 @@ static sley_status refuse(const sl_device *device, sl_op op) {
                  (int)strcspn(name, "-"), name);
 }
 
-/* Whether a kernel is whose the arguments ask for. */
+/* Returns whether a kernel belongs to the library that the arguments name, or to Sley. */
 static bool serves(const sl_kernel *kernel, const char *library) {
   return kernel->library && library ? strcmp(kernel->library, library) == 0 : kernel->library == library;
 }
@@ -28,7 +28,7 @@ static const char *library_of(const sl_kernel_args *args) {
                                     : NULL;
 }
 
-/* The cheapest that serves, or NULL. */
+/* Returns the cheapest kernel that supports the arguments, or NULL. */
 static const sl_kernel *cheapest(const sl_device *device, const sl_kernel_args *args) {
   const sl_kernel *found = NULL;
   const char *library = library_of(args);
@@ -89,12 +89,18 @@ sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kerne
   return SLEY_OK;
 }
 
+int64_t sl_memory_nothing(const sl_kernel_args *args, int64_t *passing) {
+  (void)args;
+  *passing = 0;
+  return 0;
+}
+
 void sl_release_nothing(sl_device *device, void *prepared) {
   (void)device;
   (void)prepared;
 }
 
-/* Fills a block that was taken with a status. */
+/* Fills a block that was allocated with status `taken`. */
 static sley_status fill_block(sl_queue *queue, sley_status taken, const void *host, int64_t bytes,
                               void **out) {
   SL_TRY(taken);

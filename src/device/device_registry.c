@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which device backends there are: the CPU, always; others as loadable modules. */
+/* The device backends: the CPU, always; others as loadable modules. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +29,13 @@ sley_status sl_device_backend(const char *name, const sl_device_ops **out) {
   return SLEY_OK;
 }
 
-/* The backend, if it has a device. */
+/* Finds the backend if it has a device. */
 static sley_status find_usable(const char *name, const sl_device_ops **out) {
   SL_TRY(sl_device_backend(name, out));
   return (*out)->count() > 0 ? SLEY_OK : sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "device %s: ", name);
 }
 
-/* The first line of a file; "" if it cannot be read. */
+/* Reads the first line of a file; "" if it cannot be read. */
 static void read_word(const char *path, char *out, int room) {
   FILE *stream = fopen(path, "r");
   if (stream && fgets(out, room, stream))
@@ -44,8 +44,8 @@ static void read_word(const char *path, char *out, int room) {
     fclose(stream);
 }
 
-/* Whether a GPU of NVIDIA's is on the PCI bus. A container's driver may hide the bus, but then shows the
- * device. */
+/* Returns whether an NVIDIA GPU is on the PCI bus. In a container the bus may be hidden, but then the
+ * driver's device file is visible. */
 static bool has_gpu(void) {
   if (access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0)
     return true;
@@ -73,7 +73,7 @@ sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *
   if (sl_module_installed("cuda")) {
     if (find_usable("cuda", out) == SLEY_OK)
       return SLEY_OK;
-    if (has_gpu()) /* without one nobody misses it */
+    if (has_gpu()) /* without a GPU the missing module is no surprise */
       sl_text_format(note, note_bytes, "%s", sley_last_error());
   }
   *out = &sl_cpu_ops;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exponential function of the dense operations, of additions and multiplications alone, so that it has
- * the same bits on every processor and GPU, and compilers make vectors of it. Who includes it compiles
- * without contraction of a product and a sum to one operation. */
+/* The exponential function of the dense operations. It consists of additions and multiplications alone, so
+ * that it returns the same bits on every processor and GPU, and compilers can vectorize it. Files that
+ * include it must be compiled without contraction of products and sums. */
 #ifndef SLEY_DEVICE_EXP_H
 #define SLEY_DEVICE_EXP_H
 
@@ -10,7 +10,7 @@
 
 #include "base/anywhere.h"
 
-/* 2^n, n a whole number, -1022 <= n <= 1023. magic + n has n in its lowest bits. */
+/* 2^n for a whole number n, -1022 <= n <= 1023. The lowest bits of magic + n contain n. */
 SL_ANYWHERE double sl_power_of_2(double n) {
   const double magic = 0x1.8p52;
   double shifted = n + magic, power;
@@ -21,9 +21,10 @@ SL_ANYWHERE double sl_power_of_2(double n) {
   return power;
 }
 
-/* exp(x) to 2 units in the last place, of results that are normal numbers; 0 and infinity beyond the range,
- * NaN of NaN. exp(x) = 2^n exp(r), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial; n ln 2 is subtracted in
- * two parts, of which the first is exact; 2^n in two factors, so that subnormal results come out. */
+/* exp(x), to 2 units in the last place if the result is a normal number; 0 or infinity outside the range, NaN
+ * for NaN. exp(x) = 2^n exp(r), |r| <= ln 2 / 2, with exp(r) by its Taylor polynomial. n ln 2 is subtracted
+ * in two parts, of which the first is exact. 2^n is applied as two factors, so that subnormal results are
+ * correct. */
 SL_ANYWHERE double sl_exp(double x) {
   const double magic = 0x1.8p52, high = 0x1.62e42fee00000p-1, low = 0x1.a39ef35793c76p-33;
   x = x < -746 ? -746 : x;

@@ -1,69 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: descriptors {operation, predicate, cost, prepare, run}. A kernel takes raw pointers and sizes; it
- * knows neither ranks nor plans. The CPU has a kernel for every operation, which is the reference. Each
+ * does not depend on ranks or plans. The CPU has a kernel for every operation, which is the reference. Each
  * family of operations has a header with its arguments and its definition. */
 #ifndef SLEY_DEVICE_KERNEL_H
 #define SLEY_DEVICE_KERNEL_H
 
-#include "device/op_activate.h"
-#include "device/op_adam.h"
-#include "device/op_aggregate.h"
-#include "device/op_attention.h"
-#include "device/op_column_sums.h"
-#include "device/op_compress.h"
-#include "device/op_dropout.h"
-#include "device/op_edge_softmax.h"
-#include "device/op_gemm.h"
-#include "device/op_inspect.h"
-#include "device/op_nll.h"
-#include "device/op_pull.h"
-#include "device/op_reduce.h"
-#include "device/op_rows.h"
-#include "device/op_scale.h"
-#include "device/op_sddmm.h"
-#include "device/op_sparsify.h"
-#include "device/op_spgemm.h"
-#include "device/op_spmm.h"
-#include "device/op_update.h"
+#include "device/op/op_activate.h"
+#include "device/op/op_adam.h"
+#include "device/op/op_aggregate.h"
+#include "device/op/op_attention.h"
+#include "device/op/op_column_sums.h"
+#include "device/op/op_compress.h"
+#include "device/op/op_dropout.h"
+#include "device/op/op_edge_softmax.h"
+#include "device/op/op_gemm.h"
+#include "device/op/op_inspect.h"
+#include "device/op/op_nll.h"
+#include "device/op/op_pull.h"
+#include "device/op/op_reduce.h"
+#include "device/op/op_rows.h"
+#include "device/op/op_scale.h"
+#include "device/op/op_sddmm.h"
+#include "device/op/op_sparsify.h"
+#include "device/op/op_spgemm.h"
+#include "device/op/op_spmm.h"
+#include "device/op/op_update.h"
 
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
-struct sl_neighbour_table; /* device/neighbour_search.h */
+struct sl_product_traits; /* device/product.h */
 
-/* An operation is one line here and one in the union below; CONTRIBUTING.md says what else. */
+/* An operation is one line here and one in the union below; CONTRIBUTING.md describes the rest. */
 typedef enum sl_op {
   SL_OP_SPMM,              /* Y[rowid] = alpha A X + beta Y */
-  SL_OP_UPDATE,            /* Z = T W + beta Z, T given or alpha A X */
+  SL_OP_UPDATE,            /* Z = T W + beta Z, with T given or alpha A X */
   SL_OP_ROWS,              /* copy or add listed rows */
-  SL_OP_CONVERT,           /* copy or add listed rows whose values change their type */
-  SL_OP_PULL,              /* copy or add listed rows of several memories at once */
+  SL_OP_CONVERT,           /* copy or add listed rows and convert their values */
+  SL_OP_PULL,              /* copy or add listed rows from several memories at once */
   SL_OP_ARRIVE,            /* wait until a piece of a pull is complete */
-  SL_OP_AWAIT,             /* wait until the peers have read the rows lent to them */
+  SL_OP_AWAIT,             /* wait until peers have read the rows shared with them */
   SL_OP_SCALE,             /* Y = beta Y */
-  SL_OP_ROUND,             /* Y = beta Y + S, S in f32 and Y of 16 bits */
-  SL_OP_REDUCE,            /* one array of several, value by value */
-  SL_OP_COLUMNS,           /* find the columns of a row block, and whose they are */
-  SL_OP_NEEDS,             /* find which rows of a block need which columns first */
+  SL_OP_ROUND,             /* Y = beta Y + S, S in f32 and Y in a 16-bit type */
+  SL_OP_REDUCE,            /* reduce several arrays to one, value by value */
+  SL_OP_COLUMNS,           /* find the columns of a row block, and their owners */
+  SL_OP_NEEDS,             /* find the rows that need remote columns, and each column's first piece */
   SL_OP_TALLY,             /* count the entries of each row of a block by part */
   SL_OP_CUT,               /* copy the entries of a block to parts */
-  SL_OP_AGGREGATE,         /* rows become sums, means, minima or maxima of the rows that their entries name */
-  SL_OP_SDDMM,             /* a value for each entry, of the two rows that it joins */
-  SL_OP_EDGE_SOFTMAX,      /* softmax by rows of values of entries, or its gradient */
+  SL_OP_AGGREGATE,         /* sum, mean, minimum or maximum of the rows that a row's entries name */
+  SL_OP_SDDMM,             /* a value for each entry, from the two rows that it joins */
+  SL_OP_EDGE_SOFTMAX,      /* softmax over the values of each row's entries, or its gradient */
   SL_OP_ATTENTION,         /* score, softmax and weighted sum of each row */
-  SL_OP_ATTENTION_ROWS,    /* its gradients of rows */
-  SL_OP_ATTENTION_COLUMNS, /* its gradients of columns */
+  SL_OP_ATTENTION_ROWS,    /* gradients of ATTENTION for rows */
+  SL_OP_ATTENTION_COLUMNS, /* gradients of ATTENTION for columns */
   SL_OP_GEMM,              /* C = act(alpha op(A) op(B) + beta C + bias) */
   SL_OP_COLUMN_SUMS,       /* the sum of each column */
   SL_OP_ACTIVATE_GRAD,     /* dX = dY act'(Y) */
-  SL_OP_DROPOUT,           /* values set to zero by a mask of numbers */
-  SL_OP_NLL,               /* log-softmax, the loss of labels and its gradient */
+  SL_OP_DROPOUT,           /* set values to zero by a random mask */
+  SL_OP_NLL,               /* log-softmax, negative log-likelihood and its gradient */
   SL_OP_ADAM,              /* a step of Adam */
-  SL_OP_NONZEROS,          /* how many values are not zero */
-  SL_OP_COMPRESS,          /* leave zeros out */
-  SL_OP_DECOMPRESS,        /* put them back */
-  SL_OP_SPARSE_SUM,        /* the sum of arrays of which most are compressed */
-  SL_OP_THRESHOLD,         /* what a share of the values reaches, from a sample */
-  SL_OP_SPARSIFY,          /* values below a threshold go to a residual */
+  SL_OP_NONZEROS,          /* number of values that are not zero */
+  SL_OP_COMPRESS,          /* compress arrays by leaving out zeros */
+  SL_OP_DECOMPRESS,        /* decompress arrays */
+  SL_OP_SPARSE_SUM,        /* sum of arrays, most of them compressed */
+  SL_OP_THRESHOLD,         /* threshold that a share of the values reaches, from a sample */
+  SL_OP_SPARSIFY,          /* move values below a threshold to a residual */
   SL_OP_SPGEMM             /* C = A B, all three sparse */
 } sl_op;
 
@@ -105,80 +105,55 @@ typedef struct sl_kernel_args {
   };
 } sl_kernel_args;
 
-/* A sum of n terms errs by at most `each` times n + 3 roundings, and `more`, of the type of sums. */
-typedef struct sl_accuracy {
-  int each, more;
-  bool tf32; /* operands are rounded to tf32 */
-} sl_accuracy;
-#define SL_ACCURACY_IN_ORDER ((sl_accuracy){1, 0, false})
-
-/* Where the values that a kernel is refilled with lie. */
+/* Memory that contains the values with which a kernel is refilled. */
 typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_in;
 
-/* No slot is NULL unless its comment says so. */
+/* No slot is NULL but `library`. */
 typedef struct sl_kernel {
   const char *name; /* e.g. "spmm-f32-avx512" */
   sl_op op;
-  const char *library; /* NULL, or the library that it calls, which arguments must name to get it */
-  /* Whether the kernel can run these arguments on this machine. Of SL_OP_SPMM only the problem is read. */
+  const char *library; /* the library that it calls, which arguments must name to get the kernel; NULL: Sley's
+                        * own */
+  /* Returns whether the kernel can run these arguments on this machine. For SL_OP_SPMM reads only the
+   * problem. */
   bool (*ok)(const sl_kernel_args *args);
-  /* Estimated seconds; the cheapest kernel is chosen. Of SL_OP_SPMM only the problem is read. */
+  /* Estimated seconds; the cheapest kernel is chosen. For SL_OP_SPMM reads only the problem. */
   double (*cost)(const sl_kernel_args *args);
-  /* Of SL_OP_UPDATE, where the kernel sums the rows of T itself: whether so many rows with so many entries
-   * and k columns are expected to be faster than by a product and an update of the rows that it gives; where
-   * not, plans do not fuse. NULL: always. */
-  bool (*pays)(int64_t rows, int64_t entries, int64_t k);
-  /* Inspection, once per plan: what run needs to know about the problem. It may allocate in the device's
-   * memory and wait for the queue. *prepared may be NULL. */
+  /* Inspects the problem, once per plan, and creates what run needs. It may allocate device memory and wait
+   * for the queue. *prepared may be NULL. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);
-  /* Gives what prepare made from the matrix new values; rows and columns stay. args: the problem as at
-   * prepare, and renewable. val[j] is the new value of entry j, rowptr[0] <= j < rowptr[rows], as in the
-   * matrix; it lies in the host's memory or in the memory of the queue's device. prepared may be NULL.
-   * Enqueues the work and allocates nothing. Values in the host's memory may be changed when it returns,
-   * those in the device's memory when the queue has done the work. Runs that are enqueued later have the bits
-   * of a new prepare, unless that settles something by timing. Kernels of the CPU read the matrix itself at
-   * every run, besides a copy that they may keep: the caller also changes the values in place, or lets the
-   * matrix point to others. */
+  /* Replaces the matrix's values in what prepare created; rows and columns stay the same. args: the problem
+   * as at prepare, with renewable set. val[j] is the new value of entry j, rowptr[0] <= j < rowptr[rows], as
+   * in the matrix; val is in host memory or in the memory of the queue's device. prepared may be NULL.
+   * Enqueues the work and allocates nothing. Values in host memory may be changed when it returns; values in
+   * device memory, when the queue has done the work. Later runs have the same bits as after a new prepare,
+   * unless prepare decides something by timing. Kernels of the CPU read the matrix itself at every run,
+   * besides a copy that they may keep: so the caller must also change the values in place, or make the matrix
+   * point to the new ones. */
   sley_status (*refill)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                         sl_values_in where, void *prepared);
-  /* At most what prepare takes of the device's memory for these arguments and keeps, in bytes; *passing: what
-   * it takes besides while it works. NULL: next to nothing. */
+  /* Upper bound of the bytes of device memory that prepare allocates and keeps for these arguments; *passing:
+   * bytes used temporarily. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
-  /* Whether a run of this problem waits for pieces itself. Once the first has arrived all workers of the pull
-   * are running, so the kernel may fill the device with blocks that wait. NULL: never. */
-  bool (*waits)(const sl_kernel_args *args);
-  /* What prepare copies entries to for run to read, such as "bundles"; NULL: run reads the rows of the
-   * matrix. */
-  const char *layout;
-  /* How many of the problem's entries prepare has copied to it, or, with prepared NULL, copies about; run
-   * reads the others in the rows of the matrix. NULL: as layout. */
-  int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
-  /* How accurate sums are by what prepare has made; prepared NULL: by whatever it may make. NULL: as in the
-   * documented order. */
-  sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
-  /* The kernel that reports name where prepare has left all to another; prepared NULL: where it may. NULL:
-   * the kernel itself. */
-  const struct sl_kernel *(*stands_for)(const void *prepared);
-  bool serves_fewer_columns; /* what prepare makes for k columns serves runs of fewer */
   void (*release)(sl_device *device, void *prepared);
-  /* Enqueues the work. The arguments, and the problem, are read before it returns, data when the work runs.
-   */
+  const struct sl_product_traits *product; /* of SL_OP_SPMM and SL_OP_UPDATE; others: sl_product_plain */
+  /* Enqueues the work. Reads the arguments and the problem before it returns, and data when the work runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
-  /* For products over X in several memories; NULL: nothing to do. Once per plan, with arguments that could
-   * run (whose values are zeros): settles by timing what prepare left open. All ranks call it at once. */
-  sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
-  /* The shapes that tune has timed, until release; NULL, or of no shapes: none. */
-  const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_kernel;
 
-/* For kernels that prepare nothing, or nothing that holds values. */
+/* For kernels that prepare nothing, or nothing that contains values. */
 sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                void **prepared);
 sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
                               sl_values_in where, void *prepared);
+int64_t sl_memory_nothing(const sl_kernel_args *args, int64_t *passing);
 void sl_release_nothing(sl_device *device, void *prepared);
 
+/* Traits of a kernel with nothing special about it as a product: see device/product.h. */
+extern const struct sl_product_traits sl_product_plain;
+
 #define SL_KERNEL_KEEPS_NOTHING                                                                              \
-  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .release = sl_release_nothing
+  .prepare = sl_prepare_nothing, .refill = sl_refill_nothing, .memory = sl_memory_nothing,                   \
+  .release = sl_release_nothing, .product = &sl_product_plain
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model by which MGG (Wang et al., OSDI 2023, section 6, equations 1 to 3) describes a shape of its
- * kernel: the work of a warp, the shared memory of a block, and how many of both there are. It gives no
- * times. */
+ * kernel: the work of a warp, the shared memory of a block, and the number of warps and blocks. It predicts
+ * no times. */
 #ifndef SLEY_DEVICE_NEIGHBOUR_MODEL_H
 #define SLEY_DEVICE_NEIGHBOUR_MODEL_H
 
@@ -9,25 +9,25 @@
 
 typedef struct sl_neighbour_shape {
   int ps;   /* entries of a partition, 1 .. 32, or SL_NEIGHBOUR_WHOLE */
-  int dist; /* pairs of partitions of a warp, 1 .. 16 */
-  int wpb;  /* warps of a block, 1 .. 16 */
+  int dist; /* pairs of partitions per warp, 1 .. 16 */
+  int wpb;  /* warps per block, 1 .. 16 */
 } sl_neighbour_shape;
 
-/* As ps: all of a row's entries that are local are one partition, and all that are remote. */
+/* A value of ps: all local entries of a row are one partition, and so are all remote ones. */
 enum { SL_NEIGHBOUR_WHOLE = INT32_MAX };
 
-/* What the model is given besides a shape. */
+/* Inputs of the model in addition to a shape. */
 typedef struct sl_neighbour_facts {
-  int64_t locals, remotes; /* partitions */
-  int64_t longest;         /* entries of the longest of them */
+  int64_t locals, remotes; /* numbers of partitions */
+  int64_t longest;         /* entries of the longest partition */
   int64_t k, value_bytes, sum_bytes;
   bool apart;
-  int processors; /* multiprocessors */
+  int processors; /* number of multiprocessors */
 } sl_neighbour_facts;
 
 typedef struct sl_neighbour_model {
-  int64_t workload;     /* WPW = 2 ps D dist; of whole rows ps is the longest */
-  int64_t shared_bytes; /* SMEM = ps wpb 4 + wpb D (sum_bytes + value_bytes), of ps at most 32 */
+  int64_t workload;     /* WPW = 2 ps D dist; with whole rows, ps is the longest partition */
+  int64_t shared_bytes; /* SMEM = ps wpb 4 + wpb D (sum_bytes + value_bytes), with ps at most 32 */
   int64_t warps, blocks;
   double blocks_per_sm;
 } sl_neighbour_model;

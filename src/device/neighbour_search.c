@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search over shapes of the row-wise kernel: which to time next, and which was fastest. */
+/* Searches over shapes of the row-wise kernel: which shape to time next, and which was fastest. */
 #include "device/neighbour_search.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static const int most[] = {
 typedef struct search {
   sl_neighbour_timer time;
   void *context;
-  sl_neighbour_shape fixed; /* 0: free */
+  sl_neighbour_shape fixed; /* 0: not fixed */
   sl_neighbour_table *table;
 } search;
 
@@ -19,7 +19,7 @@ static int *along(sl_neighbour_shape *shape, axis which) {
   return which == PS ? &shape->ps : which == DIST ? &shape->dist : &shape->wpb;
 }
 
-/* The shape's time, from the table or by timing it. A full table answers INFINITY. */
+/* Returns in *seconds the shape's time, from the table or by timing it; INFINITY if the table is full. */
 static sley_status seconds_of(search *s, const sl_neighbour_shape *shape, double *seconds) {
   sl_neighbour_table *table = s->table;
   for (int i = 0; i < table->count; i++) {
@@ -42,9 +42,7 @@ static sley_status seconds_of(search *s, const sl_neighbour_shape *shape, double
   return SLEY_OK;
 }
 
-/* Doubles one value, unless it is fixed, as long as that saves time. A shape that does not fit is passed
- * over.
- */
+/* Doubles one figure, unless it is fixed, as long as that saves time. Skips shapes that do not fit. */
 static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
   double least;
   SL_TRY(seconds_of(s, shape, &least));
@@ -65,7 +63,7 @@ static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
   return SLEY_OK;
 }
 
-/* The fastest ps tried with the dist and wpb of the first trial, but for the one in use; 0: there is none. */
+/* The fastest ps tried with the dist and wpb of the first trial, except the one in use; 0: none. */
 static int second_ps(const sl_neighbour_table *table, int used) {
   const sl_neighbour_shape *first = &table->trial[0].shape;
   int second = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search for a good shape of a kernel over neighbour partitions, after MGG, section 6: first ps grows
- * until that costs time, then dist, then wpb; where wpb cannot grow, ps steps back to its second best value
+ * until the time increases, then dist, then wpb; if wpb cannot grow, ps steps back to its second best value
  * and wpb grows again. Every shape tried is kept in a table, and none is timed twice. */
 #ifndef SLEY_DEVICE_NEIGHBOUR_SEARCH_H
 #define SLEY_DEVICE_NEIGHBOUR_SEARCH_H
@@ -12,28 +12,28 @@
 typedef struct sl_neighbour_trial {
   sl_neighbour_shape shape;
   sl_neighbour_model model;
-  double seconds; /* INFINITY: it does not fit in memory */
+  double seconds; /* INFINITY: the shape does not fit in memory */
 } sl_neighbour_trial;
 
 enum { SL_NEIGHBOUR_TRIALS = 32 };
 
 typedef struct sl_neighbour_table {
-  sl_neighbour_trial trial[SL_NEIGHBOUR_TRIALS]; /* in the order tried */
-  int count, best;                               /* best: the fastest's place */
+  sl_neighbour_trial trial[SL_NEIGHBOUR_TRIALS]; /* in the order of the trials */
+  int count, best;                               /* best: index of the fastest */
 } sl_neighbour_table;
 
-/* What a choice fixes of the shape; 0: the rest. */
+/* The figures of the shape that a choice fixes; 0: not fixed. */
 static inline sl_neighbour_shape sl_neighbour_fixed(const sl_rowwise_choice *choice) {
   sl_neighbour_shape fixed = {choice->whole ? SL_NEIGHBOUR_WHOLE : choice->ps, choice->dist, choice->wpb};
   return fixed;
 }
 
-/* Given a trial's shape, and INFINITY as its seconds: fills in the model, and the seconds of one product in
- * the shape if it can be had. */
+/* Times a shape. On input the trial has a shape, and INFINITY as seconds. Fills in the model's figures, and
+ * the seconds of one product if the shape can run. */
 typedef sley_status (*sl_neighbour_timer)(void *context, sl_neighbour_trial *trial);
 
-/* Values double from one step to the next, but those of fixed that are not 0, which stay. Errors: those of
- * time, and SLEY_ERR_MEMORY if no shape fits. */
+/* Searches; figures double from one step to the next, except the nonzero ones of fixed, which stay. Errors:
+ * those of time, and SLEY_ERR_MEMORY if no shape fits. */
 sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, const sl_neighbour_shape *fixed,
                                 sl_neighbour_table *out);
 

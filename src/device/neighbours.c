@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-/* The segment that a column lies in: the last that begins at or before it and is not empty. */
+/* The segment that contains a column: the last that begins at or before it and is not empty. */
 static int owner_of(const int64_t *segment, int segments, int64_t col) {
   int low = 0, high = segments;
   while (high - low > 1) {
@@ -41,7 +41,7 @@ static sley_status half_take(sl_neighbour_half *half, int64_t entries, size_t va
   return half->val ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
-/* Entry `bit` of the word has `remotes` remote entries before it. */
+/* Records whether entry `bit` of the word is remote; `remotes` remote entries precede it. */
 static void mark_entry(sl_neighbour_word *word, int64_t bit, int64_t remotes, int remote) {
   if (bit == 0)
     word->remotes = remotes;
@@ -90,7 +90,8 @@ static int64_t parts_of(const sl_neighbour_half *half, int64_t row, int ps) {
   return (half->rowptr[row + 1] - half->rowptr[row] + ps - 1) / ps;
 }
 
-/* The partitions of a row's half; slots from *slot on, or none. Returns the next place. */
+/* Lists the partitions of a row's half, with slots from *slot on if the row needs slots. Returns the next
+ * index in the list. */
 static int64_t put_parts(const sl_neighbour_half *half, int64_t row, int ps, sl_neighbour_part *list,
                          int64_t at, int64_t *slot) {
   for (int64_t begin = half->rowptr[row]; begin < half->rowptr[row + 1]; begin += ps) {

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-/* Goes through the rows; tiles are stored from `tile` on and what belongs to long rows in out, if tile is not
- * NULL. */
+/* Goes through the rows. If tile is not NULL, stores tiles from `tile` on, and the data of long rows in out;
+ * else only counts. */
 static void cut(int64_t rows, const int64_t *rowptr, int most_rows, int64_t most_entries, sl_chunk *tile,
                 sl_row_tiles *out) {
   int64_t tiles = 0, fragments = 0, longs = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of the option rowwise: read, and written. */
+/* Reads and writes the words of the option rowwise. */
 #include "device/rowwise_choice.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define COUNT(array) (int)(sizeof(array) / sizeof *(array))
 
-/* The words that a name takes, by number; most > 0: numbers from 1 to it instead. */
+/* The words that a name accepts, by number; if most > 0, numbers from 1 to most instead. */
 typedef struct name {
   const char *name;
   int most;
@@ -39,7 +39,7 @@ static bool is_word(const char *text, int length, const char *word) {
   return word && strncmp(text, word, (size_t)length) == 0 && word[length] == '\0';
 }
 
-/* The number that the text stands for under the name; -1: none. */
+/* The number for the text under the name; -1: invalid. */
 static int value_of(const name *of, const char *text, int length) {
   for (int i = 0; i < COUNT(of->word); i++)
     if (is_word(text, length, of->word[i]))
@@ -53,7 +53,7 @@ static int value_of(const name *of, const char *text, int length) {
   return number >= 1 && number <= of->most ? number : -1;
 }
 
-/* One word NAME=VALUE; value[name] receives its number. */
+/* Reads one word NAME=VALUE; value[name] receives its number. */
 static sley_status read_word(const char *word, int length, int value[COUNT(names)]) {
   const char *equals = memchr(word, '=', (size_t)length);
   int at = 0, before = equals ? (int)(equals - word) : length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the row-wise kernel works, as far as that is chosen and not searched: the parts of MGG (Wang et al.,
- * OSDI 2023) that its figures 10 and 11 compare. Zeros are the defaults. */
+/* How the row-wise kernel works, as far as it is chosen and not searched: the alternatives of MGG (Wang et
+ * al., OSDI 2023) that its figures 10 and 11 compare. Zeros are the defaults. */
 #ifndef SLEY_DEVICE_ROWWISE_CHOICE_H
 #define SLEY_DEVICE_ROWWISE_CHOICE_H
 
@@ -9,23 +9,23 @@
 /* Threads that load a remote row together. */
 typedef enum sl_rowwise_get { SL_GET_BY_WARP, SL_GET_BY_THREAD, SL_GET_BY_BLOCK } sl_rowwise_get;
 
-/* Most of a shape: MGG, section 6. */
+/* Greatest figures of a shape: MGG, section 6. */
 enum { SL_NEIGHBOUR_PS_MOST = 32, SL_NEIGHBOUR_DIST_MOST = 16, SL_NEIGHBOUR_WPB_MOST = 16 };
 
 typedef struct sl_rowwise_choice {
-  int ps, dist, wpb; /* of the shape; 0: searched */
-  bool whole;        /* partitions are whole halves of rows, whatever ps */
+  int ps, dist, wpb; /* figures of the shape; 0: searched */
+  bool whole;        /* partitions are whole halves of rows; ps is not used */
   bool apart;        /* warps take partitions of one kind, the local ones first */
   bool shared;       /* sums and remote rows are in shared memory, not in registers */
   sl_rowwise_get get;
 } sl_rowwise_choice;
 
-/* Reads the words of sley_plan_options.rowwise; text NULL: the defaults. Errors: SLEY_ERR_ARG. */
+/* Reads the words of sley_plan_options.rowwise; text = NULL: the defaults. Errors: SLEY_ERR_ARG. */
 sley_status sl_rowwise_choice_read(const char *text, sl_rowwise_choice *out);
 
-enum { SL_ROWWISE_CHOICE_BYTES = 128 }; /* of a choice in words */
+enum { SL_ROWWISE_CHOICE_BYTES = 128 }; /* bytes of a choice in words */
 
-/* The switches, not the shape, in the words that are read. */
+/* Writes the switches of a choice, not its shape, in the same words. */
 void sl_rowwise_choice_describe(const sl_rowwise_choice *choice, char text[SL_ROWWISE_CHOICE_BYTES]);
 
 #endif

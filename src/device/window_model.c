@@ -5,9 +5,9 @@
 
 enum { PANEL = 64, VECTOR_BYTES = 16 };
 
-/* Fitted to products of an H200: bands, a dense matrix, graphs, windows of one kind, k from 9 to 300
- * (bench/results/kernels-h200 among them). What was not seen there stays near what is alike; figures of tf32
- * are f32's, which are rather too high. */
+/* Fitted to products on an H200: band matrices, a dense matrix, graphs, windows of one kind, k from 9 to 300
+ * (bench/results/kernels-h200 among them). Figures that these do not determine stay near those of similar
+ * cases; tf32 uses f32's figures, which are somewhat too high. */
 static const sl_window_model built_in = {
     {[SL_WINDOWS_F32] = {.tensor = {0.0557, 1.4, 1, 0.706, 0.57, 0.551, 2.05, 3.62, 17.2},
                          .stream = {0.0307, 0.00533, 0.00628, 0.00512, 0.006, 0.0148, 1.12, 0.345, 0.0189}},
@@ -37,7 +37,7 @@ static int64_t up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-/* The part of Y that the L2 cache of an H200 does not hold. */
+/* Share of Y that the L2 cache of an H200 does not hold. */
 static double far_part(sley_dtype dtype, int64_t k, int64_t rows) {
   static const double L2 = 40e6;
   double bytes = (double)rows * (double)k * (double)sley_dtype_bytes(dtype);
@@ -51,14 +51,14 @@ static int log2_of(int64_t power) {
   return log;
 }
 
-/* What a kernel does with a slab, or an entry. */
+/* A kernel's work for a slab, or for an entry. */
 typedef struct work {
-  double passes, loads; /* of warps */
+  double passes, loads; /* per warp */
   int vec;              /* values that a lane loads at once */
-  double end;           /* of a row of a stream */
+  double end;           /* at the end of a streamed row */
 } work;
 
-/* Panels and loads as launch_panels of spmm_tensor.cuh has them. */
+/* Panels and loads as in launch_panels of spmm/tensor.cuh. */
 static work tensor_work(sley_dtype dtype, int64_t k) {
   int bytes = (int)sley_dtype_bytes(dtype), vec = sl_features_of_lane(dtype, k);
   int64_t panel = vec < 8 && k <= 32 ? 32 : vec * bytes >= 8 && k > 64 && k % 64 != 0 ? 128 : PANEL;
@@ -66,7 +66,7 @@ static work tensor_work(sley_dtype dtype, int64_t k) {
       .passes = (double)up(k, panel), .loads = (double)(up(k, 8 * vec) * 8 * vec) / PANEL, .vec = vec};
 }
 
-/* The widest loads with work for more than half of so many lanes. */
+/* The widest loads with features for more than half of `lanes`. */
 static int vec_of(int bytes, int64_t k, int lanes) {
   int least = bytes < 4 ? VECTOR_BYTES / bytes / 4 : VECTOR_BYTES / bytes / 2;
   for (int vec = VECTOR_BYTES / bytes; vec >= least; vec /= 2)
@@ -75,14 +75,14 @@ static int vec_of(int bytes, int64_t k, int lanes) {
   return 1;
 }
 
-/* A warp for each chunk, in which lanes share features. */
+/* One warp per chunk, in which lanes share features. */
 static work shared_work(int bytes, int64_t k, int ways) {
   int vec = vec_of(bytes, k, 0);
   double loads = (double)up(k, 32 / ways * vec);
   return (work){1.0 / ways, loads / ways, vec, 1 + vec * loads * log2_of(ways)};
 }
 
-/* Groups, strips and panels as launch_stream of spmm_stream.cuh has them. */
+/* Groups, strips and panels as in launch_stream of spmm/stream.cuh. */
 static work stream_work(sley_dtype dtype, int64_t k, int ways) {
   int bytes = (int)sley_dtype_bytes(dtype), widest = VECTOR_BYTES / bytes, vec = vec_of(bytes, k, 8);
   if (ways > 1)
@@ -103,9 +103,9 @@ static work stream_work(sley_dtype dtype, int64_t k, int ways) {
   return (work){panels, (double)up(k, 32 * vec), vec, panels};
 }
 
-/* Entries of a row on average from which on so many lanes share a feature. Found by measurement on an H200:
- * on large matrices with 70 to 440 entries a row 8 lanes were 13 to 79 % faster than none, and 4 lanes in f32
- * up to 37 %; 4 lanes in f16 were 15 % slower on random columns. */
+/* Average entries of a row from which on `ways` lanes share a feature. Measured on an H200: on large matrices
+ * with 70 to 440 entries per row, 8 lanes were 13 to 79 % faster than none, and 4 lanes in f32 up to 37 %; 4
+ * lanes in f16 were 15 % slower on random columns. */
 static int64_t least_entries(sley_dtype dtype, int64_t entries, int ways) {
   enum { SMALL_SHARE = 2, LARGE_SHARE = 40, LONG_ROW = 64 };
   if (entries < SL_STREAM_LARGE)
@@ -124,7 +124,7 @@ static double slabs_of(sley_dtype dtype, int64_t slots) {
   return slots > 0 ? (double)((slots + width - 1) / width) : 1;
 }
 
-/* So that the ends of its windows cost little, and fewer where warps would be missing. */
+/* Large enough that the ends of windows cost little, but small enough for all warps to have work. */
 int64_t sl_window_chunk(int64_t slabs, int64_t k) {
   enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8, WARPS_WANTED = 8448 };
   int64_t target = CHUNK_SLABS, panels = (k + PANEL - 1) / PANEL;

@@ -5,9 +5,10 @@
 #ifndef SLEY_EXEC_EXEC_INSIDE_H
 #define SLEY_EXEC_EXEC_INSIDE_H
 
+#include "device/product.h"
 #include "exec/conversions.h"
 #include "exec/exec.h"
-#include "exec/fetch.h"
+#include "exec/fetch_rows.h"
 #include "plan/step.h"
 #include "transport/trace/trace.h"
 

@@ -48,8 +48,6 @@ static int64_t exchanges_memory(const sl_plan *plan) {
 static void add_kernel(const sl_kernel *kernel, const sl_kernel_args *args, bool twice, int64_t *bytes,
                        int64_t *passing) {
   int64_t most = 0;
-  if (!kernel->memory)
-    return;
   *bytes += kernel->memory(args, &most) * (twice ? 2 : 1);
   *passing = most > *passing ? most : *passing;
 }
@@ -68,7 +66,7 @@ static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_s
   SL_TRY(sl_product_kernel(plan, part, &args, &kernel));
   if (a->rows == 0)
     return SLEY_OK;
-  add_kernel(kernel, &args, twice && !kernel->serves_fewer_columns, bytes, passing);
+  add_kernel(kernel, &args, twice && !kernel->product->serves_fewer_columns, bytes, passing);
   if (!plan->fuses || part->y != SL_BUFFER_Y)
     return SLEY_OK;
   problem = sl_part_update_problem(plan, part, a, pages);

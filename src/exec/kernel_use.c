@@ -17,7 +17,7 @@ const sl_kernel *sl_kernel_numbered(const sl_device *device, int number) {
 static void add(const sl_device *device, const sl_kernel *kernel, const void *prepared, sley_part_kind kind,
                 int64_t entries, int64_t copied, sl_kernel_use *out) {
   const sl_kernel *each;
-  kernel = kernel->stands_for ? kernel->stands_for(prepared) : kernel;
+  kernel = kernel->product->stands_for(kernel, prepared);
   for (int i = 0; i < SL_KERNELS_MOST && (each = sl_kernel_numbered(device, i)); i++)
     if (each == kernel) {
       out->entries[kind][i] += entries;
@@ -27,7 +27,7 @@ static void add(const sl_device *device, const sl_kernel *kernel, const void *pr
 
 static int64_t copied_by(const sl_kernel *kernel, const sl_spmm_problem *problem, const void *prepared) {
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = problem}};
-  return kernel->copied ? kernel->copied(&args, prepared) : 0;
+  return kernel->product->copied(&args, prepared);
 }
 
 sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
@@ -38,7 +38,7 @@ sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
 /* kernel: NULL, or one more. */
 static sl_accuracy with_kernel(sl_accuracy all, const sl_kernel *kernel, const sl_kernel_args *args,
                                const void *prepared) {
-  return kernel && kernel->accuracy ? sl_accuracy_least(all, kernel->accuracy(args, prepared)) : all;
+  return kernel ? sl_accuracy_least(all, kernel->product->accuracy(args, prepared)) : all;
 }
 
 sl_accuracy sl_exec_accuracy(const sl_exec *exec) {

@@ -3,6 +3,7 @@
 #ifndef SLEY_EXEC_KERNEL_USE_H
 #define SLEY_EXEC_KERNEL_USE_H
 
+#include "device/product.h"
 #include "exec/exec.h"
 
 enum { SL_PART_KINDS = SLEY_PART_STAGE + 1, SL_KERNELS_MOST = 64 };

@@ -19,7 +19,7 @@ static sley_status bind_product(sl_exec *exec, int index) {
   const sl_part *part = SL_PART(exec->run.plan, index);
   sl_bound_part *bound = &exec->parts[index];
   const sl_bound_part *model = exec->wide ? &exec->wide->parts[index] : NULL;
-  bool shared = model && model->kernel && model->kernel->serves_fewer_columns && model->prepared;
+  bool shared = model && model->kernel && model->kernel->product->serves_fewer_columns && model->prepared;
   bound->a = shared ? model->a : part->a;
   if (part->arrives_in >= 0 && !shared) {
     const char *base = exec->run.memory[part->arrives_in];
@@ -33,9 +33,8 @@ static sley_status bind_product(sl_exec *exec, int index) {
     bound->kernel = model->kernel;
     bound->prepared = model->prepared;
     bound->shared = true;
-    bound->waits =
-        model->waits &&
-        bound->kernel->waits(&(sl_kernel_args){.op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}});
+    bound->waits = model->waits && bound->kernel->product->waits(&(sl_kernel_args){
+                                       .op = SL_OP_SPMM, .spmm = {.problem = &bound->problem}});
     return SLEY_OK;
   }
   sl_spmm_matrix known = bound->a;
@@ -44,7 +43,7 @@ static sley_status bind_product(sl_exec *exec, int index) {
   sl_spmm_problem problem = sl_part_problem(exec->run.plan, part, &known, exec->pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
   SL_TRY(sl_product_kernel(exec->run.plan, part, &args, &bound->kernel));
-  bound->waits = bound->kernel->waits && bound->kernel->waits(&args);
+  bound->waits = bound->kernel->product->waits(&args);
   if (part->arrives_in >= 0)
     return SLEY_OK;
   args.spmm.problem = &bound->problem;
@@ -123,8 +122,8 @@ const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec) {
   const sl_neighbour_table *table = NULL;
   for (int i = 0; i < exec->run.plan->parts.count && !table; i++) {
     const sl_bound_part *bound = &exec->parts[i];
-    if (bound->kernel && bound->kernel->tuned)
-      table = bound->kernel->tuned(bound->prepared);
+    if (bound->kernel)
+      table = bound->kernel->product->tuned(bound->prepared);
   }
   return table && table->count > 0 ? table : NULL;
 }

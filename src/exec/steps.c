@@ -46,15 +46,11 @@ static sley_status begin_run(sl_run *run, const sl_step *step, void *state) {
                                         run->stride[src], run->memory[dst], run->stride[dst], run->queue);
 }
 
-const sl_step_kind sl_step_begin = {.name = "begin",
+const sl_step_kind sl_step_begin = {SL_STEP_DEFAULTS,
+                                    .name = "begin",
                                     .acts = SL_ACT_BEGIN | SL_ACT_MOVE,
                                     .writes = begin_writes,
-                                    .uses = sl_step_uses_nothing,
                                     .describe = begin_describe,
-                                    .cost = sl_step_costs_nothing,
-                                    .memory = sl_step_takes_nothing,
-                                    .bind = sl_step_binds_nothing,
-                                    .release = sl_step_releases_nothing,
                                     .run = begin_run};
 
 static void map_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
@@ -81,15 +77,10 @@ static sley_status map_run(sl_run *run, const sl_step *step, void *state) {
   return SLEY_OK;
 }
 
-const sl_step_kind sl_step_map = {.name = "map",
+const sl_step_kind sl_step_map = {SL_STEP_DEFAULTS,
+                                  .name = "map",
                                   .acts = SL_ACT_MAP | SL_ACT_MOVE,
-                                  .writes = sl_step_writes_nothing,
-                                  .uses = sl_step_uses_nothing,
                                   .describe = map_describe,
-                                  .cost = sl_step_costs_nothing,
-                                  .memory = sl_step_takes_nothing,
-                                  .bind = sl_step_binds_nothing,
-                                  .release = sl_step_releases_nothing,
                                   .run = map_run};
 
 static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
@@ -104,15 +95,10 @@ static sley_status arrive_run(sl_run *run, const sl_step *step, void *state) {
                             &exec->words[step->index]);
 }
 
-const sl_step_kind sl_step_arrive = {.name = "arrive",
+const sl_step_kind sl_step_arrive = {SL_STEP_DEFAULTS,
+                                     .name = "arrive",
                                      .acts = SL_ACT_MOVE,
-                                     .writes = sl_step_writes_nothing,
-                                     .uses = sl_step_uses_nothing,
                                      .describe = arrive_describe,
-                                     .cost = sl_step_costs_nothing,
-                                     .memory = sl_step_takes_nothing,
-                                     .bind = sl_step_binds_nothing,
-                                     .release = sl_step_releases_nothing,
                                      .run = arrive_run};
 
 static void end_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
@@ -129,15 +115,10 @@ static sley_status end_run(sl_run *run, const sl_step *step, void *state) {
   return SLEY_OK;
 }
 
-const sl_step_kind sl_step_end = {.name = "end",
+const sl_step_kind sl_step_end = {SL_STEP_DEFAULTS,
+                                  .name = "end",
                                   .acts = SL_ACT_END | SL_ACT_MOVE,
-                                  .writes = sl_step_writes_nothing,
-                                  .uses = sl_step_uses_nothing,
                                   .describe = end_describe,
-                                  .cost = sl_step_costs_nothing,
-                                  .memory = sl_step_takes_nothing,
-                                  .bind = sl_step_binds_nothing,
-                                  .release = sl_step_releases_nothing,
                                   .run = end_run};
 
 /* ---- spmm: a part */
@@ -191,15 +172,15 @@ static sley_status spmm_run(sl_run *run, const sl_step *step, void *state) {
                         step->concurrent ? exec_of(run)->second_queue : run->queue);
 }
 
-const sl_step_kind sl_step_spmm = {.name = "spmm",
+/* sl_exec_memory counts the parts, which end with the execution. */
+const sl_step_kind sl_step_spmm = {SL_STEP_DEFAULTS,
+                                   .name = "spmm",
                                    .acts = SL_ACT_SUM,
                                    .writes = spmm_writes,
                                    .uses = spmm_uses,
                                    .describe = spmm_describe,
                                    .cost = spmm_cost,
-                                   .memory = sl_step_takes_nothing, /* sl_exec_memory counts the parts */
                                    .bind = spmm_bind,
-                                   .release = sl_step_releases_nothing, /* they end with the execution */
                                    .run = spmm_run};
 
 /* ---- fork, join: steps beside */
@@ -241,25 +222,17 @@ static sley_status join_run(sl_run *run, const sl_step *step, void *state) {
   return follow(run->queue, exec_of(run)->second_queue, exec_of(run)->joined);
 }
 
-const sl_step_kind sl_step_fork = {.name = "fork",
+/* What it binds ends with the execution. */
+const sl_step_kind sl_step_fork = {SL_STEP_DEFAULTS,
+                                   .name = "fork",
                                    .acts = SL_ACT_ORDER,
-                                   .writes = sl_step_writes_nothing,
-                                   .uses = sl_step_uses_nothing,
                                    .describe = fork_describe,
-                                   .cost = sl_step_costs_nothing,
-                                   .memory = sl_step_takes_nothing,
                                    .bind = fork_bind,
-                                   .release = sl_step_releases_nothing, /* ends with the execution */
                                    .run = fork_run};
-const sl_step_kind sl_step_join = {.name = "join",
+const sl_step_kind sl_step_join = {SL_STEP_DEFAULTS,
+                                   .name = "join",
                                    .acts = SL_ACT_ORDER,
-                                   .writes = sl_step_writes_nothing,
-                                   .uses = sl_step_uses_nothing,
                                    .describe = join_describe,
-                                   .cost = sl_step_costs_nothing,
-                                   .memory = sl_step_takes_nothing,
-                                   .bind = sl_step_binds_nothing,
-                                   .release = sl_step_releases_nothing,
                                    .run = join_run};
 
 /* ---- scale, zero, convert: passes over a buffer */
@@ -286,14 +259,11 @@ static sley_status scale_run(sl_run *run, const sl_step *step, void *state) {
                           plan->k, run->beta, run->memory[SL_BUFFER_Y], run->stride[SL_BUFFER_Y]);
 }
 
-const sl_step_kind sl_step_scale = {.name = "scale",
+const sl_step_kind sl_step_scale = {SL_STEP_DEFAULTS,
+                                    .name = "scale",
                                     .writes = scale_writes,
-                                    .uses = sl_step_uses_nothing,
                                     .describe = scale_describe,
                                     .cost = scale_cost,
-                                    .memory = sl_step_takes_nothing,
-                                    .bind = sl_step_binds_nothing,
-                                    .release = sl_step_releases_nothing,
                                     .run = scale_run};
 
 static int zero_writes(const sl_plan *plan, const sl_step *step) {
@@ -319,14 +289,11 @@ static sley_status zero_run(sl_run *run, const sl_step *step, void *state) {
                           run->stride[step->index]);
 }
 
-const sl_step_kind sl_step_zero = {.name = "zero",
+const sl_step_kind sl_step_zero = {SL_STEP_DEFAULTS,
+                                   .name = "zero",
                                    .writes = zero_writes,
                                    .uses = zero_uses,
                                    .describe = zero_describe,
-                                   .cost = sl_step_costs_nothing,
-                                   .memory = sl_step_takes_nothing,
-                                   .bind = sl_step_binds_nothing,
-                                   .release = sl_step_releases_nothing,
                                    .run = zero_run};
 
 static int convert_writes(const sl_plan *plan, const sl_step *step) {
@@ -353,15 +320,13 @@ static sley_status convert_run(sl_run *run, const sl_step *step, void *state) {
                             run->stride[src], run->memory[dst], run->stride[dst], run->queue);
 }
 
-const sl_step_kind sl_step_convert = {.name = "convert",
+/* The cost model goes by the conversions of the plan. */
+const sl_step_kind sl_step_convert = {SL_STEP_DEFAULTS,
+                                      .name = "convert",
                                       .acts = SL_ACT_MOVE,
                                       .writes = convert_writes,
                                       .uses = convert_uses,
                                       .describe = convert_describe,
-                                      .cost = sl_step_costs_nothing, /* the model goes by the conversions */
-                                      .memory = sl_step_takes_nothing,
-                                      .bind = sl_step_binds_nothing,
-                                      .release = sl_step_releases_nothing,
                                       .run = convert_run};
 
 /* ---- publish, fetch, retire: one-sided */
@@ -409,33 +374,21 @@ static sley_status retire_run(sl_run *run, const sl_step *step, void *state) {
   return sl_fetches_retire(exec_of(run)->fetches);
 }
 
-const sl_step_kind sl_step_publish = {.name = "publish",
+const sl_step_kind sl_step_publish = {SL_STEP_DEFAULTS,
+                                      .name = "publish",
                                       .acts = SL_ACT_FETCH | SL_ACT_MOVE,
-                                      .writes = sl_step_writes_nothing,
-                                      .uses = sl_step_uses_nothing,
                                       .describe = publish_describe,
-                                      .cost = sl_step_costs_nothing,
-                                      .memory = sl_step_takes_nothing,
-                                      .bind = sl_step_binds_nothing,
-                                      .release = sl_step_releases_nothing,
                                       .run = publish_run};
-const sl_step_kind sl_step_fetch = {.name = "fetch",
+/* The cost model goes by the fetches of the plan. */
+const sl_step_kind sl_step_fetch = {SL_STEP_DEFAULTS,
+                                    .name = "fetch",
                                     .acts = SL_ACT_FETCH | SL_ACT_MOVE,
                                     .writes = fetch_writes,
                                     .uses = fetch_uses,
                                     .describe = fetch_describe,
-                                    .cost = sl_step_costs_nothing, /* the model goes by the fetches */
-                                    .memory = sl_step_takes_nothing,
-                                    .bind = sl_step_binds_nothing,
-                                    .release = sl_step_releases_nothing,
                                     .run = fetch_run};
-const sl_step_kind sl_step_retire = {.name = "retire",
+const sl_step_kind sl_step_retire = {SL_STEP_DEFAULTS,
+                                     .name = "retire",
                                      .acts = SL_ACT_FETCH | SL_ACT_MOVE,
-                                     .writes = sl_step_writes_nothing,
-                                     .uses = sl_step_uses_nothing,
                                      .describe = retire_describe,
-                                     .cost = sl_step_costs_nothing,
-                                     .memory = sl_step_takes_nothing,
-                                     .bind = sl_step_binds_nothing,
-                                     .release = sl_step_releases_nothing,
                                      .run = retire_run};

@@ -15,11 +15,10 @@ static sley_status tune_steps(sl_exec *exec) {
     if (step->kind->acts & (SL_ACT_BEGIN | SL_ACT_MAP | SL_ACT_END))
       SL_TRY(sl_exec_step(exec, i));
     const sl_bound_part *bound = step->kind->acts & SL_ACT_SUM ? &exec->parts[step->index] : NULL;
-    if (!bound || !bound->kernel || !bound->kernel->tune || !SL_PART(plan, step->index)->in_place ||
-        tuned != SLEY_OK)
+    if (!bound || !bound->kernel || !SL_PART(plan, step->index)->in_place || tuned != SLEY_OK)
       continue;
     sl_kernel_args args = sl_product_args(exec, step->index, 1, 0);
-    tuned = bound->kernel->tune(exec->run.queue, &args);
+    tuned = bound->kernel->product->tune(exec->run.queue, &args);
   }
   SL_TRY(sl_exec_reclaim(exec, SL_EVERY_BUFFER));
   SL_TRY(exec->run.comm->device->ops->queue_wait(exec->run.queue));

@@ -17,7 +17,7 @@ sley_status sl_update_bind(sl_exec *exec, int index) {
   sl_spmm_problem problem = sl_part_update_problem(plan, part, &known, exec->pages);
   sl_kernel_args args = sl_plan_update_args(exec->run.plan, &problem);
   SL_TRY(sl_kernel_find(exec->run.comm->device, &args, &update->kernel));
-  update->waits = update->kernel->waits && update->kernel->waits(&args);
+  update->waits = update->kernel->product->waits(&args);
   update->problem = sl_part_update_problem(plan, part, &bound->a, exec->pages);
   if (part->arrives_in >= 0)
     return SLEY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edges to CSR in two passes over their source. While they run, rowptr[i + 1] is row i's count, then its next
- * place; threads add to it atomically. Places depend on timing, but sorted columns do not. */
+/* Edges to CSR in two passes over their source. During the passes rowptr[i + 1] is row i's count, then its
+ * next position; threads add to it atomically. Positions depend on timing, but sorted columns do not. */
 #include "generate/edges.h"
 
 #include <stdatomic.h>
@@ -14,11 +14,11 @@ enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct sl_edge_building {
   const sl_edge_source *source;
-  /* What is done with edges drawn, which the sink holds: loops are gone, none is mirrored yet. */
+  /* Processes the edges of a sink: loops are removed, no edge is mirrored yet. */
   void (*take)(struct sl_edge_building *self, const int64_t *row, const int64_t *col, int64_t count);
   sley_index index;
   sley_dtype dtype;
-  int64_t first; /* item */
+  int64_t first; /* first item */
   sl_csr_arrays arrays;
   sl_coo list;
 } building;
@@ -34,7 +34,7 @@ static void count_edges(building *self, const int64_t *row, int64_t count) {
     claim(&self->arrays.rowptr[row[i] + 1]);
 }
 
-/* Claims all places before the first write, so that the caches' misses overlap. */
+/* Claims all positions before the first write, so that cache misses overlap. */
 static void place_edges(building *self, const int64_t *row, const int64_t *col, int64_t count) {
   int64_t place[SL_SINK_EDGES];
   for (int64_t i = 0; i < count; i++)
@@ -138,7 +138,8 @@ sley_status sl_edge_list(const sl_edge_source *source, int64_t first, int64_t co
   *out = (sl_coo){0};
   sley_status status;
   size_t bytes = sl_index_bytes(list->index);
-  /* Sizes beyond the memory must fail before time is spent on them: so many edges there may be about. */
+  /* Allocates about the expected size on trial: sizes beyond the memory must fail before time is spent on
+   * them. */
   double share = source->items > 0 ? (double)count / (double)source->items : 0;
   void *trial = sl_alloc((int64_t)(share * (double)source->edges), 2 * bytes, "edges");
   if (!trial)
@@ -171,7 +172,8 @@ sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_t
     return sl_fail(SLEY_ERR_OVERFLOW, "a matrix of %lld rows and %lld edges is too large", (long long)rows,
                    (long long)source->edges);
   sley_status status = SLEY_ERR_MEMORY;
-  /* The columns first: sizes beyond the memory must fail before the first pass spends time on them. */
+  /* Columns are allocated first: sizes beyond the memory must fail before the first pass spends time on
+   * them. */
   arrays->col = sl_alloc(most, sl_index_bytes(self.index), "columns");
   if (!arrays->col)
     goto failed;

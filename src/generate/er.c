@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Erdos-Renyi matrices G(n, M): the first M cells of a shuffled matrix, so exactly M distinct entries. */
+/* Erdos-Renyi matrices G(n, M): the first M cells of a shuffled matrix, so they have exactly M distinct
+ * entries. */
 #include "generate/edges.h"
 #include "generate/generators.h"
 #include "generate/shuffle.h"

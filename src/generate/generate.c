@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the generators, and the call of the one that a specification names. */
+/* The table of generators, and the call of the one that a specification names. */
 #include "generate/generate.h"
 
 #include <string.h>
@@ -15,28 +15,6 @@ static const generator generators[] = {
     {"er", sl_generate_er},       {"rmat", sl_generate_rmat},   {"twin", sl_generate_twin},
     {"dense", sl_generate_dense}, {"diag", sl_generate_diag},   {"band", sl_generate_band},
     {"grid", sl_generate_grid},   {"empty", sl_generate_empty}, {"windows", sl_generate_windows},
-};
-
-const char *const sl_generators[] = {
-    "er:n=N,nnz=M[,m=ROWS,seed=S]",
-    "Erdos-Renyi: exactly M entries, uniformly placed",
-    "rmat:scale=S[,edgefactor=8,a=0.57,b=0.19,c=0.19,undirected,shuffle,seed=S]",
-    "recursive power-law graph of 2^S rows, repeats and loops dropped",
-    "twin:NAME[:scale=1,seed=S]",
-    "look-alike of a published graph: cyt clj prd cok cit slj spk sso red",
-    "dense:rows=R,cols=C",
-    "every entry stored",
-    "diag:n=N",
-    "a diagonal",
-    "band:n=N,width=W",
-    "entries up to W off the diagonal",
-    "grid:nx=X,ny=Y",
-    "five-point stencil on a grid of X x Y points",
-    "windows:rows=R,columns=D,entries=E[,near=W,seed=S]",
-    "windows of 16 rows, each of E entries in D columns, from W near the diagonal or all",
-    "empty:rows=R,cols=C",
-    "no entries",
-    NULL,
 };
 
 static const generator *find(const char *text) {

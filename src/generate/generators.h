@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generators themselves, one function a name. Each reads its keys, and refuses others, before it works.
- */
+/* The generators, one function per name. Each reads its keys, and refuses other keys, before it works. */
 #ifndef SLEY_GENERATE_GENERATORS_H
 #define SLEY_GENERATE_GENERATORS_H
 
@@ -13,7 +12,7 @@ typedef struct sl_request {
   sley_dtype dtype;
   uint64_t seed; /* the specification's, else the caller's */
   sl_team *team;
-  sl_edge_builder build; /* what makes a matrix of the edges */
+  sl_edge_builder build; /* function that makes a matrix from the edges */
   void *context;
 } sl_request;
 

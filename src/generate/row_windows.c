@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices whose windows of 16 rows are all of one kind: so many distinct columns, so many entries, placed at
- * random (HC-SpMM, section 4.2: what its model was trained with). */
+/* Matrices whose windows of 16 rows all have the same number of distinct columns and of entries, placed at
+ * random (HC-SpMM, section 4.2: the training data of its model). */
 #include "base/random.h"
 #include "generate/edges.h"
 #include "generate/generators.h"
@@ -12,20 +12,20 @@ typedef struct windows {
   uint64_t seed;
 } windows;
 
-/* Where the columns of a window may lie: near its own rows, inside the matrix. */
+/* The first of the columns that a window may use: near its own rows, inside the matrix. */
 static int64_t first_of(const windows *self, int64_t window) {
   int64_t first = window * ROWS + ROWS / 2 - self->near / 2;
   return first < 0 ? 0 : first > self->cols - self->near ? self->cols - self->near : first;
 }
 
-/* Column d of a window: one of each of as many equal ranges. */
+/* Column d of a window: one random column from each of `columns` equal ranges. */
 static int64_t column_of(const windows *self, int64_t window, int64_t d) {
   int64_t begin = d * self->near / self->columns, end = (d + 1) * self->near / self->columns;
   return first_of(self, window) + begin +
          sl_below(sl_random(self->seed, (uint64_t)window, (uint64_t)d), end - begin);
 }
 
-/* Of the cells of a column, those of the first `share` places of an order of its own are taken. */
+/* Emits a window: in each column, the first `share` rows of a random order. */
 static void emit_window(const windows *self, int64_t window, sl_edge_sink *sink) {
   for (int64_t d = 0; d < self->columns; d++) {
     int64_t share = (d + 1) * self->entries / self->columns - d * self->entries / self->columns;

@@ -9,7 +9,7 @@ typedef struct shape {
 
 static const int64_t most_rows = INT64_C(1) << 40;
 
-/* One key, which must be given. */
+/* Reads a key that must be present. */
 static sley_status need(const sl_request *request, const char *key, int64_t least, int64_t *value) {
   *value = -1;
   SL_TRY(sl_spec_int(request->spec, key, least, most_rows, value));
@@ -18,7 +18,7 @@ static sley_status need(const sl_request *request, const char *key, int64_t leas
   return SLEY_OK;
 }
 
-/* A matrix whose row i emit makes alone, of at most row_entries entries. */
+/* Makes a matrix whose rows emit generates one by one, with at most row_entries entries each. */
 static sley_status by_rows(const sl_request *request, int64_t rows, int64_t row_entries, const shape *self,
                            void (*emit)(const void *, int64_t, int64_t, sl_edge_sink *), sley_matrix **out) {
   SL_TRY(sl_spec_done(request->spec));
@@ -34,8 +34,8 @@ static sley_status by_rows(const sl_request *request, int64_t rows, int64_t row_
   return request->build(request->context, &source, request->dtype, request->team, out);
 }
 
-/* Row i: columns i - width .. i + width, cut at the borders. A diagonal has width 0, a dense matrix reaches
- * all. */
+/* Emits rows of a band: row i has columns i - width .. i + width, cut at the borders. A diagonal has width 0,
+ * a dense matrix the full width. */
 static void emit_band(const void *context, int64_t begin, int64_t end, sl_edge_sink *sink) {
   const shape *self = context;
   for (int64_t i = begin; i < end; i++) {

@@ -13,7 +13,7 @@ typedef struct sl_shuffle {
   uint64_t factor[SL_SHUFFLE_ROUNDS], addend[SL_SHUFFLE_ROUNDS];
 } sl_shuffle;
 
-/* 1 <= size <= 2^62. */
+/* Makes a permutation; 1 <= size <= 2^62. */
 static inline sl_shuffle sl_shuffle_of(uint64_t seed, int64_t size) {
   sl_shuffle s = {.size = (uint64_t)size};
   int bits = 1;
@@ -28,8 +28,9 @@ static inline sl_shuffle sl_shuffle_of(uint64_t seed, int64_t size) {
   return s;
 }
 
-/* Each round is a bijection of the numbers below a power of two; those from size on are sent round again
- * until they fall below it, which keeps it a bijection (cycle walking; less than two turns on average). */
+/* The image of i. Each round is a bijection of the numbers below a power of two; a result of size or more is
+ * permuted again until it is below size, which keeps the function a bijection (cycle walking; less than two
+ * turns on average). */
 static inline int64_t sl_shuffle_at(const sl_shuffle *s, int64_t i) {
   uint64_t x = (uint64_t)i;
   do {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drawing a twin. Row i has weight min(u^(-1/1.5), most), u uniform, and draws edges in proportion, at least
- * one. Rows chosen by hash are open: some of their edges leave the row's sixteenth of the matrix for the pool
- * of the row's sixty-fourth, whose entries are hashed rows in a few partner sixteenths. Of the edges that
- * stay, most end near the diagonal, the others in the sixteenth's first rows by preference. */
+/* Generation of a twin. Row i has weight min(u^(-1/1.5), most), u uniform, and draws edges in proportion to
+ * it, at least one. Rows chosen by hash are open: some of their edges leave the row's sixteenth of the matrix
+ * for the pool of the row's sixty-fourth, whose entries are hashed rows in a few partner sixteenths. Of the
+ * edges that stay, most end near the diagonal, the others preferably in the first rows of the sixteenth. */
 #include "generate/twin.h"
 
 #include <math.h>
@@ -16,14 +16,14 @@
 enum { BLOCKS = 16, POOLS_PER_BLOCK = 4, ROWS_AT_ONCE = 4096 };
 static const double near_share = 0.6;
 
-/* What a hash is for, so that no two uses share numbers. */
+/* The purpose of a hash, so that no two uses share numbers. */
 enum { FOR_WEIGHT, FOR_ROUNDING, FOR_OPEN, FOR_EDGES, FOR_POOL, FOR_PARTNER };
 
 typedef struct drawing {
   sl_twin twin; /* scaled */
   uint64_t seed;
   double edges_per_weight;
-  double *weights; /* sum of each ROWS_AT_ONCE rows */
+  double *weights; /* sums of the weights of ROWS_AT_ONCE rows each */
 } drawing;
 
 static int64_t block_begin(const drawing *self, int64_t block) {
@@ -42,7 +42,7 @@ static double weight(const drawing *self, int64_t row) {
   return w < self->twin.most ? w : self->twin.most;
 }
 
-/* Edges that a row draws: its share, rounded up or down by chance. */
+/* The number of edges that a row draws: its share, randomly rounded up or down. */
 static int64_t edges_of(const drawing *self, int64_t row) {
   double share = weight(self, row) * self->edges_per_weight;
   int64_t count = (int64_t)(share + sl_unit(sl_random(self->seed, (uint64_t)row, FOR_ROUNDING)));
@@ -63,11 +63,11 @@ static sley_status sum_weights(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* The row that entry number `entry` of a pool stands for. */
+/* The row of entry number `entry` of a pool. */
 static int64_t pool_row(const drawing *self, int64_t block, int64_t pool, int64_t entry) {
   uint64_t bits = sl_random(self->seed ^ FOR_POOL << 8, (uint64_t)pool, (uint64_t)entry);
   uint64_t choice = sl_random(self->seed ^ FOR_PARTNER << 8, (uint64_t)pool, 0);
-  /* Steps prime to 15 visit all other sixteenths before one comes again. */
+  /* Steps coprime to 15 visit all other sixteenths before one repeats. */
   static const int64_t steps[] = {1, 2, 4, 7, 8, 11, 13, 14};
   int64_t partner = sl_below(bits << 32, self->twin.partners);
   int64_t ahead = ((int64_t)(choice >> 8) % (BLOCKS - 1) + partner * steps[choice & 7]) % (BLOCKS - 1);
@@ -95,7 +95,7 @@ static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *
         j = pool_row(self, block, pool, (int64_t)((double)twin->pool * u * u));
       } else if ((double)(what & UINT32_MAX) * 0x1p-32 < near_share) {
         j = i - near + sl_below(where, 2 * near + 1);
-        /* Reflected at the sixteenth's ends. */
+        /* reflected at the ends of the sixteenth */
         j = j < first ? 2 * first - j : j;
         j = j >= first + length ? 2 * (first + length - 1) - j : j;
       } else {
@@ -125,7 +125,8 @@ static sley_status count_draws(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* Sets edges_per_weight, and *edges to all that will be drawn. Sums run in row order whatever the team. */
+/* Sets edges_per_weight, and *edges, the number of edges that will be drawn. Sums are in row order for any
+ * team. */
 static sley_status weigh(drawing *self, sl_team *team, int64_t *edges) {
   int64_t parts = (self->twin.rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
   edge_count job = {.self = self};
@@ -148,7 +149,7 @@ done:
   return status;
 }
 
-/* The table's twin of the specification's name, scaled, with the keys that replace its values. */
+/* Finds the table's twin of the specification's name, scaled, with the values that keys replace. */
 static sley_status choose(sl_spec *spec, sl_twin *out) {
   const sl_twin *found = NULL;
   for (int i = 0; i < sl_twin_count && !found; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Twins: seeded look-alikes of published graphs, in the order those have after community reordering. */
+/* Twins: seeded imitations of published graphs, in the row order that these have after community
+ * reordering. */
 #ifndef SLEY_GENERATE_TWIN_H
 #define SLEY_GENERATE_TWIN_H
 
@@ -8,14 +9,14 @@
 typedef struct sl_twin {
   const char *name, *of;
   int64_t rows, nnz;
-  bool mirrored;    /* every edge both ways */
-  double draws;     /* entries drawn over nnz: makes up for dropped loops and repeats */
+  bool mirrored;    /* every edge in both directions */
+  double draws;     /* entries drawn, relative to nnz, to compensate for dropped loops and repeats */
   double leaving;   /* f: share of the edges that leave their sixteenth of the rows */
-  int64_t pool;     /* rows outside that a sixty-fourth's leaving edges end in */
+  int64_t pool;     /* number of outside rows in which the leaving edges of a sixty-fourth of the rows end */
   double open;      /* share of the rows that have leaving edges */
-  int64_t partners; /* sixteenths that a sixty-fourth's pool lies in */
-  double most;      /* weight that no row exceeds: bounds the degrees */
-  int64_t near;     /* rows from the diagonal within which most of the other edges end */
+  int64_t partners; /* number of sixteenths over which a sixty-fourth's pool is spread */
+  double most;      /* largest weight of a row, which bounds the degrees */
+  int64_t near;     /* distance in rows from the diagonal within which most of the other edges end */
 } sl_twin;
 
 extern const sl_twin sl_twins[];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The twins. rows and nnz are the graphs' own. The other values were fitted, at seed 1, so that at 16 equal
- * row blocks remote nonzeros and halo rows come out as in CoLa's Table 2: open and partners were chosen;
- * then, in turn until all deviations were below 1 %, draws was multiplied by wanted / counted nnz, leaving by
- * wanted / counted share of remote nonzeros, and pool by a power of wanted / counted halo rows.
- * Reddit is not in that table; its twin takes a share of remote nonzeros near Orkut's, and draws and most
- * were fitted to its nonzeros and longest row (21,657). bench/check_twins prints what comes out. */
+ * row blocks remote nonzeros and halo rows match CoLa's Table 2: open and partners were chosen; then, in turn
+ * until all deviations were below 1 %, draws was multiplied by wanted / counted nnz, leaving by wanted /
+ * counted share of remote nonzeros, and pool by a power of wanted / counted halo rows. Reddit is not in that
+ * table; its twin has a share of remote nonzeros near Orkut's, and draws and most were fitted to its nonzeros
+ * and longest row (21,657). bench/check_twins prints the results. */
 #include "generate/twin.h"
 
 const sl_twin sl_twins[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which memory layers share. */
+/* Decides which memory layers share. */
 #include "gnn/activations.h"
 
 #include "base/memory.h"
 
-/* Groups of what a layer has: what it gave, what it was given, and the others in their order. */
+/* Groups of a layer's rows: its output, its input, and the others in their order. */
 enum { GROUP_GAVE, GROUP_GIVEN, GROUP_REST, GROUPS = GROUP_REST + SL_MOST_KEPT };
 
 sley_status sl_activations_open(const sl_dense_work *work, int64_t rows, int layers, sley_gnn_memory way,
@@ -19,7 +19,8 @@ static sl_kept *kept_of(const sl_activations *a, int layer) {
   return &a->kept[layer * SL_MOST_KEPT];
 }
 
-/* Layers of one kind add the same in the same order, but for what they are given. */
+/* Group of a layer's next rows. Layers of one kind add the same rows in the same order, except for their
+ * inputs. */
 static int group_of(const sl_activations *a, int layer, sl_kept_kind kind) {
   int group = GROUP_REST;
   if (kind == SL_KEPT_GAVE || kind == SL_KEPT_GIVEN)
@@ -47,9 +48,10 @@ void sl_activations_add_bytes(sl_activations *a, int layer, int64_t bytes, void 
   add(a, layer, SL_KEPT_BITS, bytes, out);
 }
 
-/* ---- who shares */
+/* ---- which rows share memory */
 
-/* Each layer has a place of its own from number `layers` on; those below are shared. */
+/* Number of the block for k: each layer has a block of its own with number `layers` + layer; lower numbers
+ * are shared. */
 static int place_of(const sl_activations *a, const sl_kept *k) {
   const int own = a->layers + k->layer, i = k->layer, segment = a->segment;
   if (a->way == SLEY_GNN_KEEP || k->kind == SL_KEPT_ALWAYS || k->apart)
@@ -63,7 +65,7 @@ static int place_of(const sl_activations *a, const sl_kept *k) {
   return k->kind == SL_KEPT_VALUES ? 0 : own;
 }
 
-/* Gives a block to each. */
+/* Assigns a block to all kept rows. */
 static void lay_out(sl_activations *a) {
   for (int i = 0; i < 2 * a->layers * GROUPS; i++)
     a->block[i] = (sl_block){.last = -1};
@@ -95,7 +97,7 @@ bool sl_activations_any_lost(const sl_activations *a) {
   return false;
 }
 
-/* ---- recompute: how long segments are */
+/* ---- recompute: the length of segments */
 
 static int64_t block_bytes(const sl_activations *a) {
   int64_t bytes = 0;
@@ -104,7 +106,8 @@ static int64_t block_bytes(const sl_activations *a) {
   return bytes;
 }
 
-/* The longest of those that take least: one of all layers makes nothing again. */
+/* Chooses the longest of the segment lengths that need the least memory. A segment of all layers recomputes
+ * nothing. */
 static sley_status choose_segment(sl_activations *a, int64_t spare_bytes, int64_t *bytes) {
   sl_comm *comm = a->work->comm;
   int best = a->layers;
@@ -128,9 +131,9 @@ static sley_status find_segment(sl_activations *a, int64_t spare_bytes) {
   return status;
 }
 
-/* ---- bf16: which values share */
+/* ---- bf16: which values share memory */
 
-/* Values of the group of layer i, or NULL. */
+/* The values of layer i in the group, or NULL. */
 static sl_kept *values_of(const sl_activations *a, int i, int group) {
   for (int n = 0; n < a->count[i]; n++)
     if (kept_of(a, i)[n].group == group && kept_of(a, i)[n].kind == SL_KEPT_VALUES)
@@ -138,7 +141,7 @@ static sl_kept *values_of(const sl_activations *a, int i, int group) {
   return NULL;
 }
 
-/* Halves of values that a row takes of all layers, where those of up to `most` values share. */
+/* 16-bit units per row that all layers need, if rows of up to `most` values share memory. */
 static int64_t cost_of(const sl_activations *a, int group, int64_t most) {
   int64_t apart = 0, narrow = 0, last = 0;
   for (int i = 0; i < a->layers; i++) {
@@ -153,8 +156,8 @@ static int64_t cost_of(const sl_activations *a, int group, int64_t most) {
   return apart + 2 * most + narrow - last;
 }
 
-/* Wide rows of a few layers are apart from the narrow ones of others, where that takes least. It depends on
- * the layers alone, so that all ranks round the same values. */
+/* Keeps wide rows of a few layers apart from the narrow ones of others if that needs the least memory. The
+ * choice depends only on the layers, so that all ranks round the same values. */
 static void find_apart(const sl_activations *a, int group) {
   int64_t best = 0, least = cost_of(a, group, 0);
   for (int i = 0; i < a->layers; i++) {
@@ -179,7 +182,7 @@ static sley_status take_bytes(sl_activations *a, int64_t bytes, void **out) {
   return device->ops->alloc(device, bytes, "rows of a network", out);
 }
 
-/* Without gaps: no kernel but that of the conversion loads them. */
+/* Allocates narrow rows without gaps, because only the conversion kernel reads them. */
 static sley_status take_narrow(sl_activations *a, sl_kept *k) {
   const int64_t rows = k->rows->rows, cols = k->rows->cols;
   k->narrow = (sl_rows){.rows = rows, .cols = cols, .ld = cols};
@@ -229,7 +232,7 @@ void sl_activations_close(sl_activations *a) {
 
 /* ---- narrow and wide */
 
-/* Of one layer, what it gave or what it keeps. */
+/* Converts a layer's output, or the rows that it keeps. */
 static sley_status convert(const sl_activations *a, int i, sl_kept_kind kind, bool widen) {
   for (int n = 0; n < a->count[i]; n++) {
     const sl_kept *k = &kept_of(a, i)[n];

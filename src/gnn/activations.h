@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the layers of a network give and keep from their forward to their backward call, and which of it lies
- * in the same memory:
+/* The rows that a network's layers output and keep from their forward to their backward call, and which of
+ * them share memory:
  *
  *   keep       each has memory of its own
- *   recompute  layers are in segments of `segment` layers. What the last of a segment gives has memory of its
- *              own. All else is in the memory of the layer at the same place of each other segment, so that
- *              layers of one segment alone are there at a time
- *   bf16       layers share memory for values, in turn two pieces for what they give. What a later layer
- *              overwrites is in `narrow` too, in half the bytes; the logits are not shared
+ *   recompute  layers form segments of `segment` layers. The output of a segment's last layer has memory of
+ *              its own. All other rows share the memory of the layer at the same position of every other
+ *              segment, so that only one segment's rows exist at a time
+ *   bf16       layers share memory for values, and two alternating blocks for their outputs. Rows that a
+ *              later layer overwrites are also stored in `narrow`, in half the bytes; the logits are not
+ *              shared
  *
- * Something is lost if what a later layer puts in its place is there when the backward call begins. In all
- * ways but keep dropout is made again by the backward call where it is not in place, in one piece of memory.
- * Each piece is a block of the device's memory, from its beginning. */
+ * Rows are lost if a later layer's rows have overwritten them when the backward call begins. In all ways but
+ * keep, dropout that is not done in place is repeated by the backward call, in one block of memory. Each
+ * block is an allocation of device memory; rows are at its start. */
 #ifndef SLEY_GNN_ACTIVATIONS_H
 #define SLEY_GNN_ACTIVATIONS_H
 
@@ -20,69 +21,69 @@
 #include "gnn/dense.h"
 
 typedef enum sl_kept_kind {
-  SL_KEPT_GAVE,   /* what the layer gave: its activation's gradient and the next layer's backward call need it
-                   */
-  SL_KEPT_GIVEN,  /* what it was given after dropout, where that is not made in place */
-  SL_KEPT_VALUES, /* rows of the network's dtype that its backward call needs */
-  SL_KEPT_BITS,   /* the same, never narrowed */
-  SL_KEPT_ALWAYS, /* the same, from one step to the next */
-  SL_KEPT_NEVER   /* values that nobody needs after a call */
+  SL_KEPT_GAVE,   /* output: needed for its activation's gradient and by the next layer's backward call */
+  SL_KEPT_GIVEN,  /* input after dropout, if dropout is not done in place */
+  SL_KEPT_VALUES, /* rows of the network's dtype that the backward call needs */
+  SL_KEPT_BITS,   /* rows that the backward call needs and that are never narrowed */
+  SL_KEPT_ALWAYS, /* rows that are needed from one step to the next */
+  SL_KEPT_NEVER   /* values that are not needed after the call */
 } sl_kept_kind;
 
-enum { SL_MOST_KEPT = 10 }; /* of one layer */
+enum { SL_MOST_KEPT = 10 }; /* most kept rows per layer */
 
 typedef struct sl_kept {
   sl_kept_kind kind;
-  int layer, group; /* what has one group may have one piece of memory */
+  int layer, group; /* rows of the same group may share a block of memory */
   int64_t bytes;
-  sl_rows *rows; /* NULL: no rows */
-  void **where;  /* gets the memory */
-  bool apart;    /* in memory of its own though others of the group share */
+  sl_rows *rows; /* NULL: plain bytes */
+  void **where;  /* pointer that receives the memory */
+  bool apart;    /* has memory of its own although others of the group share */
   int block;
-  sl_rows narrow; /* in bf16, where it is lost */
+  sl_rows narrow; /* for bf16: copy of rows that are lost */
 } sl_kept;
 
 typedef struct sl_block {
   int64_t bytes;
-  int last; /* the layer that uses it last, or -1: nobody does */
+  int last; /* last layer that uses the block; -1: none */
   void *data;
 } sl_block;
 
 typedef struct sl_activations {
   const sl_dense_work *work;
-  int64_t rows; /* this rank's */
+  int64_t rows; /* rows of this rank */
   sley_gnn_memory way;
   int layers, segment;
-  sl_kept *kept; /* by layers, in the order in which they were added */
-  int *count;    /* of each layer, SL_MOST_KEPT apart */
+  sl_kept *kept; /* layer by layer, in the order in which they were added */
+  int *count;    /* number of elements of kept in use, per layer; a layer has SL_MOST_KEPT */
   sl_block *block;
-  int64_t bytes; /* of blocks and of what is narrow */
+  int64_t bytes; /* bytes of blocks and of narrow rows */
 } sl_activations;
 
-/* work outlives it. Errors: SLEY_ERR_MEMORY. */
+/* work must outlive it. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_activations_open(const sl_dense_work *work, int64_t rows, int layers, sley_gnn_memory way,
                                 sl_activations *out);
 
-/* Adds rows of `cols` values, or bytes, of a layer. *out gets memory from sl_activations_take, and none any
- * more when sl_activations_close has freed it. Errors: SLEY_ERR_OVERFLOW. */
+/* Add rows of `cols` values, or bytes, to a layer. sl_activations_take sets the memory of *out, and
+ * sl_activations_close frees and clears it. Errors: SLEY_ERR_OVERFLOW. */
 sley_status sl_activations_add(sl_activations *a, int layer, sl_kept_kind kind, int64_t cols, sl_rows *out);
 void sl_activations_add_bytes(sl_activations *a, int layer, int64_t bytes, void **out);
 
-/* Takes the memory. With recompute, the segments are those that take least on the rank that takes most;
- * spare_bytes: what the network needs beside them to make something again. Collective, agreed. Errors:
+/* Allocates the memory. With recompute it chooses the segments that need least on the rank that needs most;
+ * spare_bytes: additional memory that the network needs to recompute a segment. Collective, agreed. Errors:
  * SLEY_ERR_MEMORY. */
 sley_status sl_activations_take(sl_activations *a, int64_t spare_bytes);
 
-/* Whether something is lost of what layer i gave or kept, or of any. */
+/* Return whether any of the rows that layer i outputs or keeps are lost; the same for any layer. */
 bool sl_activations_lost(const sl_activations *a, int i);
 bool sl_activations_any_lost(const sl_activations *a);
 
-/* With bf16: what the backward call of layer i needs, and is lost, is narrowed, after the layer's forward
- * call and before the next layer's; widened, before its backward call. Else nothing. */
+/* With bf16: narrow stores 16-bit copies of the lost rows that the backward call of layer i needs; call it
+ * after the layer's forward call and before the next layer's. widen restores them; call it before the layer's
+ * backward call. Otherwise they do nothing. */
 sley_status sl_activations_narrow(const sl_activations *a, int i);
 sley_status sl_activations_widen(const sl_activations *a, int i);
 
-/* Accepts one that is zeroed. */
+/* Accepts a zeroed struct. */
 void sl_activations_close(sl_activations *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of rows themselves, and normalisation. */
+/* Adds diagonal entries, and normalizes values. */
 #include "gnn/adjacency.h"
 
 #include <float.h>
@@ -11,19 +11,19 @@
 #include "matrix/matrix.h"
 #include "plan/colset.h"
 
-enum { GRAIN = 4096 }; /* rows */
+enum { GRAIN = 4096 }; /* in rows */
 
 /* ---- entries */
 
 typedef struct copying {
   const sley_matrix *from;
-  int64_t first; /* of the rows, in the graph */
+  int64_t first; /* global number of the first row */
   bool loops, values;
-  sley_dtype dtype; /* of `to` */
+  sley_dtype dtype; /* type of the values in `to` */
   const sl_csr_arrays *to;
 } copying;
 
-/* Entries of row i, with exactly one of column `own`. */
+/* Number of entries of row i, with exactly one in column `own`. */
 static int64_t looped_length(const sley_matrix *from, int64_t i, int64_t own) {
   int64_t length = 1;
   for (int64_t e = from->rowptr[i]; e < from->rowptr[i + 1]; e++)
@@ -44,7 +44,7 @@ static double value_at(const copying *c, int64_t e) {
   return c->values ? sl_value_at(c->from->val, c->from->dtype, e) : 1;
 }
 
-/* The value of the entry of column `own`: the sum of its repeats; 1 where row i has none. */
+/* Value of the entry in column `own`: the sum of its repeats; 1 if row i has none. */
 static double value_of_own(const copying *c, int64_t i, int64_t own) {
   double sum = 0;
   bool there = false;
@@ -61,7 +61,7 @@ static void put(const copying *c, int64_t at, int64_t column, double value) {
   sl_value_set(c->to->val, c->dtype, at, value);
 }
 
-/* Row i, with exactly one entry of column `own`, before the first column that is greater. */
+/* Copies row i, with exactly one entry in column `own`, before the first greater column. */
 static void copy_looped(const copying *c, int64_t i, int64_t own) {
   const sley_matrix *from = c->from;
   const double own_value = value_of_own(c, i, own);
@@ -117,23 +117,23 @@ static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t
                          out);
 }
 
-/* ---- degrees: sums of the values of a row, of this rank's and of those that its columns name */
+/* ---- degrees: the sum of the values of each row, for this rank's rows and the rows that its columns name */
 
 typedef struct degrees {
   sl_comm *comm;
-  const sley_matrix *block; /* whose values are those of A, or 1 */
+  const sley_matrix *block; /* matrix whose values are those of A, or 1 */
   const int64_t *row_begin;
-  double *own; /* of this rank's rows */
+  double *own; /* degrees of this rank's rows */
   sl_colset remote;
-  int64_t *column; /* the remote ones, ascending */
-  double *degree;  /* of their rows */
+  int64_t *column; /* remote columns, ascending */
+  double *degree;  /* degrees of their rows */
 } degrees;
 
 static double degree_of_own(const degrees *d, int64_t row) {
   return d->own[row - d->row_begin[d->comm->rank]];
 }
 
-/* Rows without entries have nothing that is divided. */
+/* Sums this rank's rows. Rows without entries are not divided, so their sum does not matter. */
 static sley_status sum_own(degrees *d) {
   const sley_matrix *m = d->block;
   SL_TRY(SL_NEW(d->own, m->rows, "degrees"));
@@ -173,7 +173,7 @@ static sley_status list_remote(degrees *d) {
   return sl_colset_list(&d->remote, d->comm->team, d->column);
 }
 
-/* How many of the columns each rank owns. */
+/* Counts the columns that each rank owns. */
 static void count_by_owner(const degrees *d, int64_t *count) {
   int owner = 0;
   memset(count, 0, (size_t)d->comm->size * sizeof *count);
@@ -184,7 +184,7 @@ static void count_by_owner(const degrees *d, int64_t *count) {
   }
 }
 
-/* Rows are asked of their owners, who answer with degrees in the same order. Collective, agreed. */
+/* Sends column numbers to their owners, who answer with degrees in the same order. Collective, agreed. */
 static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t *answered) {
   void *rows = NULL, *answers = NULL;
   int64_t count = 0;
@@ -193,7 +193,7 @@ static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t
   for (int p = 0; p < d->comm->size; p++)
     count += asked[p];
   const int64_t *row = rows;
-  double *answer = rows; /* of as many bytes, in place */
+  double *answer = rows; /* in place: degrees have the same size as row numbers */
   for (int64_t i = 0; i < count; i++)
     answer[i] = is_own(d, row[i]) ? degree_of_own(d, row[i]) : 0;
   const sley_status status = sl_exchange_items(d->comm, sizeof(double), answer, asked, &answers, answered);

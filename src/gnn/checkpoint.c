@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints: parameters, moments, steps and options by name.
+/* Checkpoints: parameters, moments, steps and options, stored by name.
  *
- * Version 1: arrays of one whole number each (version, model, layers, features, hidden, classes, heads,
- * dtype, seed, step), of one real number each (slope, dropout), and of each parameter NAME, NAME.first,
+ * Version 1: arrays of one integer each (version, model, layers, features, hidden, classes, heads, dtype,
+ * seed, step), of one real number each (slope, dropout), and for each parameter NAME, NAME.first,
  * NAME.second. */
 #include "gnn/checkpoint.h"
 
@@ -80,8 +80,8 @@ static sley_status options_of(const numbers *n, const char *path, sley_gnn_optio
   return SLEY_OK;
 }
 
-/* Each layer has a matrix of what it is given times what it gives, so numbers that were damaged do not fit
- * the file they are in. */
+/* Refuses damaged numbers: each layer has a matrix of its input width times its output width, which must fit
+ * in the file. */
 static sley_status check_widths(sl_arrays *from, const sley_gnn_options *o) {
   const int64_t values = sl_archive_claimed(&from->archive) / (int64_t)sley_dtype_bytes(o->dtype);
   bool fit = sl_network_widths_fit(o);
@@ -123,7 +123,7 @@ static int64_t bytes_of(const sl_parameters *p, int kind) {
   return p->values * (int64_t)sley_dtype_bytes(dtype_of(p, kind));
 }
 
-/* All that a file gets, with the memory that it is in. */
+/* The arrays written to a file, with the memory that contains them. */
 typedef struct saved {
   numbers n;
   void *host[EACH];
@@ -194,7 +194,7 @@ static sley_status check_network(const sley_gnn *gnn, const char *path, const nu
   return SLEY_OK;
 }
 
-/* Training on values that are no numbers never ends well. */
+/* Refuses values that are not finite, with which training cannot succeed. */
 static sley_status check_finite(const char *path, const char *name, const void *data, sley_dtype dtype,
                                 int64_t rows, int64_t cols) {
   for (int64_t i = 0; i < rows * cols; i++) {
@@ -206,7 +206,7 @@ static sley_status check_finite(const char *path, const char *name, const void *
   return SLEY_OK;
 }
 
-/* One array of a parameter, into the device's memory. */
+/* Loads one array of a parameter to device memory. */
 static sley_status load_one(const sl_parameters *p, sl_arrays *from, const char *prefix, int number,
                             int kind) {
   const sl_parameter *one = &p->one[number];

@@ -5,7 +5,7 @@
 
 #include "gnn/network.h"
 
-/* As sley_gnn_save, sley_gnn_load and sley_gnn_options_read. */
+/* The same as sley_gnn_save, sley_gnn_load and sley_gnn_options_read. */
 sley_status sl_network_save(sley_gnn *gnn, const char *path, const sley_array *more, int count);
 sley_status sl_network_load(sley_gnn *gnn, const char *path, const char *prefix);
 sley_status sl_network_options(const char *path, sley_gnn_options *out);

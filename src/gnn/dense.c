@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices of layers: the arguments of the dense operations. */
+/* Matrices of layers, and the arguments of the dense operations. */
 #include "gnn/dense.h"
 
 #include "base/memory.h"
 #include "gnn/sparse_product.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 #include "transport/stopwatch.h"
 
 sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes) {
@@ -76,13 +76,13 @@ static sley_status multiply(const sl_dense_work *work, const sl_kernel_args *arg
 
 sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
   if (p->a.sparse)
-    return sl_sparse_multiply(work, p, c);
+    return sl_sparse_input_multiply(work, p, c);
   const sl_kernel_args args = args_of(work, p, c);
   return multiply(work, &args);
 }
 
-/* Whether one kernel makes both: then what is left out costs a pass over the rows more, and changes no bit of
- * the product. */
+/* Returns whether one kernel does both. If not, the remaining work costs another pass over the rows, but
+ * changes no bit of the product. */
 static bool one_kernel_makes(const sl_dense_work *work, const sl_kernel_args *all,
                              const sl_kernel_args *alone) {
   const sl_device *device = work->comm->device;
@@ -117,7 +117,7 @@ sley_status sl_dense_multiply_back(const sl_dense_work *work, const sl_product *
   return multiply(work, &all);
 }
 
-/* A product of no terms: c = act(beta c + bias). */
+/* Completes a product without terms: c = act(beta c + bias). */
 static sley_status finish(const sl_dense_work *work, double beta, const void *bias, sley_activation act,
                           double slope, sl_rows c) {
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_GEMM,
@@ -186,7 +186,7 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
                                                                         .ld_out = out.ld}});
 }
 
-/* Dropout of nothing. */
+/* Copies by dropout with probability 0. */
 sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out) {
   return sl_dense_drop(work, &(sl_mask){.p = 0}, in, out);
 }

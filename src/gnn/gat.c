@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GAT: T = X W;  q = T . a_dst and k = T . a_src, head by head;  Z = attention(q, [T | k]) over the entries
- * of A and one for each row itself;  Y = act(Z + b). Heads stand side by side.
+ * of A and one diagonal entry per row;  Y = act(Z + b). The heads' columns are side by side.
  *
- * The vectors of all heads stand in one matrix, V = [S | 0 | D] of out x scores values: those of a_src in the
- * diagonal of S, those of a_dst in that of D, a column for each head. [k | 0 | q] = T V is one product.
+ * The vectors of all heads are in one matrix, V = [S | 0 | D] of out x scores values: a_src on the diagonal
+ * of S, a_dst on the diagonal of D, one column per head. [k | 0 | q] = T V is one product.
  *
  *   backward   (dq, [dT' | dk]) = the gradients of the attention, from dZ = dY;  K = [dk | 0 | dq]
  *              U = X^T K;  da_src and da_dst = the diagonals of W^T U
- *              dT = dT' + K V^T, which is not made:  dW = X^T dT' + U V^T;  dX = [dT' | K] [W | W V]^T
+ *              dT = dT' + K V^T is not stored:  dW = X^T dT' + U V^T;  dX = [dT' | K] [W | W V]^T
  *              db = sum of the rows of dY
  *
- * Rows. T, k and q share rows, as dT', dk and dq do: q stands behind the 16 bytes up to which the attention
- * may write behind k. A single head is as wide as loads of 16 bytes want it, its values from `out` on being
- * 0.
+ * Rows. T, k and q share rows, and so do dT', dk and dq: q follows k after the padding to 16 bytes, which the
+ * attention may overwrite. A single head is padded to the width for 16-byte loads; its values from `out` on
+ * are 0.
  *
  * Source: Velickovic and others, Graph attention networks, ICLR 2018, equations 1 to 5. */
 #include "gnn/layer.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 
 enum { WEIGHT, SOURCE_VECTOR, TARGET_VECTOR, BIAS };
 enum { ROWS, RESULT };
 enum { VECTORS, THROUGH_INPUT, GRADIENT_VECTORS, WIDER_WEIGHT };
 
-/* Of a head, of the parameters. */
+/* Width of a head in the parameters. */
 static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
 }
 
-/* Columns of T as the attention sees it; where q begins; columns of [k | 0 | q]; all columns of a row. */
+/* Columns of T for the attention; first column of q; columns of [k | 0 | q]; all columns of a row. */
 static int64_t values_of(const sl_layer *l) {
   return l->heads == 1 ? sl_row_pitch(l->out, l->work.dtype) : l->out;
 }
@@ -49,7 +49,7 @@ static sley_status declare(sl_layer *l, sl_parameters *p) {
   return sl_layer_declare(l, p, BIAS, "bias", 1, l->out, 0);
 }
 
-/* Zeros, of which some columns stay what they are. */
+/* Allocates zeroed rows; some of their columns stay zero. */
 static sley_status take_zeros(sl_layer *l, int slot, int64_t rows, int64_t cols) {
   SL_TRY(sl_rows_take(l->work.comm, l->work.dtype, rows, cols, &l->matrix[slot]));
   return sl_dense_fill(&l->work, NULL, l->matrix[slot]);
@@ -74,7 +74,7 @@ static sley_status open(sl_layer *l) {
   o.padded = true;
   sley_status status = take(l);
   if (status == SLEY_OK && l->sparse)
-    status = sl_sparse_expect(l->sparse, true, scores_of(l));
+    status = sl_sparse_input_expect(l->sparse, true, scores_of(l));
   SL_TRY(sl_agree(l->work.comm, status));
   SL_TRY(sl_attention_create(l->graph, &o, &l->attention));
   sl_activations_add_bytes(l->activations, l->number, l->attention->saved.bytes, &l->saved);
@@ -85,7 +85,7 @@ static sl_rows columns(const sl_layer *l, sl_rows m, int64_t first, int64_t coun
   return sl_rows_columns(m, first, count, l->work.dtype);
 }
 
-/* The part of a matrix of vectors that head h of a parameter has, width x 1. */
+/* The part of a matrix of vectors for head h of a parameter, width x 1. */
 static sl_rows block_of(const sl_layer *l, sl_rows vectors, int parameter, int64_t h) {
   const int64_t first = parameter == SOURCE_VECTOR ? 0 : query_at(l) - values_of(l);
   sl_rows block = columns(l, vectors, h * width(l) * vectors.ld + first + h, 1);
@@ -119,7 +119,7 @@ static sley_attention_operands operands_of(const sl_layer *l) {
   return o;
 }
 
-/* Columns [first, end) become 0: what is there may be no number, and is multiplied by 0. */
+/* Zeroes columns [first, end), because they are multiplied by 0 and may contain NaN. */
 static sley_status clear(const sl_layer *l, sl_rows m, int64_t first, int64_t end) {
   return end > first ? sl_dense_fill(&l->work, NULL, columns(l, m, first, end - first)) : SLEY_OK;
 }
@@ -140,7 +140,7 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
   return sl_dense_activate(&l->work, sl_layer_value(l, BIAS).data, p->act, p->slope, p->y);
 }
 
-/* The gradients of the attention: all of `to`, in columns dT', dk and dq. */
+/* Computes the gradients of the attention: all columns of `to`, which are dT', dk and dq. */
 static sley_status attention_back(const sl_layer *l, sl_rows dy, sl_rows to) {
   const sley_attention_operands operands = operands_of(l);
   sley_attention_gradients gradients = SLEY_ATTENTION_GRADIENTS_INIT;
@@ -156,7 +156,7 @@ static sley_status attention_back(const sl_layer *l, sl_rows dy, sl_rows to) {
   return clear(l, to, values_of(l) + l->heads, query_at(l));
 }
 
-/* What a block of rows adds to dW and the gradients of the vectors. */
+/* Adds a block of rows to dW and the gradients of the vectors. */
 static sley_status block_back(const sl_layer *l, int64_t number) {
   const sl_rows x = sl_row_blocks_of(l->blocks, SL_LEFT, number),
                 to = sl_row_blocks_of(l->blocks, SL_RIGHT, number), through = l->matrix[THROUGH_INPUT],

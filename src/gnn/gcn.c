@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GCN: Y = act(N X W + b), where N has an entry for each of A and one for each row itself, 1 / sqrt(d_i d_j),
- * d_i being the entries of row i. Backward: see sl_layer_update; db = the sum of the rows of dY. Source: Kipf
- * and Welling, ICLR 2017, equation 2. */
+/* GCN: Y = act(N X W + b), where N has an entry for each entry of A and one diagonal entry per row, with
+ * values 1 / sqrt(d_i d_j); d_i is the number of entries of row i. Backward: see sl_layer_update; db = the
+ * sum of the rows of dY. Source: Kipf and Welling, ICLR 2017, equation 2. */
 #include "gnn/layer.h"
 
 enum { WEIGHT, BIAS };

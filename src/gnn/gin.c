@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GIN: H = relu(S X W1 + b1);  Y = act(H W2 + b2), where S has an entry for each of A and one for each row
- * itself: the sum of a row's neighbours and of the row (epsilon is 0), and a perceptron of one hidden layer
- * as wide as Y.
+/* GIN: H = relu(S X W1 + b1);  Y = act(H W2 + b2), where S has an entry for each entry of A and one diagonal
+ * entry per row: the sum of a row's neighbours and the row itself (epsilon is 0), then a perceptron with one
+ * hidden layer as wide as Y.
  *
- *   backward   dW2 = H^T dY;  dH = dY W2^T relu'(H);  db2, db1 = the sums of the rows of dY, dH;  the rest
- * from dH, see sl_layer_update
+ *   backward   dW2 = H^T dY;  dH = dY W2^T relu'(H);  db2, db1 = the sums of the rows of dY, dH;
+ *              the other gradients follow from dH (sl_layer_update)
  *
  * Source: Xu, Hu, Leskovec and Jegelka, How powerful are graph neural networks?, ICLR 2019, equation 4.1. */
 #include "gnn/layer.h"
@@ -40,7 +40,7 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
   return sl_dense_multiply(&l->work, &outer, p->y);
 }
 
-/* dH is where Y was, then the rest of the gradients where H was. */
+/* dH replaces Y; then the other gradients replace H. */
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_rows h = l->rows[HIDDEN], dh = p->after.y;
   sl_pass_back inner = {

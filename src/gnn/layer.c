@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kinds of layers share: parameters, memory, aggregations. */
+/* Shared by all kinds of layers: parameters, memory, aggregations. */
 #include "gnn/layer.h"
 
 #include <math.h>
 #include <pthread.h>
 
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
 
@@ -113,7 +113,7 @@ static bool keeps_sums(const sl_layer *layer) {
   return !updates_first(layer) && (layer->number == 0 || layer->in < layer->out || !layer->kind->sums);
 }
 
-/* Values of a row of D. */
+/* Values in a row of D. */
 static int64_t width_back(const sl_layer *layer) {
   return keeps_sums(layer) ? layer->in : layer->out;
 }
@@ -136,7 +136,7 @@ static sley_status open_maximum(sl_layer *l) {
   return sl_aggregation_create(l->graph, &o, &l->aggregation);
 }
 
-/* The features that the caller gives are read as they are. */
+/* The caller's features are not padded. */
 int64_t sl_layer_product_width(const sl_layer *layer) {
   if (!layer->kind->sums)
     return 0;
@@ -207,7 +207,7 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
   return sl_dense_multiply(&layer->work, &product, p->y);
 }
 
-/* W and b get their gradients; D is dY W^T, or N^T dY. */
+/* Computes the gradients of W and b; D is dY W^T, or N^T dY. */
 static sley_status kept_sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
   const sl_product back = {.a = p->dy, .b = sl_layer_value(l, weight), .transpose_b = true};
   if (bias == SL_NO_BIAS)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loss, summed by ranks or by blocks of rows. */
+/* The loss, summed over ranks or over blocks of rows. */
 #include "gnn/loss.h"
 
 #include "base/memory.h"
 
 enum { RANK_LOSS, COUNTED, BLOCK_LOSSES, MOST_VALUES = BLOCK_LOSSES + SL_ROW_BLOCKS_MOST };
 
-/* Blocks of other ranks stay 0, so that sums over ranks are the blocks' losses as they are. */
+/* Allocates sums. Blocks of other ranks stay 0, so that a sum over ranks returns each block's loss
+ * unchanged. */
 static sley_status take_memory(sl_loss *l) {
   sl_device *device = l->work->comm->device;
   const int64_t copies = l->blocks->fixed ? 2 : 1, bytes = copies * l->values * (int64_t)sizeof *l->sums;
@@ -57,7 +58,7 @@ static sley_status sum_blocks(const sl_loss *l) {
   return SLEY_OK;
 }
 
-/* Of what all ranks have summed. */
+/* The loss of all rows, from the sums of all ranks. */
 static double whole(const sl_loss *l, const double *all) {
   double sum = 0;
   if (!l->blocks->fixed)

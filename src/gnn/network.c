@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks: how layers follow each other, forward and backward. */
+/* Networks: runs layers in turn, forward and backward. */
 #include "gnn/network.h"
 
 #include "base/interrupt.h"
@@ -42,7 +42,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   sley_gnn *gnn = *out;
   gnn->comm = comm;
   gnn->options = *o;
-  gnn->options.x = NULL; /* the caller's, and read here alone */
+  gnn->options.x = NULL; /* owned by the caller, and only read here */
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
   SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
@@ -78,8 +78,8 @@ static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
   return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->rows, cols, out);
 }
 
-/* Dropout of what relu gives is made in place: relu' is 1 where a value above 0 was kept, and where it was
- * not its gradient is 0 already. */
+/* Returns whether dropout before layer i needs memory of its own. Dropout of relu's output is done in place:
+ * relu' is 1 where a positive value was kept, and where none was, its gradient is 0 already. */
 static bool drops_apart(const sley_gnn *gnn, int i) {
   if (i == 0 && gnn->sparse)
     return false;
@@ -119,7 +119,8 @@ static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
   return l->kind->open(l);
 }
 
-/* What layers give and keep, and the gradients: of two layers, or to make something again beside one. */
+/* Allocates outputs and kept rows of layers, and gradients: those of two layers, or memory to recompute a
+ * segment beside one. */
 static sley_status take_activations(sley_gnn *gnn) {
   const sl_layer_kind *kind = gnn->layer[0].kind;
   const bool recomputes = gnn->options.memory == SLEY_GNN_RECOMPUTE;
@@ -136,7 +137,8 @@ static sley_status take_activations(sley_gnn *gnn) {
   return sl_agree(gnn->comm, status);
 }
 
-/* The widest products are planned before all others, and before the rows, for planning takes memory too. */
+/* Plans the widest products before all others, and before rows are allocated, because planning needs memory
+ * too. */
 static sley_status plan_widest(sley_gnn *gnn) {
   int64_t widest = 0;
   int number;
@@ -146,16 +148,17 @@ static sley_status plan_widest(sley_gnn *gnn) {
   return widest > 0 ? sl_products_take(&gnn->products, widest, &number) : SLEY_OK;
 }
 
-/* The features, if they are sparse, with the products of the first layer. */
+/* Opens sparse features, if there are any, with the products of the first layer. */
 static sley_status open_features(sley_gnn *gnn, const sley_matrix *x) {
   const int64_t out = gnn->layer[0].out;
   if (!x)
     return SLEY_OK;
-  SL_TRY(sl_sparse_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0, &gnn->sparse));
+  SL_TRY(sl_sparse_input_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0,
+                              &gnn->sparse));
   gnn->layer[0].sparse = gnn->sparse;
-  sley_status status = sl_sparse_expect(gnn->sparse, false, out);
+  sley_status status = sl_sparse_input_expect(gnn->sparse, false, out);
   if (status == SLEY_OK)
-    status = sl_sparse_expect(gnn->sparse, true, out);
+    status = sl_sparse_input_expect(gnn->sparse, true, out);
   return sl_agree(gnn->comm, status);
 }
 
@@ -200,7 +203,7 @@ sley_status sl_network_restart(sley_gnn *gnn, uint64_t seed) {
 
 /* ---- forward and backward */
 
-/* Masks differ by layers and steps. */
+/* Dropout mask of a layer and step; all of them differ. */
 static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
   return (sl_mask){.p = gnn->options.dropout,
                    .seed = gnn->options.seed,
@@ -208,7 +211,7 @@ static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
                    .first_row = gnn->first_row};
 }
 
-/* What layer i was given, where x is the features. */
+/* Input of layer i, where x is the features. */
 static sl_rows input_of(const sley_gnn *gnn, sl_rows x, int i, bool dropped) {
   return dropped && gnn->given[i].data ? gnn->given[i] : i > 0 ? gnn->gave[i - 1] : x;
 }
@@ -217,14 +220,14 @@ static sley_activation activation_after(const sley_gnn *gnn, int i) {
   return i < gnn->options.layers - 1 ? gnn->layer[i].kind->act : SLEY_NO_ACTIVATION;
 }
 
-/* Of ELU. */
+/* Parameter of ELU. */
 static const double ALPHA = 1;
 
-/* What layer i is given becomes what is left after dropout. */
+/* Applies dropout to the input of layer i. */
 static sley_status drop(const sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   const sl_mask mask = mask_of(gnn, i, step);
   if (i == 0 && gnn->sparse)
-    return sl_sparse_drop(gnn->sparse, &mask);
+    return sl_sparse_input_drop(gnn->sparse, &mask);
   return sl_dense_drop(&gnn->work, &mask, input_of(gnn, x, i, false), input_of(gnn, x, i, true));
 }
 
@@ -244,7 +247,7 @@ sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t 
   SL_TRY(sl_interrupted());
   gnn->kept_input = false;
   if (gnn->sparse && !drops)
-    SL_TRY(sl_sparse_drop(gnn->sparse, NULL));
+    SL_TRY(sl_sparse_input_drop(gnn->sparse, NULL));
   for (int i = 0; i < gnn->options.layers; i++) {
     if (drops)
       SL_TRY(drop(gnn, x, i, step));
@@ -260,7 +263,7 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
   return gnn->gave[gnn->options.layers - 1];
 }
 
-/* Of what layer i gave; and the other one. */
+/* Gradient of layer i's output; and the other gradient's memory. */
 static sl_rows *gradient_at(sley_gnn *gnn, int i) {
   return &gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0];
 }
@@ -280,8 +283,8 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
                   : SLEY_OK;
 }
 
-/* With recompute, where layer `end` is the last of a segment: what its layers have lost, from what the
- * segment was given. Dropout of that is there already where it is in place. */
+/* With recompute, if layer `end` is the last of a segment: recomputes the lost rows of its layers from the
+ * segment's input. If dropout of that input is in place, it is there already. */
 static sley_status make_again(sley_gnn *gnn, sl_rows x, int end, int64_t step) {
   const int segment = gnn->activations.segment, begin = end + 1 - segment;
   const bool drops = gnn->options.dropout > 0;
@@ -300,20 +303,20 @@ static sley_status make_again(sley_gnn *gnn, sl_rows x, int end, int64_t step) {
   return SLEY_OK;
 }
 
-/* What the backward call of layer i needs. */
+/* Restores the rows that the backward call of layer i needs. */
 static sley_status bring(sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   const bool again = gnn->options.memory != SLEY_GNN_KEEP && gnn->given[i].data;
   SL_TRY(make_again(gnn, x, i, step));
   SL_TRY(sl_activations_widen(&gnn->activations, i));
-  return again ? drop(gnn, x, i, step) : SLEY_OK; /* what other layers were given is there */
+  return again ? drop(gnn, x, i, step) : SLEY_OK; /* the input of another layer is there now */
 }
 
 static sl_activated activated_by(const sley_gnn *gnn, int i) {
   return (sl_activated){.y = gnn->gave[i], .act = activation_after(gnn, i), .slope = ALPHA};
 }
 
-/* The gradient of an activation is the work of the layer before it, unless the one after it has taken it.
- * That is possible where what the activation gave is there, and nothing is dropped between. */
+/* The gradient of an activation is normally computed in the backward call of the layer before it. The layer
+ * after it may include it if the activation's output is in memory and there is no dropout between. */
 sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step) {
   const bool drops = gnn->options.dropout > 0, may = !drops && gnn->options.memory == SLEY_GNN_KEEP;
   sl_activated after = activated_by(gnn, gnn->options.layers - 1);
@@ -357,7 +360,7 @@ sley_gnn_bytes sl_network_bytes(const sley_gnn *gnn) {
   const sley_dtype dtype = gnn->work.dtype;
   sley_gnn_bytes bytes = {.rows = gnn->activations.bytes + sl_rows_bytes(gnn->gradient[0], dtype) +
                                   sl_rows_bytes(gnn->gradient[1], dtype) +
-                                  sl_rows_bytes(gnn->scratch, dtype) + sl_sparse_bytes(gnn->sparse),
+                                  sl_rows_bytes(gnn->scratch, dtype) + sl_sparse_input_bytes(gnn->sparse),
                           .parameters =
                               sl_parameters_bytes(&gnn->parameters) + sl_row_blocks_bytes(&gnn->blocks),
                           .plans = sl_products_bytes(&gnn->products)};
@@ -385,7 +388,7 @@ void sl_network_destroy(sley_gnn *gnn) {
   sl_rows_give(gnn->comm, &gnn->scratch);
   sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);
-  sl_sparse_close(gnn->sparse);
+  sl_sparse_input_close(gnn->sparse);
   sl_free(gnn->gave);
   sl_free(gnn->given);
   sl_free(gnn->layer);

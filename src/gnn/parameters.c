@@ -23,7 +23,7 @@ int sl_parameters_add(sl_parameters *p, int layer, const char *what, int64_t row
   return p->count++;
 }
 
-/* A number in [-1, 1) of 53 bits. */
+/* A random number in [-1, 1) of 53 bits. */
 static double drawn(uint64_t seed, int number, int64_t i) {
   return 2 * sl_unit(sl_random(seed, (uint64_t)number, (uint64_t)i)) - 1;
 }
@@ -32,14 +32,15 @@ static int64_t bytes_of(const sl_parameters *p, sley_dtype dtype) {
   return p->values * (int64_t)sley_dtype_bytes(dtype);
 }
 
-/* Into the device's memory. Waits. */
+/* Copies values to device memory. Waits. */
 static sley_status put(const sl_parameters *p, const void *host, sley_dtype dtype, void *to) {
   sl_queue *queue = p->comm->queue;
   SL_TRY(queue->ops->copy(queue, SL_COPY_TO_DEVICE, to, host, bytes_of(p, dtype)));
   return queue->ops->queue_wait(queue);
 }
 
-/* zeros: of the type of sums, whose values are no smaller than others. */
+/* Writes the initial values and zeros. zeros: in the type of sums, whose elements are at least as large as
+ * the values'. */
 static sley_status put_first(sl_parameters *p, uint64_t seed, const void *zeros, void *values) {
   const sley_dtype sums = sl_sum_dtype(p->dtype);
   for (int n = 0; n < p->count; n++)
@@ -53,7 +54,7 @@ static sley_status put_first(sl_parameters *p, uint64_t seed, const void *zeros,
   return SLEY_OK;
 }
 
-/* First values; gradients, moments and steps 0. */
+/* Sets initial values; gradients, moments and steps become 0. */
 static sley_status start(sl_parameters *p, uint64_t seed) {
   void *zeros = sl_alloc_zero(p->values, sley_dtype_bytes(sl_sum_dtype(p->dtype)), "parameters"),
        *values = sl_alloc_zero(p->values, sley_dtype_bytes(p->dtype), "parameters");

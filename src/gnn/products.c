@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of a network's sums. */
+/* The plans of a network's sparse products. */
 #include "gnn/products.h"
 
 #include <string.h>
@@ -23,14 +23,14 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   return SLEY_OK;
 }
 
-/* Whether plans of `width` columns are in the memory of the widest. These lend none where memory is so short
- * that they run in blocks of columns. */
+/* Returns whether plans of `width` columns use the memory of the widest plans. They do not if memory is so
+ * short that the widest plans run in blocks of columns. */
 static bool borrows(const sl_products *p, int64_t width) {
   const sl_product_pair *widest = &p->of[0];
   return p->count > 0 && width < widest->width && widest->forward->blocks <= 1 && widest->back->blocks <= 1;
 }
 
-/* The plans of out->width columns. */
+/* Makes the plans of out->width columns. */
 static sley_status plan(const sl_products *p, sl_product_pair *out) {
   const sl_product_pair *widest = &p->of[0];
   if (!borrows(p, out->width))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of rows: who sums which, the rows that travel for it, and the sums of all blocks. */
+/* Blocks of rows: which rank sums which block, the rows sent for it, and the sums of all blocks. */
 #include "gnn/row_blocks.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/row_pitch.h"
+#include "graph/row_pitch.h"
 #include "transport/stopwatch.h"
 
-enum { PART_BYTES = 64 }; /* parts of the sums begin at multiples of it */
+enum { PART_BYTES = 64 }; /* parts of the sums begin at multiples of this */
 
 static const sl_comm *comm_of(const sl_row_blocks *b) {
   return b->work->comm;
@@ -26,10 +26,10 @@ static int64_t rounded_up(int64_t count, int64_t step) {
   return count / step + (count % step > 0);
 }
 
-/* ---- who sums which block */
+/* ---- which rank sums which block */
 
-/* The first block that begins among rank's rows, or after them. Where there are no rows at all the last rank
- * has the only block, which is empty. */
+/* The first block that begins in rank's rows or later. If there are no rows at all, the last rank has the
+ * only block, which is empty. */
 static int64_t first_of(const sl_row_blocks *b, int rank) {
   return rank == comm_of(b)->size ? b->all : rounded_up(b->row_begin[rank], b->rows);
 }
@@ -42,7 +42,7 @@ static int64_t all_rows(const sl_row_blocks *b) {
   return b->row_begin[comm_of(b)->size];
 }
 
-/* Of a block of all ranks' blocks. */
+/* Rows of a block, numbered among all ranks' blocks. */
 static int64_t begin_of(const sl_row_blocks *b, int64_t block) {
   return block * b->rows;
 }
@@ -78,7 +78,7 @@ int64_t sl_row_blocks_end(const sl_row_blocks *b, int rank) {
   return least(begin_of(b, first_of(b, rank + 1)), all_rows(b));
 }
 
-/* ---- rows that travel */
+/* ---- rows that are sent */
 
 sley_status sl_row_blocks_expect(sl_row_blocks *b, sl_side side, int64_t cols, sley_dtype dtype) {
   const int64_t value = (int64_t)sley_dtype_bytes(dtype), bytes = cols * value;
@@ -100,7 +100,8 @@ static void add_list(sl_row_list *lists, int *count, int peer, int64_t first, in
     lists[(*count)++] = (sl_row_list){.peer = peer, .count = rows, .first = first, .bytes = bytes};
 }
 
-/* The rank's first rows go to the rank that sums their block; those of a split block go to itself, too. */
+/* Lists the rows to send: the rank's first rows, to the rank that sums their block; and the rows of a split
+ * block, to the rank itself. */
 static int list_sends(const sl_row_blocks *b, int64_t bytes, sl_row_list *lists) {
   const int rank = comm_of(b)->rank;
   const int64_t begin = b->row_begin[rank], end = b->row_begin[rank + 1];
@@ -145,7 +146,7 @@ static const sl_tail *tail_of(const sl_row_blocks *b, sl_side side, int64_t byte
   return NULL;
 }
 
-/* The rows of an operand in `room`. */
+/* Leading dimension of an operand's rows in `room`. */
 static int64_t room_ld(const sl_row_blocks *b, sl_side side) {
   return sl_row_pitch(b->operand[side].cols, b->dtype);
 }
@@ -163,7 +164,7 @@ static sley_status end_exchange(sl_exchange *exchange) {
   return sl_exchange_reclaim(exchange, comm->queue);
 }
 
-/* Those of both sides are in flight together. */
+/* Moves the rows of both sides at the same time. */
 static sley_status move_tails(const sl_row_blocks *b, const sl_tail *const *tail) {
   for (int side = 0; side < SL_SIDES; side++)
     if (tail[side])
@@ -215,13 +216,13 @@ sl_rows sl_row_blocks_of(const sl_row_blocks *b, sl_side side, int64_t number) {
 
 /* ---- sums of all blocks */
 
-/* The values that a rank adds. */
+/* Number of values that a rank adds. */
 static int64_t part_of(const sl_row_blocks *b, int rank) {
   const int64_t left = b->values - least(b->values, rank * b->part);
   return least(left, b->part);
 }
 
-/* Each rank sends each other its part of the sums of its blocks. */
+/* Each rank sends to each other rank that rank's part of the sums of its blocks. */
 static sley_status open_exchange(sl_row_blocks *b) {
   sl_comm *comm = b->work->comm;
   const int64_t value = value_bytes(b), own = part_of(b, comm->rank);
@@ -301,7 +302,7 @@ void *sl_row_blocks_sums(const sl_row_blocks *b, int64_t number) {
   return (char *)b->sums + number * b->values * value_bytes(b);
 }
 
-/* to = the sums of the blocks' `count` values at src, which are `pitch` values apart. */
+/* to = the sum over blocks of `count` values at src, where blocks are `pitch` values apart. */
 static sley_status add_blocks(const sl_row_blocks *b, const void *src, int64_t pitch, int64_t count,
                               void *to) {
   const sl_kernel_args args = {.op = SL_OP_REDUCE,

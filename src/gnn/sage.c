@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GraphSAGE: Y = act(X Wr + M(X) Wn + b), where M is the mean, or the maximum, of the rows of X that the
- * entries of a row of A name. A mean is a sum of values 1 / entries.
+ * entries of a row of A name. A mean is a sum with values 1 / (number of entries).
  *
  *   backward   dWr = X^T dY;  db = the sum of the rows of dY;  dWn and dX: see sl_layer_update;
  *              dX += dY Wr^T
@@ -23,7 +23,7 @@ static sley_status open(sl_layer *l) {
 
 static sley_status forward(sl_layer *l, const sl_pass *p) {
   const void *bias = sl_layer_value(l, BIAS).data;
-  const bool early = p->act == SLEY_NO_ACTIVATION; /* then b may be added with the first product */
+  const bool early = p->act == SLEY_NO_ACTIVATION; /* then b can be added in the first product */
   const sl_product root = {.a = p->x, .b = sl_layer_value(l, ROOT), .bias = early ? bias : NULL};
   SL_TRY(sl_dense_multiply(&l->work, &root, p->y));
   return sl_layer_update(l, NEIGHBOURS, p, true, early ? NULL : bias);

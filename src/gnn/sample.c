@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of rows and what they reach. */
+/* Batches of rows, and the rows that they reach. */
 #include "gnn/sample.h"
 
 #include <string.h>
@@ -10,16 +10,16 @@
 
 struct sley_gnn_sampler {
   const sley_matrix *a;
-  int64_t batch, count; /* rows to train on of a batch, and in all */
+  int64_t batch, count; /* rows of a batch, and of all batches */
   int hops;
   int64_t *fan_out;
   uint64_t seed;
-  int64_t *given, *order; /* rows to train on, as given and as shuffled for `epoch` */
-  int64_t epoch;          /* -1: none yet */
-  int64_t *place;         /* of each row of a: its number in the subgraph, -1 between draws */
-  bool *marked;           /* room for the longest row: entries that are drawn, false between rows */
-  /* The subgraph while it grows: numbers in a of its rows, of which the first `drawn` have had their entries
-   * drawn; where the entries of these end; numbers in a of the entries. */
+  int64_t *given, *order; /* rows to train on, as passed by the caller, and shuffled for `epoch` */
+  int64_t epoch;          /* -1: not shuffled yet */
+  int64_t *place;         /* for each row of a: its number in the subgraph; -1 between draws */
+  bool *marked;           /* one per entry of the longest row: whether it is drawn; false between rows */
+  /* The growing subgraph: row: numbers in a of its rows, of which the first `drawn` have had their entries
+   * drawn; end: end of their entries; entry: numbers in a of the entries. */
   int64_t *row, *end, *entry;
   int64_t rows, row_room, drawn, end_room, entries, entry_room;
   sley_matrix *graph;
@@ -27,7 +27,7 @@ struct sley_gnn_sampler {
 
 /* ---- random numbers */
 
-/* Streams of a seed: what networks draw with it is of others. */
+/* Streams of random numbers of a seed, different from those of networks. */
 enum { SHUFFLE = 0x5a0b1e, NEIGHBOURS = 0x5a0b1f };
 
 static void shuffle(sley_gnn_sampler *s, int64_t epoch) {
@@ -67,7 +67,7 @@ static void take_entry(sley_gnn_sampler *s, int64_t entry) {
   reach(s, sl_index_at(s->a->col, s->a->index, entry));
 }
 
-/* `count` of the `all` entries from `first` on, by one random number each. Source: R. Floyd, in J. Bentley,
+/* Chooses `count` of a row's `all` entries, with one random number each. Source: R. Floyd, in J. Bentley,
  * Programming pearls: a sample of brilliance, CACM 30 (1987). */
 static void choose(sley_gnn_sampler *s, uint64_t key, int64_t row, int64_t all, int64_t count) {
   const int64_t first = s->a->rowptr[row], begin = s->entries;
@@ -170,7 +170,7 @@ static sley_status take_memory(sley_gnn_sampler *s, const sley_gnn_sampler_optio
   return SLEY_OK;
 }
 
-/* Each is a row of a, and there once. */
+/* Copies the rows to train on, and checks that each is a row of a and occurs once. */
 static sley_status take_rows(sley_gnn_sampler *s, const int64_t *row) {
   for (int64_t taken = 0; taken < s->count; taken++) {
     const int64_t r = row[taken];

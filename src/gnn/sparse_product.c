@@ -5,7 +5,7 @@
 #include "matrix/matrix.h"
 #include "transport/stopwatch.h"
 
-sl_rows sl_sparse_rows(sl_sparse *s) {
+sl_rows sl_sparse_input_rows(sl_sparse_input *s) {
   return (sl_rows){.rows = s->rows, .cols = s->features, .ld = s->features, .sparse = s};
 }
 
@@ -18,7 +18,7 @@ static struct sl_sparse_width *find(sl_sparse_side *side, int64_t width) {
   return NULL;
 }
 
-static sley_status expect(sl_sparse *s, sl_sparse_side *side, int64_t width) {
+static sley_status expect(sl_sparse_input *s, sl_sparse_side *side, int64_t width) {
   if (find(side, width))
     return SLEY_OK;
   if (side->widths == SL_SPARSE_WIDTHS)
@@ -39,7 +39,7 @@ static sley_status expect(sl_sparse *s, sl_sparse_side *side, int64_t width) {
   return w->kernel->prepare(s->comm->device, s->comm->queue, &args, &w->prepared);
 }
 
-sley_status sl_sparse_expect(sl_sparse *s, bool back, int64_t width) {
+sley_status sl_sparse_input_expect(sl_sparse_input *s, bool back, int64_t width) {
   if (!back)
     return expect(s, &s->x, width);
   for (int64_t n = 0; n < s->blocks; n++)
@@ -47,7 +47,7 @@ sley_status sl_sparse_expect(sl_sparse *s, bool back, int64_t width) {
   return SLEY_OK;
 }
 
-static sley_status drop_side(const sl_sparse *s, const sl_mask *mask, sl_sparse_side *side) {
+static sley_status drop_side(const sl_sparse_input *s, const sl_mask *mask, sl_sparse_side *side) {
   sl_queue *queue = s->comm->queue;
   const sl_dropout_args args = {.dtype = side->matrix.dtype,
                                 .p = mask ? mask->p : 0,
@@ -77,7 +77,7 @@ static sley_status drop_side(const sl_sparse *s, const sl_mask *mask, sl_sparse_
   return SLEY_OK;
 }
 
-sley_status sl_sparse_drop(sl_sparse *s, const sl_mask *mask) {
+sley_status sl_sparse_input_drop(sl_sparse_input *s, const sl_mask *mask) {
   if (!mask && !s->lacks)
     return SLEY_OK;
   s->lacks = mask != NULL;
@@ -87,8 +87,8 @@ sley_status sl_sparse_drop(sl_sparse *s, const sl_mask *mask) {
   return SLEY_OK;
 }
 
-sley_status sl_sparse_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
-  sl_sparse *s = p->a.sparse;
+sley_status sl_sparse_input_multiply(const sl_dense_work *work, const sl_product *p, sl_rows c) {
+  sl_sparse_input *s = p->a.sparse;
   sl_sparse_side *side = p->transpose_a ? &s->back[p->a.block] : &s->x;
   const struct sl_sparse_width *w = find(side, c.cols);
   if (!w)
@@ -116,7 +116,7 @@ static int64_t side_bytes(const sl_sparse_side *side) {
          (side->dropped ? side->entries * (int64_t)sley_dtype_bytes(m->dtype) : 0);
 }
 
-int64_t sl_sparse_bytes(const sl_sparse *s) {
+int64_t sl_sparse_input_bytes(const sl_sparse_input *s) {
   int64_t bytes = s ? side_bytes(&s->x) : 0;
   for (int64_t n = 0; s && n < s->blocks; n++)
     bytes += side_bytes(&s->back[n]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse features: X as the left operand of the first layer's products, X W and X^T D, by the kernels of the
- * sparse product. X has its rows as they are given; its transpose is there once for each block of rows
- * (row_blocks.h), so that gradients are summed block by block. Made by sparse.h.
+ * sparse product. X has its rows as passed; its transpose is stored for each block of rows (row_blocks.h), so
+ * that gradients are summed block by block. Created by sparse_features.h.
  *
- * With `in_order` sums are those of dense products in order: terms in the same order, without the zeros,
- * which change no sum. Dropout sets entries to zero by the masks that a dense X has. */
+ * With `in_order` the sums equal those of dense products in order: the terms have the same order without the
+ * zeros, which change no sum. Dropout sets entries to zero by the same masks as for a dense X. */
 #ifndef SLEY_GNN_SPARSE_PRODUCT_H
 #define SLEY_GNN_SPARSE_PRODUCT_H
 
@@ -12,12 +12,13 @@
 
 enum { SL_SPARSE_WIDTHS = 2 };
 
-/* A matrix with a kernel for each width of the products that it is in. */
+/* A matrix with a prepared kernel for each width of its products. */
 typedef struct sl_sparse_side {
-  sl_spmm_matrix matrix; /* arrays in the host's memory */
+  sl_spmm_matrix matrix; /* its arrays are in host memory */
   int64_t cols, entries;
-  void *values, *dropped; /* in the device's memory: as given; after dropout, where there is any */
-  int64_t *row, *column;  /* with dropout, of each entry: its global row and column in X; there too */
+  void *values, *dropped; /* in device memory: the original values; and the values after dropout, if there is
+                           * any */
+  int64_t *row, *column;  /* with dropout: each entry's global row and column in X; in device memory */
   int widths;
   struct sl_sparse_width {
     sl_spmm_problem problem;
@@ -26,32 +27,32 @@ typedef struct sl_sparse_side {
   } width[SL_SPARSE_WIDTHS];
 } sl_sparse_side;
 
-typedef struct sl_sparse {
+typedef struct sl_sparse_input {
   sl_comm *comm;
   const sl_dense_work *work;
   int64_t rows, features;
-  bool drops; /* there is dropout; */
-  bool lacks; /* the products have what it has left */
+  bool drops; /* dropout is used */
+  bool lacks; /* the kernels currently hold values after dropout */
   sl_sparse_side x;
   int64_t blocks;
-  sl_sparse_side *back; /* of each of this rank's blocks of rows */
-} sl_sparse;
+  sl_sparse_side *back; /* one per block of rows of this rank */
+} sl_sparse_input;
 
-/* Makes products X W of so many columns, or with `back` X^T D. Not collective. Errors: SLEY_ERR_MEMORY,
+/* Prepares products X W of `width` columns, or with `back` X^T D. Not collective. Errors: SLEY_ERR_MEMORY,
  * SLEY_ERR_UNSUPPORTED. */
-sley_status sl_sparse_expect(sl_sparse *sparse, bool back, int64_t width);
+sley_status sl_sparse_input_expect(sl_sparse_input *sparse, bool back, int64_t width);
 
-/* X as rows. */
-sl_rows sl_sparse_rows(sl_sparse *sparse);
+/* Refers to X as rows. */
+sl_rows sl_sparse_input_rows(sl_sparse_input *sparse);
 
-/* From here on products are of X after dropout by the mask; NULL: of X as it is. */
-sley_status sl_sparse_drop(sl_sparse *sparse, const sl_mask *mask);
+/* Applies dropout by the mask to X for all products from now on; NULL: restores the original X. */
+sley_status sl_sparse_input_drop(sl_sparse_input *sparse, const sl_mask *mask);
 
-/* c = act(alpha op(a) b + beta c + bias), with a sparse, and op the transpose of its block where it is asked
- * for; of a width that was expected. */
-sley_status sl_sparse_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
+/* c = act(alpha op(a) b + beta c + bias), with a sparse, and op the transpose of its block if requested. The
+ * width must have been expected. */
+sley_status sl_sparse_input_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
 
-/* What it takes of the device's memory. */
-int64_t sl_sparse_bytes(const sl_sparse *sparse);
+/* Bytes of device memory. */
+int64_t sl_sparse_input_bytes(const sl_sparse_input *sparse);
 
 #endif

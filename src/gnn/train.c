@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A step of training, and what its time goes to. */
+/* A step of training, and the times of its parts. */
 #include "gnn/network.h"
 
 static sley_status run(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,

@@ -10,7 +10,7 @@
 #include "base/value.h"
 #include "io/npy.h"
 
-enum { MEMBER_NAME = SL_ARRAY_NAME + 4 }; /* with .npy */
+enum { MEMBER_NAME = SL_ARRAY_NAME + 4 }; /* bytes with .npy */
 
 static sley_status member_name(const char *name, char to[MEMBER_NAME]) {
   const size_t length = name ? strlen(name) : 0;
@@ -24,7 +24,7 @@ static sley_status member_name(const char *name, char to[MEMBER_NAME]) {
 
 /* ---- writing */
 
-/* What an array becomes: its member, whose name and converted values are kept with it. */
+/* Memory that a written array needs: the member's name, and converted values. */
 typedef struct written {
   char name[MEMBER_NAME];
   void *converted;
@@ -97,11 +97,6 @@ sley_status sl_arrays_open(const char *path, sl_arrays *out) {
     return SLEY_OK;
   sl_arrays_close(out);
   return sl_fail_prefix(status, "%s: ", path);
-}
-
-bool sl_arrays_has(const sl_arrays *arrays, const char *name) {
-  char member[MEMBER_NAME];
-  return member_name(name, member) == SLEY_OK && sl_archive_has(&arrays->archive, member);
 }
 
 static sley_status take(const sl_archive_member *m, const char *name, sley_type type, void **data) {

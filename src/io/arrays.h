@@ -3,26 +3,26 @@
 #ifndef SLEY_IO_ARRAYS_H
 #define SLEY_IO_ARRAYS_H
 
-#include "io/archive.h"
+#include "io/bytes/archive.h"
 
-enum { SL_ARRAY_NAME = 120 }; /* bytes of a name, the zero at its end among them */
+enum { SL_ARRAY_NAME = 120 }; /* bytes of a name, with the terminating zero */
 
 /* As sley_arrays_write. */
 sley_status sl_arrays_write(const char *path, const sley_array *arrays, int count);
 
-/* A file that is read from. */
+/* An open file of arrays. */
 typedef struct sl_arrays {
   sl_input input;
   sl_archive archive;
 } sl_arrays;
 
-/* path outlives it. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (not such a file), SLEY_ERR_MEMORY. */
+/* Opens a file of arrays; path outlives it. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (another kind of file),
+ * SLEY_ERR_MEMORY. */
 sley_status sl_arrays_open(const char *path, sl_arrays *out);
-bool sl_arrays_has(const sl_arrays *arrays, const char *name);
 
 /* As sley_array_read. */
 sley_status sl_arrays_read(sl_arrays *arrays, const char *name, sley_type type, int64_t *rows, int64_t *cols,
                            void **data);
-void sl_arrays_close(sl_arrays *arrays); /* accepts one that is zeroed */
+void sl_arrays_close(sl_arrays *arrays); /* accepts a zeroed struct */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes .sley files: the CSR arrays as they are, checked when they are read. */
+/* Reads and writes .sley files: the CSR arrays as they are, validated on reading. */
 #include "io/cache.h"
 
 #include <stdatomic.h>
@@ -10,13 +10,13 @@
 #include "base/random.h"
 #include "base/value.h"
 
-/* A byte that no text has, the name, and line ends that a transfer as text would change. */
+/* A byte that no text contains, the name, and line ends that a transfer as text would change. */
 static const unsigned char magic[8] = {0x89, 'S', 'L', 'E', 'Y', '\r', '\n', 0x1a};
 static const uint32_t order_mark = 0x01020304;
 _Static_assert(sizeof(sl_cache_header) == 128, "the layout of the cache's header");
 
 typedef struct layout {
-  int64_t rowptr, col, val, end; /* bytes from the beginning */
+  int64_t rowptr, col, val, end; /* offsets in bytes */
 } layout;
 
 uint64_t sl_cache_checksum(const sl_cache_header *header) {
@@ -34,7 +34,7 @@ static bool add_array(int64_t *at, int64_t count, size_t bytes_each, int64_t *en
          !__builtin_add_overflow(*at, bytes, end) && *end < INT64_MAX - SL_CACHE_ALIGN;
 }
 
-/* Where the arrays stand; false if that overflows. */
+/* Computes the offsets of the arrays; returns false on overflow. */
 static bool lay_out(const sl_cache_header *header, layout *out) {
   if (header->rows < 0 || header->rows == INT64_MAX || header->nnz < 0)
     return false;
@@ -111,7 +111,7 @@ sley_status sl_cache_pointers(const sl_file *file, int64_t first, int64_t count,
                       team);
 }
 
-/* Values of the file on their way to those of another dtype, piece by piece. */
+/* A conversion of the file's values to another dtype, piece by piece. */
 typedef struct conversion {
   const sl_file *file;
   int64_t at, count;
@@ -119,7 +119,7 @@ typedef struct conversion {
   char *out;
 } conversion;
 
-enum { PIECE = 1 << 16 }; /* values */
+enum { PIECE = 1 << 16 }; /* values of a piece */
 
 static sley_status convert_pieces(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
@@ -143,7 +143,7 @@ static sley_status convert_pieces(void *context, int64_t begin, int64_t end, int
   return status;
 }
 
-/* count values of the file from byte at on, as dtype. */
+/* Reads count values of the file, starting at byte at, as dtype. */
 static sley_status read_values(const sl_file *file, int64_t at, int64_t count, sley_dtype from, sley_dtype to,
                                sl_team *team, void *out) {
   if (from == to)
@@ -152,7 +152,8 @@ static sley_status read_values(const sl_file *file, int64_t at, int64_t count, s
   return sl_team_for(team, count / PIECE + (count % PIECE != 0), 1, convert_pieces, &job);
 }
 
-/* The pointers of the rows, from 0 on, and where their entries begin in the file. */
+/* Reads the rows' pointers, shifted to start at 0, and *start, the position of their first entry in the
+ * file. */
 static sley_status take_pointers(const sl_file *file, const sl_cache_header *header, int64_t first,
                                  int64_t count, sl_team *team, int64_t *rowptr, int64_t *start) {
   SL_TRY(sl_cache_pointers(file, first, count, team, rowptr));
@@ -198,7 +199,7 @@ static sley_status find_repeats(void *context, int64_t begin, int64_t end, int t
   return sl_interrupted();
 }
 
-/* Sums what repeats, which matrices that Sley has read never do. */
+/* Sums repeated entries; a matrix that Sley has read has none. */
 static sley_status merge(const sl_cache_header *header, int64_t count, sley_dtype dtype, sl_team *team,
                          sl_csr_arrays *arrays) {
   enum { GRAIN = 4096 };
@@ -260,12 +261,12 @@ sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley
   return sl_cache_read_file(&file, dtype, team, out);
 }
 
-/* Entry first of an array, which may be absent if the matrix has no entries. */
+/* The address of entry first in an array, which may be NULL if the matrix has no entries. */
 static const void *entry(const void *array, int64_t first, size_t bytes_each) {
   return array ? (const char *)array + (size_t)first * bytes_each : NULL;
 }
 
-/* Zeros up to the next section, then the section. */
+/* Writes zeros up to the next section, then the section. */
 static sley_status put_section(sl_sink *sink, int64_t *at, int64_t begin, const void *bytes, int64_t size) {
   static const char zeros[SL_CACHE_ALIGN];
   SL_TRY(sl_sink_put(sink, zeros, (size_t)(begin - *at)));
@@ -273,7 +274,7 @@ static sley_status put_section(sl_sink *sink, int64_t *at, int64_t begin, const 
   return sl_sink_put(sink, bytes, (size_t)size);
 }
 
-/* The row pointers of a matrix, which may be a view, so that they start at 0. */
+/* Writes the row pointers of a matrix, which may be a view, so that they start at 0. */
 static sley_status put_rowptr(const sley_matrix *matrix, sl_sink *sink) {
   enum { AT_ONCE = 1 << 15 };
   int64_t *part, rows = matrix->rows + 1;

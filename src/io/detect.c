@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; reading by what speaks for one of them, from strong to weak (format.h); writing by
- * the path's ending. */
+/* The table of formats; choosing the format to read from the evidence, strong evidence first (format.h);
+ * choosing the format to write by the path's ending. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/locale.h"
+#include "io/bytes/encoding.h"
 #include "io/cache.h"
-#include "io/encoding.h"
 #include "io/format.h"
 #include "io/io.h"
 #include "io/text.h"
 
-/* In the order they are asked, see format.h; the last takes a text that no other does. */
+/* The formats in the order in which they are tried, see format.h; the last accepts any text that no other
+ * does. */
 static const sl_format formats[] = {
     {"sley", "Sley cache", ".sley", NULL, SL_BASES_NONE, sl_cache_banner, NULL, sl_cache_read,
      sl_cache_write},
@@ -61,7 +62,7 @@ const sl_format *sl_format_named(const char *word) {
   for (int f = 0; f < FORMATS; f++)
     if (strcasecmp(word, formats[f].word) == 0)
       return &formats[f];
-  snprintf(ending, sizeof ending, ".%s", word); /* an ending will do, as of a name */
+  snprintf(ending, sizeof ending, ".%s", word); /* an ending without the point is accepted, too */
   for (int f = 0; f < FORMATS; f++)
     if (strlen(word) + 1 < sizeof ending && is_named(ending, formats[f].named))
       return &formats[f];
@@ -76,7 +77,7 @@ const sl_format *sl_format_numbered(int64_t number) {
   return number >= 1 && number <= FORMATS ? &formats[number - 1] : NULL;
 }
 
-/* Adds a blank and the word of every format to a list. */
+/* Appends a blank and the word of every format to list. */
 static void list_words(char *list, size_t room) {
   size_t length = 0;
   for (int f = 0; f < FORMATS && length < room; f++)
@@ -131,13 +132,13 @@ static sley_status read_as(const sl_format *format, sl_input *input, sley_dtype 
   return SLEY_OK;
 }
 
-/* An index 0 leaves no doubt of triplets: as an edge list the file would start with a loop at a vertex that
- * no other line names. */
+/* Whether the shape is certain: with an index 0 the file is triplets, because as an edge list it would begin
+ * with a loop at a vertex that no other line names. */
 static bool is_sure(const sl_source *source) {
   return source->shape == SL_SHAPE_TRIPLETS && source->base == 0 && source->why == SL_WHY_ZERO;
 }
 
-/* The other format, beside number f of the table, that the content may be; NULL: none. */
+/* Another format than number f of the table that the content may have; NULL: none. */
 static const sl_format *other_guess(const sl_input *input, int f) {
   for (int g = 0; g < FORMATS; g++)
     if (g != f && formats[g].guess && formats[g].guess(input))
@@ -145,7 +146,8 @@ static const sl_format *other_guess(const sl_input *input, int f) {
   return NULL;
 }
 
-/* By the lines alone. What may be two formats is read as one only if the other does not accept it. */
+/* Reads content whose format is guessed from the lines alone. It is an error if content that may be of two
+ * formats can be read in the first, unless that is certain (is_sure); else the second is tried. */
 static sley_status read_guess(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   input->guess = true;
   for (int f = 0; f < EDGE_LIST; f++) {
@@ -193,7 +195,7 @@ sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *tea
   return sl_matrix_read_as(path, &(sl_reading){.dtype = dtype}, team, out);
 }
 
-/* A cache in a plain file, which is read by offset. */
+/* Reads a cache in a plain file, by offset. */
 static sley_status read_cache(const sl_file *file, const sl_reading *reading, sl_team *team,
                               sley_matrix **out) {
   const sl_format *format = sl_format_named("sley");
@@ -245,7 +247,7 @@ static sley_status unknown_ending(const char *path) {
                  path, list);
 }
 
-/* NULL: the ending of path names no format that is written. */
+/* The format that path's ending selects for writing; NULL: none. */
 static const sl_format *format_of(const char *path) {
   for (int f = 0; f < FORMATS; f++)
     if (formats[f].write && sl_name_ends(path, formats[f].ending))

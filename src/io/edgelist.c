@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of edge lists: a line for each entry, "row column [value ...]", separated by blanks, commas or
- * semicolons; between semicolons a comma may be the decimal point. Further fields are not read, but their
- * lines are counted. SNAP, CSV (one line of names may lead it), KONECT and their kin. Blank lines, and what
- * follows # or %, are comments. Entries are
- * taken as they stand, none is mirrored; a missing value is 1; repeats are summed. What the lines before the
- * first entry say is looked at in edgelist_head.c. */
+ * semicolons; between semicolons a comma may be the decimal point. Further fields are ignored, but their
+ * lines are counted. Reads SNAP, CSV (with one optional line of names first), KONECT and similar files. Blank
+ * lines, and text after # or %, are comments. Entries are not mirrored; a missing value is 1; repeats are
+ * summed. edgelist_head.c examines the lines before the first entry. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,9 +15,9 @@
 
 typedef enum problem { FINE, NOT_TWO_NUMBERS, NEGATIVE, NOT_A_VALUE, COMMA } problem;
 
-/* What one piece of the text holds, and the first thing wrong in it. */
+/* The contents of one piece of the text, and its first error. */
 typedef struct sl_edge_piece {
-  sl_edge_totals totals; /* entries: before it */
+  sl_edge_totals totals; /* totals.entries: number of entries before the piece */
   problem problem;
   const char *at;
 } piece;
@@ -37,7 +36,8 @@ static bool ends_field(const list *l, const char *at) {
   return *at == ' ' || *at == '\t' || *at == '\r' || is_separator(*at) || ends_line(l, at);
 }
 
-/* From the end of a field to the next one or the line's end: blanks, and one separator among them. */
+/* Advances from the end of a field to the next field or the line's end: over blanks, and one separator among
+ * them. */
 static const char *next_field(const char *at) {
   at = sl_skip_blanks(at);
   return is_separator(*at) ? sl_skip_blanks(at + 1) : at;
@@ -61,7 +61,8 @@ static void note(piece *p, problem found, const char *at) {
   p->at = at;
 }
 
-/* The number at *at, which moves behind it; false with a note if there is none. */
+/* Scans the number at *at, which is advanced behind it; returns false and records the problem if there is
+ * none. */
 static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) {
   const char *start = *at;
   *at = sl_scan_int(start, out);
@@ -79,9 +80,9 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   return true;
 }
 
-/* The value at at, which a separator (or a blank) leads. A comma right after it, with a digit behind, is the
- * decimal point between semicolons; behind a blank it may be that, and nobody can tell. The byte after the
- * value, or NULL with a note. */
+/* Scans the value at at, which the separator lead (or a blank) precedes. A comma right after it, with a digit
+ * behind, is the decimal point between semicolons; after a blank its meaning is ambiguous, which is an error.
+ * Returns the byte after the value, or NULL and records the problem. */
 static const char *scan_value(const list *l, piece *p, const char *at, char lead, double *out) {
   enum { MOST = 64 };
   char copy[MOST + SL_INPUT_PADDING] = {0};
@@ -100,7 +101,7 @@ static const char *scan_value(const list *l, piece *p, const char *at, char lead
   return p->problem ? NULL : after;
 }
 
-/* Fields from the one at at to the line's end. */
+/* Counts the fields from at to the line's end. */
 static int64_t count_fields(const list *l, const char *at) {
   int64_t fields = 0;
   for (; !ends_line(l, at); at = next_field(at)) {
@@ -122,7 +123,7 @@ static void note_fields(piece *p, int64_t fields, const char *at) {
   }
 }
 
-/* Parses the line at at into entry e. */
+/* Parses the line at `at` into entry e. */
 static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   const sl_coo *coo = &l->coo;
   int64_t row, col;
@@ -159,7 +160,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   sl_value_set(coo->val, coo->dtype, e, value);
 }
 
-/* Of no lines. */
+/* Totals of no lines. */
 static sl_edge_totals no_totals(int64_t entries) {
   return (sl_edge_totals){
       .entries = entries, .least = INT64_MAX, .most_row = -1, .most_col = -1, .fewest = INT64_MAX};
@@ -201,7 +202,7 @@ static sley_status report(const list *l, const piece *p) {
   }
 }
 
-/* Gathers the pieces into total; the first problem is reported. */
+/* Adds up the totals of the pieces; reports the first problem. */
 static sley_status gather(const list *l, sl_edge_totals *total) {
   *total = no_totals(l->coo.count);
   for (int64_t i = 0; i < l->pieces; i++) {
@@ -270,16 +271,16 @@ sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, s
   return gather(lines, out);
 }
 
-/* at NULL: the place is in another part. */
+/* Reports a number beyond the header's size. at NULL: the number is in another part, which reports it. */
 static sley_status beyond(const list *l, const char *at, const char *what, int64_t limit) {
   if (!at)
     return SLEY_OK;
   return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
 }
 
-/* Where rows and columns are counted from, and why. */
+/* Decides the number of the first row and column, and why. */
 static void choose_base(list *l, const sl_edge_totals *totals, int64_t most) {
-  const bool counted = l->nodes > 0 && totals->least == 1; /* how many nodes there are can decide */
+  const bool counted = l->nodes > 0 && totals->least == 1; /* the number of nodes can decide */
   if (l->head->base != SL_BASE_ANY) {
     l->base = l->head->base == SL_BASE_1;
     l->why = SL_WHY_ASKED;
@@ -295,7 +296,7 @@ static void choose_base(list *l, const sl_edge_totals *totals, int64_t most) {
   }
 }
 
-/* What the lines before the first entry say, and the lines themselves, agree. */
+/* Checks that the lines before the first entry agree with the entries. */
 static sley_status check_promises(const list *l, const sl_edge_totals *totals) {
   if (l->names_wrong)
     return sl_text_fail(l->head, l->names_wrong,
@@ -322,7 +323,7 @@ sley_status sl_edge_shape(sl_edge_lines *l, const sl_edge_totals *totals, bool *
   *wrong = true;
   SL_TRY(check_promises(l, totals));
   if (l->head->guess && totals->fewest != totals->most && totals->entries > 0)
-    return SLEY_OK; /* who has the line tells */
+    return SLEY_OK; /* the rank that has the line reports the error */
   choose_base(l, totals, most);
   if (l->base == 1 && totals->least < 1)
     return totals->least_at
@@ -334,7 +335,7 @@ sley_status sl_edge_shape(sl_edge_lines *l, const sl_edge_totals *totals, bool *
     return most_at ? sl_text_fail(l->part, most_at, "a row or column is too large") : SLEY_OK;
   if (totals->entries == 0 && !declared)
     return sl_text_fail(l->head, l->head->begin, "no line holds an entry: two whole numbers, row and column");
-  int64_t last = l->base - 1; /* of n rows counted from base the last is n + base - 1 */
+  int64_t last = l->base - 1; /* with n rows counted from base, the last one is n + base - 1 */
   if (declared && totals->most_row > l->rows + last)
     return beyond(l, totals->row_at, "row", l->rows + last);
   if (declared && totals->most_col > l->cols + last)
@@ -374,8 +375,8 @@ void sl_edge_lines_free(sl_edge_lines *lines) {
   lines->piece = NULL;
 }
 
-/* Parses into narrow triplets without values unless the first line has one; if the text needs more, once
- * again. */
+/* Parses into narrow triplets, without values unless the first line has one; if the text needs more, a second
+ * time. */
 static sley_status parse_list(list *l, sl_team *team, sl_edge_totals *total) {
   SL_TRY(sl_edge_count(l, team));
   SL_TRY(sl_edge_parse(l, SLEY_I32, l->valued, team, total));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the lines before the first entry of an edge list say: KONECT's and SNAP's headers, names of columns.
- */
+/* The lines before the first entry of an edge list: KONECT's and SNAP's headers, names of columns. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -8,7 +7,8 @@
 #include "io/edgelist.h"
 #include "io/text.h"
 
-/* The word at *at, which moves behind it, in at most room - 1 characters; "" at the line's end. */
+/* Copies the word at *at, which is advanced behind it, in at most room - 1 characters; "" at the line's
+ * end. */
 static void next_word(const char **at, const char *end, char *word, size_t room) {
   size_t length = 0;
   const char *p = sl_skip_blanks(*at);
@@ -26,8 +26,8 @@ static bool is_one_of(const char *word, const char *const *list) {
   return false;
 }
 
-/* A line of KONECT's: "% sym|asym|bip", with one of its words for weights or none; the first line of a file
- * may have any. letter: 's', 'a' or 'b'. */
+/* Whether a line is KONECT's: "% sym|asym|bip", followed by one of its words for weights or nothing; in the
+ * first line of a file by any word. *letter: 's', 'a' or 'b'. */
 static bool is_konect(const char *line, const char *end, bool first, char *letter) {
   static const char *const kinds[] = {"sym", "asym", "bip", NULL};
   static const char *const weights[] = {"unweighted",       "weighted",    "positive", "posweighted",
@@ -45,7 +45,7 @@ static bool is_konect(const char *line, const char *end, bool first, char *lette
   return !word[0] || is_one_of(word, weights) || (first && *line == '%' && line[1] == ' ');
 }
 
-/* A comment's whole numbers, up to most; -1 if there is something else in it. */
+/* Scans a comment's whole numbers, up to most; returns -1 if it has anything else. */
 static int comment_numbers(const char *line, const char *end, int64_t *out, int most) {
   int count = 0;
   for (line = sl_skip_blanks(line + 1); line < end && *line != '\n'; line = sl_skip_blanks(line), count++)
@@ -67,7 +67,7 @@ static int64_t number_after(const char *line, const char *end, const char *wante
   return 0;
 }
 
-/* Looks at a comment. */
+/* Examines a comment. */
 static void look_at(sl_edge_lines *l, const char *line) {
   const char *end = l->head->end;
   char letter;
@@ -86,7 +86,7 @@ static void look_at(sl_edge_lines *l, const char *line) {
   }
 }
 
-/* The first line that is neither blank nor a comment, after all before it were looked at. */
+/* Examines all comments before the first line that is neither blank nor a comment, and returns that line. */
 static const char *look_at_comments(sl_edge_lines *l) {
   const char *end = l->head->end;
   for (const char *line = l->head->begin; line < end; line = sl_next_line(line, end)) {
@@ -103,7 +103,7 @@ static bool divides(char c) {
   return c == ',' || c == ';' || c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Whether one of the line's fields is a number, as no name of a column is. */
+/* Whether a field of the line is a number, which no name of a column is. */
 static bool has_number(const char *line, const char *end) {
   for (const char *at = line; at < end && *at != '\n';) {
     double value;
@@ -146,7 +146,7 @@ void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out) {
   out->valued = has_value(first, head->end);
 }
 
-/* The first of these lines: comments before any data that begin within so many bytes are looked at. */
+/* Comments before any data are examined if they begin within that many bytes. */
 enum { HEADER_BYTES = 1 << 16 };
 
 bool sl_edgelist_banner(const sl_input *input) {

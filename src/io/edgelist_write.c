@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of edge lists, with the two lines of KONECT's header, from which the reader takes the numbering
- * (from 1) and the sizes back: "% asym weighted" ("bip" if the matrix is not square, "unweighted" if all
- * values are 1, which are then left out) and "% entries rows cols". */
+/* Writer of edge lists, with the two lines of KONECT's header, from which the reader recovers the numbering
+ * (from 1) and the sizes: "% asym weighted" ("bip" if the matrix is not square, "unweighted" if all values
+ * are 1, which are then left out) and "% entries rows cols". */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
       int64_t column = sl_index_at(matrix->col, matrix->index, e) + 1;
       int length = snprintf(line, sizeof line, "%" PRId64 " %" PRId64, i + 1, column);
       double value = sl_value_at(matrix->val, matrix->dtype, e);
-      if (weighted && fabs(value) > SL_MOST_WHOLE) /* with a point: digits alone are an integer */
+      if (weighted && fabs(value) > SL_MOST_WHOLE) /* with a point: digits alone would be an integer */
         length += snprintf(line + length, sizeof line - (size_t)length, " %.*e", precision - 1, value);
       else if (weighted)
         length += snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision, value);

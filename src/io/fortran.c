@@ -20,7 +20,8 @@ static char letter_at(const char *at) {
   return (char)toupper((unsigned char)*at);
 }
 
-/* A small whole number of digits, between which blanks may be; NULL if there is none or it is above limit. */
+/* Scans a small whole number, with optional blanks between its digits; NULL if there is none or it is above
+ * limit. */
 static const char *scan_small(const char *at, int limit, int *out) {
   if (!isdigit((unsigned char)*at))
     return NULL;
@@ -43,7 +44,7 @@ static bool append(sl_fortran_format *f, int times, sl_fortran_kind kind, int wi
   return true;
 }
 
-/* "I5", "F8.3", "ES16.8E3" at its letter; the byte after it, or NULL. */
+/* Parses "I5", "F8.3", "ES16.8E3" at its letter; returns the byte after it, or NULL. */
 static const char *parse_number(const char *at, int times, sl_fortran_format *f) {
   int width, decimals = 0, exponent_digits;
   char letter = letter_at(at);
@@ -62,7 +63,8 @@ static const char *parse_number(const char *at, int times, sl_fortran_format *f)
   return at && append(f, times, integer ? SL_FORTRAN_INTEGER : SL_FORTRAN_REAL, width, decimals) ? at : NULL;
 }
 
-/* "T9", "TL9", "TR9", "BN", "BZ", "S", "SP", "SS" at its first letter; the byte after it, or NULL. */
+/* Parses "T9", "TL9", "TR9", "BN", "BZ", "S", "SP", "SS" at its first letter; returns the byte after it, or
+ * NULL. */
 static const char *parse_control(const char *at, sl_fortran_format *f) {
   char letter = letter_at(at), next = letter_at(skip(at + 1));
   int columns;
@@ -81,7 +83,7 @@ static const char *parse_control(const char *at, sl_fortran_format *f) {
   return fits ? at : NULL;
 }
 
-/* The items after a parenthesis, up to the one that closes it; the byte after that, or NULL. */
+/* Parses the items after a parenthesis, up to the closing one; returns the byte after that, or NULL. */
 static const char *parse_group(const char *at, int depth, sl_fortran_format *f) {
   for (at = skip(at); *at != ')'; at = skip(at)) {
     int times = 1, sign = *at == '-' ? -1 : 1;
@@ -138,7 +140,8 @@ const char *sl_fortran_parse(const char *at, sl_fortran_format *out) {
 
 /* ---- numbers */
 
-/* Copies a field without its blanks, zero-ended; the number of characters, 0 if they are none or too many. */
+/* Copies a field without its blanks, zero-terminated. Returns the number of characters, 0 if there are none
+ * or too many. */
 static int copy_field(bool zeros, const char *from, const char *to, char text[SL_FORTRAN_TEXT]) {
   int length = 0;
   if (to - from > SL_FORTRAN_WIDTH)
@@ -171,7 +174,7 @@ bool sl_fortran_real(const sl_fortran_item *item, int scale, bool zeros, const c
   int shift = (memchr(first, '.', digits) ? 0 : item->decimals) + (exponent > 0 ? 0 : scale);
   if (shift == 0)
     return true;
-  /* Rounded once: the exponent changes, not the value. */
+  /* The exponent is changed, not the value, so the number is rounded once. */
   char *mark = text + (first - text) + digits, *at = mark + (isalpha((unsigned char)*mark) != 0);
   int64_t power = 0;
   if (exponent > 0 && (!sl_scan_int(at, &power) || power > MOST_EXPONENT || power < -MOST_EXPONENT))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a file as one range of memory: read, and decompressed where it is compressed. */
+/* The content of a file as one range of memory: read, and decompressed if it is compressed. */
 #include "io/format.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "io/file.h"
-#include "io/inflate.h"
+#include "io/bytes/file.h"
+#include "io/bytes/inflate.h"
 #include "io/text.h"
 
-/* A header alone must not make us allocate: beyond this, rows need bytes in the file to back them. */
+/* Rows that a header may declare in any file; more rows need bytes in the file to support them. */
 static const int64_t rows_for_free = INT64_C(1) << 28;
 enum { ROWS_A_BYTE = 64 };
 
@@ -25,7 +25,7 @@ static void hold_memory(sl_input *input, sl_bytes bytes) {
   input->end = bytes.data + bytes.size;
 }
 
-/* Replaces compressed content by what it says. */
+/* Replaces compressed content by the decompressed bytes. */
 static sley_status decompress(sl_input *input) {
   size_t size = (size_t)(input->end - input->begin);
   if (!sl_is_compressed(input->begin, size))
@@ -59,7 +59,7 @@ static sley_status too_long(const char *path, int64_t limit) {
 
 static sley_status read_all(int descriptor, const char *path, int64_t limit, sl_input *out) {
   enum { CHUNK = 1 << 20 };
-  if (limit <= 0) /* what has no end must not take the machine's memory: the buffer grows by copies */
+  if (limit <= 0) /* an endless stream must not take all memory; the buffer grows by copying, hence half */
     limit = sl_memory_machine() / 2;
   sl_bytes bytes = {0};
   sley_status status;
@@ -102,7 +102,7 @@ sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *o
   return SLEY_OK;
 }
 
-/* What is no plain file, from front to back. */
+/* Reads a file that is not plain, from front to back. */
 static sley_status load_stream(const char *path, int64_t limit, sl_input *out) {
   int descriptor = open(sl_file_path(path), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && strcmp(path, "-") == 0)

@@ -14,19 +14,19 @@ sl_value_rule sl_value_rule_of(sl_literal literal, sley_dtype dtype) {
   return rule;
 }
 
-/* A decimal number, taken apart. */
+/* The components of a decimal number. */
 typedef struct decimal {
   bool word;     /* an infinity or NaN, in letters */
-  bool digits;   /* digits alone, after a sign */
+  bool digits;   /* only digits, after an optional sign */
   bool whole;    /* its value has no fraction */
-  uint64_t lead; /* its first 16 digits from the first that is not 0, filled up with zeros */
+  uint64_t lead; /* its first 16 significant digits, padded with zeros */
 } decimal;
 
 static decimal take_apart(const char *at, const char *end) {
   enum { LEAD = 16 };
   decimal d = {.digits = true};
   int64_t fraction = 0, last = INT64_MIN,
-          exponent = 0; /* last: digits behind the point up to the last not 0 */
+          exponent = 0; /* last: digits after the point up to the last nonzero one */
   int lead = 0;
   bool point = false;
   at += *at == '-' || *at == '+';

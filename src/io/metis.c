@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reader of METIS graphs: a header "vertices edges [fmt [ncon]]", then a line for each vertex: its size (fmt
  * 1xx), its ncon weights (x1x), and its neighbours, counted from 1, each with the edge's weight (xx1). Lines
- * that start with % are comments, an empty line is a vertex without neighbours. Every edge stands in both its
- * vertices' lines; that is checked. Vertex sizes and weights are read over. Source: METIS manual 5.1,
- * section 4.1.1. */
+ * that start with % are comments, an empty line is a vertex without neighbours. Every edge must be in the
+ * lines of both its vertices, which is checked. Vertex sizes and weights are skipped. Source: METIS manual
+ * 5.1, section 4.1.1. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,10 +17,10 @@
 
 typedef enum problem { FINE, BAD_NUMBER, BAD_VERTEX, BAD_WEIGHT, NO_WEIGHT, TOO_MANY_LINES } problem;
 
-/* What one piece of the text holds, and the first thing wrong in it. */
+/* The contents of one piece of the text, and its first error. */
 typedef struct piece {
-  int64_t lines, entries; /* in it; then before it */
-  uint64_t balance;       /* sum over its entries that is zero over a symmetric graph */
+  int64_t lines, entries; /* number in the piece; later, number before it */
+  uint64_t balance;       /* a sum over its entries that is zero for a symmetric graph */
   bool sorted;
   problem problem;
   const char *at;
@@ -29,22 +29,22 @@ typedef struct piece {
 typedef struct graph {
   const sl_input *input;
   const char *header, *body;
-  int64_t vertices, edges, skipped; /* numbers before the neighbours in a line */
+  int64_t vertices, edges, skipped; /* skipped: numbers before the neighbours in a line */
   bool weighted;
   sley_index index;
   sley_dtype dtype;
-  sl_value_rule rule; /* of edge weights */
+  sl_value_rule rule; /* rule for edge weights */
   int64_t pieces;
   piece *piece;
   sl_csr_arrays arrays;
 } graph;
 
-/* A format of up to three digits 0 or 1, read as a decimal number. */
+/* Whether the number is a format: up to three digits 0 or 1, read as a decimal number. */
 static bool is_format(int64_t number) {
   return number >= 0 && number <= 111 && number % 10 <= 1 && number / 10 % 10 <= 1;
 }
 
-/* The header's numbers; false if the first line of data is no header. */
+/* Scans the header's numbers; returns false if the first line of data is not a header. */
 static bool scan_header(const sl_input *input, graph *out) {
   sl_text text = sl_text_start(input);
   int64_t number[4] = {0, 0, 0, 0};
@@ -81,7 +81,7 @@ static bool is_comment(const char *at) {
   return *sl_skip_blanks(at) == '%';
 }
 
-/* Tokens from at to the end of its line. */
+/* Counts the tokens from at to the end of its line. */
 static int64_t tokens_of(const char *at) {
   int64_t count = 0;
   for (at = sl_skip_blanks(at); !sl_token_ends(at); at = sl_skip_blanks(at)) {
@@ -92,8 +92,7 @@ static int64_t tokens_of(const char *at) {
   return count;
 }
 
-/* Whether the last vertex has no neighbours, and its empty line lacks its line end: nothing is there of it.
- */
+/* Whether only the empty line of the last vertex, which has no neighbours, is missing. */
 static bool lacks_last_line(const graph *g, int64_t lines) {
   return lines == g->vertices - 1 && g->body[-1] == '\n' && g->input->end[-1] == '\n';
 }
@@ -116,7 +115,7 @@ bool sl_metis_guess(const sl_input *input) {
   }
   if ((lines != g.vertices && !lacks_last_line(&g, lines)) || lines == 0 || g.edges == 0)
     return false;
-  /* As many lines as vertices, and as many neighbours as the edges need. */
+  /* there are as many lines as vertices, and as many neighbours as the edges need */
   int64_t per_entry = g.weighted ? 2 : 1, left = tokens - lines * g.skipped;
   return left >= 0 && left / 2 / per_entry == g.edges && left % (2 * per_entry) == 0;
 }
@@ -155,7 +154,7 @@ static sley_status count_pieces(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-/* What the entry (row, col) adds to the balance: the opposite of what (col, row) adds. */
+/* The contribution of entry (row, col) to the balance: the negative of the contribution of (col, row). */
 static uint64_t balance_of(int64_t row, int64_t col, double weight) {
   uint64_t bits, low = (uint64_t)(row < col ? row : col), high = (uint64_t)(row < col ? col : row);
   memcpy(&bits, &weight, sizeof bits);
@@ -163,7 +162,7 @@ static uint64_t balance_of(int64_t row, int64_t col, double weight) {
   return row < col ? hash : (row > col ? -hash : 0);
 }
 
-/* Parses the line of vertex v into entries *e and on, which moves; stops at the first problem. */
+/* Parses the line of vertex v into the entries from *e on, which is advanced; stops at the first problem. */
 static void parse_line(graph *g, piece *p, const char *at, int64_t v, int64_t *e) {
   int64_t before = -1;
   for (int64_t i = 0; i < g->skipped; i++) {
@@ -247,7 +246,7 @@ static sley_status report(const graph *g, const piece *p) {
   }
 }
 
-/* The line of vertex v, from 0. */
+/* The line of vertex v, counted from 0. */
 static const char *line_of(const graph *g, int64_t v) {
   const char *at = g->body;
   for (; at < g->input->end; at = sl_next_line(at, g->input->end))
@@ -256,7 +255,7 @@ static const char *line_of(const graph *g, int64_t v) {
   return at;
 }
 
-/* Number of entries of sorted row that have this column, and the sum of their values. */
+/* The number of entries of the sorted row that have this column, and the sum of their values. */
 static int64_t find_entries(const graph *g, int64_t row, int64_t col, double *sum) {
   int64_t low = g->arrays.rowptr[row], high = g->arrays.rowptr[row + 1], end = high, count = 0;
   while (low < high) {
@@ -272,7 +271,7 @@ static int64_t find_entries(const graph *g, int64_t row, int64_t col, double *su
   return count;
 }
 
-/* Names the first edge that does not stand alike in both its vertices' lines. */
+/* Reports the first edge that is not the same in both its vertices' lines. */
 static sley_status report_asymmetry(const graph *g) {
   for (int64_t v = 0; v < g->vertices; v++)
     for (int64_t e = g->arrays.rowptr[v]; e < g->arrays.rowptr[v + 1]; e++) {
@@ -292,7 +291,7 @@ static sley_status report_asymmetry(const graph *g) {
   return sl_text_fail(g->input, g->header, "an edge has different weights in its two vertices' lines");
 }
 
-/* Turns the pieces' counts into what precedes each, and checks them against the header. */
+/* Turns the pieces' counts into the counts before each piece, and checks the totals against the header. */
 static sley_status check_counts(graph *g) {
   int64_t lines = 0, entries = 0;
   for (int64_t i = 0; i < g->pieces; i++) {
@@ -317,7 +316,7 @@ static sley_status parse_graph(graph *g, sl_team *team) {
   int64_t nnz = last->entries + of_last;
   SL_TRY(SL_NEW(g->arrays.rowptr, g->vertices + 1, "row pointers"));
   if (g->vertices > 0)
-    g->arrays.rowptr[g->vertices - 1] = nnz; /* its line may be missing */
+    g->arrays.rowptr[g->vertices - 1] = nnz; /* the line of the last vertex may be missing */
   g->arrays.col = sl_alloc(nnz, sl_index_bytes(g->index), "columns");
   g->arrays.val = g->arrays.col ? sl_alloc(nnz, sley_dtype_bytes(g->dtype), "values") : NULL;
   if (!g->arrays.val)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of METIS graphs. What the format cannot hold is refused: matrices that are not square and symmetric,
+/* Writer of METIS graphs. Refuses what the format cannot store: matrices that are not square and symmetric,
  * entries on the diagonal, weights that are not positive whole numbers. */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@ static double value_at(const sley_matrix *m, int64_t e) {
   return sl_value_at(m->val, m->dtype, e);
 }
 
-/* Refuses what METIS cannot hold; *weighted tells whether a value other than 1 occurs. */
+/* Refuses entries that METIS cannot store; *weighted: whether a value other than 1 occurs. */
 static sley_status check_entries(const sley_matrix *m, bool *weighted) {
   *weighted = false;
   for (int64_t i = 0; i < m->rows; i++)
@@ -35,7 +35,7 @@ static sley_status check_entries(const sley_matrix *m, bool *weighted) {
   return SLEY_OK;
 }
 
-/* Compares with the transpose t, row by row. */
+/* Compares the matrix with its transpose t, row by row. */
 static sley_status check_symmetric(const sley_matrix *m, const sley_matrix *t) {
   for (int64_t i = 0; i < m->rows; i++) {
     int64_t count = m->rowptr[i + 1] - m->rowptr[i], e = m->rowptr[i], f = t->rowptr[i];
@@ -52,7 +52,7 @@ static sley_status check_symmetric(const sley_matrix *m, const sley_matrix *t) {
   return SLEY_OK;
 }
 
-/* number and a character after it; the characters put. */
+/* Writes number and a character after it; returns the number of characters. */
 static size_t put_number(char *text, int64_t number, char after) {
   char digits[20];
   int count = 0;

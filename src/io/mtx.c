@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix Market: telling it, and its header. Source: Boisvert, Pozo, Remington, The Matrix Market exchange
- * formats: initial design, NISTIR 5935, 1996. Lines of the form %%GraphBLAS are comments: the types they name
- * are not used. */
+/* Matrix Market: recognising it, and its header. Source: Boisvert, Pozo, Remington, The Matrix Market
+ * exchange formats: initial design, NISTIR 5935, 1996. Lines of the form %%GraphBLAS are comments: the types
+ * in them are not used. */
 #include "io/mtx.h"
 
 #include <ctype.h>
@@ -12,12 +12,12 @@
 
 static const char banner[] = "%%MatrixMarket";
 enum {
-  RECOGNISED = 4 + 2,     /* a first line "%%Matr" is meant to be this banner */
-  BANNER_BYTES = 1 << 16, /* lines that begin within so many bytes may be it */
+  RECOGNISED = 4 + 2,     /* characters of the banner, "%%Matr", that suffice in a first line */
+  BANNER_BYTES = 1 << 16, /* lines that begin within that many bytes may be the banner */
   WORD = 24
 };
 
-/* The whole numbers of a line, up to most; -1 if there is something else on it or more of them. */
+/* Scans the whole numbers of a line, up to most; returns -1 if the line has anything else or more numbers. */
 static int line_of_ints(const char *at, const char *end, int64_t *values, int most) {
   int count = 0;
   for (at = sl_skip_blanks(at); at < end && *at != '\n'; at = sl_skip_blanks(at)) {
@@ -30,7 +30,7 @@ static int line_of_ints(const char *at, const char *end, int64_t *values, int mo
   return count;
 }
 
-/* The next word of a line, in small letters; "" at its end. */
+/* The next word of a line, in lower case; "" at its end. */
 static void next_word(const char **at, const char *end, char *word, size_t room) {
   size_t length = 0;
   const char *p = sl_skip_blanks(*at);
@@ -41,14 +41,15 @@ static void next_word(const char **at, const char *end, char *word, size_t room)
   *at = p;
 }
 
-/* The first word of a line behind the marks that lead it. */
+/* Skips marks before the first word of a line. */
 static const char *behind_marks(const char *line, const char *end) {
   while (line < end && *line != 0 && strchr("%#\"' \t", *line))
     line++;
   return line;
 }
 
-/* Moves behind "MatrixMarket", in one word or two, with any capitals; false: something else is there. */
+/* Advances behind "MatrixMarket", in one word or two, ignoring case; returns false if something else is
+ * there. */
 static bool skip_market(const char **at, const char *end) {
   char word[WORD];
   const char *p = *at;
@@ -62,8 +63,8 @@ static bool skip_market(const char **at, const char *end) {
   return true;
 }
 
-/* Whether a line is the banner, or was meant to be: MatrixMarket and the word after it, or "matrix
- * coordinate" or "matrix array" as the first words or behind another one. */
+/* Whether a line is the banner or a near miss: MatrixMarket and the next word, or "matrix coordinate" or
+ * "matrix array" as the first words or after another word. */
 static bool is_banner(const char *line, const char *end) {
   char word[WORD], before[WORD] = "";
   const char *at = behind_marks(line, end), *first = at;
@@ -81,8 +82,8 @@ static bool is_banner(const char *line, const char *end) {
   return false;
 }
 
-/* The banner's line: among blank lines and comments before any data, or as the first line of data itself.
- * NULL: there is none. */
+/* Finds the banner's line: among blank lines and comments before any data, or as the first line of data
+ * itself. NULL: there is none. */
 static const char *find_banner(const sl_input *input) {
   const char *end = input->end;
   if (end - input->begin >= RECOGNISED && strncasecmp(input->begin, banner, RECOGNISED) == 0)
@@ -139,7 +140,7 @@ static sley_status parse_banner(const sl_input *input, const char *start, sl_mtx
   if (strcmp(word, "general") == 0)
     header->symmetry = SL_GENERAL;
   else if (strcmp(word, "symmetric") == 0 || hermitian)
-    header->symmetry = SL_SYMMETRIC; /* real values are their own conjugates */
+    header->symmetry = SL_SYMMETRIC; /* for real values hermitian means symmetric */
   else if (strcmp(word, "skew-symmetric") == 0)
     header->symmetry = SL_SKEW;
   else
@@ -159,15 +160,17 @@ static sley_status parse_banner(const sl_input *input, const char *start, sl_mtx
   return SLEY_OK;
 }
 
-int64_t sl_mtx_array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
+/* Entries that an array of this size and symmetry stores; -1 if that overflows. Of a symmetric one the lower
+ * triangle, of a skew-symmetric one without the diagonal. */
+static int64_t array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   int64_t entries, longer = symmetry == SL_GENERAL ? cols : symmetry == SL_SYMMETRIC ? rows + 1 : rows - 1;
   if (__builtin_mul_overflow(rows, longer, &entries))
     return -1;
   return symmetry == SL_GENERAL ? entries : entries / 2;
 }
 
-/* Some files have their sizes in the comment after the banner, "%64 64 704": then the first line of data is
- * an entry of two numbers, which cannot be sizes. */
+/* Finds sizes in a comment. Some files have their sizes in the comment after the banner, "%64 64 704": then
+ * the first line of data is an entry of two numbers, which cannot be sizes. */
 static const char *sizes_in_comment(const sl_input *input, const char *at, const sl_mtx_header *header) {
   sl_text text = {input, at};
   int64_t sizes[3];
@@ -176,7 +179,7 @@ static const char *sizes_in_comment(const sl_input *input, const char *at, const
   return sl_text_next_data(&text, "%") && line_of_ints(text.at, input->end, sizes, 3) == 2 ? at + 1 : NULL;
 }
 
-/* The sizes, which stand after the banner's line, at at. */
+/* Parses the sizes, after the banner's line at `at`. */
 static sley_status parse_sizes(const sl_input *input, const char *at, sl_mtx_header *header) {
   int64_t sizes[3] = {0};
   sl_text at_sizes = {input, at}, *text = &at_sizes;
@@ -197,7 +200,7 @@ static sley_status parse_sizes(const sl_input *input, const char *at, sl_mtx_hea
   if (header->symmetry != SL_GENERAL && header->rows != header->cols)
     return sl_text_fail(input, text->at, "a symmetric matrix must be square, not %lld x %lld",
                         (long long)header->rows, (long long)header->cols);
-  header->count = header->array ? sl_mtx_array_entries(sizes[0], sizes[1], header->symmetry) : sizes[2];
+  header->count = header->array ? array_entries(sizes[0], sizes[1], header->symmetry) : sizes[2];
   if (header->count < 0)
     return sl_text_fail(input, text->at, "the number of entries is %s",
                         header->array ? "too large" : "negative");
@@ -231,8 +234,8 @@ static bool has_lines(const char *at, const char *end, int64_t count) {
   return lines >= count && (lines == count || sl_count_data_lines(at, end, bare_comments) == count);
 }
 
-/* Understands the shapes "m n nnz" + triplets, "m n" + values, and a column of values alone, by the first two
- * lines of data; whether count entries follow is not looked at (-1: as many as there are lines). */
+/* Recognises the shapes "m n nnz" + triplets, "m n" + values, and a column of values alone, by the first two
+ * lines of data; does not check that count entries follow (-1: as many as there are lines). */
 static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
   const char *end = input->end;
   sl_text text = sl_text_start(input);
@@ -267,7 +270,7 @@ static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
     return sizes[2] == 0 || (sizes[0] > 0 && sizes[1] > 0);
   }
   header->array = true;
-  header->count = found == 2 ? sl_mtx_array_entries(sizes[0], sizes[1], SL_GENERAL) : -1;
+  header->count = found == 2 ? array_entries(sizes[0], sizes[1], SL_GENERAL) : -1;
   return found == 2 && on_second == 1 && header->count >= 0;
 }
 

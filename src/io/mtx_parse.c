@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of a Matrix Market file, parsed in parallel: the text is cut into pieces at line ends, the
- * lines of each are counted, which says where its entries go, and then every piece is parsed into its place.
- */
+/* The entries of a Matrix Market file, parsed in parallel: the text is divided into pieces at line ends; the
+ * lines of each piece are counted, which determines the positions of its entries; then all pieces are
+ * parsed. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -25,12 +25,12 @@ typedef enum fault_kind {
 
 typedef struct sl_mtx_piece {
   const char *begin, *end;
-  int64_t count; /* entries in it */
-  int64_t first; /* entries of the part before it */
+  int64_t count; /* number of entries in it */
+  int64_t first; /* number of entries of the part before it */
   fault_kind fault;
-  const char *fault_at, *value_at; /* the line, and the value in it that is at fault */
+  const char *fault_at, *value_at; /* the line, and the value in it, with the fault */
   int64_t below, above;            /* entries on either side of the diagonal */
-  uint64_t least;                  /* index, for files that do not say where they count from */
+  uint64_t least;                  /* least index, for files that do not state where they count from */
 } text_piece;
 
 /* --------------------------------------------------------------------------------------------------- cut and
@@ -104,7 +104,7 @@ sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found) {
 /* -----------------------------------------------------------------------------------------------------------
  * parse */
 
-/* Where the next line of data of a piece starts, or its end. */
+/* The start of the next line of data in a piece, or the piece's end. */
 static inline const char *next_data(const char *at, const char *end, const char *comments) {
   for (;;) {
     if ((unsigned)(unsigned char)*at - '0' < 10)
@@ -135,12 +135,12 @@ static inline bool line_ends(const char *at, const char *end) {
   return *at == '\n' || at >= end;
 }
 
-/* Lines "row col [value]"; constant arguments make a loop for each combination of types. */
+/* Parses lines "row col [value]"; constant arguments make a loop for each combination of types. */
 static inline __attribute__((always_inline)) void
 parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
   const sl_mtx_header *header = job->header;
   sl_coo *coo = &job->coo;
-  uint64_t lowest = header->bare ? 0 : 1; /* of indices; settle_base decides for bare files */
+  uint64_t lowest = header->bare ? 0 : 1; /* lowest index; settle_base decides for files without a header */
   uint64_t rows = (uint64_t)header->rows + 1 - lowest, cols = (uint64_t)header->cols + 1 - lowest;
   uint64_t least = UINT64_MAX;
   const sl_value_rule rule = sl_value_rule_of(header->literal, coo->dtype);
@@ -149,7 +149,7 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
   const char *at = piece->begin, *end = piece->end, *start, *from;
   for (int64_t e = piece->first, last = piece->first + piece->count; e < last; e++) {
     at = next_data(at, end, job->comments);
-    if (at == end) /* blank lines where entries were counted */
+    if (at == end) /* blank lines were counted as entries */
       return note_fault(piece, BAD_ROW, at);
     uint64_t row = 0, col = 0;
     double value = 1;
@@ -193,7 +193,7 @@ parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtyp
   piece->above = above;
 }
 
-/* The place (row, column) of entry e of an array. */
+/* The position (row, column) of entry e of an array. */
 static void array_place(const sl_mtx_header *header, int64_t e, int64_t *row, int64_t *col) {
   int64_t n = header->rows, low = 0, high = header->cols - 1;
   if (header->symmetry == SL_GENERAL) {
@@ -202,8 +202,8 @@ static void array_place(const sl_mtx_header *header, int64_t e, int64_t *row, in
     return;
   }
   int64_t skew = header->symmetry == SL_SKEW;
-  while (low <
-         high) { /* the last column that starts at or before e; j columns hold j n - j (j - 1) / 2 - skew j */
+  while (low < high) { /* finds the last column that starts at or before e; j columns hold j n - j (j - 1) / 2
+                          - skew j entries */
     int64_t j = low + (high - low + 1) / 2;
     if (j * n - j * (j - 1) / 2 - skew * j <= e)
       low = j;
@@ -214,7 +214,7 @@ static void array_place(const sl_mtx_header *header, int64_t e, int64_t *row, in
   *row = low + skew + e - (low * n - low * (low - 1) / 2 - skew * low);
 }
 
-/* Lines of one value each. */
+/* Parses lines of one value each. */
 static void parse_values(sl_mtx_lines *job, text_piece *piece) {
   const sl_mtx_header *header = job->header;
   sl_coo *coo = &job->coo;
@@ -308,8 +308,8 @@ static sley_status tell_fault(const sl_mtx_lines *job, const text_piece *piece) 
   return SLEY_OK;
 }
 
-/* Entries of a file without a header count from 0 if the caller says so, an index is 0 or the name ends in
- * .smat, else from 1. */
+/* Decides the base of a file without a header: 0 if the caller says so, an index is 0 or the name ends in
+ * .smat, else 1. */
 static sley_status settle_base(sl_mtx_lines *job, sl_input *input) {
   const sl_mtx_header *header = job->header;
   bool smat = sl_name_ends(input->name, ".smat");
@@ -375,8 +375,8 @@ void sl_mtx_lines_free(sl_mtx_lines *lines) {
   lines->pieces = NULL;
 }
 
-/* If the sum of all lines is the promised one although some are blank, entries are missing, and the piece
- * with the blank line notices. */
+/* Counts the entries. If the number of all lines is the promised one although some are blank, entries are
+ * missing, and the piece with the blank line detects it. */
 static sley_status count(sl_mtx_lines *lines, sl_team *team) {
   SL_TRY(sl_mtx_count(lines, false, team));
   if (lines->count > lines->header->count)
@@ -384,7 +384,7 @@ static sley_status count(sl_mtx_lines *lines, sl_team *team) {
   return sl_mtx_check_count(lines, lines->count);
 }
 
-/* Whether no entry stands beside its own mirror image. */
+/* Checks that no entry is stored together with its own mirror image. */
 static sley_status check_triangles(const sl_mtx_lines *lines, sl_team *team) {
   sl_coo places = {0};
   sley_matrix *triangle[2] = {NULL, NULL};
@@ -416,9 +416,9 @@ sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtyp
     SL_TRY_GOTO(status, settle_base(&lines, input), done);
   bool sides = header->symmetry != SL_GENERAL && lines.below > 0 && lines.above > 0;
   if (!sides)
-    sl_input_close(input); /* decompressed text may be larger than the matrix */
+    sl_input_close(input); /* free it early: decompressed text may be larger than the matrix */
   SL_TRY_GOTO(status, sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out), done);
-  if (sides && (*out)->nnz < lines.count + lines.below + lines.above) /* something repeats */
+  if (sides && (*out)->nnz < lines.count + lines.below + lines.above) /* some entries were merged */
     status = check_triangles(&lines, team);
   if (status != SLEY_OK) {
     sl_matrix_destroy(*out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symmetric Matrix Market files that store an entry and its mirror image, which would count twice. */
+/* Checks symmetric Matrix Market files for an entry that is stored together with its mirror image, and would
+ * count twice. */
 #include "base/memory.h"
 #include "io/mtx.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes Matrix Market, coordinate real general, with as many digits as bring every value back. */
+/* Writes Matrix Market, coordinate real general, with enough digits to restore every value. */
 #include <stdio.h>
 
 #include "base/interrupt.h"
@@ -32,7 +32,7 @@ static char *put_value(char *at, const sley_matrix *matrix, int64_t e) {
   return at + snprintf(at, 40, "%.*g", sl_value_digits(matrix->dtype), value);
 }
 
-/* A stretch of entries as text, one a thread and round. */
+/* A range of entries as text; one per thread and round. */
 typedef struct stretch {
   char *text;
   size_t size;
@@ -40,11 +40,11 @@ typedef struct stretch {
 
 typedef struct writing {
   const sley_matrix *matrix;
-  int64_t first; /* entry of the round's first stretch, counted from the first of the matrix */
+  int64_t first; /* first entry of the round, counted from the first of the matrix */
   stretch *stretches;
 } writing;
 
-/* The row that holds entry e: the last that starts at or before it and is not empty. */
+/* The row that contains entry e: the last row that starts at or before it and is not empty. */
 static int64_t row_of(const sley_matrix *matrix, int64_t e) {
   int64_t low = 0, high = matrix->rows - 1;
   while (low < high) {
@@ -63,7 +63,7 @@ static sley_status format_stretches(void *context, int64_t begin, int64_t end, i
   const sley_matrix *matrix = self->matrix;
   int64_t start = matrix->rowptr[0], stop = matrix->rowptr[matrix->rows];
   SL_TRY(sl_interrupted());
-  locale_t before = sl_enter_c_locale(); /* this thread's; the writer's caller has set its own */
+  locale_t before = sl_enter_c_locale(); /* for this thread; the caller's thread has set its own */
   for (int64_t s = begin; s < end; s++) {
     int64_t e = start + self->first + s * ENTRIES, last = e + ENTRIES < stop ? e + ENTRIES : stop;
     char *at = self->stretches[s].text;
@@ -84,7 +84,8 @@ static sley_status format_stretches(void *context, int64_t begin, int64_t end, i
   return SLEY_OK;
 }
 
-/* The team formats as many stretches as it has threads, then they are written in order. */
+/* Writes the entries in rounds: the team formats as many ranges as it has threads, then they are written in
+ * order. */
 static sley_status write_entries(writing *self, int64_t count, sl_sink *sink, sl_team *team) {
   int64_t nnz = self->matrix->nnz;
   for (self->first = 0; self->first < nnz; self->first += count * ENTRIES) {

@@ -7,13 +7,13 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "io/bytes/inflate.h"
 #include "io/format.h"
-#include "io/inflate.h"
 #include "io/io.h"
 #include "io/npy.h"
 #include "io/npy_array.h"
 
-/* The header of an array that can be an operand. */
+/* Reads the header of an array, and checks that it can be an operand. */
 static sley_status look(const sl_file *file, sl_npy_array *array, int64_t *rows, int64_t *cols) {
   uint8_t prefix[SL_NPY_PREFIX] = {0}, *header = NULL;
   int64_t offset, head = file->size < SL_NPY_PREFIX ? file->size : SL_NPY_PREFIX;
@@ -42,7 +42,7 @@ static sley_status look(const sl_file *file, sl_npy_array *array, int64_t *rows,
   return SLEY_OK;
 }
 
-/* Rows of an array of m x n: which[i], or first + i where which is NULL. */
+/* Rows of an array of m x n to read: which[i], or first + i if which is NULL. */
 typedef struct rows_wanted {
   const sl_npy_array *array;
   const int64_t *which;
@@ -55,7 +55,7 @@ static int64_t row_at(const rows_wanted *w, int64_t i) {
   return w->which ? w->which[i] : w->first + i;
 }
 
-/* `count` elements that follow one another from `element` on, to values from `to` on. */
+/* Reads `count` consecutive elements, starting with `element`, to the values starting at `to`. */
 static sley_status take_run(const rows_wanted *w, sl_window *window, int64_t element, int64_t count,
                             int64_t to) {
   int64_t each = w->array->bytes_each, step = SL_WINDOW / each;
@@ -70,7 +70,7 @@ static sley_status take_run(const rows_wanted *w, sl_window *window, int64_t ele
   return SLEY_OK;
 }
 
-/* Columns in turn, as they stand in the file. */
+/* Reads an array in Fortran order, column by column. */
 static sley_status take_fortran(const rows_wanted *w, sl_window *window) {
   size_t value = sley_dtype_bytes(w->dtype);
   for (int64_t j = 0; j < w->n; j++)
@@ -101,7 +101,7 @@ static sley_status take_rows(const rows_wanted *w, sl_window *window) {
 }
 
 static sley_status check_rows(const char *name, const rows_wanted *w) {
-  int64_t looked = w->which ? w->count : w->count > 0 ? 2 : 0; /* of a range, the ends */
+  int64_t looked = w->which ? w->count : w->count > 0 ? 2 : 0; /* for a range, only its ends are checked */
   for (int64_t i = 0; i < looked; i++) {
     int64_t row = w->which ? w->which[i]
                   : i == 0 ? w->first
@@ -112,7 +112,7 @@ static sley_status check_rows(const char *name, const rows_wanted *w) {
   return SLEY_OK;
 }
 
-/* count < 0: all rows. */
+/* Reads rows of a file; count < 0: all rows. */
 static sley_status read_rows(const sl_file *file, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
   sl_npy_array array;
@@ -148,7 +148,7 @@ sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *
   return read_rows(&file, dtype, NULL, 0, -1, rows, cols, data);
 }
 
-/* What is compressed, or no plain file, is read whole first. */
+/* Reads rows; a file that is compressed, or not plain, is read whole first. */
 static sley_status read_path(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
   sl_file file;
@@ -220,7 +220,7 @@ sley_dtype sl_npy_dtype(sley_dtype dtype) {
   return dtype == SLEY_BF16 ? SLEY_F32 : dtype;
 }
 
-/* count values as written; piece has room for PIECE of them. */
+/* Writes count values; piece has room for PIECE of them. */
 enum { PIECE = 1 << 14 };
 static sley_status put_values(sl_sink *sink, sley_dtype dtype, const char *values, int64_t count,
                               void *piece) {

@@ -26,7 +26,7 @@ sley_status sl_npy_offset(const char *name, const uint8_t *bytes, size_t size, i
   return SLEY_OK;
 }
 
-/* A cursor over the header, the literal of a Python dictionary. */
+/* A cursor over the header, which is the literal of a Python dictionary. */
 typedef struct literal {
   const char *name;
   const char *at, *end;
@@ -60,7 +60,7 @@ static bool take_word(literal *in, const char *word) {
   return true;
 }
 
-/* A quoted string without escapes; text receives its first characters, cut to fit. */
+/* Parses a quoted string without escapes; text receives its first characters, cut to fit. */
 static bool take_string(literal *in, char *text, size_t room) {
   skip_space(in);
   if (in->at == in->end || (*in->at != '\'' && *in->at != '"'))
@@ -75,7 +75,7 @@ static bool take_string(literal *in, char *text, size_t room) {
   return true;
 }
 
-/* A whole number, not negative, with Python 2's optional L. */
+/* Parses a whole number that is not negative, with Python 2's optional L. */
 static bool take_size(literal *in, int64_t *out) {
   skip_space(in);
   const char *from = in->at;
@@ -147,7 +147,8 @@ static sley_status parse_shape(literal *in, sl_npy_array *out) {
   return SLEY_OK;
 }
 
-/* count and its bytes fit 64 bits; an array with a length of 0 has none, whatever the other lengths are. */
+/* Sets count; checks that count and its bytes fit 64 bits. An array with a length of 0 has no elements,
+ * whatever the other lengths are. */
 static sley_status count_elements(const char *name, sl_npy_array *out) {
   out->count = 1;
   bool empty = false, overflow = false;
@@ -265,7 +266,7 @@ static double load_value(const sl_npy_array *array, const uint8_t *at) {
   }
 }
 
-/* The magnitude of a whole number; at least that of every other beyond 64 bits. */
+/* The magnitude of a whole number. */
 static uint64_t whole_size(const sl_npy_array *array, const uint8_t *at) {
   uint64_t bits = load_bits(at, array->bytes_each, array->swapped);
   if (array->kind != 'i')
@@ -274,7 +275,7 @@ static uint64_t whole_size(const sl_npy_array *array, const uint8_t *at) {
   return value < 0 ? -(uint64_t)value : (uint64_t)value;
 }
 
-/* Of an element of at least the magnitude where something may be wrong. */
+/* Checks an element whose magnitude is large enough for an error. */
 static sley_status check_element(const char *name, const sl_npy_array *array, const uint8_t *at, int64_t i,
                                  sley_dtype dtype, double value) {
   bool whole = sl_npy_is_whole(array);

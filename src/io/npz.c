@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader of scipy.sparse.save_npz: a zip archive of NumPy arrays that hold a matrix as CSR, CSC or COO.
+/* Reader of scipy.sparse.save_npz: a zip archive of NumPy arrays that store a matrix as CSR, CSC or COO.
  * Keys: format (csr, csc or coo), shape, data, and indices, indptr or row, col. Archives of graph collections
  * put a prefix before the keys and leave out format: adj_data, adj_indices, adj_indptr, adj_shape. */
 #include <inttypes.h>
@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/archive.h"
+#include "io/bytes/archive.h"
 #include "io/io.h"
 
 typedef sl_archive_member member;
 
 typedef struct archive {
   sl_archive of;
-  int64_t most_lines; /* rows that may be claimed without an array that backs them */
-  const char *prefix; /* of the keys */
+  int64_t most_lines; /* most rows that may be declared without an array of that length */
+  const char *prefix; /* prefix of the keys */
 } archive;
 
 bool sl_npz_banner(const sl_input *input) {
@@ -38,7 +38,7 @@ static sley_status read_member(archive *in, const char *key, member *out) {
   return sl_archive_read(&in->of, name, out);
 }
 
-/* A one-dimensional array of numbers, whole ones if asked. */
+/* Reads a one-dimensional array of numbers; whole: of whole numbers. */
 static sley_status read_vector(archive *in, const char *key, bool whole, member *out) {
   SL_TRY(read_member(in, key, out));
   bool fits = out->array.dims == 1 && (whole ? sl_npy_is_whole(&out->array) : sl_npy_is_number(&out->array));
@@ -66,7 +66,7 @@ static sley_status read_shape(archive *in, int64_t *rows, int64_t *cols) {
   return status;
 }
 
-/* The word in format.npy, of bytes or of UCS-4 characters; csr if there is none. */
+/* Reads the word in format.npy, of bytes or of UCS-4 characters; csr if there is none. */
 static sley_status read_format(archive *in, char word[8]) {
   strcpy(word, has_key(in, in->prefix, "indptr") ? "csr" : "coo");
   if (!has_key(in, in->prefix, "format"))
@@ -78,7 +78,7 @@ static sley_status read_format(archive *in, char word[8]) {
   memset(word, 0, 8);
   if ((array->kind == 'S' || array->kind == 'U') && array->count == 1)
     for (int64_t i = 0; i < 7 && i * unit < array->bytes_each; i++)
-      for (int64_t b = 0; b < unit; b++) /* the one byte of a letter that is not zero, in either byte order */
+      for (int64_t b = 0; b < unit; b++) /* the nonzero byte of a letter, in either byte order */
         word[i] |= (char)elements(&format)[i * unit + b];
   sl_archive_member_free(&format);
   if (strcmp(word, "csr") == 0 || strcmp(word, "csc") == 0 || strcmp(word, "coo") == 0)
@@ -88,7 +88,7 @@ static sley_status read_format(archive *in, char word[8]) {
                  strspn(word, "abcdefghijklmnopqrstuvwxyz") == strlen(word) ? word : "?");
 }
 
-/* Refuses lines that no array of the archive backs, beyond what the input allows. */
+/* Refuses more lines than the input allows without an array of that length. */
 static sley_status check_lines(const archive *in, int64_t lines) {
   if (lines <= in->most_lines)
     return SLEY_OK;
@@ -98,8 +98,8 @@ static sley_status check_lines(const archive *in, int64_t lines) {
                  lines, in->of.size);
 }
 
-/* rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. Fewer positions than the shape
- * has lines is an error, so nothing is allocated beyond what the file holds. */
+/* Fills rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. A number of positions that
+ * does not match the shape is an error, so nothing is allocated beyond what the file contains. */
 static sley_status fill_pointers(archive *in, int64_t lines, sl_csr_arrays *arrays) {
   member indptr = {0};
   SL_TRY(read_vector(in, "indptr", true, &indptr));
@@ -126,8 +126,8 @@ done:
   return status;
 }
 
-/* out[i] = the indices of key, each in [0, limit), as index type. At least count of them must be there, and
- * *have are. */
+/* Reads the indices of key to out, each in [0, limit), as type index. At least count are required; *have:
+ * their actual number. */
 static sley_status fill_indices(archive *in, const char *key, int64_t count, int64_t limit, sley_index index,
                                 void **out, int64_t *have) {
   member indices = {0};
@@ -158,7 +158,7 @@ done:
   return status;
 }
 
-/* The values of data, of which *have are there; count < 0: all of them. */
+/* Reads the values of data; *have: their actual number; count < 0: all of them. */
 static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, void **out, int64_t *have) {
   member data = {0};
   SL_TRY(read_vector(in, "data", false, &data));
@@ -178,7 +178,7 @@ done:
   return status;
 }
 
-/* Every index goes with a value; scipy lets both go on behind the last row. */
+/* Checks that there are as many indices as values; scipy allows both to continue after the last row. */
 static sley_status check_counts(const archive *in, const char *key, int64_t indices, int64_t values) {
   return indices == values
              ? SLEY_OK
@@ -194,7 +194,7 @@ static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sl
   return true;
 }
 
-/* In rows that ascend. */
+/* Whether rows that ascend have repeated columns. */
 static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
@@ -203,7 +203,7 @@ static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_i
   return false;
 }
 
-/* CSR of lines x across; CSC is the CSR of the transpose. */
+/* Reads CSR of lines x across; CSC is the CSR of the transpose. */
 static sley_status read_compressed(archive *in, int64_t lines, int64_t across, sley_dtype dtype,
                                    sl_team *team, sley_matrix **out) {
   sl_csr_arrays arrays = {0};
@@ -243,7 +243,7 @@ done:
   return status;
 }
 
-/* The first of the prefixes that usual files have; NULL: none. */
+/* The first usual prefix for which the archive has keys; NULL: none. */
 static const char *usual_prefix(const archive *in) {
   static const char *const prefixes[] = {"", "adj_"};
   for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
@@ -269,7 +269,7 @@ static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sle
   return status;
 }
 
-/* prefix NULL: a usual one. */
+/* Reads the matrix of an archive; prefix NULL: a usual prefix. */
 static sley_status read_input(const sl_input *input, const char *prefix, sley_dtype dtype, sl_team *team,
                               sley_matrix **out) {
   archive in = {.most_lines = input->most_rows};
@@ -291,7 +291,7 @@ sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_m
 
 sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dtype, int64_t limit,
                              sl_team *team, sley_matrix **out) {
-  enum { MOST_PREFIX = 32 }; /* so that every key is found whole */
+  enum { MOST_PREFIX = 32 }; /* limited, so that no key is cut */
   sl_input input;
   if (strlen(prefix) > MOST_PREFIX)
     return sl_fail(SLEY_ERR_ARG, "a prefix of keys has at most %d bytes", MOST_PREFIX);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of scipy.sparse.load_npz's archives, as CSR. */
+/* Writer of archives for scipy.sparse.load_npz, as CSR. */
 #include "base/memory.h"
 #include "base/value.h"
-#include "io/archive.h"
+#include "io/bytes/archive.h"
 #include "io/npy.h"
 
 sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team) {

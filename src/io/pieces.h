@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a text into pieces of whole lines, for the threads of a team. */
+/* Divides a text into pieces of whole lines, for the threads of a team. */
 #ifndef SLEY_IO_PIECES_H
 #define SLEY_IO_PIECES_H
 
 #include "io/text.h"
 
-/* How many pieces a text is cut into: of about 256 KiB, at most 1024. */
+/* The number of pieces: of about 256 KiB each, at most 1024. */
 static inline int64_t sl_piece_count(const char *begin, const char *end) {
   int64_t count = (end - begin) >> 18;
   return count < 1 ? 1 : (count > 1024 ? 1024 : count);
 }
 
-/* Where piece i of count starts, and piece i - 1 ends: a line's first byte (or end). i in [0, count]. */
+/* The start of piece i of count, where piece i - 1 ends: the first byte of a line (or end). i in [0,
+ * count]. */
 static inline const char *sl_piece_start(const char *begin, const char *end, int64_t i, int64_t count) {
   if (i == 0 || begin == end)
     return begin;

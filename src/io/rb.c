@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reader of Rutherford-Boeing and Harwell-Boeing files: columns, compressed, in fixed columns of text.
+/* Reader of Rutherford-Boeing and Harwell-Boeing files: compressed columns, in fixed columns of text.
  *
- * Line 1 is a title, line 2 counts lines (a fifth number, Harwell-Boeing's, those of right-hand sides, which
- * are not read), line 3 has the type and the sizes, line 4 the Fortran formats; then pointers, row numbers
- * and values, each starting on a new line. The type's letters: r, i or p (values real, integer, none); u, s,
- * z, r (unsymmetric, symmetric, skew, rectangular; of s and z one triangle is there); a (assembled). Sources:
- * Duff, Grimes, Lewis, Users' guide for the Harwell-Boeing sparse matrix collection, 1992; The
- * Rutherford-Boeing sparse matrix collection, 1997. */
+ * Line 1 is a title, line 2 counts lines (Harwell-Boeing has a fifth number, the lines of right-hand sides,
+ * which are ignored), line 3 has the type and the sizes, line 4 the Fortran formats; then pointers, row
+ * numbers and values, each starting on a new line. The type's letters: r, i or p (values real, integer,
+ * none); u, s, z, r (unsymmetric, symmetric, skew, rectangular; for s and z one triangle is stored); a
+ * (assembled). Sources: Duff, Grimes, Lewis, Users' guide for the Harwell-Boeing sparse matrix collection,
+ * 1992; The Rutherford-Boeing sparse matrix collection, 1997. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
@@ -33,12 +33,12 @@ typedef struct section {
   const sl_input *input;
   const char *what;
   const sl_fortran_format *format;
-  int next;                 /* item of the format */
-  int scale;                /* factor, as set by it */
-  bool zeros;               /* blanks are, as set by it */
-  const char *line, *ended; /* the line, its newline; the line NULL before the first */
+  int next;                 /* current item of the format */
+  int scale;                /* scale factor that the format has set */
+  bool zeros;               /* blanks count as zeros, as the format has set */
+  const char *line, *ended; /* the line, and its newline; line is NULL before the first line */
   const char *after;        /* the line after it */
-  int64_t column, furthest; /* in it, of the next field; up to which it has been looked at */
+  int64_t column, furthest; /* column of the next field; furthest column examined */
 } section;
 
 static const char *line_end(const char *at, const char *end) {
@@ -46,7 +46,8 @@ static const char *line_end(const char *at, const char *end) {
   return newline ? newline : end;
 }
 
-/* Reads up to most whole numbers from at to the end of the line; the number of them, -1 at something else. */
+/* Reads up to most whole numbers from at to the end of the line. Returns their number, -1 if there is
+ * something else. */
 static int scan_ints(const char *at, int most, int64_t *out) {
   int count = 0;
   for (at = sl_skip_blanks(at); *at && *at != '\n'; at = sl_skip_blanks(at)) {
@@ -57,7 +58,7 @@ static int scan_ints(const char *at, int most, int64_t *out) {
   return count;
 }
 
-/* The three letters of a matrix type, in lower case; false if they are none. */
+/* Reads the three letters of a matrix type, in lower case; returns false if they are not valid. */
 static bool scan_type(const char *at, const char *end, char type[4]) {
   static const char *const letters[] = {"ripcq", "usrzh", "ae"};
   memset(type, 0, 4);
@@ -134,7 +135,7 @@ static sley_status parse_header(const sl_input *input, header *out) {
     SL_TRY(parse_format(input, &at, "values", &out->values));
   if (!out->pointers.integers || !out->indices.integers)
     return sl_text_fail(input, at, "pointers and row numbers need an I format");
-  const char *rest = sl_skip_blanks(at); /* unused formats may follow */
+  const char *rest = sl_skip_blanks(at); /* formats that are not used may follow */
   if (*rest != '(' && *rest != '\n' && rest < end)
     return sl_text_fail(input, rest, "no format, but '%.*s'", (int)strcspn(rest, " \r\n"), rest);
   out->body = sl_next_line(at, end);
@@ -148,7 +149,7 @@ static section section_start(const sl_input *input, const char *what, const sl_f
   return (section){.input = input, .what = what, .format = format, .after = at};
 }
 
-/* The columns from furthest on up to a column hold blanks only, and are passed. */
+/* Checks that the columns from furthest up to `column` are blank, and advances furthest. */
 static sley_status pass_blanks(section *s, int64_t column) {
   int64_t length = s->ended - s->line;
   for (; s->furthest < column && s->furthest < length; s->furthest++)
@@ -178,7 +179,7 @@ static sley_status next_line(section *s) {
   return SLEY_OK;
 }
 
-/* What an item that is no number does. */
+/* Carries out an item of the format that is not a number. */
 static sley_status obey(section *s, const sl_fortran_item *item) {
   switch (item->kind) {
   case SL_FORTRAN_LINE:
@@ -196,7 +197,7 @@ static sley_status obey(section *s, const sl_fortran_item *item) {
   }
 }
 
-/* *item, and [*from, *to) = the columns, of the next number. */
+/* Finds the next number: *item is its descriptor, and [*from, *to) its columns. */
 static sley_status next_field(section *s, const sl_fortran_item **item, const char **from, const char **to) {
   const sl_fortran_format *f = s->format;
   if (!s->line)
@@ -220,7 +221,7 @@ static sley_status next_field(section *s, const sl_fortran_item **item, const ch
   return SLEY_OK;
 }
 
-/* Ends the section, whose numbers have been read; *at receives the line after it. */
+/* Ends a section after its last number; *at receives the line after it. */
 static sley_status section_end(section *s, const char **at) {
   for (; s->line && s->next < s->format->count && s->format->item[s->next].kind > SL_FORTRAN_REAL; s->next++)
     if (s->format->item[s->next].kind != SL_FORTRAN_LINE || s->after < s->input->end)
@@ -239,7 +240,7 @@ static sley_status bad_field(const section *s, const char *from, const char *to,
                       from, s->what, wanted);
 }
 
-/* A whole number in [low, high]. */
+/* Reads a whole number in [low, high]. */
 static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out) {
   const sl_fortran_item *item;
   const char *from = NULL, *to = NULL;
@@ -252,7 +253,7 @@ static sley_status next_int(section *s, int64_t low, int64_t high, int64_t *out)
   return SLEY_OK;
 }
 
-/* Column numbers of the entries, from the pointers. */
+/* Sets the column numbers of the entries, from the pointers. */
 static sley_status read_pointers(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
   section s = section_start(input, "pointers", &h->pointers, *at);
   int64_t before = 1, pointer = 1;
@@ -271,7 +272,7 @@ static sley_status read_pointers(const sl_input *input, const header *h, const c
   return section_end(&s, at);
 }
 
-/* Row numbers of the entries. Of a symmetric or skew matrix all must lie in one triangle. */
+/* Reads the row numbers of the entries. In a symmetric or skew matrix all must lie in one triangle. */
 static sley_status read_indices(const sl_input *input, const header *h, const char **at, sl_coo *coo) {
   section s = section_start(input, "row numbers", &h->indices, *at);
   bool lower = false, upper = false;
@@ -290,12 +291,12 @@ static sley_status read_indices(const sl_input *input, const header *h, const ch
   return section_end(&s, at);
 }
 
-/* Whole numbers where the type or the format says so. */
+/* The declaration of the values: whole numbers if the type or the format says so. */
 static sl_literal literal_of(const header *h) {
   return h->type[0] == 'i' ? SL_LITERAL_WHOLE : h->values.integers ? SL_LITERAL_UNTYPED : SL_LITERAL_REAL;
 }
 
-/* A value; *from: where it is. */
+/* Reads a value; *from: its position. */
 static sley_status next_value(section *s, const sl_value_rule *rule, const char **from, double *out) {
   const sl_fortran_item *item;
   const char *to = NULL;
@@ -327,7 +328,7 @@ static sley_status read_values(const sl_input *input, const header *h, const cha
   return section_end(&s, at);
 }
 
-/* Nothing follows but right-hand sides, which are not read: at most as many lines as the header counts. */
+/* Checks that only right-hand sides follow, which are ignored: at most as many lines as the header states. */
 static sley_status check_rest(const sl_input *input, const header *h, const char *at) {
   sl_text rest = {input, at};
   for (int64_t line = 0; line <= h->rhs_lines; line++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writer of Rutherford-Boeing files: real, assembled, unsymmetric (rua) or rectangular (rra), values with as
- * many digits as give them back. */
+/* Writer of Rutherford-Boeing files: real, assembled, unsymmetric (rua) or rectangular (rra), with enough
+ * digits to restore every value. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { LINE = 80 };
 
-/* One section on its way to the sink: numbers of equal width, a line at a time. */
+/* A section that is being written: numbers of equal width, a line at a time. */
 typedef struct columns {
   sl_sink *sink;
   int width, per_line, on_line;
@@ -58,9 +58,9 @@ static sley_status put_value(columns *c, int decimals, double value) {
   return ++c->on_line == c->per_line ? flush(c) : SLEY_OK;
 }
 
-/* The columns of matrix are the rows of its transpose t. */
+/* Writes a matrix, whose columns are the rows of its transpose t. */
 static sley_status write_transposed(const sley_matrix *t, sl_sink *sink) {
-  /* A sign, a digit, a point, and an exponent of two digits (f64: three), after a space. */
+  /* width: a space, a sign, a digit, a point, and an exponent of two digits (f64: three) */
   int decimals = sl_value_digits(t->dtype) - 1, width = decimals + (t->dtype == SLEY_F64 ? 9 : 8);
   columns pointers = columns_of(sink, digits(t->nnz + 1) + 1),
           indices = columns_of(sink, digits(t->cols) + 1);

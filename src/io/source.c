@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a file was read as, in words. */
+/* How a file was read, in words. */
 #include "io/format.h"
 #include "io/io.h"
 
-/* By sl_shape. */
+/* Descriptions by sl_shape. */
 static const char *const shapes[] = {NULL, "triplets without a header", "an array without a header",
                                      "one column of integers", "one column of numbers"};
 
-/* By sl_why. */
+/* Descriptions by sl_why. */
 static const char *const reasons[] = {
     NULL,
     "as asked for",

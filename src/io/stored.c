@@ -5,14 +5,14 @@
 #include <zip.h>
 
 #include "base/memory.h"
+#include "io/bytes/inflate.h"
 #include "io/cache.h"
-#include "io/inflate.h"
 #include "io/io.h"
 #include "io/npy_array.h"
 
 enum { HEAD = 1 << 16, UNPACKED = 512 };
 
-/* Values that are no floats are read as the type that holds them, as far as there is one. */
+/* The dtype in which values can be read without loss, if there is one. */
 static sley_dtype dtype_of(const sl_npy_array *array) {
   if (array->kind != 'f')
     return array->bytes_each <= 2 ? SLEY_F32 : SLEY_F64;
@@ -30,7 +30,7 @@ static bool parse_array(const char *name, const void *bytes, size_t size, sley_d
   return true;
 }
 
-/* The values' array of an archive. */
+/* Examines the array of values in an archive. */
 static bool look_at_archive(const char *path, sley_dtype *dtype, int *dims) {
   static const char *const names[] = {"data.npy", "adj_data.npy"};
   int error;
@@ -68,7 +68,7 @@ static bool look_at_head(const char *path, const char *head, size_t size, sley_d
   return true;
 }
 
-/* The first bytes of what a compressed file says, in place of its own. */
+/* Replaces the first bytes of a compressed file by the first bytes of its content. */
 static bool unpack(const char *path, char *head, size_t *size) {
   sl_inflater *inflater;
   char unpacked[UNPACKED];

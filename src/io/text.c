@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses numbers and lines of text, and names their place in messages. */
+/* Parses numbers and lines of text, and adds their position to messages. */
 #define _GNU_SOURCE
 #include "io/text.h"
 
@@ -109,7 +109,7 @@ const char *sl_scan_int(const char *at, int64_t *out) {
   int64_t value = 0;
   for (unsigned digit; (digit = (unsigned)(unsigned char)*at - '0') < 10; at++)
     if (__builtin_mul_overflow(value, 10, &value) ||
-        __builtin_sub_overflow(value, (int64_t)digit, &value)) /* negative numbers reach further */
+        __builtin_sub_overflow(value, (int64_t)digit, &value)) /* negative numbers have a larger range */
       return NULL;
   if (at == start || (!negative && value == INT64_MIN))
     return NULL;
@@ -144,9 +144,9 @@ static const uint64_t reciprocal_of_five[EXACT_POWER + 1] = {
     0xc612062576589dda, 0x9e74d1b791e07e48};
 /* clang-format on */
 
-/* mantissa x 2^63 / d for a mantissa with its top bit set, rounded down, and whether anything is left over; d
- * as above. The product with the reciprocal is at most 2 too small, 4 once the top bit is bit 63; only where
- * that could change the rounding of the bits above the lowest 11 is the division needed. */
+/* Divides mantissa x 2^63 by d, rounded down, for a mantissa with its top bit set; *rest: whether there is a
+ * remainder; d as above. The product with the reciprocal is at most 2 too small, 4 once the top bit is bit
+ * 63; only if that could change the rounding of the bits above the lowest 11 is the division needed. */
 static uint64_t divide(uint64_t mantissa, int power, uint64_t *rest) {
   enum { LOW_BITS = 0x7ff, HALF = 0x400, MOST_WRONG = 4 };
   uint64_t quotient = (uint64_t)((unsigned __int128)mantissa * reciprocal_of_five[power] >> 64);
@@ -162,9 +162,9 @@ static uint64_t divide(uint64_t mantissa, int power, uint64_t *rest) {
   return quotient;
 }
 
-/* mantissa x 10^power, mantissa > 0 and |power| <= EXACT_POWER, rounded once: 10^p = 5^p 2^p, the product
- * with 5^p (or the quotient by 5^-p) is held to 63 bits or more with a note of whether anything follows, then
- * rounded to even. */
+/* Computes mantissa x 10^power, mantissa > 0 and |power| <= EXACT_POWER, rounded once: 10^p = 5^p 2^p, the
+ * product with 5^p (or the quotient by 5^-p) is held to 63 bits or more with a flag for a nonzero remainder,
+ * then rounded to even. */
 static double round_exactly(uint64_t mantissa, int power) {
   int lead = __builtin_clzll(mantissa), exponent;
   uint64_t top, rest;
@@ -192,7 +192,7 @@ static double round_exactly(uint64_t mantissa, int power) {
   return (double)kept * power_of_two;
 }
 
-/* The general case, by the C library, of a number already known to span [at, end). */
+/* Handles the general case by the C library, for a number known to span [at, end). */
 static const char *scan_slowly(const char *at, const char *mark, const char *end, double *out) {
   locale_t c_locale = sl_c_locale();
   if (!c_locale)
@@ -201,7 +201,7 @@ static const char *scan_slowly(const char *at, const char *mark, const char *end
     *out = strtod_l(at, NULL, c_locale);
     return end;
   }
-  char copy[1200]; /* the mark is Fortran's: it becomes an e */
+  char copy[1200]; /* the exponent mark is Fortran's: it is replaced by an e */
   size_t before = (size_t)(mark - at), after = (size_t)(end - mark);
   if (before + after + 2 > sizeof copy)
     return NULL;
@@ -236,7 +236,7 @@ static const double negative_or_not[] = {1, -1};
 const char *sl_scan_real(const char *start, bool bare_sign, double *out) {
   const char *at = start;
   bool negative = *at == '-';
-  at += negative | (*at == '+'); /* signs come at random: no branch */
+  at += negative | (*at == '+'); /* signs are random: no branch */
   const char *first = at;
   uint64_t mantissa = 0;
   at = sl_scan_digits(at, &mantissa);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scanning of text: a cursor that can tell its line, and fast numbers. All scanners rely on the zeros that
- * follow an input's content (io/format.h), so they need no bounds. */
+/* Scanning of text: a cursor that can find its line number, and fast numbers. All scanners rely on the zeros
+ * that follow an input's content (io/format.h), so they need no bounds. */
 #ifndef SLEY_IO_TEXT_H
 #define SLEY_IO_TEXT_H
 
@@ -17,37 +17,38 @@ static inline sl_text sl_text_start(const sl_input *input) {
   return (sl_text){input, input->begin};
 }
 
-/* SLEY_ERR_INPUT (or another status) with the message "FILE:LINE: " and the text; at points at what is wrong.
- * Counts the line only now, from the beginning of the content. */
+/* Return SLEY_ERR_INPUT (or another status) with the message "FILE:LINE: " and the text; at points at the
+ * error. The line number is counted only now, from the beginning of the content. */
 sley_status sl_text_fail(const sl_input *input, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 sley_status sl_text_fail_as(sley_status status, const sl_input *input, const char *at, const char *format,
                             ...) __attribute__((format(printf, 4, 5)));
 
-/* Blanks within a line: space, tab, carriage return. */
+/* Skips blanks within a line: space, tab, carriage return. */
 static inline const char *sl_skip_blanks(const char *at) {
   while (*at == ' ' || *at == '\t' || *at == '\r')
     at++;
   return at;
 }
 
-/* Digits at at into *value, which holds what comes before them, modulo 2^64: the caller looks at their
- * number, which is how far the returned pointer is. Eight bytes are looked at together: the number of digits
- * differs from one to the next, and a loop over them would be mispredicted as often. */
+/* Scans the digits at `at` and appends them to *value, modulo 2^64: the caller checks the number of digits by
+ * the returned pointer. Eight bytes are examined together, because the number of digits varies from number to
+ * number, so a loop over digits would often be mispredicted. */
 static inline const char *sl_scan_digits(const char *at, uint64_t *value) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   static const uint64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   for (;;) {
     uint64_t word;
     memcpy(&word, at, sizeof word);
-    word ^= UINT64_C(0x3030303030303030); /* a digit's byte is now its value */
-    /* The lowest byte above 9 gets its top bit; carries only go up, so bytes below are judged rightly. */
+    word ^= UINT64_C(0x3030303030303030); /* turns the byte of each digit into its value */
+    /* The lowest byte above 9 gets its top bit set; carries only go up, so lower bytes are classified
+     * correctly. */
     uint64_t others = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
     int digits = others ? __builtin_ctzll(others) >> 3 : 8;
     if (digits == 0)
       return at;
-    word <<= 64 - 8 * digits;       /* as if zeros led */
-    word = 10 * word + (word >> 8); /* pairs in every other byte */
+    word <<= 64 - 8 * digits;       /* as if zeros preceded the digits */
+    word = 10 * word + (word >> 8); /* pairs of digits in every other byte */
     word = ((word & UINT64_C(0x000000ff000000ff)) * (100 + (UINT64_C(1000000) << 32)) +
             ((word >> 16) & UINT64_C(0x000000ff000000ff)) * (1 + (UINT64_C(10000) << 32))) >>
            32;
@@ -66,32 +67,33 @@ static inline const char *sl_scan_digits(const char *at, uint64_t *value) {
 /* The first byte after the line's newline, or end. */
 const char *sl_next_line(const char *at, const char *end);
 
-/* Moves to the first byte that is not blank of the next line that is neither blank nor starts with one of the
- * characters in comments; a line at whose very start the cursor stands is looked at too. false at the end. */
+/* Advances to the first nonblank byte of the next line that is neither blank nor starts with one of the
+ * characters in comments; if the cursor is at the start of a line, that line is included. Returns false at
+ * the end. */
 bool sl_text_next_data(sl_text *text, const char *comments);
 
-/* Number of tokens (separated by blanks) from at to the end of its line, counted up to most. */
+/* The number of tokens (separated by blanks) from at to the end of its line, counted up to most. */
 int sl_count_tokens(const char *at, const char *end, int most);
 
-/* Number of newlines in [begin, end), plus one for a last line without. */
+/* The number of newlines in [begin, end), plus one for a last line without a newline. */
 int64_t sl_count_lines(const char *begin, const char *end);
 
-/* Number of lines in [begin, end) that sl_text_next_data would stop at. */
+/* The number of lines in [begin, end) at which sl_text_next_data would stop. */
 int64_t sl_count_data_lines(const char *begin, const char *end, const char *comments);
 
-/* A whole number in decimal with an optional sign at at; returns the byte after it, or NULL if there is none
- * or it does not fit 64 bits. Leading blanks are not skipped. */
+/* Scans a decimal whole number with an optional sign at `at`; returns the byte after it, or NULL if there is
+ * none or it does not fit 64 bits. Leading blanks are not skipped. */
 const char *sl_scan_int(const char *at, int64_t *out);
 
-/* A real: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3 when
- * bare_sign is set), or nan, inf, infinity of any case. Correctly rounded to double. Returns the byte after
- * it, or NULL. May look at SL_INPUT_PADDING bytes after the number. Source of the fast path: Clinger, How to
- * read floating point numbers accurately, PLDI 1990: a mantissa up to 2^53 and a power of ten up to 10^22 are
- * exact, so one operation rounds once. With up to 19 digits and powers up to 10^27 a product or quotient of
- * 128-bit integers is exact and is rounded once; beyond that the C library does it. */
+/* Scans a real number: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3
+ * if bare_sign is set), or nan, inf, infinity in any case. Correctly rounded to double. Returns the byte
+ * after it, or NULL. May read SL_INPUT_PADDING bytes after the number. Source of the fast path: Clinger, How
+ * to read floating point numbers accurately, PLDI 1990: a mantissa up to 2^53 and a power of ten up to 10^22
+ * are exact, so one operation rounds once. With up to 19 digits and powers up to 10^27 a product or quotient
+ * of 128-bit integers is exact and is rounded once; beyond that the C library converts it. */
 const char *sl_scan_real(const char *at, bool bare_sign, double *out);
 
-/* Whether at is where a token ends: a blank, a newline or the zero. */
+/* Whether a token ends at `at`: a blank, a newline or the zero. */
 static inline bool sl_token_ends(const char *at) {
   return *at == ' ' || *at == '\n' || *at == '\t' || *at == '\r' || *at == 0;
 }

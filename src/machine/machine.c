@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in machine of GPUs, and what follows from a machine's figures. */
+/* The built-in machine of GPUs, and the values derived from a machine's figures. */
 #include "machine/machine.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ const sl_machine sl_machine_h200 = {
     .source = "built in",
     .device = "cuda",
     .link = {[SL_LINK_SELF] = {0, 3.5e12}, [SL_LINK_DIRECT] = {0, 340e9}, [SL_LINK_MESSAGE] = {40e-6, 10e9}},
-    .meeting = 30e-6, /* by which products of two and four GPUs whose halo had no bytes took longer than their
-                         sums */
+    .meeting = 30e-6, /* extra time of products on two and four GPUs with an empty halo, over the time of
+                         their sums */
     .pack_bandwidth = 10e9,
     .spmm_bandwidth = 9.5e12,
     .stream_bandwidth = 4.2e12,
@@ -29,20 +29,21 @@ bool sl_machine_is_built_in(const sl_machine *machine) {
   return strcmp(machine->source, sl_machine_threads.source) == 0;
 }
 
-const char *sl_pass_name(sl_pass pass) {
+const char *sl_pass_name(sl_array_pass pass) {
   static const char *const names[SL_PASSES] = {"nonzeros", "pici",    "coo",    "decompress",
                                                "sum",      "sum-own", "reduce", "copy"};
   return names[pass];
 }
 
-/* Place of x between a and b on a logarithmic scale, within [0, 1]. */
+/* The position of x between a and b on a logarithmic scale, within [0, 1]. */
 static double place(double x, double a, double b) {
   if (x <= a || b <= a)
     return 0;
   return x >= b ? 1 : log(x / a) / log(b / a);
 }
 
-/* One of so many bytes, by measured points; beyond the last as fast as that. */
+/* Seconds of one message of that many bytes, from measured points; beyond the last point at that point's
+ * bandwidth. */
 static double by_points(const sl_link_point *p, int points, double bytes) {
   const sl_link_point *last = &p[points - 1];
   if (bytes <= p->bytes)
@@ -67,7 +68,7 @@ typedef struct rates {
   const sl_rate *rate;
 } rates;
 
-/* The rate by reach within one group of equal row_bytes: entries first .. end - 1. */
+/* The rate at reach, interpolated within a group of equal row_bytes: entries first .. end - 1. */
 static double rate_by_reach(const rates *r, int first, int end, double reach) {
   int i = first;
   while (i + 2 < end && r->rate[i + 1].reach < reach)

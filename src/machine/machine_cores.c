@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that stands for cores that nothing was measured of: a core of a server of the 2020s, with
- * vectors of 512 bits or 256, 1 to 2 MiB of cache of its own and tens of MiB that it shares. Its rates are
- * those by which the times of real matrices were predicted best (bench/predict.py); how many cores there are,
- * and what its ranks share of them, is no figure of it but looked up (machine_find.c). */
+/* The machine for cores that were not measured: a server core of the 2020s, with vectors of 512 or 256 bits,
+ * 1 to 2 MiB of cache of its own and tens of MiB of shared cache. Its rates are the ones that predicted the
+ * times of real matrices best (bench/predict.py). The number of cores, and how ranks share them, is not in it
+ * but looked up (machine_find.c). */
 #include "machine/machine.h"
 
 const sl_machine sl_machine_threads = {

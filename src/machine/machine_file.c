@@ -15,11 +15,11 @@ enum { MOST_BYTES = 1 << 16, MOST_LINE = 512, MOST_WORDS = 3 + SL_WINDOW_FIGURES
 
 static const char *const link_names[SL_LINK_COUNT] = {"self", "direct", "message"};
 
-/* Keys with one number. */
+/* A key with one number. */
 typedef struct key {
   const char *name;
   size_t at;
-  bool whole, required; /* an int64_t from 0 on; else a double above 0 */
+  bool whole, required; /* whole: an int64_t from 0 on; else a double above 0 */
 } key;
 
 #define WHOLE(name, field)                                                                                   \
@@ -103,7 +103,7 @@ static sley_status read_link(parser *p, char **word) {
   return read_real(p, word[3], false, &p->machine->link[link].bandwidth);
 }
 
-/* Adds what words say: word[2] bytes take word[3] seconds. */
+/* Appends a point from a line: word[2] bytes take word[3] seconds. */
 static sley_status append_point(const parser *p, char **word, sl_link_point *points, int most, int *count) {
   sl_link_point point;
   SL_TRY(read_real(p, word[2], false, &point.bytes));
@@ -130,7 +130,7 @@ static sley_status read_fetch(parser *p, char **word) {
   return append_point(p, word, l->fetch, SL_MACHINE_FETCHES, &l->fetches);
 }
 
-/* Adds what words say: the reach's is NULL where it is 0. */
+/* Appends a rate from a line; the word reach is NULL for a reach of 0. */
 static sley_status append_rate(const parser *p, char **word, const char *reach, const char *bandwidth,
                                sl_rate *rates, int most, int *count) {
   sl_rate rate = {0};
@@ -174,14 +174,14 @@ static sley_status read_pass(parser *p, char **word) {
   const char *names[SL_PASSES + 1] = {NULL};
   int pass;
   for (int i = 0; i < SL_PASSES; i++)
-    names[i] = sl_pass_name((sl_pass)i);
+    names[i] = sl_pass_name((sl_array_pass)i);
   SL_TRY(read_choice(p, word[1], names, &pass));
   SL_TRY(once(p, &p->pass[pass], word[1]));
   SL_TRY(read_real(p, word[2], false, &p->machine->pass[pass].bandwidth));
   return read_real(p, word[3], true, &p->machine->pass[pass].kept);
 }
 
-/* The figures of windows of a kind of values, on one kind of cores. */
+/* Reads the window figures of one kind of values, on one kind of cores. */
 static sley_status read_windows(parser *p, char **word) {
   static const char *const cores[] = {"tensor", "stream", NULL};
   const char *kinds[SL_WINDOW_KINDS + 1] = {NULL};
@@ -199,7 +199,7 @@ static sley_status read_windows(parser *p, char **word) {
   return SLEY_OK;
 }
 
-/* choices: ended by NULL. */
+/* Finds word in choices, which NULL ends. */
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
   char all[96] = "";
   for (*out = 0; choices[*out]; ++*out) {
@@ -237,7 +237,7 @@ static sley_status read_key(parser *p, char **word) {
   return fail_at(p, "there is no key '%s'; docs/MACHINES.md lists them", word[0]);
 }
 
-/* The words of a line; the rest beyond the last one is left out but counted. */
+/* Splits a line into words and returns their number; words beyond MOST_WORDS are counted but not stored. */
 static int split(char *line, char **word) {
   int count = 0;
   for (char *rest, *w = strtok_r(line, " \t\r", &rest); w && w[0] != '#';
@@ -288,7 +288,7 @@ static sley_status read_line(parser *p, char *line) {
   return read_key(p, word);
 }
 
-/* What must be there. */
+/* Checks that all required lines are present. */
 static sley_status check_whole(const parser *p) {
   if (!p->named)
     return fail_at(p, "the key '%s' is missing", "name");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a machine's own description is kept, and which machine stands for a rank's device. */
+/* The place of a machine's own description, and the machine for a rank's device. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +28,12 @@ bool sl_machine_path(const char *device, char *path, size_t room, bool *named) {
          snprintf(path, room, "%s/.cache/sley/%s%s%s.machine", home, host, dot, kind) < (int)room;
 }
 
-/* What was found, once. */
+/* The result of the search, made once for each built-in machine. */
 typedef struct found {
   const sl_machine *built_in;
-  sl_machine machine; /* a description of the kind of device that the built-in one stands for; else the
-                         built-in one with what is known of this host */
-  sl_error error;     /* SLEY_OK: none */
+  sl_machine machine; /* a description for the kind of device of built_in; else a copy of built_in with the
+                         figures of this host */
+  sl_error error;     /* error of reading the description; SLEY_OK: none */
 } found;
 
 static found findings[] = {{.built_in = &sl_machine_threads}, {.built_in = &sl_machine_h200}};
@@ -52,7 +52,7 @@ static void look_for(found *f) {
   sl_error_take(status, &f->error);
 }
 
-/* Rates are typical ones; how many cores there are is known. The machine of GPUs has one each. */
+/* Takes the typical rates and this host's number of cores. The machine of GPUs has no number of cores. */
 static void look_at_host(found *f) {
   f->machine = *f->built_in;
   if (!f->built_in->overlaps)
@@ -80,14 +80,14 @@ sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out) 
   return SLEY_OK;
 }
 
-/* Makes the folders that path names. */
+/* Makes the parent folders of path. */
 static void make_folders(const char *path) {
   char folder[SL_MACHINE_SOURCE];
   if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
     return;
   for (char *c = strchr(folder + 1, '/'); c; c = strchr(c + 1, '/')) {
     *c = '\0';
-    (void)mkdir(folder, 0777); /* opening the file says what is wrong */
+    (void)mkdir(folder, 0777); /* a failure is reported when the file is opened */
     *c = '/';
   }
 }
@@ -98,7 +98,7 @@ static void write_points(FILE *stream, const char *key, const char *link, const 
     fprintf(stream, "%s %s %.6g %.6g\n", key, link, point[i].bytes, point[i].seconds);
 }
 
-/* A rate whose reach is 0 has none. */
+/* Writes rates; a reach of 0 is left out. */
 static void write_rates(FILE *stream, const char *key, const sl_rate *rate, int count) {
   for (int i = 0; i < count; i++) {
     fprintf(stream, "%s %.6g ", key, rate[i].row_bytes);
@@ -124,7 +124,8 @@ static void write_windows(FILE *stream, const sl_machine *m) {
 static void write_passes(FILE *stream, const sl_machine *m) {
   for (int i = 0; i < SL_PASSES; i++)
     if (m->pass[i].bandwidth > 0)
-      fprintf(stream, "pass %s %.6g %.6g\n", sl_pass_name((sl_pass)i), m->pass[i].bandwidth, m->pass[i].kept);
+      fprintf(stream, "pass %s %.6g %.6g\n", sl_pass_name((sl_array_pass)i), m->pass[i].bandwidth,
+              m->pass[i].kept);
 }
 
 sley_status sl_machine_write(const sl_machine *m, const char *path) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CSR container: taking arrays over, borrowing them, viewing rows of another matrix, and giving them
- * back. */
+/* The CSR container: taking ownership of arrays, borrowing them, viewing rows of another matrix, and freeing
+ * them. */
 #include "matrix/matrix.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts) {
     return 0;
   if (part >= parts)
     return rows;
-  /* The share counts a row as one entry more, so that empty rows are shared out too. */
+  /* A row counts as one more entry, so that empty rows are divided, too. */
   int64_t weight = rowptr[rows] - rowptr[0] + rows;
   int64_t target = weight / parts * part + weight % parts * part / parts;
   int64_t low = 0, high = rows;
@@ -117,7 +117,7 @@ int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts) {
   return low;
 }
 
-/* A matrix that owns nothing: its arrays are the caller's or another matrix's. */
+/* Makes a matrix that owns nothing: its arrays belong to the caller or to another matrix. */
 static sley_status make_view(const sley_csr *csr, sley_matrix **out) {
   sley_matrix *matrix = sl_alloc_zero(1, sizeof *matrix, "a matrix");
   *out = matrix;
@@ -143,7 +143,7 @@ sley_status sl_matrix_view(const sley_matrix *matrix, int64_t first, int64_t cou
   return make_view(&rows, out);
 }
 
-/* The caller's arrays copied, with rowptr[0] = 0. */
+/* Copies the caller's arrays, with rowptr[0] = 0. */
 static sley_status copy_arrays(const sley_csr *csr, sl_csr_arrays *out) {
   int64_t start = csr->rowptr[0], nnz = csr->rowptr[csr->rows] - start;
   size_t col_bytes = sl_index_bytes(csr->index), val_bytes = sley_dtype_bytes(csr->dtype);
@@ -176,7 +176,7 @@ static sley_status from_wide(const sley_csr *csr, sley_ownership ownership, sl_t
   return sl_matrix_adopt(csr->rows, csr->cols, csr->index, csr->dtype, arrays, -1, out);
 }
 
-/* A view of borrowed columns and values takes row pointers over. */
+/* Makes a view with borrowed columns and values the owner of its row pointers. */
 static sley_status keep_pointers(sley_matrix *view, int64_t *rowptr) {
   sl_csr_arrays *kept = sl_alloc(1, sizeof *kept, "a matrix");
   if (!kept)

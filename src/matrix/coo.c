@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Triplets to CSR: count per row, place stably, sort each row, merge repeats. Beside the triplets and the
- * result it needs only the counts. */
+/* Triplets to CSR: count per row, place stably, sort each row, merge repeats. Besides the triplets and the
+ * result it needs memory for the counts only. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
@@ -27,7 +27,7 @@ static int64_t chunk_begin(const conversion *self, int64_t chunk) {
   return count / chunks * chunk + count % chunks * chunk / chunks;
 }
 
-/* One body for both index types: the caller's constant is folded in. */
+/* One body for both index types: the callers pass a constant, which is folded in. */
 static inline __attribute__((always_inline)) void
 count_entries(const conversion *self, int64_t begin, int64_t end, int64_t *counts, sley_index index) {
   const sl_coo *coo = self->coo;
@@ -68,8 +68,8 @@ static inline __attribute__((always_inline)) double value_at(const sl_coo *coo, 
   return coo->val ? sl_value_at(coo->val, dtype, e) : 1.0;
 }
 
-/* Places are taken a batch at a time before anything is written to them, so that the caches' misses overlap.
- */
+/* Positions are computed a batch at a time before anything is written to them, so that cache misses
+ * overlap. */
 static inline __attribute__((always_inline)) void place_entries(const conversion *self, int64_t begin,
                                                                 int64_t end, int64_t *next, sley_index index,
                                                                 sley_dtype dtype) {

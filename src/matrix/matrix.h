@@ -8,14 +8,14 @@
 #include "base/team.h"
 #include "base/types.h"
 
-/* What a file was read as, in numbers that ranks can send one another; sl_source_tell (io/io.h) has the
- * words. All zero: the matrix is of no file. */
+/* How a file was read, in numbers that ranks can send one another; sl_source_tell (io/io.h) turns them into
+ * words. All zero: the matrix was not read from a file. */
 typedef struct sl_source {
-  int64_t format; /* the place in the table of formats, from 1 */
-  int64_t shape;  /* sl_shape, of numbers without a header */
-  int64_t why;    /* sl_why: base was chosen */
-  int64_t base;   /* what rows and columns were counted from, if why is not 0 */
-  int64_t unread; /* lines of which fields after the value were not read */
+  int64_t format; /* position in the table of formats, from 1 */
+  int64_t shape;  /* sl_shape of a file of numbers without a header */
+  int64_t why;    /* sl_why: how base was determined */
+  int64_t base;   /* number of the first row and column, if why is not 0 */
+  int64_t unread; /* lines that have fields after the value, which were ignored */
 } sl_source;
 
 struct sley_matrix {
@@ -26,7 +26,7 @@ struct sley_matrix {
   const int64_t *rowptr;
   const void *col;
   const void *val;
-  /* Ends the storage behind the arrays (memory, a mapping); NULL if they are borrowed. */
+  /* Frees the storage behind the arrays (memory, a mapping); NULL if the arrays are borrowed. */
   void (*release)(struct sley_matrix *matrix);
   void *storage;
   int64_t storage_bytes;
@@ -40,8 +40,8 @@ typedef struct sl_csr_arrays {
   void *col, *val;
 } sl_csr_arrays;
 
-/* Takes the arrays over (also on error) as a matrix of nnz = rowptr[rows]; the invariants are the caller's
- * promise. entries_stored < 0 stands for nnz. */
+/* Makes a matrix of nnz = rowptr[rows] that takes ownership of the arrays (on an error they are freed); the
+ * caller guarantees the invariants. entries_stored < 0 stands for nnz. */
 sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_dtype dtype,
                             sl_csr_arrays arrays, int64_t entries_stored, sley_matrix **out);
 void sl_csr_arrays_free(sl_csr_arrays *arrays);
@@ -56,35 +56,35 @@ int64_t sl_csr_bytes(int64_t rows, int64_t nnz, sley_index index, sley_dtype dty
 /* Accepts NULL. */
 void sl_matrix_destroy(sley_matrix *matrix);
 
-/* The arrays as a public struct; they belong to the matrix. */
+/* Returns the arrays as a public struct; they belong to the matrix. */
 sley_csr sl_matrix_csr(const sley_matrix *matrix);
 
-/* Row pointer i of arrays of either width. */
+/* Row pointer i of arrays with row pointers of either width. */
 static inline int64_t sl_csr_pointer(const sley_csr *csr, int64_t i) {
   return csr->rowptr ? csr->rowptr[i] : csr->rowptr32[i];
 }
 
-/* A matrix of the caller's arrays, validated; the work of sley_matrix_from_csr. */
+/* Makes a matrix from the caller's arrays, which are validated; implements sley_matrix_from_csr. */
 sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
                                sley_matrix **out);
 
-/* Rows [first, first + count) of matrix, which must outlive the view; entries_stored becomes the view's nnz.
- * The range is the caller's promise. */
+/* Makes a view of rows [first, first + count) of matrix, which must outlive it; entries_stored becomes the
+ * view's nnz. The caller guarantees the range. */
 sley_status sl_matrix_view(const sley_matrix *matrix, int64_t first, int64_t count, sley_matrix **out);
 
 /* Entries of the longest row; 0 without rows. */
 int64_t sl_matrix_max_row(const sley_matrix *matrix);
 
-/* The row at which part of parts begins when the nonzeros are shared out evenly: 0 for part 0, rows for
- * parts. */
+/* The row at which part `part` of `parts` begins, if rows and nonzeros are divided evenly: 0 for part 0, rows
+ * for part `parts`. */
 int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts);
 
-/* Checks the invariants; *sorted tells whether every row ascends (the one that may fail without an error).
- * Errors: SLEY_ERR_INPUT naming the first bad row. */
+/* Checks the invariants; *sorted: whether every row ascends (the only invariant that may fail without an
+ * error). Errors: SLEY_ERR_INPUT, naming the first bad row. */
 sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted);
 
-/* Triplets on their way to CSR. row and col are of type index, val of dtype, or NULL for a pattern (all
- * ones). */
+/* Triplets to be converted to CSR. row and col have type index, val type dtype; val is NULL for a pattern
+ * (all ones). */
 typedef struct sl_coo {
   int64_t rows, cols, count;
   sley_index index;
@@ -93,13 +93,13 @@ typedef struct sl_coo {
 } sl_coo;
 
 typedef enum sl_symmetry { SL_GENERAL, SL_SYMMETRIC, SL_SKEW } sl_symmetry;
-typedef enum sl_repeats { SL_SUM_REPEATS, SL_DROP_REPEATS } sl_repeats; /* dropping keeps the first */
+typedef enum sl_repeats { SL_SUM_REPEATS, SL_DROP_REPEATS } sl_repeats; /* dropping keeps the first entry */
 
 void sl_coo_free(sl_coo *coo);
 
-/* CSR of the triplets, which stay the caller's. Entries must be in range. With a symmetry every off-diagonal
- * entry is mirrored too. Repeats are summed in the order of the triplets (mirrored after given), so the
- * result does not depend on the team's size. entries_stored = count. */
+/* Converts triplets, which stay the caller's, to CSR. Entries must be in range. With a symmetry every
+ * off-diagonal entry is mirrored too. Repeats are summed in the order of the triplets (a mirrored entry after
+ * a given one), so the result does not depend on the team's size. entries_stored = count. */
 sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats repeats, sl_team *team,
                           sley_matrix **out);
 
@@ -107,16 +107,16 @@ sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_m
 sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                               sl_team *team, sley_matrix **out);
 
-/* Checks that perm holds each of 0 .. count - 1 once. Errors: SLEY_ERR_ARG naming what and the place, MEMORY.
- */
+/* Checks that perm contains each of 0 .. count - 1 once. Errors: SLEY_ERR_ARG, naming `what` and the
+ * position; SLEY_ERR_MEMORY. */
 sley_status sl_permutation_check(const int64_t *perm, int64_t count, const char *what);
 
 /* Sorts the entries of every row by column (stable) in place. val may be NULL. */
 sley_status sl_csr_sort_rows(int64_t rows, const int64_t *rowptr, sley_index index, void *col,
                              sley_dtype dtype, void *val, sl_team *team);
 
-/* Makes one entry of equal neighbours in rows that ascend, moves the rows together (rowptr[0] must be 0) and
- * gives back what that frees. arrays->val may be NULL. Sums are rounded once, after the last addition.
+/* Merges entries of equal columns in ascending rows into one entry, moves the rows together (rowptr[0] must
+ * be 0) and frees the unused memory. arrays->val may be NULL. Sums are rounded once, after the last addition.
  * Errors: SLEY_ERR_MEMORY; the arrays stay the caller's. */
 sley_status sl_csr_merge_repeats(int64_t rows, sley_index index, sley_dtype dtype, sl_repeats repeats,
                                  sl_team *team, sl_csr_arrays *arrays);

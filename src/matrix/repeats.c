@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making one entry of repeated ones, in place: blocks of rows in parallel, then the blocks are moved
- * together. */
+/* Merging repeated entries in place: blocks of rows in parallel, then the blocks are moved together. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -16,7 +15,7 @@ typedef struct merging {
   sley_dtype dtype;
   sl_repeats repeats;
   sl_csr_arrays *arrays;
-  int64_t *left; /* a block's entries after merging */
+  int64_t *left; /* entries of each block after merging */
 } merging;
 
 static sley_status count_left(void *context, int64_t begin, int64_t end, int thread) {
@@ -39,7 +38,7 @@ static sley_status count_left(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* Merges entries [begin, end), equal in column, into the entry at to. */
+/* Merges entries [begin, end), which have equal columns, into entry `to`. */
 static void merge_run(const merging *self, int64_t begin, int64_t end, int64_t to) {
   sl_csr_arrays *a = self->arrays;
   sl_index_set(a->col, self->index, to, sl_index_at(a->col, self->index, begin));
@@ -52,9 +51,9 @@ static void merge_run(const merging *self, int64_t begin, int64_t end, int64_t t
   sl_value_set(a->val, self->dtype, to, sum);
 }
 
-/* Packs each block towards its own start. rowptr[i + 1] becomes the end of row i from there on, to which the
- * block's place is added later; only the block's own pointers are written, the next block's first is read
- * beforehand. */
+/* Packs each block towards its own start. rowptr[i + 1] becomes the end of row i relative to that start;
+ * close_gaps adds the block's position. Only the block's own pointers are written; the first pointer of the
+ * next block is read beforehand. */
 static sley_status pack_blocks(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const merging *self = context;
@@ -101,7 +100,7 @@ static void close_gaps(const merging *self, int64_t blocks) {
   a->rowptr[self->rows] = place;
 }
 
-/* Gives unused room back when it is worth a copy. */
+/* Frees unused memory if it is worth a copy. */
 static sley_status shrink(const merging *self, int64_t had) {
   sl_csr_arrays *a = self->arrays;
   int64_t nnz = a->rowptr[self->rows];

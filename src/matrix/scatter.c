@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counts and places of a stable parallel scatter. */
+/* The counts and positions of a stable parallel scatter. */
 #include "matrix/scatter.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ typedef struct placing {
   int64_t *rowptr;
 } placing;
 
-/* rowptr[i + 1] = entries of row i. */
+/* Sums the counts of all chunks: rowptr[i + 1] = entries of row i. */
 static sley_status add_chunks(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   placing *self = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sorting the entries of rows by column, stably: short runs first, then merging of runs. Entries of 32-bit
- * columns and values of at most 4 bytes are sorted as one 64-bit word each, the others as pairs of words. */
+/* Sorting the entries of rows by column, stably: short runs first, then merging of runs. Entries with 32-bit
+ * columns and values of at most 4 bytes are sorted as one 64-bit word each, others as pairs of words. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -11,7 +11,7 @@ enum { ROWS_AT_ONCE = 1024, RUN = 16, WORDS_ON_STACK = 1024 };
 
 typedef struct entry {
   int64_t col;
-  uint64_t val; /* the value's bits */
+  uint64_t val; /* bits of the value */
 } entry;
 
 typedef struct rows_to_sort {
@@ -73,7 +73,8 @@ static void merge(const entry *left, int64_t left_count, const entry *right, int
   memcpy(out + (left_count - l), right + r, (size_t)(right_count - r) * sizeof *out);
 }
 
-/* Sorts count entries stably; other has room for as many. Returns where the result lies: list or other. */
+/* Sorts count entries stably; other has room for as many. Returns the array with the result: list or
+ * other. */
 static entry *merge_sort(entry *list, entry *other, int64_t count) {
   for (int64_t at = 0; at < count; at += RUN)
     insertion_sort(list + at, count - at < RUN ? count - at : RUN);
@@ -90,18 +91,18 @@ static entry *merge_sort(entry *list, entry *other, int64_t count) {
   return list;
 }
 
-/* A narrow entry: the column above, the value's bits below. */
+/* A narrow entry in one word: the column in the upper half, the bits of the value in the lower half. */
 typedef uint64_t packed;
 
-/* The value's bits of a narrow entry. */
+/* The bits of the value of a narrow entry. */
 static inline uint32_t bits_at(const rows_to_sort *rows, int64_t e) {
   if (rows->val_bytes == 4)
     return ((const uint32_t *)rows->val)[e];
   return rows->val_bytes == 2 ? ((const uint16_t *)rows->val)[e] : 0;
 }
 
-/* Packs count <= width entries from begin on, sorted. Each one's place is the number of entries that go
- * before it; counting them all takes no branch and runs in vectors. */
+/* Packs count <= width entries, from entry begin on, sorted into out. The position of an entry is the number
+ * of entries that precede it; counting all of them needs no branch and is vectorised. */
 static inline __attribute__((always_inline)) void sort_run(const rows_to_sort *rows, int64_t begin,
                                                            int64_t count, int width, packed *out) {
   int32_t col[RUN], place[RUN] = {0};
@@ -110,7 +111,8 @@ static inline __attribute__((always_inline)) void sort_run(const rows_to_sort *r
     col[i] = i < count ? from[i] : INT32_MAX;
   for (int j = 0; j < width; j++)
     for (int i = 0; i < width; i++)
-      place[i] += col[j] - (i > j) < col[i]; /* of equals the earlier goes first; columns are not negative */
+      place[i] += col[j] - (i > j) < col[i]; /* of equal columns the earlier entry goes first; columns are not
+                                                negative */
   for (int64_t i = 0; i < count; i++)
     out[place[i]] = (packed)(uint32_t)col[i] << 32 | bits_at(rows, begin + i);
 }
@@ -121,7 +123,7 @@ static void merge_packed(const packed *left, int64_t left_count, const packed *r
   while (left < left_end && right < right_end) {
     packed l = *left, r = *right;
     packed from_right = r >> 32 < l >> 32;
-    *out++ = l ^ ((l ^ r) & -from_right); /* no branch: it would be guessed wrong half the time */
+    *out++ = l ^ ((l ^ r) & -from_right); /* no branch: it would be mispredicted half the time */
     right += from_right;
     left += 1 - from_right;
   }
@@ -129,7 +131,7 @@ static void merge_packed(const packed *left, int64_t left_count, const packed *r
   memcpy(out + (left_end - left), right, (size_t)(right_end - right) * sizeof *out);
 }
 
-/* Sorts the entries from begin on by way of list and other, of room for count each. */
+/* Sorts count entries from entry begin on; list and other are work arrays with room for count each. */
 static void sort_narrow(const rows_to_sort *rows, int64_t begin, int64_t count, packed *list, packed *other) {
   if (count <= RUN / 2)
     sort_run(rows, begin, count, RUN / 2, list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transpose, by counting columns: chunks of rows place their entries in order, so its rows ascend
- * unsorted. */
+/* The transpose, by counting columns: chunks of rows place their entries in order, so the rows of the result
+ * ascend without sorting. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
@@ -9,7 +9,7 @@
 
 typedef struct transposition {
   const sley_matrix *matrix;
-  sley_index index; /* of the result's columns, the matrix's rows */
+  sley_index index; /* type of the result's columns, which are the matrix's rows */
   sl_scatter scatter;
   sl_csr_arrays arrays;
 } transposition;
@@ -32,8 +32,8 @@ static sley_status count_columns(void *context, int64_t begin, int64_t end, int 
   return sl_interrupted();
 }
 
-/* One body for the types of index and value: the callers' constants are folded in. Places are taken a batch
- * at a time before anything is written to them, so that the caches' misses overlap. */
+/* One body for all types of index and value: the callers pass constants, which are folded in. Positions are
+ * computed a batch at a time before anything is written to them, so that cache misses overlap. */
 static inline __attribute__((always_inline)) void place_rows(const transposition *self, int64_t first_row,
                                                              int64_t last_row, int64_t *next, sley_index from,
                                                              sley_index to, sley_dtype dtype) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that arrays keep the container's promises. */
+/* Checks of the container's invariants. */
 #include <stdatomic.h>
 
 #include "base/interrupt.h"
@@ -9,11 +9,11 @@ enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct checks {
   const sley_csr *csr;
-  _Atomic int64_t first_bad; /* row; rows if none */
+  _Atomic int64_t first_bad; /* lowest bad row; rows if there is none */
   atomic_bool unsorted;
 } checks;
 
-/* Keeps the lowest row, so that the error does not depend on timing. */
+/* Records the lowest bad row, so that the error does not depend on timing. */
 static void note_bad(checks *self, int64_t row) {
   int64_t seen = atomic_load(&self->first_bad);
   while (row < seen && !atomic_compare_exchange_weak(&self->first_bad, &seen, row)) {

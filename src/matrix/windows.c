@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distinct columns of windows, found by merging the rows of a window, whose columns ascend: no memory that
- * grows with the columns, and none to allocate. Integers are added, so the sums do not depend on threads. */
+/* Counts distinct columns of windows by merging the rows of a window, whose columns ascend: this allocates no
+ * memory. The sums are of integers, so they do not depend on the number of threads. */
 #include "matrix/windows.h"
 
 #include <stdatomic.h>
@@ -15,12 +15,12 @@ typedef struct window_sums {
   _Atomic int64_t columns, entries[SLEY_INTENSITIES];
 } window_sums;
 
-/* What is left of a row: entries [at, end), and the column of the first. */
+/* The remaining entries of a row, [at, end), and the column of the first. */
 typedef struct row_rest {
   int64_t at, end, column;
 } row_rest;
 
-/* Goes on to the next column; false at the end of the row. */
+/* Advances to the next column; returns false at the end of the row. */
 static bool next_column(const sley_matrix *matrix, row_rest *rest) {
   int64_t column = rest->column;
   while (++rest->at < rest->end)
@@ -29,7 +29,7 @@ static bool next_column(const sley_matrix *matrix, row_rest *rest) {
   return false;
 }
 
-/* Distinct columns of count rows, each with an entry at least; rest is used up. */
+/* Counts the distinct columns of count rows, each with at least one entry; uses rest up. */
 static int64_t count_columns(const sley_matrix *matrix, row_rest *rest, int count) {
   int64_t columns = 0;
   for (; count > 0; columns++) {
@@ -46,7 +46,7 @@ static int64_t count_columns(const sley_matrix *matrix, row_rest *rest, int coun
   return columns;
 }
 
-/* Rows [first, end) of the windows, SLEY_WINDOW_ROWS at most. */
+/* Adds one window: rows [first, end), SLEY_WINDOW_ROWS at most. */
 static void add_window(window_sums *sums, int64_t first, int64_t end, int64_t *columns, int64_t *entries) {
   const sley_matrix *matrix = sums->matrix;
   row_rest rest[SLEY_WINDOW_ROWS];

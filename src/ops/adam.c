@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a step of Adam is to the kernel: its corrections of the moments' biases. */
+/* Arguments of the kernel for a step of Adam: the corrections of the moments' biases. */
 #include "ops/adam.h"
 
 #include <math.h>

@@ -5,14 +5,14 @@
 
 #include "predict/choice.h"
 
-/* The place in sl_algorithms of a name. */
+/* Finds the index of a name in sl_algorithms. */
 static sley_status find(sl_forecasts *forecasts, const char *name, sley_comparison *comparison, int *place) {
   if (strcmp(name, "auto") == 0)
     return sl_choose(forecasts, place, comparison->reason);
   return sl_agree(forecasts->ins->comm, sl_algorithm_find(name, place));
 }
 
-/* The handle's plan as the forecast tells of it, without lists. */
+/* Sets the handle's plan to the forecast, without lists. */
 static sley_status stand_for(sley_plan *handle, const sl_inspection *ins, const sl_forecast *forecast) {
   SL_TRY(sl_agree(ins->comm, sl_plan_begin(ins, forecast->algorithm->name, true, &handle->plan)));
   handle->plan.figures = forecast->figures;
@@ -21,7 +21,7 @@ static sley_status stand_for(sley_plan *handle, const sl_inspection *ins, const 
   return SLEY_OK;
 }
 
-/* Where not all columns fit, the plan itself is needed, which is then made for blocks of columns. */
+/* If not all columns fit, the plan itself is needed, and is made for blocks of columns. */
 static sley_status compare_one(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
                                const sl_forecast *forecast, sley_plan_info *out) {
   bool fits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fitting a plan into a device's memory: all columns at once where they fit, else blocks of them. */
+/* Fits a plan into a device's memory: all columns at once if they fit, else blocks of columns. */
 #include <stdio.h>
 
 #include "base/value.h"
@@ -8,7 +8,7 @@
 #include "plan/count.h"
 #include "predict/cost.h"
 
-enum { WIDE = 32 }; /* columns that wider blocks are multiples of */
+enum { WIDE = 32 }; /* wider blocks are multiples of this number of columns */
 
 typedef struct fitting {
   const sley_plan *handle;
@@ -22,7 +22,7 @@ static int64_t operand_bytes(const fitting *f, int64_t k) {
   return f->operands ? sl_device_bytes(f->ins->x_rows * row) + sl_device_bytes(f->ins->rows * row) : 0;
 }
 
-/* What blocks of so many columns take here. */
+/* Memory that blocks of `width` columns need on this rank. */
 static sley_status need(const fitting *f, int64_t width, int64_t *out) {
   const sl_plan *plan = &f->handle->plan;
   sl_plan narrow;
@@ -39,7 +39,7 @@ static sley_status need(const fitting *f, int64_t width, int64_t *out) {
   return SLEY_OK;
 }
 
-/* The largest n in [0, most] such that blocks of n step columns fit. */
+/* Finds the largest n in [0, most] such that blocks of n * step columns fit. */
 static sley_status search(const fitting *f, int64_t step, int64_t most, int64_t *out) {
   int64_t fits = 0;
   while (fits < most) {
@@ -54,7 +54,7 @@ static sley_status search(const fitting *f, int64_t step, int64_t most, int64_t 
   return SLEY_OK;
 }
 
-/* The widest block of fewer than all columns that fits here, 0 if none does. */
+/* Finds the widest block, of fewer than all columns, that fits on this rank; 0 if none does. */
 static sley_status widest(const fitting *f, int64_t *width) {
   int64_t k = f->handle->plan.k, found = 0;
   SL_TRY(search(f, WIDE, (k - 1) / WIDE, &found));
@@ -64,7 +64,7 @@ static sley_status widest(const fitting *f, int64_t *width) {
   return search(f, 1, k - 1 < WIDE - 1 ? k - 1 : WIDE - 1, width);
 }
 
-/* Of a plan's own arrays, those that lie in the host's memory already. */
+/* Bytes of the plan's own arrays that are already in host memory. */
 static int64_t there_already(const sl_plan *plan) {
   int64_t bytes = plan->memory_bytes;
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++)
@@ -73,9 +73,8 @@ static int64_t there_already(const sl_plan *plan) {
   return plan->dry ? 0 : bytes;
 }
 
-/* What the rank may take: what it was given, and no more than its share of what is free on its device. Ranks
- * on the host's memory, where an explicit limit is enough, share it in proportion to what they need.
- * Collective. */
+/* Memory that the rank may use: its limit, and at most its share of the free memory of its device. Ranks in
+ * host memory without a limit share it in proportion to their needs. Collective. */
 static sley_status may_take(const fitting *f, int64_t mem_limit, int64_t needed, int64_t *out) {
   sl_comm *comm = f->handle->comm;
   const sl_device_ops *device = comm->device->ops;
@@ -93,7 +92,7 @@ static sley_status may_take(const fitting *f, int64_t mem_limit, int64_t needed,
   return SLEY_OK;
 }
 
-/* A number of bytes for people. */
+/* Formats a number of bytes for people. */
 static const char *size_text(int64_t bytes, char text[32]) {
   static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   double value = (double)bytes;
@@ -120,7 +119,7 @@ static sley_status refuse(const sley_plan *handle, int64_t bytes, int64_t column
                  needed, there);
 }
 
-/* The plan's traffic and time become those of all blocks together. */
+/* Adds up the traffic and time of all blocks in the plan. */
 static void sum_up(sley_plan *handle) {
   const sl_figures *wide = &handle->full_block.figures, *narrow = &handle->last_block.figures;
   sl_figures *all = &handle->plan.figures;
@@ -140,14 +139,14 @@ static void sum_up(sley_plan *handle) {
   all->fuses = wide->fuses && (!rest || narrow->fuses);
 }
 
-/* The plan for k of its columns, with what is summed over ranks. */
+/* Makes the plan for k of its columns, with figures summed over ranks. */
 static sley_status make_narrow(const sley_plan *handle, const sl_inspection *ins, int64_t k, sl_plan *out) {
   SL_TRY(sl_agree(handle->comm, sl_plan_for_columns(&handle->plan, k, out)));
   SL_TRY(sl_plan_finish(out));
   return sl_plan_predict(ins, out);
 }
 
-/* Splits into blocks of at most width columns, as many as it takes but no wider than that many take. */
+/* Splits the columns into blocks of at most width: as few as possible, of nearly equal width. */
 static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t width) {
   if (ins->wishes->keeps_input)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
@@ -170,8 +169,8 @@ static sley_status split(sley_plan *handle, const sl_inspection *ins, int64_t wi
   return SLEY_OK;
 }
 
-/* Whether all columns at once fit on all ranks, of which this one needs so many bytes; *limited: some rank
- * was given a limit. Fills what the handle says of memory, and one block. Collective. */
+/* Decides whether all columns fit at once on all ranks; this rank needs `needed` bytes. *limited: some rank
+ * has a limit. Fills in the handle's figures of memory, and one block. Collective. */
 static sley_status fit_whole(sley_plan *handle, fitting *f, const sley_plan_options *options, int64_t needed,
                              bool *fits, bool *limited) {
   handle->width = handle->plan.k;
@@ -183,7 +182,7 @@ static sley_status fit_whole(sley_plan *handle, fitting *f, const sley_plan_opti
   handle->limit_bytes = -most[1];
   *limited = most[3];
   *fits = !most[2];
-  if (f->ins->wishes->machine && !*limited) { /* another machine's memory is not known */
+  if (f->ins->wishes->machine && !*limited) { /* the memory of another machine is not known */
     handle->limit_bytes = INT64_MAX;
     *fits = true;
   }
@@ -214,7 +213,7 @@ sley_status sl_spmm_fit(sley_plan *handle, const sl_inspection *ins, const sley_
     status = need(&f, handle->plan.k, &needed);
   SL_TRY(sl_agree(comm, status));
   SL_TRY(fit_whole(handle, &f, options, needed, &fits, &limited));
-  if (!fits && !comm->device->ops->host_addresses) { /* kernels that keep less may fit */
+  if (!fits && !comm->device->ops->host_addresses) { /* kernels that keep less memory may fit */
     handle->plan.lean = true;
     SL_TRY(sl_agree(comm, need(&f, handle->plan.k, &needed)));
     SL_TRY(fit_whole(handle, &f, options, needed, &fits, &limited));

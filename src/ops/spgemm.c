@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B, or A B^T, of matrices: B is transposed where asked for, the product is made on the device that was
- * asked for, and its arrays become a matrix. */
+/* C = A B, or A B^T, for matrices: B is transposed if requested, the product is computed on the requested
+ * device, and its arrays become a matrix. */
 #include "ops/spgemm.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "ops/spgemm_device.h"
 
-/* What is left of the limit for the product itself. */
+/* The rest of the limit, for the product itself. */
 static sley_status leave(int64_t limit, int64_t taken, int64_t *left) {
   *left = limit;
   if (limit == 0 || taken == 0)
@@ -31,12 +31,12 @@ static void report(const sl_spgemm_result *made, int64_t taken, sley_spgemm_info
                              .passes = made->passes};
 }
 
-/* Where a product is made. */
+/* The device, or devices, on which a product is computed. */
 typedef struct place {
-  sl_queue **queue; /* of each rank's device */
+  sl_queue **queue; /* queue of each rank's device */
   int ranks;
-  sl_team *team; /* for work on the host */
-  sl_team *own;  /* it, where the devices have none */
+  sl_team *team; /* threads for work on the host */
+  sl_team *own;  /* the same team if it is owned here, because the devices have none */
 } place;
 
 static void close_place(place *p) {
@@ -79,11 +79,11 @@ static sley_status open_place(const sley_spgemm_options *options, int threads, p
   SL_TRY(sl_team_create(threads, &p->own));
   p->team = p->own;
   for (int rank = 0; rank < p->ranks; rank++)
-    p->queue[rank]->team = p->ranks > 1 ? NULL : p->own; /* a team is run by one thread at a time */
+    p->queue[rank]->team = p->ranks > 1 ? NULL : p->own; /* only one thread at a time may use a team */
   return SLEY_OK;
 }
 
-/* The library that the option names; its text is static. */
+/* Finds the library that the option names; its text is static. */
 static sley_status choose_library(const char *local, const char **out) {
   static const char *const libraries[] = {"cusparse", "cusparse-alg2", "cusparse-alg3", NULL};
   *out = NULL;
@@ -110,7 +110,7 @@ static sley_status multiply_there(const place *p, const sley_matrix *a, const sl
                                   sley_spgemm_info *info) {
   sley_matrix *transposed = NULL;
   sl_spgemm_result made;
-  /* of the limit, which on GPUs counts their memory alone */
+  /* Counts against the limit, which on GPUs covers only their memory. */
   const int64_t taken = options->transpose_b && p->queue[0]->ops->host_addresses
                             ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype)
                             : 0;

@@ -7,14 +7,9 @@
 
 enum { SL_SPGEMM_RANKS_MOST = 1024 };
 
-/* As sley_spgemm with checked arguments, by so many threads (0: all cores); options->threads is not looked
- * at.
- */
+/* The same as sley_spgemm with checked arguments, with `threads` threads (0: all cores); options->threads is
+ * not read. */
 sley_status sl_spgemm_matrix(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                              int threads, sley_matrix **out, sley_spgemm_info *info);
-
-/* As sley_check_spgemm with checked arguments. */
-sley_status sl_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
-                            const sley_matrix *c, sl_team *team, sley_check *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operands go to each rank's device once. Rows of C are made there, all at once or in chunks, of which each
- * rank has a part, and copied back side by side: how many entries all parts have is known by then. */
+/* Operands are copied to each rank's device once. Rows of C are computed there, all at once or in chunks that
+ * the ranks share. The parts are copied back side by side, once the number of entries in each is known. */
 #include "ops/spgemm_device.h"
 
 #include <inttypes.h>
@@ -11,26 +11,26 @@
 
 enum { ARRAYS = 9 };
 
-/* What one rank has. */
+/* Data of one rank. */
 typedef struct share {
   sl_queue *queue;
-  sley_csr a, b, mask; /* in the device's memory */
+  sley_csr a, b, mask; /* in device memory */
   void *taken[ARRAYS];
   int arrays;
-  int64_t bytes;         /* of them */
-  int64_t first, count;  /* rows of the chunk that it makes */
-  sl_spgemm_result made; /* they, in the device's memory */
-  int64_t before;        /* entries of C before them */
+  int64_t bytes;         /* their bytes */
+  int64_t first, count;  /* rows of the chunk that this rank computes */
+  sl_spgemm_result made; /* the result of these rows, in device memory */
+  int64_t before;        /* entries of C before these rows */
 } share;
 
 typedef struct transfer {
   const sl_spgemm_args *given;
   share *share;
   int ranks;
-  sl_team *threads; /* one for each rank; NULL: one rank */
+  sl_team *threads; /* one per rank; NULL: there is one rank */
   sl_team *team;    /* for work on the host */
-  int64_t *begin;   /* of each rank's rows in a chunk, and where they end */
-  int64_t room;     /* entries that the host's arrays of C have room for */
+  int64_t *begin;   /* start of each rank's rows in a chunk, and the end */
+  int64_t room;     /* capacity in entries of the host's arrays of C */
 } transfer;
 
 static sley_status upload(const sl_spgemm_args *given, share *t, const void *host, int64_t count,
@@ -49,7 +49,8 @@ static sley_status upload(const sl_spgemm_args *given, share *t, const void *hos
   return SLEY_OK;
 }
 
-/* Only the entries of the rows are copied: pointers into columns and values go back by as many. */
+/* Uploads only the entries of the rows; the pointers to columns and values are moved back by the number of
+ * entries before them. */
 static sley_status upload_csr(const sl_spgemm_args *given, share *t, const sley_csr *from, bool values,
                               sley_csr *to) {
   const int64_t first = from->rowptr[0], count = from->rowptr[from->rows] - first;
@@ -89,7 +90,7 @@ static sley_status upload_operands(void *context, int rank, int ranks) {
   return upload_csr(given, t, given->mask, false, &t->mask);
 }
 
-/* The rank's rows of the chunk, on its device. */
+/* Computes the rank's rows of the chunk on its device. */
 static sley_status make_part(void *context, int rank, int ranks) {
   const transfer *all = context;
   const sl_spgemm_args *given = all->given;
@@ -129,7 +130,8 @@ static sley_status grow(void **block, int64_t count, size_t bytes_each, const ch
   return SLEY_OK;
 }
 
-/* Room for as many entries more; where rows follow, for those too, as far as these tell. */
+/* Enlarges the host's arrays by `more` entries; if rows follow, also by an estimate for these, from the rows
+ * done. */
 static sley_status make_room(transfer *t, sl_spgemm_result *out, int64_t more, int64_t done, int64_t rows) {
   const int64_t wanted = out->nnz + more;
   if (wanted <= t->room && out->col)
@@ -140,7 +142,7 @@ static sley_status make_room(transfer *t, sl_spgemm_result *out, int64_t more, i
   return grow(&out->val, t->room, sley_dtype_bytes(t->given->a.dtype), "values of a product");
 }
 
-/* The rank's part of a chunk to its place in the host's arrays. */
+/* Copies the rank's part of a chunk to its place in the host's arrays. */
 static sley_status copy_part(void *context, int rank, int ranks) {
   const transfer *all = context;
   const share *t = &all->share[rank];
@@ -160,7 +162,7 @@ static sley_status copy_part(void *context, int rank, int ranks) {
   return SLEY_OK;
 }
 
-/* The parts of a chunk, which ends before row `done`, to the host. */
+/* Copies the parts of a chunk, which ends before row `done`, to the host. */
 static sley_status take_chunk(transfer *t, int64_t done) {
   sl_spgemm_result *out = t->given->out;
   int64_t entries = 0;
@@ -181,7 +183,7 @@ static sley_status take_chunk(transfer *t, int64_t done) {
   return SLEY_OK;
 }
 
-/* Rows [first, first + count) of C. */
+/* Computes rows [first, first + count) of C. */
 static sley_status make_chunk(transfer *t, int64_t first, int64_t count) {
   SL_TRY(sl_spgemm_split(&t->given->a, &t->given->b, first, first + count, t->ranks, t->team, t->begin));
   for (int rank = 0; rank < t->ranks; rank++) {
@@ -196,7 +198,7 @@ static sley_status make_chunk(transfer *t, int64_t first, int64_t count) {
   return status;
 }
 
-/* All rows at once; where memory does not do, half as many, and so on. */
+/* Computes all rows at once; if memory does not suffice, half as many, and so on. */
 static sley_status make_rows(transfer *t) {
   const int64_t rows = t->given->a.rows;
   int64_t first = 0, count = rows;

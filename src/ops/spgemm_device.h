@@ -5,11 +5,11 @@
 
 #include "device/device.h"
 
-/* As the operation, with all arrays in the host's memory (out's from sl_alloc), by one rank or several, each
- * with a queue of its own device: copies the operands to each device, makes a run of C's rows there, of about
- * as many products as the other ranks', and copies it back. args->limit bounds the memory of each device, the
- * operands included. Where C does not fit, its rows are made in as many chunks as it takes. team: for work on
- * the host. Errors: those of the operation. */
+/* Runs the operation with all arrays in host memory (out's from sl_alloc), by one rank or several, each with
+ * a queue of its own device. Copies the operands to each device, computes a run of C's rows there, with about
+ * as many products as the other ranks', and copies it back. args->limit bounds the memory of each device,
+ * including the operands. If C does not fit, its rows are computed in as many chunks as necessary. team: for
+ * work on the host. Errors: the operation's. */
 sley_status sl_spgemm_on_devices(sl_queue *const *queues, int ranks, sl_team *team,
                                  const sl_spgemm_args *args);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work of pieces of rows is added up by all threads; within the piece where a part ends, its rows are
- * gone through. */
+/* All threads add up the work of pieces of rows; within the piece in which a part ends, single rows are
+ * added. */
 #include "ops/spgemm_split.h"
 
 #include "base/memory.h"
@@ -9,8 +9,8 @@ enum { PIECES = 2048, PIECE_LEAST = 32 };
 
 typedef struct split {
   const sley_csr *a, *b;
-  int64_t first, end, piece; /* rows of a piece */
-  double *work;              /* of each piece */
+  int64_t first, end, piece; /* rows to split; rows per piece */
+  double *work;              /* work of each piece */
 } split;
 
 static double work_of_row(const split *s, int64_t row) {
@@ -34,7 +34,7 @@ static sley_status add_up(void *context, int64_t begin, int64_t end, int thread)
   return SLEY_OK;
 }
 
-/* Where parts begin: the row up to which there is as much work as the parts before have, to the nearest. */
+/* Finds the starts of parts: the rows before which the work is nearest to the earlier parts' share. */
 static void place(const split *s, int64_t pieces, int parts, int64_t *begin) {
   double total = 0, passed = 0;
   for (int64_t n = 0; n < pieces; n++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of sparse products: made alone or as a pair, executed, given new values, destroyed. */
+/* Plans of sparse products: created alone or as a pair, executed, given new values, destroyed. */
 #include "ops/spmm.h"
 
 #include <stdio.h>
@@ -7,18 +7,18 @@
 
 #include "base/memory.h"
 #include "base/value.h"
+#include "check/check.h"
 #include "device/asked_kernel.h"
 #include "machine/machine.h"
-#include "ops/check.h"
 #include "ops/compare.h"
-#include "ops/kernel_use.h"
+#include "ops/kernel_report.h"
 #include "plan/resident.h"
-#include "plan/symmetric.h"
+#include "plan/symmetric_block.h"
 #include "predict/choice.h"
 #include "predict/cost.h"
 #include "predict/locality.h"
 
-/* The library that the option names; its text is static. */
+/* Finds the library that the option names; its text is static. */
 static sley_status choose_library(const sley_plan_options *options, const char **out) {
   static const char *const libraries[] = {"cusparse", NULL};
   const char *local = options->local;
@@ -37,7 +37,7 @@ static sley_status choose_library(const sley_plan_options *options, const char *
   return SLEY_OK;
 }
 
-/* The kernel that the option names, and with it whose it is. */
+/* Finds the kernel that the option names, and the library that it belongs to. */
 static sley_status choose_kernel(const sl_device *device, const sley_plan_options *options,
                                  sl_plan_wishes *wishes) {
   const char *name = options->kernel, *local = options->local;
@@ -53,8 +53,8 @@ static sley_status choose_kernel(const sl_device *device, const sley_plan_option
   return SLEY_OK;
 }
 
-/* The type that values travel in. Integer and 16-bit values are as narrow as they get; and bits that are the
- * same for every number of ranks cannot depend on which rows travel. */
+/* Chooses the type in which values are sent. Integer and 16-bit values are not narrowed further. Bits that
+ * must be the same for every number of ranks cannot depend on which rows are sent. */
 static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, sl_plan_wishes *wishes) {
   const char *name = options->wire;
   if (!name || strcmp(name, "none") == 0)
@@ -73,7 +73,8 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-/* The figures of row windows: of what times are predicted for, or of the device. */
+/* Chooses the figures of row windows: those of the machine for which times are predicted, else the
+ * device's. */
 static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
                                   sl_plan_wishes *wishes) {
   const sl_machine *machine = options->machine;
@@ -113,24 +114,24 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   return choose_wire(options, dtype, out);
 }
 
-/* Samples the block for machines whose rates ask for it, and for CPUs, which are measured by such samples:
- * they take as long as hundreds of products of a GPU. */
+/* Samples the block, if the machine's rates need it, and for CPUs, which are measured by such samples. A
+ * sample takes as long as hundreds of products of a GPU. */
 static sley_status look_at_locality(sl_inspection *ins) {
   const sl_machine *machine;
   SL_TRY(sl_cost_machine(ins, &machine));
   return machine->nears > 0 || ins->comm->device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
 }
 
-/* What both building and comparing plans begin with. */
+/* Common start of building and of comparing plans. */
 static sley_status begin_planning(sl_inspection *ins, const sley_plan_options *options) {
-  if (options->mem_limit > 0) { /* parts are then cut where no limit holds */
+  if (options->mem_limit > 0) { /* parts are then cut without regard to limits */
     sl_resident_close(ins->resident);
     ins->resident = NULL;
   }
   return sl_agree(ins->comm, look_at_locality(ins));
 }
 
-/* The least accurate of all parts on all ranks, which every rank is told. Collective. */
+/* Finds the least accuracy of all parts on all ranks, and shares it. Collective. */
 static sley_status find_accuracy(sley_plan *handle) {
   sl_accuracy own = sl_exec_accuracy(handle->exec);
   if (handle->last)
@@ -141,13 +142,13 @@ static sley_status find_accuracy(sley_plan *handle) {
   return SLEY_OK;
 }
 
-/* Lets the algorithm build the plan of what was inspected, and binds it. */
+/* Lets the algorithm build the plan from the inspection, and binds it. */
 static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
   sley_status status = begin_planning(ins, options);
   handle->halo = sl_halo_hold(ins->halo);
   if (status == SLEY_OK)
     status = sl_plan_build(ins, options->algo, options->dry, &handle->plan);
-  sl_resident_close(ins->resident); /* the memory is wanted */
+  sl_resident_close(ins->resident); /* frees memory for the plan */
   ins->resident = NULL;
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, ins, options);
@@ -164,11 +165,11 @@ static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_
   return status;
 }
 
-/* What is asked of an inspection: one plan, or, with a comparison, what plans would be. */
+/* The purpose of an inspection: one plan, or a comparison of plans. */
 typedef struct request {
   int64_t k;
   const sley_plan_options *options;
-  sley_comparison *comparison; /* NULL: a plan is made */
+  sley_comparison *comparison; /* NULL: make a plan */
 } request;
 
 static sley_status inspect_and_build(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
@@ -188,7 +189,7 @@ static sley_status inspect_and_build(sley_plan *handle, const sley_matrix *block
   return status;
 }
 
-/* This rank's rows of A^T for a plan; they are the handle's from then on. */
+/* Makes this rank's rows of A^T for a plan; the handle owns them. */
 static sley_status transpose(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                              const int64_t *col_begin, const sley_plan_options *options) {
   bool renewable = options->renewable && !options->dry;
@@ -196,7 +197,7 @@ static sley_status transpose(sley_plan *handle, const sley_matrix *block, const 
                              &handle->transposed);
 }
 
-/* What the made plan of A^T does not look at any more is given back. */
+/* Frees arrays of A^T that the finished plan no longer reads. */
 static void drop_transposed(sley_plan *handle) {
   if (handle->plan.uses_block || handle->values)
     return;
@@ -204,7 +205,7 @@ static void drop_transposed(sley_plan *handle) {
   handle->transposed = NULL;
 }
 
-/* The plan of A, or of A^T, of which this rank first gets its rows. */
+/* Makes the plan of A, or of A^T, whose rows are exchanged first. */
 static sley_status make(sley_plan *handle, const sley_matrix *block, const int64_t *row_begin,
                         const int64_t *col_begin, const request *asked) {
   const sley_plan_options *options = asked->options;
@@ -257,8 +258,8 @@ sley_status sl_spmm_compare(sl_comm *comm, const sley_matrix *block, const int64
   return status;
 }
 
-/* The plan of A^T from the inspection of A, which serves both where the pattern is symmetric. *one, if it is
- * asked for: A^T is A, and there is no such plan. */
+/* Makes the plan of A^T from the inspection of A, which serves both if the pattern is symmetric. If one is
+ * not NULL, *one is set if A^T equals A; then there is no second plan. */
 static sley_status make_second(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
                                bool *one) {
   const sley_matrix *block = ins->block;
@@ -324,7 +325,7 @@ sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int
   return SLEY_OK;
 }
 
-/* The execution of a block of columns, which begins: what the ranks count is noted. */
+/* Starts the execution of a block of columns; records the ranks' counters. */
 static sl_exec *begin_block(sley_plan *plan, int64_t block, sl_counters *before) {
   plan->kept.there = false;
   plan->comm->ops->counters(plan->comm, before);
@@ -356,7 +357,7 @@ sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, 
   return run_block(plan, block, false, alpha, x, ldx, beta, y, ldy);
 }
 
-/* Whether partial sums are made with the alpha of the execute that brings them. */
+/* Returns whether partial sums are computed with the alpha of the execute that sends them. */
 static bool sums_travel(const sl_plan *plan) {
   for (int i = 0; i < plan->parts.count; i++)
     if (SL_PART(plan, i)->y != SL_BUFFER_Y)
@@ -364,7 +365,7 @@ static bool sums_travel(const sl_plan *plan) {
   return false;
 }
 
-/* Whether this rank may take its input for what it says. */
+/* Checks that this rank may use its input as declared. */
 static sley_status check_input(const sley_plan *plan, const sl_input *input) {
   const sl_input *kept = &plan->kept;
   long long generation = (long long)input->generation, last = (long long)kept->generation;
@@ -397,7 +398,7 @@ static sley_status check_input(const sley_plan *plan, const sl_input *input) {
   return SLEY_OK;
 }
 
-/* All ranks must say the same of the input; where one cannot, all get an error. Collective. */
+/* Checks that all ranks declare the same input; if one rank fails, all return an error. Collective. */
 static sley_status agree_input(const sley_plan *plan, const sl_input *input) {
   sl_comm *comm = plan->comm;
   sley_status mine = check_input(plan, input);
@@ -432,7 +433,7 @@ sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_
   return SLEY_OK;
 }
 
-/* A block of columns of A X is multiplied by its rows of W, and added to what those before it have made. */
+/* Multiplies a block of columns of A X by its rows of W, and adds it to the result of the earlier blocks. */
 sley_status sl_spmm_update(sley_plan *plan, double alpha, const void *x, int64_t ldx,
                            const sl_update *update) {
   int64_t value = (int64_t)sley_dtype_bytes(plan->plan.dtype);

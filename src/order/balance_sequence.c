@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recursive halving of a sequence. Where no end of a group is near half the rows, a group before the cut
- * changes places with one after it, chosen so that their sizes make up most of the difference. */
+/* Recursive halving of a sequence. If no end of a group is near half of the rows, a group before the cut is
+ * swapped with one after it, chosen so that the difference of their sizes makes up for most of the
+ * imbalance. */
 #include "order/balance_sequence.h"
 
 #include "base/memory.h"
 
-/* Groups on each side of a cut that may swap; swaps at a cut; the share of the rows halved that may be off.
- */
+/* REACH: groups on each side of a cut that may be swapped. SWAPS: most swaps at a cut. TOLERANCE: a cut may
+ * be off by 1 / TOLERANCE of the rows that it divides. */
 enum { REACH = 64, SWAPS = 3, TOLERANCE = 256 };
 
 typedef struct range {
@@ -17,8 +18,9 @@ static int64_t distance(int64_t a, int64_t b) {
   return a > b ? a - b : b - a;
 }
 
-/* The cut inside (begin, end) nearest to half of the rows, of equally near ones that nearest to the middle,
- * so that empty groups do not make the halving deep; *excess: twice the rows before it, less all. */
+/* The cut inside (begin, end) nearest to half of the rows; among equally near ones the nearest to the middle,
+ * so that empty groups do not make the recursion deep. *excess: twice the rows before the cut, minus all
+ * rows. */
 static int32_t nearest_cut(const int64_t *size, const int32_t *sequence, range r, int64_t total,
                            int64_t *excess) {
   int64_t before = 0;
@@ -34,7 +36,8 @@ static int32_t nearest_cut(const int64_t *size, const int32_t *sequence, range r
   return cut;
 }
 
-/* Swaps the two groups across the cut that bring the excess nearest to nothing; false if none lowers it. */
+/* Swaps the two groups across the cut that bring the excess nearest to zero; returns false if no swap lowers
+ * it. */
 static bool swap_across(const int64_t *size, int32_t *sequence, range r, int32_t cut, int64_t *excess) {
   int32_t first = cut - r.begin > REACH ? cut - REACH : r.begin,
           last = r.end - cut > REACH ? cut + REACH : r.end;

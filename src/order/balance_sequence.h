@@ -5,9 +5,9 @@
 
 #include "base/status.h"
 
-/* Changes a sequence of count groups, size[g] >= 0 rows each, as little as it takes to let halves, quarters,
- * eighths ... of all rows end near the end of a group, so that 2, 4, 8 ... equal row blocks cut few groups.
- * Groups that are small against a block stay where they are. Errors: SLEY_ERR_MEMORY. */
+/* Changes a sequence of count groups, size[g] >= 0 rows each, with few swaps, so that halves, quarters,
+ * eighths ... of all rows end near the end of a group, and 2, 4, 8 ... equal row blocks cut few groups.
+ * Groups that are small relative to a block keep their positions. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_balance_sequence(const int64_t *size, int32_t *sequence, int32_t count);
 
 #endif

@@ -6,16 +6,16 @@
  *
  * if that is positive; the edges of merged vertices are summed only when their community is itself visited.
  *
- * The published parallel version lets threads race for merges. Here they do not, so that the result is the
- * same for any number of threads: vertices are taken in batches, each batch in two steps.
+ * The published parallel version lets threads race for merges. Here they do not, so the result is the same
+ * for any number of threads: vertices are taken in batches, each batch in two steps.
  *
- * First, in parallel, every vertex of the batch sums its edges and proposes a merge, all seeing the
- * communities as they were when the batch began.
+ * First, in parallel, every vertex of the batch sums its edges and proposes a merge, based on the communities
+ * at the start of the batch.
  *
- * Then, one after the other in the order of visits, the proposals are carried out. A vertex that something
- * merged into in this step waits for the next batch, as its edges are no longer whole. A vertex whose target
- * grew or merged goes to the target's root if modularity still gains by that, else it waits too. The first of
- * a batch never waits, so every batch brings the pass forward.
+ * Then the proposals are carried out one after the other in the order of visits. A vertex into which another
+ * has merged in this step waits for the next batch, because its list of edges is no longer complete. A vertex
+ * whose target grew or merged merges into the target's root if modularity still gains by that, else it waits
+ * too. The first vertex of a batch never waits, so every batch makes progress.
  *
  * Passes over the remaining roots follow until none merges. */
 #include "order/community.h"
@@ -32,16 +32,17 @@ typedef struct aggregation {
   const sl_aggregate_input *input;
   sl_team *team;
   sl_dendrogram tree;
-  _Atomic int32_t *owner; /* toward the root; a root's own is itself. Written between proposals only */
-  int64_t *strength;      /* of the community around a root */
+  _Atomic int32_t *owner; /* a vertex nearer to the root; a root's owner is itself. Written between proposals
+                             only */
+  int64_t *strength;      /* strength of the community around a root */
   double inverse_total;   /* 1 / 2m */
-  int32_t *folded;        /* the child up to which a vertex's list holds its children's edges already */
-  uint32_t *touched;      /* the batch in which something last merged into a vertex */
+  int32_t *folded;        /* the last child whose edges are already included in the vertex's list */
+  uint32_t *touched;      /* the batch in which a vertex last merged into this one */
   uint32_t round;
-  int32_t *batch, *target; /* its vertices; what they propose to merge into, -1: nothing */
+  int32_t *batch, *target; /* vertices of the batch; their proposed targets, -1: none */
   int32_t batch_count;
   int64_t merges;
-  bool joining; /* modularity no longer counts */
+  bool joining; /* joining communities: modularity no longer counts */
 } aggregation;
 
 static int32_t find_root(const aggregation *a, int32_t v) {
@@ -53,7 +54,8 @@ static int32_t find_root(const aggregation *a, int32_t v) {
   }
 }
 
-/* dQ(u, v) times m; while joining the link's weight for u. Only signs and comparisons matter. */
+/* dQ(u, v) times m; while joining, the link's weight relative to u's strength. Only signs and comparisons
+ * matter. */
 static double gain_of(const aggregation *a, int32_t v, int32_t u, int64_t weight) {
   if (a->joining)
     return (double)weight / (double)a->strength[u];
@@ -67,7 +69,7 @@ static sley_status add_edge(const aggregation *a, sl_arc_sum *sum, int32_t v, in
   return u == v ? SLEY_OK : sl_arc_sum_add(sum, u, weight);
 }
 
-/* Adds the edges of one vertex, from its list or the graph, and forgets the list. */
+/* Adds the edges of one vertex, from its list or the graph, and drops the list. */
 static sley_status add_edges(const aggregation *a, sl_arc_sum *sum, int32_t v, int32_t part) {
   const sl_undirected *graph = a->input->graph;
   sl_arc_list list = a->input->links->list[part];
@@ -82,7 +84,8 @@ static sley_status add_edges(const aggregation *a, sl_arc_sum *sum, int32_t v, i
   return SLEY_OK;
 }
 
-/* Sums the edges of the community around v: its own and those of the children since the last time. */
+/* Sums the edges of the community around v: its own edges, and edges of the children that merged since the
+ * last time. */
 static sley_status sum_edges(aggregation *a, sl_arc_sum *sum, int32_t v) {
   SL_TRY(add_edges(a, sum, v, v));
   for (int32_t c = a->tree.child[v]; c != a->folded[v]; c = a->tree.sibling[c])
@@ -108,15 +111,15 @@ static sley_status propose(void *context, int64_t begin, int64_t end, int thread
     }
     a->target[i] = best;
     if (a->input->graph && a->tree.child[v] < 0)
-      sl_arc_sum_clear(sum); /* the graph has the same edges */
+      sl_arc_sum_clear(sum); /* the graph has the same edges, so no list is needed */
     else
       SL_TRY(sl_adjacency_keep(a->input->links, sum, v));
   }
   return SLEY_OK;
 }
 
-/* The weight between the community around v, summed in this batch, and the one whose root is given, as it is
- * now. */
+/* The current weight between the community around v, summed in this batch, and the community with that
+ * root. */
 static int64_t weight_between(const aggregation *a, int32_t v, int32_t root) {
   const sl_undirected *graph = a->input->graph;
   sl_arc_list list = a->input->links->list[v];
@@ -140,7 +143,8 @@ static void merge(aggregation *a, int32_t v, int32_t into) {
   a->merges++;
 }
 
-/* Carries the proposals out. The vertices that wait are moved to the batch's front; returns their number. */
+/* Carries the proposals out. Moves the waiting vertices to the front of the batch and returns their
+ * number. */
 static int32_t carry_out(aggregation *a) {
   int32_t waiting = 0;
   for (int32_t i = 0; i < a->batch_count; i++) {
@@ -166,7 +170,7 @@ static sley_status flatten(void *context, int64_t begin, int64_t end, int thread
   return SLEY_OK;
 }
 
-/* One pass: every vertex of the list is visited. */
+/* Makes one pass: visits every vertex of the list. */
 static sley_status visit(aggregation *a, const int32_t *list, int32_t count) {
   int32_t size = count / BATCHES + 1, next = 0, waiting = 0;
   int64_t flat = a->merges;
@@ -199,7 +203,7 @@ static int compare_ranked(const void *x, const void *y) {
   return (a->vertex > b->vertex) - (a->vertex < b->vertex);
 }
 
-/* list: the roots that have edges, by ascending strength, equal ones by number. */
+/* Fills list with the roots that have edges, by ascending strength, equal ones by number. */
 static sley_status list_roots(const aggregation *a, int32_t *list, int32_t *count) {
   ranked *roots;
   int32_t found = 0;
@@ -227,7 +231,7 @@ static void label_communities(aggregation *a) {
       tree->label[v] = tree->label[find_root(a, v)];
 }
 
-/* Passes until none merges. */
+/* Makes passes until no vertex merges. */
 static sley_status visit_all(aggregation *a) {
   int32_t *list, count;
   SL_TRY(SL_NEW(list, a->input->count, "communities"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts as a library divides a graph, numbered one after another. */
+/* Parts from a library that divides a graph, numbered one after another. */
 #include "order/divided.h"
 
 #include <pthread.h>
@@ -8,12 +8,12 @@
 
 enum { LEAST_ROWS_A_PART = 8 };
 
-/* Numbers that such a library keeps at once, for each entry and each vertex of a graph and its coarser ones:
- * in drawn graphs of 0.8 and 2 million entries SCOTCH took 10 and 42, METIS 14 and few. Without memory
- * SCOTCH 7.0 crashes. */
+/* An estimate of the numbers that such a library keeps at once, for each entry and each vertex of a graph and
+ * its coarser versions: in generated graphs of 0.8 and 2 million entries SCOTCH took 10 and 42, METIS 14 and
+ * few. SCOTCH 7.0 crashes if it gets no memory. */
 enum { OF_AN_ENTRY = 14, OF_A_VERTEX = 48 };
 
-/* Such libraries keep global state. */
+/* A lock, because such libraries have global state. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static void put(void *numbers, size_t bytes, int64_t at, int64_t value) {
@@ -27,7 +27,7 @@ static int64_t get(const void *numbers, size_t bytes, int64_t at) {
   return bytes == sizeof(int32_t) ? ((const int32_t *)numbers)[at] : ((const int64_t *)numbers)[at];
 }
 
-/* The graph without loops and repeats. */
+/* Writes the graph without loops and repeats. */
 static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, void *neighbour) {
   int64_t placed = 0;
   for (int32_t v = 0; v < graph->count; v++) {
@@ -41,7 +41,7 @@ static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, v
   put(begin, bytes, graph->count, placed);
 }
 
-/* Fills part, which is 0 everywhere. */
+/* Fills part, which is 0 everywhere before. */
 static sley_status divide(const sl_undirected *graph, const sl_divider *divider, uint64_t seed, void *part) {
   int64_t edges = graph->begin[graph->count] - graph->begin[0], parts = SL_PARTS;
   int64_t bytes = (int64_t)divider->number_bytes;

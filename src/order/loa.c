@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LOA, the layout of HC-SpMM (Li and others, ICDE 2025): rows that share columns come into one window of
+/* LOA, the layout of HC-SpMM (Li and others, ICDE 2025): rows that share columns are put into one window of
  * SLEY_WINDOW_ROWS rows, so that a window has many entries and few distinct columns: its intensity is high.
  *
  * The vertices are listed by their smallest neighbour. Each window begins with the first vertex of the list
- * that has no place yet. One by one it takes, of the next AHEAD of the list without a place, the vertex with
- * which its intensity is highest, then the one of highest degree, then the first in the list. Vertices
- * without neighbours come last. One thread does it, in the same way however many there are.
+ * that has no place yet. Then vertices are added one by one: among the next AHEAD vertices of the list
+ * without a place, the one with which the window's intensity is highest; among equal ones the one of highest
+ * degree, then the first in the list. Vertices without neighbours come last. One thread does it, so the
+ * result does not depend on the number of threads.
  *
- * Intensities are computed from counters, not from unions. A candidate's counter holds how many of its columns the window
- * has already. Where a vertex brings a new column, the candidates that have it are counted up. They are found
- * in the column's own list of vertices, in the sequence of the sorted list, of which the candidates' stretch
- * is a consecutive part. The published method counts up all neighbours of the column, the square of a hub's
- * degree over all windows.
+ * Intensities are computed from counters, not from unions. A candidate's counter is the number of its columns
+ * that the window already has. When a vertex brings a new column, the counters of the candidates that have
+ * the column are raised. They are found in the column's own list of vertices, which is in the order of the
+ * sorted list, so the candidates' range is a consecutive part of it. The published method raises the counters
+ * of all neighbours of the column, which takes the square of a hub's degree over all windows.
  *
- * Bound of the work. A vertex among the candidates moves forward in every window, so it waits for AHEAD
- * windows at most, in which 15 vertices behind it get places: the candidates' stretch of the list holds 16
- * AHEAD vertices at most. A column is new once for each of its entries at most. So all counting takes at most
- * 16 AHEAD steps an entry, on hubs too, and all choosing AHEAD steps a vertex: both grow linearly. */
+ * Bound of the work. A candidate moves forward in every window, so it waits for at most AHEAD windows, in
+ * each of which 15 vertices behind it get places: the candidates' range of the list holds at most 16 AHEAD
+ * vertices. A column is new at most once for each of its entries. So all counting takes at most 16 AHEAD
+ * steps per entry, even for hubs, and all choosing AHEAD steps per vertex: both grow linearly. */
 #include <string.h>
 
 #include "base/interrupt.h"
@@ -28,20 +29,20 @@ enum { AHEAD = SL_LOA_AHEAD };
 
 typedef struct layout {
   sl_undirected graph;
-  int32_t listed; /* vertices that have neighbours */
-  /* By the vertex's number in the list. */
+  int32_t listed; /* number of vertices that have neighbours */
+  /* Arrays by the vertex's number in the list. */
   int32_t *vertex;
-  int32_t *degree; /* distinct neighbours */
-  int32_t *shared; /* columns that a candidate has in common with the window */
-  /* By column: the vertices that have it are list[first .. end), as numbers in the list that ascend; those
-   * before first have their places. */
+  int32_t *degree; /* number of distinct neighbours */
+  int32_t *shared; /* number of columns that a candidate shares with the window */
+  /* Arrays by column: the vertices that have it are list[first .. end), as ascending numbers in the list; the
+   * vertices before first have their places. */
   int64_t *first, *end;
   int32_t *list;
   int32_t *covered; /* by column: the last window that has it, counted from 1 */
-  /* The window. */
+  /* The current window. */
   int32_t window;
   int64_t entries, columns;
-  /* The candidates, in the sequence of the list, of which all from next on have still to become some. */
+  /* The candidates, in the order of the list; vertices from next on have not been candidates yet. */
   int32_t candidate[AHEAD + 1], candidates, next;
 } layout;
 
@@ -56,12 +57,12 @@ static void free_layout(layout *l) {
   sl_undirected_free(&l->graph);
 }
 
-/* Whether entry e of vertex v stands in the column of the one before it. */
+/* Whether entry e of vertex v has the same column as the entry before it. */
 static bool repeats(const sl_undirected *graph, int32_t v, int64_t e) {
   return e > graph->begin[v] && graph->neighbour[e] == graph->neighbour[e - 1];
 }
 
-/* The list: a sort by counting of the vertices by smallest neighbour, equal ones by number. */
+/* Makes the list: a counting sort of the vertices by smallest neighbour, equal ones by number. */
 static sley_status list_vertices(layout *l) {
   const sl_undirected *graph = &l->graph;
   int32_t *place;
@@ -81,7 +82,7 @@ static sley_status list_vertices(layout *l) {
   return SLEY_OK;
 }
 
-/* Degrees, and the vertices of each column. */
+/* Computes degrees, and the vertices of each column. */
 static sley_status list_columns(layout *l) {
   const sl_undirected *graph = &l->graph;
   int64_t count = graph->count;
@@ -111,7 +112,8 @@ static sley_status list_columns(layout *l) {
   return SLEY_OK;
 }
 
-/* Counts column c, which is new in the window, in the candidates that have it: those from front to back. */
+/* Counts column c, which is new in the window, in the candidates that have it: list numbers from front to
+ * back. */
 static void count_shared(layout *l, int32_t c, int32_t front, int32_t back) {
   int64_t at = l->first[c], end = l->end[c];
   while (at < end && l->list[at] < front)
@@ -121,7 +123,7 @@ static void count_shared(layout *l, int32_t c, int32_t front, int32_t back) {
     l->shared[l->list[at]]++;
 }
 
-/* Puts vertex i of the list into the window. The candidates of the window stand from front to back. */
+/* Adds vertex i of the list to the window. The window's candidates have list numbers from front to back. */
 static void take(layout *l, int32_t i, int32_t front, int32_t back) {
   const sl_undirected *graph = &l->graph;
   int32_t v = l->vertex[i];
@@ -136,14 +138,14 @@ static void take(layout *l, int32_t i, int32_t front, int32_t back) {
   }
 }
 
-/* The place in `candidate` of the one that the window takes next; there is one. */
+/* The position in `candidate` of the vertex that the window takes next; there is at least one candidate. */
 static int32_t choose(const layout *l) {
   int32_t best = 0, best_degree = 0;
   int64_t best_entries = 0, best_columns = 1;
   for (int32_t n = 0; n < l->candidates; n++) {
     int32_t i = l->candidate[n], degree = l->degree[i];
     int64_t entries = l->entries + degree, columns = l->columns + degree - l->shared[i];
-    /* entries / columns against the best, as whole numbers: below 2^36 each */
+    /* compares entries / columns with the best, in whole numbers: below 2^36 each */
     __int128 mine = (__int128)entries * best_columns, its = (__int128)best_entries * columns;
     if (mine > its || (mine == its && degree > best_degree)) {
       best = n;
@@ -155,7 +157,7 @@ static int32_t choose(const layout *l) {
   return best;
 }
 
-/* Takes a candidate away. */
+/* Removes a candidate and returns its list number. */
 static int32_t remove_candidate(layout *l, int32_t n) {
   int32_t i = l->candidate[n];
   l->candidates--;
@@ -163,8 +165,7 @@ static int32_t remove_candidate(layout *l, int32_t n) {
   return i;
 }
 
-/* Fills the next window: gives its vertices the places from `place` on, and returns the first that is free.
- */
+/* Fills the next window: assigns its vertices the places from `place` on, and returns the next free place. */
 static int64_t fill_window(layout *l, int64_t place, int64_t *perm) {
   while (l->candidates <= AHEAD && l->next < l->listed)
     l->candidate[l->candidates++] = l->next++;

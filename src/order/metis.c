@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordering by METIS (Karypis and Kumar 1998): recursive bisection, part by part. It depends on nothing but
- * the graph and the seed. METIS draws from the random numbers of the C library, seeded before. Debian's has
- * 32-bit numbers. */
+/* An ordering by METIS (Karypis and Kumar 1998): recursive bisection, part by part. It depends only on the
+ * graph and the seed. METIS draws from the random numbers of the C library, which it seeds first. Debian's
+ * METIS has 32-bit numbers. */
 #include <metis.h>
 
 #include "order/builtin.h"

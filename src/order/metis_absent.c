@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for metis.c in a build without libmetis. */
+/* Replaces metis.c in a build without libmetis. */
 #include "order/builtin.h"
 
 static sley_status order_metis(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {

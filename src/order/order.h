@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orderings: perm[i] is the new place of row i. The input's pattern is taken as undirected where it matters.
- */
+/* Orderings: perm[i] is the new place of row i. The input's pattern is treated as undirected where that
+ * matters. */
 #ifndef SLEY_ORDER_ORDER_H
 #define SLEY_ORDER_ORDER_H
 
@@ -11,14 +11,14 @@ typedef struct sl_ordering {
   sley_status (*run)(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm);
 } sl_ordering;
 
-/* Errors: SLEY_ERR_ARG listing the names there are. */
+/* Finds an ordering. Errors: SLEY_ERR_ARG, listing the known names. */
 sley_status sl_ordering_find(const char *name, const sl_ordering **out);
 extern const sl_ordering *const sl_orderings[]; /* NULL-terminated */
 
-/* NULL: there is none of that name. */
+/* The ordering of that name; NULL: there is none. */
 const sl_ordering *sl_ordering_named(const char *name);
 
-/* Their names, NULL-terminated; static. */
+/* The names of the orderings, NULL-terminated; static. */
 const char *const *sl_ordering_names(void);
 
 #endif

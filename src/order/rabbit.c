@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rabbit Order (Arai et al., IPDPS 2016): communities, and communities within them, get consecutive rows.
  *
- * The published method merges every vertex once and for all (community.c) and numbers the dendrogram
- * depth-first. On a graph of 4 M vertices in 16 planted communities that puts a tenth of the vertices into
- * the wrong one and joins some communities in pairs: the halo of 16 blocks is 2.5 times smaller than
- * shuffled, where 5.2 times is in the graph. So here the aggregation is done twice, and errors are mended:
+ * The published method merges every vertex only once (community.c) and numbers the dendrogram depth-first. On
+ * a graph of 4 M vertices in 16 planted communities that puts a tenth of the vertices into the wrong
+ * community and joins some communities in pairs: the halo of 16 blocks is 2.5 times smaller than shuffled,
+ * where 5.2 times is possible. So here the aggregation is done twice, and errors are corrected:
  *
- * - Step 1: aggregate, no community beyond 1 / PIECES of the edges: pieces too small to span two communities.
+ * - Step 1: aggregate, with no community beyond 1 / PIECES of the edges: pieces too small to span two
+ *   communities.
  *
- * - Step 2: refine. Vertices move to better pieces (refine.c), which mends early merges.
+ * - Step 2: refine. Vertices move to better pieces (refine.c), which corrects early merges.
  *
- * - Step 3: contract pieces to vertices and aggregate those, without limit: communities, as the description
- *   has it. Then join them, so that related communities come to stand side by side.
+ * - Step 3: contract pieces to vertices and aggregate these vertices, without limit, to communities as in the
+ *   publication. Then join them, so that related communities become neighbours.
  *
  * - Step 4: refine the communities by vertices, and move each vertex into a piece of its own community.
  *
- * - Step 5: number. Communities stand as the second dendrogram has them, but for large ones that change
- *   places so that equal row blocks fall between them (balance.c); their pieces stand as it has them; the
- *   vertices of a piece as the first dendrogram has them, those that moved beside a neighbour. */
+ * - Step 5: number. Communities are in the order of the second dendrogram, except for large ones that are
+ *   swapped so that equal row blocks end between them (balance_sequence.c); pieces are in the order of the
+ *   second dendrogram; vertices of a piece are in the order of the first, and a vertex that moved comes after
+ *   a neighbour. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -31,11 +33,11 @@ enum { PIECES = 128, PIECE_SWEEPS = 3, COMMUNITY_SWEEPS = 4, ANCHORS_AT_ONCE = 8
 typedef struct rabbit {
   const sl_undirected *graph;
   sl_team *team;
-  int64_t *strength; /* edges at each vertex, loops not counted */
+  int64_t *strength; /* edges at each vertex, without loops */
   int64_t total;
-  sl_dendrogram vertices, pieces; /* the label of a vertex is its piece, that of a piece its community */
-  int32_t *born;                  /* the piece of each vertex before any refinement */
-  int64_t *members;               /* rows in each community */
+  sl_dendrogram vertices, pieces; /* the label of a vertex is its piece, the label of a piece its community */
+  int32_t *born;                  /* piece of each vertex before any refinement */
+  int64_t *members;               /* number of rows of each community */
   int32_t *vertex_place, *piece_place, *anchor;
 } rabbit;
 
@@ -49,7 +51,7 @@ static void measure_strength(rabbit *r) {
   }
 }
 
-/* Steps 1 and 2. */
+/* Carries out steps 1 and 2. */
 static sley_status make_pieces(rabbit *r) {
   sl_adjacency links;
   SL_TRY(sl_adjacency_create(r->graph->count, sl_team_size(r->team), &links));
@@ -66,7 +68,7 @@ static sley_status make_pieces(rabbit *r) {
   return sl_refine(r->graph, r->strength, &rule, r->vertices.label, r->vertices.labels, r->team);
 }
 
-/* Step 3. */
+/* Carries out step 3. */
 static sley_status join_pieces(rabbit *r) {
   int32_t count = r->vertices.labels;
   sl_adjacency links = {0};
@@ -84,7 +86,7 @@ done:
   return status;
 }
 
-/* Step 4. */
+/* Carries out step 4. */
 static sley_status mend_communities(rabbit *r) {
   int32_t *community;
   SL_TRY(SL_NEW(community, r->graph->count, "communities"));
@@ -104,8 +106,8 @@ static sley_status mend_communities(rabbit *r) {
   return status;
 }
 
-/* Changes piece_place, in which the pieces of a community are consecutive, so that equal row blocks fall
- * between communities where they can. */
+/* Changes piece_place, in which the pieces of a community are consecutive, so that equal row blocks end
+ * between communities if possible. */
 static sley_status balance_communities(rabbit *r) {
   int32_t pieces = r->pieces.count, communities = r->pieces.labels, found = 0;
   int32_t *at = NULL, *sequence = NULL, *next = NULL;
@@ -133,8 +135,9 @@ done:
   return status;
 }
 
-/* Where vertices that changed their piece are put: after the vertex of the new piece with which a merge would
- * have gained most, i.e. among its neighbours born there the one with fewest edges. */
+/* Finds anchors for vertices that changed their piece: a vertex is placed after its anchor, the vertex of the
+ * new piece with which a merge would have gained most, that is, among its neighbours that were in that piece
+ * from the start the one with the fewest edges. */
 static sley_status find_anchors(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   rabbit *r = context;
@@ -151,8 +154,8 @@ static sley_status find_anchors(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-/* Step 5: a sort of the vertices by the places of their pieces, then of their anchors, these before those
- * anchored. */
+/* Carries out step 5: a sort of the vertices by the places of their pieces, then of their anchors, anchors
+ * before the vertices anchored to them. */
 static sley_status number_rows(rabbit *r, int64_t *perm) {
   int32_t count = r->graph->count, pieces = r->pieces.count;
   int32_t *at = NULL, *anchored = NULL, *following = NULL;

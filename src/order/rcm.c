@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reverse Cuthill-McKee. Sources: Cuthill and McKee 1969 (breadth-first, neighbours by ascending degree);
- * George 1971 (reversed); George and Liu 1979 (a start far from the middle: go to a vertex of least degree in
- * the last level of a breadth-first search as long as that makes the levels more). Components follow each
- * other, the one with the vertex of least degree first. */
+ * George 1971 (reversed); George and Liu 1979 (a start far from the middle: repeatedly go to a vertex of
+ * least degree in the last level of a breadth-first search, as long as that increases the number of levels).
+ * Components follow each other, the one with the vertex of least degree first. */
 #include <stdlib.h>
 
 #include "base/interrupt.h"
@@ -12,8 +12,8 @@
 
 typedef struct rcm {
   sl_undirected graph;
-  uint32_t *seen;  /* number of the last search that met a vertex */
-  uint32_t search; /* of the running one */
+  uint32_t *seen;  /* number of the last search that visited a vertex */
+  uint32_t search; /* number of the current search */
   int32_t *queue;
   uint64_t *keys; /* degree, then vertex: neighbours to be sorted */
   uint8_t *placed;
@@ -23,8 +23,8 @@ static int64_t degree_of(const rcm *r, int32_t v) {
   return r->graph.begin[v + 1] - r->graph.begin[v];
 }
 
-/* Fills the queue with the levels around start; *last is where the last level begins, *size the vertices met.
- * Returns the number of levels. */
+/* Fills the queue with the levels around start; *last: position where the last level begins; *size: number of
+ * visited vertices. Returns the number of levels. */
 static int32_t search_levels(rcm *r, int32_t start, int32_t *last, int32_t *size) {
   int32_t tail = 1, levels = 0;
   uint32_t mark = ++r->search;
@@ -70,7 +70,7 @@ static int compare_keys(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Cuthill and McKee from start into queue; returns the number of vertices. */
+/* Puts the component of start into queue in Cuthill and McKee's order; returns the number of vertices. */
 static int32_t number_component(rcm *r, int32_t start) {
   int32_t tail = 1;
   r->queue[0] = start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local moving (Blondel et al. 2008, the Louvain method): a vertex v goes to the community C, of those of its
- * neighbours and its own, with the greatest w(v, C) - d(v) d(C) / 2m, v itself not counted in d(C). A sweep
- * takes the vertices in SHARES shares, drawn by a hash so that neighbours seldom fall into the same one. All
- * of a share choose in parallel, seeing the communities as they were when it began, then all of it move: so
+/* Local moving (Blondel et al. 2008, the Louvain method): a vertex v moves to the community C, among its own
+ * and its neighbours' communities, with the greatest w(v, C) - d(v) d(C) / 2m, where d(C) does not include v.
+ * A sweep takes the vertices in SHARES shares, drawn by a hash so that neighbours are seldom in the same
+ * share. All vertices of a share choose in parallel, based on the communities at its start, then all move: so
  * the result does not depend on the number of threads. */
 #include "order/refine.h"
 
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-/* A sweep that moves no more than 1 / STILL of the vertices is the last. */
+/* A sweep that moves at most 1 / STILL of the vertices is the last. */
 enum { SHARES = 8, GRAIN = 8192, STILL = 1000 };
 
 typedef struct refinement {
@@ -20,8 +20,8 @@ typedef struct refinement {
   const sl_refine_rule *rule;
   const int64_t *vertex_strength;
   int32_t *label, *chosen;
-  _Atomic int64_t *strength; /* of every label */
-  int32_t *first_label;      /* of every group */
+  _Atomic int64_t *strength; /* strength of every label */
+  int32_t *first_label;      /* first label of every group */
   double inverse_total;
   uint64_t share;
   _Atomic int64_t moves;
@@ -36,7 +36,7 @@ static bool allowed(const refinement *r, int64_t v, int32_t label) {
   return !r->rule->within || r->rule->home[label] == r->rule->within[v];
 }
 
-/* What v gains by being in a community of that strength. */
+/* The gain of v from being in a community of that strength. */
 static double value_of(const refinement *r, int64_t v, int64_t weight, int64_t strength) {
   return (double)weight - (double)r->vertex_strength[v] * (double)strength * r->inverse_total;
 }
@@ -144,8 +144,8 @@ done:
 typedef struct contraction {
   const sl_undirected *graph;
   const int32_t *label;
-  int32_t *member; /* the vertices label by label */
-  int64_t *first;  /* of each label in member */
+  int32_t *member; /* vertices, label by label */
+  int64_t *first;  /* start of each label in member */
   sl_adjacency *links;
 } contraction;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An ordering by SCOTCH (Pellegrini and Roman 1996): recursive bisection, part by part. SCOTCH's own threads
- * are not used, so that the order depends on nothing but the graph and the seed. */
+ * are not used, so that the order depends only on the graph and the seed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <scotch.h>
@@ -10,8 +10,8 @@
 
 static const double IMBALANCE = 0.01;
 
-/* Whether SCOTCH, in a context of one thread and its own random numbers, filled part. Its functions return
- * nonzero on failure, having printed why. */
+/* Fills part by SCOTCH, in a context of one thread with its own random numbers; returns whether it succeeded.
+ * SCOTCH's functions return nonzero on failure, after printing the reason. */
 static bool divide_in(SCOTCH_Context *context, SCOTCH_Graph *graph, SCOTCH_Num parts, uint64_t seed,
                       SCOTCH_Num *part) {
   SCOTCH_Graph bound;

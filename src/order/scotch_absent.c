@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for scotch.c in a build without libscotch. */
+/* Replaces scotch.c in a build without libscotch. */
 #include "order/builtin.h"
 
 static sley_status order_scotch(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {

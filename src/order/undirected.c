@@ -11,7 +11,7 @@ enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct asymmetry {
   const sley_matrix *matrix;
-  _Atomic uint64_t sum; /* hashes of the upper entries less those of the lower ones, mirrored */
+  _Atomic uint64_t sum; /* hashes of the upper entries minus hashes of the lower ones, mirrored */
 } asymmetry;
 
 static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thread) {
@@ -33,14 +33,14 @@ static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* Merges rows of A and of its transpose. */
+/* A merge of the rows of A and of its transpose. */
 typedef struct merger {
   const sley_matrix *a, *transposed;
-  int64_t *begin;     /* first pass: begin[i + 1] = entries of row i */
+  int64_t *begin;     /* in the first pass begin[i + 1] = entries of row i */
   int32_t *neighbour; /* NULL in the first pass */
 } merger;
 
-/* The union of row i of both without repeats, counted, and stored if out is not NULL. */
+/* Merges row i of both without repeats; returns the number of entries, and stores them if out is not NULL. */
 static int64_t merge_row(const merger *m, int64_t i, int32_t *out) {
   const sley_matrix *a = m->a, *t = m->transposed;
   int64_t p = a->rowptr[i], q = t->rowptr[i], count = 0, last = -1;

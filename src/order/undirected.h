@@ -5,8 +5,8 @@
 
 #include "matrix/matrix.h"
 
-/* Vertex v is joined to neighbour[begin[v] .. begin[v + 1]); loops stay, and so do the repeats of a pattern
- * that was symmetric already. begin[0] need not be 0. */
+/* The graph: vertex v is adjacent to neighbour[begin[v] .. begin[v + 1]); loops are kept, and also the
+ * repeats of a pattern that was symmetric already. begin[0] need not be 0. */
 typedef struct sl_undirected {
   int32_t count;
   const int64_t *begin;
@@ -15,14 +15,14 @@ typedef struct sl_undirected {
   int32_t *own_neighbour;
 } sl_undirected;
 
-/* The graph of A if its pattern is symmetric, of A + A^T if not. Symmetry is told by a 64-bit sum of hashes,
- * one pass over A; a wrong answer (one in 2^64) costs quality, nothing else. Borrows A's arrays where it can:
- * matrix must outlive it. Freed by sl_undirected_free. Errors: SLEY_ERR_UNSUPPORTED (more than 2^31 - 1
- * rows), SLEY_ERR_MEMORY. */
+/* Makes the graph of A if its pattern is symmetric, else of A + A^T. Symmetry is tested by a 64-bit sum of
+ * hashes, in one pass over A; a wrong result (one in 2^64) only costs quality. Borrows A's arrays if
+ * possible: matrix must outlive it. Freed by sl_undirected_free. Errors: SLEY_ERR_UNSUPPORTED (more than 2^31
+ * - 1 rows), SLEY_ERR_MEMORY. */
 sley_status sl_undirected_create(const sley_matrix *matrix, sl_team *team, sl_undirected *out);
 void sl_undirected_free(sl_undirected *graph);
 
-/* order: the vertices by ascending degree, equal ones by number. Errors: SLEY_ERR_MEMORY. */
+/* Fills order with the vertices by ascending degree, equal ones by number. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_undirected_by_degree(const sl_undirected *graph, int32_t *order);
 
 #endif

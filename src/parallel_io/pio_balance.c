@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splits of partition/partition.c, all at once: what that looks up in the row pointers of the matrix, the
- * ranks look up in theirs, and tell each other. */
+/* Computes the splits of partition/partition.c, all at once: instead of looking up row pointers of the whole
+ * matrix, each rank looks them up in its own rows, and the ranks combine the results. */
 #include "parallel_io/pio_balance.h"
 
 #include "base/memory.h"
@@ -10,16 +10,16 @@
 typedef struct pointers {
   sl_comm *comm;
   const int64_t *rowptr;
-  int64_t first, count, rows; /* this rank's rows, and all */
-  int64_t before, nnz;        /* entries before them, and all */
+  int64_t first, count, rows; /* this rank's rows, and all rows */
+  int64_t before, nnz;        /* entries before these rows, and all entries */
 } pointers;
 
-/* The matrix's row pointer of a split in this rank's reach. */
+/* The whole matrix's row pointer of a split in this rank's range. */
 static int64_t pointer(const pointers *p, int64_t split) {
   return p->before + p->rowptr[split - p->first] - p->rowptr[0];
 }
 
-/* splits[i]: the first split with at least value[i] nonzeros, counted in ranks-ths, before it. */
+/* Computes splits[i]: the first split such that size times the nonzeros before it is at least value[i]. */
 static sley_status find(const pointers *p, const __int128 *value, int count, int64_t *splits) {
   for (int i = 0; i < count; i++) {
     int64_t low = p->first, high = p->first + p->count + 1;
@@ -35,7 +35,7 @@ static sley_status find(const pointers *p, const __int128 *value, int count, int
   return p->comm->ops->allreduce(p->comm, SL_MIN, splits, count);
 }
 
-/* at[i]: the row pointer of split at[i]. */
+/* Replaces each split at[i] by its row pointer. */
 static sley_status look_up(const pointers *p, int count, int64_t *at) {
   for (int i = 0; i < count; i++)
     at[i] = at[i] >= p->first && at[i] <= p->first + p->count ? pointer(p, at[i]) : -1;
@@ -44,7 +44,7 @@ static sley_status look_up(const pointers *p, int count, int64_t *at) {
 
 typedef struct tables {
   __int128 *value;
-  int64_t *split, *above, *below; /* count each */
+  int64_t *split, *above, *below; /* count entries each */
 } tables;
 
 static sley_status cut(const pointers *p, const tables *t, int64_t *begin) {

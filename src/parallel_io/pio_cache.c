@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caches: every rank finds its rows by their offset. */
+/* Caches: every rank reads its rows by their offset. */
 #include "io/cache.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 #include "parallel_io/pio_balance.h"
 #include "parallel_io/pio_readers.h"
 
-/* Balanced nonzeros: every rank looks at the row pointers of as many rows. Collective, agreed. */
+/* Balances nonzeros: every rank reads an equal share of the row pointers. Collective, agreed. */
 static sley_status balance(sl_pio_reading *r, const sl_file *file, const sl_cache_header *header) {
   sl_comm *comm = r->comm;
   int64_t *rowptr = NULL, *from = NULL;
@@ -32,7 +32,9 @@ static sley_status balance(sl_pio_reading *r, const sl_file *file, const sl_cach
   }
   for (int i = 0; i < comm->size && status == SLEY_OK; i++)
     if (r->begin[i] > r->begin[i + 1])
-      status = sl_fail(SLEY_ERR_INPUT, "the row pointers of a .sley cache descend"); /* between ranks */
+      status = sl_fail(SLEY_ERR_INPUT, "the row pointers of a .sley cache descend"); /* descend from one
+                                                                                        rank's rows to the
+                                                                                        next's */
   sl_free(rowptr);
   sl_free(from);
   return status;
@@ -52,6 +54,6 @@ sley_status sl_pio_cache(sl_pio_reading *r, const sl_file *file) {
   SL_TRY(sl_agree_alike(comm, status));
   int64_t nnz = r->block->nnz;
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &nnz, 1));
-  r->settled = nnz == header.nnz; /* else repeats were summed, and what is balanced is another */
+  r->settled = nnz == header.nnz; /* otherwise repeats were summed, and the balanced partition has changed */
   return SLEY_OK;
 }

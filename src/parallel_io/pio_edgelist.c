@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edge lists: what the ranks' lines say together of the numbering and the sizes. */
+/* Edge lists: the numbering and the sizes, from all ranks' lines. */
 #include "io/edgelist.h"
 
 #include "io/text.h"
@@ -8,7 +8,8 @@
 #include "parallel_io/pio_readers.h"
 #include "parallel_io/pio_alltoall.h"
 
-/* Of the text from a place in its head on: all lines, and those that are neither blank nor a comment. */
+/* Counts, from a position in the head to the end of the text, all lines, and the lines that are neither blank
+ * nor a comment. */
 static sley_status count_lines(sl_comm *comm, const sl_pio_text *text, const char *in_head,
                                const char *comments, int64_t out[2]) {
   const char *begin = sl_pio_text_at(text, in_head);
@@ -33,7 +34,7 @@ sley_status sl_pio_is_edgelist(sl_comm *comm, const sl_pio_text *text, bool *out
   return SLEY_OK;
 }
 
-/* The totals of all ranks' lines; places stay with the ranks that have them. */
+/* Combines the totals of all ranks' lines; pointers to lines stay with the ranks that have the lines. */
 static sley_status combine(sl_comm *comm, sl_edge_totals *totals) {
   int64_t sum = totals->entries, least = totals->least;
   int64_t fewest = totals->fewest, cut = totals->cut;

@@ -10,16 +10,16 @@
 #include "partition/partition.h"
 #include "parallel_io/pio_alltoall.h"
 
-/* Triplets grouped by owner. The entries are cut into chunks in their order, each counts its entries by
- * owner, and the counts become its places: so a group is in the order of the entries, whatever the threads.
- */
+/* Groups triplets by owner. The entries are divided into chunks in their order, each chunk counts its entries
+ * by owner, and the counts become its positions: so a group is in the order of the entries, for any number of
+ * threads. */
 typedef struct grouping {
   const sl_coo *coo;
   const int64_t *begin;
   int ranks, chunks;
   bool mirror;
   double sign;
-  int64_t *next; /* chunks x ranks */
+  int64_t *next; /* chunks x ranks positions */
   sl_coo grouped;
 } grouping;
 
@@ -27,7 +27,7 @@ static int64_t chunk_begin(const grouping *g, int64_t chunk) {
   return g->coo->count / g->chunks * chunk + g->coo->count % g->chunks * chunk / g->chunks;
 }
 
-/* The owner of a row; `last` is a guess, and becomes the answer. */
+/* The owner of a row; *last is tried first, and receives the result. */
 static inline int owner_of(const grouping *g, int64_t row, int *last) {
   if (row < g->begin[*last] || row >= g->begin[*last + 1])
     *last = sl_partition_owner(g->begin, g->ranks, row);
@@ -89,7 +89,7 @@ static sley_status alloc_triplets(const sl_coo *like, int64_t count, sl_coo *out
   return out->col && (out->val || !like->val) ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
-/* Groups coo, which is freed, by owner; counts: entries of each. */
+/* Groups coo, which is freed, by owner; counts: number of entries of each owner. */
 static sley_status group(grouping *g, sl_coo *coo, sl_team *team, int64_t *counts) {
   int64_t total = 0;
   sley_status status;
@@ -112,7 +112,7 @@ done:
   return status;
 }
 
-/* Sends the groups, each array apart, to where `send` and `recv` count them; grouped is freed. */
+/* Sends the groups, each array by itself; send and recv: numbers of entries per rank. grouped is freed. */
 static sley_status send_groups(sl_comm *comm, sl_coo *grouped, const int64_t *send, const int64_t *recv,
                                sl_coo *out) {
   int64_t total = 0;
@@ -141,7 +141,7 @@ done:
   return status;
 }
 
-/* Numbers of the ranks' items for each other. */
+/* Exchanges the numbers of items between each pair of ranks. */
 static sley_status trade_counts(sl_comm *comm, const int64_t *send, int64_t *recv) {
   sl_alltoall_lists trade = {0};
   sley_status status = sl_agree(comm, sl_alltoall_alloc(comm->size, &trade));

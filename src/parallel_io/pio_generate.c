@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generators: every rank draws a share of the edges, which go to the owners of their rows. */
+/* Generators: every rank generates a share of the edges, which go to the owners of their rows. */
 #include "generate/generate.h"
 
 #include "partition/partition.h"
@@ -8,7 +8,7 @@
 
 typedef struct building {
   sl_pio_reading *reading;
-  bool met; /* the ranks have, in build */
+  bool met; /* build was called, in which the ranks meet */
 } building;
 
 static sley_status build(void *context, const sl_edge_source *source, sley_dtype dtype, sl_team *team,
@@ -41,5 +41,6 @@ static sley_status build(void *context, const sl_edge_source *source, sley_dtype
 sley_status sl_pio_generate(sl_pio_reading *r) {
   building b = {r, false};
   sley_status status = sl_generate_by(r->name, r->dtype, r->seed, r->comm->team, build, &b, &r->block);
-  return b.met ? status : sl_agree_alike(r->comm, status); /* a rank that met the others in build, met this */
+  return b.met ? status : sl_agree_alike(r->comm, status); /* if build was called on one rank, it was called
+                                                              on all */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix Market files: who reads which lines, and what the ranks' counts of lines say together. */
+/* Matrix Market files: the division of the lines among ranks, and the checks of their total number. */
 #include "io/mtx.h"
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 #include "parallel_io/pio_readers.h"
 #include "parallel_io/pio_alltoall.h"
 
-/* Counts the entries of all parts, and those before this one. */
+/* Counts the entries of all parts, and of the parts before this one. */
 static sley_status count_all(sl_comm *comm, sl_mtx_lines *lines, bool blank_lines, int64_t *found) {
   SL_TRY(sl_agree_alike(comm, sl_mtx_count(lines, blank_lines, comm->team)));
   return sl_prefix_sum(comm, lines->count, &lines->before, found);
@@ -25,7 +25,7 @@ static sley_status parse(sl_pio_reading *r, sl_mtx_lines *lines) {
   return sl_agree_alike(comm, lines->missing ? sl_mtx_tell_missing(lines) : SLEY_OK);
 }
 
-/* Whether no entry stands beside its own mirror image, which another rank may have read. */
+/* Checks that no entry is stored together with its own mirror image, which another rank may have read. */
 static sley_status check_triangles(sl_pio_reading *r, const sl_mtx_lines *lines) {
   sl_comm *comm = r->comm;
   int64_t sides[2] = {lines->below, lines->above}, first[2] = {INT64_MAX, INT64_MAX};

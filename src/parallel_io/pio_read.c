@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a matrix on all ranks: tells the format, and takes the reader for it. */
+/* Reads a matrix on all ranks: detects the format, and calls its reader. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
   return hash;
 }
 
-/* All ranks must read the same: what they ask for, and the file's bytes, of which samples are compared.
+/* Checks that all ranks read the same: their requests, and samples of the file's bytes, are compared.
  * Collective, agreed alike. */
 static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
   enum { SAMPLES = 256, SAMPLE = 64 };
@@ -55,7 +55,7 @@ static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
                  r->name);
 }
 
-/* Rank 0's, to all: its numbers are 0 or more, and the others' 0. */
+/* Sends rank 0's source to all: its numbers are 0 or more, and the others' are 0. */
 static sley_status share_source(sl_comm *comm, sl_source *source) {
   int64_t numbers[] = {source->format, source->shape, source->why, source->base, source->unread};
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, numbers, sizeof numbers / sizeof *numbers));
@@ -63,7 +63,7 @@ static sley_status share_source(sl_comm *comm, sl_source *source) {
   return SLEY_OK;
 }
 
-/* Rank 0 reads the whole matrix, and deals out its rows. */
+/* Makes rank 0 read the whole matrix, and distribute its rows. */
 static sley_status read_whole(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   int64_t *from = NULL, entries = 0;
@@ -101,7 +101,8 @@ done:
 
 typedef enum way { WHOLE, MTX, EDGES } way;
 
-/* The way for a text whose first lines these are; *format: what they, the name or the caller say it is. */
+/* Decides how to read a text with these first lines; *format: the format that they, the name or the caller
+ * indicate. */
 static way way_of(const sl_pio_reading *r, const sl_pio_text *text, const sl_format **format) {
   const sl_input *head = &text->head;
   sl_text data = sl_text_start(head);
@@ -111,14 +112,14 @@ static way way_of(const sl_pio_reading *r, const sl_pio_text *text, const sl_for
     return WHOLE;
   bool all = head->end - head->begin == text->size;
   if (!all && !sl_text_next_data(&data, "#%"))
-    return WHOLE; /* more comments than the head holds */
+    return WHOLE; /* there are more comments than the head holds */
   *format = r->how->format ? sl_format_named(r->how->format) : sl_format_of(head);
   if (*format && (*format)->read == sl_mtx_read)
     return all || sl_mtx_read_header(head, &header) == SLEY_OK ? MTX : WHOLE;
   return (*format && (*format)->read != sl_edgelist_read) || !sl_input_is_text(head) ? WHOLE : EDGES;
 }
 
-/* Rank 0's, to all. */
+/* Sends rank 0's choice to all. */
 static sley_status share_way(sl_comm *comm, way *choice) {
   int64_t number = comm->rank == 0 ? (int64_t)*choice : -1;
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, &number, 1));
@@ -126,7 +127,7 @@ static sley_status share_way(sl_comm *comm, way *choice) {
   return SLEY_OK;
 }
 
-/* A text; *whole: somebody must look at all of it. */
+/* Reads a text; *whole: one rank must examine all of it. */
 static sley_status read_text(sl_pio_reading *r, const sl_file *file, bool *whole) {
   sl_comm *comm = r->comm;
   sl_pio_text text;
@@ -150,7 +151,8 @@ static sley_status read_text(sl_pio_reading *r, const sl_file *file, bool *whole
   SL_TRY_GOTO(status, sl_agree_alike(comm, sl_format_check_base(format, r->name, text.head.base)), done);
   r->source = (sl_source){.format = sl_format_number(format)};
   status = choice == MTX ? sl_pio_mtx(r, &text) : sl_pio_edgelist(r, &text);
-  *whole = status == SLEY_ERR_INPUT && text.head.guess; /* who sees all of it says what it may be */
+  *whole = status == SLEY_ERR_INPUT && text.head.guess; /* a rank that examines all of it can name the
+                                                           possible formats */
   status = *whole ? SLEY_OK : status;
 done:
   sl_pio_text_close(&text);
@@ -174,14 +176,14 @@ static sley_status read_parts(sl_pio_reading *r, const sl_file *file, bool *whol
   if (status != SLEY_OK)
     return status;
   *whole = archive;
-  if (cache && (r->how->format || r->how->base != SL_BASE_ANY)) { /* which may be wrong */
+  if (cache && (r->how->format || r->how->base != SL_BASE_ANY)) { /* the request may be wrong */
     *whole = true;
     return SLEY_OK;
   }
   r->source = (sl_source){.format = sl_format_number(sl_format_named("sley"))};
   if (!cache)
     return archive ? SLEY_OK : read_text(r, file, whole);
-  /* What is damaged is told by who looks at all of it. */
+  /* A damaged cache is reported by a rank that examines all of it. */
   status = sl_pio_cache(r, file);
   *whole = status == SLEY_ERR_INPUT;
   if (*whole) {
@@ -199,7 +201,7 @@ static sley_status read_file(sl_pio_reading *r) {
   int64_t at_first = comm->rank == 0 ? (int64_t)opened : -1;
   sley_status status;
   SL_TRY_GOTO(status, comm->ops->allreduce(comm, SL_MAX, &at_first, 1), done);
-  bool whole = at_first != SLEY_OK; /* a pipe, or an error that reading tells */
+  bool whole = at_first != SLEY_OK; /* a pipe, or an error that reading reports */
   if (!whole) {
     if (opened == SLEY_ERR_UNSUPPORTED)
       opened = sl_fail(SLEY_ERR_IO, "%s: is empty or no plain file on rank %d: every rank reads a part of it",
@@ -214,7 +216,7 @@ done:
   return status;
 }
 
-/* The numbers of the whole matrix. */
+/* Computes the figures of the whole matrix. */
 static sley_status sum_up(const sl_pio_reading *r, sl_pio_info *out) {
   sl_comm *comm = r->comm;
   const sley_matrix *block = r->block;
@@ -230,7 +232,7 @@ static sley_status sum_up(const sl_pio_reading *r, sl_pio_info *out) {
   return SLEY_OK;
 }
 
-/* Moves the rows to the partition asked for. */
+/* Moves the rows to the requested partition. */
 static sley_status settle(sl_pio_reading *r) {
   sl_comm *comm = r->comm;
   if (r->settled || !r->by_nonzeros)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows from one partition to another. */
+/* Moves rows from one partition to another. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -7,10 +7,10 @@
 #include "parallel_io/pio_entries.h"
 #include "parallel_io/pio_alltoall.h"
 
-/* What a rank that holds no rows has to learn. */
+/* Properties of the matrix that a rank without rows must learn. */
 typedef struct shape {
   int64_t cols, index, dtype;
-  bool missing; /* a rank gives no block */
+  bool missing; /* a rank passes no block */
 } shape;
 
 typedef struct move {
@@ -18,12 +18,12 @@ typedef struct move {
   const sley_matrix *block;
   const int64_t *from, *to;
   shape shape;
-  int64_t *lengths; /* of the rows that are sent */
+  int64_t *lengths; /* lengths of the rows to send */
   sl_csr_arrays taken;
-  sl_alltoall_lists rows, trade; /* in rows, and in bytes of what travels */
+  sl_alltoall_lists rows, trade; /* lists in rows, and in bytes */
 } move;
 
-/* The rows that ranks a (by from) and b (by to) have in common. */
+/* The number of rows that belong to rank a (by from) and to rank b (by to); *first: the first of them. */
 static int64_t common(const move *m, int a, int b, int64_t *first) {
   int64_t end = m->from[a + 1] < m->to[b + 1] ? m->from[a + 1] : m->to[b + 1];
   *first = m->from[a] > m->to[b] ? m->from[a] : m->to[b];
@@ -34,7 +34,7 @@ static int64_t own_rows(const move *m) {
   return m->from[m->comm->rank + 1] - m->from[m->comm->rank];
 }
 
-/* All ranks learn the matrix's columns and types of those that have rows. */
+/* Tells all ranks the matrix's columns and types, from the ranks that have rows. */
 static sley_status learn_shape(move *m) {
   int64_t words[4] = {-1, -1, -1, m->block == NULL};
   if (m->block) {
@@ -47,7 +47,7 @@ static sley_status learn_shape(move *m) {
   return SLEY_OK;
 }
 
-/* Row pointers of the rows this rank gets, from their lengths. */
+/* Computes row pointers of the rows this rank receives, from exchanged lengths. */
 static sley_status trade_lengths(move *m, int64_t rows) {
   sl_comm *comm = m->comm;
   int me = comm->rank;
@@ -67,7 +67,7 @@ static sley_status trade_lengths(move *m, int64_t rows) {
     m->rows.recv_bytes[r] = common(m, r, me, &first) * (int64_t)sizeof(int64_t);
   }
   sl_alltoall_pack(&m->rows, comm->size);
-  /* A rank's rows ascend, and so do their new owners: what goes to one is neighbours. */
+  /* A rank's rows ascend, and so do their new owners: the rows for one owner are consecutive. */
   SL_TRY(sl_alltoall_run(comm, &m->rows, m->lengths, m->taken.rowptr + 1));
   m->taken.rowptr[0] = 0;
   for (int64_t i = 0; i < rows; i++)
@@ -75,7 +75,7 @@ static sley_status trade_lengths(move *m, int64_t rows) {
   return SLEY_OK;
 }
 
-/* One of the arrays of entries, bytes_each an entry. */
+/* Exchanges one of the arrays of entries, with bytes_each per entry. */
 static sley_status trade_entries(move *m, const void *from, size_t bytes_each, void *to) {
   sl_comm *comm = m->comm;
   int64_t each = (int64_t)bytes_each, first, count;

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "io/encoding.h"
-#include "io/inflate.h"
+#include "io/bytes/encoding.h"
+#include "io/bytes/inflate.h"
 #include "io/text.h"
 #include "parallel_io/pio_alltoall.h"
 
 enum { HEAD = 1 << 20, MOST_PIECE = 1 << 20, LEAST_PIECE = 1 << 14, ROUND = 1 << 26 };
 
-/* Where rank r's share of so many bytes begins. */
+/* The start of rank r's share of that many bytes. */
 static int64_t share_begin(int64_t bytes, int r, int ranks) {
   return bytes / ranks * r + bytes % ranks * r / ranks;
 }
@@ -24,7 +24,7 @@ static void hold(sl_input *input, sl_bytes bytes) {
   input->end = bytes.data + bytes.size;
 }
 
-/* If the head is not all of the text, it ends with a line. */
+/* Cuts the head at the end of a line, unless it is the whole text. */
 static void cut_head(sl_bytes *head, int64_t size) {
   if ((int64_t)head->size < size)
     while (head->size > 0 && head->data[head->size - 1] != '\n')
@@ -38,7 +38,7 @@ static sley_status append(const sl_file *file, int64_t at, int64_t bytes, sl_byt
   return SLEY_OK;
 }
 
-/* The bytes from `from` on to the end of the line that holds byte last, or of the file. */
+/* Appends the bytes from `from` to the end of the line that contains byte last, or to the end of the file. */
 static sley_status append_lines(const sl_file *file, int64_t from, int64_t last, sl_bytes *out) {
   enum { MORE = 1 << 16 };
   int64_t end = file->size - last > MORE ? last + MORE : file->size, looked = last - from;
@@ -58,7 +58,7 @@ static sley_status append_lines(const sl_file *file, int64_t from, int64_t last,
   }
 }
 
-/* The head, and the lines that begin in the rank's share. */
+/* Reads the head, and the lines that begin in the rank's share. */
 static sley_status read_share(const sl_comm *comm, const sl_file *file, sl_pio_text *text) {
   sl_bytes head = {0}, lines = {0};
   int64_t share = share_begin(file->size, comm->rank, comm->size),
@@ -78,7 +78,7 @@ static sley_status read_share(const sl_comm *comm, const sl_file *file, sl_pio_t
   cut_head(&head, file->size);
   hold(&text->head, head);
   hold(&text->part, lines);
-  /* The first line is the rank's own only if it begins where the share does. */
+  /* The first line belongs to the rank only if it begins at the start of the share. */
   if (share > 0 && next > share)
     text->part.begin = sl_next_line(text->part.begin, text->part.end);
   text->from = from + (text->part.begin - lines.data);
@@ -94,17 +94,17 @@ static sley_status share_file(sl_comm *comm, const sl_file *file, sl_pio_text *t
   return SLEY_OK;
 }
 
-/* ---- compressed texts: piece i, of `piece` bytes, first goes to rank i modulo the ranks */
+/* ---- compressed texts: piece i, of `piece` bytes, is first sent to rank i modulo the number of ranks */
 
 typedef struct deal {
   sl_comm *comm;
   int64_t piece;
-  sl_bytes own;   /* the pieces this rank was dealt, one after the other */
-  int64_t *start; /* size + 1: where each rank's lines begin in the text */
+  sl_bytes own;   /* pieces that this rank received, one after the other */
+  int64_t *start; /* size + 1 entries: the start of each rank's lines in the text */
   sl_alltoall_lists trade;
 } deal;
 
-/* The part [*begin, *end) of the text that this rank's piece number t holds. */
+/* The range [*begin, *end) of the text in this rank's piece number t. */
 static void piece_range(const deal *d, const sl_pio_text *text, int rank, int64_t t, int64_t *begin,
                         int64_t *end) {
   *begin = (t * d->comm->size + rank) * d->piece;
@@ -112,7 +112,7 @@ static void piece_range(const deal *d, const sl_pio_text *text, int rank, int64_
   *end = text->size - *begin < d->piece ? text->size : *begin + d->piece;
 }
 
-/* Every rank gets its piece of a round's bytes, which rank 0 has. */
+/* Sends every rank its piece of a round's bytes, which rank 0 has. */
 static sley_status deal_round(deal *d, const char *round, int64_t bytes) {
   sl_comm *comm = d->comm;
   sl_alltoall_lists *trade = &d->trade;
@@ -133,7 +133,7 @@ static sley_status deal_round(deal *d, const char *round, int64_t bytes) {
   return SLEY_OK;
 }
 
-/* Every rank gets the text's first bytes. */
+/* Sends every rank the text's first bytes. */
 static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_pio_text *text) {
   sl_comm *comm = d->comm;
   sl_alltoall_lists *trade = &d->trade;
@@ -156,7 +156,7 @@ static sley_status share_head(deal *d, const char *round, int64_t bytes, sl_pio_
   return SLEY_OK;
 }
 
-/* Rank 0 unpacks, and deals. */
+/* Makes rank 0 unpack the text and distribute its pieces. */
 static sley_status deal_all(deal *d, const sl_file *file, int64_t limit, sl_pio_text *text) {
   sl_comm *comm = d->comm;
   sl_input packed = {0};
@@ -192,8 +192,8 @@ done:
   return status;
 }
 
-/* The end of the first line that ends at byte `at` or later in one of this rank's pieces; size if none does.
- */
+/* The end of the first line that ends at byte `at` or later in one of this rank's pieces; size if there is
+ * none. */
 static int64_t line_end(const deal *d, const sl_pio_text *text, int64_t at) {
   int64_t round = d->piece * d->comm->size, t = at / round;
   for (int64_t own = t * d->piece; own < (int64_t)d->own.size; t++, own += d->piece) {
@@ -209,7 +209,8 @@ static int64_t line_end(const deal *d, const sl_pio_text *text, int64_t at) {
   return text->size;
 }
 
-/* Where every rank's lines begin: the ends of lines at its share's begin, as far as each rank sees them. */
+/* Finds the start of every rank's lines: the first end of a line at or after the start of its share, combined
+ * from all ranks' pieces. */
 static sley_status find_starts(deal *d, const sl_pio_text *text) {
   sl_comm *comm = d->comm;
   SL_TRY(sl_agree(comm, SL_NEW(d->start, comm->size + 1, "the shares of a text")));
@@ -225,9 +226,8 @@ static int64_t overlap(int64_t a, int64_t b, int64_t begin, int64_t end) {
   return last > first ? last - first : 0;
 }
 
-/* Pieces go to the ranks whose lines they hold. A rank's pieces for another are neighbours, since both
- * ascend.
- */
+/* Sends pieces to the ranks whose lines they contain. A rank's pieces for another rank are consecutive,
+ * because both ascend. */
 static sley_status regroup(deal *d, sl_pio_text *text) {
   sl_comm *comm = d->comm;
   sl_alltoall_lists *trade = &d->trade;
@@ -289,13 +289,14 @@ done:
   return status;
 }
 
-/* Lines of the parts before this one. */
+/* Counts the lines of the parts before this one. */
 static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
   return sl_prefix_sum(comm, sl_count_lines(text->part.begin, text->part.end), &text->part.lines_before,
                        NULL);
 }
 
-/* What sl_encoding_clean does, but of lines that end with CR alone, which whoever has all of them reads. */
+/* Cleans as sl_encoding_clean, except for lines that end with CR alone: a text of these is read by one
+ * rank. */
 static sley_status clean(sl_comm *comm, sl_pio_text *text) {
   int64_t mark;
   SL_TRY(sl_agree_alike(comm, sl_encoding_head(&text->head, &mark)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One .npy that the ranks write together: rank 0 makes a file aside, with the header and of its full size;
- * every rank writes its rows there, where they belong; rank 0 gives it its name. If a rank fails or dies,
- * every other removes it. What is compressed, or no regular file, has to be written from front to back: rank
- * 0 does, and gets the ranks' rows in turn. */
+/* A .npy that the ranks write together: rank 0 makes a temporary file of the full size, with the header;
+ * every rank writes its rows at their place; rank 0 renames it. If a rank fails or dies, every other rank
+ * removes it. A compressed file, or one that is not regular, must be written from front to back: rank 0 does
+ * this, and receives the ranks' rows in turn. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "base/outfile.h"
 #include "base/value.h"
+#include "io/bytes/sink.h"
 #include "io/npy.h"
-#include "io/sink.h"
 #include "parallel_io/parallel_io.h"
 #include "parallel_io/pio_alltoall.h"
 
@@ -28,11 +28,13 @@ typedef struct writing {
   int64_t cols, first, count, ld;
   const char *data;
   char header[SL_NPY_HEADER_ROOM];
-  int64_t header_bytes, row_bytes, bytes; /* row_bytes: as written; bytes: of the file */
-  char *room;                             /* for AT_ONCE bytes of values on their way */
+  int64_t header_bytes, row_bytes, bytes; /* row_bytes: bytes of a row in the file; bytes: of the whole
+                                             file */
+  char *room;                             /* buffer of AT_ONCE bytes of values */
 } writing;
 
-/* count values of the rank's rows from value `first` on, in row-major order without gaps, as written. */
+/* Converts count values of the rank's rows, from value `first` on, in row-major order without gaps, to the
+ * file's type. */
 static void pack(const writing *w, int64_t first, int64_t count, char *out) {
   size_t value = sley_dtype_bytes(w->dtype), written = sley_dtype_bytes(w->written);
   while (count > 0) {
@@ -49,7 +51,7 @@ static void pack(const writing *w, int64_t first, int64_t count, char *out) {
   }
 }
 
-/* ---- together */
+/* ---- all ranks together */
 
 static sley_status put_at(const writing *w, int file, const char *bytes, int64_t count, int64_t at) {
   while (count > 0) {
@@ -76,7 +78,7 @@ static sley_status put_rows(const writing *w, int file) {
   return SLEY_OK;
 }
 
-/* This rank's rows into the file aside. */
+/* Writes this rank's rows into the temporary file. */
 static sley_status put_own(const writing *w, const char *aside) {
   int file = open(aside, O_WRONLY | O_CLOEXEC);
   if (file < 0)
@@ -89,7 +91,7 @@ static sley_status put_own(const writing *w, const char *aside) {
   return status;
 }
 
-/* Rank 0 makes the file. */
+/* Makes the file, on rank 0. */
 static sley_status make_file(const writing *w, sl_outfile *file, char name[NAME]) {
   SL_TRY(sl_outfile_open(w->path, file));
   int descriptor = fileno(file->stream);
@@ -128,13 +130,13 @@ static sley_status write_together(const writing *w) {
 done:
   sl_outfile_discard(&file);
   if (status != SLEY_OK && comm->rank != 0 && name[0])
-    unlink(name); /* rank 0 may be no more */
+    unlink(name); /* rank 0 may have ended */
   return status;
 }
 
-/* ---- front to back */
+/* ---- by rank 0, front to back */
 
-/* The values that rank r has from `first` on, at most a room's: to rank 0. *count: how many. */
+/* Sends to rank 0 the values of rank r from value `first` on, at most a buffer full. *count: how many. */
 static sley_status fetch(const writing *w, int r, int64_t first, sl_alltoall_lists *trade, char *taken,
                          int64_t *count) {
   sl_comm *comm = w->comm;
@@ -200,7 +202,7 @@ done:
 
 /* ---- */
 
-/* All ranks must speak of the same array, and cover it. Collective. */
+/* Checks that all ranks pass the same array, and that their rows cover it. Collective. */
 static sley_status check(const writing *w, int64_t rows) {
   sl_comm *comm = w->comm;
   int64_t before, all;
@@ -221,7 +223,7 @@ static sley_status check(const writing *w, int64_t rows) {
   return sl_agree_alike(comm, status);
 }
 
-/* Rank 0 tells whether the file can be written at several places at once. */
+/* Makes rank 0 decide whether the file can be written at several positions at once. */
 static sley_status by_places(sl_comm *comm, const char *path, bool *out) {
   struct stat info;
   size_t length = strlen(path);

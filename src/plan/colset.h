@@ -8,7 +8,7 @@
 #define SLEY_PLAN_COLSET_H
 
 #include "base/team.h"
-#include "device/op_inspect.h"
+#include "device/op/op_inspect.h"
 
 enum { SL_COLSET_PAGE = 4096 }; /* columns a page */
 

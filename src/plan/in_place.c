@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a row block one part that reads the rows of X of all ranks where they are. */
+/* Divides a row block into one part that reads the rows of X of all ranks where they are. */
 #include "plan/in_place.h"
 
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/parts.h"
 
 /* Rank p's rows of X are columns segment[p] and up, a whole number of pages for each rank. */
 static sley_status add_segments(sl_plan *plan, const sl_inspection *ins) {
@@ -32,7 +31,7 @@ static sley_status own_rows_first(const sl_inspection *ins, uint8_t **turn) {
   return SLEY_OK;
 }
 
-sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_first, int *index) {
+sley_status sl_divide_in_place(sl_plan *plan, const sl_inspection *ins, bool own_first) {
   int64_t *place;
   uint8_t *turn = NULL;
   SL_TRY(add_segments(plan, ins));
@@ -42,12 +41,11 @@ sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_
     for (int64_t h = ins->halo->begin[p]; h < ins->halo->begin[p + 1]; h++)
       place[h] = segment[p] + ins->halo->row[h] - ins->col_begin[p];
   sley_status status = own_first ? own_rows_first(ins, &turn) : SLEY_OK;
-  sl_column_map columns = {.local_place = segment[ins->comm->rank], .place = place, .turn = turn};
-  sl_part_frame frame = {
-      .name = "block", .kind = SLEY_PART_BOTH, .x = SL_BUFFER_X, .whole = true, .in_place = true};
-  if (status == SLEY_OK)
-    status = sl_parts_cut(plan, ins, &columns, 1, &frame, index);
-  sl_free(turn);
-  sl_free(place);
+  sl_plan_divide_anew(
+      plan,
+      &(sl_division){.count = 1,
+                     .map = {.local_place = segment[ins->comm->rank], .place = place, .turn = turn},
+                     .frame = {{.name = "block", .kind = SLEY_PART_BOTH, .whole = true, .in_place = true}},
+                     .owned = {place, turn}});
   return status;
 }

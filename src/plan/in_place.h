@@ -5,9 +5,8 @@
 
 #include "plan/plan.h"
 
-/* Sets plan->segment and adds the whole block as one part whose columns are places in it. own_first: of each
- * row the columns that this rank owns come before the others, which may take a copy of the values. *index:
- * the part. */
-sley_status sl_parts_in_place(sl_plan *plan, const sl_inspection *ins, bool own_first, int *index);
+/* Sets plan->segment and makes the whole block one part, part 0, whose columns are places in it. own_first:
+ * of each row the columns that this rank owns come before the others, which may take a copy of the values. */
+sley_status sl_divide_in_place(sl_plan *plan, const sl_inspection *ins, bool own_first);
 
 #endif

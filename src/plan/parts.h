@@ -4,39 +4,7 @@
 #define SLEY_PLAN_PARTS_H
 
 #include "plan/plan.h"
-
-/* Where each column of the block goes. Column c of this rank's own rows of X goes to part local at
- * local_place + c - first_col; halo entry h to part part[h] at place[h]; part[h] < 0: to no part. */
-typedef struct sl_column_map {
-  /* Not NULL: whole rows go to parts, row i of the block to part row_part[i], with all its entries and also
-   * if it has none. Of what follows only the places count. */
-  const int32_t *row_part;
-  int local;
-  int64_t local_place;
-  int remote; /* the part of all halo entries where part is NULL */
-  const int32_t *part;
-  /* Of a dry plan, in place of `part`: the part of all halo entries of an owner's rows. */
-  const int32_t *part_of_owner;
-  const int64_t *place; /* NULL: halo entry h is at h */
-  int64_t far_place;    /* added to the places of halo entries */
-  /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], at most SL_TURNS - 1,
-   * and the columns of this rank's own rows of X have turn 0: the entries of a row that go to the same part
-   * are stored, and so summed, by ascending turn, those of one turn in the order of the block. */
-  const uint8_t *turn;
-} sl_column_map;
-
-enum { SL_TURNS = 64 };
-
-/* What the parts are to be, one for each number in the map. */
-typedef struct sl_part_frame {
-  const char *name;
-  sley_part_kind kind;
-  int x;         /* buffer that its columns are rows of */
-  int far;       /* not 0: a second one, see sl_part */
-  bool whole;    /* stores every row of the block, so that it can carry the caller's beta */
-  bool in_place; /* columns are places in plan->segment rather than rows of x */
-  bool on_host;  /* the builder reads its columns or values: they lie in the host's memory on every device */
-} sl_part_frame;
+#include "plan/redistribute.h"
 
 /* Adds count parts to the plan, in the order of frames; their Y is the caller's, with the caller's beta if
  * whole or made of whole rows, else added. *first: index of the first. Nothing is built in a dry plan.
@@ -47,26 +15,20 @@ typedef struct sl_part_frame {
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
+/* For sums in column order: the part of each halo entry, from sl_alloc, which is `below` for those below the
+ * rank's own columns and `above` for those above them. */
+sley_status sl_parts_around_own(const sl_inspection *ins, int below, int above, int32_t **part);
+
+/* Cuts the parts of the plan's division, if it has one. Local. */
+sley_status sl_plan_cut(sl_plan *plan, const sl_inspection *ins);
+
 /* About what the parts of a block take, for dry plans. */
 int64_t sl_block_bytes(const sley_matrix *block);
-
-/* An entry of A on its way between ranks. */
-typedef struct sl_item {
-  int64_t row, col; /* global */
-  double value;
-} sl_item;
 
 /* Part of a plan from count items: row r is stored row r - row_first (whole, rows of them) or listed (not
  * whole), column c is c - col_first of buffer x. The items of a row keep their order; where rows are listed,
  * items come by row. Its place in the plan: *index. */
 sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_item *items, int64_t count,
                                bool whole, int64_t rows, int64_t row_first, int64_t col_first, int *index);
-
-/* Sends every entry e of the block to rank target(context, row, col) (-1: nowhere), keeping the order.
- * *items, from sl_alloc, come from ranks in ascending order, hence sorted by row and column. Collective,
- * agreed. */
-sley_status sl_redistribute(const sl_inspection *ins,
-                            int (*target)(const void *context, int64_t row, int64_t col), const void *context,
-                            sl_item **items, int64_t *count);
 
 #endif

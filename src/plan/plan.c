@@ -59,6 +59,30 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
   return sl_plan_add_buffer(out, "Y", ins->rows, ins->wishes->row_bytes, NULL);
 }
 
+sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote) {
+  enum { LOCAL, REMOTE };
+  if (plan->parts.count > 0 || exchange != plan->exchanges.count - 1 ||
+      SL_EXCHANGE(plan, exchange)->dst != plan->buffers.count - 1)
+    return sl_fail(SLEY_ERR_INTERNAL, "%s divides the block when other things were added", plan->algo);
+  plan->division = (sl_division){
+      .count = 2,
+      .plain = true,
+      .exchange = exchange,
+      .map = {.local = LOCAL, .remote = REMOTE},
+      .frame = {
+          [LOCAL] = {.name = "local", .x = SL_EXCHANGE(plan, exchange)->src, .whole = true},
+          [REMOTE] = {.name = "remote", .kind = SLEY_PART_HALO, .x = SL_EXCHANGE(plan, exchange)->dst}}};
+  *local = LOCAL;
+  *remote = REMOTE;
+  return SLEY_OK;
+}
+
+void sl_plan_divide_anew(sl_plan *plan, const sl_division *division) {
+  for (int i = 0; i < SL_DIVISION_BLOCKS; i++)
+    sl_free(plan->division.owned[i]);
+  plan->division = *division;
+}
+
 /* A block of the device's memory that lives as long as the plan. */
 typedef struct device_block {
   void *block;
@@ -74,6 +98,7 @@ void sl_plan_free_device(sl_plan *plan, int count) {
 }
 
 void sl_plan_free(sl_plan *plan) {
+  sl_plan_divide_anew(plan, &(sl_division){.count = 0});
   for (int i = 0; i < plan->kept.count; i++)
     sl_free(((void **)plan->kept.items)[i]);
   sl_plan_free_device(plan, 0);
@@ -228,4 +253,10 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
     sl_plan_recv(plan, *index, gathers ? &of_buffer : &of_x);
   }
   return SLEY_OK;
+}
+
+void sl_plan_drop_halo(sl_plan *plan) {
+  sl_halo *halo = ((sl_halo **)plan->halos.items)[--plan->halos.count];
+  plan->memory_bytes -= halo->wanted_begin[halo->comm->size] * (int64_t)sizeof *halo->wanted;
+  sl_halo_release(halo);
 }

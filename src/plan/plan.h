@@ -7,6 +7,7 @@
 #define SLEY_PLAN_PLAN_H
 
 #include "device/window_model.h"
+#include "plan/division.h"
 #include "plan/inspect.h"
 
 /* Buffers 0 and 1 are the caller's X and Y. */
@@ -184,6 +185,7 @@ typedef struct sl_plan {
   sley_dtype wire;
   /* What an execute has brought stays where it is until the next one: each buffer but Y is filled once. */
   bool keeps_input;
+  sl_division division; /* of the parts that are not cut yet */
   sl_list buffers, parts, exchanges, fetches, conversions, steps, kept;
   sl_row_list *spare_list; /* room for lists, in a block of those kept */
   int spare_lists;
@@ -244,6 +246,20 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
  * whose lists count as its memory. */
 sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_halo_way way, int x,
                              int buffer, int64_t row_bytes, sl_grain grain, int *index);
+
+/* Divides the block of a plan without parts. The exchange, of sl_plan_add_halo, gathers rows of X, or of a
+ * buffer that is as long, in a buffer of the halo; it and that buffer are the last ones added. *local sums
+ * the entries whose rows of X the rank owns, with the caller's beta, *remote adds those of the halo. Four
+ * steps finish a plain division: the exchange begins, the local part is summed, the exchange ends, the remote
+ * part is summed; other steps may stand between them. Errors: SLEY_ERR_INTERNAL (something was added since).
+ */
+sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
+
+/* Puts another division in place of the plan's, whose blocks are freed. It is not plain. */
+void sl_plan_divide_anew(sl_plan *plan, const sl_division *division);
+
+/* Lets go of the halo of the last sl_plan_add_halo, whose lists the plan no longer uses. */
+void sl_plan_drop_halo(sl_plan *plan);
 
 /* Appends a list to an exchange's sends or receives; lists without rows are left out. Peers must ascend.
  * Room grows with the lists, so that exchanges with few peers cost little among many ranks; where memory is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/problem.h"
 
+#include "device/product.h"
 #include "plan/step.h"
 
 sl_spmm_matrix sl_block_as_part(const sley_matrix *block) {
@@ -101,12 +102,10 @@ static bool is_updated(const sl_plan *plan, const sl_part *part) {
 
 /* Of dry plans the rank's rows have the average number of entries. */
 static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
-  if (!kernel->pays)
-    return true;
   if (!plan->dry)
-    return kernel->pays(part->a.rows, part->nnz, plan->k);
+    return kernel->product->pays(part->a.rows, part->nnz, plan->k);
   const double share = plan->all_rows > 0 ? (double)plan->rows / (double)plan->all_rows : 0;
-  return kernel->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
+  return kernel->product->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
 }
 
 bool sl_plan_should_fuse(const sl_plan *plan) {

@@ -40,7 +40,7 @@ typedef struct sl_step_cost {
   double bytes; /* of this rank's memory, read or written once */
 } sl_step_cost;
 
-/* No slot is NULL; below are functions for kinds that need nothing of a slot. */
+/* No slot is NULL: a row begins with SL_STEP_DEFAULTS and then names what is special about its kind. */
 struct sl_step_kind {
   const char *name; /* for errors */
   unsigned acts;    /* SL_ACT_... */
@@ -71,6 +71,13 @@ void sl_step_costs_nothing(const sl_plan *plan, const sl_step *step, sl_step_cos
 int64_t sl_step_takes_nothing(const sl_plan *plan, const sl_step *step);
 sley_status sl_step_binds_nothing(sl_run *run, const sl_step *step, void **state);
 void sl_step_releases_nothing(sl_run *run, void *state);
+
+/* A kind that needs none of these slots. Slots that a row names after it replace them, which the compiler
+ * would warn of. `name`, `describe` and `run` have no default. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#define SL_STEP_DEFAULTS                                                                                     \
+  .writes = sl_step_writes_nothing, .uses = sl_step_uses_nothing, .cost = sl_step_costs_nothing,             \
+  .memory = sl_step_takes_nothing, .bind = sl_step_binds_nothing, .release = sl_step_releases_nothing
 
 /* Whether any step of the plan does one of these. */
 bool sl_plan_does(const sl_plan *plan, unsigned acts);

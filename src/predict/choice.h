@@ -5,8 +5,8 @@
 
 #include "predict/forecast.h"
 
-/* The algorithm predicted fastest: its place in sl_algorithms, and why, in words. Forecasts are made of those
- * that could be. Collective. */
+/* Finds the algorithm predicted fastest: *chosen is its position in sl_algorithms, reason explains the
+ * choice. Makes forecasts of the candidates. Collective. */
 sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASON]);
 
 /* Builds, agrees on, finishes and predicts a plan. name: an algorithm, or "auto" or NULL for the one

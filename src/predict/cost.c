@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost model: what an execute takes, by phase. Ranks whose threads move their own rows do transfers and
- * sums one after the other; on machines that overlap them, such as GPUs, a plan that sums its local part
- * while rows are in flight takes about max(transfers, local part) + remote part, and one whose rows come in
- * pieces max(transfers, both parts). Exchanges that follow each other last as long as on the slowest rank
- * each. Where the ranks' threads are more than the cores, they take turns: then the work of all ranks by the
- * cores counts, if it is more than the slowest rank's; the time that links between hosts take is no work.
- * Where messages between hosts move while parts are summed, a plan that sums in flight takes the longer of
- * its cores' work and its links' time, and what it sums of the last rows to come. */
+/* The cost model: the time of an execute, by phase. Ranks whose threads move their own rows do transfers and
+ * sums one after the other. On machines that overlap them, such as GPUs, a plan that sums its local part
+ * while rows are in flight takes about max(transfers, local part) + remote part, and one whose rows arrive in
+ * pieces max(transfers, both parts). Exchanges that follow each other each take as long as on their slowest
+ * rank. If the ranks have more threads than there are cores, the ranks take turns: then the work of all ranks
+ * divided by the cores counts, if it is more than the slowest rank's; the time of links between hosts is not
+ * work. If messages between hosts move while parts are summed, a plan that sums in flight takes the longer of
+ * its cores' work and its links' time, plus its sums over the rows that come last. */
 #include "predict/cost.h"
 
 #include <math.h>
@@ -16,25 +16,25 @@
 #include "plan/step.h"
 #include "predict/locality.h"
 
-/* By which a plan that moves partial sums has more meetings than one that moves rows alone. */
+/* Additional meetings of a plan that moves partial sums, compared with one that moves only rows. */
 enum { COVER_MEETINGS = 2 };
 
-/* Of what moves beside sums on machines that overlap, the part that costs nothing: the rest is what both take
- * from the memory. Measured on H200s, by products with and without their halo's bytes. */
+/* On machines that overlap transfers and sums, the share of the transfers that is hidden; the rest is memory
+ * time that both need. Measured on H200s, by products with and without their halo's bytes. */
 static const double HIDDEN = 0.85;
 
-/* By which entries take longer whose rows of X are read where other ranks of the host keep them: those rows
- * lie farther apart than in a buffer of the halo alone. Measured on real matrices, where it was 1.2 to 1.3.
- */
+/* Factor by which entries take longer if their rows of X are read in place in other ranks' memory of the
+ * host: these rows lie farther apart than in a buffer of the halo alone. Measured on real matrices, where it
+ * was 1.2 to 1.3. */
 static const double IN_PLACE = 1.2;
 
-/* Entries of a rank's sums. */
+/* The entries of a rank's sums. */
 typedef struct entries {
-  double count, reach;  /* reach: distinct rows of X that they name */
-  const double *within; /* shares of them, see sl_locality */
+  double count, reach;  /* reach: number of distinct rows of X that they use */
+  const double *within; /* shares by locality, see sl_locality */
 } entries;
 
-/* Seconds of products over them, with rows of so many bytes. */
+/* Seconds of products over these entries, with rows of that many bytes. */
 static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
@@ -43,8 +43,8 @@ static double entry_seconds(const sl_prediction *p, const entries *e, double row
   return e->count * (entry_bytes + row_bytes) / (rate * p->threads);
 }
 
-/* The share of the halo that comes as rows of X; the rest of the remote entries is summed by the owners of
- * their rows. */
+/* The share of the halo that arrives as rows of X; the other remote entries are summed by the owners of their
+ * rows of X. */
 static double share_brought(const sl_prediction *p) {
   int64_t rows = 0;
   bool sums = false;
@@ -63,7 +63,7 @@ static bool reads_in_place(const sl_prediction *p) {
   return !p->m->overlaps && sl_plan_does(p->plan, SL_ACT_MAP);
 }
 
-/* Whether rows come in pieces, and each row of the block is summed once its piece is there. */
+/* Whether rows arrive in pieces, and each row of the block is summed once its piece has arrived. */
 static bool comes_in_pieces(const sl_plan *plan) {
   for (int i = 0; i < plan->exchanges.count; i++)
     if (SL_EXCHANGE(plan, i)->spec.pieces > 0)
@@ -71,7 +71,7 @@ static bool comes_in_pieces(const sl_plan *plan) {
   return false;
 }
 
-/* What the steps take beside entries and traffic. */
+/* Costs of the steps besides entries and traffic. */
 static sl_step_cost steps_cost(const sl_plan *plan) {
   sl_step_cost sum = {0};
   for (int i = 0; i < plan->steps.count; i++)
@@ -79,10 +79,10 @@ static sl_step_cost steps_cost(const sl_plan *plan) {
   return sum;
 }
 
-/* Rows of Y that a pass stores. A part stores only rows it has entries for: all rows once, then, of each
- * further part, at most as many as there are remote entries. A part needs a rank that owns some of its rows
- * of X; one of partial sums is counted apart. Batches of fetched rows go through Y once, all together, and
- * what scales Y first goes through it too. */
+/* Rows of Y that a pass stores. A part stores only rows in which it has entries: all rows once; then, for
+ * each further part, at most as many as there are remote entries. A part exists only for a rank that owns
+ * some of its rows of X; a part of partial sums is counted separately. Batches of fetched rows pass through Y
+ * once, all together, and a step that scales Y first passes through it too. */
 static double passed_rows(const sl_prediction *p, bool again, double remote) {
   sl_step_cost steps = steps_cost(p->plan);
   int parts = steps.products, owners = 0;
@@ -100,8 +100,8 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
          (parts > 1 && !comes_in_pieces(p->plan) ? fmin((parts - 1) * rows, remote) : 0);
 }
 
-/* Partial rows of Y are written by who computes them, and added where they belong; ranks that are threads of
- * the host add them as they take them, which is the transfer's time. */
+/* Bytes of partial rows of Y. They are written by the rank that computes them, and added at their owner;
+ * ranks that are threads of the host add them when they take them, which is part of the transfer's time. */
 static double partial_bytes(const sl_prediction *p) {
   bool apart = p->m->overlaps || p->ins->comm->processes;
   double bytes = 0;
@@ -115,8 +115,8 @@ static double partial_bytes(const sl_prediction *p) {
   return bytes;
 }
 
-/* Rows whose values change their type to travel, and back: as fast as rows are gathered; on GPUs it is one
- * pass through their memory. */
+/* Seconds of converting rows to and from the type in which they travel: as fast as rows are gathered; on GPUs
+ * one pass through their memory. */
 static void conversion_seconds(const sl_prediction *p, double *before, double *after) {
   double rate = p->m->overlaps ? p->m->stream_bandwidth : p->m->pack_bandwidth * p->threads;
   for (int i = 0; i < p->plan->conversions.count; i++) {
@@ -139,7 +139,7 @@ static bool sums_in_flight(const sl_plan *plan) {
   return false;
 }
 
-/* Seconds of further passes over Y, of so many rows in all, which read and write them as copying does. */
+/* Seconds of further passes over Y, of that many rows in all, which read and write the rows like a copy. */
 static double again_seconds(const sl_prediction *p, double rows, double store) {
   double row_bytes = p->row_bytes, all = (double)p->ins->rows * row_bytes;
   if (p->m->gathers == 0 || all <= 0)
@@ -148,14 +148,15 @@ static double again_seconds(const sl_prediction *p, double rows, double store) {
   return rows * row_bytes / all * pass / p->threads;
 }
 
-/* Of so many rows of X, those that are loaded from memory once whatever the rate of entries, which is that of
- * rows in the caches: all on machines that overlap. The others' rates tell rows at hand from others. */
+/* The number of rows of X, of `rows`, whose first load from memory must be added. On machines that overlap,
+ * the rate of entries is for rows in caches, so all rows; on other machines the rates already distinguish
+ * cached rows from others, so none. */
 static double first_loads(const sl_prediction *p, double rows) {
   return p->m->overlaps ? rows : 0;
 }
 
-/* This rank's sums. Where ranks share rows of Y by slices of columns, each goes through the entries of all of
- * them, and Y is put together at the end. */
+/* The costs of this rank's sums. If ranks divide rows of Y into slices of columns, each processes the entries
+ * of all of them, and Y is put together at the end. */
 static sl_sums sums_of(const sl_prediction *p, double pack) {
   const sl_inspection *ins = p->ins;
   sl_sums s = {.pack = pack};
@@ -180,7 +181,7 @@ static sl_sums sums_of(const sl_prediction *p, double pack) {
   return s;
 }
 
-/* Bytes that a rank's sums take from memory at least: entries, distinct rows of X, Y. */
+/* Least bytes that a rank's sums read and write in memory: entries, distinct rows of X, Y. */
 static double least_bytes(const sl_prediction *p) {
   const sl_inspection *ins = p->ins;
   double entry_bytes = (double)(sl_index_bytes(ins->block->index) + sley_dtype_bytes(ins->block->dtype));
@@ -188,7 +189,8 @@ static double least_bytes(const sl_prediction *p) {
          (double)(ins->x_rows + ins->halo_set.count + ins->rows) * p->row_bytes;
 }
 
-/* Hosts that the ranks fill. The built-in machine is this host, of whose ranks the launcher tells. */
+/* The number of hosts that the ranks fill. The built-in machine is this host, for which the launcher states
+ * the number of ranks. */
 static double nodes_of(const sl_prediction *p) {
   int64_t ranks = p->ins->comm->size, a_node = p->m->ranks_per_node > 0 ? p->m->ranks_per_node : ranks;
   if (p->ins->comm->processes && sl_machine_is_built_in(p->m))
@@ -202,8 +204,9 @@ static double cores_of(const sl_prediction *p) {
   return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
 }
 
-/* How long all ranks sum. Where the ends of exchanges hold up their senders too, each section takes as long
- * as on its slowest rank; where there are fewer cores than threads ranks take turns in each. Collective. */
+/* Computes the time in which all ranks sum. If exchanges end only when the receivers have taken their rows,
+ * each section takes as long as on its slowest rank; if there are fewer cores than threads, ranks take turns
+ * in each section. Collective. */
 static sley_status summing_seconds(const sl_estimate *e, double *seconds) {
   int64_t most[SL_SECTIONS], all[SL_SECTIONS];
   sl_comm *comm = e->p.ins->comm;
@@ -217,12 +220,13 @@ static sley_status summing_seconds(const sl_estimate *e, double *seconds) {
   return SLEY_OK;
 }
 
-/* Sums over ranks, in nanoseconds but for the bytes; and what the largest is looked for. */
+/* Indices of numbers that are summed over ranks, in nanoseconds except for the bytes; and of numbers of which
+ * the largest counts. */
 enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_REMOTE_ENTRIES, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
-/* Hosts may differ, in cores or in figures: the longest time of any rank is that of all, so that all choose
- * alike. Collective. */
+/* Takes the longest time of any rank for all, because hosts may differ in cores or in figures, and all must
+ * choose alike. Collective. */
 static sley_status agree_on_times(sl_comm *comm, sl_figures *f) {
   double *seconds[] = {&f->predicted_seconds, &f->spare_seconds, &f->least_seconds, &f->row_seconds};
   enum { TIMES = sizeof seconds / sizeof *seconds };

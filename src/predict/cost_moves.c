@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the moves of a plan cost: messages, gathering, fetches, conversions. */
+/* The costs of a plan's moves: messages, gathering, fetches, conversions. */
 #include "predict/cost_moves.h"
 
 #include <math.h>
@@ -7,14 +7,15 @@
 #include "base/memory.h"
 #include "plan/step.h"
 
-/* What moving rows takes a rank. */
+/* The costs of moving rows for one rank. */
 typedef struct moving {
-  double pack, wait; /* its own gathering; the link's time, had it the link of its host to itself */
-  double work;       /* that the rank's core works in the link's time */
+  double pack, wait; /* pack: its own gathering; wait: the link's time, if the rank had the link of its host
+                        to itself */
+  double work;       /* time within the link's time in which the rank's core works */
   double in, sent;   /* bytes over the link of its host */
 } moving;
 
-/* The bytes a rank sends or receives over message links in an exchange. */
+/* The bytes that a rank sends or receives over message links in an exchange. */
 static double message_bytes(const sl_prediction *p, const sl_row_list *lists, int count) {
   double bytes = 0;
   for (int i = 0; i < count; i++)
@@ -23,7 +24,8 @@ static double message_bytes(const sl_prediction *p, const sl_row_list *lists, in
   return bytes;
 }
 
-/* Seconds of one message. Of ranks that share a core all messages are as far from it as one of their size. */
+/* Seconds of one message. If ranks share a core, the data of all their messages are as far from it as the
+ * data of one message of their total size. */
 static double message_seconds(const sl_prediction *p, sl_link link, double bytes) {
   return fmax(sl_machine_link_seconds(p->m, link, 1, bytes),
               sl_machine_link_seconds(p->m, link, 1, bytes * p->crowd) / p->crowd);
@@ -34,15 +36,15 @@ static double list_time(const sl_prediction *p, sl_link link, const sl_row_list 
   return message_seconds(p, link, (double)list->count * (double)list->bytes);
 }
 
-/* Whether rows of a list are messages of their own, as the transport says. */
+/* Whether each row of a list is a message, according to the transport. */
 static bool is_by_row(const sl_prediction *p, const sl_exchange_spec *spec, const sl_row_list *list) {
   const sl_comm *comm = p->ins->comm;
   return spec->grain == SL_GRAIN_ROW && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE &&
          comm->ops->list_messages(comm, list, spec->grain) == list->count;
 }
 
-/* Seconds of lists over their links, or, if so, of the work that messages between hosts are, which is taken
- * to be that of messages inside one. */
+/* Seconds of lists over their links; working: seconds of processor work for messages between hosts, which is
+ * assumed to equal that of messages inside one. */
 static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec, bool receiving,
                            bool working) {
   const sl_row_list *lists = receiving ? spec->recv : spec->send;
@@ -71,9 +73,9 @@ static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
   return sl_machine_pack_seconds(p->m, (double)list->bytes, bytes * p->crowd) / p->crowd;
 }
 
-/* Rows that go over message links are gathered, but those side by side, which travel from where they lie, and
- * those that are messages of their own, whose time includes it. Ranks that are processes gather likewise for
- * direct links, and strided rows too. */
+/* Seconds of gathering. Rows that travel over message links are gathered, except consecutive rows, which are
+ * sent in place, and rows that are messages of their own, whose time includes it. Ranks that are processes
+ * also gather for direct links, and strided rows too. */
 static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   bool every = p->ins->comm->processes && p->m->gathers > 0;
   double seconds = 0;
@@ -88,8 +90,8 @@ static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   return seconds;
 }
 
-/* What it takes longer that rows do not lie side by side at the receiver, or, where ranks are threads, which
- * read rows where they lie, at either end. */
+/* Additional seconds because rows are not contiguous at the receiver, or, if ranks are threads, which read
+ * rows in place, at either end. */
 static double scatter_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   const sl_comm *comm = p->ins->comm;
   double seconds = 0;
@@ -111,8 +113,8 @@ static double scatter_seconds(const sl_prediction *p, const sl_plan_exchange *x)
   return seconds;
 }
 
-/* One exchange. Threads fetch rows; processes share the work of a message; a GPU's link carries what it gets
- * one way and what its peers get from it the other, at once. */
+/* Costs of one exchange. Threads fetch rows; processes share the work of a message; a GPU's link carries
+ * received rows in one direction and the peers' rows in the other, at the same time. */
 static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   const sl_machine *m = p->m;
   const sl_exchange_spec *spec = &x->spec;
@@ -130,7 +132,7 @@ static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x
   return out;
 }
 
-/* Whether this rank has anybody to exchange rows with. */
+/* Whether this rank exchanges rows with another rank. */
 static bool takes_part(const sl_prediction *p, const sl_exchange_spec *spec) {
   int rank = p->ins->comm->rank;
   for (int i = 0; i < spec->sends; i++)
@@ -151,17 +153,17 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
     bool begins = step->kind->acts & SL_ACT_BEGIN;
     const sl_exchange_spec *spec = begins ? &SL_EXCHANGE(plan, step->index)->spec : NULL;
     if (begins && takes_part(p, spec) && !together) {
-      count++; /* what is added on a device is awaited apart */
+      count++; /* an exchange that adds on a device is waited for separately */
       together = p->m->messages_move || (p->m->overlaps && !spec->add);
     } else if (!begins) {
       together = false;
     }
   }
-  return count + (plan->fetches.count > 0 ? 2 : 0); /* X is lent, and taken back */
+  return count + (plan->fetches.count > 0 ? 2 : 0); /* peers' access to X begins, and ends */
 }
 
-/* Seconds of fetching rows one by one: each as long as was measured of rows at hand, but no faster than rows
- * of so many bytes in all are copied. */
+/* Seconds of fetching rows one by one: each takes the time measured for cached rows, but all together at
+ * least the time of copying rows with that many bytes in all. */
 static double rows_seconds(const sl_prediction *p, sl_link link, double rows) {
   double reach = (double)p->ins->halo_set.count * p->row_bytes * p->crowd;
   double copy = p->m->gathers > 0 && reach > 0
@@ -170,7 +172,7 @@ static double rows_seconds(const sl_prediction *p, sl_link link, double rows) {
   return fmax(sl_machine_fetch_seconds(p->m, link, rows, p->row_bytes), copy);
 }
 
-/* Row-wise fetches come a batch and owner at a time. X is copied first to where all can read it. */
+/* Costs of row-wise fetches, one batch and owner at a time. X is first copied to memory that all can read. */
 static moving fetch_seconds(const sl_prediction *p) {
   double x_bytes = (double)p->ins->x_rows * p->row_bytes;
   moving out = {0};
@@ -197,7 +199,7 @@ static void add_moving(const sl_prediction *p, const moving *one, int group, sl_
   sum->sent[host] += (int64_t)one->sent;
 }
 
-/* How long the links are busy. A host's is its ranks' together. */
+/* Seconds for which the links are busy. A host's link carries the traffic of all its ranks. */
 static double link_seconds(const sl_prediction *p, int64_t wait, const sl_busy *sum) {
   double seconds = (double)wait * 1e-9, node = p->m->node_bandwidth, most = 0, all = 0;
   int hosts = sl_workgroups(p->ins->comm);
@@ -210,7 +212,7 @@ static double link_seconds(const sl_prediction *p, int64_t wait, const sl_busy *
   return node > 0 ? fmax(seconds, bytes / node) : seconds;
 }
 
-/* Whether all exchanges of rows of X are begun before the first is waited for. */
+/* Whether all exchanges of rows of X begin before the first is waited for. */
 static bool flies_at_once(const sl_plan *plan) {
   int begun = 0, all = 0;
   bool waits = false;
@@ -235,7 +237,7 @@ sley_status sl_cost_own_moves(const sl_prediction *p, sl_own_moves *out) {
   for (int i = 0; i < exchanges; i++) {
     if (serial && SL_EXCHANGE(plan, i)->spec.add)
       out->adding |= UINT64_C(1) << i;
-    /* What the host's threads read in place is part of their sums; a GPU reads it over its links. */
+    /* Rows that the host's threads read in place are part of their sums; a GPU reads them over its links. */
     if (!p->m->overlaps && maps && sl_plan_maps(plan, i))
       continue;
     moving one = exchange_seconds(p, SL_EXCHANGE(plan, i));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost model's part about the order of sums: which of them ranks do between waiting for each other. */
+/* The part of the cost model about the order of sums: which of them ranks do between waiting for each
+ * other. */
 #ifndef SLEY_PREDICT_COST_SECTIONS_H
 #define SLEY_PREDICT_COST_SECTIONS_H
 
@@ -8,17 +9,17 @@
 /* Seconds of a rank's sums. */
 typedef struct sl_sums {
   double pack;
-  double local;          /* entries whose rows of X it owns */
-  double remote;         /* entries whose rows of X come, and what else is done to Y after the local ones */
-  double partial;        /* entries of others' rows of Y */
-  double remote_entries; /* of remote: its entries alone */
+  double local;          /* entries whose rows of X the rank owns */
+  double remote;         /* entries whose rows of X arrive, and other work on Y after the local entries */
+  double partial;        /* entries of other ranks' rows of Y */
+  double remote_entries; /* the part of remote that is entries alone */
 } sl_sums;
 
 enum { SL_SECTIONS = 64 };
 
-/* Divides them among sections, which end where all ranks wait for each other: seconds[0 .. result - 1]. One
- * section where ranks do not: an exchange then ends for a sender before its rows are taken. Of more than
- * SL_SECTIONS the last holds the rest. The same number on all ranks. */
+/* Divides the sums into sections, which end where all ranks wait for each other: seconds[0 .. result - 1].
+ * There is one section if ranks do not wait: an exchange then ends for a sender before its rows are taken. If
+ * there would be more than SL_SECTIONS, the last holds the rest. Returns the same number on all ranks. */
 int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *seconds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample begins with nothing at hand. Once half as many distinct rows as the window holds have been named,
- * it counts, until the window is full: so what it takes for the window is between a half and the whole of it.
- * The rank's threads take a sample each. */
+/* A sample begins with no row in the window. Once half as many distinct rows as the window holds have been
+ * used, it counts, until the window is full: so its effective window is between half and the whole of the
+ * window. The rank's threads process one sample each. */
 #include "predict/locality.h"
 
 #include "base/memory.h"
@@ -10,12 +10,12 @@ enum { SAMPLES = 4, LEAST_ROWS = 16, MOST_ROWS = 1 << 17, SIDES = 2 };
 
 const double sl_window_bytes[SL_WINDOWS] = {1 << 20, 1 << 22, 1 << 24};
 
-/* Columns named in a sample: a bit each, where that takes no more than their table by hash; in the table each
- * plus one, for 0 is none. Bits of columns beside each other lie in words beside each other: a word that was
- * just written would have to be waited for. */
+/* The columns used in a sample: one bit each, if that takes no more memory than a hash table; the table holds
+ * each column plus one, because 0 means empty. Bits of adjacent columns lie in adjacent words: otherwise the
+ * next access would have to wait for a word that was just written. */
 typedef struct named {
-  int64_t mask;   /* words, or the table's places, less one */
-  uint64_t *bits; /* NULL: by hash */
+  int64_t mask;   /* number of words, or of the table's places, minus one */
+  uint64_t *bits; /* NULL: a hash table is used */
   int shift;
   int64_t *next_col;
 } named;
@@ -40,7 +40,7 @@ static void named_end(named *n) {
   sl_free(n->next_col);
 }
 
-/* Whether a column is new to the sample; it is not from now on. */
+/* Whether a column is new to the sample; marks it as used. */
 static inline bool is_new_by_hash(const named *n, int64_t col) {
   int64_t at = (int64_t)((uint64_t)col * UINT64_C(0x9e3779b97f4a7c15) >> 20) & n->mask;
   for (; n->next_col[at] != 0; at = (at + 1) & n->mask)
@@ -56,16 +56,16 @@ static inline bool is_new_by_bits(const named *n, int64_t col) {
   return !(word & bit);
 }
 
-/* One of the samples of a window, and what it has counted. */
+/* One of the samples of a window, and its counts. */
 typedef struct sample {
   bool remote;
   int window;
-  int64_t begin, end; /* entries of the block */
-  int64_t capacity;   /* rows that the window holds */
+  int64_t begin, end; /* range of entries of the block */
+  int64_t capacity;   /* number of rows that the window holds */
   int64_t hits, all;
 } sample;
 
-/* What the loop reads is at hand, in copies that its stores cannot change. */
+/* Counts the columns of a sample. The loop reads local copies, which its stores cannot change. */
 static inline __attribute__((always_inline)) void count_columns(const sl_inspection *ins, named n, sample *s,
                                                                 sley_index index, bool by_bits) {
   const void *const cols = ins->block->col;
@@ -100,7 +100,7 @@ typedef struct samples {
   const sl_inspection *ins;
   int count;
   sample each[SIDES * SL_WINDOWS * SAMPLES];
-  int same[SIDES][SL_WINDOWS]; /* the first window of the same capacity, which is sampled for all */
+  int same[SIDES][SL_WINDOWS]; /* first window of the same capacity, whose samples are used for all of them */
 } samples;
 
 static sley_status count_samples(void *context, int64_t begin, int64_t end, int thread) {
@@ -121,7 +121,8 @@ static int64_t capacity_of(const sl_inspection *ins, int window) {
   return capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
 }
 
-/* Those of a window for a rank's local or remote entries, which name so many rows: none if it holds all. */
+/* Adds the samples of a window for the rank's local or remote entries, which use `rows` distinct rows: none
+ * if the window holds all rows. */
 static void add_samples(samples *all, bool remote, int64_t rows, int window) {
   const sl_inspection *ins = all->ins;
   const int64_t nnz = ins->block->nnz, capacity = capacity_of(ins, window);
@@ -140,7 +141,7 @@ static void add_samples(samples *all, bool remote, int64_t rows, int window) {
                                        .capacity = capacity};
 }
 
-/* The share of entries that the samples of a window have found at hand. */
+/* The share of entries for which the samples of a window found the row in the window. */
 static double share_within(const samples *all, bool remote, int window) {
   int64_t hits = 0, entries = 0;
   for (int i = 0; i < all->count; i++)

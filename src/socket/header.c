@@ -6,26 +6,30 @@
 
 enum { WORD = sizeof(int64_t), INDEX = sizeof(uint32_t) };
 
-/* How a field must be. */
+/* Rules for a field of a header. */
 typedef enum rule {
   ZERO,
   ANY,      /* not negative */
-  SAME,     /* as long as the body */
-  WHOLE,    /* of an answer, in which the body is at `at`; a body is empty only where the answer is */
-  ONE_WORD, /* 8 bytes; of at: a multiple of that */
-  ROW,      /* bytes of a row, so that SL_MESH_ROWS_MOST of them do not overflow */
-  OWN_TAG,  /* of an answer, over the urgent connection; of anything else over the other */
+  SAME,     /* length: equal to the bytes of the body */
+  WHOLE,    /* length of an answer, which contains the body at `at`; a body is empty only if the answer is */
+  ONE_WORD, /* length: 8 bytes; at: a multiple of 8 */
+  ROW,      /* length: bytes of a row, so that SL_MESH_ROWS_MOST rows do not overflow */
+  OWN_TAG,  /* tag: SL_TAG_ANSWER on the urgent connection, any other tag on the other one */
 } rule;
 
 typedef struct row {
   uint32_t kind, access;
-  bool urgent; /* the connection over which it may come */
+  bool urgent; /* whether it must come over the urgent connection */
   int first_slot, last_slot;
-  int64_t least, most, grain; /* bytes of the body */
+  int64_t least, most, grain; /* limits of the body's bytes, which are a multiple of grain */
   rule tag, at, length;
 } row;
 
-enum { SLOT = SL_MESH_WINDOW - 1, ROWS = SL_SLOT_ROWS }; /* the last slot of other requests, and theirs */
+enum {
+  SLOT = SL_MESH_WINDOW - 1,
+  ROWS = SL_SLOT_ROWS
+}; /* the last slot of other requests, and the slot of
+      requests for rows */
 
 static const row rows[] = {
     {SL_KIND_DATA, 0, false, 0, 0, 0, INT64_MAX, 1, OWN_TAG, ZERO, ZERO},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mesh: ranks that are processes, with sockets between every two of them. It carries the collectives that
- * planning needs, messages of known size, one-sided requests, and the notice of a failure; also what a
- * transport needs to begin (identifiers, handles). sl_bootstrap_meet makes one.
+/* A mesh: ranks that are processes, with sockets between every two of them. It carries the collectives of
+ * planning, messages of known size, one-sided requests, and notices of failure, and also the data with which
+ * transports start (identifiers, handles). sl_bootstrap_meet makes one.
  *
- * A mesh is used by one thread. Sockets are served while its rank is inside one of these calls, messages
- * and requests also between them, see sl_mesh_work. Every wait ends, with SLEY_ERR_PEER and a message that
- * names the rank, when a rank aborts, when its process ends, and when it has left while this rank still waits
- * for it; with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). Either way the mesh is then broken:
+ * A mesh is used by one thread. Sockets are served while its rank is inside one of these calls, messages and
+ * requests also between calls, see sl_mesh_work. Every wait ends with SLEY_ERR_PEER, and a message that names
+ * the rank, when a rank aborts, when its process ends, or when it has left while this rank still waits for
+ * it; with SLEY_ERR_INTERRUPTED within 50 ms of sley_interrupt(). In either case the mesh is then broken:
  * every later call returns SLEY_ERR_PEER. */
 #ifndef SLEY_SOCKET_MESH_H
 #define SLEY_SOCKET_MESH_H
@@ -17,131 +17,138 @@ enum { SL_HOST_BYTES = 128 };
 
 typedef struct sl_mesh sl_mesh;
 
-/* Tells all that this rank calls nothing more, delivers what was sent, and waits until all ranks have left or
- * one has failed. */
+/* Announces that this rank makes no more calls, delivers queued messages, and waits until all ranks have left
+ * or one has failed. */
 void sl_mesh_leave(sl_mesh *mesh);
 
-/* Leaves, unless it has, and ends. NULL: nothing. */
+/* Leaves, unless the rank has left already, and frees the mesh. NULL: does nothing. */
 void sl_mesh_close(sl_mesh *mesh);
 
-int sl_mesh_rank(const sl_mesh *mesh);
-int sl_mesh_size(const sl_mesh *mesh);
-
-/* The place among the ranks of the same host: the launcher's LOCAL_RANK, else counted. */
+/* This rank's number among the ranks of the same host: the launcher's LOCAL_RANK, else counted. */
 int sl_mesh_local_rank(const sl_mesh *mesh);
 
-/* What sl_host_name gave on that rank's host. */
+/* The result of sl_host_name on that rank's host. */
 const char *sl_mesh_host(const sl_mesh *mesh, int rank);
 
-/* The most ranks, at most `most`, for which every block of that many consecutive ranks is on one host. */
+/* The largest block size, at most `most`, such that every block of that many consecutive ranks is on one
+ * host. */
 int sl_mesh_block(const sl_mesh *mesh, int most);
 
-/* ---- collectives. Ranks that make different calls, or disagree on sizes, all get SLEY_ERR_ARG; after that,
- * and after a sum that overflows, the mesh is as good as before. */
+/* ---- collectives. If ranks make different calls, or disagree on sizes, all of them get SLEY_ERR_ARG; after
+ * that, and after a sum that overflows, the mesh can still be used. */
 
 typedef enum sl_mesh_op { SL_MESH_SUM, SL_MESH_MIN, SL_MESH_MAX } sl_mesh_op;
 
-/* All ranks meet in a call of that name with the same two numbers, each with a status of its own: every rank
- * gets its own error, or SLEY_ERR_PEER with the message of the first other rank that has one, or SLEY_OK. */
+/* All ranks call this with the same call name and the same two numbers, each with its own status. A rank with
+ * an error gets its own error, else SLEY_ERR_PEER with the message of the first rank that has one, else
+ * SLEY_OK. */
 sley_status sl_mesh_agree(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
 
 sley_status sl_mesh_barrier(sl_mesh *mesh);
 
-/* bytes from each rank, by rank. */
+/* Gathers bytes from each rank into dst, in the order of the ranks. */
 sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, void *dst);
 
-/* Rank p gets send + send_at[p] .. + send_bytes[p]; what comes from p goes to recv + recv_at[p]. */
+/* Sends send_bytes[p] bytes at send + send_at[p] to rank p, and stores recv_bytes[p] bytes from rank p at
+ * recv + recv_at[p], for all p. */
 sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *send_at,
                               const int64_t *send_bytes, void *recv, const int64_t *recv_at,
                               const int64_t *recv_bytes);
 
-/* In place. SLEY_ERR_OVERFLOW on all ranks if a sum does not fit. */
+/* Reduces values over all ranks, in place. SLEY_ERR_OVERFLOW on all ranks if a sum does not fit. */
 sley_status sl_mesh_allreduce(sl_mesh *mesh, sl_mesh_op op, int64_t *values, int64_t count);
 
-/* Rank root's bytes to all. */
+/* Sends bytes of rank root to all ranks. */
 sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes);
 
 /* ---- failure */
 
-/* This rank has failed with the thread's message. The first abort wins. */
+/* Declares that this rank has failed with status and the thread's message. The first abort counts. */
 void sl_mesh_abort(sl_mesh *mesh, sley_status status);
 
-/* Whether a rank has failed, as far as is known here. */
+/* Whether a rank has failed, as far as this rank knows. */
 bool sl_mesh_broken(sl_mesh *mesh);
 
-/* Whether it was others that noticed: the rank has ended, is stopped or cut off, and takes part in nothing.
- */
+/* Whether other ranks noticed the failure: the failed rank has ended, is stopped or cut off, and makes no
+ * calls. */
 bool sl_mesh_lost_rank(sl_mesh *mesh);
 
-/* ---- messages. A tag names a message between two ranks; messages of one pair arrive in the order sent, and
- * one for which no receive is posted yet holds up those behind it. So a rank posts its receives in the order
- * in which its peer sends, and before it waits for anything the peer sends after them. */
+/* ---- messages. A tag identifies a message between two ranks. Messages between two ranks arrive in the order
+ * sent, and a message for which no receive is posted yet delays the following ones. So a rank posts its
+ * receives in the order in which its peer sends, and before it waits for anything the peer sends after
+ * them. */
 
 typedef struct sl_mesh_header {
   uint32_t kind;
   uint16_t access;
-  uint16_t slot; /* of a request that wants an answer, and of the answer: which one it is */
+  uint16_t slot; /* in a request that needs an answer, and in the answer: number of the request */
   uint64_t tag;
-  int64_t bytes;      /* that follow */
-  int64_t at, length; /* of an access; of an answer: where in it these bytes begin, and its bytes in all */
+  int64_t bytes;      /* bytes of the body, which follows */
+  int64_t at, length; /* range of an access; in an answer: position of the body in the answer, and bytes of
+                         the whole answer */
 } sl_mesh_header;
 
-/* Both belong to the caller, with their data, until done or the mesh is broken. */
+/* A message to send, and below one to receive. The caller provides the struct and the data, and keeps them
+ * until done is set or the mesh is broken. */
 typedef struct sl_mesh_outgoing {
   sl_mesh_header header;
   const void *data;
-  const uint32_t *rows; /* NULL, or numbers of the rows at data that are sent one after another */
-  int64_t row_bytes;    /* of each */
-  int64_t sent;         /* of header and data of the piece at hand (outbox.h) */
-  int64_t from, left;   /* bytes of data before that piece, and after it */
-  bool done, has_rows; /* has_rows: it is not control traffic (sent.h) */
-  uint64_t turn;       /* 0: goes when it can; else see sl_mesh_send_in_turn */
+  const uint32_t *rows; /* NULL, or the numbers of the rows at data that are sent one after another */
+  int64_t row_bytes;    /* bytes of each of these rows */
+  int64_t sent;         /* bytes sent of the current piece's header and data (outbox.h) */
+  int64_t from, left;   /* bytes of data before the current piece, and after it */
+  bool done, has_rows;  /* has_rows: counted as rows, not as control traffic (sent.h) */
+  uint64_t turn;        /* 0: sent as soon as possible; else see sl_mesh_send_in_turn */
   struct sl_mesh_outgoing *next, *next_turn;
 } sl_mesh_outgoing;
 
 typedef struct sl_mesh_incoming {
   uint64_t tag;
   void *data;
-  int64_t bytes; /* exactly; of sl_mesh_recv_up_to: at most, and once it has come, how many there are */
-  int64_t got;   /* of an answer, which may come in pieces: bytes so far */
+  int64_t bytes; /* bytes of the message; for sl_mesh_recv_up_to: most bytes, and once it has come, the actual
+                    bytes */
+  int64_t got;   /* bytes received so far of an answer, which may come in pieces */
   bool done, up_to;
   struct sl_mesh_incoming *next;
 } sl_mesh_incoming;
 
-/* Tags below 2^56 are the caller's. To the rank itself nothing may be sent. What sl_mesh_send sends counts as
- * control traffic; what sl_mesh_send_in_turn sends, unless it is empty, as rows. */
+/* Begins to send a message. Tags below 2^56 are for callers. A rank must not send to itself. A message of
+ * sl_mesh_send counts as control traffic; a message of sl_mesh_send_in_turn, unless it is empty, as rows. */
 void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
                   sl_mesh_outgoing *send);
-/* Of messages with a turn those of a lower one are sent first, whoever they are for, so that what is needed
- * first does not share the link. turn: 0: none, it goes when it can; else ascending from call to call. Every rank posts its receives of a
- * turn without waiting for a message of a later one. */
+/* Begins to send a message in turn: messages with a lower turn are sent first, whatever their receivers, so
+ * that data needed first does not share the link. turn: 0: none, sent as soon as possible; else ascending
+ * from call to call. Every rank posts its receives of a turn without waiting for a message of a later
+ * turn. */
 void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
                           int64_t bytes, sl_mesh_outgoing *send);
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
-/* The same for a message of at most so many bytes; recv->bytes tells how many have come. A longer one breaks
+/* Posts a receive of at most `most` bytes; recv->bytes receives the actual number. A longer message breaks
  * the mesh, and nothing of it is stored. */
 void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t most,
                         sl_mesh_incoming *recv);
 sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send);
 sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv);
 
-/* Moves what can be moved, and looks for news, without waiting: SLEY_OK, or why this rank should stop. */
+/* Moves messages as far as possible without waiting, and checks for failures. Returns SLEY_OK, or the error
+ * for which this rank should stop. */
 sley_status sl_mesh_progress(sl_mesh *mesh);
 
 /* Starts a thread that moves messages while the rank computes. Errors: SLEY_ERR_MEMORY, SLEY_ERR_IO. */
 sley_status sl_mesh_start_progress(sl_mesh *mesh);
 
-/* The rank goes to work: until its next call of this mesh, that thread, if there is one, moves the
- * messages that are in flight, and so uses their memory, and serves the requests of others. */
+/* Announces that the rank computes: until its next call of this mesh, the thread of sl_mesh_start_progress,
+ * if there is one, moves the messages in flight, and therefore accesses their memory, and serves the requests
+ * of other ranks. */
 void sl_mesh_work(sl_mesh *mesh);
 
-/* turn is called whenever this rank waits or looks for news, every 50 ms at least, so that another library
- * can move its messages meanwhile; NULL: nothing. */
+/* Sets a function that is called whenever this rank waits or moves messages, at least every 50 ms, so that
+ * another library can move its own messages; NULL: none. */
 void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void));
 
-/* ---- requests: one-sided access to memory that a rank keeps for the others. Served whenever the keeper is
- * inside a call, and by the progress thread while it works, see sl_mesh_work: in the order in which a peer
- * has asked. Answers come in any order. */
+/* ---- requests: one-sided access to memory that a rank, the keeper, provides to the others. The keeper
+ * serves requests whenever it is inside a call, and by the progress thread while it computes, see
+ * sl_mesh_work; requests of a peer are served in the order of asking. Answers come in any order. */
 
 typedef enum sl_mesh_access_kind {
   SL_MESH_GET = 1,
@@ -154,78 +161,80 @@ typedef enum sl_mesh_access_kind {
 } sl_mesh_access_kind;
 
 enum {
-  SL_MESH_ROWS_MOST = 2048,   /* rows that one request asks for */
-  SL_MESH_WINDOW = 8,         /* requests of a peer that may be unanswered; more wait at the asking rank */
-  SL_MESH_STAGE = 128 * 1024, /* bytes of memory that the host cannot address that one request asks for */
-  /* Of staging memory, for each rank: for the answers, and for what is being put. */
+  SL_MESH_ROWS_MOST = 2048,   /* most rows of one request */
+  SL_MESH_WINDOW = 8,         /* unanswered requests of a peer; further ones wait at the asking rank */
+  SL_MESH_STAGE = 128 * 1024, /* most bytes of one request to memory that the host cannot address */
+  /* Bytes of staging memory for each rank: for the answers, and for one put. */
   SL_MESH_STAGING = (SL_MESH_WINDOW + 1) * SL_MESH_STAGE
 };
 
-/* How a rank keeps memory. Its functions are called by whichever thread serves, one at a time, and call
- * nothing of the mesh. What load, store and atomic return that is not SLEY_OK breaks the mesh. */
+/* Access to the memory that a rank provides. Its functions are called by whichever thread serves, one at a
+ * time, and must not call the mesh. An error from load, store or atomic breaks the mesh. */
 typedef struct sl_mesh_keeper {
   void *owner;
-  /* Where memory `id` lies: base and its bytes, and whether the host may address it. NULL: not known. */
+  /* Returns the base of memory `id`, its bytes, and whether the host may address it. NULL: unknown id. */
   void *(*find)(void *owner, uint64_t id, int64_t *bytes, bool *on_host);
-  /* Rank `rank` will not ask for it any more; what is not known, or freed by it before, is ignored. Whether
-   * anything is kept still. */
+  /* Notes that rank `rank` will not access memory `id` any more; an unknown id, or one that the rank has
+   * freed before, is ignored. Returns whether any memory is still provided. */
   bool (*freed)(void *owner, uint64_t id, int rank);
-  /* For memory that the host cannot address; all return when done. Where there is none: NULL. at: an address
-   * of it. atomic: of an ADD or COMPARE_SWAP; *old: what the word was. */
+  /* Access to memory that the host cannot address; all return when done. NULL if there is no such memory. at:
+   * an address in that memory. atomic: performs an ADD or COMPARE_SWAP; *old receives the previous word. */
   sley_status (*load)(void *owner, void *dst, const char *at, int64_t bytes);
   sley_status (*store)(void *owner, char *at, const void *src, int64_t bytes);
   sley_status (*atomic)(void *owner, sl_mesh_access_kind kind, char *at, int64_t value, int64_t expected,
                         int64_t *old);
-  char *staging; /* SL_MESH_STAGING bytes of each rank, for load and store; NULL with them */
+  char *staging; /* SL_MESH_STAGING bytes for each rank, for load and store; NULL if these are NULL */
 } sl_mesh_keeper;
 
-/* From now on the rank serves with keeper, which is copied. NULL: nothing is kept now. keeper->owner must
- * live until the mesh is closed: others may ask until they have left too. */
+/* Sets the keeper (copied) with which this rank serves requests from now on. NULL: the rank provides no
+ * memory now. keeper->owner must live until the mesh is closed, because others may send requests until they
+ * have left too. */
 void sl_mesh_serve(sl_mesh *mesh, const sl_mesh_keeper *keeper);
 
-/* A request under way: the caller's, with its data, until it is done or the mesh is broken. */
+/* A request in flight. The caller keeps it and its data until it is done or the mesh is broken. */
 typedef struct sl_mesh_ask {
   sl_mesh_outgoing request;
   sl_mesh_incoming answer;
   int64_t operand[2];
-  bool answers; /* there will be an answer */
+  bool answers; /* an answer is expected */
   int peer;
-  struct sl_mesh_ask *next; /* waits for answers to those before it */
+  struct sl_mesh_ask *next; /* next request that waits until earlier ones are answered */
 } sl_mesh_ask;
 
-/* Asks rank peer for an access to bytes at `at` of its memory id. GET: data is filled. PUT: data is sent;
- * done means that it may change, and a FLUSH that is done afterwards that it has arrived. ADD: *data (an
- * int64_t) is added to the 8 bytes there, and becomes what they were. COMPARE_SWAP: data[0] is what is
- * expected there and becomes what was there, data[1] what replaces it. FLUSH: all puts have arrived. FREE: no
- * request for it follows. The caller has checked the bounds. Any number may be under way. Where the mesh is
- * broken, nothing. */
+/* Begins an access to bytes at `at` of memory id of rank peer. GET: fills data. PUT: sends data; once done,
+ * data may be changed, and once a later FLUSH is done, the data has arrived. ADD: adds *data (an int64_t) to
+ * the 8 bytes there; *data becomes the previous value. COMPARE_SWAP: data[0] is the expected value and
+ * becomes the previous one, data[1] is the new value. FLUSH: waits until all puts have arrived. FREE: no
+ * further request for this memory follows. The caller has checked the bounds. Any number of requests may be
+ * in flight. On a broken mesh it does nothing. */
 void sl_mesh_ask_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
                         void *data, int64_t bytes, sl_mesh_ask *ask);
-/* Whether it is done, without a look at the sockets; what has come since is seen after sl_mesh_progress. */
+/* Whether the request is done, without reading the sockets: a call of sl_mesh_progress reads newer data. */
 static inline bool sl_mesh_ask_done(const sl_mesh_ask *ask) {
   return ask->request.done && (ask->answer.done || !ask->answers);
 }
-/* Serves the sockets once; *done: whether it is done. Errors as those of a wait. */
+/* Serves the sockets once; *done: whether the request is done. Errors: as sl_mesh_wait_ask. */
 sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done);
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask);
 
-/* Asks, and waits until it is done. */
+/* Makes an access and waits until it is done. */
 sley_status sl_mesh_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
                            void *data, int64_t bytes);
 
-/* Rows that are on their way from a rank. */
+/* A request for rows, and their arrival. */
 typedef struct sl_mesh_rows {
   sl_mesh_outgoing request;
   sl_mesh_incoming answer;
   uint32_t row[SL_MESH_ROWS_MOST];
 } sl_mesh_rows;
 
-/* Takes the memory in which requests for rows are kept until they are answered. Errors: SLEY_ERR_MEMORY. */
+/* Allocates the memory that holds the peers' requests for rows until they are answered. Errors:
+ * SLEY_ERR_MEMORY. */
 sley_status sl_mesh_serve_rows(sl_mesh *mesh);
 
-/* Asks rank peer for ask->row[0 .. count - 1] of its memory id, each of bytes; they go to dst one after
- * another, and are there when wait_rows returns. A rank may ask several peers at once, and each for one thing
- * at a time. The caller has checked the bounds. */
+/* Begins to fetch rows ask->row[0 .. count - 1], of bytes each, from memory id of rank peer; they are stored
+ * at dst one after another, and have arrived when sl_mesh_wait_rows returns. A rank may have one such request
+ * to each of several peers at a time. The caller has checked the bounds. */
 void sl_mesh_ask_rows(sl_mesh *mesh, int peer, uint64_t id, int64_t bytes, int64_t count, void *dst,
                       sl_mesh_rows *ask);
 sley_status sl_mesh_wait_rows(sl_mesh *mesh, int peer, sl_mesh_rows *ask);

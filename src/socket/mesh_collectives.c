@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives over the sockets: each begins with a meeting, at which all ranks tell all others which call
- * they make, with what sizes and with what success; so every rank comes to the same verdict. */
+/* Collectives over the sockets. Each begins with a meeting, in which every rank sends all others the name of
+ * its call, its sizes and its status, so that all ranks decide alike. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "socket/wire.h"
 
-/* Sends own bytes to every peer and takes as many from each, to dst + r * stride. */
+/* Sends own bytes to every peer, and receives as many from each peer r at dst + r * stride. */
 static sley_status swap_with_all(sl_mesh *mesh, uint64_t tag, const void *own, void *dst, int64_t stride,
                                  int64_t bytes) {
   for (int p = 0; p < mesh->size; p++)
@@ -26,7 +26,7 @@ static sley_status swap_with_all(sl_mesh *mesh, uint64_t tag, const void *own, v
   return SLEY_OK;
 }
 
-/* Sends bytes from root to all. */
+/* Sends bytes from root to all ranks. */
 static sley_status pass_on(sl_mesh *mesh, int root, uint64_t tag, void *data, int64_t bytes) {
   if (mesh->rank != root) {
     sl_mesh_incoming *recv = &mesh->peer[root].own_recv;
@@ -42,7 +42,8 @@ static sley_status pass_on(sl_mesh *mesh, int root, uint64_t tag, void *data, in
   return SLEY_OK;
 }
 
-/* The same on every rank: all look at the same posts. */
+/* Compares what the ranks brought to the meeting. The result is the same on every rank, because all compare
+ * the same posts. */
 static sley_status compare_posts(const sl_mesh *mesh) {
   const sl_mesh_post *first = &mesh->peer[0].post;
   for (int r = 1; r < mesh->size; r++) {
@@ -59,7 +60,7 @@ static sley_status compare_posts(const sl_mesh *mesh) {
   return SLEY_OK;
 }
 
-/* Every rank's status is known: what this rank returns. */
+/* Returns this rank's result of a meeting once every rank's status is known. */
 static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   int first = 0;
   while (first < mesh->size && mesh->peer[first].post.status == SLEY_OK)
@@ -75,7 +76,8 @@ static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   return sl_error_of_peer(first, &error);
 }
 
-sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
+/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
+static sley_status meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
   sl_wire_enter(mesh);
   sl_error own;
   sl_error_take(mine, &own);
@@ -98,15 +100,15 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
   for (int p = 0; p < mesh->size && status == SLEY_OK; p++)
     if (p != mesh->rank)
       status = sl_mesh_wait_sent(mesh, p, &mesh->peer[p].own_send);
-  if (status != SLEY_OK) /* no meeting; a failure of one's own counts more */
+  if (status != SLEY_OK) /* the meeting failed; this rank's own failure takes precedence */
     return mine == SLEY_OK ? status : sl_error_restore(&own);
   for (int p = 0; p < mesh->size; p++)
     mesh->peer[p].post.call[SL_MESH_CALL - 1] = '\0';
   status = compare_posts(mesh);
   if (status == SLEY_OK)
     return share_reason(mesh, &own);
-  /* Nobody leaves with the error, and tells others that it has failed, before all have found it themselves.
-   */
+  /* A rank must not leave with this error, and report it to others as its failure, before all ranks have
+   * found it themselves. */
   char nothing;
   sl_error error;
   sl_error_take(status, &error);
@@ -115,30 +117,30 @@ sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t
 }
 
 sley_status sl_mesh_agree(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
-  return sl_wire_meet(mesh, call, first, second, mine);
+  return meet(mesh, call, first, second, mine);
 }
 
 sley_status sl_mesh_barrier(sl_mesh *mesh) {
-  return sl_wire_meet(mesh, "barrier", 0, 0, SLEY_OK);
+  return meet(mesh, "barrier", 0, 0, SLEY_OK);
 }
 
 sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, void *dst) {
   sley_status mine = SLEY_OK;
   if (bytes < 0 || (bytes > 0 && (!src || !dst)))
     mine = sl_fail(SLEY_ERR_ARG, "allgather: %lld bytes from %p to %p", (long long)bytes, src, dst);
-  SL_TRY(sl_wire_meet(mesh, "allgather", bytes, 0, mine));
+  SL_TRY(meet(mesh, "allgather", bytes, 0, mine));
   if (bytes == 0)
     return SLEY_OK;
   memmove((char *)dst + mesh->rank * bytes, src, (size_t)bytes);
   return swap_with_all(mesh, SL_TAG_DATA | mesh->epoch, (char *)dst + mesh->rank * bytes, dst, bytes, bytes);
 }
 
-/* What a rank tells another of an alltoallv. */
+/* The sizes that a rank sends to another one for an alltoallv. */
 typedef struct pair_sizes {
   int64_t sent, taken;
 } pair_sizes;
 
-/* Whether the sizes of this rank's pair with rank r agree, both ways. */
+/* Checks that this rank and rank r agree on the sizes between them, in both directions. */
 static sley_status match_pair(int rank, const pair_sizes *mine, int r, const pair_sizes *theirs) {
   for (int way = 0; way < 2; way++) {
     int64_t sent = way ? mine->sent : theirs->sent, taken = way ? theirs->taken : mine->taken;
@@ -150,7 +152,7 @@ static sley_status match_pair(int rank, const pair_sizes *mine, int r, const pai
   return SLEY_OK;
 }
 
-/* Tells every peer its sizes, and compares. sizes: twice the ranks' number. */
+/* Sends every peer its sizes, and compares. sizes: room for twice the number of ranks. */
 static sley_status match_sizes(sl_mesh *mesh, pair_sizes *sizes, const int64_t *send_bytes,
                                const int64_t *recv_bytes) {
   pair_sizes *theirs = sizes + mesh->size;
@@ -173,7 +175,7 @@ static sley_status match_sizes(sl_mesh *mesh, pair_sizes *sizes, const int64_t *
     if (status == SLEY_OK)
       status = match_pair(mesh->rank, &sizes[p], p, &theirs[p]);
   }
-  return sl_wire_meet(mesh, "end of alltoallv", 0, 0, status);
+  return meet(mesh, "end of alltoallv", 0, 0, status);
 }
 
 sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *send_at,
@@ -185,7 +187,7 @@ sley_status sl_mesh_alltoallv(sl_mesh *mesh, const void *send, const int64_t *se
     status = sl_fail(SLEY_ERR_ARG, "alltoallv: a list of places or sizes is NULL");
   else
     status = SL_NEW(sizes, 2 * (int64_t)mesh->size, "an alltoallv");
-  SL_TRY_GOTO(status, sl_wire_meet(mesh, "alltoallv", 0, 0, status), done);
+  SL_TRY_GOTO(status, meet(mesh, "alltoallv", 0, 0, status), done);
   SL_TRY_GOTO(status, match_sizes(mesh, sizes, send_bytes, recv_bytes), done);
   uint64_t tag = SL_TAG_DATA | mesh->epoch;
   for (int p = 0; p < mesh->size; p++)
@@ -230,7 +232,7 @@ sley_status sl_mesh_allreduce(sl_mesh *mesh, sl_mesh_op op, int64_t *values, int
                      (void *)values);
   else
     status = SL_NEW(all, total, "an allreduce");
-  SL_TRY_GOTO(status, sl_wire_meet(mesh, "allreduce", (int64_t)op, count, status), done);
+  SL_TRY_GOTO(status, meet(mesh, "allreduce", (int64_t)op, count, status), done);
   if (count == 0)
     goto done;
   int64_t bytes = count * (int64_t)sizeof *all;
@@ -253,6 +255,6 @@ sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes
   if (root < 0 || root >= mesh->size || bytes < 0 || (bytes > 0 && !data))
     mine =
         sl_fail(SLEY_ERR_ARG, "broadcast: %lld bytes from rank %d of %d", (long long)bytes, root, mesh->size);
-  SL_TRY(sl_wire_meet(mesh, "broadcast", root, bytes, mine));
+  SL_TRY(meet(mesh, "broadcast", root, bytes, mine));
   return bytes == 0 ? SLEY_OK : pass_on(mesh, root, SL_TAG_DATA | mesh->epoch, data, bytes);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a rank's part ends: by its own failure, or in order, once all have said that nothing more will come. */
+/* The end of a rank's part: by its own failure, or in order, once all ranks have said that they send nothing
+ * more. */
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -9,12 +10,12 @@
 enum { SLICE_MS = 50 };
 static const double FAREWELL = 1; /* seconds for the last messages of a broken mesh */
 
-/* The rank is known not to answer. */
+/* Whether rank p has failed without answering, so that nothing needs to be sent to it. */
 static bool is_given_up(const sl_mesh *mesh, int p) {
   return mesh->failure.rank == p % mesh->size && mesh->failure.noticed;
 }
 
-/* Serves for a while, so that the notice gets out. */
+/* Serves the sockets until all is sent or the deadline, so that the notice of failure is delivered. */
 static void serve_until_sent(sl_mesh *mesh, double deadline) {
   for (;;) {
     bool sent = true;
@@ -33,11 +34,11 @@ void sl_mesh_abort(sl_mesh *mesh, sley_status status) {
   sl_error_take(status, &error);
   (void)sl_wire_fail(mesh, status);
   serve_until_sent(mesh, sl_now() + FAREWELL / 10);
-  (void)sl_error_restore(&error); /* serving may have met an interrupt */
+  (void)sl_error_restore(&error); /* serving may have set another error, such as an interrupt */
 }
 
-/* Or cannot say so any more, for their host is cut off: their urgent connection tells, which has a time
- * limit. */
+/* Whether all ranks have said farewell, or cannot, because their host is cut off: then their urgent
+ * connection has ended, which has a time limit. */
 static bool all_left(const sl_mesh *mesh) {
   for (int p = 0; p < mesh->size; p++)
     if (mesh->peer[p].fd >= 0 && mesh->peer[sl_wire_urgent(mesh, p)].fd >= 0 && !mesh->peer[p].left)
@@ -71,7 +72,8 @@ void sl_mesh_close(sl_mesh *mesh) {
   for (int p = 0; p < 2 * mesh->size; p++)
     if (mesh->peer[p].fd >= 0)
       shutdown(mesh->peer[p].fd, SHUT_WR);
-  /* What a peer has sent meanwhile is read, or it would lose what it has not read yet itself. */
+  /* Reads what the peer still sends, because otherwise its system would discard data that the peer has not
+   * read yet. */
   mesh->leaving = true;
   for (bool open = mesh->failure.rank >= 0; open && sl_now() < deadline;) {
     (void)sl_wire_turn(mesh, SLICE_MS);

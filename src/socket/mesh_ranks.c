@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a mesh knows of its ranks and their hosts. */
+/* Queries about the ranks of a mesh and their hosts. */
 #include <string.h>
 
 #include "socket/wire.h"
-
-int sl_mesh_rank(const sl_mesh *mesh) {
-  return mesh->rank;
-}
-
-int sl_mesh_size(const sl_mesh *mesh) {
-  return mesh->size;
-}
 
 int sl_mesh_local_rank(const sl_mesh *mesh) {
   return mesh->local_rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of the callers: sent, posted and waited for, and moved while the rank computes. */
+/* Callers' messages: sending, posting, waiting, and moving them while the rank computes. */
 #include "socket/wire.h"
 
 enum { SLICE_MS = 50, MUCH = 256 * 1024 };
@@ -10,7 +10,8 @@ static bool in_flight(const sl_wire_peer *peer) {
   return peer->fd >= 0 && (!sl_outbox_empty(&peer->out) || sl_wire_expects(peer));
 }
 
-/* The progress thread's turn: messages in flight, and requests, where there is memory to ask for. */
+/* One turn of the progress thread: moves messages in flight, and serves requests if this rank provides
+ * memory. */
 static bool help(void *arg) {
   enum { LIVELY = 50 };
   sl_mesh *mesh = arg;
@@ -27,7 +28,7 @@ static bool help(void *arg) {
     sl_wire_send(mesh, p);
     if (sl_wire_expects(peer) || asked)
       sl_wire_take(mesh, p);
-    if (asked && mesh->moved > then) /* who asks once may ask again */
+    if (asked && mesh->moved > then) /* further requests are likely to follow soon */
       mesh->lively = LIVELY;
   }
   mesh->helping = false;
@@ -40,7 +41,8 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 }
 
 void sl_mesh_work(sl_mesh *mesh) {
-  /* `working` first: while the progress thread may serve, everything else of the mesh is its to change. */
+  /* `working` is tested first: while the progress thread may serve, only that thread may touch the rest of
+   * the mesh. */
   if (!mesh->progress || mesh->working || mesh->failure.rank >= 0)
     return;
   bool something = mesh->serves;
@@ -96,7 +98,8 @@ void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64
   recv->up_to = true;
 }
 
-sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
+/* Serves until *done, which rank p will see to. */
+static sley_status wait_until(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
   const sl_wire_peer *peer = &mesh->peer[p];
   const bool answers = event == SL_WIRE_ANSWERED;
   sl_wire_enter(mesh);
@@ -113,8 +116,8 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event e
     sley_status status = sl_wire_turn(mesh, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(mesh, status);
-    /* Messages come in order, and nobody posts a receive while this rank waits: what is held up here keeps
-     * what is waited for from ever coming. */
+    /* Messages come in order, and no receive can be posted while this rank waits: a message that is delayed
+     * here prevents the awaited one from ever coming. */
     if (event == SL_WIRE_RECEIVED && !*done && peer->stalled && mesh->failure.rank < 0)
       sl_wire_violated(mesh, p, "another message is due");
   }
@@ -122,11 +125,11 @@ sley_status sl_wire_wait(sl_mesh *mesh, int p, const bool *done, sl_wire_event e
 }
 
 sley_status sl_mesh_wait_sent(sl_mesh *mesh, int peer, sl_mesh_outgoing *send) {
-  return sl_wire_wait(mesh, peer, &send->done, SL_WIRE_SENT);
+  return wait_until(mesh, peer, &send->done, SL_WIRE_SENT);
 }
 
 sley_status sl_mesh_wait_received(sl_mesh *mesh, int peer, sl_mesh_incoming *recv) {
-  return sl_wire_wait(mesh, peer, &recv->done, SL_WIRE_RECEIVED);
+  return wait_until(mesh, peer, &recv->done, SL_WIRE_RECEIVED);
 }
 
 void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void)) {
@@ -153,7 +156,7 @@ bool sl_mesh_lost_rank(sl_mesh *mesh) {
   return mesh->failure.rank >= 0 && mesh->failure.noticed;
 }
 
-/* ---- waiting for what was asked of a peer (request.c) */
+/* ---- waiting for requests (request.c) */
 
 sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {
   sl_wire_enter(mesh);
@@ -174,8 +177,8 @@ sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) 
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
   sl_wire_enter(mesh);
   while (!sl_mesh_ask_done(ask))
-    SL_TRY(sl_wire_wait(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done,
-                        SL_WIRE_ANSWERED));
+    SL_TRY(
+        wait_until(mesh, ask->peer, ask->answers ? &ask->answer.done : &ask->request.done, SL_WIRE_ANSWERED));
   return SLEY_OK;
 }
 
@@ -189,5 +192,5 @@ sley_status sl_mesh_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uin
 }
 
 sley_status sl_mesh_wait_rows(sl_mesh *mesh, int p, sl_mesh_rows *ask) {
-  return sl_wire_wait(mesh, p, &ask->answer.done, SL_WIRE_ANSWERED);
+  return wait_until(mesh, p, &ask->answer.done, SL_WIRE_ANSWERED);
 }

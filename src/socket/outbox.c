@@ -9,7 +9,7 @@ static bool is_put(const sl_mesh_outgoing *out) {
   return out->header.kind == SL_KIND_REQUEST && out->header.access == SL_MESH_PUT;
 }
 
-/* The first piece, or the one after that at hand, is so long. */
+/* Sets the length of the first piece, or of the next one. */
 static void set_piece(sl_mesh_outgoing *out, int64_t bytes) {
   out->header.bytes = bytes;
   if (is_put(out))
@@ -80,7 +80,7 @@ int sl_outbox_parts(const sl_mesh_outgoing *out, struct iovec parts[SL_OUTBOX_PA
   return count;
 }
 
-/* Takes out the first of a lane. */
+/* Removes the first message of a lane. */
 static sl_mesh_outgoing *pop(sl_outbox *box, int lane) {
   sl_mesh_outgoing *out = box->lane[lane].first;
   box->lane[lane].first = out->next;

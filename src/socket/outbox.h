@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits to be sent over a connection, and in which order it goes.
+/* The queue of messages to be sent over a connection, and their order.
  *
- * Over the connection for messages: in the order in which it was added, each message whole.
+ * Over the connection for messages: in the order of adding, each message whole.
  *
- * Over the urgent one there are three lanes: requests, answers of at most a piece, and longer answers. Each
- * is in order. A long answer goes in pieces of SL_OUTBOX_PIECE bytes with a header each; so does a long put,
- * whose pieces are puts. Before each piece and each message the lanes may change: one that has sent a piece's
- * bytes gives way to the next one in which something waits (round robin by bytes; see Shreedhar and Varghese,
+ * The urgent connection has three lanes: requests, answers of at most a piece, and longer answers. Each is in
+ * order. A long answer goes in pieces of SL_OUTBOX_PIECE bytes with a header each; so does a long put, whose
+ * pieces are puts. The lane may change before each piece and each message: a lane that has sent a piece's
+ * bytes gives way to the next lane that is not empty (round robin by bytes; see Shreedhar and Varghese,
  * Efficient fair queuing using deficit round robin, SIGCOMM 1995). So a request waits for less than two
- * pieces of each other lane, however long the answers are, and no lane keeps another one waiting for good.
+ * pieces of each other lane, however long the answers are, and no lane can block another forever.
  *
- * A piece is half of what a socket holds unsent (socket.c): what waits for it would wait longer in the
- * socket. Its header is 0.06 % of its bytes. */
+ * A piece is half of the unsent bytes that a socket may hold (socket.c), so a message waits longer in the
+ * socket than for a piece. Its header is 0.06 % of its bytes. */
 #ifndef SLEY_SOCKET_OUTBOX_H
 #define SLEY_SOCKET_OUTBOX_H
 
@@ -22,42 +22,42 @@
 enum { SL_OUTBOX_PIECE = 64 * 1024, SL_OUTBOX_PARTS = 128 };
 
 typedef enum sl_lane {
-  SL_LANE_REQUESTS, /* and whatever is no answer */
+  SL_LANE_REQUESTS, /* requests, and all other messages but answers */
   SL_LANE_ANSWERS,
   SL_LANE_LONG_ANSWERS,
   SL_LANES
 } sl_lane;
 
-/* Empty: all zero. */
+/* A queue; all zero: an empty one. */
 typedef struct sl_outbox {
   struct {
     sl_mesh_outgoing *first, *last;
   } lane[SL_LANES];
-  int turn;      /* the lane that sends */
-  int64_t spent; /* bytes that it has sent in its turn */
+  int turn;      /* lane that is sending */
+  int64_t spent; /* bytes that this lane has sent in its turn */
 } sl_outbox;
 
-/* Adds a message whose header and data are filled in. From here on its header is that of the piece at hand.
- */
+/* Adds a message whose header and data are set. From here on its header describes the current piece. */
 void sl_outbox_add(sl_outbox *box, bool urgent, sl_mesh_outgoing *send);
 
 bool sl_outbox_empty(const sl_outbox *box);
 
-/* What is to be sent now; NULL: nothing. */
+/* The message to be sent now; NULL: none. */
 sl_mesh_outgoing *sl_outbox_next(sl_outbox *box);
 
-/* The next bytes of it, of one piece and in at most SL_OUTBOX_PARTS parts; returns how many. */
+/* Fills parts with the next bytes of the message, from one piece and in at most SL_OUTBOX_PARTS parts;
+ * returns their number. */
 int sl_outbox_parts(const sl_mesh_outgoing *out, struct iovec parts[SL_OUTBOX_PARTS]);
 
-/* So many bytes of sl_outbox_next have been sent, all of one piece. Returns it if that was its end, and has
- * taken it out; else NULL. */
+/* Notes that bytes of sl_outbox_next, all of one piece, have been sent. If this completes the message,
+ * removes and returns it; else returns NULL. */
 sl_mesh_outgoing *sl_outbox_sent(sl_outbox *box, int64_t bytes);
 
-/* Takes one out unsent; NULL: there is none. */
+/* Removes and returns an unsent message; NULL: there is none. */
 sl_mesh_outgoing *sl_outbox_take(sl_outbox *box);
 
-/* Takes all out. A piece that has been sent in part goes on as *rest, which refers to nobody's memory: zeros.
- */
+/* Removes all messages. A piece that has been sent in part is completed by *rest, which sends zeros and
+ * refers to no caller's memory. */
 void sl_outbox_forget(sl_outbox *box, sl_mesh_outgoing *rest);
 
 #endif

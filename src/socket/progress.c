@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A millisecond is short for a link (125 kB at 1 Gbit/s, less than a socket holds) and long for a processor.
- * While a rank goes to and fro between its messages and its work the thread wakes by the clock alone; after
- * IDLE times for nothing it sleeps until it is called. */
+ * While a rank alternates between messages and computation the thread wakes by the clock alone; after IDLE
+ * wake-ups without permission it sleeps until the next allow. */
 #include "socket/progress.h"
 
 #include <pthread.h>
@@ -20,14 +20,14 @@ enum {
 
 struct sl_progress {
   pthread_t thread;
-  pthread_mutex_t lock; /* over the rest; held during a turn */
+  pthread_mutex_t lock; /* lock of the fields below; held during a turn */
   pthread_cond_t change;
   bool (*turn)(void *arg);
   void *arg;
   bool allowed, asleep, ends;
 };
 
-/* Until something changes, at most so long. */
+/* Sleeps until something changes, at most that long. */
 static void doze(sl_progress *p, long nanoseconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -61,7 +61,7 @@ static void *run(void *arg) {
 }
 
 static int start_thread(sl_progress *p) {
-  sigset_t all, before; /* signals are the callers' threads' */
+  sigset_t all, before; /* signals are left to the caller's threads */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = pthread_create(&p->thread, NULL, run, p);

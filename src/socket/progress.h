@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving messages while their rank computes: a thread of its own looks at the sockets from time to time, as
- * long as the rank lets it. */
+/* A thread that moves messages while its rank computes: it looks at the sockets from time to time, as long as
+ * the rank allows it. */
 #ifndef SLEY_BOOTSTRAP_PROGRESS_H
 #define SLEY_BOOTSTRAP_PROGRESS_H
 
@@ -8,18 +8,18 @@
 
 typedef struct sl_progress sl_progress;
 
-/* A thread that calls turn(arg) every millisecond between an allow and the next forbid, and ten times as
- * often where it returns true, for there is much to do. It takes no signals. Errors: SLEY_ERR_MEMORY,
- * SLEY_ERR_IO. */
+/* Starts a thread that calls turn(arg) every millisecond between an allow and the next forbid, and ten times
+ * as often while it returns true, which means that there is much to do. The thread takes no signals. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_IO. */
 sley_status sl_progress_start(bool (*turn)(void *arg), void *arg, sl_progress **out);
 
-/* From here on turn may be called. */
+/* Allows calls of turn from here on. */
 void sl_progress_allow(sl_progress *progress);
 
-/* When it returns, turn is not being called, and will not be. */
+/* Forbids calls of turn: when it returns, turn is not running, and will not run. */
 void sl_progress_forbid(sl_progress *progress);
 
-/* Ends the thread. NULL: nothing. */
+/* Ends the thread. NULL: does nothing. */
 void sl_progress_stop(sl_progress *progress);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How two ends of a connection prove to each other that they know the job's secret, without sending it. The
- * listener sends a challenge with a random nonce; the visitor answers with a claim, which says who it is, has
- * a nonce of its own and ends in an HMAC over both; the listener returns an HMAC over all of that. The HMACs
- * cover the protocol's version, the job, both ranks, the listener's port and the kind of connection, and each
- * side's begins with a label of its own, so nothing can be replayed, reflected or used elsewhere. Without a
- * secret the key is empty: then the messages are checked, but anybody can make them. Functions here only turn
- * bytes into bytes; HMAC-SHA-256, comparison in constant time and random numbers are libsodium's. */
+ * listener sends a challenge with a random nonce. The visitor answers with a claim, which states its
+ * identity, has a nonce of its own and ends in an HMAC over both. The listener returns an HMAC over all of
+ * that. The HMACs cover the protocol's version, the job, both ranks, the listener's port and the kind of
+ * connection, and each side's HMAC begins with a label of its own, so nothing can be replayed, reflected or
+ * used elsewhere. Without a secret the key is zero: the messages are still checked, but anybody can make
+ * them. The functions here only transform bytes; HMAC-SHA-256, comparison in constant time and random numbers
+ * are from libsodium. */
 #ifndef SLEY_SOCKET_PROOF_H
 #define SLEY_SOCKET_PROOF_H
 
@@ -15,37 +16,37 @@ enum { SL_SECRET_BYTES = 32, SL_NONCE_BYTES = 32, SL_MAC_BYTES = 32, SL_PROTOCOL
 
 typedef struct sl_secret {
   uint8_t key[SL_SECRET_BYTES];
-  bool given; /* else the key is zeros */
+  bool given; /* whether there is a secret; false: the key is zeros */
 } sl_secret;
 
-/* Listener to visitor. */
+/* The message from listener to visitor. */
 typedef struct sl_challenge {
-  uint64_t magic; /* also tells byte orders apart */
+  uint64_t magic; /* constant that also reveals the byte order */
   uint32_t version, spare;
   uint8_t nonce[SL_NONCE_BYTES];
 } sl_challenge;
 
-/* claim.kind: what the connection is for. */
+/* Values of claim.kind: the purpose of the connection. */
 typedef enum sl_claim_kind {
-  SL_CLAIM_HELLO = 1, /* to rank 0, with a hello (bootstrap/hello.h) as payload */
+  SL_CLAIM_HELLO = 1, /* connection to rank 0, with a hello (bootstrap/hello.h) as payload */
   SL_CLAIM_MESSAGES,
   SL_CLAIM_URGENT,
   SL_CLAIM_PULSE
 } sl_claim_kind;
 
-/* Visitor to listener, followed by the payload. */
+/* The message from visitor to listener, followed by the payload. */
 typedef struct sl_claim {
   uint64_t magic;
   uint32_t version, kind;
   uint64_t job;
   int32_t from, to; /* ranks */
-  int32_t port;     /* at which the visitor has found the listener */
-  int32_t payload;  /* bytes */
+  int32_t port;     /* port at which the visitor found the listener */
+  int32_t payload;  /* bytes of the payload */
   uint8_t nonce[SL_NONCE_BYTES];
   uint8_t mac[SL_MAC_BYTES];
 } sl_claim;
 
-/* Listener to visitor. */
+/* The last message, from listener to visitor. */
 typedef struct sl_proof {
   uint64_t magic;
   uint8_t mac[SL_MAC_BYTES];
@@ -53,30 +54,31 @@ typedef struct sl_proof {
 
 typedef enum sl_claim_verdict {
   SL_CLAIM_PROVEN,
-  SL_CLAIM_FOREIGN,  /* not a claim of this program and version, or for another job or another listener */
+  SL_CLAIM_FOREIGN,  /* not a claim of this program and version, or a claim for another job or another
+                        listener */
   SL_CLAIM_UNPROVEN, /* a claim for this job and listener, made without its secret */
 } sl_claim_verdict;
 
-/* Random bytes from the operating system. Errors: SLEY_ERR_INTERNAL (libsodium cannot start). */
+/* Fills out with random bytes from the operating system. Errors: SLEY_ERR_INTERNAL (libsodium cannot
+ * start). */
 sley_status sl_random_bytes(void *out, size_t bytes);
 
-/* A random secret. Errors as above. */
+/* Makes a random secret. Errors: as sl_random_bytes. */
 sley_status sl_secret_make(sl_secret *out);
 
-/* The secret that a text stands for. */
+/* Derives the secret from a text. */
 sley_status sl_secret_of_text(const char *text, size_t bytes, sl_secret *out);
 
 sley_status sl_challenge_make(sl_challenge *out);
-/* Whether it is one of this program and version. */
+/* Whether the challenge is from this program and version. */
 bool sl_challenge_check(const sl_challenge *challenge);
 
-/* Fills in everything but kind, job, from, to, port and payload, which are set. payload: claim->payload
- * bytes.
- */
+/* Fills in all fields of a claim but kind, job, from, to, port and payload, which the caller has set.
+ * payload: claim->payload bytes. */
 sley_status sl_claim_make(const sl_secret *secret, const sl_challenge *challenge, const void *payload,
                           sl_claim *claim);
-/* wanted: job, to, port and payload as they must be; its other fields are not looked at. message: the claim
- * and wanted->payload bytes. */
+/* Checks a claim. wanted: job, to, port and payload as they must be; its other fields are ignored. message:
+ * the claim and wanted->payload bytes. */
 sl_claim_verdict sl_claim_check(const sl_secret *secret, const sl_challenge *challenge,
                                 const sl_claim *wanted, const void *message);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pulse: a thread that tells the neighbours in the ring of ranks that this rank is alive. */
+/* The pulse: a thread that signals to the neighbours in the ring of ranks that this rank is alive. */
 #include "socket/pulse.h"
 
 #include <errno.h>
@@ -20,19 +20,20 @@ static const double LIMIT_LEAST = 2, BEAT_MOST = 1; /* seconds */
 
 struct sl_pulse {
   pthread_t thread;
-  int wake[2]; /* pipe: a byte when there is a new socket, closed to end the thread */
+  int wake[2]; /* pipe to the thread: a byte announces a new socket, its end ends the thread */
   _Atomic int socket[2];
   int peer[2];
   double limit, beat; /* seconds */
   _Atomic int silent;
 };
 
-/* What has come: 1 something, 0 nothing, -1 the connection has ended in order or with its process, which its
- * other connections tell of, -2 the network has given it up. */
+/* Reads from a pulse connection. Returns 1: something has come; 0: nothing; -1: the connection was closed or
+ * its process has ended, which the peer's other connections report; -2: the network has given the connection
+ * up. */
 static int listen_to(int socket) {
   char waste[WASTE];
   int heard = 0;
-  for (int i = 0; i < READS; i++) { /* who sends without end is alive, and no more */
+  for (int i = 0; i < READS; i++) { /* bounded: a peer that sends without end is alive, and that is enough */
     ssize_t got = recv(socket, waste, sizeof waste, MSG_DONTWAIT);
     if (got > 0)
       heard = 1;
@@ -46,7 +47,7 @@ static int listen_to(int socket) {
   return heard;
 }
 
-/* Seconds until the next thing to do: a beat, or the end of a peer's time. */
+/* Seconds until the next event: a beat, or the end of a peer's time limit. */
 static double until_next(const sl_pulse *pulse, const double quiet[2], const int socket[2], double to_beat) {
   for (int i = 0; i < 2; i++)
     if (socket[i] >= 0 && pulse->limit - quiet[i] < to_beat)
@@ -64,7 +65,8 @@ static void *beat(void *arg) {
     for (int i = 0; i < 2; i++) {
       socket[i] = over[i] ? -1 : atomic_load(&pulse->socket[i]);
       if (now >= next && socket[i] >= 0)
-        sl_sent_control(send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); /* why it fails is read below */
+        sl_sent_control(send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); /* a failure shows when the
+                                                                                 socket is read below */
     }
     if (now >= next)
       next = now + pulse->beat;
@@ -76,10 +78,10 @@ static void *beat(void *arg) {
     if (pollers[0].revents != 0) {
       if (read(pulse->wake[0], &byte, 1) != 1)
         return NULL;
-      next = 0; /* a new peer hears of this rank at once */
+      next = 0; /* beat at once, for the new peer */
     }
     now = sl_now();
-    /* A longer time than was waited for: this process was stopped itself. */
+    /* If much more time has passed than was waited for, this process itself was stopped. */
     double passed = now - last < 2 * pulse->beat ? now - last : 2 * pulse->beat;
     last = now;
     for (int i = 0; i < 2; i++) {
@@ -110,7 +112,7 @@ sley_status sl_pulse_start(const int socket[2], const int peer[2], double timeou
     sl_free(pulse);
     return status;
   }
-  sigset_t all, before; /* signals are the callers' threads' */
+  sigset_t all, before; /* signals are left to the caller's threads */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = pthread_create(&pulse->thread, NULL, beat, pulse);

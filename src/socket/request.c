@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided access. A rank has at most SL_MESH_WINDOW requests to a peer that want an answer on their way,
- * each with a slot that it chooses, and the keeper has an answer's place for each slot: it never has to stop
- * reading requests for want of one, and two ranks that ask each other for much do not wait for each other.
- * Short answers pass long ones (outbox.h); the slot tells which one a piece belongs to, whose pieces come in
- * order. Puts want no answer: what they bring goes straight to its place. Single words move as atomics,
- * because ranks of the same host may touch them directly. */
+/* One-sided access. A rank has at most SL_MESH_WINDOW requests to a peer in flight that need an answer, each
+ * with a slot that it chooses, and the keeper has a place for an answer in each slot: so it never has to stop
+ * reading requests, and two ranks that ask each other for much data do not wait for each other. Short answers
+ * overtake long ones (outbox.h); the slot identifies the answer that a piece belongs to, and the pieces of an
+ * answer come in order. Puts need no answer: their data goes straight to its place. Single words are moved as
+ * atomics, because ranks of the same host may access them directly. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -26,9 +26,9 @@ void sl_mesh_serve(sl_mesh *mesh, const sl_mesh_keeper *keeper) {
 
 /* ---- the keeper's side */
 
-/* Where a request's bytes lie. */
+/* The memory that a request refers to. */
 typedef struct place {
-  char *at; /* NULL: there is no such place */
+  char *at; /* NULL: there is no such memory */
   bool on_host;
 } place;
 
@@ -54,8 +54,8 @@ static char *staging_of(const sl_mesh *mesh, int p, int slot) {
   return mesh->keeper.staging + (int64_t)(p % mesh->size) * SL_MESH_STAGING + (int64_t)slot * SL_MESH_STAGE;
 }
 
-/* What a request asks for that is not there, or not in its order; NULL: nothing. Its header by itself is
- * sound (header.h). */
+/* Returns why a request cannot be served: it refers to memory that does not exist, or comes out of order;
+ * NULL: it can. Its header is already validated (header.h). */
 static const char *refusal(const sl_mesh *mesh, const sl_wire_peer *peer) {
   const sl_mesh_header *header = &peer->header;
   if (header->access == SL_MESH_FLUSH || header->access == SL_MESH_FREE)
@@ -95,7 +95,7 @@ static sl_mesh_header answer_header(int slot, int64_t bytes) {
       .kind = SL_KIND_DATA, .slot = (uint16_t)slot, .tag = SL_TAG_ANSWER, .bytes = bytes, .length = bytes};
 }
 
-/* Rows as asked for. */
+/* Answers a request for rows. */
 static void answer_rows(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
@@ -116,7 +116,8 @@ static void answer_rows(sl_mesh *mesh, int p) {
   peer->rows.row_bytes = header->length;
 }
 
-/* What has been put is in its place; the words and what came to staging memory are brought there. */
+/* Completes a put: moves a single word, or data in staging memory, to its place. Other data is there
+ * already. */
 static sley_status store(const sl_mesh *mesh, int p, place there) {
   const sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_keeper *keeper = &mesh->keeper;
@@ -128,7 +129,8 @@ static sley_status store(const sl_mesh *mesh, int p, place there) {
   return SLEY_OK;
 }
 
-/* *out: what a GET brings: the memory itself, or a copy in an answer's place; NULL: zeros. */
+/* Loads the data of a GET. *out: the memory itself, or a copy in staging memory or *word; NULL: the answer is
+ * zeros. */
 static sley_status load(const sl_mesh *mesh, int p, place there, int slot, int64_t *word, const void **out) {
   const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = mesh->peer[p].header.length;
@@ -166,7 +168,7 @@ static sley_status change_word(const sl_mesh *mesh, int p, place there, int64_t 
   return SLEY_OK;
 }
 
-/* To a GET, ADD, COMPARE_SWAP or FLUSH. */
+/* Answers a GET, ADD, COMPARE_SWAP or FLUSH. */
 static void answer(sl_mesh *mesh, int p, place there) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
@@ -217,7 +219,7 @@ void sl_wire_request_done(sl_mesh *mesh, int p) {
 
 /* ---- the asking side */
 
-/* SL_MESH_WINDOW: none is free. */
+/* Returns a free slot; SL_MESH_WINDOW: none is free. */
 static int free_slot(const sl_wire_peer *peer) {
   int slot = 0;
   while (slot < SL_MESH_WINDOW && peer->awaited[slot])
@@ -254,7 +256,7 @@ void sl_wire_piece(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_header *header = &peer->header;
   sl_mesh_incoming *answer = peer->awaited[header->slot];
-  if (mesh->failure.rank >= 0 || mesh->leaving) /* it is thrown away */
+  if (mesh->failure.rank >= 0 || mesh->leaving) /* the piece is discarded */
     return;
   if (!answer) {
     sl_wire_violated(mesh, p, "nobody has asked for it");
@@ -298,7 +300,8 @@ void sl_mesh_ask_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64
   ask->request.data = data;
   if (access == SL_MESH_PUT)
     ask->request.header.bytes = bytes;
-  if (access == SL_MESH_ADD || access == SL_MESH_COMPARE_SWAP) { /* data is the answer's */
+  if (access == SL_MESH_ADD || access == SL_MESH_COMPARE_SWAP) { /* data receives the answer, so the operands
+                                                                    are copied */
     ask->request.header.bytes = access == SL_MESH_ADD ? WORD : 2 * WORD;
     memcpy(ask->operand, data, (size_t)ask->request.header.bytes);
     ask->request.data = ask->operand;

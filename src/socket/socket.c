@@ -20,7 +20,7 @@
 
 enum { SLICE_MS = 50, BACKLOG = 4096, UNSENT_MOST = 128 * 1024 };
 
-/* Waits for events. SLEY_ERR_PEER, without a message, after the deadline. */
+/* Waits for events on a socket. Returns SLEY_ERR_PEER, without a message, after the deadline. */
 static sley_status wait_for(int socket, short events, double deadline) {
   for (;;) {
     SL_TRY(sl_interrupted());
@@ -86,53 +86,6 @@ sley_status sl_socket_listen(int port, bool local, int *out_port, int *out) {
   return SLEY_OK;
 }
 
-/* One of the addresses that a name stands for. */
-static sley_status connect_to(const struct addrinfo *address, double deadline, int *out) {
-  int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0)
-    return SLEY_ERR_IO;
-  sley_status status = SLEY_OK;
-  int reason = 0;
-  if (connect(fd, address->ai_addr, address->ai_addrlen) != 0) {
-    reason = errno;
-    status = SLEY_ERR_IO;
-    if (reason == EINPROGRESS) {
-      socklen_t length = sizeof reason;
-      status = wait_for(fd, POLLOUT, deadline);
-      reason = ETIMEDOUT;
-      if (status == SLEY_OK && getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &length) == 0 && reason != 0)
-        status = SLEY_ERR_IO;
-    }
-  }
-  if (status == SLEY_OK) {
-    *out = fd;
-    return SLEY_OK;
-  }
-  close(fd);
-  errno = reason;
-  return status == SLEY_ERR_PEER ? SLEY_ERR_IO : status;
-}
-
-sley_status sl_socket_connect(const char *address, int port, double deadline, int *out) {
-  char service[16];
-  snprintf(service, sizeof service, "%d", port);
-  struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV},
-                  *found;
-  int code = getaddrinfo(address, service, &hints, &found);
-  if (code != 0)
-    return sl_fail(SLEY_ERR_ARG, "the host \"%s\" cannot be found: %s", address, gai_strerror(code));
-  sley_status status = SLEY_ERR_IO;
-  for (const struct addrinfo *one = found; one && status == SLEY_ERR_IO; one = one->ai_next)
-    status = connect_to(one, deadline, out);
-  int reason = errno;
-  freeaddrinfo(found);
-  errno = reason;
-  if (status == SLEY_ERR_IO)
-    (void)sl_fail(status, "cannot connect to %s, port %d: %s", address, port, strerror(reason));
-  errno = reason;
-  return status;
-}
-
 sley_status sl_socket_resolve(const char *name, int most, char out[][SL_ADDRESS_BYTES], int *count) {
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *found;
   *count = 0;
@@ -184,7 +137,7 @@ sley_status sl_socket_accept(int listener, int *out) {
       return SLEY_ERR_MEMORY;
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s", strerror(errno));
-    /* All else is about the one connection, which has ended before it was accepted. */
+    /* Any other error concerns a connection that ended before it was accepted. */
   }
 }
 
@@ -233,7 +186,7 @@ void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]) {
       getnameinfo((struct sockaddr *)&name, length, out, SL_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST) != 0)
     snprintf(out, SL_ADDRESS_BYTES, "?");
   static const char mapped[] = "::ffff:";
-  if (strncmp(out, mapped, sizeof mapped - 1) == 0) /* an IPv4 address */
+  if (strncmp(out, mapped, sizeof mapped - 1) == 0) /* an IPv4 address in IPv6 form */
     memmove(out, out + sizeof mapped - 1, strlen(out) - sizeof mapped + 2);
 }
 
@@ -241,7 +194,8 @@ void sl_socket_settle(int socket, double timeout) {
   int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  int unsent = UNSENT_MOST; /* what follows may be for another rank: see sl_mesh_send_in_turn */
+  int unsent = UNSENT_MOST; /* unsent data is limited, because a message for another rank may have to go
+                               first: see sl_mesh_send_in_turn */
   setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
   int seconds = timeout > 4 ? (int)(timeout / 4) : 1, probes = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Serving the sockets: a message is a header and its bytes. What is sent waits in a queue a peer; what
- * arrives goes straight to where its receive was posted, and a message that nobody expects yet waits in its
- * socket.
+/* Serving the sockets: a message is a header and a body. Outgoing messages wait in a queue per peer. An
+ * incoming body goes straight to the memory of its posted receive; a message that is not expected yet waits
+ * in its socket.
  *
- * Once broken, by an abort here or elsewhere, nothing refers to memory of the callers any more: what is left
- * of a message that was being sent is made up of zeros, so that the notice of the failure can follow it.
- * Every rank passes the first notice it gets on to all. */
+ * Once the mesh is broken, by an abort here or elsewhere, nothing refers to callers' memory any more: the
+ * rest of a message that was being sent is replaced by zeros, so that the notice of failure can follow it.
+ * Every rank forwards the first notice that it receives to all. */
 #define _GNU_SOURCE
 #include "socket/wire.h"
 
@@ -23,7 +23,8 @@
 
 enum { WASTE = 65536 };
 
-/* Bytes that one connection may move in a turn: then it is the others' turn, and an interrupt's. */
+/* Most bytes that one connection moves in a turn, so that other connections and interrupts are served,
+ * too. */
 enum { TURN = 8 * 1024 * 1024 };
 
 sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, sl_mesh **out) {
@@ -76,7 +77,7 @@ sley_status sl_wire_broken(const sl_mesh *mesh) {
   return mesh->failure.rank < 0 ? SLEY_OK : sl_error_of_peer(mesh->failure.rank, &mesh->failure);
 }
 
-/* Forgets what the callers lent, but for the shape of a message that is on its way. */
+/* Drops all references to callers' memory; a message being sent keeps its length. */
 static void forget(sl_wire_peer *peer) {
   sl_outbox_forget(&peer->out, &peer->rest);
   memset(peer->awaited, 0, sizeof peer->awaited);
@@ -88,19 +89,20 @@ static void forget(sl_wire_peer *peer) {
     peer->body = NULL;
 }
 
-/* failure.rank is the first to fail: tells all. */
+/* Breaks the mesh by the failure of failure.rank, the first to fail, and sends notices to all ranks. */
 static void break_down(sl_mesh *mesh, const sl_error *failure) {
   if (mesh->failure.rank >= 0)
     return;
   mesh->failure = *failure;
   mesh->in_turn = NULL;
-  const bool first = mesh->epoch <= 1; /* others may not know all their connections yet */
+  const bool first = mesh->epoch <= 1; /* other ranks may not know all their connections yet */
   for (int at = 0; at < 2 * mesh->size; at++) {
     const int p = at % mesh->size;
     sl_mesh_outgoing *notice = &mesh->peer[at].notice;
     forget(&mesh->peer[at]);
     notice->header = (sl_mesh_header){.kind = SL_KIND_ABORT, .bytes = sizeof mesh->failure};
-    /* One that has left may still wait for others to leave; so may the one that failed, if it has said so. */
+    /* A rank that has left may still wait for others to leave; so may the rank that failed, if it reported
+     * the failure itself. */
     if ((at != p || first) && p != mesh->rank && (p != failure->rank || !failure->noticed))
       (void)sl_wire_queue(mesh, at, &mesh->failure, notice);
   }
@@ -109,7 +111,7 @@ static void break_down(sl_mesh *mesh, const sl_error *failure) {
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status) {
   sl_error failure;
   sl_error_take(status, &failure);
-  /* What the ranks agreed on is another's failure, and told as such. */
+  /* An error that the ranks agreed on belongs to another rank, and is reported as that rank's failure. */
   if (status != SLEY_ERR_PEER || failure.rank < 0 || failure.rank >= mesh->size) {
     failure.rank = mesh->rank;
     failure.noticed = false;
@@ -143,7 +145,7 @@ sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word) {
   return end;
 }
 
-/* The same for what this rank has noticed of another. */
+/* Breaks the mesh because of something this rank has noticed about another rank. */
 static void break_down_of(sl_mesh *mesh, int rank, const char *text) {
   sl_error failure = {.status = SLEY_ERR_PEER, .rank = rank, .noticed = true};
   sl_text_format(failure.text, sizeof failure.text, "%s", text);
@@ -152,7 +154,7 @@ static void break_down_of(sl_mesh *mesh, int rank, const char *text) {
 
 static void take_what_comes(sl_mesh *mesh, int p);
 
-/* From here on it is the caller's again. */
+/* Marks a message as done and returns it to its caller. */
 static void finish(sl_mesh *mesh, sl_mesh_outgoing *out) {
   sl_mesh_outgoing **at = &mesh->in_turn;
   while (out->turn > 0 && *at && *at != out)
@@ -162,20 +164,21 @@ static void finish(sl_mesh *mesh, sl_mesh_outgoing *out) {
   out->done = true;
 }
 
-/* Whether it is a queue's turn to send. */
+/* Whether the queue's next message may be sent by its turn. */
 static bool may_send(const sl_mesh *mesh, sl_wire_peer *peer) {
   const sl_mesh_outgoing *next = sl_outbox_next(&peer->out);
   return next && next->turn <= (mesh->in_turn ? mesh->in_turn->turn : 0);
 }
 
-/* Nothing of it can be sent any more, which is no reason to wait. */
+/* Empties a queue whose messages cannot be sent any more; they count as done, so that no rank waits for
+ * them. */
 static void drop_queue(sl_mesh *mesh, sl_wire_peer *peer) {
   for (sl_mesh_outgoing *out; (out = sl_outbox_take(&peer->out));)
     finish(mesh, out);
 }
 
-/* A connection to a peer has ended; reason: errno, 0 for an end of file. If it had news, that is what counts.
- */
+/* Handles the end of a connection to a peer; reason: errno, 0 for an end of file. A notice of failure that
+ * the peer sent before takes precedence. */
 static void lose(sl_mesh *mesh, int p, int reason) {
   sl_wire_peer *peer = &mesh->peer[p];
   int rank = p % mesh->size, urgent = sl_wire_urgent(mesh, rank);
@@ -197,7 +200,7 @@ static bool is_stopped(int pid) {
   return state == 'T' || state == 't';
 }
 
-/* The pulse of a neighbour has stopped. */
+/* Breaks the mesh if a neighbour's pulse has stopped. */
 static void heed_pulse(sl_mesh *mesh) {
   int rank = sl_pulse_silent(mesh->pulse);
   char text[SL_ERROR_TEXT];
@@ -254,7 +257,7 @@ void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t by
   *at = recv;
 }
 
-/* Notes what a call has taken of the message at hand. */
+/* Counts the bytes of the current message that a call has sent. */
 static void count_sent(const sl_mesh_outgoing *out, ssize_t sent) {
   const int64_t head = sizeof out->header, taken = sent > 0 ? sent : 0;
   const int64_t of_head = out->sent >= head ? 0 : head - out->sent < taken ? head - out->sent : taken;
@@ -276,7 +279,7 @@ void sl_wire_send(sl_mesh *mesh, int p) {
       return;
     if (sent < 0 && errno == EINTR)
       continue;
-    if (sent < 0) { /* why it has closed is yet to be read */
+    if (sent < 0) { /* the reason may still be unread in the socket */
       peer->deaf = true;
       drop_queue(mesh, peer);
       return;
@@ -294,7 +297,7 @@ static bool fits(const sl_mesh_incoming *recv, int64_t bytes) {
   return bytes == recv->bytes || (recv->up_to && bytes >= 0 && bytes < recv->bytes);
 }
 
-/* Finds the receive that was posted for the message that arrives; false: none yet. */
+/* Finds the receive that was posted for the arriving message; false: none yet. */
 static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   if (mesh->failure.rank >= 0 || mesh->leaving) {
     peer->body = NULL;
@@ -319,9 +322,9 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
-/* Whether the tag of a message is the caller's, or one of the mesh's own that may come now: of the collective
- * that this rank is in or was in last, or the first of the next one, which a peer may begin before this rank
- * does; each once, and in order. */
+/* Whether a message may come now by its tag. Callers' tags always may. The mesh's own tags must belong
+ * to the collective that this rank is in or was in last, or be the first tag of the next collective, which a
+ * peer may begin earlier; each comes once, and in order. */
 static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
   const uint64_t tag = peer->header.tag, epoch = tag & (SL_TAG_POST - 1), kind = tag - epoch;
   if (kind == 0 || mesh->failure.rank >= 0 || mesh->leaving)
@@ -332,7 +335,7 @@ static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
   return now && kind <= SL_TAG_DATA && (epoch > last_epoch || (epoch == last_epoch && tag > last));
 }
 
-/* A header is complete. */
+/* Handles a complete header. */
 static void begin_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   bool urgent = p >= mesh->size;
@@ -366,7 +369,7 @@ static void begin_body(sl_mesh *mesh, int p) {
   }
 }
 
-/* A message is complete. */
+/* Handles a complete message. */
 static void end_body(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   peer->header_got = 0;
@@ -388,7 +391,7 @@ static void end_body(sl_mesh *mesh, int p) {
   }
 }
 
-/* Reads some bytes: 1 if it may go on, 0 if there are none now, -1 if the connection has ended. */
+/* Reads some bytes. Returns 1 if it read some, 0 if there are none now, -1 if the connection has ended. */
 static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) {
   for (;;) {
     ssize_t taken = recv(peer->fd, into, bytes, 0);
@@ -406,7 +409,7 @@ static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) 
 }
 
 static void take_what_comes(sl_mesh *mesh, int p) {
-  char waste[WASTE]; /* on the stack: thread-local it would be memory of every thread */
+  char waste[WASTE]; /* on the stack: a thread-local buffer would take memory in every thread */
   sl_wire_peer *peer = &mesh->peer[p];
   for (int64_t before = mesh->moved; !peer->stalled && !peer->dropped && mesh->moved - before < TURN;) {
     size_t got = 0;
@@ -429,7 +432,7 @@ static void take_what_comes(sl_mesh *mesh, int p) {
     }
     mesh->moved += (int64_t)got;
     if (go_on < 0) {
-      if (!mesh->helping) /* else the rank finds it in its next call */
+      if (!mesh->helping) /* else the rank notices it in its next call */
         lose(mesh, p, errno);
       return;
     }
@@ -440,7 +443,7 @@ static void take_what_comes(sl_mesh *mesh, int p) {
   }
 }
 
-/* A receive was posted, or nothing is waited for any more: looks again at the message that was held up. */
+/* Retries a delayed message after a receive was posted, or when nothing is awaited any more. */
 static void unstall(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   if (!peer->stalled || peer->dropped || !find_target(mesh, peer))
@@ -479,7 +482,7 @@ sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds) {
     if (mesh->peer[p].fd < 0 || !(mesh->pollers[i].revents & (POLLIN | POLLRDHUP | POLLHUP | POLLERR)))
       continue;
     if (mesh->peer[p].stalled)
-      lose(mesh, p, 0); /* nobody leaves in order while a message of his is held up */
+      lose(mesh, p, 0); /* a peer does not leave in order while one of its messages is delayed */
     else
       take_what_comes(mesh, p);
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a mesh: two sockets a peer (and, with the neighbours in the ring, one for the pulse),
- * served together. One carries messages and the farewell, in order; a message nobody expects yet holds up
- * those behind it. The other, urgent one carries requests, their answers and notices of failure: whoever
- * reads it takes whatever comes, and what is long goes in pieces (outbox.h). */
+/* The internals of a mesh: two sockets per peer (and one for the pulse with each neighbour in the ring),
+ * served together. One carries messages and the farewell, in order; a message that is not expected yet delays
+ * the following ones. The other, urgent one carries requests, their answers and notices of failure: it is
+ * always read, and long messages go in pieces (outbox.h). */
 #ifndef SLEY_SOCKET_WIRE_H
 #define SLEY_SOCKET_WIRE_H
 
@@ -16,7 +16,7 @@
 
 enum { SL_MESH_CALL = 32 };
 
-/* What a rank brings to a meeting of all. */
+/* A rank's contribution to a meeting of all ranks. */
 typedef struct sl_mesh_post {
   char call[SL_MESH_CALL];
   int64_t number[2];
@@ -26,138 +26,137 @@ typedef struct sl_mesh_post {
 /* An answer to a request. */
 typedef struct sl_wire_answer {
   sl_mesh_outgoing send;
-  int64_t value; /* what it brings, if that is a word */
+  int64_t value; /* the answer, if it is a single word */
 } sl_wire_answer;
 
 typedef struct sl_wire_peer {
-  int fd;       /* -1: none, or closed */
-  bool left;    /* said that nothing more will come */
-  bool deaf;    /* cannot be sent to any more */
-  bool dropped; /* has broken the protocol: nothing more is read, and the connection will be closed */
+  int fd;       /* socket; -1: none, or closed */
+  bool left;    /* the peer has announced that it sends nothing more */
+  bool deaf;    /* sending to the peer has failed */
+  bool dropped; /* the peer has broken the protocol: nothing more is read, and the connection will be
+                   closed */
   char host[SL_HOST_BYTES];
-  int pid; /* of its process, where that can be looked up here; else 0 */
+  int pid; /* process of the peer, if it is on this host; else 0 */
 
   sl_outbox out;
-  sl_mesh_incoming *posted; /* in the order of posting */
+  sl_mesh_incoming *posted; /* posted receives, in the order of posting */
 
-  sl_mesh_header header; /* of the message that arrives */
+  sl_mesh_header header; /* header of the message that is arriving */
   size_t header_got;
-  uint64_t last_tag; /* of the mesh's own messages, the last that has come */
-  bool stalled;      /* nobody has posted a receive for it yet */
-  char *body;        /* where the rest of it goes; NULL: it is thrown away */
+  uint64_t last_tag; /* last tag of the mesh's own messages from this peer */
+  bool stalled;      /* no receive is posted yet for the arriving message */
+  char *body;        /* where the rest of the body goes; NULL: it is discarded */
   int64_t body_left;
   sl_mesh_incoming *target;
 
-  sl_error news; /* body of an ABORT that arrives */
+  sl_error news; /* body of an ABORT that is arriving */
 
-  sl_mesh_outgoing notice, own_send, rest; /* this rank's own sends */
+  sl_mesh_outgoing notice, own_send, rest; /* this rank's own messages */
   sl_mesh_incoming own_recv;
-  /* Of the urgent entry: answers to the peer's requests, by slot, and to its one request for rows; the
-   * operands of the request that arrives; and this rank's requests to the peer: the answers awaited, by slot,
-   * how many they are, and the requests that wait for a slot. */
+  /* Used in the urgent entry only. answer, rows: answers to the peer's requests, by slot, and to its one
+   * request for rows. operand: operands of the arriving request. awaited: answers to this rank's requests, by
+   * slot; unanswered: their number; waiting: requests that wait for a slot. */
   sl_wire_answer answer[SL_MESH_WINDOW];
   sl_mesh_outgoing rows;
   int64_t operand[2];
   sl_mesh_incoming *awaited[SL_SLOTS];
   int unanswered;
   sl_mesh_ask *waiting, *last_waiting;
-  uint32_t *asked; /* rows of a request, within mesh->asked */
+  uint32_t *asked; /* row numbers of the peer's request for rows, within mesh->asked */
   sl_mesh_post post;
 } sl_wire_peer;
 
 struct sl_mesh {
   int rank, size, local_rank;
   double timeout;
-  sl_wire_peer *peer; /* 2 size: by rank, then the urgent ones by rank; the own entry holds host and post */
-  struct pollfd *pollers; /* room for all */
+  sl_wire_peer *peer; /* 2 size entries: by rank, then the urgent ones by rank; the own entry holds host and
+                         post */
+  struct pollfd *pollers; /* room for all sockets */
   int *polled;            /* index of each poller's peer */
-  int pulse_fd[2];        /* sockets for the pulse, with the ranks before and after this one; -1: none */
+  int pulse_fd[2];        /* sockets of the pulse, to the ranks before and after this one; -1: none */
   sl_pulse *pulse;
-  sl_progress *progress;     /* NULL: messages move in calls alone */
-  bool working;              /* the progress thread may serve; this rank's thread alone looks at it */
+  sl_progress *progress;     /* progress thread; NULL: messages move only during calls */
+  bool working;              /* the progress thread may serve; only this rank's thread accesses it */
   bool helping;              /* the progress thread is serving */
-  uint64_t epoch;            /* collectives so far */
-  sl_mesh_outgoing *in_turn; /* all that have a turn and are not done, in its order */
-  int64_t moved;             /* bytes over the sockets so far */
+  uint64_t epoch;            /* number of collectives so far */
+  sl_mesh_outgoing *in_turn; /* messages with a turn that are not done, in the order of turns */
+  int64_t moved;             /* bytes moved over the sockets so far */
   sl_mesh_keeper keeper;
-  bool serves;             /* there may be requests */
-  int lively;              /* turns of the progress thread that are to follow closely */
-  uint32_t *asked;         /* SL_MESH_ROWS_MOST a peer; NULL until sl_mesh_serve_rows */
-  void (*meanwhile)(void); /* another library's turn, or NULL */
+  bool serves;             /* this rank provides memory, so requests may come */
+  int lively;              /* turns for which the progress thread keeps its short interval */
+  uint32_t *asked;         /* SL_MESH_ROWS_MOST row numbers per peer; NULL until sl_mesh_serve_rows */
+  void (*meanwhile)(void); /* function of sl_mesh_meanwhile, or NULL */
   bool leaving;
-  sl_error failure; /* of the rank that failed first, the body of the ABORT this rank sends; rank -1: none */
+  sl_error failure; /* error of the rank that failed first, which is the body of this rank's ABORTs; rank -1:
+                       none */
 };
 
-/* Memory for rank `rank` of a mesh of so many, without sockets. local_rank: -1: not known yet. */
+/* Allocates the mesh of rank `rank` of `size` ranks, without sockets. local_rank: -1: not known yet. */
 sley_status sl_wire_create(int rank, int size, int local_rank, double timeout, sl_mesh **out);
 /* Ends the pulse, and closes the sockets that are open. */
 void sl_wire_destroy(sl_mesh *mesh);
 
-/* Serves the sockets: at most `milliseconds` of waiting for something to happen. */
+/* Serves the sockets once; waits at most `milliseconds` for an event. */
 sley_status sl_wire_turn(sl_mesh *mesh, int milliseconds);
 
 static inline int sl_wire_urgent(const sl_mesh *mesh, int rank) {
   return mesh->size + rank;
 }
 
-/* Every call of this rank begins with it: the progress thread leaves the sockets alone. */
+/* Every call of this rank begins with it: it stops the progress thread from using the sockets. */
 static inline void sl_wire_enter(sl_mesh *mesh) {
   if (mesh->working)
     sl_progress_forbid(mesh->progress);
   mesh->working = false;
 }
 
-/* Whether something is to come that this rank waits for. */
+/* Whether this rank waits for something from the peer. */
 static inline bool sl_wire_expects(const sl_wire_peer *peer) {
   return peer->posted || peer->target || peer->unanswered > 0;
 }
 
-/* The verdict on a broken mesh, or SLEY_OK. */
+/* Returns the failure of a broken mesh as an error, or SLEY_OK. */
 sley_status sl_wire_broken(const sl_mesh *mesh);
 
-/* The header of a request has arrived (request.c): says where its body goes. index: into peer. */
+/* Called when the header of a request has arrived: decides where its body goes (request.c). index: position
+ * in mesh->peer. */
 void sl_wire_request(sl_mesh *mesh, int index);
-/* Its body has arrived. */
+/* Called when the body of a request has arrived. */
 void sl_wire_request_done(sl_mesh *mesh, int index);
-/* The answer to a request in that slot goes to data. */
+/* Registers data as the destination of the answer to the request in that slot. */
 void sl_wire_await(sl_mesh *mesh, int index, int slot, void *data, int64_t bytes, sl_mesh_incoming *answer);
-/* The header of a piece of an answer has arrived: says where its body goes. */
+/* Called when the header of a piece of an answer has arrived: decides where its body goes. */
 void sl_wire_piece(sl_mesh *mesh, int index);
-/* Its body has arrived. */
+/* Called when the body of a piece has arrived. */
 void sl_wire_piece_done(sl_mesh *mesh, int index);
 
-/* Queues a message whose header is filled in; its bytes are at data. Whether it is the only one. */
+/* Appends a message (header already set, payload at data) to the peer's queue. Returns true if the queue was
+ * empty. */
 bool sl_wire_queue(sl_mesh *mesh, int index, const void *data, sl_mesh_outgoing *send);
 
-/* Sends what the socket takes now of what is queued. */
+/* Sends as much of the queue as the socket accepts now. */
 void sl_wire_send(sl_mesh *mesh, int index);
 
 /* Posts a receive. */
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
 
-/* What a rank waits for: that its message has gone to the socket, that a peer's has come, that a request is
- * answered, which a peer does even when it has left. */
+/* The event that a rank waits for: its message was given to the socket; a peer's message has come; a request
+ * is answered, which a peer still does after it has left. */
 typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } sl_wire_event;
 
-/* Serves until *done, which rank will see to. */
-sley_status sl_wire_wait(sl_mesh *mesh, int rank, const bool *done, sl_wire_event event);
-
-/* What a rank that the mesh does not serve yet has come to: it is there; its connection has ended without a
- * word; it has said who failed first, and why. */
+/* The state of a rank that the mesh does not serve yet: present; its connection has ended; or it has sent a
+ * notice of failure, which is stored in *word. */
 typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
 sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word);
 
-/* The mesh is broken by this rank's own failure; returns status, the message stays. */
+/* Breaks the mesh by this rank's own failure; returns status, the message stays. */
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
 
-/* Rank p % size has sent what no rank of this library sends: the mesh is broken by its failure, and its
- * connections are closed. */
+/* Breaks the mesh because rank p % size has sent something that no rank of this library sends, and closes its
+ * connections. */
 void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
 
-/* Looks again at a message that was held up, and takes what has come. */
+/* Retries a delayed message, and reads what has come. */
 void sl_wire_take(sl_mesh *mesh, int index);
-
-/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
-sley_status sl_wire_meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine);
 
 #endif

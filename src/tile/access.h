@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tile of a matrix for a caller outside of products: a copy of it, as a future, and new values for it.
- * No other rank takes part. */
+/* Access to one tile of a matrix outside of products: a copy of it, as a future, and new values for it. No
+ * other rank takes part. */
 #ifndef SLEY_TILE_ACCESS_H
 #define SLEY_TILE_ACCESS_H
 
@@ -11,8 +11,8 @@ struct sley_tile_future {
   sl_tile_fetch fetch;
 };
 
-/* As sley_tile_get_begin, sley_tile_get_matrix, sley_tile_get_values, sley_tile_future_destroy and
- * sley_tile_put, of a tile that exists and of the kind that the call is for. Not collective. */
+/* The same as sley_tile_get_begin, sley_tile_get_matrix, sley_tile_get_values, sley_tile_future_destroy and
+ * sley_tile_put, for a tile that exists and of the kind that the call is for. Not collective. */
 sley_status sl_tile_future_begin(const sl_tiled *tiled, int64_t i, int64_t j, sl_tile_future **out);
 sley_status sl_tile_future_matrix(sl_tile_future *future, sley_matrix **out);
 sley_status sl_tile_future_values(sl_tile_future *future, void *data, int64_t ld);

@@ -3,26 +3,27 @@
 
 #include "base/memory.h"
 
-/* The block of a rank where tiles are read in place, or NULL. */
+/* Address of a rank's block if its tiles are read in place, else NULL. */
 static const char *block_of(const sl_tile_fetch *fetch, int rank) {
   if (fetch->often && rank != fetch->of->comm->rank)
     return NULL;
   return fetch->on_device ? fetch->of->blocks[rank] : sl_tiled_block(fetch->of, rank);
 }
 
-/* Bytes of tile n if it must be copied. */
+/* Bytes of tile n if it must be copied, else 0. */
 static int64_t copied_bytes(const sl_tile_fetch *fetch, int64_t n) {
   const sl_tile_pointer *p = &fetch->of->pointers[n];
   return block_of(fetch, p->rank) ? 0 : p->bytes;
 }
 
-/* Whether what a device gets of a rank comes from another process as a message: the host checks it first. */
+/* Returns whether a tile for the device comes from another process as a message: then the host checks it
+ * first. */
 static bool is_seen_first(const sl_tile_fetch *fetch, int rank) {
   const sl_tiled *of = fetch->of;
   return fetch->on_device && of->comm->processes && of->sparse && !of->blocks[rank];
 }
 
-/* Room for a tile that must be copied, and for one that is seen first. */
+/* Allocates memory for a tile that must be copied, and for one that the host checks first. */
 static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes, int64_t seen_bytes) {
   const sl_comm *comm = fetch->of->comm;
   static const char what[] = "room for a tile";
@@ -76,14 +77,14 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j) {
     return SLEY_OK;
   const bool seen_first = is_seen_first(fetch, p->rank);
   if (fetch->on_device && !seen_first)
-    SL_TRY(sl_rma_after(of->symm, of->comm->queue)); /* which may still read the tile before */
+    SL_TRY(sl_rma_after(of->symm, of->comm->queue)); /* the queue may still read the previous tile */
   SL_TRY(sl_get_begin(of->symm, p->rank, p->offset, seen_first ? fetch->seen : fetch->room, p->bytes,
                       &fetch->rma));
   fetch->in_flight = true;
   return SLEY_OK;
 }
 
-/* Whether the host has what another process has sent. */
+/* Returns whether the tile comes from another process and is in host memory, so that it must be checked. */
 static bool is_doubted(const sl_tile_fetch *fetch, int owner) {
   const sl_comm *comm = fetch->of->comm;
   return fetch->of->sparse && comm->processes && owner != comm->rank &&

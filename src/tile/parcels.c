@@ -5,20 +5,20 @@
 
 #include "base/memory.h"
 
-/* What one rank sends, as one pass over its parcels fills it. */
+/* The data that one rank sends, filled by one pass over its parcels. */
 typedef struct packing {
   const sl_tiled *tiled;
   const sley_matrix *matrix;
-  int64_t first_row;        /* of the matrix that the rank has, and */
-  const sl_parcels *ranges; /* the source that it is in these */
+  int64_t first_row;        /* first row of `a` in the whole matrix */
+  const sl_parcels *ranges; /* rows of all sources; `source` is this rank's number there */
   int source;
-  int64_t *lengths_to, *entries_to; /* of each rank */
+  int64_t *lengths_to, *entries_to; /* one per rank */
   uint32_t *lengths;
   char *col, *val;
-  int64_t length, entry; /* filled so far */
+  int64_t length, entry; /* elements filled so far */
 } packing;
 
-/* The first entry of a row, of those from `from` to end - 1, whose column is not below col. */
+/* First entry in [from, end) of a row whose column is at least col. */
 static int64_t lower_bound(const sley_matrix *a, int64_t from, int64_t end, int64_t col) {
   while (from < end) {
     const int64_t middle = from + (end - from) / 2;
@@ -42,7 +42,7 @@ static void pack_entries(packing *p, int64_t from, int64_t end, int64_t first_co
   p->entry += end - from;
 }
 
-/* The rows [first, last) of the whole matrix, in tile column j. */
+/* Packs the rows [first, last) of the whole matrix in tile column j. */
 static sley_status pack_parcel(packing *p, int64_t first, int64_t last, int64_t j) {
   const sley_matrix *a = p->matrix;
   const int64_t begin = sl_tile_col(&p->tiled->tiling, j), end = sl_tile_col(&p->tiled->tiling, j + 1);
@@ -60,7 +60,7 @@ static sley_status pack_parcel(packing *p, int64_t first, int64_t last, int64_t 
   return SLEY_OK;
 }
 
-/* Everything that goes to ranks first_rank to last_rank. Without arrays it only counts. */
+/* Packs all parcels for ranks first_rank to last_rank. Without arrays it only counts. */
 static sley_status pack(packing *p, int first_rank, int last_rank) {
   const sl_tiling *g = &p->tiled->tiling;
   p->length = p->entry = 0;
@@ -85,7 +85,7 @@ static void free_packed(packing *p) {
   sl_free(p->val);
 }
 
-/* Counts, takes memory, and fills it. */
+/* Counts, allocates memory, and packs. */
 static sley_status pack_all(packing *p, bool values_alone) {
   const sl_tiled *t = p->tiled;
   const int me = t->comm->rank, first = p->ranges->sources == 1 ? me : 0;
@@ -103,7 +103,7 @@ static sley_status pack_all(packing *p, bool values_alone) {
   return p->val ? pack(p, first, last) : SLEY_ERR_MEMORY;
 }
 
-/* Where there is one source, what it has packed is what it gets. */
+/* With a single source, the rank's own packed data is what it receives. */
 static void keep(packing *p, sl_parcels *out) {
   out->lengths_from = p->lengths_to;
   out->entries_from = p->entries_to;
@@ -137,11 +137,11 @@ static sley_status trade(const sl_tiled *t, const packing *p, bool values_alone,
       status = sl_fail_peer(r, "it has sent %lld columns but %lld values", (long long)out->entries_from[r],
                             (long long)values[r]);
   sl_free(values);
-  return sl_agree(comm, status); /* a call that failed has failed on all ranks */
+  return sl_agree(comm, status); /* the exchange has failed on all ranks or on none */
 }
 
-/* Whether as many lengths have come as there are rows, as many entries as they tell of, and columns of their
- * tiles. */
+/* Checks one source's data: as many lengths as there are rows, as many entries as the lengths add up to, and
+ * columns within their tiles. */
 static sley_status check_source(const sl_tiled *t, const sl_parcels *p, int source, int64_t *length,
                                 int64_t *entry) {
   const sl_tiling *g = &t->tiling;

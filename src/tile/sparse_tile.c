@@ -12,7 +12,7 @@ static bool add_product(int64_t *sum, int64_t a, int64_t b) {
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(*sum, product, sum);
 }
 
-/* Bytes of the arrays of a tile with entries. */
+/* Bytes of the arrays of a tile that has entries. */
 static bool array_bytes(const sl_tile_shape *s, int64_t *bytes) {
   *bytes = 0;
   return add_product(bytes, s->stored, s->stored < s->rows ? 2 * WORD : WORD) &&
@@ -30,7 +30,7 @@ bool sl_tile_shape_bytes(const sl_tile_shape *s, int64_t *bytes) {
   return true;
 }
 
-/* The wider of values and columns first, so that both are aligned. */
+/* Returns whether values come before columns: the wider of both comes first, so that both are aligned. */
 static bool values_first(const sl_tile_shape *s) {
   return sley_dtype_bytes(s->dtype) >= sl_index_bytes(s->index);
 }
@@ -106,7 +106,7 @@ bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index) {
     good &= tile->rowid[s] > before && tile->rowid[s] < tile->rows;
     before = tile->rowid[s];
   }
-  uint64_t last = 0; /* a negative column is a large one */
+  uint64_t last = 0; /* a negative column becomes a large one */
   if (index == SLEY_I32)
     for (int64_t e = 0; e < tile->entries; e++) {
       const uint64_t col = ((const uint32_t *)tile->col)[e];

@@ -17,7 +17,7 @@ void sl_tile_arrays_free(sl_device *device, sl_csr_arrays *arrays) {
 
 /* ---- row pointers */
 
-/* Of a tile with entries: row numbers follow row pointers, see sparse_tile.h. */
+/* Words of a tile with entries: row pointers, then row numbers (sparse_tile.h). */
 static int64_t row_words(int64_t rows, int64_t stored) {
   return stored + 1 + (stored < rows ? stored : 0);
 }
@@ -100,7 +100,7 @@ sley_status sl_tile_arrays_download(sl_queue *queue, const sl_tile_shape *shape,
 
 sley_status sl_tile_arrays_convert(sl_queue *queue, sley_dtype from, const void *src, sley_dtype to,
                                    void *dst, int64_t count) {
-  /* As rows, for kernels take one at a time; what is left over is one more. */
+  /* Converts in rows, because kernels take one row at a time; the rest is one more row. */
   const int64_t done = count / CONVERTED * CONVERTED;
   sl_convert_args args = {.count = count / CONVERTED,
                           .k = CONVERTED,

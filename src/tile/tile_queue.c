@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's block: the number of the next place, the ring, a word for each buffer (1: it was given back), and
- * the buffers. Words of a rank's own are read by fetch_add, which is atomic with what others write, lets the
- * transport work, and tells of a rank that has failed. */
+/* A rank's block contains: the number of the next place, the ring, a word for each buffer (1: it was
+ * returned), and the buffers. A rank reads its own words by fetch_add, which is atomic with what others
+ * write, lets the transport make progress, and reports a rank that has failed. */
 #include "tile/tile_queue.h"
 
 #include <time.h>
@@ -32,7 +32,7 @@ static sley_status take_memory(sl_tile_queue *q) {
   return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
 }
 
-/* Where the ranks' memory is for this one, and room for what it must copy. */
+/* Finds the addresses of the ranks' memory for this rank, and allocates memory for what it must copy. */
 static sley_status find_blocks(sl_tile_queue *q) {
   bool reaches_all = true;
   for (int r = 0; r < q->comm->size; r++) {
@@ -57,7 +57,8 @@ sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_byte
   if (status == SLEY_OK)
     status = sl_symm_alloc(comm, q->contents + q->buffers * q->buffer_bytes, &q->symm);
   if (status == SLEY_OK)
-    status = sl_agree(comm, find_blocks(q)); /* an address may be asked for while its owner is there */
+    status = sl_agree(comm, find_blocks(q)); /* addresses may only be asked for while their owners are
+                                              * there */
   if (status != SLEY_OK) {
     sl_tile_queue_destroy(q);
     return status;
@@ -81,11 +82,11 @@ void sl_tile_queue_destroy(sl_tile_queue *q) {
   sl_free(q);
 }
 
-/* A word of this rank's, which becomes 0. */
+/* Reads a word of this rank and resets it to 0. */
 static sley_status take_word(sl_tile_queue *q, int64_t offset, int64_t *word) {
   const int me = q->comm->rank;
   SL_TRY(sl_fetch_add(q->symm, me, offset, 0, word));
-  /* Unsigned, for what others have written may be any number. */
+  /* Unsigned, because others may have written any number. */
   return *word ? sl_fetch_add(q->symm, me, offset, (int64_t)(0 - (uint64_t)*word), NULL) : SLEY_OK;
 }
 
@@ -104,7 +105,7 @@ static sley_status send_word(sl_tile_queue *q, const sl_late_word *w) {
                        : send_entry(q, w->rank, w->value);
 }
 
-/* Sends what the device has come to, in order. */
+/* Sends, in order, the words whose marks the device has reached. */
 static sley_status send_reached(sl_tile_queue *q) {
   while (q->late_count > 0) {
     const sl_late_word *first = &q->late[q->late_first];
@@ -128,7 +129,7 @@ sley_status sl_tile_queue_settle(sl_tile_queue *q) {
 }
 
 static sley_status send_later(sl_tile_queue *q, sl_late_word word) {
-  if (!q->late) /* on the host the comm's queue is always done */
+  if (!q->late) /* on the host the comm's queue never has pending work */
     return send_word(q, &word);
   if (q->late_count == q->late_most)
     SL_TRY(sl_tile_queue_settle(q));
@@ -171,7 +172,8 @@ void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
   return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
 }
 
-sley_status sl_tile_queue_take(sl_tile_queue *q, int64_t *entry) {
+/* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
+static sley_status take_entry(sl_tile_queue *q, int64_t *entry) {
   SL_TRY(send_reached(q));
   SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));
   q->taken += *entry != 0;
@@ -187,7 +189,7 @@ sley_status sl_tile_queue_drain(sl_tile_queue *q, sl_tile_queue_taker taker, voi
   if (any)
     *any = false;
   do {
-    SL_TRY(sl_tile_queue_take(q, &entry));
+    SL_TRY(take_entry(q, &entry));
     if (entry)
       SL_TRY(taker(context, entry));
     if (entry && any)
@@ -216,6 +218,6 @@ sley_status sl_tile_queue_read(sl_tile_queue *q, int rank, int buffer, int64_t b
     return SLEY_OK;
   }
   *out = q->room;
-  SL_TRY(sl_rma_after(q->symm, q->comm->queue)); /* which may still read what is there */
+  SL_TRY(sl_rma_after(q->symm, q->comm->queue)); /* the queue may still read the memory */
   return sl_get(q->symm, rank, offset, q->room, bytes);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and ending a matrix in tiles: where tiles lie, which is the same calculation on every rank. */
+/* Creates and destroys a matrix in tiles. Every rank computes the same addresses of tiles. */
 #include "tile/tiled.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { TILE_GRAIN = 64 };
 
-/* Without tiles. Not collective. */
+/* Creates a matrix without tiles. Not collective. */
 static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, bool sparse,
                                   sl_tiled **out) {
   const unsigned needed = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS | SL_ONE_SIDED_PASSIVE;
@@ -43,7 +43,8 @@ sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dt
   return status;
 }
 
-/* What the owner tells of its tile, if that can be. Few rows are stored with their numbers, many without. */
+/* Records an owner's figures of its tile in the directory, and refuses impossible ones. Few rows are stored
+ * with their numbers, many without. */
 static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t tally[2]) {
   const int64_t rows = sl_tile_height(&t->tiling, i), filled = tally[0], entries = tally[1];
   sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
@@ -92,7 +93,7 @@ sl_tile_shape sl_tile_shape_of(const sl_tiled *t, int64_t i, int64_t j) {
                          .dtype = t->dtype};
 }
 
-/* Bytes of tile (i, j), a multiple of the grain; false: they are too many for 64 bits. */
+/* Bytes of tile (i, j), a multiple of the grain; returns false if 64 bits do not suffice. */
 static bool tile_bytes(const sl_tiled *t, int64_t i, int64_t j, int64_t *bytes) {
   const sl_tile_shape shape = sl_tile_shape_of(t, i, j);
   if (t->sparse)
@@ -105,7 +106,8 @@ static bool tile_bytes(const sl_tiled *t, int64_t i, int64_t j, int64_t *bytes) 
   return true;
 }
 
-/* Offsets of all tiles; filled (of size, zeros): how long each rank's block becomes. */
+/* Computes the offsets of all tiles. filled (one per rank, zeroed) receives the length of each rank's
+ * block. */
 static sley_status place_tiles(sl_tiled *t, int64_t *filled) {
   const sl_tiling *g = &t->tiling;
   for (int64_t i = 0; i < g->down; i++)
@@ -137,7 +139,7 @@ sley_status sl_tiled_lay_out(sl_tiled *t) {
     return status;
   for (int r = 0; r < t->comm->size; r++)
     t->blocks[r] = sl_peer_ptr(t->symm, r);
-  return t->comm->ops->barrier(t->comm); /* an address may be asked for while its owner is there */
+  return t->comm->ops->barrier(t->comm); /* addresses may only be asked for while their owners are there */
 }
 
 sley_status sl_tiled_create_dense(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, sl_tiled **out) {
@@ -204,7 +206,7 @@ char *sl_tile_own(const sl_tiled *t, int64_t i, int64_t j) {
 
 /* ---- this rank's block, for the host */
 
-/* Between the block and a copy of it. */
+/* Copies between the block and a copy of it. */
 static sley_status copy_own(const sl_tiled *t, sl_copy_kind kind, char *copy) {
   const sl_device_ops *ops = t->comm->device->ops;
   char *block = t->blocks[t->comm->rank];

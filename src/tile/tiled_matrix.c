@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a sparse matrix in tiles, as a matrix: twice over the tiles that they lie in, for lengths and for
- * entries. */
+/* Gathers rows of a sparse matrix in tiles as a matrix, in two passes over the tiles that contain them: one
+ * for lengths, one for entries. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -8,13 +8,13 @@
 
 typedef struct gathering {
   const sl_tiled *tiled;
-  int64_t begin, end; /* rows */
+  int64_t begin, end; /* rows to gather */
   sley_index index;
-  sl_csr_arrays arrays; /* col NULL: lengths are counted, rowptr[i + 1] that of row i */
-  int64_t *filled;      /* where the next entry of each row goes */
+  sl_csr_arrays arrays; /* col NULL: only count; rowptr[i + 1] is the length of row i */
+  int64_t *filled;      /* place of each row's next entry */
 } gathering;
 
-/* The rows of tile (i, j), which begin at row and column of the matrix. */
+/* Takes the rows of tile (i, j), which begins at this row and column of the matrix. */
 static void take_tile(gathering *g, const sl_tile *tile, int64_t row, int64_t col) {
   const sl_tiled *t = g->tiled;
   for (int64_t s = 0; s < tile->stored; s++) {
@@ -36,7 +36,7 @@ static void take_tile(gathering *g, const sl_tile *tile, int64_t row, int64_t co
   }
 }
 
-/* Tiles of a row ascend, and so do the columns of each row. */
+/* Takes all tiles. Within a row of tiles they ascend, and so do the columns of each row. */
 static sley_status take_tiles(gathering *g, sl_tile_fetch *fetch) {
   const sl_tiling *t = &g->tiled->tiling;
   for (int64_t i = 0; i < t->down; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of dense matrices, from ranks to tiles and back. The rows that a rank and a tile have in common lie
- * side by side in the tile, and so one put or get moves them. */
+/* Moves rows of dense matrices from ranks to tiles and back. The rows common to a rank and a tile are
+ * contiguous in the tile, so one put or get moves them. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@ typedef struct move {
   int64_t begin, end; /* rows of this rank */
   char *data;
   int64_t ld;
-  char *packed; /* room for the rows of an overlap, where they are not moved in place */
+  char *packed; /* memory for the rows of an overlap, if they are not moved in place */
 } move;
 
 static size_t value_bytes(const move *m) {
@@ -27,7 +27,7 @@ static void copy_rows(const move *m, char *tile, char *data, int64_t rows, int64
   }
 }
 
-/* The part of tile (i, j) that is rows [first, last) of the matrix. */
+/* Moves rows [first, last) of the matrix that lie in tile (i, j). */
 static sley_status move_overlap(const move *m, int64_t i, int64_t j, int64_t first, int64_t last,
                                 bool to_tile) {
   const sl_tiled *t = m->tiled;

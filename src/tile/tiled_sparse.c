@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse matrices in tiles: made of rows, and given new values. */
+/* Sparse matrices in tiles: creation from rows, and replacement of values. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "tile/parcels.h"
 
-/* ---- what the directory says of sparse tiles */
+/* ---- figures of sparse tiles in the directory */
 
-/* Rows that have entries and entries of this rank's tiles, in their order. tally: 2 words a tile, zeros. */
+/* Counts the rows with entries, and the entries, of each of this rank's tiles, in order. tally: 2 words per
+ * tile, zeroed. */
 static void count_tiles(const sl_tiled *t, const sl_parcels *p, int64_t *tally) {
   const sl_tiling *g = &t->tiling;
   const uint32_t *length = p->lengths;
@@ -34,7 +35,7 @@ static sley_status share_sizes(sl_tiled *t, const sl_parcels *p) {
 
 /* ---- the tiles of this rank */
 
-/* Where a tile has been filled up to. */
+/* Progress of filling a tile. */
 typedef struct filling {
   int64_t *rowptr, *rowid;
   char *col, *val;
@@ -50,7 +51,7 @@ static filling start_tile(const sl_tiled *t, const sl_own_tile *at, char *own) {
   return f;
 }
 
-/* The rows [first, last), counted from the tile's first, of a source. */
+/* Fills in rows [first, last) of a source, relative to the tile's first. */
 static void fill_parcel(const sl_tiled *t, filling *f, int64_t first, int64_t last, const uint32_t *length,
                         const char *col, const char *val) {
   const size_t index = sl_index_bytes(t->index), value = sley_dtype_bytes(t->dtype);
@@ -100,7 +101,7 @@ static sley_status fill_tiles(const sl_tiled *t, const sl_parcels *p) {
 
 /* ---- the calls */
 
-/* FNV-1a by words (Fowler, Noll and Vo) of rows and columns. */
+/* Hash of rows and columns: FNV-1a by words (Fowler, Noll and Vo). */
 static uint64_t pattern_of(const sley_matrix *a) {
   const uint64_t prime = UINT64_C(1099511628211);
   uint64_t hash = UINT64_C(14695981039346656037);
@@ -124,7 +125,7 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
     status = share_sizes(t, &parcels);
     if (status == SLEY_OK)
       status = sl_tiled_lay_out(t);
-    if (status == SLEY_OK) /* also the barrier, after which others may read */
+    if (status == SLEY_OK) /* also the barrier after which others may read */
       status = sl_agree(comm, fill_tiles(t, &parcels));
     sl_parcels_free(&parcels);
   }
@@ -136,7 +137,7 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
   return SLEY_OK;
 }
 
-/* The entry of a tile that its row `row`, or the first stored row after it, begins at. */
+/* First entry of the tile's row `row`, or of the first stored row after it. */
 static int64_t entry_of(const sl_tile *tile, int64_t row) {
   int64_t from = 0, end = tile->stored;
   if (!tile->rowid)
@@ -151,7 +152,7 @@ static int64_t entry_of(const sl_tile *tile, int64_t row) {
   return tile->rowptr[from];
 }
 
-/* Values of one source's parcel of a tile, of which *left are there. */
+/* Copies the values of one source's parcel of a tile; *left values remain. */
 static sley_status renew_parcel(const sl_tiled *t, const sl_tile *tile, int source, int64_t first,
                                 int64_t last, const char **val, int64_t *left) {
   if (tile->entries == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words by which a pull tells of each piece, and the order of its list by pieces. */
+/* The words in which a pull reports each piece, and the order of its list by pieces. */
 #include "transport/arrivals.h"
 
-/* Of sl_pull_interleave. On four H200 with 16 pieces of neighbouring rows of a graph: with none ahead a pull
- * takes a tenth longer, with two a twentieth. */
+/* How far sl_pull_interleave lets pieces run ahead. On four H200 with 16 pieces of neighbouring rows of a
+ * graph, a pull takes a tenth longer with 0, and a twentieth longer with 2. */
 enum { PIECES_AHEAD = 8 };
 
 sley_status sl_arrivals_interleave(sl_arrivals *pieces, sl_team *team, const sl_pull_rows *lists, int count,
@@ -40,7 +40,7 @@ void sl_arrivals_begin(sl_arrivals *pieces) {
   pieces->first_arrived = pieces->count == 0;
 }
 
-/* In every round, for the wait counts them. */
+/* Waits for the first piece, once in every round, because the words count the waits. */
 static sley_status wait_for_first(sl_arrivals *pieces, sl_queue *queue) {
   sl_kernel_args first = {.op = SL_OP_ARRIVE, .arrive = {.words = pieces->arrived, .piece = 0}};
   if (!pieces->first_arrived)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives made of a transport's own: agreement on a status, exchange of items of unknown number. */
+/* Collectives built from a transport's own: agreement on a status, exchange of varying numbers of items. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 enum { ERROR_WORDS = sizeof(sl_error) / sizeof(int64_t) };
 
-/* Carries the error of rank `from` to all: the others give the least number, so that the maximum is its own.
- */
+/* Sends the error of rank `from` to all: the other ranks contribute the lowest number, so the maximum is the
+ * error of `from`. */
 static sley_status share_error(sl_comm *comm, int from, const sl_error *own, sl_error *out) {
   int64_t words[ERROR_WORDS];
   for (int i = 0; i < ERROR_WORDS; i++)
@@ -31,7 +31,7 @@ sley_status sl_agree(sl_comm *comm, sley_status mine) {
     return SLEY_OK;
   if (status == SLEY_OK)
     status = share_error(comm, (int)first, &own, &theirs);
-  if (mine != SLEY_OK) /* the collectives may have failed too, and written over the message */
+  if (mine != SLEY_OK) /* the collectives may have failed too, and replaced the message */
     return sl_error_restore(&own);
   if (status != SLEY_OK)
     return status;
@@ -51,13 +51,13 @@ sley_status sl_agree_alike(sl_comm *comm, sley_status mine) {
 
 enum { AT_ONCE = 16 };
 
-/* At most AT_ONCE numbers. */
+/* Compares at most AT_ONCE numbers. */
 static sley_status agree_some(sl_comm *comm, const char *call, const char *const *names,
                               const int64_t *numbers, int count) {
   int64_t least[2 * AT_ONCE];
   for (int i = 0; i < count; i++) {
     least[i] = numbers[i];
-    least[count + i] = ~numbers[i]; /* so that the least is the greatest number's */
+    least[count + i] = ~numbers[i]; /* the minimum of the complements is the complement of the maximum */
   }
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, least, 2 * count));
   for (int i = 0; i < count; i++)
@@ -74,7 +74,7 @@ sley_status sl_agree_same(sl_comm *comm, const char *call, const char *const *na
   return SLEY_OK;
 }
 
-/* The running sum of count[p] * item_bytes in at, and the bytes in bytes. */
+/* Computes, for each p, bytes[p] = count[p] * item_bytes and at[p] = the sum of the bytes before. */
 static sley_status lay_out(const char *what, int size, const int64_t *count, int64_t item_bytes, int64_t *at,
                            int64_t *bytes, int64_t *total) {
   *total = 0;
@@ -88,11 +88,11 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
   return SLEY_OK;
 }
 
-/* The tables of the counts are not needed once the counts are there: those of what is received take their
- * place. */
+/* Names of the tables in one array. The tables of the counts are not needed once the counts are exchanged:
+ * the tables of received items replace them. */
 enum { RECV_AT, RECV_BYTES, SEND_AT, SEND_BYTES, TABLES, COUNT_AT = RECV_AT, COUNT_BYTES = RECV_BYTES };
 
-/* Whether a rank has anything to send. Collective. */
+/* Whether any rank has something to send. Collective. */
 static sley_status any_sends(sl_comm *comm, const int64_t *count, bool *out) {
   int64_t sends = 0;
   for (int p = 0; p < comm->size; p++)

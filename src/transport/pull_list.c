@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders the list of a pull so that it alternates between the peers: first which runs of entries follow each
- * other, by one thread, then the entries, by all. */
+/* Orders the list of a pull so that it alternates between the peers: one thread first decides the order of
+ * runs of entries, then all threads write the entries. */
 #include "transport/pull_list.h"
 
 #include "base/memory.h"
@@ -11,37 +11,38 @@ static sl_pull_entry entry_of(const sl_pull_rows *list, int64_t i) {
                          .source = list->source};
 }
 
-/* Entries of a list before those of a piece. */
+/* Number of entries of a list before a piece. */
 static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   if (piece == pieces)
     return list->count;
   return piece > 0 && list->piece_end ? list->piece_end[piece - 1] : 0;
 }
 
-/* Neighbours of a list that follow each other in the result, from `at` on. */
+/* Consecutive entries of a list that are also consecutive in the result, where they begin at `at`. */
 typedef struct run {
   int64_t at, first, count;
   const sl_pull_rows *list;
 } run;
 
-/* Where a list is. due: entries that have had their turn after t rounds, floor(count * t / rounds), and what
- * that division leaves, so that the next round needs no product that could overflow. */
+/* The position in a list. next: next entry. due: number of entries that should be written after t rounds,
+ * floor(count * t / rounds); left: the remainder of that division, so that the next round needs no product
+ * that could overflow. */
 typedef struct place {
   int64_t next, due, left;
-  int64_t end; /* of the piece of the next entry */
-  int piece;   /* of the next entry; `pieces` where none is left */
+  int64_t end; /* end of the next entry's piece */
+  int piece;   /* piece of the next entry; `pieces` if no entry is left */
 } place;
 
-/* Where the turns of several lists are. */
+/* The positions in all lists, and the runs so far. */
 typedef struct turns {
   const sl_pull_rows *lists;
-  int count, pieces, low; /* the least piece of an entry that has not been listed */
+  int count, pieces, low; /* low: the lowest piece of an entry that is not in a run yet */
   place at[SL_PULL_SOURCES];
   run *run;
-  int64_t runs, listed; /* runs, and their entries */
+  int64_t runs, listed; /* number of runs, and of their entries */
 } turns;
 
-/* Goes on to the piece of the next entry. */
+/* Advances piece and end to the next entry. */
 static void settle(turns *t, int l) {
   place *at = &t->at[l];
   while (at->piece < t->pieces && at->next >= at->end) {
@@ -56,7 +57,7 @@ static void find_low(turns *t) {
     t->low = t->at[l].piece < t->low ? t->at[l].piece : t->low;
 }
 
-/* One more round of `rounds`. */
+/* Advances due by one of `rounds` rounds. */
 static void count_turn(place *at, int64_t count, int64_t rounds) {
   if (at->due == count)
     return;
@@ -65,7 +66,8 @@ static void count_turn(place *at, int64_t count, int64_t rounds) {
   at->left %= rounds;
 }
 
-/* Entries of a list up to the one that is due, of a single piece, if that is not beyond `most`. */
+/* Adds a run of the entries of a list that are due, from a single piece, if that piece is not beyond
+ * `most`. */
 static void take_turn(turns *t, int l, int most) {
   place *at = &t->at[l];
   const int64_t end = at->due < at->end ? at->due : at->end, count = end - at->next;
@@ -131,7 +133,7 @@ sley_status sl_pull_interleave(sl_team *team, const sl_pull_rows *lists, int cou
                                int ahead, int64_t *piece_end, sl_pull_entry *out) {
   enum { FEW = 1 << 14, GRAIN = 256 };
   turns t = {.lists = lists, .count = count, .pieces = pieces};
-  /* A run ends where a turn does, or a piece. */
+  /* a run ends at the end of a turn or of a piece */
   SL_TRY(SL_NEW(t.run, (rounds_of(lists, count) + pieces) * count, "a list of rows"));
   list_runs(&t, start, ahead, piece_end);
   sley_status status =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of a rank by kinds of work. */
+/* A rank's times by kinds of work. */
 #include "transport/stopwatch.h"
 
 #include "base/clock.h"
 
-/* Waits, and gives the time so far to what it belongs to. */
+/* Waits, and adds the time since the last change to the current work. */
 static void lap(sl_comm *comm) {
   sl_stopwatch *watch = comm->watch;
   if (watch->failed == SLEY_OK)

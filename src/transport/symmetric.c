@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of symmetric memory, forwarded to the comm's transport, and what all transports check and do
- * alike. */
+/* The calls of symmetric memory, forwarded to the comm's transport, and the checks and copies that all
+ * transports share. */
 #include "transport/symmetric.h"
 
 #include <stdatomic.h>
@@ -116,7 +116,7 @@ sley_status sl_symm_check_word(const char *call, int64_t offset) {
              : sl_fail(SLEY_ERR_ARG, "%s: offset %lld is not a multiple of 8", call, (long long)offset);
 }
 
-/* Blocks begin at a multiple of 8. */
+/* The address of a word; blocks begin at a multiple of 8. */
 static _Atomic int64_t *word_at(const char *block, int64_t offset) {
   return (_Atomic int64_t *)(uintptr_t)(block + offset);
 }

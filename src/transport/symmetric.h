@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided memory: a block on every rank that all ranks read, write and count in without a call of its
- * owner. The rules are those of the MPI standard for passive target communication under one lock of all ranks
- * (MPI 4.0, chapter 12), in the words of this library.
+ * owner. The rules follow the MPI standard for passive target communication under one lock of all ranks
+ * (MPI 4.0, chapter 12), in the terms of this library.
  *
  * Operations. get and put move any bytes; fetch_add and compare_swap work on an int64_t at a multiple of 8.
  * This rank's side of an operation (dst, src) may be memory of the host or of the rank's device.
  *
- * Completion. get_begin and put_begin return at once, with a handle in the caller's sl_rma. (Where the block
- * is a device's and this rank's side memory of the host that is not pinned, they wait for the copy.) The
- * operation is complete at the origin when test says so or wait returns: dst of a get then holds the data,
- * src of a put may be changed. Until then neither may be touched, and the sl_rma stays where it is. A put is
- * complete at the target, visible to the owner and to every rank, after a later flush of that rank,
- * flush_all, or a barrier of the comm that this rank has returned from. The atomics return complete on both
+ * Completion. get_begin and put_begin return at once, with a handle in the caller's sl_rma. (If the block is
+ * on a device and this rank's side is host memory that is not pinned, they wait for the copy.) The operation
+ * is complete at the origin when test reports so or wait returns: dst of a get then holds the data, src of a
+ * put may be changed. Until then neither may be touched, and the sl_rma must not move. A put is complete at
+ * the target, visible to the owner and to every rank, after a later flush of that rank, flush_all, or a
+ * barrier of the comm from which this rank has returned. The atomics return when they are complete on both
  * sides.
  *
- * Order. Operations between their begin and their completion are in no order, not even those of one rank on
- * one word: to order two, complete the first before the second begins (a put: at the target). Where a block
- * lies in a device's memory, an operation also is in no order with the work of the device's queues: what a
- * queue has been given before `after` (below) precedes the operations begun later; an operation that is
- * complete precedes whatever a queue is given later.
+ * Order. Operations between their begin and their completion are not ordered, not even two operations of one
+ * rank on one word: to order two, complete the first before the second begins (a put: at the target). If a
+ * block lies in device memory, an operation is not ordered with the work of the device's queues either: work
+ * that a queue has before `after` (below) precedes the operations that begin later; a complete operation
+ * precedes work that a queue receives later.
  *
- * Atomicity. fetch_add and compare_swap are atomic with each other, whichever ranks make them. In memory of
- * the host so is a get or put of 8 bytes at a multiple of 8, and each atomic of 8 bytes by the address of
- * peer_ptr. In memory of a device a get or put is atomic with nothing: flags there are set and read by
- * fetch_add. Of two operations in flight that touch the same bytes otherwise, one of which is not a get, the
- * result is undefined.
+ * Atomicity. fetch_add and compare_swap are atomic with each other, whichever ranks make them. In host memory
+ * a get or put of 8 bytes at a multiple of 8 is also atomic with them, and so is each 8-byte atomic through
+ * an address of peer_ptr. In device memory a get or put is atomic with nothing: set and read flags there by
+ * fetch_add. If two other operations in flight touch the same bytes, and one of them is not a get, the result
+ * is undefined.
  *
- * Progress. comm->one_sided says what the comm offers, see sl_one_sided. With SL_ONE_SIDED_PASSIVE every
- * operation completes while the owner computes and calls nothing; without it only while the owner is inside a
- * call of the comm. Every call here also serves the others.
+ * Progress. comm->one_sided states the comm's capabilities, see sl_one_sided. With SL_ONE_SIDED_PASSIVE every
+ * operation completes while the owner computes and makes no calls; without it only while the owner is inside
+ * a call of the comm. Every call here also serves the other ranks.
  *
  * Failure. When a rank has failed, begin, test, wait, flush and the atomics return SLEY_ERR_PEER with its
- * name; after an interrupt SLEY_ERR_INTERRUPTED. The handle is then free, and nothing touches dst or src any
- * more. Arguments out of bounds are SLEY_ERR_ARG at the caller alone; nothing has moved, and the comm is as
- * good as before.
+ * name; after an interrupt SLEY_ERR_INTERRUPTED. The handle is then free, and nothing accesses dst or src any
+ * more. Arguments out of bounds are SLEY_ERR_ARG at the caller only; nothing has moved, and the comm can
+ * still be used.
  *
- * Counters. A get or put counts its bytes and one message (none of no bytes) when it is begun. Atomics count
- * nothing. */
+ * Counters. A get or put counts its bytes and one message (none if it has no bytes) when it begins. Atomics
+ * count nothing. */
 #ifndef SLEY_TRANSPORT_SYMMETRIC_H
 #define SLEY_TRANSPORT_SYMMETRIC_H
 
@@ -50,9 +50,9 @@ struct sl_row_list;
 /* Capabilities of a comm, the same on all its ranks. */
 typedef enum sl_one_sided {
   SL_ONE_SIDED_GET = 1,     /* get and put, with handles, reach the memory of every rank */
-  SL_ONE_SIDED_ATOMICS = 2, /* so do fetch_add and compare_swap */
-  SL_ONE_SIDED_PASSIVE = 4, /* all of them complete while the owner computes */
-  SL_ONE_SIDED_DEVICE = 8   /* the memory is the devices', which the host cannot address */
+  SL_ONE_SIDED_ATOMICS = 2, /* fetch_add and compare_swap reach the memory of every rank */
+  SL_ONE_SIDED_PASSIVE = 4, /* all operations complete while the owner computes */
+  SL_ONE_SIDED_DEVICE = 8   /* the memory is on the devices, and the host cannot address it */
 } sl_one_sided;
 
 struct sl_symm {
@@ -61,52 +61,53 @@ struct sl_symm {
 
 enum { SL_RMA_BYTES = 320 };
 
-/* The handle of an operation. The caller's, uninitialised before begin; between begin and the end of wait (or
- * a test that is done) it belongs to the comm. One that begin has refused is not in flight. */
+/* The handle of an operation. It is the caller's memory, uninitialised before begin; from begin to the end of
+ * wait (or of a test that reports completion) it belongs to the comm. An operation that begin has refused is
+ * not in flight. */
 typedef struct sl_rma {
-  sl_comm *comm; /* that test and wait go to */
+  sl_comm *comm; /* comm of the operation, for test and wait */
   sl_symm *symm;
-  _Alignas(16) unsigned char room[SL_RMA_BYTES]; /* the transport's */
+  _Alignas(16) unsigned char room[SL_RMA_BYTES]; /* memory for the transport */
 } sl_rma;
 
-/* Every slot is filled. */
+/* The operations of a transport. Every slot is set. */
 typedef struct sl_symm_ops {
-  /* bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
+  /* Allocates bytes of zeroed memory on every rank (sizes may differ). Waits for the device. Collective. */
   sley_status (*alloc)(sl_comm *comm, int64_t bytes, sl_symm **out);
-  /* Nothing of this rank's may be in flight on it. Collective, but ranks do not wait for each other: a block
-   * lives until all have called it, or have failed. */
+  /* Frees a block. No operation of this rank on it may be in flight. Collective, but ranks do not wait for
+   * each other: the block lives until all have called it, or have failed. */
   void (*free)(sl_symm *symm);
-  /* Address of the rank's memory for loads and stores of this rank's device (the host, where that is one), or
-   * NULL if there is none. Own rank: always. */
+  /* The address of the rank's memory for loads and stores by this rank's device (or the host, if that is the
+   * device), or NULL if there is none. For the own rank never NULL. */
   void *(*peer_ptr)(sl_symm *symm, int rank);
-  /* offset + bytes within the target's memory, else SLEY_ERR_ARG. */
+  /* Begin operations; offset + bytes must lie within the target's memory, else SLEY_ERR_ARG. */
   sley_status (*get_begin)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma);
   sley_status (*put_begin)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes,
                            sl_rma *rma);
   /* Whether the operation is complete at the origin, without waiting; an error also ends it. */
   sley_status (*test)(sl_rma *rma, bool *done);
   sley_status (*wait)(sl_rma *rma);
-  /* Operations begun from here on follow all that queue has been given so far. Waits for nothing. On devices
-   * with host addresses queues are done when the call that fills them returns: there is nothing to do. */
+  /* Makes operations that begin later follow the work that queue has so far. Does not wait. On devices with
+   * host addresses a queue's work is done when the call that enqueues it returns: there this does nothing. */
   sley_status (*after)(sl_symm *symm, sl_queue *queue);
-  /* Gets of single rows, asked for together: of each list (ascending peers, each at most once) rows rows[i]
-   * of the peer's memory, where rows of list->bytes lie side by side, go to rows first + i of dst, whose rows
-   * are as long. dst is memory of the host. Returns with the data. */
+  /* Gets single rows in one call. For each list (ascending peers, each at most once): row rows[i] of the
+   * peer's memory, which holds contiguous rows of list->bytes, is copied to row first + i of dst, with rows
+   * of the same length. dst is host memory. Returns when the data has come. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
-  /* *old (NULL: not wanted) becomes what was there. */
+  /* Adds delta; *old (NULL: not wanted) receives the previous value. */
   sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
-  /* The word becomes desired if it is expected; *old is what was there, so the swap took place where that is
-   * expected. */
+  /* Replaces the word by desired if it equals expected; *old receives the previous value, so the swap took
+   * place if *old equals expected. */
   sley_status (*compare_swap)(sl_symm *symm, int rank, int64_t offset, int64_t expected, int64_t desired,
                               int64_t *old);
-  /* All puts to the rank's memory that this rank has begun are complete at the target, of whatever symmetric
-   * memory. Their handles are yet to be waited for. rank SL_ALL_RANKS: to every rank's. */
+  /* Waits until all puts to the rank's memory that this rank has begun, in any block, are complete at the
+   * target. Their handles must still be waited for. rank SL_ALL_RANKS: puts to all ranks. */
   sley_status (*flush)(sl_symm *symm, int rank);
 } sl_symm_ops;
 
 enum { SL_ALL_RANKS = -1 };
 
-/* ---- the calls, of a comm with whatever transport */
+/* ---- the calls, for a comm of any transport */
 
 sley_status sl_symm_alloc(sl_comm *comm, int64_t bytes, sl_symm **out);
 void sl_symm_free(sl_symm *symm);
@@ -124,29 +125,30 @@ sley_status sl_compare_swap(sl_symm *symm, int rank, int64_t offset, int64_t exp
 sley_status sl_flush(sl_symm *symm, int rank);
 sley_status sl_flush_all(sl_symm *symm);
 
-/* begin and wait in one. */
+/* begin and wait in one call. */
 sley_status sl_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
 sley_status sl_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
 
 /* ---- for transports */
 
-/* Gets the rows one by one, some of them in flight at a time: the slot get_rows of those that know no better.
- */
+/* Gets the rows one by one, several in flight at a time: the slot get_rows of transports without a better
+ * way. */
 sley_status sl_get_rows_singly(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
 
-/* Whether bytes at offset lie within a block of block_bytes, of rank `rank` of size. Errors: SLEY_ERR_ARG. */
+/* Checks that bytes at offset lie within a block of block_bytes, and that rank is below size. Errors:
+ * SLEY_ERR_ARG. */
 sley_status sl_symm_check(const char *call, int rank, int size, int64_t offset, int64_t bytes,
                           int64_t block_bytes);
 
-/* Whether offset, of an atomic, is a multiple of 8. Errors: SLEY_ERR_ARG. */
+/* Checks that the offset of an atomic is a multiple of 8. Errors: SLEY_ERR_ARG. */
 sley_status sl_symm_check_word(const char *call, int64_t offset);
 
-/* Whether one aligned word moves, which then does so as an atomic. */
+/* Whether the bytes are one aligned word, which is moved as an atomic. */
 static inline bool sl_is_word(int64_t offset, int64_t bytes) {
   return bytes == (int64_t)sizeof(int64_t) && offset % (int64_t)sizeof(int64_t) == 0;
 }
 
-/* Moves bytes between a block that the host can address and memory of the host; a word as an atomic. */
+/* Copy bytes between a block that the host can address and host memory; a word as an atomic. */
 void sl_symm_load(void *dst, const char *block, int64_t offset, int64_t bytes);
 void sl_symm_store(char *block, int64_t offset, const void *src, int64_t bytes);
 

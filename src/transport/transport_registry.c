@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which transports there are: ranks as threads, and as processes over TCP, always; others as loadable
- * modules. */
+/* The table of transports: ranks as threads, and as processes over TCP, are always built in; others are
+ * loadable modules. */
 #include "transport/transport_registry.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static bool is_known(const char *name) {
   return false;
 }
 
-/* A name that is neither known nor a module's; the last error says why not. */
+/* Refuses a name that is neither known nor a module's; the last error says why not. */
 static sley_status refuse_name(const char *name) {
   char names[256] = "";
   size_t length = 0;
@@ -31,7 +31,7 @@ static sley_status refuse_name(const char *name) {
                  sley_last_error());
 }
 
-/* A name that can be part of a file's name, so that a module of somebody else's is found too. */
+/* Whether a name can be part of a file name, so that other modules are found too. */
 static bool is_plain(const char *name) {
   return *name && strlen(name) < 32 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }
@@ -54,9 +54,9 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
   return status;
 }
 
-/* ---- one rank of programs that are the ranks themselves */
+/* ---- one rank, for programs whose processes are the ranks */
 
-/* Ranks of one host share its cores. */
+/* Sets workgroup and threads; ranks of one host share its cores. */
 static void complete(sl_launch *launch) {
   int here = sl_place_neighbours(launch->ranks);
   if (launch->workgroup == 0 || launch->workgroup > launch->ranks)
@@ -97,7 +97,7 @@ void sl_comm_end(sl_comm *comm) {
     sl_threads_close(comm);
 }
 
-/* ---- in place of modules that are not to be had */
+/* ---- substitutes for missing modules */
 
 static _Thread_local char absence[SLEY_ERROR_BYTES];
 

@@ -25,6 +25,14 @@ licence='/* SPDX-License-Identifier: Apache-2.0 */'
 { echo "$licence"; echo 'void f(void) { printf("x"); }'; } >"$tree/src/plan/prints.c"
 { echo "$licence"; echo '#include "base/status.h"'; } >"$tree/cli/inside.c"
 echo 'int x;' >"$tree/src/base/bare.c"
+mkdir -p "$tree/src/io/forty" "$tree/bench/results/set"
+i=0
+while [ $i -lt 41 ]; do
+  echo "$licence" >"$tree/src/plan/file$i.c"
+  [ $i -eq 40 ] || echo "$licence" >"$tree/src/io/forty/file$i.c"
+  echo 0 >"$tree/bench/results/set/$i.json"
+  i=$((i + 1))
+done
 { echo "$licence"; i=0; while [ $i -lt 600 ]; do echo 'extern int x;'; i=$((i + 1)); done; } >"$tree/src/base/long.c"
 
 if "$check" "$tree" >"$tree/out"; then
@@ -34,10 +42,10 @@ fi
 failed=0
 for expected in 'src/io/up.c:2: io ' 'src/plan/vendor.c:2: <mpi.h>' 'src/plan/have.c:2: SLEY_HAVE_' \
   'src/plan/exits.c:2: ends' 'src/plan/prints.c:2: prints' 'cli/inside.c:2: includes' 'src/base/bare.c:1: no SPDX' \
-  'src/base/long.c:601: longer'; do
+  'src/base/long.c:601: longer' 'src/plan: 45 files'; do
   grep -qF "$expected" "$tree/out" || { echo "missing: $expected"; failed=1; }
 done
 lines=$(wc -l <"$tree/out")
-[ "$lines" -eq 8 ] || { echo "$lines violations named, expected 8"; failed=1; }
+[ "$lines" -eq 9 ] || { echo "$lines violations named, expected 9"; failed=1; }
 [ $failed -eq 0 ] || cat "$tree/out"
 exit $failed

@@ -3,8 +3,8 @@
  * gradients, on random graphs over ranks: against float64, the same bits twice, and those of rows for every
  * number of ranks. */
 #include "base/value.h"
+#include "graph/graph.h"
 #include "graph_ranks.h"
-#include "ops/graph.h"
 
 /* Sums err by a unit for each term, and the ranks' sums are rounded to the dtype once for each rank. */
 static double terms_of(const ranked_graph *c) {

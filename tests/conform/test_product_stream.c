@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "ranks.h"
-#include "tile/product_stream.h"
+#include "tile/products/product_stream.h"
 
 enum { MESSAGES = 5, MOST_WORDS = 60, BUFFER_BYTES = 64, MOST_RANKS = 8 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An algorithm with a kind of step of its own, whole in this file: what CONTRIBUTING says is enough. It first
  * copies X to a buffer, by the new step, and takes the halo and the products from there. Plans of it are
- * predicted, described, executed, executed again with an input that is kept, and with values that travel
- * narrower, on every transport and device. */
+ * predicted, described, executed, executed again with an input that is kept, with values that travel narrower
+ * and in column order, on every transport and device. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -12,7 +12,6 @@
 #include "exec/exec.h"
 #include "mirror.h"
 #include "plan/describe.h"
-#include "plan/parts.h"
 #include "plan/step.h"
 #include "predict/cost.h"
 #include "ranks.h"
@@ -71,12 +70,12 @@ static sley_status copy_run(sl_run *run, const sl_step *step, void *state) {
                                                               .dtype = run->plan->dtype}});
 }
 
-static const sl_step_kind copy_step = {.name = "copy",
+static const sl_step_kind copy_step = {SL_STEP_DEFAULTS,
+                                       .name = "copy",
                                        .writes = copy_writes,
                                        .uses = copy_uses,
                                        .describe = copy_describe,
                                        .cost = copy_cost,
-                                       .memory = sl_step_takes_nothing,
                                        .bind = copy_bind,
                                        .release = copy_release,
                                        .run = copy_run};
@@ -84,7 +83,7 @@ static const sl_step_kind copy_step = {.name = "copy",
 /* ---- the algorithm */
 
 static sley_status build_with(const sl_inspection *ins, sl_plan *plan, double bytes) {
-  int copy, buffer, first, exchange;
+  int copy, buffer, exchange, local, remote;
   int64_t row_bytes = ins->wishes->row_bytes;
   double *counted = sl_plan_alloc(plan, 1, sizeof *counted);
   if (!counted)
@@ -92,15 +91,14 @@ static sley_status build_with(const sl_inspection *ins, sl_plan *plan, double by
   *counted = bytes;
   SL_TRY(sl_plan_add_buffer(plan, "a copy of X", ins->x_rows, row_bytes, &copy));
   SL_TRY(sl_plan_add_buffer(plan, "halo", ins->halo->count, row_bytes, &buffer));
-  sl_part_frame frames[] = {{.name = "local", .x = copy, .whole = true}, {.name = "remote", .x = buffer}};
-  SL_TRY(sl_parts_cut(plan, ins, &(sl_column_map){.local = 0, .remote = 1}, 2, frames, &first));
   SL_TRY(sl_plan_add_halo(plan, "halo", ins->halo, SL_HALO_GATHER, copy, buffer, row_bytes, SL_GRAIN_PEER,
                           &exchange));
+  SL_TRY(sl_plan_divide(plan, exchange, &local, &remote));
   SL_TRY(sl_plan_append_step(plan, &(sl_step){.kind = &copy_step, .index = copy, .data = counted}));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
-  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, first));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
-  return sl_plan_add_step(plan, SL_STEP_SPMM, first + 1);
+  return sl_plan_add_step(plan, SL_STEP_SPMM, remote);
 }
 
 static sley_status build_copied(const sl_inspection *ins, sl_plan *plan) {
@@ -126,7 +124,7 @@ static const sl_algorithm dear = {.name = "halo-dear",
 
 enum { ROWS = 37, K = 5, LD = 7 };
 
-typedef enum way { PLAIN, KEEPS_INPUT, NARROW, WAYS } way;
+typedef enum way { PLAIN, KEEPS_INPUT, NARROW, IN_ORDER, WAYS } way;
 
 typedef struct sample {
   uint64_t seed;
@@ -244,6 +242,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sl_plan_wishes wishes = sl_plan_wishes_for(K, SLEY_F32);
   wishes.keeps_input = s->way == KEEPS_INPUT;
   wishes.has_wire = s->way == NARROW;
+  wishes.reproducible = s->way == IN_ORDER;
   wishes.wire = s->way == NARROW ? SLEY_BF16 : SLEY_F32;
   sley_status status = sl_agree(comm, make_block(s, comm->rank, &block));
   if (status == SLEY_OK)

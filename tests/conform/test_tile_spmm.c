@@ -6,7 +6,7 @@
 #include "allocations.h"
 #include "base/random.h"
 #include "chosen_device.h"
-#include "tile/tile_spmm.h"
+#include "tile/products/tile_spmm.h"
 #include "tile_case.h"
 
 enum { PAD = 1, ALGORITHMS = 9 };

@@ -10,7 +10,7 @@
 #include "dense_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 enum { MOST_RANKS = 64, ROUNDS = 3, COLLECTIVES = 8 };
 

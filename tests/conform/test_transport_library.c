@@ -5,7 +5,7 @@
 #include "dense_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 
 /* Values repeat with this period. All, and the ranks' sums of them, are exact in every type. */
 enum { MOST_RANKS = 8, PERIOD = 45, PARTS_DIFFER = -1 };

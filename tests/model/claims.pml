@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work stealing of src/tile/claims.c, as products of matrices in tiles use it (src/tile/tile_spmm.c, sums.c), in
+/* Work stealing of src/tile/products/claims.c, as products of matrices in tiles use it (src/tile/products/tile_spmm.c, sums.c), in
  * all orders in which the steps of their ranks can happen.
  *
  * Each rank has a stationary tile with TASKS tasks, whose products go to tiles of any ranks, in all choices of to

@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "device/neighbour_search.h"
 #include "device/neighbours.h"
+#include "device/product.h"
 #include "mock.h"
 #include "mock_memory.h"
 
@@ -486,11 +487,16 @@ static const sl_neighbour_table *tuned(const void *prepared) {
   return prepared ? &((const prepared_spmm *)prepared)->table : NULL;
 }
 
+static const sl_product_traits mock_product = {SL_PRODUCT_DEFAULTS, .waits = kernel_waits,
+                                               .serves_fewer_columns = true};
+static const sl_product_traits rowwise_product = {SL_PRODUCT_DEFAULTS, .serves_fewer_columns = true,
+                                                  .tune = tune, .tuned = tuned};
+static const sl_product_traits update_product = {SL_PRODUCT_DEFAULTS, .pays = update_pays};
+
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .refill = refill, .release = release, .memory = kernel_memory, .waits = kernel_waits,                    \
-    .serves_fewer_columns = true, .run = run                                                                 \
+    .refill = refill, .release = release, .memory = kernel_memory, .product = &mock_product, .run = run      \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
@@ -514,10 +520,8 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .refill = refill,
                                   .release = release,
                                   .memory = kernel_memory,
-                                  .serves_fewer_columns = true,
-                                  .run = run,
-                                  .tune = tune,
-                                  .tuned = tuned};
+                                  .product = &rowwise_product,
+                                  .run = run};
 static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .op = SL_OP_SPMM,
                                .ok = wide_ok,
@@ -526,32 +530,26 @@ static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .refill = refill,
                                .release = release,
                                .memory = kernel_memory,
+                               .product = &sl_product_plain,
                                .run = run};
-static const sl_kernel convert = {.name = "mock-convert",
-                                  .op = SL_OP_CONVERT,
-                                  .ok = convert_ok,
-                                  .cost = kernel_cost,
-                                  .prepare = prepare,
-                                  .refill = refill,
-                                  .release = release,
-                                  .run = run};
 static const sl_kernel update = {.name = "mock-update",
                                  .op = SL_OP_UPDATE,
                                  .ok = update_ok,
                                  .cost = kernel_cost,
-                                 .pays = update_pays,
                                  .prepare = prepare,
                                  .refill = refill,
                                  .release = release,
                                  .memory = kernel_memory,
+                                 .product = &update_product,
                                  .run = run};
-/* The dense operations, of arguments that the CPU takes. */
+/* Operations on rows and arrays, of arguments that the CPU takes. */
 #define DENSE(kernel_name, operation)                                                                        \
   {                                                                                                          \
     .name = kernel_name, .op = operation, .ok = convert_ok, .cost = kernel_cost, .prepare = prepare,         \
-    .refill = refill, .release = release, .run = run                                                         \
+    .refill = refill, .release = release, .memory = sl_memory_nothing, .product = &sl_product_plain,         \
+    .run = run                                                                                               \
   }
-static const sl_kernel gemm = DENSE("mock-gemm", SL_OP_GEMM),
+static const sl_kernel convert = DENSE("mock-convert", SL_OP_CONVERT), gemm = DENSE("mock-gemm", SL_OP_GEMM),
                        column_sums = DENSE("mock-sums", SL_OP_COLUMN_SUMS),
                        activate_grad = DENSE("mock-activation", SL_OP_ACTIVATE_GRAD),
                        dropout = DENSE("mock-dropout", SL_OP_DROPOUT), nll = DENSE("mock-nll", SL_OP_NLL),

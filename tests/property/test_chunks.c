@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On random row lengths: chunks hold every entry of every row once, whole rows in order, pieces only of long
- * rows, and neither more chunks nor longer ones than promised. */
+/* Chunks for random row lengths. They must hold every entry of every row once and whole rows in order, divide
+ * only long rows into pieces, and respect the promised number and length of chunks. */
 #include "support.h"
 
 #include "base/memory.h"
@@ -45,7 +45,7 @@ static int64_t row_of_y(const sl_chunks *c, int64_t i) {
   return c->row ? c->row[i] : i + j;
 }
 
-/* Stored row of each row with entries; the empty ones are compared on the way. */
+/* Lists the stored row of each row with entries, and checks the empty rows. */
 static int64_t list_rows(const sample *s, const sl_chunks *c, int64_t *stored) {
   int64_t full = 0, empty = 0;
   for (int64_t i = 0; i < s->rows; i++)
@@ -129,7 +129,8 @@ static void chunks_hold_every_entry_once(void **state) {
   assert_true(longs > 100);
 }
 
-/* Enough rows for several threads: with any number of them, lists without gaps among their shares. */
+/* Enough rows for several threads: for any number of threads the lists must have no gaps between the threads'
+ * shares. */
 static void threads_do_not_show(void **state) {
   (void)state;
   enum { ROWS = 100000 };

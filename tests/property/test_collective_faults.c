@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays whose bytes are wrong: what is found, and that nothing beyond is touched. What is read
- * ends at a page that cannot be read; what is written has margins that must stay as they are. */
+/* Compressed arrays with wrong bytes: faults must be found, and no memory beyond the arrays may be accessed.
+ * Arrays that are read end at a page that cannot be read; arrays that are written have margins that must not
+ * change. */
 #include "compressed_cases.h"
 
-/* What is decompressed, and added, as the bytes are. The faults found, which are the same both ways. */
+/* Decompresses and adds an array as it is. Returns the faults found, which must be the same for both
+ * operations. */
 static uint32_t judge(const fenced *src, sley_type type, int64_t count) {
   size_t bytes = (size_t)count * sley_type_bytes(type);
   uint32_t verdicts[QUEUES];
@@ -47,7 +49,8 @@ static void spoil(char *at) {
   *at = (char)(*at ^ (char)(1 << draw(8)));
 }
 
-/* The format's byte and the values kept may describe another array in as many bytes, which is sound, too. */
+/* Whether a changed byte may still describe a valid array: another format or count of kept values may fit the
+ * same number of bytes. */
 static bool may_stay_sound(sl_compressed_format format, size_t byte) {
   bool pici = format == SL_COMPRESSED_PICI32 || format == SL_COMPRESSED_PICI64;
   return byte == offsetof(sl_compressed_header, format) ||
@@ -84,8 +87,8 @@ static void wrong_headers_are_refused(void **state) {
   }
 }
 
-/* Each bit of Pici's words and counts, and each position of COO that leaves its order, contradicts the rest.
- */
+/* A change of any bit of Pici's words and counts, or of a position of COO that breaks the order, contradicts
+ * the rest of the payload. */
 static void wrong_payloads_are_refused(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(300); repeat++) {
@@ -112,8 +115,8 @@ static void wrong_payloads_are_refused(void **state) {
   }
 }
 
-/* Where the counts agree: a bit of the last tile moves behind the array's end, and a first value that belongs
- * to no bit. */
+/* Faults with correct counts: a bit of the last tile beyond the end of the array, and a first value without a
+ * bit. */
 static void counts_are_not_all(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(60); repeat++) {
@@ -140,7 +143,7 @@ static void counts_are_not_all(void **state) {
   }
 }
 
-/* Whatever the bytes, nothing is touched beyond what it may be: judge and the fences say so. */
+/* With random bytes no memory beyond the arrays may be accessed; judge and the fences check this. */
 static void any_bytes_are_survived(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(1500); repeat++) {

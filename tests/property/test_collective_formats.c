@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed arrays: their bytes against an oracle written from the definition, arrays that come back to the
- * bit, and sums that have the bits of dense ones. */
+/* Compressed arrays: their bytes must equal those of an oracle that follows the definition, decompression
+ * must restore all bits, and sums must have the bits of dense sums. */
 #include "compressed_cases.h"
 #include "dense_oracle.h"
 
@@ -24,7 +24,7 @@ static size_t padded(size_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
-/* The payload by its definition, in memory of zeros; its bytes. */
+/* Writes the payload by its definition to zeroed memory; returns its size. */
 static size_t oracle_pici(const char *src, size_t each, int64_t count, bool wide, char *payload) {
   size_t tiles = (size_t)(count + 4095) / 4096, at = 0;
   char *index = payload + tiles * 512, *values = index + padded(tiles * (wide ? 8 : 4));
@@ -67,7 +67,7 @@ static size_t oracle_payload(sl_compressed_format format, const char *src, size_
   return padded((size_t)count * each);
 }
 
-/* A compressed array by its definition, of *bytes; freed by free. */
+/* A compressed array of *bytes bytes by the definition. Freed by free. */
 static char *oracle_compressed(const char *src, const sl_compress_part *part, sley_type type, size_t *bytes) {
   size_t each = sley_type_bytes(type);
   int64_t nonzeros = oracle_nonzeros(src, each, part->count);
@@ -132,7 +132,7 @@ static void check_count(sl_queue *queue, const char *src, int64_t count, sley_ty
   assert_int_equal(nonzeros, oracle_nonzeros(src, sley_type_bytes(type), count));
 }
 
-/* Once with room for whatever the format takes, once with that of dense alone. */
+/* Runs once with space for the format's longest payload, and once with space for only the dense array. */
 static void arrays_come_back(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(400); repeat++) {
@@ -151,7 +151,8 @@ static void arrays_come_back(void **state) {
   }
 }
 
-/* Arrays of one call have the bytes that each has alone, on any device. */
+/* Arrays that are compressed in one call must have the same bytes as arrays compressed alone, on any
+ * device. */
 static void check_together(sley_type type, int parts) {
   sl_compress_part part[MOST_TOGETHER];
   char *base[MOST_TOGETHER];
@@ -243,7 +244,7 @@ static void arrays_come_back_together(void **state) {
   }
 }
 
-/* Parts that are compressed, and perhaps one that is dense, which may be the destination. */
+/* Checks the sum of compressed parts and possibly one dense part, which may be the destination. */
 static void check_sum(sley_type type, int64_t count, int parts, int own, bool in_place) {
   size_t each = sley_type_bytes(type), bytes = (size_t)count * each;
   int64_t room = 0;
@@ -317,7 +318,7 @@ static void sums_are_those_of_dense_arrays(void **state) {
   }
 }
 
-/* So many tiles that a GPU takes several at once. */
+/* Arrays with so many tiles that a GPU processes several at once. */
 static void many_tiles_come_back(void **state) {
   (void)state;
   enum { COUNT = 9000123, BYTES = COUNT * (int)sizeof(uint32_t) };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Column sets of random sources, few columns of a wide range and many of a narrow one, against a table. */
+/* Column sets of random sources, compared with a table: few columns of a wide range, and many columns of a
+ * narrow range. */
 #include "support.h"
 
 #include "base/memory.h"

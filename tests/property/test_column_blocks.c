@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans that do not fit: products in blocks of columns are right, move exactly what was predicted and have
- * the same bits; what is said to be needed is no less than what is taken, and is said before anything is. */
+/* Plans that do not fit in memory. Products in blocks of columns must be right, move exactly the predicted
+ * bytes and have the same bits. The predicted memory must be at least the memory that is used, and must be
+ * known before any is allocated. */
 #include "spmm_case.h"
 
 #include "mirror.h"
@@ -26,7 +27,7 @@ static spmm_case make_case(const char *algo, int ranks, uint64_t seed) {
                      .room = seed % 2 ? 0.75 : 0.4};
 }
 
-/* Whether plans short of memory do without copies that those with enough have, and so may not need blocks. */
+/* Whether plans with little memory can omit copies that other plans have, and so may not need blocks. */
 static bool has_lean_plans(void) {
   enum { MOST = 64 };
   sley_kernel kernel[MOST];
@@ -176,7 +177,7 @@ static void check_needed(taking *t) {
   assert_non_null(strstr(sley_last_error(), "1 column of the product"));
 }
 
-/* On the mock device, which counts: a rank each on three devices. */
+/* On the mock device, which counts memory: three devices with one rank each. */
 static void what_is_needed_is_enough(void **state) {
   (void)state;
   const char *device = getenv("SLEY_MOCK_REACH");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cover that is left out of the choice, since its least rows are too many, would not have been chosen: on
- * drawn matrices and machines it is predicted to take as long as what is chosen, or longer. What fewer rows
- * spare is predicted from their number, not rank by rank: a few hundredths are allowed. */
+/* If `cover` is left out of the choice because its smallest cover has too many rows, it must not have been
+ * the fastest: on random matrices and machines its predicted time must be at least that of the chosen
+ * algorithm. A deviation of a few percent is allowed, because the gain of fewer rows is predicted from their
+ * total number, not rank by rank. */
 #include <math.h>
 
 #include "machines.h"
@@ -53,7 +54,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* 10 to a power from low to high. */
+/* 10 to a random power from low to high. */
 static double drawn(uint64_t seed, uint64_t i, double low, double high) {
   return pow(10, low + (high - low) * sl_unit(sl_random(seed, 0, i)));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random bipartite graphs: the cover touches every edge and a matching of its size proves it least; the order
- * in which edges are listed does not change it. Blocks of them: the bound of their covers' weight is below
- * it or equal, nearly all of it, and the same whatever the threads. */
+/* Random bipartite graphs. The cover must touch every edge, a matching of the same size proves that it is
+ * smallest, and the order of the edges must not change it. For blocks of graphs, the bound must be at most
+ * the weight of their covers, close to it, and the same for any number of threads. */
 #include "support.h"
 
 #include "base/random.h"
@@ -80,7 +80,7 @@ static void cover_is_least_and_canonical(void **state) {
 
 enum { BLOCKS = 3, BLOCK_ROUNDS = 300 };
 
-/* Each thread its share of the rows, as the passes over a matrix do. */
+/* One pass, in which each thread processes its share of the rows, as in passes over a matrix. */
 static void pass(sl_cover_blocks *blocks, const sl_bipartite *b, bool stores) {
   for (int t = 0; t < blocks->threads; t++)
     for (int block = 0; block < BLOCKS; block++) {
@@ -96,7 +96,7 @@ static void pass(sl_cover_blocks *blocks, const sl_bipartite *b, bool stores) {
     }
 }
 
-/* The bound of the blocks, and what their covers weigh. */
+/* Computes the bound of the blocks, and the weight of their covers. */
 static int64_t bound_blocks(const sl_bipartite *b, int threads, int64_t weight, int64_t *size) {
   static uint8_t use[BLOCKS * MAX_SIDE];
   int64_t first_col[BLOCKS + 1] = {0}, least;

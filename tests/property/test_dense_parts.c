@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of columns, gradients of activations and steps of Adam: every type, leading dimensions and places, to
- * the bit against single values; the same bits with any number of threads. */
+/* Sums of columns, gradients of activations and steps of Adam: every type, leading dimension and in-place
+ * variant must have exactly the bits of a loop over single values, with any number of threads. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -45,7 +45,8 @@ static void columns_are_summed_by_blocks(void **state) {
   }
 }
 
-/* Where blocks would be too many they are larger, and no more sums are kept than there is room for. */
+/* If there would be too many blocks, blocks are larger, and the number of block sums stays within its
+ * limit. */
 static void blocks_are_bounded(void **state) {
   (void)state;
   assert_int_equal(sl_sum_rows(1000, 1), 256);

@@ -102,7 +102,7 @@ static void place(drawer *d, const char *number, int width, char *field) {
   field[at] = 0;
 }
 
-/* A field for the item, and its value under the scale factor. */
+/* Writes a field for the item; returns its value under the scale factor. */
 static double draw_real(drawer *d, const item *number, int scale, char *field) {
   char digits[16], text[64], canonical[64];
   int length, count, point, exponent;
@@ -127,7 +127,8 @@ static double draw_real(drawer *d, const item *number, int scale, char *field) {
   return strtod(canonical, NULL);
 }
 
-/* Appends count numbers in the format: the whole ones given, or drawn ones, which values receives. */
+/* Appends count numbers in the format: the given whole numbers, or random reals, which are stored in
+ * values. */
 static void put_section(drawer *d, const drawn *f, const int64_t *whole, double *values, int count,
                         char *text) {
   int scale = 0, next = 0;
@@ -156,7 +157,7 @@ static void put_section(drawer *d, const drawn *f, const int64_t *whole, double 
       i++;
     }
   }
-  /* What follows the last number up to the next is obeyed too. */
+  /* Descriptors between the last number and the next number also take effect. */
   for (; next < f->count && strchr("px/", f->items[next].kind); next++)
     if (f->items[next].kind == '/')
       *at++ = '\n';

@@ -42,7 +42,7 @@ typedef struct data {
   mirror mx, ml;
 } data;
 
-/* What a step gives. */
+/* Results of a step. */
 typedef struct given {
   double loss, grad[MOST_VALUES];
   int64_t counted, values;
@@ -92,7 +92,7 @@ static sley_status step(sley_gnn *gnn, const data *d, double rate, given *out) {
   return sley_gnn_train(gnn, &batch, &out->loss, &out->counted);
 }
 
-/* Of all parameters, one after the other: their gradients, or their values. */
+/* Reads the gradients, or the values, of all parameters, one after the other. */
 static sley_status read_all(sley_comm *comm, const sley_gnn *gnn, bool values, given *out) {
   int count;
   out->values = 0;
@@ -122,7 +122,7 @@ static sley_status check_near(const sample *s, const given *a, const given *b) {
 
 /* ---- a drawn neighbourhood against the whole graph */
 
-/* Adds a batch's part of means over all rows to train on. */
+/* Adds a batch's part of means over all training rows. */
 static sley_status add_batch(sley_comm *comm, const sample *s, const sley_gnn *of,
                              const sley_gnn_drawn *drawn, given *sum) {
   data d = {0};
@@ -178,7 +178,8 @@ static sley_status run_batches(sley_comm *comm, const sample *s, const sley_gnn 
   return status;
 }
 
-/* Symmetric norms are by the entries of the rows that the last hop reaches. */
+/* Compares batches with the whole graph. Symmetric norms also depend on the entries of the rows that the last
+ * hop reaches. */
 static sley_status compare(sley_comm *comm, const sample *s, sley_gnn *gnn, const data *d) {
   const sl_layer_kind *kind = sl_layer_kind_of(s->options.model);
   const int hops = s->options.layers * kind->hops + (kind->norm == SL_NORM_SYMMETRIC);
@@ -218,7 +219,8 @@ static sley_status compare_main(sl_comm *comm, void *arg) {
 
 enum { STEPS = 6 };
 
-/* Steps by two networks in turn with one's parameters; the last is the one that is shared. */
+/* Runs steps of two networks in turn, which share the parameters of one of them; the last step is by the
+ * owner. */
 static sley_status step_in_turn(sley_comm *comm, const sample *s, const sley_matrix *block, sley_gnn *gnn,
                                 const data *d, given *out) {
   sley_gnn *other = NULL;

@@ -11,7 +11,7 @@
 
 enum { MOST_ROWS = 70, MOST_DEGREE = 40, MOST_ENTRIES = MOST_ROWS * MOST_DEGREE, MOST_HOPS = 4, CASES = 300 };
 
-/* The value of an entry is its number, so that a drawn entry tells which it is. */
+/* A graph in which the value of an entry is its number, so that a drawn entry can be identified. */
 typedef struct graph {
   int64_t rows, rowptr[MOST_ROWS + 1], col[MOST_ENTRIES];
   int32_t narrow[MOST_ENTRIES];
@@ -33,7 +33,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A third of the rows is empty; columns ascend, and about every tenth repeats. */
+/* A random graph. A third of the rows is empty; columns ascend, and about every tenth column repeats. */
 static void draw_graph(uint64_t seed, graph *g) {
   int64_t entries = 0;
   g->rows = 1 + below(seed, 0, 0, MOST_ROWS);
@@ -61,7 +61,7 @@ static void draw_graph(uint64_t seed, graph *g) {
                                       SLEY_COPY, &g->a));
 }
 
-/* Some of the rows, in any order; fan-outs of 0, of few, of more than any row has, and all. */
+/* Random options: some of the rows in any order; fan-outs of 0, few, more than any row has, and all. */
 static void draw_words(uint64_t seed, int64_t rows, words *w) {
   w->options = (sley_gnn_sampler_options)SLEY_GNN_SAMPLER_OPTIONS_INIT;
   for (int64_t i = 0; i < rows; i++)
@@ -97,7 +97,8 @@ static int64_t column_of(const sley_csr *m, int64_t e) {
   return m->index == SLEY_I64 ? ((const int64_t *)m->col)[e] : ((const int32_t *)m->col)[e];
 }
 
-/* The entries of a row are entries of its row of A, each once, by columns. */
+/* Checks that the entries of a drawn row are entries of its row of A, each at most once, ordered by
+ * columns. */
 static void check_row(const graph *g, const sley_gnn_drawn *d, const sley_csr *m, int64_t i) {
   bool seen[MOST_ENTRIES] = {false};
   for (int64_t at = m->rowptr[i]; at < m->rowptr[i + 1]; at++) {
@@ -110,8 +111,8 @@ static void check_row(const graph *g, const sley_gnn_drawn *d, const sley_csr *m
   }
 }
 
-/* Rows [begin, end) are a frontier: each has as many entries as are to be drawn, and what they reach for the
- * first time is the next frontier, whose end it returns. */
+/* Checks the frontier of rows [begin, end): each has the right number of drawn entries, and the rows that
+ * these reach for the first time are the next frontier. Returns the end of the next frontier. */
 static int64_t check_frontier(const graph *g, const sley_csr *m, const sley_gnn_drawn *d, int64_t begin,
                               int64_t end, int64_t fan_out) {
   bool reached[MOST_ROWS] = {false};
@@ -228,7 +229,8 @@ static void the_same_seed_draws_the_same(void **state) {
 
 enum { STAR = 12, DRAWN = 4, EPOCHS = 6000 };
 
-/* A row 0 with an entry for each of STAR others; every row is trained on, one a batch. */
+/* A graph whose row 0 has an entry for each of STAR other rows; every row is a training row, with one row per
+ * batch. */
 static sley_gnn_sampler *star(sley_matrix **a) {
   static int64_t rowptr[STAR + 2], row[STAR + 1], fan_out[] = {DRAWN};
   static int32_t col[STAR];
@@ -259,7 +261,8 @@ static void assert_near(int64_t count, double chance) {
   assert_true(((double)count - expected) * ((double)count - expected) <= 25 * deviation);
 }
 
-/* Each entry, each pair of entries, and each row at each place: within five standard deviations. */
+/* The frequency of each entry, of each pair of entries, and of each row at each position is within five
+ * standard deviations. */
 static void chances_are_equal(void **state) {
   static int64_t pair[STAR + 1][STAR + 1], place[STAR + 1][STAR + 1];
   sley_matrix *a;

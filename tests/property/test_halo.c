@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halo by itself: rows of X gathered into a halo buffer are the owners' rows, and the buffers of all
- * ranks scatter-added to X give what a model in float64 gives. Rows, owners and needs are random, some ranks
- * own nothing; every second halo is found by inspection of a rectangular block, and used after that is gone.
- */
+/* Separate use of the halo: rows of X that are gathered to a halo buffer must equal the owners' rows, and the
+ * scatter-add of all ranks' buffers to X must equal a float64 model. Rows, owners and needed rows are random,
+ * and some ranks own nothing. Every second halo is found by inspection of a rectangular block, and is used
+ * after the block has been freed. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "mirror.h"
@@ -21,7 +21,7 @@ typedef struct sample {
   int64_t begin[9];
 } sample;
 
-/* How a rank needs a row: 0: not. */
+/* Whether a rank needs a row. */
 static bool needs(const sample *s, int rank, int64_t row) {
   bool own = row >= s->begin[rank] && row < s->begin[rank + 1];
   return sl_random(s->seed, (uint64_t)(10 + rank), (uint64_t)row) % 3 == 0 && !(own && s->seed % 2);
@@ -55,7 +55,7 @@ static void set(const sample *s, void *values, int64_t i, double value) {
     ((double *)values)[i] = value;
 }
 
-/* The rows needed, as a list. */
+/* Lists the rows that a rank needs. */
 static sley_status list_needs(const sample *s, int rank, int64_t **row, int64_t *count) {
   SL_TRY(SL_NEW(*row, s->rows, "rows needed"));
   *count = 0;
@@ -65,7 +65,8 @@ static sley_status list_needs(const sample *s, int rank, int64_t **row, int64_t 
   return SLEY_OK;
 }
 
-/* The halo of a block with an entry for every row of X needed, its own in the first row. */
+/* Creates the halo of a block that has an entry for every needed row of X; the rank's own rows are in the
+ * first row of the block. */
 static sley_status inspect(sl_comm *comm, const sample *s, int64_t *row, int64_t count, sl_halo **out) {
   int64_t rowptr[BLOCK_ROWS + 1], rows[10];
   sley_matrix *block = NULL;
@@ -119,7 +120,7 @@ static sley_status check_gathered(const sample *s, const sl_halo *halo, const vo
   return SLEY_OK;
 }
 
-/* X once all ranks' buffers, each times its rank plus one, were added `rounds` times. */
+/* Checks X after all ranks' buffers, each times its rank plus one, were added `rounds` times. */
 static sley_status check_added(const sample *s, const sl_halo *halo, const void *x, int rounds) {
   for (int64_t i = 0; i < halo->rows; i++)
     for (int64_t j = 0; j < s->k; j++) {
@@ -212,7 +213,7 @@ static void rows_come_and_are_added(void **state) {
   each_case(run_samples);
 }
 
-/* Rows that do not ascend, or that nobody owns, on one rank: an error on all. */
+/* Rows that do not ascend, or that no rank owns, on one rank must be an error on all ranks. */
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   static const int64_t begin[] = {0, 2, 4}, bad[2][2] = {{3, 3}, {1, 4}};
   const int *which = arg;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "formats.h"
+#include "io/bytes/sink.h"
 #include "io/io.h"
-#include "io/sink.h"
 
 enum { ROWS = 3, TEXT = 1 << 12 };
 #define N NAN

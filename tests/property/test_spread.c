@@ -14,7 +14,7 @@
 #include "formats.h"
 #include "generate/generate.h"
 #include "io/io.h"
-#include "io/sink.h"
+#include "io/bytes/sink.h"
 #include "partition/partition.h"
 #include "ranks.h"
 #include "parallel_io/parallel_io.h"

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
-#include "plan/symmetric.h"
+#include "plan/symmetric_block.h"
 
 enum { ROUNDS = 800, MAX_RANKS = 5, ROWS = 30 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations that fail, one after the other. */
+/* Tests with failing allocations, one after the other. */
 #ifndef SLEY_TEST_ALLOCATIONS_H
 #define SLEY_TEST_ALLOCATIONS_H
 
 #include "ranks.h"
 
-/* Runs main on the ranks of a case, which are threads, as long as an allocation is left to fail, the next one
- * each time, or one in test_share(): an error on some rank, no hang, and nothing stays allocated. Fails
- * unless the run without a failure, which comes first and last, ends with `end`. Returns how many allocations
- * there are. */
+/* Runs main on the ranks of a case, which are threads, once for each allocation (or one in test_share()), and
+ * makes this allocation fail. Each run must return an error on some rank, must not hang and must free all
+ * memory. The first and the last run have no failing allocation and must return `end`. Returns the number of
+ * allocations. */
 int64_t fail_each_allocation(const rank_case *c, sl_rank_main main, void *arg, sley_status end);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device that tests run on: environment SLEY_TEST_DEVICE, default cpu. */
+/* The device of the tests: environment variable SLEY_TEST_DEVICE, default cpu. */
 #ifndef SLEY_TESTS_CHOSEN_DEVICE_H
 #define SLEY_TESTS_CHOSEN_DEVICE_H
 
 #include <stdbool.h>
 
-/* Its name. */
+/* Name of the device. */
 const char *test_device(void);
 bool test_on_cpu(void);
 

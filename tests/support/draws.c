@@ -7,7 +7,8 @@
 
 static uint64_t own_share = 1, stream, counter;
 
-/* The finaliser of SplitMix64 (this file serves programs, too, that link the public library alone). */
+/* The finaliser of SplitMix64 (copied here because this file is also linked to programs with only the public
+ * library). */
 static uint64_t mix(uint64_t z) {
   z += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of matrix formats share: reading from memory, refusals with their lines, round trips. */
+/* Helpers for tests of matrix formats: reading from memory, refusals with their lines, round trips. */
 #include "formats.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The targets of the fuzzers, which tests replay the corpus through. */
+/* The targets of the fuzzers; tests replay the corpora with them. */
 #include "fuzz_targets.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 enum {
   MOST_ROWS = 1 << 16
-}; /* so that a header of a few bytes costs no time; larger ones are refused alike */
+}; /* so that a header of a few bytes cannot cost much time; larger sizes are refused in the same way */
 
 void fuzz_demand(bool true_of_any_input, const char *what) {
   if (true_of_any_input)
@@ -26,7 +26,7 @@ void fuzz_demand(bool true_of_any_input, const char *what) {
 
 #define demand fuzz_demand
 
-/* What every reader promises of the matrix it makes. */
+/* Checks the properties that every reader guarantees for its matrix. */
 static void check_matrix(sley_matrix *a, sley_dtype dtype) {
   bool sorted;
   sley_csr csr = sl_matrix_csr(a);
@@ -41,7 +41,7 @@ static void check_matrix(sley_matrix *a, sley_dtype dtype) {
   sl_matrix_destroy(a);
 }
 
-/* A refusal has a message, of one line. */
+/* Checks that a refusal has a message of one line. */
 static void check_refusal(void) {
   demand(sley_last_error()[0] != 0 && !strchr(sley_last_error(), '\n'), "a message of one line");
 }
@@ -93,7 +93,7 @@ static void run_npz(const uint8_t *bytes, size_t size) {
   run_reader(sl_npz_banner, sl_npz_read, "fuzz.npz", bytes, size);
 }
 
-/* A random header fails its checksum at once, so the right one is put in. */
+/* Replaces the checksum of the header by the right one, since a random header would fail at once. */
 static void run_cache(const uint8_t *bytes, size_t size) {
   uint8_t *copy = malloc(size + 1);
   demand(copy != NULL, "memory");
@@ -128,7 +128,7 @@ static sley_status read_whatever(sl_input *input, sley_dtype dtype, sl_team *tea
   return sl_format_read(input, NULL, dtype, team, out);
 }
 
-/* gzip, zstd and the choice of the format. */
+/* Tests gzip, zstd and the detection of the format. */
 static void run_stream(const uint8_t *bytes, size_t size) {
   run_reader(NULL, read_whatever, "fuzz", bytes, size);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a peer may send, byte by byte: headers by themselves, a mesh of two ranks whose other one is the
- * input, the collectives' data, and the messages by which ranks meet. */
+/* Fuzz targets for the bytes that a peer may send: single headers, a mesh of two ranks in which the input
+ * acts as the other rank, data of collectives, and the messages with which ranks meet. */
 #include "fuzz_wire.h"
 
 #include <poll.h>
@@ -86,7 +86,7 @@ static void close_world(world *w) {
   sl_wire_destroy(w->mesh);
 }
 
-/* The peer takes what this rank has sent. */
+/* Reads, as the peer, all bytes that this rank has sent. */
 static void drain(const world *w) {
   char waste[4096];
   for (int line = 0; line < LINES; line++)
@@ -94,8 +94,8 @@ static void drain(const world *w) {
       i++;
 }
 
-/* The peer sends the input: pieces, each led by a byte for the connection and whether to read meanwhile, and
- * one for the length. */
+/* Sends the input as the peer, in pieces. Each piece begins with a byte that selects the connection and
+ * whether the rank reads in between, and a byte for the length. */
 static void send_pieces(world *w, const uint8_t *bytes, size_t size, bool turns) {
   while (size > 2) {
     int line = bytes[0] & 1;

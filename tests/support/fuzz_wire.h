@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fuzzers' targets for what comes over sockets. See fuzz_targets.h. */
+/* Fuzz targets for messages over sockets. See fuzz_targets.h. */
 #ifndef SLEY_TESTS_FUZZ_WIRE_H
 #define SLEY_TESTS_FUZZ_WIRE_H
 

@@ -22,8 +22,8 @@ static int64_t one_of(uint64_t draw, const int64_t *list, int64_t count) {
   return list[draw % (uint64_t)count];
 }
 
-/* Of two thirds of the rows only the entries stay whose columns are of the row's rank, so that many rows need
- * nothing of the halo. */
+/* Removes from two thirds of the rows the entries in columns of other ranks, so that many rows need no
+ * halo. */
 static void keep_own(ranked_graph *c) {
   const sley_matrix *a = c->a;
   const size_t value = sley_dtype_bytes(c->dtype);

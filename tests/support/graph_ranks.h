@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations of graph networks over ranks: a random graph, and operands that every rank knows whole, of which
- * each has its own part in its device's memory. */
+/* Tests of graph network operations over ranks: a random graph, and operands that every rank knows as a
+ * whole, with the rank's own part in the memory of its device. */
 #ifndef SLEY_TESTS_GRAPH_RANKS_H
 #define SLEY_TESTS_GRAPH_RANKS_H
 
@@ -20,16 +20,16 @@ typedef struct ranked_graph {
   int64_t row_begin[RANKED_GRAPH_MOST + 1], col_begin[RANKED_GRAPH_MOST + 1];
 } ranked_graph;
 
-/* A random graph, heads, width and dtype; rectangular, with empty rows, columns and ranks; at times most rows
- * need nothing of other ranks. Freed by the second. */
+/* A random rectangular graph with empty rows, columns and ranks, and random heads, width and dtype. Sometimes
+ * most rows need no rows of other ranks. Freed by ranked_graph_free. */
 ranked_graph ranked_graph_draw(uint64_t seed, int ranks);
 void ranked_graph_free(ranked_graph *c);
 
-/* How an operand is divided among the ranks. */
+/* The division of an operand among the ranks: by rows, columns or entries of the graph. */
 typedef enum graph_side { GRAPH_ROWS, GRAPH_COLS, GRAPH_ENTRIES } graph_side;
 
-/* An operand of `features` values for each row, column or entry. whole: of all ranks, in float64, without
- * gaps. */
+/* An operand of `features` values per row, column or entry. whole: the operand of all ranks, in float64,
+ * contiguous. */
 typedef struct graph_array {
   const ranked_graph *c;
   graph_side side;
@@ -40,28 +40,30 @@ typedef struct graph_array {
   mirror m;
 } graph_array;
 
-/* The graph of this rank's rows; block: of c's matrix. Collective. */
+/* Creates the graph of this rank's rows; block: these rows of c's matrix. Collective. */
 sley_status ranked_graph_make(sley_comm *comm, const ranked_graph *c, const sley_matrix *block,
                               sley_graph **out);
 
-/* Random values, other ones for each `number`. After an error it may be closed all the same. */
+/* Opens an operand with random values, which differ for each `number`. After an error it may still be
+ * closed. */
 sley_status graph_array_open(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                              int number, graph_array *out);
-/* One in the type of sums, or of int32_t (with dtype f32), in zeros. */
+/* Opens an operand of zeros in the given type: a type of sums, or int32_t (with dtype f32). */
 sley_status graph_array_open_as(sley_comm *comm, const ranked_graph *c, graph_side side, int64_t features,
                                 sley_dtype dtype, graph_array *out);
 void graph_array_close(graph_array *a);
 
-/* Fetches the rank's part of a result and compares it with the whole: |value - expected| within `terms` units
- * of the type of sums of the magnitude, and one rounding to the dtype; what: for the message. */
+/* Fetches the rank's part of a result and compares it with the oracle. The error may be `terms` rounding
+ * units of the type of sums, relative to the magnitude, plus one rounding to the dtype. what: for the
+ * message. */
 sley_status graph_array_check(const graph_array *a, const oracle_result *expected, double terms,
                               const char *what);
 
-/* A number that depends on the bits of all ranks' parts together, whatever the number of ranks. Collective.
- */
+/* Computes a hash of the bits of all ranks' parts, which does not depend on the number of ranks.
+ * Collective. */
 sley_status graph_array_bits(sley_comm *comm, const graph_array *a, int64_t *bits);
 
-/* What a main gets of a sample: run by one rank, whose bits are kept, and then by all. */
+/* The argument of a main for one sample. One rank runs first, and its bits are stored; then all ranks run. */
 typedef struct ranked_run {
   const ranked_graph *c;
   uint64_t sample;
@@ -69,12 +71,12 @@ typedef struct ranked_run {
   bool compares;
 } ranked_run;
 
-/* main with a ranked_run, for each of several graphs: by one rank, unless a launcher has started the ranks,
- * and by those of the case. */
+/* Runs main with a ranked_run for several graphs: first on one rank, unless a launcher has started the ranks,
+ * and then on the ranks of the case. */
 void ranked_graph_samples(const rank_case *c, sl_rank_main main);
 
-/* Keeps the bits of an array under a number, or, on the CPU, compares them with those that were kept.
- * Collective. */
+/* Stores the bits of an array under a number in the first run, and on the CPU compares them in the second
+ * run. Collective. */
 sley_status ranked_run_bits(sley_comm *comm, ranked_run *run, int number, const graph_array *a,
                             const char *what);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a program's tests in its settings: what has not run at all is told apart from what has passed. */
+/* Runs a program's tests in its settings, and distinguishes skipped tests from passed ones. */
 #include "support.h"
 
 #include "draws.h"
@@ -26,7 +26,7 @@ static int run_once(const char *setting, void *arg) {
 int test_run_group(const char *name, const char *settings, const struct CMUnitTest *tests, size_t count,
                    CMFixtureFunction setup, CMFixtureFunction teardown) {
   group g = {name, tests, count, setup, teardown, 0};
-  /* Before all else, for a test may end the program. */
+  /* Printed first, because a test may end the program. */
   fprintf(stderr, "one case in %s, drawn by SLEY_TEST_SEED=%llu\n",
           getenv("SLEY_TEST_SHARE") ? getenv("SLEY_TEST_SHARE") : "1", (unsigned long long)test_seed());
   int failed = test_each_setting(settings, run_once, &g);

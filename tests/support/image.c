@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory as a device sees it, for tests of kernels. */
+/* Copies of host memory for a device, for tests of kernels. */
 #include "image.h"
 
 image image_of(sl_queue *queue, const void *host, size_t bytes, size_t skew) {

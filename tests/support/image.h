@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory as a device sees it, for tests of kernels. */
+/* Copies of host memory for a device, for tests of kernels. */
 #ifndef SLEY_TESTS_IMAGE_H
 #define SLEY_TESTS_IMAGE_H
 
 #include "device/device.h"
 #include "support.h"
 
-/* The host's memory itself where the device can address it; else a copy. */
+/* The host memory itself if the device can address it, otherwise a copy in device memory. */
 typedef struct image {
   sl_queue *queue;
   void *host, *base, *data;
   int64_t bytes;
 } image;
 
-/* skew: bytes by which a copy is off the device's alignment. Of NULL: NULL. Failures fail the test. */
+/* The image of host memory; NULL for NULL. skew: offset in bytes of a copy from the device's alignment.
+ * Errors fail the test. */
 image image_of(sl_queue *queue, const void *host, size_t bytes, size_t skew);
 
-/* The host's memory gets what the device has made of it; the copy is freed. */
+/* Copies the image back to host memory, and frees a copy. */
 void image_return(image *i);
 
 void image_drop(image *i);

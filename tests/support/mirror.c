@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host copies of operands in device memory. */
+/* Mirrors of host memory in device memory. */
 #include "mirror.h"
 
 #include "transport/transport.h"

@@ -42,7 +42,7 @@ typedef struct joining {
   sl_rank_main main;
   void *arg;
   pthread_t thread;
-  sl_error error; /* that its life ended with; SLEY_OK: none */
+  sl_error error; /* error with which the rank ended; SLEY_OK: none */
 } joining;
 
 static void *join_thread(void *arg) {
@@ -51,7 +51,8 @@ static void *join_thread(void *arg) {
   return NULL;
 }
 
-/* Ranks that would be processes, as threads of this one, so that they can write to what the test looks at. */
+/* Runs ranks of a transport between processes as threads of this process, so that they can write to memory of
+ * the test. */
 static sley_status run_in_threads(const sl_process_backend *backend, const sl_launch *launch,
                                   sl_rank_main main, void *arg) {
   static joining ranks[64];
@@ -78,7 +79,7 @@ static sley_status run_in_threads(const sl_process_backend *backend, const sl_la
 /* ---- ranks that a launcher has started as processes, each of which runs the test */
 
 static int launched_rank, launched_size; /* 0: nobody has */
-static sl_mesh *beside;                  /* through which they tell each other what they saw */
+static sl_mesh *beside;                  /* mesh through which the launched ranks share results */
 
 static void meet_beside(void) {
   const char *name;
@@ -99,7 +100,7 @@ static void meet_beside(void) {
 static sley_status run_launched(const sl_transport_backend *backend, const sl_launch *launch,
                                 sl_rank_main main, void *arg) {
   static sl_error all[64];
-  sl_error mine; /* what this rank's run has returned */
+  sl_error mine; /* error of this rank's run */
   sl_error_take(backend->run(launch, main, arg), &mine);
   SL_TRY(sl_mesh_allgather(beside, &mine, sizeof mine, all));
   for (int own = 1; own >= 0; own--)
@@ -155,7 +156,7 @@ static void hangs(int signal_number) {
 
 enum { MOST_CASES = 40 };
 
-/* All cases, in order. Their number. */
+/* Lists all cases in order; returns their number. */
 static int list_cases(rank_case *list) {
   static const int rank_counts[] = {1, 2, 3, 4, 7, 8};
   const char *transport = getenv("SLEY_TEST_TRANSPORT");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a rank's main on every transport, wrapped in a trace or not, with every number of ranks and
+/* Runs a rank's main on every transport, with and without a trace, with every number of ranks and size of
  * workgroup. */
 #ifndef SLEY_TESTS_RANKS_H
 #define SLEY_TESTS_RANKS_H
@@ -15,37 +15,37 @@ typedef struct rank_case {
   const char *device; /* NULL: the environment's */
 } rank_case;
 
-/* Runs main on the ranks of a case and returns what the transport's run does. Traced: the events are
+/* Runs main on the ranks of a case and returns the status of the transport's run. If traced, the events are
  * discarded. */
 sley_status run_case(const rank_case *c, sl_rank_main main, void *arg);
 
-/* body once for: the transport (environment SLEY_TEST_TRANSPORT, else threads), bare and traced x ranks 1, 2,
- * 3, 4, 7, 8 (where a launcher has started the test: as many as that) x workgroup 1, 2, 4, all; or for one in
- * test_share() of these, drawn, one at least. A case that the body has not run, by run_case, does not count.
- * Ends the program with a message, and so fails, if a body does not return within WATCHDOG_SECONDS: a rank
- * hangs. */
+/* Calls body for every case: the transport (environment variable SLEY_TEST_TRANSPORT, default threads), with
+ * and without a trace x ranks 1, 2, 3, 4, 7, 8 (under a launcher: the number of launched ranks) x workgroup
+ * 1, 2, 4, all; or for a random one in test_share() of these cases, at least one. A case counts only if body
+ * calls run_case. If body does not return within WATCHDOG_SECONDS, because a rank hangs, the program ends
+ * with a message and fails. */
 void each_case(void (*body)(const rank_case *c));
 
-/* The same again, with other cases drawn, until *found, which the body counts up, is above 0; 20 times at
- * most. Once where all cases are run, and of ranks that a launcher has started, each of which finds its own.
- */
+/* Repeats each_case with other random cases until *found, which body increments, is above 0, at most 20
+ * times. It runs once if all cases run, and under a launcher, where each rank has its own *found. */
 void each_case_until(const int *found, void (*body)(const rank_case *c));
 
-/* How many algorithms sley_algorithms() lists. */
+/* The number of algorithms that sley_algorithms() lists. */
 int count_algorithms(void);
 
-/* Whether the ranks are processes that a launcher has started, each of which runs the whole test: then
- * run_case returns the same on all, but what a main writes to is seen by its own rank alone, unless it is
- * shared: */
+/* Whether the ranks are processes that a launcher has started, each of which runs the whole test. Then
+ * run_case returns the same on all ranks, but only the rank itself sees memory that its main writes, unless
+ * share_seen shares it. */
 bool test_launched(void);
 
-/* An element of so many bytes from each rank, written by its own, becomes known to all. */
+/* Shares an array with one element of `bytes` bytes per rank, each written by its own rank, with all
+ * ranks. */
 void share_seen(void *seen, size_t bytes);
 
-/* The largest on any rank. */
+/* The largest `mine` on any rank. */
 int64_t most_seen(int64_t mine);
 
-/* As assert_sley_ok, and says which case failed. */
+/* As assert_sley_ok, and the message names the case. */
 void assert_case_ok(const rank_case *c, sley_status status);
 
 /* For mains, which must not use cmocka's asserts: they run in threads. */

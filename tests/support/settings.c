@@ -21,9 +21,9 @@ static const setting settings[] = {
     {"tcp", {"SLEY_TEST_TRANSPORT=tcp"}},
     /* ranks that a launcher has started: tests/mpi/run.sh alone asks for it */
     {"mpi", {"SLEY_TEST_TRANSPORT=mpi"}},
-    /* links for which formats differ, and two levels are chosen */
+    /* links for which formats differ between link classes, and two-level is chosen */
     {"slow_links", {"SLEY_MACHINE=" SLEY_TESTS_DIR "/support/slow_links.machine"}},
-    /* every workgroup's rows in as many slices as there may be */
+    /* the rows of every workgroup in as many slices as possible */
     {"slices", {"SLEY_STAGE_BYTES=40"}},
     /* the mock of a device that the host cannot address; its devices can load each other's memory, or cannot
      */
@@ -32,7 +32,7 @@ static const setting settings[] = {
     /* devices that signal each other, or do not */
     {"device_signals", {DEVICE, "SLEY_SIGNALS=on"}},
     {"device_no_signals", {DEVICE, "SLEY_SIGNALS=off"}},
-    /* the halo in as many pieces as there may be, and what is fetched row by row in many batches */
+    /* the halo in as many pieces as possible, and rows of rowwise in many batches */
     {"device_pieces", {DEVICE, "SLEY_HALO_PIECE=1000", "SLEY_FETCH_ROWS=100"}},
     {"device_halo_whole", {DEVICE, "SLEY_HALO_PIECE=0"}},
     {"device_halo_pieces", {DEVICE, "SLEY_HALO_PIECE=300"}},
@@ -66,7 +66,7 @@ static void restore(kept *before) {
   free(before->value);
 }
 
-/* Where the name stands in the list, or NULL. */
+/* The position of the name in the list, or NULL. */
 static const char *find(const char *list, const char *name) {
   size_t length = strlen(name);
   for (const char *at = list; *at; at += strcspn(at, " "), at += strspn(at, " "))

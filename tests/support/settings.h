@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings that a test program runs its tests in, one after the other: transports, devices, and what else
- * the environment decides. */
+/* The settings in which a test program runs its tests, one after the other: transports, devices, and other
+ * environment variables. */
 #ifndef SLEY_TESTS_SETTINGS_H
 #define SLEY_TESTS_SETTINGS_H
 
-/* Calls run in every setting of the list, with its name, its variables in the environment and its share drawn
- * (draws.h). The list: names between blanks, each with its share of the cases, as "cpu tcp=6": over tcp one
- * case in 6. With SLEY_TEST_SETTINGS, another such list, those of both; with SLEY_TEST_TRANSPORT or
- * SLEY_TEST_DEVICE run is called once, as they say. The sum of what run returns; -1: no setting of the list
- * is wanted. */
+/* Calls run for every setting of the list, with the setting's variables in the environment and its share of
+ * cases (draws.h). The list has names separated by blanks, each with an optional share: "cpu tcp=6" runs one
+ * case in 6 over tcp. If the environment has SLEY_TEST_SETTINGS, a list of the same form, only settings in
+ * both lists run. With SLEY_TEST_TRANSPORT or SLEY_TEST_DEVICE run is called once, with these. Returns the
+ * sum of the results of run, or -1 if no setting of the list was requested. */
 int test_each_setting(const char *list, int (*run)(const char *name, void *arg), void *arg);
 
 #endif

@@ -24,8 +24,8 @@ static uint64_t hash_rows(const char *data, int64_t rows, int64_t row_bytes, int
   return hash;
 }
 
-/* Y = alpha A X + beta Y on the rank's rows, which may be mirrored. An execute must not take memory, copy
- * between host and device, or wait for the device. */
+/* Runs Y = alpha A X + beta Y on the rank's rows, which may be mirrored. An execute must not allocate memory,
+ * copy between host and device, or wait for the device. */
 static sley_status multiply(sley_comm *comm, sley_plan *plan, const spmm_case *c, const mirror *x,
                             const mirror *y, int64_t ld) {
   sl_device_counters before, after;
@@ -40,7 +40,7 @@ static sley_status multiply(sley_comm *comm, sley_plan *plan, const spmm_case *c
   return status == SLEY_OK ? mirror_fetch(y) : status;
 }
 
-/* What a plan for k columns needs. */
+/* The memory that a plan for k columns needs. */
 static sley_status needed(sley_comm *comm, const run *r, const sley_matrix *block, sley_plan_options options,
                           int64_t k, int64_t *bytes) {
   sley_plan *plan;
@@ -54,7 +54,7 @@ static sley_status needed(sley_comm *comm, const run *r, const sley_matrix *bloc
   return status;
 }
 
-/* The same limit on every rank. */
+/* Sets the same memory limit on every rank. */
 static sley_status set_limit(sley_comm *comm, const run *r, const sley_matrix *block,
                              sley_plan_options *options) {
   int64_t one = 0, all = 0;
@@ -124,7 +124,7 @@ static sley_status one_rank(sley_comm *comm, void *argument) {
   return status;
 }
 
-/* Fills Y with values, or with NaN where beta = 0 promises that it is not read; pads with a pattern. */
+/* Fills Y with values, or with NaN if beta is 0, since Y must then not be read. Pads get a pattern. */
 static void fill_y(run *r, int64_t rows) {
   int64_t k = r->c->k;
   memset(r->y, 0xA5, (size_t)(rows * r->ld) * sley_dtype_bytes(r->dtype));

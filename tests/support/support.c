@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test program shares. */
+/* Common parts of test programs. */
 #include "support.h"
 
 #include <sys/stat.h>

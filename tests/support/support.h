@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every test program needs: cmocka with its prerequisites, and the place of the real matrices. */
+/* Common parts of test programs: cmocka with its prerequisites, and the folder of real matrices. */
 #ifndef SLEY_TESTS_SUPPORT_H
 #define SLEY_TESTS_SUPPORT_H
 
@@ -16,8 +16,8 @@
 #include "draws.h"
 #include "sley.h"
 
-/* After so long a test that waits for other ranks ends itself: one of them hangs. Long, for under a sanitizer
- * and beside other work a case may take a minute. */
+/* Seconds after which a test that waits for other ranks ends, since one of them hangs. The time is long,
+ * because a case may take a minute under a sanitizer on a busy machine. */
 enum { WATCHDOG_SECONDS = 300 };
 
 /* A program all of whose tests are skipped ends with TEST_SKIPPED, which ctest reports as skipped. */
@@ -29,12 +29,13 @@ extern int test_skips;
 #define cmocka_run_group_tests(group, setup, teardown)                                                       \
   test_run_group(#group, SLEY_TEST_SETTINGS, group, sizeof(group) / sizeof *(group), setup, teardown)
 
-/* The settings of a program (settings.h); tests/CMakeLists.txt lists those of programs that have more. */
+/* The settings of a program (settings.h). tests/CMakeLists.txt defines them for programs with several
+ * settings. */
 #ifndef SLEY_TEST_SETTINGS
 #define SLEY_TEST_SETTINGS "cpu"
 #endif
 
-/* Runs the tests in every setting. The number that failed, or TEST_SKIPPED. */
+/* Runs the tests in every setting. Returns the number of failed tests, or TEST_SKIPPED. */
 int test_run_group(const char *name, const char *settings, const struct CMUnitTest *tests, size_t count,
                    CMFixtureFunction setup, CMFixtureFunction teardown);
 
@@ -46,8 +47,8 @@ int test_run_group(const char *name, const char *settings, const struct CMUnitTe
       fail_msg("%s: %s: %s", #call, sley_status_name(sley_ok_status_), sley_last_error());                   \
   } while (0)
 
-/* Folder of the real matrices (environment SLEY_DATA, else beside the checkout), or NULL, said on stderr, if
- * absent. */
+/* Folder of the real matrices (environment variable SLEY_DATA, else beside the checkout). If it is absent,
+ * returns NULL and prints a message on stderr. */
 const char *test_data_dir(void);
 
 #endif

@@ -21,7 +21,7 @@ void *tile_rows(uint64_t seed, sley_dtype dtype, int64_t first, int64_t last, in
   return rows;
 }
 
-/* Columns of a row: none, few or most of them, and at times one of them twice. */
+/* Draws the columns of a row: none, few or most, and sometimes one of them twice. */
 static int64_t draw_row(const tile_case *c, int64_t row, int64_t *cols) {
   const uint64_t bits = sl_random(c->seed, 11, (uint64_t)row);
   const int64_t share = bits % 3 == 0 ? 0 : bits % 3 == 1 ? 10 : (int64_t)(bits >> 8) % 90;
@@ -54,7 +54,7 @@ static sley_matrix *draw_matrix(tile_case *c) {
   return matrix;
 }
 
-/* The same rows and columns with values twice as large. */
+/* A matrix with the same pattern and doubled values. */
 static sley_matrix *renew(const sley_matrix *a) {
   sl_csr_arrays arrays;
   sley_matrix *matrix;
@@ -67,7 +67,7 @@ static sley_matrix *renew(const sley_matrix *a) {
   return matrix;
 }
 
-/* Rows of ranks: equal shares, or any, of which some are empty. */
+/* Draws the rows of ranks: equal shares, or random shares of which some are empty. */
 static void draw_rows(uint64_t seed, int ranks, int64_t rows, int64_t *begin) {
   for (int r = 0; r <= ranks; r++)
     begin[r] =

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/module.h"
 #include "device/cpu/cpu.h"
+#include "device/product.h"
 
 static void test_cpu_is_built_in(void **state) {
   (void)state;
@@ -165,6 +166,19 @@ static void test_lookup_takes_the_best_kernel(void **state) {
   device->ops->close(device);
 }
 
+/* No slot of a kernel is NULL. */
+static void test_every_slot_is_filled(void **state) {
+  (void)state;
+  for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++) {
+    const sl_kernel *k = *each;
+    const sl_product_traits *p = k->product;
+    assert_true(k->name && k->ok && k->cost && k->prepare && k->refill && k->memory && k->release && k->run);
+    assert_true(p && p->pays && p->waits && p->layout && p->copied && p->accuracy && p->stands_for &&
+                p->tune && p->tuned);
+    assert_true(p == &sl_product_plain || k->op == SL_OP_SPMM || k->op == SL_OP_UPDATE);
+  }
+}
+
 /* "cuda:1" and its like: which device of a kind. */
 static void test_numbered_names(void **state) {
   (void)state;
@@ -185,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu_is_built_in),
       cmocka_unit_test(test_missing_backends_say_why),
+      cmocka_unit_test(test_every_slot_is_filled),
       cmocka_unit_test(test_numbered_names),
       cmocka_unit_test(test_broken_module_shows_the_linkers_reason),
       cmocka_unit_test(test_memory_queue_and_event),

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "device/cuda/window_choice.h"
-#include "ops/window_fit.h"
+#include "device/cuda/spmm/window_choice.h"
+#include "tune/window_fit.h"
 
 enum { WINDOWS = 20000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sley for PyTorch: graphs, and operators on them that autograd and torch.compile know."""
+"""Sley for PyTorch: graphs, and operators on them with support for autograd and torch.compile."""
 from sley.torch._rank import Rank
 from sley.torch.dist import DistGraph, allreduce_grads, on_ranks
 from sley.torch.functional import (

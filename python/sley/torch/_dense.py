@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dense parts of networks, of `sley_dense.h`, on torch tensors: their structs are prepared once for each device and
-type, and filled anew by every call."""
+"""The dense parts of networks (`sley_dense.h`) on torch tensors. Their structs are prepared once per device and type,
+and every call fills them."""
 import ctypes
 
 import torch
@@ -16,7 +16,7 @@ _dropout, _activate_grad = lib.sley_dropout, lib.sley_activate_grad
 
 
 class Dense:
-    """The operations of one device on values of one type. All operands lie there; matrices are rows x cols."""
+    """The operations of one device on values of one type. All operands are on this device; matrices are rows x cols."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype) -> None:
         self.rank, self.code = local_rank(device), code_of(dtype)
@@ -28,7 +28,7 @@ class Dense:
 
     def drop(self, x: torch.Tensor, bias: torch.Tensor | None, act: str, p: float, seed: torch.Tensor | None,
              stream: int, first_row: int) -> torch.Tensor:
-        """Dropout of act(x + bias); seed: one int64, of which a mask with p above 0 is drawn."""
+        """Dropout of act(x + bias). seed: one int64 from which the mask is drawn if p is above 0."""
         rows, cols = x.shape
         (x, ldx), bias = rows_of(x), None if bias is None else bias.contiguous()
         y = x.new_empty(rows, cols)
@@ -45,7 +45,7 @@ class Dense:
 
     def gradient(self, dy: torch.Tensor, y: torch.Tensor, scale: float, *,
                  sums: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """scale dY where y > 0, else 0; with sums also the sums of its columns, else no values."""
+        """scale dY where y > 0, and 0 elsewhere. With sums also the sums of its columns, otherwise an empty tensor."""
         rows, cols = dy.shape
         (dy, lddy), (y, ldy) = rows_of(dy), rows_of(y)
         dx, made = dy.new_empty(rows, cols), dy.new_empty(cols if sums else 0)
@@ -60,9 +60,9 @@ class Dense:
 
     def multiply(self, a: torch.Tensor, b: torch.Tensor, transpose_a: bool, transpose_b: bool,
                  bias: torch.Tensor | None) -> torch.Tensor:
-        """op(A) op(B) + bias, op the transpose where it is asked for."""
+        """op(A) op(B) + bias, where op is the transpose if requested."""
         m, n = a.shape[1 if transpose_a else 0], b.shape[0 if transpose_b else 1]
-        if transpose_a and not transpose_b and bias is None and m < n:  # of A^T B the kernel pads rows, to 128
+        if transpose_a and not transpose_b and bias is None and m < n:  # for A^T B the kernel pads rows to 128
             return self.multiply(b, a, True, False, None).t().contiguous()
         (a, lda), (b, ldb), bias = rows_of(a), rows_of(b), None if bias is None else bias.contiguous()
         c = a.new_empty(m, n)
@@ -76,7 +76,7 @@ class Dense:
         return c
 
     def column_sums(self, x: torch.Tensor) -> torch.Tensor:
-        """Of each column of x."""
+        """The sum of each column of x."""
         rows, cols = x.shape
         x, ldx = rows_of(x)
         made = x.new_empty(cols)
@@ -85,14 +85,14 @@ class Dense:
         return made
 
     def loss(self, logits: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Two values of float64: the sum of the losses, and how many rows are counted."""
+        """Two float64 values: the sum of the losses, and the number of counted rows."""
         sums = logits.new_empty(2, dtype=torch.float64)
         self._likelihood(logits, label, 1.0, None, sums, None)
         return sums
 
     def loss_gradient(self, logits: torch.Tensor, label: torch.Tensor, factor: float,
                       scale: torch.Tensor) -> torch.Tensor:
-        """factor scale times the gradient of the sum of the losses; scale: one value of float64."""
+        """The gradient of the sum of the losses times factor and scale; scale is one float64 value."""
         grad = logits.new_empty(logits.shape)
         self._likelihood(logits, label, factor, scale, None, grad)
         return grad
@@ -115,7 +115,7 @@ _made: dict[tuple[torch.device, torch.dtype], Dense] = {}
 
 
 def dense_of(x: torch.Tensor) -> Dense:
-    """The operations for x, whose device has an index where it is a GPU."""
+    """The operations for the device and type of x; a GPU device must have an index."""
     key = x.device, x.dtype
     made = _made.get(key)
     if made is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an operator of torch.library is made, and its ways past the dispatcher.
+"""Registration of operators with torch.library, and calls that bypass the dispatcher.
 
-Each has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast, a gradient, and what
-transforms of torch ask of it (`_transform`). In eager mode without modes a call needs no dispatcher: the functions then
-go straight to the implementation, or through an autograd.Function of the same formulas, which is a few microseconds
-faster.
+Each operator has an implementation for CPU and CUDA tensors, one for fake tensors, a rule for autocast, a gradient, and
+rules for transforms of torch (`_transform`). In eager mode without modes a call does not need the dispatcher. The
+functions then call the implementation directly, or through an autograd.Function with the same formulas, which saves a
+few microseconds.
 """
 from collections.abc import Callable
 from typing import Any
@@ -37,14 +37,14 @@ def _keys(*names: str) -> int:
     return int(made.raw_repr())
 
 
-# Of tensors with memory of their own, and of those of inference mode.
+# Dispatch keys of tensors with plain memory, also in inference mode.
 _PLAIN_KEYS = frozenset(_keys(kind, f"Autocast{kind}", *more) for kind in ("CPU", "CUDA")
                         for more in ((), ("ADInplaceOrView", f"Autograd{kind}")))
 
 
 def _eager(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
-    """Whether nobody looks on, no compiler, mode, transform, tracer, autocast or subclass, and all tensors are in
-    memory as they are: none is sparse, negated later, wrapped, or without values."""
+    """Whether the dispatcher can be bypassed: there is no compiler, mode, transform, tracer, autocast or subclass, and
+    all tensors are plain memory (not sparse, lazily negated, wrapped, or without values)."""
     if (_is_compiling() or _modes() or _transforms() is not None or _autocast() or _tracing() is not None
             or forward_ad._current_level >= 0 or _tls_includes(_PRE_DISPATCH)):
         return False
@@ -56,44 +56,44 @@ def _eager(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
 
 
 def cast_to_autocast(tensor: Tensor, kind: str) -> Tensor:
-    """As products of matrices are cast."""
+    """Casts like autocast does for matrix products."""
     wide = tensor.is_floating_point() and tensor.dtype != torch.float64
     return tensor.to(torch.get_autocast_dtype(kind)) if wide else tensor
 
 
 def cast_to_float32(tensor: Tensor, _kind: str) -> Tensor:
-    """As sums of exponentials are cast."""
+    """Casts like autocast does for sums of exponentials."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def cast_nothing(tensor: Tensor, _kind: str) -> Tensor:
-    """As what has the type of its operand."""
+    """Casts nothing, for operators whose result has the type of the operand."""
     return tensor
 
 
 class Operator:
-    """An operator of the library and its faster way in eager mode.
+    """An operator of the library, with its faster path in eager mode.
 
     Parameters
     ----------
     schema : str
-        Name, arguments and results.
+        Name, arguments and results, in torch's schema language.
     run, fake : callable
-        The implementation, and that for fake tensors; arguments that have their defaults may be left out.
+        The implementation, and the implementation for fake tensors; arguments with default values may be left out.
     setup, backward : callable
-        As of an autograd.Function: setup(ctx, all arguments, output); backward gives a gradient, or None, for each
+        As in an autograd.Function: setup(ctx, all arguments, output); backward returns a gradient, or None, for each
         argument.
     cast : callable
-        What autocast makes of a tensor.
+        Function that casts a tensor under autocast.
     subject : int
-        Which argument is the tensor whose device is that of the operator.
+        Index of the tensor argument that determines the operator's device.
     jvp, vmap : callable
-        The rules for forward mode and for vmap, as `function_of` and `one_by_one` of `_transform` have them.
+        The rules for forward mode and for vmap, in the form of `function_of` and `one_by_one` of `_transform`.
     parts : callable
-        In place of rules: the same function of its arguments, made of operators that have rules.
+        Alternative to rules: the same function, composed of operators that have rules.
     """
 
-    all: "dict[str, Operator]" = {}  # by their names
+    all: "dict[str, Operator]" = {}  # all operators, by name
 
     def __init__(self, schema: str, run: Callable[..., Any], fake: Callable[..., Any], setup: Callable[..., None],
                  backward: Callable[..., Any], cast: Callable[[Tensor, str], Tensor] = cast_to_autocast, *,
@@ -119,11 +119,12 @@ class Operator:
             self._add_autocast(name, kind, cast)
 
     def _autograd_kernel(self, name: str, setup: Callable[..., None], backward: Callable[..., Any]) -> Any:
-        """What the dispatcher calls for autograd. Where a backend comes next it calls that at once; else, where a mode
-        or a compiler looks on, it goes through the dispatcher again. torch.library.register_autograd always does."""
+        """The kernel that the dispatcher calls for autograd. If a backend is next, it calls this backend directly;
+        under a mode or compiler it goes through the dispatcher again, which torch.library.register_autograd always
+        does."""
         op, run, function, tensors = self.op, self.run, self.function, self._tensors
         defaults, transformed = self._defaults, self._transformed
-        plain: dict[int, bool] = {}  # by a set of dispatch keys
+        plain: dict[int, bool] = {}  # key: a set of dispatch keys
 
         def redispatch(keyset: Any, arguments: tuple[Any, ...]) -> Any:
             with torch._C._AutoDispatchBelowAutograd():
@@ -165,7 +166,8 @@ class Operator:
         LIBRARY.impl(name, under_autocast, key)
 
     def _under_functorch(self, *arguments: Any) -> Any:
-        """What the dispatcher calls first where a transform of torch.func looks on: before autocast, so it casts."""
+        """The kernel that the dispatcher calls first under a transform of torch.func. It runs before autocast, so it
+        casts."""
         arguments += self._defaults[len(arguments):]
         kind = arguments[self._subject].device.type
         if not torch.is_autocast_enabled(kind):
@@ -175,7 +177,7 @@ class Operator:
             return under_functorch(self.name, self.op, self._transformed, arguments)
 
     def __call__(self, *arguments: Any) -> Any:
-        """The operator on all its arguments."""
+        """Calls the operator; all arguments must be given."""
         if not _eager(self._tensors, arguments):
             self._check_layouts(arguments)
             return self.op(*arguments)
@@ -192,7 +194,7 @@ class Operator:
 
 def _any_requires_grad(places: tuple[int, ...], arguments: tuple[Any, ...]) -> bool:
     for place in places:
-        if place < len(arguments):  # the dispatcher leaves defaults out
+        if place < len(arguments):  # the dispatcher omits default arguments
             each = arguments[place]
             if each is not None and each.requires_grad:
                 return True
@@ -200,7 +202,7 @@ def _any_requires_grad(places: tuple[int, ...], arguments: tuple[Any, ...]) -> b
 
 
 def _function_of(name: str, run: Callable[..., Any], setup: Callable[..., None], backward: Callable[..., Any]) -> Any:
-    """An autograd.Function. A setup_context of its own would cost 30 microseconds a call."""
+    """An autograd.Function. A separate setup_context would cost 30 microseconds per call."""
     def forward(ctx: Any, *arguments: Any) -> Any:
         output = run(*arguments)
         setup(ctx, arguments, output)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of sley_graph.h on torch tensors: each is prepared once for a shape, and its structs are filled
-anew by every call."""
+"""The operations of sley_graph.h on torch tensors. Each is prepared once per shape, and every call fills its
+structs."""
 import ctypes
 import zlib
 from typing import Any
@@ -19,24 +19,24 @@ _edge_softmax, _edge_softmax_backward = lib.sley_edge_softmax, lib.sley_edge_sof
 
 
 class Block:
-    """A rank's rows of A as the library reads them: CSR in the host's memory, and who owns which rows and columns."""
+    """A rank's rows of A for the library: CSR in host memory, and the partitions of rows and columns."""
 
     def __init__(self, rowptr: torch.Tensor, col: torch.Tensor, row_begin: np.ndarray, col_begin: np.ndarray) -> None:
         self.rowptr, self.col = rowptr, col
         self.row_begin, self.col_begin = row_begin, col_begin
 
     def matrix(self, values: torch.Tensor) -> "BlockMatrix":
-        """The block with values, which stay where they are."""
+        """The block with values, which are not copied."""
         return BlockMatrix(self, values)
 
     @property
     def begins(self) -> tuple[int, int]:
-        """The addresses of both partitions."""
+        """The addresses of the partitions of rows and of columns."""
         return self.row_begin.ctypes.data, self.col_begin.ctypes.data
 
 
 class BlockMatrix(NotCopied):
-    """A block and its values as a `sley_matrix`, which calls are given."""
+    """A block and its values as a `sley_matrix`, which can be passed to calls."""
 
     def __init__(self, block: Block, values: torch.Tensor) -> None:
         index = _c.sley_index.SLEY_I32 if block.col.dtype == torch.int32 else _c.sley_index.SLEY_I64
@@ -49,7 +49,7 @@ class BlockMatrix(NotCopied):
 
 
 class Pattern(NotCopied):
-    """Where a rank's rows have entries: `nnz` of them, in `rows` rows; `cols` rows of X are the rank's."""
+    """The pattern of a rank's rows: `nnz` entries in `rows` rows; the rank owns `cols` rows of X."""
 
     def __init__(self, rank: Rank, block: Block) -> None:
         self.rank, self.block = rank, block
@@ -63,9 +63,9 @@ class Pattern(NotCopied):
     @property
     def graph(self) -> Handle:
         """The `sley_graph`."""
-        if self._graph is None:  # maybe while torch traces with fake tensors, which have no address
+        if self._graph is None:  # torch may be tracing with fake tensors, which have no address
             with aside():
-                matrix = self.block.matrix(torch.ones(self.nnz))  # values are not looked at
+                matrix = self.block.matrix(torch.ones(self.nnz))  # the values are not used
             blocks = (ctypes.c_void_p * 1)(matrix._as_parameter_)
             self._graph = self.rank.make(lib.sley_graph_destroy, lib.sley_graph_create, self.rank.comm, blocks,
                                          *self.block.begins, None)
@@ -80,7 +80,7 @@ class Pattern(NotCopied):
         return made
 
     def _agree(self, name: str, shape: tuple[Any, ...]) -> None:
-        """Refuses an operation that ranks would make of different shapes: they would wait for each other without end.
+        """Refuses an operation for which ranks have different shapes, since they would wait for each other forever.
         Collective."""
         if self.rank.size > 1:
             number = zlib.crc32(repr((name, shape)).encode())
@@ -113,7 +113,7 @@ class Pattern(NotCopied):
         return self._operation(Halo, k, dtype)
 
     def softmax(self, s: torch.Tensor) -> torch.Tensor:
-        """Over the entries of each row, head by head."""
+        """Softmax over the entries of each row, head by head."""
         s, p = s.contiguous(), torch.empty_like(s, memory_format=torch.contiguous_format)
         graph = self.graph.address
         with self.rank:
@@ -132,7 +132,7 @@ class Pattern(NotCopied):
 
 
 class _Aggregation:
-    """Sums of weighted rows for one shape."""
+    """The operation aggregation for one shape: sums of weighted rows."""
 
     def __init__(self, pattern: Pattern, heads: int, width: int, dtype: torch.dtype) -> None:
         options = initial(_c.sley_aggregation_options, heads=heads, width=width, dtype=code_of(dtype))
@@ -169,7 +169,7 @@ class _Aggregation:
 
 
 class _Sddmm:
-    """Products of rows for one shape."""
+    """The operation SDDMM for one shape: products of rows."""
 
     def __init__(self, pattern: Pattern, heads: int, width: int, dtype: torch.dtype) -> None:
         options = initial(_c.sley_sddmm_options, heads=heads, width=width, dtype=code_of(dtype))
@@ -202,7 +202,7 @@ class Attention:
                                         ctypes.byref(options), kept=graph)
         info = _c.sley_attention_info()
         check(lib.sley_attention_info_get(self.handle, ctypes.byref(info)))
-        self.saved_bytes: int = max(info.saved_bytes, 1)  # memory of torch's that has an address
+        self.saved_bytes: int = max(info.saved_bytes, 1)  # at least 1, because an empty tensor has no address
         self.operands = initial(_c.sley_attention_operands)
         self.gradients = initial(_c.sley_attention_gradients)
         self._operands, self._gradients = ctypes.byref(self.operands), ctypes.byref(self.gradients)
@@ -238,7 +238,7 @@ class Attention:
 
 
 class Halo:
-    """The rows of X that a rank needs of others, for one width."""
+    """The exchanges of the halo, the rows of X that a rank needs from others, for one width."""
 
     def __init__(self, pattern: Pattern, k: int, dtype: torch.dtype) -> None:
         graph = pattern.graph

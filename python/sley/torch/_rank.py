@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank on a torch device: the stream that it works on, and what the library has made for it."""
+"""A rank on a torch device: its stream, and the handles that the library has created for it."""
 import ctypes
 import queue
 import threading
@@ -21,7 +21,7 @@ DTYPES = {
     torch.float16: int(_c.sley_dtype.SLEY_F16),
     torch.bfloat16: int(_c.sley_dtype.SLEY_BF16),
 }
-_LEGACY = 1  # cudaStreamLegacy: torch's default stream, which the library would take for "one of your own"
+_LEGACY = 1  # cudaStreamLegacy, torch's default stream; for the library, NULL means a stream of its own
 _set_stream = lib.sley_comm_set_stream
 
 
@@ -34,25 +34,25 @@ def code_of(dtype: torch.dtype) -> int:
 
 
 def check(status: int) -> None:
-    """Raises the library's error of this thread, if there is one."""
+    """Raises the library's error of this thread if the status is not SLEY_OK."""
     if status:
         raise last_error(status)
 
 
 class Rank(NotCopied):
-    """One rank of a comm: its handle, and the torch device that its tensors lie on.
+    """One rank of a comm: its handle, and the torch device of its tensors.
 
-    `with rank:` around calls of the library: one thread at a time, on the current stream of that thread.
+    Calls of the library run within `with rank:`, by one thread at a time, on the current stream of that thread.
 
     Parameters
     ----------
     comm : c_void_p
-        The `sley_comm`, which lives longer.
+        The `sley_comm`, which must outlive the rank.
     device : torch.device
-        Where the comm's device is.
+        The device of the comm.
     forgets : bool
-        What is made is destroyed once nobody uses it, and not by `close`: of the one rank of a comm that is never
-        closed.
+        True: handles are destroyed when they are no longer used, instead of by `close`. For a comm of one rank that is
+        never closed.
     """
 
     def __init__(self, comm: ctypes.c_void_p, device: torch.device, *, forgets: bool = False) -> None:
@@ -61,12 +61,12 @@ class Rank(NotCopied):
         self.rank: int = lib.sley_comm_rank(comm)
         self.size: int = lib.sley_comm_size(comm)
         self.collectives: dict[Any, Handle] = {}
-        self.held: list[Handle] = []  # for close, in the order in which they were made
+        self.held: list[Handle] = []  # handles for close, in the order of their creation
         self._lock = threading.RLock()
         self._unused: queue.SimpleQueue[tuple[Callable[..., Any], int]] = queue.SimpleQueue()
         self._cuda = device.type == "cuda"
-        self._stream = 0  # the library's own, until the first call
-        self._depth = self._before = 0  # how often this thread has entered, and its current GPU before
+        self._stream = 0  # the library's own stream until the first call
+        self._depth = self._before = 0  # nesting depth of this thread's calls, and its previous current GPU
 
     def __enter__(self) -> Self:
         self._lock.acquire()
@@ -86,7 +86,7 @@ class Rank(NotCopied):
         self._lock.release()
 
     def _follow(self) -> None:
-        """Moves the rank's work to the current stream; the library makes the rank's GPU the current one."""
+        """Moves the rank's work to torch's current stream; the library makes the rank's GPU the current GPU."""
         if not self._depth:
             self._before = torch._C._cuda_getDevice()
         stream = torch._C._cuda_getCurrentRawStream(self.device.index) or _LEGACY
@@ -97,26 +97,26 @@ class Rank(NotCopied):
 
     def make(self, destroy: Callable[..., Any], function: Callable[..., Any], *arguments: Any,
              kept: object = None) -> "Handle":
-        """What a function of the library makes; kept lives as long."""
+        """Creates a handle with a function of the library; `kept` is kept alive as long as the handle."""
         with self:
             self._destroy_unused()
             return Handle(self, destroy, create(destroy, function, *arguments), kept)
 
     def close(self) -> None:
-        """Destroys all that was made, the last first. Collective."""
+        """Destroys all handles, the newest first. Collective."""
         self.collectives.clear()
         while self.held:
             self.held.pop().close()
 
     def drop(self, handle: "Handle") -> None:
-        """Destroys now what `make` has made. Collective where the destruction is."""
+        """Destroys a handle of `make` now. Collective if the destruction is collective."""
         if handle in self.held:
             self.held.remove(handle)
         handle.close()
 
     def forget(self, destroy: Callable[..., Any], address: int) -> None:
-        """Destroys what nobody uses any more, or leaves that to the next `make`: where another thread is in a call, and
-        while a stream is captured, since memory that is freed would end the capture."""
+        """Destroys an unused handle, or leaves it to the next `make` if another thread is in a call, or while a stream
+        is captured, since freeing memory would end the capture."""
         self._unused.put((destroy, address))
         if self._lock.acquire(blocking=False):
             try:
@@ -132,9 +132,9 @@ class Rank(NotCopied):
 
 
 class Handle(NotCopied):
-    """What the library has made for a rank.
+    """A handle that the library has created for a rank.
 
-    It is destroyed once nobody uses it, or, where other ranks take part in that, by `Rank.close`.
+    It is destroyed when it is no longer used, or by `Rank.close` if the destruction is collective.
     """
 
     def __init__(self, rank: Rank, destroy: Callable[..., Any], made: ctypes.c_void_p, kept: object) -> None:
@@ -142,13 +142,13 @@ class Handle(NotCopied):
         self._as_parameter_ = made
         self._rank, self._destroy, self._kept = rank, destroy, kept
         self._end = weakref.finalize(self, _forget, rank, destroy, self.address, kept)
-        self._end.atexit = False  # the process ends: nothing is left to free
+        self._end.atexit = False  # nothing needs to be freed when the process exits
         if not rank.forgets:
             self._end.detach()
             rank.held.append(self)
 
     def close(self) -> None:
-        """Destroys it now; later calls do nothing."""
+        """Destroys the handle now. Later calls do nothing."""
         self._end.detach()
         if self.address:
             with self._rank:
@@ -165,7 +165,7 @@ _local_lock = threading.Lock()
 
 
 def local_rank(device: torch.device | str) -> Rank:
-    """The one rank of this process on a device, whatever launcher has started the process; made once."""
+    """A single rank on a device, local to this process and independent of any launcher; created once per device."""
     wanted = torch.device(device)
     if wanted.type not in ("cpu", "cuda"):
         raise SleyUnsupportedError(f"there are no graphs on {wanted}: take cpu or cuda")
@@ -185,7 +185,7 @@ def _open(device: torch.device) -> ctypes.c_void_p:
 
 
 def leading_dimension(x: torch.Tensor) -> int:
-    """Elements from row to row of a matrix that the library can read where it lies; -1: it cannot."""
+    """Elements between the beginnings of rows of a matrix; -1 if the library cannot read the matrix without a copy."""
     rows, k = x.shape
     down, across = x.stride()
     if k > 1 and across != 1:
@@ -196,7 +196,7 @@ def leading_dimension(x: torch.Tensor) -> int:
 
 
 def rows_of(x: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """A matrix as the library reads it, copied only where it must be, and its leading dimension."""
+    """A matrix that the library can read, copied only if necessary, and its leading dimension."""
     ld = leading_dimension(x)
     if ld >= 0:
         return x, ld
@@ -205,6 +205,6 @@ def rows_of(x: torch.Tensor) -> tuple[torch.Tensor, int]:
 
 
 def require(condition: bool, message: str) -> None:
-    """Refuses an argument."""
+    """Raises SleyArgumentError with the message if the condition is false."""
     if not condition:
         raise SleyArgumentError(message)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How operators meet the transforms of torch: forward mode, vmap and the others of torch.func, functionalization.
+"""Support of operators for transforms of torch: forward mode, vmap and the others of torch.func, functionalization.
 
-An operator comes to a transform in one of two ways. Either it has rules: an autograd.Function with `jvp` and `vmap`. Or
-it has parts: the same function of other operators, which have rules. Nothing here is on the way of a plain call.
+An operator supports a transform in one of two ways. Either it has rules: an autograd.Function with `jvp` and `vmap`. Or
+it has parts: the same function composed of other operators, which have rules. Plain calls use no code of this file.
 """
 import contextlib
 from collections.abc import Callable, Iterator
@@ -25,7 +25,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from sley.errors import SleyUnsupportedError
 
 _CONSTANT = "{} is constant, and a derivative with respect to it is asked for: give values to operators as weight"
-# Size of the batch, where each argument has it or None, arguments: the result, and where it has the batch.
+# Arguments: size of the batch, batch dimension of each argument or None, arguments. Returns the result and its batch
+# dimension.
 Rule = Callable[[int, tuple[Any, ...], tuple[Any, ...]], tuple[Any, Any]]
 _forward_enabled = torch._C._is_fwd_grad_enabled
 _top = _functorch.peek_interpreter_stack
@@ -33,13 +34,14 @@ _TRACER = torch._C._dispatch_key_parse("Tracer")
 
 
 def forward_mode() -> bool:
-    """Whether tensors may have tangents."""
+    """Whether forward mode is active, so that tensors may have tangents."""
     return forward_ad._current_level >= 0 and _forward_enabled()
 
 
 @contextlib.contextmanager
 def aside() -> Iterator[None]:
-    """In this block no transform, mode, tracer or gradient sees what is computed: for what is made once and kept."""
+    """Hides the computations of this block from transforms, modes, tracers and gradients, for objects that are created
+    once and kept."""
     with (temporarily_clear_interpreter_stack(), _disable_current_modes(), torch.inference_mode(False),
           torch.no_grad(), forward_ad._set_fwd_grad_enabled(False), _without_tracer()):
         yield
@@ -47,7 +49,7 @@ def aside() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_tracer() -> Iterator[None]:
-    """Without torch.jit.trace, unless it looks away already, as in implementations of operators."""
+    """Suspends torch.jit.trace, unless it is already suspended, as in implementations of operators."""
     state = torch._C._get_tracing_state()
     if state is None or torch._C._dispatch_tls_is_dispatch_key_excluded(_TRACER):
         yield
@@ -60,8 +62,8 @@ def _without_tracer() -> Iterator[None]:
 
 
 def numbers_of(what: str, given: Tensor) -> Tensor:
-    """The values of a tensor that are taken once and kept. Refuses one whose values are not known now or may be others
-    in a later run of what is recorded, and one that a transform would find a derivative of 0 for."""
+    """The values of a tensor that are read once and kept. Refuses a tensor whose values are not known now, or may
+    differ in a later run of a recorded program, or for which a transform would wrongly compute a derivative of 0."""
     if forward_mode() and forward_ad.unpack_dual(given).tangent is not None:  # type: ignore[no-untyped-call]
         raise SleyUnsupportedError(_CONSTANT.format(what))
     inner = given
@@ -79,7 +81,7 @@ def numbers_of(what: str, given: Tensor) -> Tensor:
 
 
 def one_by_one(call: Callable[..., Any]) -> Rule:
-    """A rule for vmap: calls in turn, whose results are stacked."""
+    """A rule for vmap: calls the operator for each element of the batch, and stacks the results."""
     def rule(size: int, dims: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, Any]:
         made = [call(*(each if dim is None else each.select(dim, i) for each, dim in zip(arguments, dims, strict=True)))
                 for i in range(size)]
@@ -91,26 +93,27 @@ def one_by_one(call: Callable[..., Any]) -> Rule:
 
 
 def batch(x: Tensor, dim: int | None, size: int) -> Tensor:
-    """With the dimension of vmap in front, repeated where there is none."""
+    """x with the batch dimension in front; repeated if x has no batch dimension."""
     return x.unsqueeze(0).expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
 
 
 def side_by_side(x: Tensor) -> Tensor:
-    """size x rows x width as rows x (size width): one matrix, whose rows are those of all."""
+    """Reshapes size x rows x width to rows x (size width): one matrix that has the rows of all elements side by
+    side."""
     size, rows, width = x.shape
     return x.movedim(0, 1).reshape(rows, size * width)
 
 
 def apart(x: Tensor, size: int) -> tuple[Tensor, int]:
-    """The reverse, and where the dimension of vmap is."""
+    """The reverse of `side_by_side`, and the batch dimension."""
     rows, width = x.shape
     return x.reshape(rows, size, width // size), 1
 
 
 def function_of(name: str, op: Any, tensors: tuple[int, ...], setup: Callable[..., None],
                 backward: Callable[..., Any], jvp: Callable[..., Any] | None, rule: Rule) -> Any:
-    """The autograd.Function of an operator with rules. jvp(arguments, tangents): the tangent of the result; a tangent
-    is None where the argument has none."""
+    """The autograd.Function of an operator with rules. jvp(arguments, tangents) returns the tangent of the result; a
+    tangent is None if the argument has none."""
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         setup(ctx, inputs, output)
         ctx.save_for_forward(*(inputs[i] for i in tensors))
@@ -134,8 +137,8 @@ def function_of(name: str, op: Any, tensors: tuple[int, ...], setup: Callable[..
 
 
 def _one_level_below(jvp: Callable[..., Any], arguments: list[Any], tangents: tuple[Any, ...]) -> Any:
-    """The tangent by a rule, for the transforms around the one that asks for it: torch runs rules with forward mode
-    off, so that the tangent of a tangent would be 0."""
+    """Computes a tangent by a rule, visible to the outer transforms. Torch runs rules with forward mode off, so
+    otherwise the tangent of a tangent would be 0."""
     if _top() is None:
         return jvp(tuple(arguments), tangents)
     interpreter = retrieve_current_functorch_interpreter()
@@ -150,7 +153,8 @@ def _one_level_below(jvp: Callable[..., Any], arguments: list[Any], tangents: tu
 
 
 def pull_back(function: Callable[..., Any], operands: tuple[Tensor, ...], gradient: Any) -> tuple[Any, ...]:
-    """Gradients of a function's operands from that of its result, which can be differentiated again."""
+    """Gradients with respect to a function's operands from the gradient of its result; they can be differentiated
+    again."""
     if _top() is not None or forward_mode():
         return torch.func.vjp(function, *operands)[1](gradient)
     again = torch.is_grad_enabled()
@@ -160,8 +164,8 @@ def pull_back(function: Callable[..., Any], operands: tuple[Tensor, ...], gradie
 
 
 def under_functorch(name: str, op: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The operator where a transform of torch.func looks on: call(*arguments), but for functionalization, which an
-    operator that changes nothing goes through as it is."""
+    """Calls the operator under a transform of torch.func: call(*arguments), except under functionalization, which
+    passes operators without side effects through unchanged."""
     keys = [each.key() for each in retrieve_all_functorch_interpreters()]
     if TransformType.Functionalize not in keys:
         return call(*arguments)

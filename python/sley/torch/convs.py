@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the layers of sley.nn and the patched ones of PyG compute on a Graph.
+"""The computation of the layers of sley.nn, and of PyG's patched layers, on a Graph.
 
-Both have the same attributes, those of PyG. An option that is not served here raises SleyUnsupportedError before
-anything is computed: sley.nn passes it on, a patched layer lets PyG compute.
+Both have PyG's attributes. An unsupported option raises SleyUnsupportedError before any computation: sley.nn raises it
+further, while a patched layer falls back to PyG.
 """
 from collections.abc import Callable
 from typing import Any
@@ -18,13 +18,13 @@ from sley.torch.functional import spmm
 from sley.torch.graph import Graph, Operand, gcn_weights
 
 Pair = tuple[Tensor, Tensor | None]
-Finish = Callable[[Tensor, Tensor | None], Tensor]  # of rows and the bias that is not in them yet
-_LEAST_ROWS, _LEAST, _MOST = 2048, 32, 512  # rows, and features on both sides, of products that Sley makes faster
+Finish = Callable[[Tensor, Tensor | None], Tensor]  # arguments: rows before the bias is added, and the bias
+_LEAST_ROWS, _LEAST, _MOST = 2048, 32, 512  # least rows, least and most features of products that are faster with Sley
 SAGE_KINDS = {"mean": "mean", "sum": "plain", "add": "plain"}
 
 
 def _pair(x: Any) -> Pair:
-    """Rows of sources and of targets."""
+    """The rows of sources and the rows of targets."""
     pair = (x, x) if isinstance(x, Tensor) else tuple(x)
     if pair[0].dim() != 2:
         raise SleyUnsupportedError(f"x has {pair[0].dim()} dimensions: a layer on a Graph takes rows of features")
@@ -38,19 +38,19 @@ def _whole(graph: Operand, what: str) -> Graph:
 
 
 def _plain(linear: Any) -> bool:
-    """Whether its weight may be used without calling it."""
+    """Whether the layer's weight may be used without calling the layer."""
     return (not isinstance(linear.weight, UninitializedParameter) and not linear._forward_hooks
             and not linear._forward_pre_hooks and not linear._backward_hooks and not linear._backward_pre_hooks)
 
 
 def _narrows(linear: Any) -> bool:
-    """Whether a linear layer gives fewer features than it takes, so that it goes before the sums."""
+    """Whether a linear layer has fewer output than input features, so that it runs before the sums."""
     return _plain(linear) and linear.weight.shape[0] < linear.weight.shape[1]
 
 
 def _takes_bias(linear: Any, bias: Tensor | None, rows: Tensor) -> bool:
-    """Whether the product of a linear layer without a bias may add this one, which spares a pass over the result. Under
-    autocast the sum would have another type."""
+    """Whether the product of a linear layer without a bias may add this bias, which saves a pass over the result. Not
+    under autocast, where the sum would have another type."""
     return bias is not None and bias.dtype == rows.dtype and linear.bias is None and _plain(linear)
 
 
@@ -60,17 +60,17 @@ def _with_bias(rows: Tensor, bias: Tensor | None) -> Tensor:
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _multiplies(device: torch.device) -> bool:
-    """Whether Sley's products of float32 are the faster ones there: see gemm_split.c."""
+    """Whether Sley's float32 products are faster than torch's on this device: see gemm_split.c."""
     return device.type == "cuda" and all(torch.cuda.get_device_capability(number)[0] == 9
                                          for number in range(torch.cuda.device_count()))
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _full_precision() -> bool:
-    """Whether torch makes products of float32 in float32. The compiler asks once."""
+    """Whether torch computes float32 products in full float32. The compiler evaluates this once."""
     try:
         return torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # it was set by names that this one does not know
+    except RuntimeError:  # the precision was set through another interface of torch
         return torch.backends.cuda.matmul.fp32_precision == "ieee"
 
 
@@ -85,7 +85,7 @@ def _product(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 
 
 def _applied(linear: Any, rows: Tensor) -> Tensor:
-    """What a linear layer gives."""
+    """The output of a linear layer."""
     if type(linear) is torch.nn.Linear and _plain(linear):
         return _product(rows, linear.weight, linear.bias)
     return linear(rows)
@@ -93,7 +93,7 @@ def _applied(linear: Any, rows: Tensor) -> Tensor:
 
 def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None,
         finish: Finish | None = None) -> Tensor:
-    """GCNConv: the normalised sum of x W^T, + b, or what finish makes of both."""
+    """GCNConv: the normalised sum of x W^T, plus b, or the result of `finish` on both."""
     if not isinstance(x, Tensor) or x.dim() != 2:
         raise SleyUnsupportedError("GCNConv on a Graph takes x of shape (nodes, features)")
     values = edge_weight
@@ -117,7 +117,7 @@ def gcn(layer: Any, x: Tensor, graph: Operand, edge_weight: Tensor | None = None
 
 
 def sage(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | None = None) -> Tensor:
-    """SAGEConv: the mean (or sum) of x W_l^T, + b, + x W_r^T, or what finish makes of the sum and b."""
+    """SAGEConv: the mean (or sum) of x W_l^T, plus b, plus x W_r^T, or the result of `finish` on the sum and b."""
     source, target = _pair(x)
     kind = SAGE_KINDS.get(layer.aggr) if isinstance(layer.aggr, str) else None
     if kind is None:
@@ -141,7 +141,7 @@ def sage(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | 
 
 
 def gin(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | None = None) -> Tensor:
-    """GINConv: nn(sum + (1 + eps) x), or what finish makes of it."""
+    """GINConv: nn(sum + (1 + eps) x), or the result of `finish` on it."""
     source, target = _pair(x)
     out = spmm(graph.derived("plain"), source)
     out = layer.nn(out if target is None else out + (1 + layer.eps) * target)
@@ -149,7 +149,7 @@ def gin(layer: Any, x: Any, graph: Operand, size: Any = None, finish: Finish | N
 
 
 def _gat_rows(layer: Any, x: Any) -> Pair:
-    """Rows of sources and targets after the linear layers, heads x width values each."""
+    """Rows of sources and of targets after the linear layers, each with heads x width values."""
     source, target = _pair(x)
     if layer.lin is not None:
         rows = _applied(layer.lin, source)
@@ -158,7 +158,7 @@ def _gat_rows(layer: Any, x: Any) -> Pair:
 
 
 def _gat_edges(layer: Any, graph: Operand, summing: Operand, edge_attr: Tensor | None) -> Tensor | None:
-    """Terms of the scores that edges bring, heads values for each entry."""
+    """The edges' terms of the scores, heads values per entry."""
     if edge_attr is None or layer.lin_edge is None:
         return None
     edge_attr = edge_attr.view(-1, 1) if edge_attr.dim() == 1 else edge_attr
@@ -172,7 +172,7 @@ def _gat_edges(layer: Any, graph: Operand, summing: Operand, edge_attr: Tensor |
 
 
 def _filled(fill: Any, edge_attr: Tensor, target: Tensor, loops: int) -> Tensor:
-    """Attributes of added edges: a value, or the mean or sum of those of the edges to the node."""
+    """Attributes of added edges: a value, or the mean or sum of the attributes of the edges to the node."""
     if not isinstance(fill, str):
         given = torch.as_tensor(fill, dtype=edge_attr.dtype, device=edge_attr.device)
         return given.expand(loops, edge_attr.shape[1])
@@ -187,7 +187,7 @@ def _filled(fill: Any, edge_attr: Tensor, target: Tensor, loops: int) -> Tensor:
 
 def gat(layer: Any, x: Any, graph: Operand, edge_attr: Tensor | None = None, size: Any = None,
         return_attention_weights: Any = None, finish: Finish | None = None) -> Any:
-    """GATConv: attention over the edges to a node, + b, or what finish makes of both."""
+    """GATConv: attention over the edges to a node, plus b, or the result of `finish` on both."""
     heads, width = layer.heads, layer.out_channels
     source, target = _gat_rows(layer, x)
     key = (source.view(-1, heads, width) * layer.att_src).sum(-1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators on rows alone, in the namespace torch.ops.sley: products of matrices; bias, activation and dropout in
+"""The operators on dense rows, in the namespace torch.ops.sley: products of matrices; bias, activation and dropout in
 one pass; the loss.
 
-`sley.torch.functional` has them for users.
+`sley.torch.functional` has the functions for users.
 """
 from typing import Any
 
@@ -16,7 +16,7 @@ from sley.torch._transform import batch, one_by_one, pull_back
 
 
 def _check_matrix(what: str, x: Tensor) -> None:
-    if x.dim() != 2:  # a message is made where it is told: making one takes as long as a call
+    if x.dim() != 2:  # the message is formatted only on failure, since formatting takes as long as a call
         raise SleyArgumentError(f"{what} has shape {tuple(x.shape)}: expected (rows, columns)")
 
 
@@ -84,7 +84,8 @@ def _gemm_jvp(given: Any, tangents: Any) -> Tensor:
 
 
 def _gemm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
-    """A batch of A alone becomes rows of op(A), one of B alone columns of op(B); else product by product."""
+    """A batch of only A becomes rows of op(A), a batch of only B becomes columns of op(B); otherwise products run one
+    by one."""
     a, b, ta, tb, bias = given
     if dims[0] is not None and dims[1] is None and dims[4] is None:
         a = batch(a, dims[0], size)
@@ -93,7 +94,7 @@ def _gemm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
         return c.reshape(size, a.shape[1], c.shape[1]), 0
     if dims[0] is None and dims[1] is not None:
         b = batch(b, dims[1], size)
-        b = b if tb else b.transpose(1, 2)  # rows are columns of op(B)
+        b = b if tb else b.transpose(1, 2)  # its rows are columns of op(B)
         bias = None if bias is None else batch(bias, dims[4], size).reshape(-1)
         c = gemm(a, b.reshape(size * b.shape[1], b.shape[2]), ta, True, bias)
         return c.reshape(c.shape[0], size, b.shape[1]), 1
@@ -104,7 +105,7 @@ gemm = Operator("gemm(Tensor a, Tensor b, bool transpose_a=False, bool transpose
                 _gemm_run, _gemm_fake, _gemm_setup, _gemm_backward, subject=0, jvp=_gemm_jvp, vmap=_gemm_vmap)
 
 
-# ---- dropout_mask: the factors of dropout by themselves
+# ---- dropout_mask: the factors of dropout, separately
 
 
 def _mask_run(seed: Tensor, rows: int, cols: int, p: float, stream: int, first_row: int, like: torch.dtype) -> Tensor:
@@ -160,7 +161,7 @@ def _drop_fake(x: Tensor, bias: Tensor | None, act: str, p: float, seed: Tensor 
 
 
 def _drop_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    """After relu the output tells what was kept, and there is no mask to draw again."""
+    """With relu the output shows which values were kept, so the mask is not drawn again."""
     _x, bias, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row = inputs
     ctx.biased = bias is not None
     ctx.save_for_backward(output if ctx.act == "relu" else None, seed)
@@ -207,7 +208,8 @@ def _drop_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _drop_backward_backward(ctx: Any, of_dx: Tensor, of_sums: Tensor) -> tuple[Any, ...]:
-    """Both results are linear in dY, by the same factors; their derivative by y is 0 wherever there is one."""
+    """Both results are linear in dY with the same factors; their derivative with respect to y is 0 wherever it
+    exists."""
     y, seed = ctx.saved_tensors
     of_all = of_dx + of_sums if ctx.summed else of_dx
     of_dy = bias_act_dropout_backward(of_all, y, ctx.act, ctx.p, seed, ctx.stream, ctx.first_row, False)[0]
@@ -262,8 +264,8 @@ def _nll_backward(ctx: Any, dloss: Tensor, _dsums: Any) -> tuple[Any, ...]:
 
 
 def _nll_terms(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """By torch's operators, in float64: log-probabilities, labels as places of classes, and for each row 1, 0 where it
-    is not counted, NaN where its label is no class."""
+    """Computed by torch's operators in float64: log-probabilities, labels as class indices, and a factor for each row:
+    1, 0 if the row is not counted, or NaN if its label is not a class."""
     classes = logits.shape[1]
     share = (label != -1).double()
     share = torch.where((label < -1) | (label >= classes), torch.nan, share)
@@ -300,7 +302,7 @@ def _nll_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _nll_backward_parts(dloss: Tensor, logits: Tensor, label: Tensor, sums: Tensor, counted: float) -> Tensor:
-    """sums has but the count of rows, which does not depend on logits."""
+    """`sums` contributes only the count of rows, which does not depend on logits."""
     logs, place, share = _nll_terms(logits, label)
     classes = torch.arange(logits.shape[1], device=logits.device)
     first = logs.exp() - (classes == place.unsqueeze(1)).double()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs whose rows are divided among ranks, and what training on them needs beside the operators."""
+"""Graphs whose rows are divided among ranks, and other functions for training on them."""
 import ctypes
 import os
 import threading
@@ -27,9 +27,9 @@ _OK = int(_c.sley_status.SLEY_OK)
 def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
     """Runs function(rank) on every rank of a `sley.Comm`, each in its own thread, and waits; returns their results.
 
-    What function makes lives until the comm is closed. On GPUs each rank needs one of its own, and a GPU's gradient
-    cannot call this: autograd has one thread for each GPU, which cannot wait for a rank that it is to serve next. Both
-    raise SleyArgumentError.
+    Graphs and plans that function creates exist until the comm is closed. On GPUs each rank needs its own GPU. The
+    backward pass of a GPU tensor cannot call this: autograd has one thread per GPU, which cannot wait for a rank that
+    needs the same thread. Both cases raise SleyArgumentError.
     """
     _check_threads_of_gpus(comm)
     ranks = getattr(comm, "_torch_ranks", None)
@@ -49,14 +49,14 @@ def on_ranks(comm: Comm, function: Callable[[Rank], Any]) -> list[Any]:
 
 
 def _check_threads_of_gpus(comm: Comm) -> None:
-    """Refuses what would wait without end for autograd's thread of a GPU."""
+    """Refuses calls that would wait forever for autograd's thread of a GPU."""
     if comm.size == 1 or comm.device == "cpu":
         return
     gpus = torch.cuda.device_count()
     if comm.size > gpus:
         raise SleyArgumentError(f"on_ranks: {comm.size} ranks are threads on {gpus} GPU{'s' * (gpus > 1)}, but autograd "
                                 "has one thread for each: use no more ranks than GPUs, or processes (sley.dist.init)")
-    # Autograd's own threads are unknown to threading; the gradient of a tensor on the CPU runs in its caller's.
+    # The threading module does not know autograd's threads; a CPU tensor's backward pass runs in the caller's thread.
     autograds = isinstance(threading.current_thread(), threading._DummyThread)
     if autograds and torch._C._current_graph_task_id() != -1:
         raise SleyArgumentError("on_ranks: called by the gradient of a tensor on a GPU, whose autograd thread the ranks "
@@ -64,7 +64,7 @@ def _check_threads_of_gpus(comm: Comm) -> None:
 
 
 def _close(*given: Any) -> None:
-    """What the comm's end calls for each rank, which is the last argument; None: it has made nothing."""
+    """Called for each rank when the comm ends; the rank is the last argument, or None if it has created nothing."""
     if given[-1] is not None:
         given[-1].close()
 
@@ -77,7 +77,7 @@ def _device_of(handle: ctypes.c_void_p, number: int) -> torch.device:
 
 
 def rank_of(comm: Any) -> Rank:
-    """The rank of a comm that this process, or this thread, is."""
+    """The rank of a comm that belongs to this process or thread."""
     if isinstance(comm, Rank):
         return comm
     made: Rank | None = getattr(comm, "_torch_rank", None)
@@ -93,53 +93,54 @@ def rank_of(comm: Any) -> Rank:
 
 
 class DistGraph(Operand):
-    """This rank's rows of a graph, for the operators and layers: those of x and of results are the rank's own.
+    """This rank's rows of a graph, for operators and layers. x and results also contain the rank's own rows.
 
-    Every rank calls operators, their gradients and `close` in the same order. Values of edges are those of the rank's
-    own rows, in the order of `edge_index`. Plans live until the comm's end, or `close`.
+    Every rank calls operators, their gradients and `close` in the same order. Values of edges belong to the rank's own
+    rows, in the order of `edge_index`. Plans exist until `close`, or until the comm ends.
 
     Attributes
     ----------
     row_begin : ndarray of int64, shape (ranks + 1,)
         Rank r owns rows row_begin[r] to row_begin[r + 1] - 1 of A and Y.
     col_begin : ndarray of int64, shape (ranks + 1,)
-        The same of X; that of A where A is square.
+        The same for rows of X; equal to `row_begin` if A is square.
     num_nodes : int
         Rows of this rank.
     edge_index : Tensor, shape (2, edges)
-        Of this rank's rows: columns above rows, numbered over the whole graph.
+        Edges of this rank's rows: columns in row 0 and rows in row 1, numbered over the whole graph.
     halo_rows : int
-        Rows of x that this rank needs of others.
+        Number of rows of x that this rank needs from others.
     """
 
     def __init__(self, rank: Rank, block: Block, values: torch.Tensor, *, plain: bool, algo: str | None = None,
                  norm: str | None = None, base: "DistGraph | None" = None) -> None:
         super().__init__(Pattern(rank, block), values, algo)
-        self._plain = plain  # all values of all ranks are 1
+        self._plain = plain  # whether all values on all ranks are 1
         self.row_begin, self.col_begin = block.row_begin, block.col_begin
         self.shape = self.cols, self.rows
-        self.norm, self._base = norm, base  # base: that this one is derived from
+        self.norm, self._base = norm, base  # base: the graph from which this one is derived
         self._derived: dict[tuple[Any, ...], DistGraph] = {}
 
     @classmethod
     def load(cls, file: str | os.PathLike[str], comm: Any, *, norm: str | None = None, values: bool = True,
              partition: str = "nnz", algo: str | None = None, format: str | None = None,
              base: int | None = None) -> "DistGraph":
-        """Reads a graph, each rank its own rows. Collective.
+        """Reads a graph; each rank reads its own rows. Collective.
 
         Parameters
         ----------
         file : path or str
-            What `sley.read` and `sley.generate` take: A, with an entry in row i and column j for an edge from j to i.
+            A, as an argument of `sley.read` or `sley.generate`, with an entry in row i and column j for an edge from j
+            to i.
         comm : sley.dist.Comm, or a rank that `on_ranks` gives
         norm : "gcn", "mean" or None
             As in `Graph`.
         values : bool
-            Values of edges are those of the file; False: 1.
+            True: the edges have the values of the file; False: all values are 1.
         partition : "nnz" or "rows"
-            Who owns which rows: balanced entries, or equally many rows.
+            Partition of the rows: about equal numbers of entries, or equal numbers of rows.
         algo : str, optional
-            How products without weights go: one of `sley.algorithms`; by default the one predicted fastest.
+            Algorithm of products without weights: one of `sley.algorithms`; by default the algorithm predicted fastest.
         format, base : optional
             As in `sley.read`.
         """
@@ -157,7 +158,7 @@ class DistGraph(Operand):
             col_begin = np.zeros(rank.size + 1, np.int64)
             check(lib.sley_partition_equal(whole.cols, rank.size, col_begin.ctypes.data))
         given = given if values else torch.ones_like(given)
-        plain = torch.tensor([int((given == 1).all())])  # ranks make the same plans, so they agree
+        plain = torch.tensor([int((given == 1).all())])  # all ranks must make the same plans, so they agree
         check(lib.sley_comm_allreduce(rank.comm, int(_c.sley_reduce.SLEY_MIN), plain.data_ptr(), 1))
         graph = cls(rank, Block(rowptr, col, row_begin, col_begin), given, plain=bool(plain), algo=algo)
         if norm is None:
@@ -178,19 +179,19 @@ class DistGraph(Operand):
 
     @property
     def halo_rows(self) -> int:
-        """Rows of x that this rank needs of others. Collective where no operator has been called."""
+        """Number of rows of x that this rank needs from others. Collective if no operator has been called before."""
         info = value_of(_c.sley_graph_info, lib.sley_graph_info_get, self.pattern.graph)
         return int(info.halo_rows)
 
     def _entries(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The row of each entry, counted from the rank's first, and its column in the whole graph."""
+        """The row of each entry, counted from the rank's first row, and its column in the whole graph."""
         block = self.pattern.block
         degree = block.rowptr.diff()
         return torch.arange(self.rows).repeat_interleave(degree), block.col.to(torch.int64)
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
     def _derived_graph(self, kind: str, improved: bool, loops: bool) -> "DistGraph":
-        """As `derived`; also "mean of values", as norm="mean". Collective."""
+        """As `derived`, and also "mean of values", the variant for norm="mean". Collective."""
         if kind == self.norm == "gcn":
             return self
         base = self if self._base is None else self._base
@@ -223,7 +224,8 @@ class DistGraph(Operand):
 
     def _with_loops(self, row: torch.Tensor, col: torch.Tensor,
                     values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Entries with one on each row's diagonal, whose value is that of the last there, or 1."""
+        """Entries with exactly one on the diagonal of each row. Its value is that of the last given diagonal entry, or
+        1."""
         require(np.array_equal(self.row_begin, self.col_begin), "self loops need one set of nodes: A is not square")
         first = int(self.row_begin[self._rank.rank])
         own = torch.arange(self.rows)
@@ -235,7 +237,7 @@ class DistGraph(Operand):
         return row[order], col[order], values[order]
 
     def _of_columns(self, own: torch.Tensor, col: torch.Tensor) -> torch.Tensor:
-        """For each column named, its value, of which each rank has those of its own rows. In the host's memory."""
+        """The value of each listed column. Each rank has the values of its own rows. In host memory."""
         wanted, place = torch.unique(col, return_inverse=True)
         rank = self._rank
         halo = rank.make(lib.sley_halo_destroy, lib.sley_halo_create, rank.comm, wanted.data_ptr(), len(wanted),
@@ -248,8 +250,8 @@ class DistGraph(Operand):
         return made
 
     def close(self) -> None:
-        """Destroys the plans and operations of all graphs of the comm, on all ranks, those that layers have derived
-        too. Collective."""
+        """Destroys the plans and operations of all graphs of the comm on all ranks, including graphs that layers have
+        derived. Collective."""
         self._rank.close()
 
     def __enter__(self) -> Self:
@@ -265,7 +267,7 @@ class DistGraph(Operand):
 
 
 def _arrays_of(matrix: ctypes.c_void_p) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Row pointers, columns and values of a matrix of float64, copied."""
+    """Copies of the row pointers, columns and values of a float64 matrix."""
     csr = value_of(_c.sley_csr, lib.sley_matrix_csr, matrix)
     nnz = value_of(_c.sley_matrix_info, lib.sley_matrix_info_get, matrix).nnz
     rowptr = np.array(array_at(matrix, csr.rowptr, np.dtype(np.int64), csr.rows + 1))
@@ -277,13 +279,13 @@ def _arrays_of(matrix: ctypes.c_void_p) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: Any, *, mean: bool = False) -> None:
-    """Adds up the ranks' gradients of parameters, of which each rank has the same, in the order of the ranks: all get
-    the same bits. Between backward and the optimizer's step. Collective.
+    """Sums the gradients of parameters over the ranks, in the order of the ranks, so that all ranks get the same bits.
+    All ranks must have the same parameters. Call it between backward and the optimizer's step. Collective.
 
     Parameters
     ----------
     parameters : Module, or tensors
-        Those that require a gradient; one without `grad` counts as zeros, and gets one.
+        Parameters that require a gradient; a missing `grad` counts as zeros and is created.
     comm : sley.dist.Comm, or a rank that `on_ranks` gives
     mean : bool
         Divides the sums by the number of ranks.
@@ -308,7 +310,7 @@ def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: 
 
 
 def allreduce(rank: Rank, flat: torch.Tensor) -> None:
-    """Sums a contiguous tensor over the ranks, in place, by a collective that is prepared once for its size.
+    """Sums a contiguous tensor over the ranks in place, with a collective that is prepared once per size.
     Collective."""
     key = flat.numel(), flat.dtype
     made: Handle | None = rank.collectives.get(key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators as users call them: values of edges in the order of the graph's edge_index, heads as a dimension."""
+"""The functions for users: values of edges are in the order of the graph's edge_index, and heads are a dimension."""
 import torch
 from torch import Tensor
 
@@ -9,28 +9,28 @@ from sley.torch.graph import Operand
 
 
 def _entries(graph: Operand, what: str, values: Tensor) -> Tensor:
-    """Values of edges as operators take them: of each head, in the order of entries."""
+    """Values of edges for operators: heads values per entry, in the order of entries."""
     require(values.dim() in (1, 2) and values.shape[0] == graph.num_edges,
             f"{what} has shape {tuple(values.shape)}: expected ({graph.num_edges},) or ({graph.num_edges}, heads)")
     return graph.to_entries(values if values.dim() == 2 else values.unsqueeze(1))
 
 
 def spmm(graph: Operand, x: Tensor, weight: Tensor | None = None, *, transpose: bool = False) -> Tensor:
-    """Y[i] = the sum over the edges (j, i) of their value times X[j]; with transpose X[i] is summed at j.
+    """Y[i] = the sum over the edges (j, i) of the edge's value times X[j]. With transpose, Y[j] sums X[i] instead.
 
     Parameters
     ----------
     graph : Graph or DistGraph
     x : Tensor, shape (sources, width) or (sources, heads, width)
-        With transpose (targets, ...). float32, float64, float16 or bfloat16, on the graph's device. Read where it lies
-        if the values of a row follow each other.
+        X; with transpose of shape (targets, ...). float32, float64, float16 or bfloat16, on the graph's device. It is
+        read without a copy if the values of each row are contiguous.
     weight : Tensor, shape (edges,) or (edges, heads), optional
-        In place of the graph's own values, in the order of `graph.edge_index`; a gradient reaches it.
+        Values that replace the graph's own, in the order of `graph.edge_index`. Differentiable.
 
     Returns
     -------
     Tensor, shape (targets, ...)
-        With transpose (sources, ...). Differentiable twice, with respect to x and weight.
+        Y; with transpose of shape (sources, ...). Differentiable twice, with respect to x and weight.
     """
     if weight is not None:
         weight = _entries(graph, "spmm: weight", weight)
@@ -71,8 +71,8 @@ def edge_softmax(graph: Operand, s: Tensor) -> Tensor:
 
 
 def gat(graph: Operand, query: Tensor, key: Tensor, value: Tensor, *, slope: float = 0.2) -> Tensor:
-    """The attention of GAT in one pass: with p the softmax of leaky(query[i] + key[j]) over the edges (j, i) of i, the
-    sum of p value[j]. Nothing of the size of the edges is stored.
+    """The attention of GAT in one pass: the sum over the edges (j, i) of p value[j], where p is the softmax of
+    leaky(query[i] + key[j]) over the edges of i. No array with a value per edge is allocated.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def gat(graph: Operand, query: Tensor, key: Tensor, value: Tensor, *, slope: flo
     key : Tensor, shape (sources, heads)
     value : Tensor, shape (sources, heads, width)
     slope : float
-        Of leaky where its argument is negative.
+        Slope of leaky for negative arguments.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def gat(graph: Operand, query: Tensor, key: Tensor, value: Tensor, *, slope: flo
 
 
 def halo_gather(graph: Operand, x: Tensor) -> Tensor:
-    """The rows of X that this rank's rows of the graph name and that other ranks own, ascending. Collective.
+    """The halo: the rows of X that this rank's rows of the graph need from other ranks, in ascending order. Collective.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def halo_gather(graph: Operand, x: Tensor) -> Tensor:
 
 
 def halo_scatter_add(graph: Operand, buffer: Tensor) -> Tensor:
-    """The reverse: the sums of all ranks' rows for each row of X, at its owner, in the order of the ranks. Collective.
+    """The reverse of `halo_gather`: each owner receives the sums of all ranks' halo rows for its rows of X, added in
+    the order of the ranks. Collective.
 
     Parameters
     ----------
@@ -118,19 +119,19 @@ def halo_scatter_add(graph: Operand, buffer: Tensor) -> Tensor:
     Returns
     -------
     Tensor, shape (rows of X of this rank, width)
-        0 where no other rank needs the row. Its gradient is `halo_gather`.
+        The sums; 0 for rows that no other rank needs. Its gradient is `halo_gather`.
     """
     return ops.halo_scatter_add(graph.id, buffer)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x weight^T + bias by `sley_gemm`: of many rows of float32 on a GPU of compute capability 9.0 by Tensor cores, to
-    the accuracy of float32.
+    """x weight^T + bias, by `sley_gemm`. Many float32 rows on a GPU of compute capability 9.0 are computed on Tensor
+    cores, with the accuracy of float32.
 
     Parameters
     ----------
     x : Tensor, shape (rows, inputs)
-        float32, float64, float16 or bfloat16; 16 bits are summed in float32.
+        float32, float64, float16 or bfloat16; 16-bit types are summed in float32.
     weight : Tensor, shape (outputs, inputs)
     bias : Tensor, shape (outputs,), optional
 
@@ -143,15 +144,15 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def draw_seed(device: torch.device | str) -> Tensor:
-    """A number for masks of dropout, drawn by torch's generator of the device: it follows `torch.manual_seed`, nothing
-    is waited for, and each replay of a captured step draws another."""
+    """A seed for dropout masks, drawn by torch's generator of the device. It depends on `torch.manual_seed`, the call
+    does not wait for the device, and each replay of a captured step draws a new seed."""
     return torch.randint(2**63 - 1, (1,), device=device)
 
 
 def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p: float = 0.0, *,
                      seed: Tensor | None = None, stream: int = 0, first_row: int = 0) -> Tensor:
-    """Dropout of act(x + bias) in one pass over x: values are set to zero with the chance p, and others divided by
-    1 - p. No mask is stored: the gradient, one pass too, draws it again, or after relu reads the result.
+    """Dropout of act(x + bias) in one pass over x: values are set to zero with probability p, and others are divided by
+    1 - p. No mask is stored: the gradient, also one pass, draws it again, or with relu reads the result.
 
     Parameters
     ----------
@@ -162,12 +163,12 @@ def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p
     p : float
         At least 0, less than 1.
     seed : Tensor of int64, one value, optional
-        That the mask is drawn from, with stream, the row's number and the column: of the same numbers it is the same
-        on all devices. By default `draw_seed` draws one. It is read on the device.
+        Seed of the mask, which depends only on seed, stream, row number and column, and is the same on all devices. The
+        seed is read on the device. By default `draw_seed` draws one.
     stream : int
-        Another number for each mask of one seed, below 2^32.
+        Number below 2^32, which must differ between masks with the same seed.
     first_row : int
-        The number of row 0: where rows are divided among ranks, those before the rank's own.
+        The number of row 0: if rows are divided among ranks, the number of rows before the rank's own.
 
     Returns
     -------
@@ -183,26 +184,26 @@ def bias_act_dropout(x: Tensor, bias: Tensor | None = None, act: str = "none", p
 
 
 def nll(logits: Tensor, labels: Tensor, mask: Tensor | None = None, *, counted: float | None = None) -> Tensor:
-    """The mean negative log-likelihood of labels: cross_entropy(logits[mask], labels[mask]) of torch, without copies of
-    rows, with softmax and the loss in one pass over the logits that are counted, and their gradient in another.
+    """The mean negative log-likelihood of labels, which is torch's cross_entropy(logits[mask], labels[mask]) without
+    copies of rows. Softmax and loss are one pass over the counted rows of logits, and the gradient is another.
 
     Parameters
     ----------
     logits : Tensor, shape (rows, classes)
         float32, float64, float16 or bfloat16.
     labels : Tensor of integers, shape (rows,)
-        0 to classes - 1; -1: the row is not counted. What is no class makes the loss NaN. int32 without a mask is read
-        where it lies.
+        Classes from 0 to classes - 1; -1: the row is not counted. Any other value makes the loss NaN. Labels of int32
+        are read without a copy if there is no mask.
     mask : Tensor of bool, shape (rows,), optional
-        Rows where it is False are not counted.
+        Rows with False are not counted.
     counted : float, optional
-        What the sum of the losses is divided by, as the counted rows of all ranks; by default the counted rows. Without
-        any the loss is NaN, as torch's.
+        Divisor of the sum of the losses, for example the number of counted rows of all ranks; by default the number of
+        counted rows. If no rows are counted, the loss is NaN, as in torch.
 
     Returns
     -------
     Tensor, without dimensions
-        Summed in float64. Differentiable twice, with respect to logits.
+        The loss, summed in float64. Differentiable twice, with respect to logits.
     """
     if mask is not None:
         labels = torch.where(mask, labels, -1)

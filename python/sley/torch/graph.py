@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs as PyTorch modules use them."""
+"""Graphs for PyTorch modules."""
 import ctypes
 import itertools
 import secrets
@@ -16,15 +16,16 @@ from sley.torch._pattern import Block, Pattern
 from sley.torch._rank import Handle, Rank, check, local_rank, require, rows_of
 from sley.torch._transform import aside, numbers_of
 
-# Numbers begin elsewhere in each process: one that a saved program names is no graph of the process that loads it.
+# Numbers start at a random value in each process, so that a number in a saved program matches no graph of the process
+# that loads it.
 _ids = itertools.count(secrets.randbits(32) << 24)
 _graphs: "dict[int, weakref.ref[Operand]]" = {}
 _spmm = lib.sley_spmm
 
 
 def graph_of(number: int) -> "Operand":
-    """The graph of a number, as operators are given it."""
-    found = _graphs.get(number if type(number) is int else int(number))  # the compiler may have symbols for numbers
+    """The graph with this number; operators receive numbers."""
+    found = _graphs.get(number if type(number) is int else int(number))  # under the compiler numbers may be symbols
     graph = None if found is None else found()
     if graph is None:
         raise SleyArgumentError(f"there is no graph {int(number)} in this process: a sley.torch.Graph ends when nobody "
@@ -33,26 +34,26 @@ def graph_of(number: int) -> "Operand":
 
 
 class Operand:
-    """A rank's rows of a matrix A with values, as operators use them.
+    """A rank's rows of a matrix A with values, for operators.
 
-    Operators of torch.library take numbers and tensors, so a graph has a number, `id`, which is never used again. The
-    table of numbers does not keep a graph alive: its owner is who has made it.
+    Operators of torch.library take only numbers and tensors, so a graph has a number, `id`, which is never reused. The
+    table of numbers does not keep a graph alive: its creator owns it.
     """
 
     edge_index: torch.Tensor
-    shape: tuple[int, int]  # rows of X and of Y, which the rank has
-    _order: torch.Tensor | None = None  # the edge that each entry is; None: entry e is edge e
-    _places: torch.Tensor | None = None  # the entry that each edge is
+    shape: tuple[int, int]  # numbers of rows of X and of Y on this rank
+    _order: torch.Tensor | None = None  # edge of each entry; None: entry e is edge e
+    _places: torch.Tensor | None = None  # entry of each edge
 
     def __init__(self, pattern: Pattern, values: torch.Tensor, algo: str | None = None) -> None:
         self.id = next(_ids)
         self.pattern = pattern
         self.device = pattern.device
         self.rows, self.cols = pattern.rows, pattern.cols
-        self.first_row = int(pattern.block.row_begin[pattern.rank.rank])  # the rank's first, among those of all
+        self.first_row = int(pattern.block.row_begin[pattern.rank.rank])  # first row of this rank, among all rows
         self.num_edges = pattern.nnz
         self._rank: Rank = pattern.rank
-        self._values = values  # in the order of entries, in the host's memory
+        self._values = values  # values in the order of entries, in host memory
         self._algo = algo
         self._plans: dict[tuple[int, torch.dtype], tuple[Handle, Handle]] = {}
         self._blocks: dict[torch.dtype, Any] = {}
@@ -70,18 +71,18 @@ class Operand:
         ldx = k or 1
         if not x.is_contiguous():
             x, ldx = rows_of(x)
-        y = x.new_empty(made, k)  # a tuple would take half a microsecond more
+        y = x.new_empty(made, k)  # passing a tuple would take half a microsecond more
         with self._rank:
             check(_spmm(plans[transpose].address, 1.0, x.data_ptr(), ldx, 0.0, y.data_ptr(), k or 1))
         return y
 
     def refuse(self, what: str, x: torch.Tensor, rows: int) -> None:
-        """That an operand has another shape, or lies elsewhere."""
+        """Raises the error that an operand has the wrong shape or device."""
         raise SleyArgumentError(f"{what} has shape {tuple(x.shape)} on {x.device}: expected ({rows}, any) on "
                                 f"{self.device}")
 
     def _plan(self, k: int, dtype: torch.dtype) -> tuple[Handle, Handle]:
-        """Plans of A and A^T for a width, made together once."""
+        """The plans of A and A^T for a width and type, created together once."""
         block = self._blocks.get(dtype)
         if block is None:
             with aside():
@@ -100,25 +101,26 @@ class Operand:
         return made
 
     def derived(self, kind: str, improved: bool = False, loops: bool = True) -> "Operand":
-        """The same graph for a layer: "gcn" normalised, "mean", "plain" without values, "loops" with one edge from each
-        node to itself and without values. Made once: the compiler asks for it, and does not trace how it is made."""
-        id(self)  # the compiler then asks again for another graph
+        """A variant of this graph for a layer: "gcn" is normalised, "mean" takes means, "plain" has no values, "loops"
+        has one edge from each node to itself and no values. It is created once; the compiler uses the result without
+        tracing its creation."""
+        id(self)  # makes the compiler call this again for another graph
         return self._derived_graph(kind, improved, loops)
 
     def _derived_graph(self, kind: str, improved: bool, loops: bool) -> "Operand":
         raise NotImplementedError
 
     def to_entries(self, values: torch.Tensor) -> torch.Tensor:
-        """Values of edges, in the order of edge_index, in that of the rows of A."""
+        """Reorders values from the order of edge_index to the order of entries, which is row by row of A."""
         return values if self._order is None else values.index_select(0, self._order)
 
     def to_edges(self, values: torch.Tensor) -> torch.Tensor:
-        """Values of entries, in the order of the rows of A, in that of edge_index."""
+        """Reorders values from the order of entries to the order of edge_index."""
         return values if self._places is None else values.index_select(0, self._places)
 
 
 def _sorted_block(row: torch.Tensor, col: torch.Tensor, shape: tuple[int, int]) -> tuple[Block, torch.Tensor | None]:
-    """Edges as CSR, and the edge that each entry is; None: entry e is edge e."""
+    """Edges as CSR, and the edge of each entry; None: entry e is edge e."""
     rows, cols = shape
     key = row * max(cols, 1) + col
     order = None
@@ -133,7 +135,7 @@ def _sorted_block(row: torch.Tensor, col: torch.Tensor, shape: tuple[int, int]) 
 
 
 def _edges_of(edge_index: torch.Tensor, shape: tuple[int, int] | None) -> tuple[torch.Tensor, tuple[int, int]]:
-    """Checked edges, copied, and how many sources and targets there are."""
+    """A checked copy of the edges, and the numbers of sources and targets."""
     require(edge_index.dim() == 2 and edge_index.shape[0] == 2,
             f"edge_index has shape {tuple(edge_index.shape)}: expected (2, edges), sources above targets")
     require(edge_index.dtype in (torch.int64, torch.int32),
@@ -153,29 +155,30 @@ class Graph(Operand):
     """A graph on one rank: the matrix A of its edges, prepared for products with A and with A^T.
 
     Row i of A has an entry for each edge to node i, in the column of the edge's source: `spmm(graph, x)` is PyG's
-    propagation with aggr="add". A and A^T are planned together, once for each width and type of x. Edges and values
-    are copied: a later change of the tensors in place has no effect on the graph.
+    propagation with aggr="add". A and A^T are planned together, once per width and type of x. Edges and values are
+    copied: later in-place changes of the tensors have no effect on the graph.
 
     Parameters
     ----------
     edge_index : Tensor of int64, shape (2, edges)
-        Sources, and below them targets, as in PyG. Edges may repeat. Its device is the graph's.
+        Sources in row 0 and targets in row 1, as in PyG. Edges may repeat. The graph is on the device of this tensor.
     num_nodes : int or (int, int), optional
-        Nodes; or sources and targets, if these are different nodes. By default one more than the largest number.
+        Number of nodes; or the numbers of sources and of targets, if these are different nodes. By default one more
+        than the largest number in edge_index.
     edge_weight : Tensor, shape (edges,), optional
-        Values of the edges, constants: no gradient reaches them, and transforms of torch.func that ask for one are
-        refused. By default 1. Values with gradients are an argument of the operators.
+        Values of the edges, by default 1. They are constants: they get no gradient, and transforms of torch.func that
+        need one are refused. To differentiate with respect to values, pass them to the operators as `weight`.
     norm : "gcn", "mean" or None
-        "gcn": each node gets an edge to itself, if it has none, and value w of an edge (j, i) becomes
-        w / sqrt(d_i d_j), d the sum of a node's incoming values (Kipf and Welling, ICLR 2017; PyG's gcn_norm).
-        "mean": each value is divided by the number of the target's edges.
+        "gcn": each node gets an edge to itself, if it has none, and the value w of an edge (j, i) becomes w / sqrt(d_i
+        d_j), where d is the sum of a node's incoming values (Kipf and Welling, ICLR 2017; PyG's gcn_norm). "mean": each
+        value is divided by the number of the target's edges.
 
     Attributes
     ----------
     num_nodes, num_edges : int
     edge_index : Tensor, shape (2, edges)
-        The graph's own edges, with those that norm has added: values of edges that operators take and give are in
-        their order.
+        The graph's own edges, including those that norm has added. Operators take and return values of edges in this
+        order.
     device : torch.device
 
     Examples
@@ -205,7 +208,7 @@ class Graph(Operand):
             require(edge_weight.layout == torch.strided and not edge_weight.is_complex(),
                     f"edge_weight is of {edge_weight.dtype}, {edge_weight.layout}: expected real values, dense")
             edge_weight = edge_weight.clone()
-        self.base = edges, edge_weight  # copies of what was given, from which layers derive their graphs
+        self.base = edges, edge_weight  # copies of the arguments, from which layers derive their graphs
         self._derived: dict[tuple[Any, ...], Graph] = {}
         self.norm = norm
         if norm == "gcn":
@@ -227,7 +230,7 @@ class Graph(Operand):
             values = (weight if order is None else weight[order]).cpu()
         if self.norm == "mean":
             degree = block.rowptr.diff()
-            values = values / degree.to(values.dtype).repeat_interleave(degree)  # rounded to x's type once
+            values = values / degree.to(values.dtype).repeat_interleave(degree)  # rounded once to the type of x
         super().__init__(Pattern(local_rank(edges.device), block), values)
         self._versions = self._versions_now()
 
@@ -240,7 +243,7 @@ class Graph(Operand):
         return made
 
     def nodes(self, what: str) -> int:
-        """How many nodes there are, for what needs the same on both sides."""
+        """The number of nodes; refused if the numbers of sources and targets differ."""
         sources, targets = self.shape
         require(sources == targets,
                 f"{what} needs one set of nodes, and there are {sources} sources and {targets} targets")
@@ -248,7 +251,7 @@ class Graph(Operand):
 
     @property
     def num_nodes(self) -> int:
-        """Targets."""
+        """The number of targets."""
         return self.shape[1]
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -263,7 +266,7 @@ class Graph(Operand):
         return made
 
     def _unchanged(self) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The base. Refuses one that was changed in place, since plans have what it was."""
+        """The base. Refused if it was changed in place, since plans have the old values."""
         require(self._versions == self._versions_now(),
                 "edge_index of a Graph was changed in place: a Graph does not change, make another")
         return self.base
@@ -283,7 +286,7 @@ class Graph(Operand):
         return Graph._made_of(self, edges, None, None)
 
     def to(self, device: torch.device | str, **_: Any) -> "Graph":
-        """The graph on a device; itself, if it is there."""
+        """The graph on a device; the same object if it is already there."""
         edges, weight = self._unchanged()
         moved = edges.to(device)
         if moved.device == edges.device:
@@ -291,7 +294,7 @@ class Graph(Operand):
         return Graph(moved, self.shape, edge_weight=None if weight is None else weight.to(device), norm=self.norm)
 
     def __deepcopy__(self, _memo: Any) -> "Graph":
-        return self  # it does not change
+        return self  # it is immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (*self._unchanged(), self.shape, self.norm)
@@ -308,15 +311,15 @@ def _unpickled(edges: torch.Tensor, weight: torch.Tensor | None, shape: tuple[in
 
 
 def loops_once(edges: torch.Tensor, nodes: int) -> torch.Tensor:
-    """Edges from each node to itself in place of those that there are, behind the others."""
+    """Replaces all edges from a node to itself by exactly one per node, after the other edges."""
     other = edges[:, edges[0] != edges[1]]
     return torch.cat([other, torch.arange(nodes, device=edges.device).expand(2, nodes)], 1)
 
 
 def gcn_weights(edges: torch.Tensor, weight: torch.Tensor | None, nodes: int, improved: bool = False,
                 loops: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
-    """Edges and their values as PyG's gcn_norm makes them: `improved` has an effect where there are weights. A gradient
-    reaches weight."""
+    """Edges and their values as in PyG's gcn_norm; `improved` has an effect only with weights. Differentiable with
+    respect to weight."""
     if weight is None:
         edges = loops_once(edges, nodes) if loops else edges
         weight = torch.ones(edges.shape[1], dtype=torch.float64, device=edges.device)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A communication hook for DistributedDataParallel: gradients are cut to their largest values, with error feedback, and
-summed by a compressed all-reduce."""
+"""A communication hook for DistributedDataParallel: only the largest values of gradients are sent, with error feedback,
+and summed by a compressed all-reduce."""
 import ctypes
 from dataclasses import dataclass
 from typing import Any, Self
@@ -23,47 +23,50 @@ _KEYS = {"version", "rank", "ranks", "step", "residuals"}
 
 @dataclass(frozen=True)
 class BucketInfo:
-    """What the last step did with a bucket on this rank."""
+    """Report on the last step of a bucket on this rank."""
 
-    values: int  # of the bucket
-    kept: int  # values that were sent, zeros of the gradient not counted; 0 before the first step that is not dense
+    values: int  # number of values of the bucket
+    kept: int  # sent values, without zeros of the gradient; 0 before the first sparse step
     threshold: float  # the least magnitude that is sent
     collective: CollectiveInfo
 
 
 @dataclass
 class _Bucket:
-    parameters: list[torch.Tensor]  # whose gradients lie in it, in this order
-    residual: torch.Tensor  # of one dimension; parameters have parts of it
+    parameters: list[torch.Tensor]  # parameters whose gradients are in the bucket, in this order
+    residual: torch.Tensor  # one dimension; each parameter has a part of it
     collective: Handle
     topk: Handle | None = None
-    density: float = 0.0  # of topk
+    density: float = 0.0  # density of topk
 
 
 class SparseHookState:
-    """What `sparse_allreduce_hook` keeps between steps: a residual for each bucket, and what the library has prepared.
+    """The state of `sparse_allreduce_hook` between steps: a residual for each bucket, and prepared operations of the
+    library.
 
-    Of each bucket the values that are largest in magnitude are sent, about the share `density`; what is left out stays
-    in the residual and is added to the next step's gradient. Parts of a residual belong to parameters: they move along
-    when DistributedDataParallel builds its buckets anew. Making a state, `close`, and each step are collective.
+    From each bucket about the share `density` of the values is sent, the largest in magnitude. The other values stay in
+    the residual and are added to the next step's gradient. Each part of a residual belongs to a parameter and moves
+    with it when DistributedDataParallel rebuilds its buckets. Creating a state, `close`, and each step are collective.
 
     Parameters
     ----------
     comm : sley.dist.Comm, Rank, or a process group of torch.distributed
-        The ranks, those of the DistributedDataParallel's group. Of a group the state makes a comm of its own, by
-        `sley.dist.init`, which `close` ends: on the GPU if the group's backend is nccl, else on the CPU.
+        The ranks, which must be those of DistributedDataParallel's group. From a process group the state creates its
+        own comm with `sley.dist.init`, which `close` ends: on the GPU if the group's backend is nccl, otherwise on the
+        CPU.
     density : float
         The share of values that is sent, 0 < density <= 1.
     sample : float
-        The share of values that the threshold is found from, 0 < sample <= 1; at least 64 / density values.
+        The share of values from which the threshold is estimated, 0 < sample <= 1; at least 64 / density values are
+        used.
     seed : int
-        Of the places of the sample, which are the same in every step.
+        Seed of the sample's positions, which are the same in every step.
     warmup_steps : int
-        So many steps are dense at first: gradients are sent whole, and the residuals stay.
+        Number of dense steps at the beginning: gradients are sent whole, and the residuals do not change.
     ramp_steps : int
-        In so many steps after those the share falls from 1/4 to `density`, in stages of a quarter of the stage before
-        and of the same number of steps: at first gradients change fast (Lin, Han, Mao, Wang, Dally, Deep Gradient
-        Compression, ICLR 2018, section 3.3).
+        Number of steps after the warm-up in which the share falls from 1/4 to `density`, in stages of equal length,
+        each with a quarter of the previous share, because gradients change fast at first (Lin, Han, Mao, Wang, Dally,
+        Deep Gradient Compression, ICLR 2018, section 3.3).
     compress : str
         "auto", "pici", "coo" or "none", as in `sley.dist.Collective`.
     way : str
@@ -72,7 +75,7 @@ class SparseHookState:
     Attributes
     ----------
     step : int
-        Steps done.
+        Number of finished steps.
 
     Examples
     --------
@@ -94,16 +97,16 @@ class SparseHookState:
         self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
         self._rank = rank_of(comm if self._own is None else self._own)
         self._buckets: dict[int, _Bucket] = {}
-        self._residuals: dict[torch.Tensor, torch.Tensor] = {}  # of parameters, in the order in which they were met
-        self._loaded: list[torch.Tensor] = []  # of those that have not been met yet, by their numbers
+        self._residuals: dict[torch.Tensor, torch.Tensor] = {}  # residual of each parameter, in the order of first use
+        self._loaded: list[torch.Tensor] = []  # loaded residuals of parameters that have not been used yet, by number
 
     def reduce(self, bucket: Any) -> torch.Tensor:
-        """The bucket's gradients become the mean, over the ranks, of what they send. Collective.
+        """Replaces the bucket's gradients by the mean, over the ranks, of the sent values. Collective.
 
         Parameters
         ----------
         bucket : torch.distributed.GradBucket
-            Of float32, float64, float16 or bfloat16, on the device of the state's rank.
+            Bucket of float32, float64, float16 or bfloat16, on the device of the state's rank.
 
         Returns
         -------
@@ -114,7 +117,7 @@ class SparseHookState:
         require(flat.device == self._rank.device,
                 f"gradients are on {flat.device}, and the state's rank works on {self._rank.device}")
         made = self._bucket(bucket.index(), bucket.parameters(), flat)
-        flat.mul_(1.0 / self._rank.size)  # first, as DistributedDataParallel does: sums of 16 bits stay small
+        flat.mul_(1.0 / self._rank.size)  # before the sum, as in DistributedDataParallel: 16-bit sums stay small
         if self.step >= self.warmup_steps:
             self.sparsify(self._topk(made, flat), flat)
         self.exchange(made.collective, flat)
@@ -125,7 +128,7 @@ class SparseHookState:
         return flat
 
     def sparsify(self, topk: Handle, flat: torch.Tensor) -> None:
-        """The largest values of gradient and residual stay in flat, the others in the residual."""
+        """Leaves the largest values of gradient plus residual in flat, and the others in the residual."""
         with self._rank:
             check(lib.sley_topk_run(topk, flat.data_ptr(), flat.data_ptr()))
 
@@ -135,7 +138,7 @@ class SparseHookState:
             check(lib.sley_collective_run(collective, flat.data_ptr(), flat.data_ptr()))
 
     def _bucket(self, index: int, parameters: list[torch.Tensor], flat: torch.Tensor) -> _Bucket:
-        """The bucket of that number, made anew where it has other parameters than before. Collective."""
+        """The bucket of this number, created again if its parameters have changed. Collective."""
         made = self._buckets.get(index)
         if made is not None and len(made.parameters) == len(parameters) and made.residual.numel() == flat.numel() and \
                 all(one is other for one, other in zip(made.parameters, parameters, strict=True)):
@@ -149,8 +152,8 @@ class SparseHookState:
         return made
 
     def _residual(self, parameters: list[torch.Tensor], flat: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The residual of a bucket, and its parts: of each parameter what it has so far, or what was loaded, or
-        zeros."""
+        """The residual of a bucket, and its part for each parameter: the parameter's existing residual, else the loaded
+        one, else zeros."""
         sizes = [each.numel() for each in parameters]
         require(sum(sizes) == flat.numel(), f"a bucket of {flat.numel()} values has parameters of {sum(sizes)}")
         dtype = torch.float64 if flat.dtype == torch.float64 else torch.float32
@@ -173,7 +176,7 @@ class SparseHookState:
         return rank.make(lib.sley_collective_destroy, lib.sley_collective_create, rank.comm, ctypes.byref(total))
 
     def _share(self) -> float:
-        """Of values, that this step sends."""
+        """The share of values that this step sends."""
         stages: list[float] = []
         while self.density < (share := 0.25 ** (len(stages) + 1)):
             stages.append(share)
@@ -181,7 +184,7 @@ class SparseHookState:
         return self.density if done >= self.ramp_steps or not stages else stages[done * len(stages) // self.ramp_steps]
 
     def _topk(self, bucket: _Bucket, flat: torch.Tensor) -> Handle:
-        """Of this step's share."""
+        """The top-k operation for this step's share."""
         share, rank, residual = self._share(), self._rank, bucket.residual
         if bucket.topk is None or bucket.density != share:
             if bucket.topk is not None:
@@ -200,7 +203,7 @@ class SparseHookState:
                 self._rank.drop(each)
 
     def info(self) -> list[BucketInfo]:
-        """What the last step did on this rank, by buckets; waits for it."""
+        """Reports on the last step on this rank, one per bucket; waits for the step."""
         made = []
         with self._rank:
             for _, each in sorted(self._buckets.items()):
@@ -211,21 +214,21 @@ class SparseHookState:
         return made
 
     def state_dict(self) -> dict[str, Any]:
-        """For a checkpoint of this rank; each rank has its own.
+        """The state for a checkpoint of this rank; each rank has its own.
 
         Returns
         -------
         dict
-            "residuals": tensors of one dimension on the CPU, float64 for parameters of float64 and float32 else, in the
-            order in which the parameters were met first; "step", "rank", "ranks", "version": integers.
+            "residuals": tensors of one dimension on the CPU, float64 for float64 parameters and float32 for others, in
+            the order in which the parameters were first used; "step", "rank", "ranks", "version": integers.
         """
         kept = [each.detach().cpu().clone() for each in self._residuals.values()]
         return {"version": _VERSION, "rank": self._rank.rank, "ranks": self._rank.size, "step": self.step,
                 "residuals": kept + self._loaded[len(kept):]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Takes what `state_dict` has given, of the same rank of as many ranks, for the same model, before or after the
-        first step. Waits for nothing."""
+        """Loads a result of `state_dict` from the same rank of the same number of ranks, for the same model, before or
+        after the first step. Does not wait for the device."""
         require(set(state) == _KEYS, f"a state has {', '.join(sorted(_KEYS))}: this one has "
                 f"{', '.join(sorted(map(str, state)))}")
         require(state["version"] == _VERSION, f"the state has version {state['version']}: {_VERSION} is known")
@@ -244,8 +247,8 @@ class SparseHookState:
         self._loaded = [each.detach().cpu().clone() for each in given]
 
     def close(self) -> None:
-        """Ends what the library has prepared; the residuals stay. A later step prepares anew, unless the state has made
-        its comm, which ends too. Collective."""
+        """Destroys the prepared operations; the residuals stay. If the state made its comm, the comm also ends;
+        otherwise a later step prepares the operations again. Collective."""
         while self._buckets:
             self._end(self._buckets.popitem()[1])
         if self._own is not None:
@@ -258,14 +261,14 @@ class SparseHookState:
         self.close()
 
 
-# DistributedDataParallel compares the annotations of a hook with the types that it expects.
+# DistributedDataParallel checks the annotations of a hook, so these are exact.
 def sparse_allreduce_hook(state: SparseHookState,
                           bucket: torch.distributed.GradBucket,  # type: ignore[name-defined]
                           ) -> torch.futures.Future[torch.Tensor]:
     """For `DistributedDataParallel.register_comm_hook`: the mean of the ranks' largest gradients. Collective.
 
-    On the CPU the mean is there when the call returns. On a GPU it is made on the current stream, which the future
-    makes others wait for; the host waits where what is sent depends on values.
+    On the CPU the mean is complete when the call returns. On a GPU it is computed on the current stream, and streams
+    that use the future wait for it; the host waits if the length of messages depends on values.
 
     Parameters
     ----------
@@ -276,7 +279,7 @@ def sparse_allreduce_hook(state: SparseHookState,
     Returns
     -------
     torch.futures.Future
-        Of the bucket's buffer, a tensor of one dimension.
+        Future of the bucket's buffer, a tensor of one dimension.
     """
     made = state.reduce(bucket)
     future: torch.futures.Future[torch.Tensor] = torch.futures.Future(
@@ -286,7 +289,7 @@ def sparse_allreduce_hook(state: SparseHookState,
 
 
 def _comm_of(group: Any) -> "sley.dist.Comm":
-    """A comm of a group's ranks. Collective over the group."""
+    """A comm of the ranks of a process group. Collective over the group."""
     if not isinstance(group, torch.distributed.ProcessGroup):
         raise SleyArgumentError(f"{group!r} is neither a comm of sley.dist nor a process group of torch.distributed")
     on_gpu = "nccl" in torch.distributed.get_backend(group)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators on graphs, in the namespace torch.ops.sley.
 
-Gradients are made of operators again, so each can be differentiated twice. Operators that are linear in an operand, and
-the softmax, have rules for forward mode and vmap, whose batch becomes columns or heads; the others are made of these
-there. Dense operands are matrices whose rows have
-heads x width values; values of entries have the order of the rows of A, heads values each. `sley.torch.functional` has
-the same for users.
+Gradients are computed by operators, so each operator can be differentiated twice. Operators that are linear in an
+operand, and the softmax, have rules for forward mode and vmap, in which a batch becomes columns or heads; under these
+transforms the other operators are composed of them. Dense operands are matrices whose rows have heads x width values.
+Values of entries are in the order of the rows of A, heads values per entry. `sley.torch.functional` has the functions
+for users.
 """
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def _check_types(what: str, *tensors: Tensor) -> None:
 
 
 def _spmm_rows(graph: Operand, x: Tensor, weight: Tensor | None, transpose: bool) -> int:
-    """Checks the operands; returns how many rows the result has."""
+    """Checks the operands; returns the number of rows of the result."""
     _check_dense("spmm: x", x, graph.rows if transpose else graph.cols, graph)
     if weight is not None:
         _check_entries("spmm: weight", weight, graph)
@@ -89,7 +89,7 @@ def _spmm_jvp(given: Any, tangents: Any) -> Tensor | None:
 
 
 def _sum(*terms: Tensor | None) -> Tensor | None:
-    """Of those that there are."""
+    """The sum of the terms that are not None."""
     made = None
     for each in terms:
         made = each if made is None else made if each is None else made + each
@@ -97,8 +97,8 @@ def _sum(*terms: Tensor | None) -> Tensor | None:
 
 
 def _spmm_vmap(size: int, dims: Any, given: Any) -> tuple[Tensor, int]:
-    """The batch becomes columns of X; where it is one of weights, heads; where heads have the same weights, columns of
-    each head."""
+    """The batch becomes columns of X; a batch of weights becomes heads; if there are heads with unbatched weights, the
+    batch becomes columns of each head."""
     number, x, weight, transpose = given
     x = batch(x, dims[1], size)
     if weight is None:
@@ -192,7 +192,7 @@ def _softmax_backward(ctx: Any, dp: Tensor) -> tuple[Any, ...]:
 
 
 def _softmax_jvp(given: Any, tangents: Any) -> Tensor:
-    """The map of the gradient, which is symmetric."""
+    """The same map as the gradient, since it is symmetric."""
     number, s = given
     return edge_softmax_backward(number, edge_softmax(number, s), tangents[1])
 
@@ -230,8 +230,9 @@ def _row_sums_at_entries(number: int, values: Tensor) -> Tensor:
 
 
 def _softmax_backward_backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-    """Of dS = P (dP - r), r the row's sum of P dP, with g the gradient: with respect to dP the same map again, since it
-    is symmetric; with respect to P: g (dP - r) - dP (the row's sum of P g)."""
+    """Gradients of dS = P (dP - r), where r is the row's sum of P dP, and g is the incoming gradient. With respect to
+    dP it is the same map, since the map is symmetric. With respect to P it is g (dP - r) - dP (the row's sum of P
+    g)."""
     p, dp = ctx.saved_tensors
     of_p = g * (dp - _row_sums_at_entries(ctx.number, p * dp)) - dp * _row_sums_at_entries(ctx.number, p * g)
     return None, of_p, edge_softmax_backward(ctx.number, p, g)
@@ -288,7 +289,7 @@ def _gat_backward(ctx: Any, dy: Tensor | None, _dsaved: Any) -> tuple[Any, ...]:
 
 
 def _gat_parts(number: int, query: Tensor, source: Tensor, slope: float) -> tuple[Tensor, Tensor]:
-    """Without what is saved for the gradient, which has its own parts."""
+    """The attention composed of operators, without saved values, since its gradient is composed separately."""
     _gat_shape(graph_of(number), query, source)
     return gat_in_parts(number, query, source, slope)[0], torch.empty(0, dtype=torch.uint8, device=query.device)
 
@@ -315,7 +316,7 @@ def _gat_backward_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _gat_scores(number: int, query: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
-    """Values of sources, and query[i] + key[j] of each entry."""
+    """The values of sources, and query[i] + key[j] for each entry."""
     heads = query.shape[1]
     features = source.shape[1] - heads
     value, key = source[:, :features], source[:, features:]
@@ -326,7 +327,8 @@ def _gat_scores(number: int, query: Tensor, source: Tensor) -> tuple[Tensor, Ten
 
 def gat_in_parts(number: int, query: Tensor, source: Tensor, slope: float, bias: Tensor | None = None,
                  dropout: Callable[[Tensor], Tensor] | None = None) -> tuple[Tensor, Tensor]:
-    """The same by operators for entries: also with a term for each entry, and with dropout of the softmax.
+    """The attention composed of operators on entries. It also supports a term for each entry, and dropout of the
+    softmax.
 
     Returns rows of heads x width values, and the softmax, heads values for each entry.
     """
@@ -339,7 +341,7 @@ def gat_in_parts(number: int, query: Tensor, source: Tensor, slope: float, bias:
 
 def _gat_backward_parts(number: int, query: Tensor, source: Tensor, _y: Tensor, _saved: Tensor, dy: Tensor,
                         slope: float) -> tuple[Tensor, Tensor]:
-    """The gradient of the same attention in parts: y and saved are functions of query and source."""
+    """The gradient of attention, composed of operators; y and saved are functions of query and source."""
     value, score = _gat_scores(number, query, source)
     p = edge_softmax(number, torch.nn.functional.leaky_relu(score, slope))
     dscore = edge_softmax_backward(number, p, sddmm(number, dy.to(value.dtype), value, query.shape[1]).to(p.dtype))
@@ -362,7 +364,8 @@ gat_backward = Operator("gat_backward(int graph, Tensor query, Tensor source, Te
                         _gat_backward_backward, parts=_gat_backward_parts)
 
 
-# ---- halo_gather: rows of X that the rank needs of others; halo_scatter_add: their values back to the owners
+# ---- halo_gather: rows of X that the rank needs from others; halo_scatter_add: values of these rows, added at the
+# owners
 
 
 def _gather_run(number: int, x: Tensor) -> Tensor:

@@ -16,11 +16,11 @@ _HOOKS = ("_propagate_forward_pre_hooks", "_propagate_forward_hooks", "_message_
 
 
 def patch_pyg() -> None:
-    """Lets PyG's GCNConv, SAGEConv, GINConv and GATConv take a `Graph` in place of edge_index.
+    """Makes PyG's GCNConv, SAGEConv, GINConv and GATConv accept a `Graph` in place of edge_index.
 
-    Their forward then runs on Sley's operators, with the layer's own parameters; with an edge_index it is PyG's. What
-    is not served (aggregations other than mean and sum, flow="target_to_source", hooks, explanations, several graphs
-    at once) PyG computes on the graph's edges. Later calls do nothing.
+    Their forward then uses Sley's operators with the layer's own parameters; with an edge_index it is PyG's.
+    Unsupported cases (aggregations other than mean and sum, flow="target_to_source", hooks, explanations, several
+    graphs at once) are computed by PyG on the graph's edges. Later calls do nothing.
     """
     try:
         from torch_geometric import nn  # type: ignore[import-untyped]
@@ -33,14 +33,14 @@ def patch_pyg() -> None:
 
 
 def unpatch_pyg() -> None:
-    """Takes that back."""
+    """Restores PyG's layers."""
     from torch_geometric import nn
     for kind in (nn.GCNConv, nn.SAGEConv, nn.GINConv, nn.GATConv):
         kind.forward = getattr(kind.forward, "before_sley", kind.forward)
 
 
 def _is_plain(layer: Any) -> bool:
-    """Whether nobody looks into the layer's propagation, whose direction is the graph's."""
+    """Whether the layer's propagation has no hooks and explanations, and has the direction of the graph."""
     return (layer.flow == "source_to_target" and not layer.explain
             and not any(getattr(layer, name, None) for name in _HOOKS))
 

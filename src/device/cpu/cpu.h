@@ -4,7 +4,7 @@
 #define SLEY_DEVICE_CPU_CPU_H
 
 #include "device/device.h"
-#include "device/op_common.h"
+#include "device/op/op_common.h"
 
 extern const sl_device_ops sl_cpu_ops;
 
@@ -14,20 +14,20 @@ extern const sl_kernel *const sl_cpu_kernels[];
 /* Instruction sets, each including those before it on its architecture. */
 typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NEON } sl_cpu_isa;
 
-/* Whether this machine has it, and the environment variable SLEY_CPU (portable, avx2, avx512, neon: the
- * highest allowed) permits it. */
+/* Returns whether this machine has the instruction set and SLEY_CPU permits it. SLEY_CPU is an environment
+ * variable: portable, avx2, avx512 or neon, the highest set allowed. */
 bool sl_cpu_has(sl_cpu_isa isa);
 
-/* The highest that sl_cpu_has, as a word. */
+/* Name of the highest instruction set for which sl_cpu_has returns true. */
 const char *sl_cpu_isa_name(void);
 
-/* Kernels that others here run. */
+/* Kernels that other kernels of this folder call. */
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull;
 
-/* Estimated seconds of any operation but SpMM. */
+/* Estimated seconds of any operation except SpMM. */
 double sl_cpu_rows_cost(const sl_kernel_args *args);
 
-/* signals.c; tell: the piece's rows are there. */
+/* In signals.c. sl_cpu_tell_piece marks the rows of a piece as arrived. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_piece(sl_piece_word *word);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the cuda device, shared by its C and CUDA files. */
+/* Internals of the cuda device, shared by its C and CUDA files. */
 #ifndef SLEY_DEVICE_CUDA_CUDA_H
 #define SLEY_DEVICE_CUDA_CUDA_H
 
@@ -10,31 +10,31 @@ extern "C" {
 #endif
 
 #include "device/device.h"
-#include "device/op_common.h"
+#include "device/op/op_common.h"
 
 typedef struct sl_cuda_staging sl_cuda_staging;
 typedef struct sl_cuda_pool sl_cuda_pool;               /* pool.h */
 typedef struct sl_cuda_dense_state sl_cuda_dense_state; /* dense_state.h */
-typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm_kept.h */
+typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm/kept.h */
 
 typedef struct sl_cuda_device {
   sl_device base;
-  int ordinal, processors; /* processors: multiprocessors */
+  int ordinal, processors; /* processors: number of multiprocessors */
   int least, greatest;     /* priorities of streams */
   sl_cuda_staging *staging;
-  sl_cuda_pool *pool;                    /* NULL: the GPU has none */
+  sl_cuda_pool *pool;                    /* NULL: the GPU has no memory pools */
   sl_device_counters counted;            /* changed by atomic operations only */
   char text[512], place[SL_PLACE_BYTES]; /* place: its PCI address */
 } sl_cuda_device;
 
 typedef struct sl_cuda_queue {
   sl_queue base;
-  cudaStream_t stream;                    /* where its work goes: own, or the caller's */
-  cudaStream_t own;                       /* NULL until wanted */
-  cudaEvent_t moved;                      /* orders the streams when it moves */
-  sl_cuda_dense_state *dense;             /* NULL until wanted */
-  void (*dense_release)(sl_queue *queue); /* frees it, if it is there */
-  sl_cuda_spgemm_kept *spgemm;            /* as these two */
+  cudaStream_t stream;                    /* stream of the queue's work: own, or the caller's */
+  cudaStream_t own;                       /* NULL until first used */
+  cudaEvent_t moved;                      /* orders the streams when the queue moves to another */
+  sl_cuda_dense_state *dense;             /* NULL until first used */
+  void (*dense_release)(sl_queue *queue); /* frees dense; NULL if there is none */
+  sl_cuda_spgemm_kept *spgemm;            /* likewise, for sparse products */
   void (*spgemm_release)(sl_queue *queue);
 } sl_cuda_queue;
 
@@ -43,25 +43,27 @@ extern const sl_device_ops sl_cuda_ops;
 /* NULL-terminated; the table of sl_cuda_ops. */
 extern const sl_kernel *const sl_cuda_kernels[];
 
-/* SLEY_OK; else the status for an error of the runtime, with a message of what was tried. Clears it. */
+/* Returns SLEY_OK, or the status for an error of the runtime with a message that includes `what`. Clears the
+ * runtime's error. */
 sley_status sl_cuda_check(cudaError_t error, const char *what);
 
-/* Pinned buffers of the current GPU, for copies of at least a MiB by a queue that has threads to fill them:
- * whether those are such; and the copy, in the queue's order, after which src may be used again. */
+/* Pinned buffers of the current GPU, for copies of at least a MiB by a queue that has threads to fill them.
+ * sl_cuda_staging_suits returns whether a copy qualifies. The copy runs in the queue's order; src may be
+ * reused when it returns. */
 sley_status sl_cuda_staging_create(sl_cuda_staging **out);
 void sl_cuda_staging_destroy(sl_cuda_staging *staging);
 bool sl_cuda_staging_suits(const sl_queue *queue, int64_t bytes);
 sley_status sl_cuda_staging_copy(sl_cuda_staging *staging, sl_queue *queue, void *dst, const void *src,
                                  int64_t bytes);
 
-/* 32 MiB of the device's memory for what dense operations on the queue add up, one operation after the other;
- * taken by the first call, freed with the queue. Errors: SLEY_ERR_MEMORY. */
+/* 32 MiB of device memory in which dense operations on the queue accumulate sums, one operation after the
+ * other. Allocated by the first call, freed with the queue. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_cuda_workspace(sl_queue *queue, void **out);
 
 /* Makes the device current for the calling thread. */
 sley_status sl_cuda_use(const sl_device *device);
 
-/* After a kernel was launched on the queue: counts it, and tells whether the launch failed. */
+/* Call after a kernel was launched on the queue: counts it, and returns an error if the launch failed. */
 sley_status sl_cuda_launched(sl_queue *queue, const char *kernel);
 
 static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {
@@ -72,46 +74,46 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
   return ((const sl_cuda_device *)queue->device)->processors;
 }
 
-/* Estimated seconds of any operation but SpMM. */
+/* Estimated seconds of any operation except SpMM. */
 double sl_cuda_rows_cost(const sl_kernel_args *args);
 
-/* Launchers in rows.cu, for the kernels of rows.c; arguments of no rows or bytes do not reach a launcher,
- * unless a pull has pieces to tell of. */
+/* Launchers in cuda_rows.cu, for the kernels of cuda_rows.c. They are not called without rows or bytes,
+ * except for a pull that has pieces to report. */
 sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);
 sley_status sl_cuda_launch_scale(sl_queue *queue, const sl_scale_args *args);
 sley_status sl_cuda_launch_round(sl_queue *queue, const sl_round_args *args);
 
-/* The launcher in convert.cu, for two types that differ and at least one value. */
+/* Launcher in cuda_convert.cu, for two different types and at least one value. */
 sley_status sl_cuda_launch_convert(sl_queue *queue, const sl_convert_args *args);
 
-/* Launchers in inspect.cu, for blocks that are not empty. */
+/* Launchers in cuda_inspect.cu, for blocks that are not empty. */
 sley_status sl_cuda_launch_columns(sl_queue *queue, const sl_columns_args *args);
 sley_status sl_cuda_launch_needs(sl_queue *queue, const sl_needs_args *args);
 sley_status sl_cuda_launch_tally(sl_queue *queue, const sl_tally_args *args);
 sley_status sl_cuda_launch_cut(sl_queue *queue, const sl_cut_args *args);
 
-/* In pull.cu: the fastest way, and whether it can be gone. */
+/* In pull.cu: the fastest kernel for pulls, and whether it accepts the arguments. */
 bool sl_cuda_is_plain_pull(const sl_pull_args *args);
 sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *args);
 
-/* The operation of that name, in atomic.cu. */
+/* In atomic.cu: an atomic operation on one word. */
 sley_status sl_cuda_launch_atomic(sl_queue *queue, const sl_atomic *args);
 
 /* Launchers in signals.cu. */
 sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_await(sl_queue *queue, const sl_await_args *args);
 
-/* A sparse matrix in the device's memory. */
+/* A sparse matrix in device memory. */
 typedef struct sl_cuda_csr {
   int64_t rows;
-  int64_t first; /* what rowptr begins with: col and val begin with that entry */
+  int64_t first; /* rowptr[0]: number of the first entry in col and val */
   const int64_t *rowid, *rowptr;
   const void *col, *val;
 } sl_cuda_csr;
 
-/* The launcher in spmm_plain.cu: every width, type and stride, in stored order, a warp a row. */
+/* Launcher in spmm/plain.cu: any width, type and stride, in stored order, one warp per row. */
 sley_status sl_cuda_launch_spmm_plain(sl_queue *queue, const sl_spmm_run *args, const sl_cuda_csr *a);
 
 #ifdef __cplusplus

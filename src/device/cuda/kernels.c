@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the cuda device's kernels: of those that can serve, the cheapest runs. Nobody else knows them
- * by name, so they are declared here. */
+/* The table of the cuda device's kernels; among those that accept the arguments, the cheapest runs. The
+ * kernels are declared here, because no other file uses their names. */
 #include "device/cuda/cuda.h"
 
 extern const sl_kernel sl_cuda_rows, sl_cuda_pull, sl_cuda_arrive, sl_cuda_await, sl_cuda_scale,
@@ -16,13 +16,13 @@ extern const sl_kernel sl_cuda_columns, sl_cuda_needs, sl_cuda_tally, sl_cuda_cu
 extern const sl_kernel sl_cuda_nonzeros, sl_cuda_compress, sl_cuda_decompress, sl_cuda_sparse_sum;
 extern const sl_kernel sl_cuda_threshold, sl_cuda_sparsify;
 
-/* The sparse product: Sley's own; cuSPARSE's three algorithms, where they are asked for. */
+/* Sparse times sparse: Sley's kernel; cuSPARSE's three algorithms, if asked for. */
 extern const sl_kernel sl_cuda_spgemm_kernel, sl_cuda_spgemm_cusparse, sl_cuda_spgemm_cusparse_2,
     sl_cuda_spgemm_cusparse_3;
 
-/* The product: for every part that is known when it is planned, on CUDA cores, on both kinds, on Tensor
- * cores; the reference on the device, and for parts that arrive; a library's, for plans that ask for it; over
- * X in place in several GPUs' memories. */
+/* Sparse times dense. For parts that are known when the plan is made: on CUDA cores, on both kinds of cores,
+ * on Tensor cores. The plain one, the reference on the device, also for parts that arrive. cuSPARSE's, for
+ * plans that ask for it. And one that reads X in several GPUs' memories. */
 extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_tensor, sl_cuda_spmm_plain,
     sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 

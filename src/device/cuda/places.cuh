@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where rows of X lie, if it lies in one memory or in two, and how they may be loaded. */
+/* Places of rows of X, in one memory or in two, and how they may be loaded. */
 #ifndef SLEY_DEVICE_CUDA_PLACES_CUH
 #define SLEY_DEVICE_CUDA_PLACES_CUH
 
@@ -9,8 +9,8 @@
 
 namespace sley {
 
-/* Where rows of X lie, in units of what a lane loads: column c at base + c near_stride; from column near on
- * at base + c far_stride + far_at, modulo the range of a PLACE. near_at likewise. */
+/* Places of rows of X, in units of what a lane loads. Column c is at base + c near_stride + near_at; from
+ * column `near` on at base + c far_stride + far_at, modulo the range of a PLACE. */
 struct x_places {
   const void *base;
   uint64_t near_at, far_at;
@@ -24,7 +24,7 @@ template <typename PLACE> __device__ __forceinline__ PLACE place_of(const x_plac
   return (PLACE)col * stride + (PLACE)(far ? x.far_at : x.near_at);
 }
 
-/* The places of X's rows in units of VEC values; whether 32 bits reach them. */
+/* Finds the places of X's rows in units of VEC values; returns whether 32 bits suffice. */
 template <typename T, int VEC, class RUN> bool find_places(const RUN &run, x_places *out) {
   constexpr uint64_t UNIT = sizeof(input<T>) * VEC;
   const uintptr_t x = (uintptr_t)run.x, far = run.far ? (uintptr_t)run.far : x, base = x < far ? x : far;
@@ -37,7 +37,7 @@ template <typename T, int VEC, class RUN> bool find_places(const RUN &run, x_pla
   return x_end <= UINT32_MAX && far_end <= UINT32_MAX;
 }
 
-/* Whether rows of X and of Y can be read and written VEC values at a time. */
+/* Returns whether rows of X and Y can be accessed VEC values at a time. */
 template <typename T, int VEC, class RUN> bool aligned_rows(const RUN &run) {
   constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
   return run.ldx % VEC == 0 && run.ldfar % VEC == 0 && run.ldy % VEC == 0 &&

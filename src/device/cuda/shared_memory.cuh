@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared memory of a block of threads: how much there may be, and copies to it while a thread goes on. */
+/* Shared memory of a block of threads: how much a kernel may use, and asynchronous copies to it. */
 #ifndef SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
 #define SLEY_DEVICE_CUDA_SHARED_MEMORY_CUH
 
@@ -9,15 +9,13 @@
 
 namespace sley {
 
-/* Devices for which it is remembered what kernels have been given: to ask the runtime costs as much as a
- * launch.
- */
+/* Devices for which the granted sizes are remembered, because asking the runtime costs as much as a
+ * launch. */
 enum { GRANT_DEVICES = 64 };
 
-/* Lets a kernel have `bytes` of shared memory, and then all that a block may have: ranks that are threads
- * launch a kernel of one device with different sizes at a time, and none may take from another what it has
- * been given.
- */
+/* Allows a kernel `bytes` of shared memory; if that needs a call, it allows the most that a block may have.
+ * Ranks that are threads launch a kernel on one device with different sizes at the same time, and must not
+ * lower each other's limit. */
 template <auto KERNEL> sley_status grant(int64_t bytes) {
   static std::atomic<int> granted[GRANT_DEVICES];
   cudaFuncAttributes had;
@@ -37,7 +35,7 @@ template <auto KERNEL> sley_status grant(int64_t bytes) {
   return SLEY_OK;
 }
 
-/* BYTES, 4, 8 or 16, from the device's memory into shared memory, while the thread goes on. */
+/* Starts to copy BYTES, 4, 8 or 16, from device memory to shared memory; the thread continues. */
 template <int BYTES> static __device__ __forceinline__ void copy_ahead(void *to, const void *from) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);
   if constexpr (BYTES == 16)
@@ -57,17 +55,17 @@ static __device__ __forceinline__ void copy_ahead(void *to, const void *from, in
                  : "memory");
 }
 
-/* What was begun to copy since the last such call is a group. */
+/* Closes a group: all copies started since the previous call. */
 static __device__ __forceinline__ void copies_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* All groups but the last LEFT have come. */
+/* Waits until all groups except the last LEFT have arrived. */
 template <int LEFT> static __device__ __forceinline__ void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
-/* All copies of the thread have come, committed or not. */
+/* Waits for all copies of the thread, committed or not. */
 static __device__ __forceinline__ void copies_wait_all() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }

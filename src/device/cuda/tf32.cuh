@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of f32 on Tensor cores: the operation for tf32, whose operands have 11 significant bits, and
- * values split into two of these. */
+ * values split into two tf32 parts. */
 #ifndef SLEY_DEVICE_CUDA_TF32_CUH
 #define SLEY_DEVICE_CUDA_TF32_CUH
 
@@ -16,14 +16,15 @@ static __device__ __forceinline__ void multiply_tf32(float (&c)[4], const unsign
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* The Tensor core ignores the bits that tf32 has not. Half a unit of the last that it has is added, so that
- * it rounds to nearest, ties away from zero. Values near the largest become infinite, and a NaN whose upper
- * bits are all set becomes 0: of each product one operand that such a NaN is part of is made otherwise. */
+/* Rounds to tf32. The Tensor core ignores the lower bits, so half a unit of the last bit kept is added: this
+ * rounds to nearest, ties away from zero. Values near the largest become infinite, and a NaN whose upper bits
+ * are all set becomes 0; so in each product one operand that such a NaN is part of must be converted by
+ * another function. */
 static __device__ __forceinline__ unsigned to_tf32(float v) {
   return __float_as_uint(v) + 0x1000;
 }
 
-/* The same for all values: a NaN stays one. */
+/* The same for all values: a NaN stays NaN. */
 static __device__ __forceinline__ unsigned to_tf32_or_nan(float v) {
   unsigned bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
@@ -34,7 +35,7 @@ struct split_value {
   unsigned high, low;
 };
 
-/* low is what high leaves, not rounded: the Tensor core cuts it off. Of a NaN, low is one. */
+/* low is the rest of v after high, not rounded: the Tensor core truncates it. For a NaN, low is NaN. */
 static __device__ __forceinline__ split_value split(float v, unsigned high) {
   return {high, __float_as_uint(v - __uint_as_float(high & 0xffffe000))};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values in a kernel: how each dtype is loaded, stored, and widened to the type it is summed in. */
+/* Values in a kernel: how each dtype is loaded, stored, and widened to its type of sums. */
 #ifndef SLEY_DEVICE_CUDA_VALUES_CUH
 #define SLEY_DEVICE_CUDA_VALUES_CUH
 
@@ -9,7 +9,7 @@
 
 namespace sley {
 
-/* The types of 16 bits, as bits. */
+/* The 16-bit types, as bits. */
 struct f16 {
   unsigned short bits;
 };
@@ -27,7 +27,7 @@ template <> struct value<float> {
   static __device__ __forceinline__ float narrow(float v) {
     return v;
   }
-  /* alpha v, a product of doubles rounded once. */
+  /* alpha v, a product in double rounded once. */
   static __device__ __forceinline__ float weight(double alpha, float v) {
     return alpha == 1 ? v : (float)(alpha * (double)v);
   }
@@ -46,8 +46,8 @@ template <> struct value<double> {
   }
 };
 
-/* A double as a float from which a type of 16 bits is rounded as from the double itself: the float towards
- * zero, its last bit set if it is not exact (round to odd: Boldo and Melquiond 2008). */
+/* Rounds a double to a float so that rounding the float to a 16-bit type equals rounding the double: towards
+ * zero, with the last bit set if inexact (round to odd: Boldo and Melquiond 2008). */
 static __device__ __forceinline__ float odd(double v) {
   const float near = __double2float_rz(v);
   return (double)near == v || v != v ? near : __uint_as_float(__float_as_uint(near) | 1);
@@ -85,8 +85,8 @@ template <> struct value<bf16> {
   }
 };
 
-/* What a product is made for: values of A and X, which are input<T>, and of Y, which are output<T>: the same
- * type T, or for wide<T> that of T's sums. */
+/* Types of a product: A and X have input<T>, Y has output<T>. These are both T, but for wide<T>, Y has T's
+ * type of sums. */
 template <typename T> struct wide;
 template <typename T> struct operand_types {
   using in = T;
@@ -107,7 +107,7 @@ static __device__ __forceinline__ double multiply_add(double a, double b, double
   return fma(a, b, c);
 }
 
-/* N neighbouring values, aligned to the largest power of two of values that divides them. */
+/* N neighbouring values, aligned to the largest power of two that divides N, in values. */
 template <typename T, int N> struct alignas(sizeof(T) * (N & -N)) vector { T item[N]; };
 
 template <int BYTES> struct word;
@@ -116,7 +116,7 @@ template <> struct word<4> { using type = unsigned int; };
 template <> struct word<8> { using type = uint2; };
 template <> struct word<16> { using type = uint4; };
 
-/* Those of up to 16 bytes, moved as one word. */
+/* A vector of up to 16 bytes, moved as one word. */
 template <typename T, int N> union packed {
   vector<T, N> values;
   typename word<sizeof(T) * N>::type bits;
@@ -124,7 +124,7 @@ template <typename T, int N> union packed {
   }
 };
 
-/* Memory that does not change while the kernel runs and that others read too. */
+/* Loads from memory that does not change while the kernel runs and that other lanes read too. */
 template <typename T, int N> __device__ __forceinline__ vector<T, N> load_shared(const T *p) {
   packed<T, N> v;
   v.bits = __ldg((const typename word<sizeof(T) * N>::type *)p);
@@ -137,7 +137,8 @@ __device__ __forceinline__ accumulator<T> widened(const vector<T, N> &from, int 
   return value<T>::widen(from.item[i]);
 }
 
-/* Two values of bf16 are taken as the register that they came in: one instruction each, else it is two. */
+/* Two bf16 values are processed as the register that they were loaded in: one instruction each instead of
+ * two. */
 template <int N>
 __device__ __forceinline__ std::enable_if_t<N % 2 == 0, float> widened(const vector<bf16, N> &from, int i) {
   unsigned pair;
@@ -145,11 +146,11 @@ __device__ __forceinline__ std::enable_if_t<N % 2 == 0, float> widened(const vec
   return __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000);
 }
 
-/* Of N neighbouring values of type T, how many are moved as one word. */
+/* How many of N neighbouring values of type T are moved as one word. */
 template <typename T, int N>
 constexpr int per_word = sizeof(T) * N > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
 
-/* Memory that the kernel may write. */
+/* Loads from memory that the kernel may write. */
 template <typename T, int N> __device__ __forceinline__ vector<T, N> load_plain(const T *p) {
   constexpr int M = per_word<T, N>;
   vector<T, N> all;
@@ -164,7 +165,7 @@ template <typename T, int N> __device__ __forceinline__ vector<T, N> load_plain(
   return all;
 }
 
-/* Memory that is read once: it should not push other things out of the caches. */
+/* Loads from memory that is read only once, without displacing other data in the caches. */
 template <typename T, int N> __device__ __forceinline__ vector<T, N> load_stream(const T *p) {
   constexpr int M = per_word<T, N>;
   vector<T, N> all;
@@ -185,7 +186,7 @@ template <typename T> __device__ __forceinline__ T load_once(const T *p) {
   return v.values.item[0];
 }
 
-/* M sums as values, a word. */
+/* Converts M sums to values, as one word. */
 template <typename T, int M> __device__ __forceinline__ packed<T, M> narrowed(const accumulator<T> *sum) {
   packed<T, M> v;
 #pragma unroll
@@ -202,7 +203,7 @@ __device__ __forceinline__ void store_plain(T *p, const accumulator<T> (&sum)[N]
     *(typename word<sizeof(T) * M>::type *)(p + w) = narrowed<T, M>(sum + w).bits;
 }
 
-/* The values as they are: narrowing once more would change the bits of NaN. */
+/* Stores values unchanged, because converting them again would change the bits of NaN. */
 template <typename T, int N> __device__ __forceinline__ void store_values(T *p, const vector<T, N> &from) {
   constexpr int M = per_word<T, N>;
 #pragma unroll
@@ -215,7 +216,7 @@ template <typename T, int N> __device__ __forceinline__ void store_values(T *p, 
   }
 }
 
-/* Memory that the kernel does not come back to. */
+/* Stores to memory that the kernel does not access again. */
 template <typename T, int N>
 __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N]) {
   constexpr int M = per_word<T, N>;
@@ -224,8 +225,8 @@ __device__ __forceinline__ void store_once(T *p, const accumulator<T> (&sum)[N])
     __stcs((typename word<sizeof(T) * M>::type *)(p + w), narrowed<T, M>(sum + w).bits);
 }
 
-/* A number, or a pointer to the device's memory, that the compiler keeps in registers, instead of computing
- * it anew at every use. */
+/* Makes the compiler keep a number, or a pointer to device memory, in registers, instead of computing it at
+ * every use. */
 template <typename T> __device__ __forceinline__ T *keep(T *p) {
   asm("" : "+l"(p));
   __builtin_assume(__isGlobal(p));

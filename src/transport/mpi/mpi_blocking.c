@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Init and MPI_Finalize, which wait for all ranks and cannot be asked to stop: a thread of their own
- * calls them, both the same, as MPI wants it. The caller waits for it with a time limit, and gives it up. */
+/* MPI_Init and MPI_Finalize wait for all ranks and cannot be interrupted. One thread of its own calls both,
+ * because MPI requires the same thread. The caller waits for that thread with a time limit, and abandons
+ * it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 
 enum { SLICE_NANOSECONDS = 20 * 1000 * 1000 };
 
-/* What the thread is asked for, in this order. */
+/* Stages of the thread, in this order. */
 enum { IDLE, INITIALISE, INITIALISED, FINALISE, FINALISED };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +40,7 @@ static void *serve(void *arg) {
   return NULL;
 }
 
-/* Until the piece is reached: SLEY_OK; or the wait is over. */
+/* Waits until the stage is reached. Returns SLEY_OK, or the error that ended the wait. */
 static sley_status wait_for(int wanted, sl_mpi_wait wait) {
   sley_status status = SLEY_OK;
   pthread_mutex_lock(&lock);
@@ -60,7 +61,7 @@ static sley_status wait_for(int wanted, sl_mpi_wait wait) {
 
 sley_status sl_mpi_initialise(double timeout, int *out) {
   pthread_t thread;
-  sigset_t all, before; /* signals are the callers' threads' */
+  sigset_t all, before; /* signals are left to the caller's threads */
   if (piece != IDLE)
     return sl_fail(SLEY_ERR_PEER, "MPI_Init_thread has been given up before");
   piece = INITIALISE;

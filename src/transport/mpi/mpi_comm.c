@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starts and ends the exchanges of a run, and the module's table. Each run has a communicator of its own, so
- * that nothing left by a run that failed is taken for a message of the next. */
+ * that no message of a failed run is mistaken for one of the next run. */
 #include "transport/mpi/mpi_comm.h"
 
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "base/interrupt.h"
 #include "base/module.h"
 
-/* Seconds for what is in flight from a failure on, and as many for the ranks to part; after an interrupt, or
- * where a rank will never part because it has ended or is stopped. */
+/* Seconds after a failure for messages in flight, and as many for the ranks to part; FAREWELL_SHORT: after an
+ * interrupt, or if a rank will never part because it has ended or is stopped. */
 static const double FAREWELL = 4, FAREWELL_SHORT = 0.5;
 
-/* Whether this process is to end soon; the thread's message stays. */
+/* Whether this process was interrupted; the thread's message stays. */
 static bool asked(void) {
   sl_error error;
   sl_error_save(&error);
@@ -34,8 +34,8 @@ bool sl_mpi_linger(sl_mpi_comm *comm) {
   return sl_now() < comm->farewell;
 }
 
-/* All ranks meet in MPI, and each lets it move what is left meanwhile. empty: nothing must be left here
- * before. False: not by the farewell. */
+/* Makes all ranks meet in MPI, while each lets MPI move its remaining messages. empty: this rank first waits
+ * until no message is left. Returns false if the farewell comes first. */
 static bool gather(sl_mpi_comm *comm, bool empty) {
   MPI_Request request = MPI_REQUEST_NULL;
   while (!sl_mpi_sweep(comm) && empty)
@@ -54,7 +54,7 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   return false;
 }
 
-/* Whether a collective that was in flight is over, by the farewell. */
+/* Whether a collective in flight has completed before the farewell. */
 static bool end_dense(sl_mpi_comm *comm) {
   bool over;
   while (sl_mpi_end_dense(comm, &over) == SLEY_OK)
@@ -63,23 +63,23 @@ static bool end_dense(sl_mpi_comm *comm) {
   return false;
 }
 
-/* After a failure the ranks that live stay until all have called off their messages, and then until nothing
- * is left of these; so the memory is free, and MPI good for another run. Where a rank has died, they stay
- * until the farewell, what is left is never freed, and MPI is not used for an end in order. */
+/* After a failure the living ranks stay until all have cancelled their messages, and then until none of these
+ * is left; so the memory is free, and MPI can be used for another run. If a rank has died, they stay until
+ * the farewell, the remaining messages are never freed, and MPI is not finalised in order. */
 static bool part(sl_mpi_comm *comm) {
   sl_error error;
   sl_error_save(&error);
-  if (comm->farewell != 0 && sl_now() >= comm->farewell) /* has been waited for in vain before */
+  if (comm->farewell != 0 && sl_now() >= comm->farewell) /* an earlier wait has already timed out */
     return false;
   comm->farewell = 0;
   bool clean = end_dense(comm) && gather(comm, false) && gather(comm, true);
-  while (clean && comm->waste) /* came during the last of it */
+  while (clean && comm->waste) /* a discarded message is still arriving */
     clean = sl_mpi_linger(comm);
   (void)sl_error_restore(&error);
   return clean;
 }
 
-/* What the progress thread calls. It wakes too seldom to be in a hurry. */
+/* The progress thread's turn. It returns false, because the thread wakes too seldom to be in a hurry. */
 static bool move_messages(void *arg) {
   (void)arg;
   sl_mpi_turn();
@@ -93,7 +93,8 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in what follows */
+  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in the farewell
+                                below */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_skip_finalise(true);
     return;
@@ -105,7 +106,7 @@ static void stop(sl_process_comm *base) {
   sl_mpi_leave();
 }
 
-/* What needs no other rank: MPI must number the ranks as they do themselves. */
+/* The steps that need no other rank: checks that MPI numbers the ranks like this library. */
 static sley_status prepare(sl_mpi_comm *comm) {
   const sl_comm *base = &comm->base.base;
   MPI_Comm origin = sl_mpi_origin(comm->base.mpi_comm);
@@ -120,7 +121,7 @@ static sley_status prepare(sl_mpi_comm *comm) {
   return SLEY_OK;
 }
 
-/* A communicator of all ranks; *out is MPI_COMM_NULL where that fails. */
+/* Makes a communicator of all ranks; *out is MPI_COMM_NULL on an error. */
 static sley_status make_comm(sl_mpi_comm *comm, MPI_Comm *out) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_enter();
@@ -156,7 +157,7 @@ static sley_status start(sl_process_comm *base) {
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
     mine = sl_progress_start(move_messages, comm, &comm->progress);
   sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
-  sl_mpi_skip_finalise(sl_mesh_broken(base->mesh)); /* else all ranks live */
+  sl_mpi_skip_finalise(sl_mesh_broken(base->mesh)); /* if the mesh is not broken, all ranks live */
   if (status == SLEY_OK) {
     sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
     status = make_comms(comm);
@@ -166,7 +167,7 @@ static sley_status start(sl_process_comm *base) {
   if (status != SLEY_OK)
     stop(base);
   else if (!on_host && !base->direct)
-    base->base.workgroup = 1; /* no memory of another rank's device is in reach */
+    base->base.workgroup = 1; /* the memory of other ranks' devices cannot be reached */
   return status;
 }
 
@@ -195,7 +196,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   return sl_process_run(&mpi_process, launch, main, arg);
 }
 
-/* Without initialising MPI. */
+/* Describes the MPI library without initialising MPI. */
 static const char *describe(void) {
   static _Thread_local char text[256];
   char version[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";

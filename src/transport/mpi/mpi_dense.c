@@ -2,24 +2,24 @@
 /* All-reduces and all-gathers that MPI runs itself, between ranks of several workgroups. Not reduce-scatters:
  * Open MPI's non-blocking one reduces all parts on one rank, and takes twice as long as exchanges.
  *
- * The calls do not block, and the rank polls them. MPI cannot take back a collective: after a failure it may
- * read and write what it was given as long as a rank does not take part. So values travel in pieces through
- * memory of the transport's own, up to SLOTS pieces at a time. That keeps counts within int, too, and serves
- * devices without host addresses. All ranks meet before the first piece, so that a rank that fails before has
- * begun nothing. After a failure in between, ranks that live end what is left with whatever values they have:
+ * The calls do not block, and the rank polls them. MPI cannot cancel a collective: after a failure it may
+ * read and write its buffers as long as some rank does not take part. So values travel in pieces through
+ * memory of the transport's own, up to SLOTS pieces at a time. That also keeps counts within int, and serves
+ * devices without host addresses. All ranks meet before the first piece, so a rank that fails before that has
+ * begun nothing. After a failure in between, the living ranks complete the remaining pieces with any values:
  * sl_mpi_end_dense. */
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/mpi/mpi_comm.h"
 
 enum { SLOTS = 2, SLOT_BYTES = 4 << 20 };
 
-/* A piece on its way: of every part the values from piece * most on, at most `most`. */
+/* A piece in flight: of every part the values from piece * most on, at most `most`. */
 typedef struct slot {
-  char *result; /* the parts' values, one part after another */
-  char *given;  /* of an all-reduce: in place Open MPI would send more; else NULL */
-  int *count;   /* values of each part, and */
-  int *at;      /* where they begin; MPI reads both until the piece is done */
+  char *result; /* values of the parts, one part after another */
+  char *given;  /* input of an all-reduce, because Open MPI would send more in place; else NULL */
+  int *count;   /* number of values of each part */
+  int *at;      /* position of each part; MPI reads both arrays until the piece is done */
   MPI_Request request;
 } slot;
 
@@ -31,9 +31,9 @@ typedef struct sl_mpi_dense {
   MPI_Datatype type;
   MPI_Op op;
   int64_t value_bytes;
-  int parts;            /* of an all-gather one for each rank; else 1 */
-  int64_t *begin;       /* parts + 1: the values of part r are begin[r] .. begin[r + 1] of all */
-  int64_t most, pieces; /* see slot */
+  int parts;            /* all-gather: one for each rank; else 1 */
+  int64_t *begin;       /* parts + 1 entries: part r is values begin[r] .. begin[r + 1] - 1 of all */
+  int64_t most, pieces; /* most values of a part in a piece, and number of pieces; see slot */
   int64_t started, done;
   bool is_dropped; /* destroyed before all pieces were done */
   slot slots[SLOTS];
@@ -41,7 +41,8 @@ typedef struct sl_mpi_dense {
 
 /* ---- making */
 
-/* MPI adds no values of 16 bits. In one workgroup, and of short arrays, exchanges are no slower. */
+/* Whether MPI can run the collective, and is worth it. MPI cannot add 16-bit values. In one workgroup, and
+ * for short arrays, exchanges are not slower. */
 static bool serves(const sl_comm *comm, const sl_dense_spec *spec) {
   int64_t values = spec->counts ? 0 : spec->count, each = (int64_t)sley_type_bytes(spec->type);
   for (int r = 0; r < comm->size && spec->counts; r++)
@@ -54,7 +55,7 @@ static bool serves(const sl_comm *comm, const sl_dense_spec *spec) {
   return sl_workgroups(comm) > 1 && values > SL_DENSE_ONE_EXCHANGE / comm->size / each;
 }
 
-/* An all-gather moves bits. Sums of i64 wrap around, which is defined without a sign. */
+/* The MPI type. An all-gather moves bits. Sums of i64 wrap around, which is defined for unsigned types. */
 static MPI_Datatype type_of(const sl_dense_spec *spec) {
   const bool reduces = spec->kind == SLEY_ALLREDUCE;
   if (reduces && spec->type == SLEY_TYPE_F32)
@@ -109,7 +110,7 @@ static sley_status take_slots(sl_mpi_dense *dense) {
 
 /* ---- pieces */
 
-/* The counts of piece `started`. */
+/* Sets the counts of piece `started`. */
 static void lay_out(const sl_mpi_dense *dense, slot *one) {
   int at = 0;
   for (int r = 0; r < dense->parts; r++) {
@@ -120,7 +121,7 @@ static void lay_out(const sl_mpi_dense *dense, slot *one) {
   }
 }
 
-/* Starts piece `started`, whose values are there. */
+/* Starts piece `started`, whose input has been copied in. */
 static sley_status start(sl_mpi_dense *dense, slot *one) {
   MPI_Comm comm = dense->comm->collectives;
   int code;
@@ -171,7 +172,7 @@ static char *value_at(const sl_mpi_dense *dense, const void *array, int64_t i) {
   return (char *)array + i * dense->value_bytes;
 }
 
-/* What this rank gives to piece `started`, which is laid out. */
+/* Copies this rank's input of piece `started`, whose counts are set. */
 static sley_status copy_in(const sl_mpi_dense *dense, const slot *one, const void *src, sl_queue *queue) {
   const int part = dense->reduces ? 0 : dense->comm->base.base.rank;
   char *to = dense->reduces ? one->given : value_at(dense, one->result, one->at[part]);
@@ -181,7 +182,7 @@ static sley_status copy_in(const sl_mpi_dense *dense, const slot *one, const voi
                           one->count[part] * dense->value_bytes);
 }
 
-/* The result of piece `done`. */
+/* Copies the result of piece `done` out. */
 static sley_status copy_out(const sl_mpi_dense *dense, const slot *one, void *dst, sl_queue *queue) {
   for (int r = 0; r < dense->parts; r++)
     if (one->count[r] > 0)

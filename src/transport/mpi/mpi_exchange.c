@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages by MPI, as persistent requests: a channel's are made when it first has a message at an address,
- * and made again when that has changed. Begin starts the receives and, once they are packed, the sends;
- * receive and end poll them. With SL_GRAIN_ROW each row from another workgroup is a message; else a message
- * longer than 1 GiB travels in pieces, since MPI counts in int; of a sized exchange all pieces that there is
- * room for are sent, the last ones empty, and MPI tells how long they are. On a device without host addresses
- * messages pass through memory of the host. */
+/* Messages by MPI, as persistent requests: they are made when a channel first has a message at an address,
+ * and made again when the address has changed. Begin starts the receives and, once they are packed, the
+ * sends; receive and end poll them. With SL_GRAIN_ROW each row from another workgroup is a message. Otherwise
+ * a message longer than 1 GiB travels in pieces, since MPI counts in int. In a sized exchange all pieces that
+ * fit the capacity are sent, the last ones empty, and MPI reports their lengths. On a device without host
+ * addresses messages pass through host memory. */
 #include "base/memory.h"
 #include "transport/mpi/mpi_comm.h"
 
 enum { PIECE = 1 << 30, BLOCK = 256 };
 
-/* A channel's. */
+/* The MPI part of a channel. */
 typedef struct sl_mpi_left {
-  char *staged;         /* the message in the host's memory; NULL: it is there anyway */
-  const char *made_for; /* the address that the requests are for; NULL: there are none */
+  char *staged;         /* buffer of the message in host memory; NULL: the message is in host memory
+                           already */
+  const char *made_for; /* address for which the requests were made; NULL: there are no requests */
   MPI_Request *requests;
-  int64_t pieces, piece_bytes; /* all pieces but the last are equally long */
-  int64_t room;                /* of the message, and but for sized exchanges its length */
-  int64_t made_bytes;          /* what the requests are for in all */
-  int64_t done;                /* pieces of this round */
-  int64_t received;            /* bytes in them */
+  int64_t pieces, piece_bytes; /* number of pieces, and the bytes of each piece but the last */
+  int64_t room;                /* capacity of the message, which is its length except in sized exchanges */
+  int64_t made_bytes;          /* total bytes for which the requests were made */
+  int64_t done;                /* completed pieces of this round */
+  int64_t received;            /* bytes received in them */
   bool started, cancelled;
-  const sl_process_channel *channel; /* NULL: the exchange is gone */
+  const sl_process_channel *channel; /* NULL: the exchange is destroyed */
   bool receives;
-  char *packed;             /* of a message that is left: the channel's */
-  struct sl_mpi_left *next; /* of the comm's messages that are open, or left */
+  char *packed;             /* packed buffer of the channel, if the message is left behind */
+  struct sl_mpi_left *next; /* next message in the comm's list open or left */
 } mpi_message;
 
 static sl_mpi_comm *comm_of(const sl_process_exchange *exchange) {
@@ -35,7 +36,7 @@ static bool on_host(const sl_process_exchange *exchange) {
   return exchange->base.comm->device->ops->host_addresses;
 }
 
-/* What MPI moves. */
+/* The memory that MPI moves. */
 static char *message_of(const sl_process_channel *c) {
   const mpi_message *message = c->own;
   return message->staged ? message->staged : c->at;
@@ -43,7 +44,7 @@ static char *message_of(const sl_process_channel *c) {
 
 /* ---- making */
 
-/* Where rows travel alone a piece is a row. */
+/* The bytes of a piece; if rows travel alone, a piece is a row. */
 static int64_t piece_bytes_of(const sl_comm *comm, const sl_row_list *list, sl_grain grain) {
   bool row_by_row =
       grain == SL_GRAIN_ROW && list->bytes <= PIECE && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE;
@@ -88,7 +89,7 @@ static sley_status open_messages(sl_process_exchange *exchange) {
 
 /* ---- ending */
 
-/* Whether nothing of the message is in flight; takes note of what has come to its end. */
+/* Checks whether nothing of the message is in flight, and records completed pieces. */
 static sley_status look(mpi_message *message, bool *over) {
   *over = false;
   while (message->started && message->done < message->pieces) {
@@ -121,7 +122,7 @@ static void drop_message(mpi_message *message) {
   sl_free(message);
 }
 
-/* The exchange is destroyed. */
+/* Removes the message of a destroyed exchange from the open list. */
 static void unlink_message(sl_mpi_comm *comm, const mpi_message *message) {
   mpi_message **at = &comm->open;
   while (*at != message)
@@ -129,7 +130,7 @@ static void unlink_message(sl_mpi_comm *comm, const mpi_message *message) {
   *at = message->next;
 }
 
-/* What has not been matched of a message is taken back. */
+/* Cancels the pieces of a message that have not been matched. */
 static void cancel(mpi_message *message) {
   bool due = message->started && message->receives && !message->cancelled;
   sl_mpi_enter();
@@ -139,7 +140,7 @@ static void cancel(mpi_message *message) {
   message->cancelled = message->cancelled || due;
 }
 
-/* MPI works on the caller's own rows. */
+/* Whether MPI works on the caller's own rows. */
 static bool in_place(const mpi_message *message) {
   return message->channel->at != message->channel->packed && !message->staged;
 }
@@ -154,9 +155,8 @@ void sl_mpi_call_off(sl_mpi_comm *comm) {
   }
 }
 
-/* Of a message that is still in flight, after a failure; what is left then, with its buffer, is
- * sl_mpi_sweep's.
- */
+/* Closes a message that is still in flight after a failure; if it does not complete, the message with its
+ * buffer is left to sl_mpi_sweep. */
 static void close_started(sl_mpi_comm *comm, sl_process_channel *c) {
   mpi_message *message = c->own;
   bool over = false;
@@ -171,7 +171,8 @@ static void close_started(sl_mpi_comm *comm, sl_process_channel *c) {
   comm->left = message;
 }
 
-/* The next message that nobody receives, if one has come; false: none, or it is still coming. */
+/* Receives and discards the next unexpected message; returns false if none has come, or it is still
+ * arriving. */
 static bool discard_one(sl_mpi_comm *comm) {
   int found = 0, bytes = 0, over = 0;
   MPI_Message message;
@@ -230,7 +231,7 @@ static void close_messages(sl_process_exchange *exchange) {
 
 /* ---- running */
 
-/* Makes the requests for where the message is this round. */
+/* Makes the requests for the message's address in this round. */
 static sley_status prepare(const sl_process_exchange *exchange, sl_process_channel *c, bool receives) {
   const sl_mpi_comm *comm = comm_of(exchange);
   mpi_message *message = c->own;
@@ -256,7 +257,7 @@ static sley_status prepare(const sl_process_exchange *exchange, sl_process_chann
   return SLEY_OK;
 }
 
-/* Pieces that MPI has been given; those of no bytes, of sized exchanges, are no messages. */
+/* Counts pieces that were given to MPI; empty pieces of sized exchanges are not messages. */
 static void count_started(const sl_process_exchange *exchange, const sl_process_channel *c, int64_t first,
                           int count) {
   sl_comm *comm = exchange->base.comm;
@@ -317,7 +318,8 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels && c->bytes > 0)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->bytes));
   }
-  /* Until they can be sent, and what came last round has gone to the device. */
+  /* waits until the messages are packed, and until the messages of the last round have been copied to the
+   * device */
   SL_TRY(sl_process_wait_for(&comm->base, queue));
   for (int i = 0; i < exchange->recvs; i++)
     if (exchange->recv[i].travels)
@@ -346,7 +348,7 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
   return queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, c->bytes);
 }
 
-/* The sends may be in flight still. */
+/* Does nothing: the sends may still be in flight. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)exchange;
   (void)queue;

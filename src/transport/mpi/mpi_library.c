@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI as a library: who initialises and finalises it, which threads may call it, and waits that end. */
+/* MPI as a library: initialising and finalising it, the threads that may call it, and waits that end. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,10 +15,11 @@ static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
 static pid_t initialiser; /* the process that has initialised MPI */
-static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; for MPI_Finalize once all are there */
+static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; FAREWELL: for MPI_Finalize once all ranks are
+                                                      there */
 
-/* When the process exits. All ranks meet first, for as long as it takes: another may rightly work on for
- * long. A forked child is no rank: MPI is not its own to end. */
+/* Called when the process exits. All ranks meet first, however long it takes, because another rank may still
+ * be working. A forked child is not a rank: it must not finalise MPI. */
 static void finalise(void) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_wait wait = {.timeout = FOREVER, .what = "a rank's end"};
@@ -40,7 +41,7 @@ sley_status sl_mpi_check(int code, const char *call) {
   return sl_fail(SLEY_ERR_PEER, "%s: %s", call, text);
 }
 
-/* Sees to it that MPI is initialised; own: by this call. */
+/* Initialises MPI if necessary; *own: whether this call did it. */
 static sley_status initialise(double timeout, bool *own) {
   int begun = 0, over = 0;
   SL_TRY(sl_mpi_check(MPI_Finalized(&over), "MPI_Finalized"));
@@ -70,7 +71,7 @@ static sley_status make_world(double timeout) {
   return status;
 }
 
-/* Whether this thread may call MPI, which the program has initialised. */
+/* Checks that this thread may call MPI, which the program has initialised. */
 static sley_status look_at_given(int *first) {
   int begun = 0, over = 0;
   SL_TRY(sl_mpi_check(MPI_Initialized(&begun), "MPI_Initialized"));
@@ -155,7 +156,7 @@ sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *re
     if (code == MPI_SUCCESS && flag && received)
       code = MPI_Get_count(&status, MPI_BYTE, &bytes);
     if (received)
-      *received += bytes > 0 ? bytes : 0; /* cancelled: MPI_UNDEFINED */
+      *received += bytes > 0 ? bytes : 0; /* MPI_UNDEFINED if it was cancelled */
     *done += code == MPI_SUCCESS && flag;
   }
   sl_mpi_leave();

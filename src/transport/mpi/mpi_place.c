@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the ranks of an MPI job find each other: MPI knows who they are, and carries the address at which rank
- * 0 listens. */
+/* How the ranks of an MPI job find each other: MPI knows the ranks, and carries the address at which rank 0
+ * listens. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -13,16 +13,17 @@
 #include "socket/socket.h"
 #include "transport/mpi/mpi_comm.h"
 
-/* What rank 0 tells all others. */
+/* Rank 0's message to all others. */
 typedef struct meeting_point {
   char address[SL_ADDRESS_BYTES];
   uint64_t key;
   sl_secret secret;
   int64_t port;
-  sl_error error; /* why it cannot listen; SLEY_OK: it can */
+  sl_error error; /* why rank 0 cannot listen; SLEY_OK: it can */
 } meeting_point;
 
-/* An address of this host that others reach: MASTER_ADDR if set, else the first that is not its own alone. */
+/* Finds an address of this host that other hosts can reach: MASTER_ADDR if set, else the first address that
+ * is not a loopback address. */
 static void find_address(char out[SL_ADDRESS_BYTES]) {
   const char *given = getenv("MASTER_ADDR");
   struct ifaddrs *list = NULL;
@@ -46,7 +47,7 @@ static void find_address(char out[SL_ADDRESS_BYTES]) {
   freeifaddrs(list);
 }
 
-/* MPI and the launcher's variables must tell the same. */
+/* Checks that MPI and the launcher's variables agree. */
 static sley_status compare(const sl_launcher *launcher, int rank, int size) {
   if (launcher->name && launcher->size != size)
     return sl_fail(SLEY_ERR_ARG,
@@ -59,7 +60,7 @@ static sley_status compare(const sl_launcher *launcher, int rank, int size) {
   return SLEY_OK;
 }
 
-/* Rank 0 listens. */
+/* Makes rank 0 listen, and fills in its message. */
 static void offer(sl_place *place, bool one_host, meeting_point *out) {
   int port = 0;
   find_address(out->address);
@@ -82,7 +83,7 @@ static uint64_t hash_of_host(void) {
   return hash;
 }
 
-/* Whether all ranks are on one host. */
+/* Finds out whether all ranks are on one host. */
 static sley_status compare_hosts(MPI_Comm ranks, sl_mpi_wait wait, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
@@ -94,8 +95,8 @@ static sley_status compare_hosts(MPI_Comm ranks, sl_mpi_wait wait, bool *one_hos
   return SLEY_OK;
 }
 
-/* Where rank 0 listens, from there on, and the job's secret, to all. Nothing is allocated, so that no rank
- * fails alone. */
+/* Makes rank 0 listen, and sends its address and the job's secret to all ranks. Nothing is allocated, so no
+ * rank fails alone. */
 static sley_status tell(MPI_Comm ranks, sl_place *place, meeting_point *point) {
   MPI_Request request = MPI_REQUEST_NULL;
   sl_mpi_wait wait = {.timeout = place->timeout, .what = "a rank's place, by MPI,"};
@@ -132,10 +133,10 @@ sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_pla
     return SLEY_OK;
   meeting_point point = {.port = 0};
   sley_status status = tell(origin, out, &point);
-  if (status == SLEY_OK && point.error.status != SLEY_OK) /* all ranks know, and live */
+  if (status == SLEY_OK && point.error.status != SLEY_OK) /* all ranks know the error, and live */
     status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
   else
-    sl_mpi_skip_finalise(true); /* until all ranks have met: a rank may be gone before */
+    sl_mpi_skip_finalise(true); /* until all ranks have met: a rank may have ended before */
   out->key = point.key;
   out->secret = point.secret;
   out->listens = true;

@@ -92,7 +92,7 @@ static void stop(sl_process_comm *base) {
     dlclose(comm->nccl.handle);
 }
 
-/* What needs no other rank. */
+/* The steps that need no other rank. */
 static sley_status prepare(sl_nccl_comm *comm) {
   sl_device *device = comm->base.base.device;
   int least, greatest;
@@ -140,7 +140,7 @@ static sley_status start(sl_process_comm *base) {
   return status;
 }
 
-/* So that its GPU does not wait for a rank that has failed. */
+/* Aborts NCCL, so that this rank's GPU does not wait for a rank that has failed. */
 static void abandon(sl_process_comm *base) {
   drop_comm((sl_nccl_comm *)base);
 }
@@ -159,7 +159,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   return sl_process_run(&nccl_process, launch, main, arg);
 }
 
-/* Without a look at any GPU: this process may fork its ranks yet. */
+/* Describes NCCL without using a GPU: this process may still fork its ranks. */
 static const char *describe(void) {
   void *handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!handle) {

@@ -7,7 +7,7 @@
 
 #include "transport/process/process_exchange.h"
 
-/* The functions of libnccl that are called. */
+/* The functions of libnccl that Sley calls. */
 typedef struct sl_nccl_library {
   void *handle;
   ncclResult_t (*GetUniqueId)(ncclUniqueId *id);
@@ -37,29 +37,29 @@ typedef struct sl_nccl_comm {
   sl_nccl_library nccl;
   ncclComm_t comm; /* NULL once it is aborted */
   cudaStream_t stream;
-  sl_queue *beside; /* the stream as a queue: exchanges run on it beside the rank's own work */
+  sl_queue *beside; /* the stream as a queue: exchanges run on it concurrently with the rank's own work */
 } sl_nccl_comm;
 
-/* Waits until NCCL has taken a call that returned result, and no longer than the time limit; it does not wait
- * for the GPU. Errors: SLEY_ERR_UNSUPPORTED (misuse, e.g. two ranks on one GPU), SLEY_ERR_PEER. */
+/* Waits until NCCL has accepted a call that returned result, within the time limit; does not wait for the
+ * GPU. Errors: SLEY_ERR_UNSUPPORTED (misuse, e.g. two ranks on one GPU), SLEY_ERR_PEER. */
 sley_status sl_nccl_settle(sl_nccl_comm *comm, ncclResult_t result, const char *call);
 
-/* One group on the stream beside the rank's queue: all that this rank sends and receives in the round, as far
- * as messages are longer than 0. */
+/* Enqueues one group on the stream beside the rank's queue: all messages that this rank sends and receives in
+ * the round and that are not empty. */
 sley_status sl_nccl_enqueue(const sl_process_exchange *exchange);
 
-/* Of one exchange or collective: order the comm's stream and the rank's queue. */
+/* Events of one exchange or collective that order the comm's stream and the rank's queue. */
 typedef struct sl_nccl_events {
-  sl_event *ready; /* recorded in the queue: what the stream reads is written */
-  sl_event *done;  /* recorded in the stream: what it was given is done */
+  sl_event *ready; /* recorded in the queue: the stream's input is written */
+  sl_event *done;  /* recorded in the stream: its work is done */
 } sl_nccl_events;
 
 sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events);
 
-/* Waits first until the stream has done what it was given. Accepts events that were opened in part. */
+/* Waits first until the stream's work is done. Accepts events that were opened in part. */
 void sl_nccl_events_close(sl_nccl_comm *comm, sl_nccl_events *events);
 
-/* Whether messages of an exchange travel between this rank and others. */
+/* Whether an exchange has messages between this rank and others. */
 bool sl_nccl_travels(const sl_process_exchange *exchange);
 
 extern const sl_carrier sl_nccl_messages, sl_nccl_sized_messages;

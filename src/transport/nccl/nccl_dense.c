@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that NCCL runs itself, on the stream beside the rank's queue: those whose parts are equally
- * long, between GPUs that do not all load each other's memory. */
+/* Collectives that NCCL runs itself, on the stream beside the rank's queue: for equal parts, between GPUs
+ * that do not all load each other's memory. */
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/nccl/nccl_comm.h"
 
 typedef struct nccl_dense {
   sl_dense_native base;
   sl_nccl_comm *comm;
   sley_collective_kind kind;
-  size_t count; /* values; reduce-scatter and all-gather: of each rank */
+  size_t count; /* number of values; reduce-scatter and all-gather: of each rank */
   ncclDataType_t type;
   ncclRedOp_t op;
   sl_nccl_events events;
 } nccl_dense;
 
-/* Whether all parts are as long as the first. */
+/* Whether all parts have the same length. */
 static bool is_even(const sl_dense_spec *spec, int size) {
   for (int r = 1; spec->counts && r < size; r++)
     if (spec->counts[r] != spec->counts[0])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exchanges and collectives by NCCL share: events between the rank's queue and the comm's stream. */
+/* Events between the rank's queue and the comm's stream, shared by exchanges and collectives of NCCL. */
 #include "transport/nccl/nccl_comm.h"
 
 sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages by NCCL. Begin enqueues one group of sends and receives on a stream beside the rank's own work, so
- * that the local part runs meanwhile; before the first message is taken the queue waits for that stream. The
- * host waits for no GPU, and nothing is allocated. All rows for a peer are one transfer. */
+ * that the local part runs meanwhile; before the first message is used the queue waits for that stream. The
+ * host does not wait for a GPU, and nothing is allocated. All rows for a peer are one transfer. */
 #include "transport/nccl/nccl_comm.h"
 
 typedef struct nccl_exchange {
   sl_process_exchange base;
   sl_nccl_events events;
-  bool messages; /* travel between this rank and others */
+  bool messages; /* there are messages between this rank and others */
 } nccl_exchange;
 
 static sl_nccl_comm *comm_of(const sl_process_exchange *exchange) {
@@ -60,7 +60,7 @@ static sley_status receive(sl_process_exchange *base, sl_process_channel *channe
   return queue->ops->event_wait(queue, ((nccl_exchange *)base)->events.done);
 }
 
-/* A rank that only sends waits here for what it has sent. */
+/* A rank that only sends waits here for its sends. */
 static sley_status end(sl_process_exchange *base, sl_queue *queue) {
   const nccl_exchange *exchange = (nccl_exchange *)base;
   return exchange->messages ? queue->ops->event_wait(queue, exchange->events.done) : SLEY_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of sized exchanges by NCCL, whose receives must know their length: the lengths go over the
- * sockets, sent by begin, and the first receive, or end, waits for those of all peers and enqueues the group.
+/* Messages of sized exchanges by NCCL, whose receives must know their length: begin sends the lengths over
+ * the sockets, and the first receive, or end, waits for the lengths of all peers and enqueues the group.
  * Ranks end their exchanges in the same order, so their groups match. The host waits for its peers' begin,
- * but for no GPU. */
+ * but not for a GPU. */
 #include "base/memory.h"
 #include "transport/nccl/nccl_comm.h"
 
-/* A channel's. */
+/* A channel's length, and its messages over the sockets. */
 typedef struct length_message {
   int64_t bytes;
   sl_mesh_outgoing send;
@@ -16,7 +16,7 @@ typedef struct length_message {
 typedef struct nccl_sized {
   sl_process_exchange base;
   sl_nccl_events events;
-  bool messages; /* travel between this rank and others */
+  bool messages; /* there are messages between this rank and others */
   bool grouped;  /* this round's group is enqueued */
 } nccl_sized;
 
@@ -97,7 +97,7 @@ static sley_status take_lengths(sl_process_exchange *base) {
   return SLEY_OK;
 }
 
-/* Once a round. */
+/* Enqueues the group, once in a round. */
 static sley_status group(sl_process_exchange *base, sl_queue *queue) {
   nccl_sized *exchange = (nccl_sized *)base;
   sl_queue *beside = comm_of(base)->beside;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends NVSHMEM on all ranks, hands out its symmetric heap, and the module's table. The mesh
- * carries NVSHMEM's identifier. Only the library's host side is used: kernels load and store the addresses of
- * nvshmem_ptr, which one host's GPUs have for each other. */
+/* Starts and ends NVSHMEM on all ranks, allocates from its symmetric heap, and the module's table. The mesh
+ * carries NVSHMEM's identifier. Only the library's host side is used: kernels load and store through
+ * addresses of nvshmem_ptr, which the GPUs of one host have for each other. */
 #include <cuda_runtime_api.h>
 #include <string.h>
 
@@ -11,12 +11,13 @@
 #include "transport/process/process_exchange.h"
 #include "transport/tcp/tcp.h"
 
-/* A block of the heap. What ranks have given back is taken again, never freed: freeing is collective. */
+/* A block of the heap. A block that all ranks have given back is reused, never freed, because freeing is
+ * collective. */
 typedef struct heap_block {
   struct heap_block *next;
   char *at;
   int64_t bytes;
-  bool in_use; /* by this rank */
+  bool in_use; /* this rank uses the block */
 } heap_block;
 
 typedef struct nvshmem_comm {
@@ -28,7 +29,7 @@ typedef struct nvshmem_comm {
 
 /* ---- memory for peers */
 
-/* The first block that all ranks have given back and that is large enough. */
+/* The first block that is large enough and that all ranks have given back. */
 static sley_status find_block(nvshmem_comm *comm, int64_t bytes, heap_block **out) {
   *out = NULL;
   for (heap_block *b = comm->blocks; b; b = b->next) {
@@ -114,7 +115,7 @@ static const sl_peer_memory symmetric_heap = {.take = take, .close = close_nothi
 
 /* ---- starting */
 
-/* The library can be started once at a time in a process. */
+/* Whether the library is started: only one comm at a time can use it in a process. */
 static bool in_use;
 
 static void stop(sl_process_comm *base) {
@@ -126,14 +127,14 @@ static void stop(sl_process_comm *base) {
     sl_free(comm->blocks);
     comm->blocks = next;
   }
-  /* It waits for all ranks; a rank that leaves after a failure leaves the heap to the driver. */
+  /* finalize waits for all ranks; after a failure the driver frees the heap */
   if (comm->started && !sl_mesh_broken(base->mesh)) {
     comm->library.finalize();
     in_use = false;
   }
 }
 
-/* What needs no other rank. */
+/* The steps that need no other rank. */
 static sley_status prepare(nvshmem_comm *comm) {
   const sl_comm *base = &comm->base.base;
   if (strcmp(base->device->ops->name, "cuda") != 0)
@@ -170,7 +171,7 @@ static sley_status start(sl_process_comm *base) {
     status = start_library(comm);
   if (status == SLEY_OK)
     status = sl_direct_start(base, &symmetric_heap);
-  if (status == SLEY_OK && base->base.size > 1 && !base->direct) /* the same on all ranks */
+  if (status == SLEY_OK && base->base.size > 1 && !base->direct) /* the condition is the same on all ranks */
     status = sl_fail(SLEY_ERR_UNSUPPORTED, "%s", base->note);
   if (status != SLEY_OK)
     stop(base);
@@ -195,7 +196,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   return sl_process_run(&nvshmem_process, launch, main, arg);
 }
 
-/* Without a look at any GPU: this process may fork its ranks yet. */
+/* Describes NVSHMEM without using a GPU: this process may still fork its ranks. */
 static const char *describe(void) {
   sl_nvshmem_library library = {0};
   if (sl_nvshmem_load(&library) != SLEY_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In C++, for NVSHMEM's headers are. No device code. */
+/* This file is C++ because NVSHMEM's headers are. It has no device code. */
 #include "transport/nvshmem/nvshmem_library.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvshmem_host, opened at run time: what its C++ headers declare, for C. */
+/* libnvshmem_host, opened at run time: for C, the functions that its C++ headers declare. */
 #ifndef SLEY_TRANSPORT_NVSHMEM_NVSHMEM_LIBRARY_H
 #define SLEY_TRANSPORT_NVSHMEM_NVSHMEM_LIBRARY_H
 
@@ -10,22 +10,22 @@ extern "C" {
 #include "base/status.h"
 
 typedef struct sl_nvshmem_library {
-  void *handle;                             /* stays open */
-  void *get_uniqueid, *set_uniqueid, *init; /* functions of NVSHMEM's own types */
+  void *handle;                             /* never closed */
+  void *get_uniqueid, *set_uniqueid, *init; /* functions whose arguments have NVSHMEM's own types */
   void (*finalize)(void);
   void *(*malloc)(size_t bytes);
   void *(*ptr)(const void *address, int rank);
 } sl_nvshmem_library;
 
-/* What rank 0 tells all others. */
+/* The identifier that rank 0 sends to all others. */
 typedef struct sl_nvshmem_id {
   char bytes[128];
 } sl_nvshmem_id;
 
-/* Errors: SLEY_ERR_UNSUPPORTED (not installed, or too old). */
+/* Opens the library. Errors: SLEY_ERR_UNSUPPORTED (not installed, or too old). */
 sley_status sl_nvshmem_load(sl_nvshmem_library *library);
 sley_status sl_nvshmem_name(const sl_nvshmem_library *library, sl_nvshmem_id *out);
-/* On the current GPU. Collective. */
+/* Starts the library on the current GPU. Collective. */
 sley_status sl_nvshmem_begin(const sl_nvshmem_library *library, int rank, int size, const sl_nvshmem_id *id);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether GPUs of a workgroup's processes load each other's memory, and the rounds of an exchange that do.
- * Begin gathers what peers want on an urgent queue, once they have taken the last round's; end pulls from the
- * peers' blocks beside the rank's queue. */
+/* Whether GPUs of a workgroup's processes load each other's memory, and the rounds of an exchange in which
+ * they do. Begin gathers the peers' rows on an urgent queue, once the peers have taken the last round's rows;
+ * end pulls from the peers' blocks, concurrently with the rank's queue. */
 #include "transport/process/direct.h"
 
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "transport/process/direct_inside.h"
 
 enum { PAUSE_NANOSECONDS = 100000 };
-/* Seconds in which peers are expected to destroy an exchange too, and to leave the comm. */
+/* Seconds in which peers are expected to destroy the same exchange, and to leave the comm. */
 static const double COURTESY = 0.1, PATIENCE = 2;
 
-/* ---- whether there is a way */
+/* ---- whether there is direct access */
 
 static void note(sl_process_comm *comm, const char *why) {
   if (!comm->note[0])
@@ -26,8 +26,8 @@ static void note(sl_process_comm *comm, const char *why) {
         "GPUs of different processes do not load each other's memory (%s): rows travel as messages", why);
 }
 
-/* What can be said without trying: each rank of a workgroup needs a device of its own, which a waiting pull
- * may fill. */
+/* The obstacle that can be found without trying, or NULL: each rank of a workgroup needs a device of its own,
+ * because a waiting pull may occupy it. */
 static const char *obstacle(const sl_process_comm *comm) {
   const sl_comm *base = &comm->base;
   const char *wanted = getenv("SLEY_SIGNALS");
@@ -46,7 +46,7 @@ static const char *obstacle(const sl_process_comm *comm) {
   return NULL;
 }
 
-/* Collective: the answer is the same on all ranks. */
+/* Finds an obstacle on any rank. Collective: the answer is the same on all ranks. */
 static sley_status find_obstacle(sl_process_comm *comm, bool *found) {
   const char *why = obstacle(comm);
   int64_t blocked = why != NULL;
@@ -98,7 +98,7 @@ sley_status sl_direct_begin(sl_direct *direct, const void *src, int64_t src_stri
   sl_queue *beside = direct->comm->urgent;
   SL_TRY(queue->ops->event_record(queue, direct->begun));
   SL_TRY(queue->ops->event_wait(beside, direct->begun));
-  SL_TRY(sl_boards_await(&direct->round.signals, beside)); /* the last round's rows have been taken */
+  SL_TRY(sl_boards_await(&direct->round.signals, beside)); /* until the last round's rows have been taken */
   for (int i = 0; i < direct->regions; i++) {
     const sl_region *r = &direct->region[i];
     sl_kernel_args args = {.op = SL_OP_ROWS,
@@ -142,15 +142,15 @@ sley_status sl_direct_complete(sl_direct *direct, sl_queue *queue) {
 }
 
 sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {
-  int at = direct && recv < direct->recvs_of_spec ? direct->lane_of[recv] : -1;
+  int at = direct && recv < direct->recvs_of_spec ? direct->direct_of[recv] : -1;
   int batch = at >= 0 ? direct->recv[at].batch : -1;
   return batch >= 0 ? sl_boards_add(&direct->round, batch, queue, &direct->comm->counters) : SLEY_OK;
 }
 
-/* ---- ending. Ranks do not meet for that, since one that has failed may come alone: each tells its peers, on
- * their boards, that its device is quiet, and keeps its block until all have told it so. */
+/* ---- ending. Ranks do not meet for this, because after a failure a rank may be alone: each writes to its
+ * peers' boards that its device has finished, and keeps its block until all peers have written so. */
 
-/* Whether a peer's word is here, or the peer never had a list for this rank. */
+/* Whether all peers have written that they have finished, or never had a list for this rank. */
 static bool all_gone(sl_direct *direct) {
   sl_comm *base = &direct->comm->base;
   int place = sl_place_in_workgroup(base, base->rank), group = sl_workgroup_of(base, base->rank);
@@ -164,7 +164,7 @@ static bool all_gone(sl_direct *direct) {
   return true;
 }
 
-/* Frees what no peer touches any more, waiting for them for so many seconds. */
+/* Frees exchanges that no peer accesses any more; waits for the peers up to `patience` seconds. */
 static void reap(sl_process_comm *comm, double patience) {
   double deadline = sl_now() + patience;
   for (sl_direct **at = &comm->parting; *at;) {
@@ -202,8 +202,8 @@ void sl_direct_destroy(sl_direct *direct) {
   sl_error_save(&error);
   if (sl_mesh_broken(comm->mesh))
     comm->base.ops->abort(&comm->base, SLEY_ERR_PEER);
-  /* Until they have taken all: a word that came before would stop their pulls. */
-  if (direct->round.signals.own) /* else it was not made whole */
+  /* Wait until the peers have taken all rows: a closing word that came earlier would stop their pulls. */
+  if (direct->round.signals.own) /* false if the exchange was not completely made */
     (void)sl_boards_await(&direct->round.signals, comm->urgent);
   (void)sl_process_wait_for(comm, comm->urgent);
   (void)sl_process_wait_for(comm, comm->base.queue);
@@ -213,13 +213,13 @@ void sl_direct_destroy(sl_direct *direct) {
   comm->parting = direct;
   reap(comm, COURTESY);
   if (*error.text)
-    (void)sl_error_restore(&error); /* of what went wrong before */
+    (void)sl_error_restore(&error); /* the error from before this call */
 }
 
 void sl_direct_stop(sl_process_comm *comm) {
   const sl_device_ops *ops = comm->base.device->ops;
   reap(comm, PATIENCE);
-  while (comm->parting) { /* a peer was killed, perhaps: what it may still touch stays */
+  while (comm->parting) { /* a peer may have been killed: memory that it may still access stays */
     sl_direct *direct = comm->parting;
     comm->parting = direct->next;
     sl_direct_free(direct, true);

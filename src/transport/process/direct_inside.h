@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the direct part of an exchange: made by direct_make.c, run by direct.c. */
+/* The internals of the direct part of an exchange: made by direct_make.c, run by direct.c. */
 #ifndef SLEY_TRANSPORT_PROCESS_DIRECT_INSIDE_H
 #define SLEY_TRANSPORT_PROCESS_DIRECT_INSIDE_H
 
 #include "transport/boards.h"
 #include "transport/process/direct.h"
 
-/* Rows of one kind in the block. */
+/* Rows in the block that have the same offset and length. */
 typedef struct sl_region {
-  int64_t offset, bytes; /* of a row: where what is sent begins, and how long it is */
-  int64_t count, at;     /* rows, and where they lie in the block */
-  int64_t *rows;         /* on the host while it is made, then on the device */
+  int64_t offset, bytes; /* offset of the sent bytes in a row, and their number */
+  int64_t count, at;     /* number of rows, and their position in the block */
+  int64_t *rows;         /* row numbers: in host memory while the exchange is made, then on the device */
   bool on_device;
 } sl_region;
 
 /* A list of the spec with a peer of the workgroup. */
-typedef struct sl_lane {
+typedef struct sl_direct_list {
   sl_row_list list;
-  int region;         /* sends that move */
-  int batch;          /* receives that are added, else -1 */
-  int64_t *positions; /* rows of the sender's region, entry by entry; while it is made */
-} sl_lane;
+  int region;         /* region of a send that moves rows */
+  int batch;          /* batch of a receive that is added, else -1 */
+  int64_t *positions; /* position in the sender's region of each entry; NULL after making */
+} sl_direct_list;
 
 struct sl_direct {
   sl_process_comm *comm;
   sl_peer_block block;
   int regions, sends, recvs, recvs_of_spec;
   sl_region *region;
-  sl_lane *send, *recv;
-  int *lane_of; /* of each list of the spec's recv: its lane, or -1 */
+  sl_direct_list *send, *recv;
+  int *direct_of; /* list of each list of the spec's recv, or -1 */
   sl_offer *lend;
   sl_pull_source *source;
   sl_pull_batch *batch;
-  sl_pull_entry *list; /* on the device */
+  sl_pull_entry *list; /* entries, on the device */
   sl_board_round round;
   sl_arrivals pieces;
-  char *name; /* the exchange's */
+  char *name; /* name of the exchange */
   sl_event *begun, *done;
-  uint64_t word; /* on its way to a board, or from one */
+  uint64_t word; /* buffer for a word copied to or from a board */
   sl_direct *next;
 };
 
-/* keep: a peer may still touch the block. NULL: nothing. */
+/* keep: a peer may still access the block. NULL: does nothing. */
 void sl_direct_free(sl_direct *direct, bool keep);
 
 #endif

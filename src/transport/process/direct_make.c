@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the direct part of an exchange. A rank's block, shared with its workgroup, holds a board and, for
- * each kind of row it sends (where in a row it begins, how many bytes), every distinct row that a peer wants.
- * What is lent is told with the address at which the reader has mapped the block. */
+/* Makes the direct part of an exchange. A rank's block, which its workgroup can read, holds a board and, for
+ * each kind of row that it sends (offset and bytes in a row), every distinct row that a peer needs. Offers to
+ * a peer carry the address at which that peer has mapped the block. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -23,23 +23,23 @@ static int region_of(sl_direct *direct, const sl_row_list *list) {
   return direct->regions++;
 }
 
-static sley_status copy_lanes(sl_direct *direct, const sl_exchange_spec *spec) {
+static sley_status copy_lists(sl_direct *direct, const sl_exchange_spec *spec) {
   const sl_process_comm *comm = direct->comm;
   for (int i = 0; i < spec->sends; i++)
     if (sl_direct_serves(comm, spec->send[i].peer)) {
-      sl_lane *l = &direct->send[direct->sends++];
-      *l = (sl_lane){.list = spec->send[i], .batch = -1};
+      sl_direct_list *l = &direct->send[direct->sends++];
+      *l = (sl_direct_list){.list = spec->send[i], .batch = -1};
       if (sl_list_moves(&l->list)) {
         l->region = region_of(direct, &l->list);
         SL_TRY(SL_NEW(l->positions, l->list.count, "row lists"));
       }
     }
   for (int i = 0; i < spec->recvs; i++) {
-    direct->lane_of[i] = -1;
+    direct->direct_of[i] = -1;
     if (sl_direct_serves(comm, spec->recv[i].peer)) {
-      direct->lane_of[i] = direct->recvs;
-      sl_lane *l = &direct->recv[direct->recvs++];
-      *l = (sl_lane){.list = spec->recv[i], .batch = -1};
+      direct->direct_of[i] = direct->recvs;
+      sl_direct_list *l = &direct->recv[direct->recvs++];
+      *l = (sl_direct_list){.list = spec->recv[i], .batch = -1};
       if (sl_list_moves(&l->list))
         SL_TRY(SL_NEW(l->positions, l->list.count, "row lists"));
     }
@@ -47,18 +47,18 @@ static sley_status copy_lanes(sl_direct *direct, const sl_exchange_spec *spec) {
   return SLEY_OK;
 }
 
-/* The distinct rows of a region, ascending, and each list's positions among them. */
+/* Computes the distinct rows of a region, ascending, and each list's positions among them. */
 static sley_status fill_region(sl_direct *direct, int number) {
   sl_region *r = &direct->region[number];
   int64_t last = -1, *place;
   for (int s = 0; s < direct->sends; s++) {
-    const sl_lane *l = &direct->send[s];
+    const sl_direct_list *l = &direct->send[s];
     for (int64_t i = 0; l->positions && l->region == number && i < l->list.count; i++)
       last = row_at(&l->list, i) > last ? row_at(&l->list, i) : last;
   }
   SL_TRY(SL_NEW_ZERO(place, last + 1, "row lists"));
   for (int s = 0; s < direct->sends; s++) {
-    const sl_lane *l = &direct->send[s];
+    const sl_direct_list *l = &direct->send[s];
     for (int64_t i = 0; l->positions && l->region == number && i < l->list.count; i++)
       place[row_at(&l->list, i)] = 1;
   }
@@ -72,7 +72,7 @@ static sley_status fill_region(sl_direct *direct, int number) {
       r->rows[filled++] = row;
     }
   for (int s = 0; s < direct->sends && status == SLEY_OK; s++) {
-    const sl_lane *l = &direct->send[s];
+    const sl_direct_list *l = &direct->send[s];
     for (int64_t i = 0; l->positions && l->region == number && i < l->list.count; i++)
       l->positions[i] = place[row_at(&l->list, i)];
   }
@@ -83,12 +83,12 @@ static sley_status fill_region(sl_direct *direct, int number) {
 static sley_status lay_out(sl_direct *direct, const sl_exchange_spec *spec, int64_t *bytes) {
   SL_TRY(SL_NEW_ZERO(direct->send, spec->sends, "an exchange"));
   SL_TRY(SL_NEW_ZERO(direct->recv, spec->recvs, "an exchange"));
-  SL_TRY(SL_NEW_ZERO(direct->lane_of, spec->recvs, "an exchange"));
+  SL_TRY(SL_NEW_ZERO(direct->direct_of, spec->recvs, "an exchange"));
   SL_TRY(SL_NEW_ZERO(direct->region, spec->sends, "an exchange"));
   SL_TRY(SL_NEW_ZERO(direct->lend, spec->sends, "an exchange"));
   SL_TRY(SL_NEW_ZERO(direct->source, spec->recvs, "an exchange"));
   SL_TRY(SL_NEW_ZERO(direct->batch, spec->recvs, "an exchange"));
-  SL_TRY(copy_lanes(direct, spec));
+  SL_TRY(copy_lists(direct, spec));
   *bytes = sl_board_bytes(direct->comm->base.workgroup);
   for (int r = 0; r < direct->regions; r++) {
     SL_TRY(fill_region(direct, r));
@@ -99,11 +99,11 @@ static sley_status lay_out(sl_direct *direct, const sl_exchange_spec *spec, int6
   return SLEY_OK;
 }
 
-/* What a rank tells a peer: at which address it has mapped the peer's block, and the positions of the rows
- * that it sends. */
+/* Messages between peers: the address at which a rank has mapped the peer's block, and the positions of the
+ * rows that it sends. */
 typedef struct letters {
-  int64_t *send, *recv; /* all peers' */
-  int64_t *table;       /* four of size entries */
+  int64_t *send, *recv; /* messages of all peers */
+  int64_t *table;       /* four tables of size entries */
   int64_t send_words, recv_words;
 } letters;
 
@@ -113,14 +113,14 @@ static int64_t *table_of(const sl_direct *direct, const letters *l, int table) {
   return l->table + (int64_t)table * direct->comm->base.size;
 }
 
-static const sl_lane *lane_with(const sl_lane *lanes, int count, int peer) {
+static const sl_direct_list *list_with(const sl_direct_list *lists, int count, int peer) {
   for (int i = 0; i < count; i++)
-    if (lanes[i].list.peer == peer)
-      return &lanes[i];
+    if (lists[i].list.peer == peer)
+      return &lists[i];
   return NULL;
 }
 
-static int64_t positions_in(const sl_lane *l) {
+static int64_t positions_in(const sl_direct_list *l) {
   return l && l->positions ? l->list.count : 0;
 }
 
@@ -132,8 +132,8 @@ static sley_status open_letters(const sl_direct *direct, letters *l) {
   for (int p = 0; p < size; p++) {
     if (!sl_direct_serves(direct->comm, p))
       continue;
-    int64_t sent = 1 + positions_in(lane_with(direct->send, direct->sends, p));
-    int64_t received = 1 + positions_in(lane_with(direct->recv, direct->recvs, p));
+    int64_t sent = 1 + positions_in(list_with(direct->send, direct->sends, p));
+    int64_t received = 1 + positions_in(list_with(direct->recv, direct->recvs, p));
     table_of(direct, l, SEND_AT)[p] = l->send_words * word;
     table_of(direct, l, SEND_BYTES)[p] = sent * word;
     table_of(direct, l, RECV_AT)[p] = l->recv_words * word;
@@ -160,7 +160,7 @@ static sley_status tell(sl_direct *direct, letters *l) {
   for (int p = 0; p < direct->comm->base.size; p++) {
     if (!sl_direct_serves(direct->comm, p))
       continue;
-    const sl_lane *sent = lane_with(direct->send, direct->sends, p);
+    const sl_direct_list *sent = list_with(direct->send, direct->sends, p);
     int64_t *letter = l->send + table_of(direct, l, SEND_AT)[p] / word;
     letter[0] = (int64_t)(uintptr_t)block_of(direct, p);
     if (positions_in(sent) > 0)
@@ -170,7 +170,7 @@ static sley_status tell(sl_direct *direct, letters *l) {
                            table_of(direct, l, SEND_BYTES), l->recv, table_of(direct, l, RECV_AT),
                            table_of(direct, l, RECV_BYTES)));
   for (int i = 0; i < direct->recvs; i++) {
-    sl_lane *got = &direct->recv[i];
+    sl_direct_list *got = &direct->recv[i];
     const int64_t *letter = l->recv + table_of(direct, l, RECV_AT)[got->list.peer] / word;
     if (positions_in(got) > 0)
       memcpy(got->positions, letter + 1, (size_t)(positions_in(got) * word));
@@ -178,10 +178,10 @@ static sley_status tell(sl_direct *direct, letters *l) {
   return SLEY_OK;
 }
 
-/* What this rank lends, at the addresses where the readers see it. */
+/* Fills in this rank's offers, with the addresses at which the readers see the rows. */
 static void fill_lends(sl_direct *direct, const letters *l) {
   for (int i = 0; i < direct->sends; i++) {
-    const sl_lane *sent = &direct->send[i];
+    const sl_direct_list *sent = &direct->send[i];
     int peer = sent->list.peer;
     const sl_region *r = sent->positions ? &direct->region[sent->region] : NULL;
     uintptr_t there = (uintptr_t)l->recv[table_of(direct, l, RECV_AT)[peer] / (int64_t)sizeof(int64_t)];
@@ -192,7 +192,8 @@ static void fill_lends(sl_direct *direct, const letters *l) {
   }
 }
 
-/* Sources: the lanes whose rows move, then the others. Returns the number of the former. */
+/* Fills in the sources: first the lists whose rows move, then the others. Returns the number of the
+ * former. */
 static int fill_sources(sl_direct *direct) {
   int filled = 0, moving = 0;
   for (int with_rows = 1; with_rows >= 0; with_rows--)
@@ -210,7 +211,7 @@ static int fill_sources(sl_direct *direct) {
   return moving;
 }
 
-/* What the entries of a batch bring: of each source, whose rows one launch loads together. */
+/* Counts the traffic of a batch, by source: one launch loads the rows of a source together. */
 static void count_given(const sl_direct *direct, const sl_pull_entry *entries, sl_pull_batch *batch) {
   int64_t listed[SL_PULL_SOURCES] = {0};
   for (int64_t i = 0; i < batch->count; i++)
@@ -220,12 +221,12 @@ static void count_given(const sl_direct *direct, const sl_pull_entry *entries, s
                       listed[s] * direct->source[batch->first_source + s].bytes, listed[s] > 0);
 }
 
-/* One batch of all lanes, or, where rows are added, one a lane. */
+/* Fills in the entries: one batch for all lists, or, if rows are added, one batch per list. */
 static sley_status fill_entries(sl_direct *direct, bool add, sl_pull_rows *rows, sl_pull_entry *entries) {
   int moving = 0, start = 0;
   int64_t listed = 0;
   for (int i = 0; i < direct->recvs; i++) {
-    sl_lane *l = &direct->recv[i];
+    sl_direct_list *l = &direct->recv[i];
     if (!l->positions)
       continue;
     rows[moving] = (sl_pull_rows){.source = add ? 0 : moving,
@@ -289,7 +290,7 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;
 }
 
-/* What needs no other rank, once all have told. */
+/* The steps that need no other rank, once all messages have been exchanged. */
 static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const letters *l) {
   sl_process_comm *comm = direct->comm;
   const sl_device_ops *ops = comm->base.device->ops;
@@ -350,13 +351,13 @@ void sl_direct_free(sl_direct *direct, bool keep) {
   sl_free(direct->source);
   sl_free(direct->lend);
   sl_free(direct->region);
-  sl_free(direct->lane_of);
+  sl_free(direct->direct_of);
   sl_free(direct->recv);
   sl_free(direct->send);
   sl_free(direct);
 }
 
-/* Whether a rank has a list with a peer of its workgroup, be it of no rows. Collective. */
+/* Whether any rank has a list with a peer of its workgroup, even without rows. Collective. */
 static sley_status is_wanted(sl_process_comm *comm, const sl_exchange_spec *spec, int64_t *wanted) {
   *wanted = 0;
   for (int i = 0; i < spec->sends; i++)
@@ -397,7 +398,7 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
   close_letters(&l);
   if (status == SLEY_OK) {
     *out = direct;
-  } else if (taken) { /* peers may have theirs already, and begun a round: their devices write here */
+  } else if (taken) { /* peers may have theirs already, and have begun a round: their devices write here */
     sl_direct_destroy(direct);
   } else {
     sl_direct_free(direct, false);

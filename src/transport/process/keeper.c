@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a rank keeps symmetric memory for those that ask over the mesh: where it lies, and access to what lies
- * on its device, through staging memory and a queue that nothing else uses. And how long it keeps what its
- * peers have mapped, when a rank has failed. */
+/* How a rank serves other ranks' access to its symmetric memory over the mesh: it finds the memory, and
+ * accesses device memory through staging memory and a queue that nothing else uses. Also how long it keeps
+ * memory that its peers have mapped, when a rank has failed. */
 #include <stdio.h>
 #include <time.h>
 
@@ -83,7 +83,8 @@ sley_status sl_process_staging_start(sl_process_comm *comm) {
 
 /* ---- parting */
 
-/* Seconds for ranks that are about to, and for those still at work when this rank's comm ends. */
+/* Seconds to wait for peers that are also about to free the memory, and for peers still at work when this
+ * rank's comm ends. */
 static const double COURTESY = 0.1, PATIENCE = 2;
 enum { CLOSED = 1, PAUSE_NANOSECONDS = 100000 };
 
@@ -95,7 +96,7 @@ void sl_process_quiet(sl_process_comm *comm) {
   (void)sl_rma_queue_drain(comm->staging->own);
 }
 
-/* A word in each block of the workgroup. */
+/* Writes a closing word to each block of the workgroup. */
 static void leave_words(sl_process_comm *comm, const sl_process_symm *symm) {
   const sl_comm *base = &comm->base;
   int place = sl_place_in_workgroup(base, base->rank), group = sl_workgroup_of(base, base->rank);
@@ -123,7 +124,7 @@ static bool words_are_here(sl_process_comm *comm, const sl_process_symm *symm) {
   return true;
 }
 
-/* Whether nobody will touch it or ask for it. */
+/* Whether no rank will access the memory or send a request for it. */
 static bool is_left(sl_process_comm *comm, const sl_process_symm *symm) {
   bool asked = symm->still_in_use > 0 && sl_mesh_progress(comm->mesh) == SLEY_OK && symm->still_in_use > 0;
   return !asked && (!symm->device.own || words_are_here(comm, symm));
@@ -137,8 +138,9 @@ static void give_back(sl_process_comm *comm, sl_process_symm *symm, bool keep) {
   sl_free(symm);
 }
 
-/* Gives back what this rank has freed and nobody touches any more, waiting for so many seconds; last: and the
- * rest, but for what a peer may still touch, which perhaps was killed. */
+/* Frees memory that this rank has freed and that no other rank accesses any more, waiting up to `patience`
+ * seconds; last: also frees the rest, except memory that a peer, which may have been killed, may still
+ * access. */
 static void reap(sl_process_comm *comm, double patience, bool last) {
   double deadline = sl_now() + patience;
   for (sl_process_symm **at = &comm->symms; *at;) {
@@ -184,5 +186,5 @@ void sl_process_staging_stop(sl_process_comm *comm) {
   sl_free(s);
   comm->staging = NULL;
   if (*error.text)
-    (void)sl_error_restore(&error); /* of what went wrong before */
+    (void)sl_error_restore(&error); /* the error from before this call */
 }

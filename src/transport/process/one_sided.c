@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided access of ranks that are processes, by where the target lies: memory of the host that is mapped
- * here is read and written at once; memory of a device that is mapped here is copied by this rank's device,
- * in a queue beside the rank's; all else is asked for over the mesh. Atomics on a device's memory are the
- * owner's device's to do, also where it is mapped, since what joins two devices need not carry them.
+/* One-sided access of ranks that are processes, by the target's memory: host memory that is mapped here is
+ * read and written at once; device memory that is mapped here is copied by this rank's device, in a queue
+ * beside the rank's; all other memory is accessed by requests over the mesh. Atomics on device memory are
+ * made by the owner's device, even if the memory is mapped, because the link between two devices need not
+ * support them.
  *
- * On devices what is asked for goes through slots of staging memory, a slot's bytes at a time: from the
+ * On devices the data of requests goes through slots of staging memory, one slot's bytes at a time: from the
  * rank's side to a slot and then to the mesh, or from the mesh to a slot and then to the rank's side. Each
- * call drives all such operations on. Slots go to the operations in the order begun, and who has one waits
- * for its device or its peer alone, so all get on. */
+ * call advances all such operations. Slots are assigned to operations in the order in which they began, and
+ * an operation with a slot waits only for its device or its peer, so all operations progress. */
 #include <sched.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
 
-/* What a handle's operation waits for. */
+/* The event that a handle's operation waits for. */
 typedef enum rma_state {
   COMPLETE,
-  COPIED, /* a copy of this rank's device */
+  COPIED, /* a copy by this rank's device */
   ASKED,  /* a request */
   PIECED  /* requests through slots, one after another */
 } rma_state;
 
 typedef enum staged_step {
   NEEDS_SLOT,
-  FILLS_SLOT,  /* a put's bytes are being copied to it */
-  ON_ITS_WAY,  /* the request */
-  EMPTIES_SLOT /* a get's bytes are being copied from it */
+  FILLS_SLOT,  /* a put's bytes are being copied to the slot */
+  ON_ITS_WAY,  /* the request is in flight */
+  EMPTIES_SLOT /* a get's bytes are being copied from the slot */
 } staged_step;
 
-/* A handle, whose first members are sl_rma's. */
+/* A handle; its first members are those of sl_rma. */
 typedef struct sl_process_rma {
   sl_comm *comm;
   sl_symm *symm;
   rma_state state;
   sl_mesh_ask ask;
-  uint64_t number; /* of a copy */
-  /* PIECED */
+  uint64_t number; /* number of the copy, in state COPIED */
+  /* The fields below are for state PIECED. */
   staged_step step;
   bool puts;
   int rank, slot;
-  char *here;                  /* this rank's side of what is left */
-  int64_t offset, left, piece; /* of the target's block, in bytes */
+  char *here;                  /* this rank's side of the remaining bytes */
+  int64_t offset, left, piece; /* position in the target's block, remaining bytes, bytes of the current
+                                  piece */
   struct sl_process_rma *next;
 } sl_process_rma;
 _Static_assert(sizeof(sl_process_rma) <= sizeof(sl_rma), "a handle holds it");
@@ -69,8 +71,8 @@ static void count(sl_symm *base, int rank, int64_t bytes) {
   sl_process_counters_add(base->comm, sl_link_to(base->comm, rank), bytes, bytes > 0);
 }
 
-/* After an access to mapped memory, which meets nobody: the rank may be calling again and again until another
- * has done something, so from time to time it looks for news. */
+/* Called after accesses to mapped memory, which involve no other rank: this rank may repeat them until
+ * another has done something, so now and then it serves the mesh and checks for failures. */
 static sley_status look(sl_process_comm *comm) {
   enum { CALLS = 16 };
   if (++comm->words % CALLS != 0)
@@ -96,7 +98,7 @@ static void ask_piece(sl_process_comm *comm, sl_process_rma *r, char *slot) {
   r->step = ON_ITS_WAY;
 }
 
-/* Takes one step; *moved: whether it could. */
+/* Makes one step of an operation; *moved: whether it could. */
 static sley_status step(sl_process_comm *comm, sl_process_rma *r, bool *moved) {
   sl_process_staging *s = comm->staging;
   bool done = true;
@@ -137,7 +139,7 @@ static sley_status step(sl_process_comm *comm, sl_process_rma *r, bool *moved) {
   return SLEY_OK;
 }
 
-/* Every operation as far as it goes now. */
+/* Advances every operation as far as possible now. */
 static sley_status drive(sl_process_comm *comm) {
   sl_process_staging *s = comm->staging;
   if (!s || !s->first)
@@ -159,7 +161,7 @@ static sley_status drive(sl_process_comm *comm) {
   return SLEY_OK;
 }
 
-/* What a call returns. After a failure nothing is in flight any more. */
+/* Returns the status of a call. After a failure no operation is in flight any more. */
 static sley_status over(sl_process_comm *comm, sley_status status) {
   sl_process_staging *s = comm->staging;
   status = sl_process_over(&comm->base, status);
@@ -198,7 +200,7 @@ static sley_status begin_staged(sl_process_comm *comm, sl_process_rma *r, bool p
   return over(comm, drive(comm));
 }
 
-/* Access to a block that is not mapped here. */
+/* Begins an access to a block that is not mapped here. */
 static sley_status begin_far(sl_process_comm *comm, sl_process_rma *r, bool puts, int rank, int64_t offset,
                              char *here, int64_t bytes) {
   const sl_process_symm *symm = of(r->symm);
@@ -264,7 +266,8 @@ static sley_status test(sl_rma *rma, bool *done) {
       status = over(comm, sl_mesh_progress(comm->mesh));
   } else if (r->state == PIECED) {
     status =
-        comm->staging->first ? drive(comm) : sl_mesh_progress(comm->mesh); /* none: a failure ended all */
+        comm->staging->first ? drive(comm) : sl_mesh_progress(comm->mesh); /* first is NULL after a failure,
+                                                                              which ended all operations */
     status = over(comm, status);
     *done = r->state == COMPLETE;
     if (*done)
@@ -300,7 +303,7 @@ static sley_status after(sl_symm *base, sl_queue *queue) {
 
 /* ---- rows */
 
-/* Asks for the next rows of a list, from row `done` of it on; returns how many. */
+/* Requests the next rows of a list, from its entry `done` on; returns their number. */
 static int64_t ask(sl_symm *base, const sl_row_list *list, int64_t done, void *dst) {
   sl_process_comm *comm = comm_of(base);
   sl_mesh_rows *rows = &comm->asks[list->peer];
@@ -313,7 +316,7 @@ static int64_t ask(sl_symm *base, const sl_row_list *list, int64_t done, void *d
   return count;
 }
 
-/* Lists of ranks that are far away, some rows of each at a time. */
+/* Gets rows from blocks that are not mapped here, some rows of each list at a time. */
 static sley_status get_far_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
   sl_process_comm *comm = comm_of(base);
   const sl_process_block *ranks = of(base)->ranks;

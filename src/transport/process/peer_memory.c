@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps blocks of device memory of the other processes of a workgroup. */
+/* Maps device memory of the other processes of a workgroup. */
 #include "transport/process/peer_memory.h"
 
 #include <stdlib.h>
@@ -52,8 +52,9 @@ static sley_status take_own(sl_process_comm *comm, int64_t bytes, sl_peer_block 
   return ops->share(base->device, own, rounded, &out->shared[base->rank]);
 }
 
-/* Where tests make ranks threads of one process, a device that frees memory may wait for the others, and one
- * of those for a word of this rank: SLEY_SIGNALS=on says that no rank frees any between its calls. */
+/* Refuses peers in the same process. If tests make ranks threads of one process, a device that frees memory
+ * may wait for the other devices, and one of these for a signal of this rank. SLEY_SIGNALS=on states that no
+ * rank frees memory between its calls. */
 static sley_status check_process(const sl_shared *peer) {
   const char *wanted = getenv("SLEY_SIGNALS");
   if (peer->process != getpid() || (wanted && strcmp(wanted, "on") == 0))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of devices that ranks of a workgroup, being processes, load and store each other's. */
+/* Device memory that the ranks of a workgroup, which are processes, load and store directly. */
 #ifndef SLEY_TRANSPORT_PROCESS_PEER_MEMORY_H
 #define SLEY_TRANSPORT_PROCESS_PEER_MEMORY_H
 
@@ -7,30 +7,30 @@
 
 /* A block on every rank; sizes may differ. */
 typedef struct sl_peer_block {
-  char *own; /* zeroed at first */
-  char *
-      *at; /* of each rank of the workgroup, by its place there: its block's address for this rank's device */
-  sl_shared *shared; /* what all ranks have told of theirs, where that is how they were found; else NULL */
+  char *own;         /* this rank's block, initially zero */
+  char **at;         /* addresses of the blocks for this rank's device, by position in the workgroup */
+  sl_shared *shared; /* the handles of all ranks' blocks, if the blocks were mapped by handles; else NULL */
 } sl_peer_block;
 
-/* Where such memory comes from. */
+/* A source of such memory. */
 typedef struct sl_peer_memory {
-  /* Collective; either every rank gets an error or none. */
+  /* Allocates a block on every rank. Collective; either every rank gets an error or none. */
   sley_status (*take)(sl_process_comm *comm, int64_t bytes, sl_peer_block *out);
-  /* This rank touches the peers' blocks no more. */
+  /* Ends this rank's access to the peers' blocks. */
   void (*close)(sl_process_comm *comm, sl_peer_block *block);
-  /* After close, and once no peer touches this rank's; keep: perhaps one does, so its memory stays. */
+  /* Frees this rank's block, after close and once no peer accesses it; keep: a peer may still access it, so
+   * its memory stays. */
   void (*give)(sl_process_comm *comm, sl_peer_block *block, bool keep);
 } sl_peer_memory;
 
-/* Blocks of the device's own alloc, named to the peers by its share. */
+/* Blocks from the device's own alloc, mapped by the handles of its share. */
 extern const sl_peer_memory sl_shared_memory;
 
 static inline int sl_place_in_workgroup(const sl_comm *comm, int rank) {
   return rank % comm->workgroup;
 }
 
-/* Makes `bytes` of the device's memory zero, a multiple of 8. Waits for the device. */
+/* Sets `bytes` of device memory to zero; a multiple of 8. Waits for the device. */
 sley_status sl_peer_memory_clear(sl_process_comm *comm, void *block, int64_t bytes);
 
 #endif

@@ -27,7 +27,7 @@ sley_status sl_process_over(sl_comm *comm, sley_status status) {
   return status;
 }
 
-/* Puts go another way than the meeting. */
+/* Flushes puts first, because they do not travel with the meeting. */
 sley_status sl_process_barrier(sl_comm *comm) {
   sley_status status = sl_process_flush_puts((sl_process_comm *)comm, SL_ALL_RANKS);
   return sl_process_over(comm, status == SLEY_OK ? sl_mesh_barrier(boot_of(comm)) : status);
@@ -53,7 +53,7 @@ sley_status sl_process_allreduce(sl_comm *comm, sl_reduce op, int64_t *values, i
 
 enum { SPINS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 
-/* Why this rank need not wait any longer, or SLEY_OK. */
+/* Returns the error for which this rank should stop waiting, or SLEY_OK. */
 static sley_status trouble(sl_process_comm *comm, double begin) {
   SL_TRY(sl_mesh_progress(comm->mesh));
   if (sl_now() - begin <= comm->timeout)
@@ -75,7 +75,7 @@ sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue) {
     sley_status status = polls % LOOKS == 0 || polls > SPINS ? trouble(comm, begin) : SLEY_OK;
     if (status != SLEY_OK) {
       comm->base.ops->abort(&comm->base, status);
-      (void)ops->queue_wait(queue); /* its waits have been ended */
+      (void)ops->queue_wait(queue); /* the abort has ended its waits */
       return status;
     }
     if (polls > SPINS)
@@ -100,17 +100,18 @@ void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t
   sl_counters_count(&((sl_process_comm *)comm)->counters, link, bytes, messages);
 }
 
-/* Who started the comm ends it after the rank's main. */
+/* Does nothing: the caller of sl_process_open ends the comm after the rank's main. */
 void sl_process_close(sl_comm *comm) {
   (void)comm;
 }
 
-/* Both directions of a pair, as one of the two sees them. */
+/* Both directions between a pair of ranks, as one of the two describes them. */
 typedef struct pair_facts {
   sl_list_facts sent, taken;
 } pair_facts;
 
-/* Compares what this rank and each peer say about rows between them. facts: twice the ranks' number. */
+/* Compares this rank's and each peer's description of the rows between them. facts: room for twice the number
+ * of ranks. */
 static sley_status compare(sl_process_comm *comm, const sl_exchange_spec *spec, pair_facts *mine,
                            int64_t *at) {
   int size = comm->base.size, rank = comm->base.rank;

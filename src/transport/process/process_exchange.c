@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the exchanges of all transports between processes have in common. Begin packs rows that do not lie
- * side by side, in the rank's own queue, and has the carrier start the messages; end takes direct rows, then
- * puts those of messages into place, peers in the order of the list. */
+/* The common part of exchanges of all transports between processes. Begin packs rows that are not contiguous,
+ * in the rank's own queue, and makes the carrier start the messages; end takes direct rows, then copies or
+ * adds the rows of messages, peers in the order of the list. */
 #include "transport/process/process_exchange.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static sley_status make(sl_process_comm *comm, const sl_exchange_spec *spec, sl_
     SL_TRY(open_channel(base, &spec->recv[i], &exchange->recv[i]));
   }
   SL_TRY(exchange->carrier->open(exchange));
-  return sl_process_wait_for(comm, base->queue); /* the lists are there */
+  return sl_process_wait_for(comm, base->queue); /* until the lists are on the device */
 }
 
 sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *spec, sl_exchange **out) {
@@ -102,7 +102,7 @@ sley_status sl_process_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
-/* The peers have taken their rows of the last round. */
+/* Waits until the peers have taken their rows of the last round. */
 static sley_status reclaim(sl_process_exchange *exchange) {
   if (!exchange->unreclaimed)
     return SLEY_OK;
@@ -117,15 +117,15 @@ void sl_process_exchange_destroy(sl_exchange *base) {
   sl_process_exchange *exchange = (sl_process_exchange *)base;
   sl_process_comm *comm = comm_of(exchange);
   sl_error error;
-  if (sl_mesh_broken(comm->mesh)) /* or the device would wait for the rank that failed */
+  if (sl_mesh_broken(comm->mesh)) /* else the device would wait for the rank that failed */
     sl_process_abort(base->comm, SLEY_ERR_PEER);
-  else if (exchange->in_flight) /* nobody may write to what is freed here */
+  else if (exchange->in_flight) /* no peer may write to memory that is freed here */
     sl_process_abort(base->comm,
                      sl_fail(SLEY_ERR_INTERNAL, "exchange %s is destroyed before its end", exchange->name));
   sl_error_save(&error);
   if (!sl_mesh_broken(comm->mesh))
     (void)sl_process_over(base->comm, reclaim(exchange));
-  (void)sl_process_wait_for(comm, base->comm->queue); /* it may still use what is freed here */
+  (void)sl_process_wait_for(comm, base->comm->queue); /* its work may still use memory that is freed here */
   sl_direct_destroy(exchange->direct);
   free_exchange(exchange);
   if (*error.text)
@@ -144,7 +144,7 @@ static sley_status move(sl_queue *queue, sl_rows_args rows) {
   return sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_ROWS, .rows = rows});
 }
 
-/* Where the channel's message is this round. */
+/* The address of the channel's message in this round. */
 static char *place_of(const sl_process_exchange *exchange, const sl_process_channel *c, const char *rows,
                       int64_t stride) {
   bool side_by_side = !c->list.rows && (stride == c->list.bytes || c->list.count == 1);
@@ -210,7 +210,7 @@ sley_status sl_process_exchange_map(sl_exchange *base, sl_mapped_rows *mapped, s
                                   "exchange %s cannot be mapped: its ranks are processes", exchange->name));
 }
 
-/* Puts the rows of a list that did not go the direct way into place. */
+/* Copies or adds the rows of a list that were not exchanged directly. */
 static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl_queue *queue) {
   sl_rows_args rows = {.count = c->list.count,
                        .bytes = c->list.bytes,
@@ -242,7 +242,7 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
   return SLEY_OK;
 }
 
-/* The receiving half of a round, once. */
+/* Makes the receiving half of a round, once. */
 static sley_status receive(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
   if (exchange->received)
@@ -283,7 +283,7 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   return status == SLEY_OK ? sl_process_over(base->comm, SLEY_OK) : failed(exchange, status);
 }
 
-/* Only rows from the workgroup come in pieces; the others are taken first. */
+/* Only rows from the workgroup come in pieces; the others are received first. */
 static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_piece_words **words) {
   if (!exchange->in_flight)
     return sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end", exchange->name);
@@ -344,8 +344,8 @@ int64_t sl_process_list_messages(const sl_comm *base, const sl_row_list *list, s
   return travels ? comm->backend->carrier->messages(base, list, grain) : 1;
 }
 
-/* Rows in reach are read one by one. The others come by an exchange; on the host's memory, unless that sends
- * each by itself, they are asked for, so many at once. */
+/* Rows that can be loaded directly are read one by one. The others come by an exchange; or, on host memory,
+ * unless that exchange sends each row as a message, by requests for many rows at once. */
 int64_t sl_process_row_messages(const sl_comm *base, int peer, int64_t count, int64_t bytes) {
   const sl_row_list list = {.peer = peer, .count = count, .bytes = bytes};
   if (!sl_list_moves(&list))

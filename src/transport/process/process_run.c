@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts ranks that are processes, and a rank's life from meeting to leaving. */
+/* Starts ranks that are processes, and runs a rank from the meeting to its end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 
 enum { RANKS_MOST = 65536 };
 
-/* The rank's device: the one that the caller names, or that of its local rank, modulo their number. */
+/* Opens the rank's device: the one that the caller names, or the one with the number of its local rank modulo
+ * the number of devices. */
 static sley_status open_device(sl_process_comm *comm, const sl_launch *launch) {
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
@@ -35,7 +36,7 @@ static void close_device(sl_process_comm *comm) {
     comm->base.device->ops->close(comm->base.device);
 }
 
-/* Which ranks have one device, other than the host: by host and place. Collective. */
+/* Finds ranks that share a device, other than the host, by host and place. Collective. */
 static sley_status find_shared(sl_process_comm *comm) {
   typedef struct address {
     char place[SL_PLACE_BYTES];
@@ -68,7 +69,7 @@ sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *li
   return SLEY_OK;
 }
 
-/* "auto" must mean the same on all ranks. */
+/* Checks that "auto" has chosen the same kind of device on all ranks. */
 static sley_status same_device(const sl_process_comm *comm) {
   int64_t kind[2] = {comm->base.device->ops->host_addresses, !comm->base.device->ops->host_addresses};
   SL_TRY(sl_mesh_allreduce(comm->mesh, SL_MESH_SUM, kind, 2));
@@ -78,7 +79,7 @@ static sley_status same_device(const sl_process_comm *comm) {
                  (long long)kind[1], (long long)kind[0]);
 }
 
-/* Starts one transport on all ranks or on none. template: what all transports' comms begin with. */
+/* Starts one transport on all ranks or on none. template: the common part of all transports' comms. */
 static sley_status start_one(const sl_process_backend *backend, const sl_process_comm *template,
                              sl_process_comm **out) {
   *out = NULL;
@@ -107,7 +108,7 @@ static sley_status start_one(const sl_process_backend *backend, const sl_process
   return SLEY_OK;
 }
 
-/* The next transport in line, the same on all ranks: found on all of them, or given up. */
+/* Finds the next transport to try, on all ranks or on none; it is the same on all. */
 static sley_status find_next(sl_mesh *mesh, const char *name, const sl_process_backend **out) {
   const sl_transport_backend *found = NULL;
   sley_status status = sl_transport_backend_choose(name, &found);
@@ -117,7 +118,7 @@ static sley_status find_next(sl_mesh *mesh, const char *name, const sl_process_b
   return sl_mesh_agree(mesh, "find a transport", 0, 0, status);
 }
 
-/* Starts the backend, or the first of those it names that all ranks can start; a note says so. */
+/* Starts the backend, or the first of its alternatives that all ranks can start, which a note reports. */
 static sley_status start(const sl_process_backend **backend, sl_process_comm *template,
                          sl_process_comm **out) {
   for (;;) {
@@ -127,7 +128,7 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
     if (sl_mesh_broken(template->mesh))
       return status;
     char why[SLEY_ERROR_BYTES], failed[32];
-    int64_t most = status == SLEY_ERR_UNSUPPORTED; /* what another rank reports may be of any kind */
+    int64_t most = status == SLEY_ERR_UNSUPPORTED; /* an error that another rank reports may be of any kind */
     snprintf(why, sizeof why, "%s", sley_last_error());
     snprintf(failed, sizeof failed, "%s", (*backend)->name);
     SL_TRY(sl_mesh_allreduce(template->mesh, SL_MESH_MAX, &most, 1));
@@ -141,7 +142,7 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
   }
 }
 
-/* From the meeting on: fills template, and makes a comm of it. */
+/* All steps after the meeting: fills template, and makes a comm from it. */
 static sley_status prepare(const sl_process_backend *backend, const sl_launch *launch,
                            sl_process_comm *template, sl_process_comm **out) {
   sl_mesh *mesh = template->mesh;
@@ -156,7 +157,7 @@ static sley_status prepare(const sl_process_backend *backend, const sl_launch *l
   return start(&backend, template, out);
 }
 
-/* What all comms begin with. */
+/* Frees the common part of all transports' comms. */
 static void free_template(sl_process_comm *template) {
   sl_free(template->first_there);
   sl_free(template->dirty);
@@ -203,7 +204,7 @@ void sl_process_end(sl_process_comm *comm, sley_status status) {
   (void)sl_error_restore(&error);
   if (status != SLEY_OK)
     sl_mesh_abort(mesh, status);
-  sl_mesh_close(mesh); /* until then others may ask for symmetric memory, and free theirs */
+  sl_mesh_close(mesh); /* until then other ranks may access symmetric memory, and free theirs */
   sl_process_symm_end(comm);
   free_template(comm);
   sl_free(comm);
@@ -219,7 +220,7 @@ sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *
   return status;
 }
 
-/* What a forked rank needs to know. */
+/* The data for a forked rank. */
 typedef struct forked {
   const sl_process_backend *backend;
   const sl_launch *launch;
@@ -232,7 +233,7 @@ static sley_status forked_main(const sl_place *place, void *arg) {
   return sl_process_join(f->backend, f->launch, place, f->main, f->arg);
 }
 
-/* Whatever joins them, MPI tells where the ranks of a communicator meet. */
+/* Finds through MPI where the ranks of a communicator meet; their transport may be another one. */
 static sley_status place_by_mpi(const sl_process_backend *backend, const sl_launch *launch, double timeout,
                                 sl_place *out) {
   const sl_transport_backend *mpi = NULL;

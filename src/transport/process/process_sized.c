@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sized exchanges of ranks that are processes: every pair's bytes travel as one message a round, from where
- * they lie to where they go, by the carrier that the transport names for them. Each is an exchange whose
- * channels are set anew by begin; it is failed and destroyed as any other. */
+/* Sized exchanges of ranks that are processes: every pair's bytes travel as one message per round, directly
+ * between the callers' buffers, by the carrier that the transport names for them. Each is an exchange whose
+ * channels are set by each begin; it fails and is destroyed like any other. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 typedef struct process_sized {
   sl_sized base;
   sl_process_exchange *exchange;
-  const char *own_src; /* of this round, from the rank to itself */
+  const char *own_src; /* bytes of this round from the rank to itself */
   int64_t own_bytes;
 } process_sized;
 

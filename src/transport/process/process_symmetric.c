@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Symmetric memory of ranks that are processes: making and freeing it. In the host's memory every rank makes
- * its block a file in memory that its workgroup maps; in the memory of devices a workgroup maps the blocks of
- * its ranks, where its devices reach each other. Ranks that have not mapped a block ask for access over the
- * mesh (one_sided.c), which the owner's process serves (keeper.c). */
+/* Symmetric memory of ranks that are processes: making and freeing it. In host memory every rank's block is
+ * an in-memory file that its workgroup maps; in device memory a workgroup maps the blocks of its ranks, if
+ * its devices reach each other. Ranks that have not mapped a block access it by requests over the mesh
+ * (one_sided.c), which the owner's process serves (keeper.c). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,8 @@ static void unmap_all(sl_process_symm *symm) {
   sl_free(symm);
 }
 
-/* Ends memory of the host that nobody can ask for any more; broken: nobody is served. all: whoever may. */
+/* Frees blocks in host memory that no rank can access any more; broken: no rank is served. all: frees all of
+ * them. */
 static void release(sl_process_comm *comm, bool broken, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
@@ -66,8 +67,8 @@ static sley_status map_file(int fd, sl_process_block *out) {
   return SLEY_OK;
 }
 
-/* The rank's own block, as a file in memory, which nobody can make shorter: an access beyond its end would be
- * a SIGBUS. */
+/* Makes the rank's own block, as an in-memory file that cannot be made shorter, because an access beyond its
+ * end would raise SIGBUS. */
 static sley_status make_own(sl_process_block *own, int64_t bytes) {
   own->bytes = bytes;
   own->pid = getpid();
@@ -79,7 +80,8 @@ static sley_status make_own(sl_process_block *own, int64_t bytes) {
   return map_file((int)own->fd, own);
 }
 
-/* Whether an open file is what a peer has told of: a sealed file in memory, this user's, of those bytes. */
+/* Whether an open file is the block that a peer has announced: a sealed in-memory file of this user, with the
+ * right length. */
 static bool is_block(int fd, const sl_process_block *peer) {
   struct stat about;
   int seals = fcntl(fd, F_GET_SEALS);
@@ -105,14 +107,15 @@ static sley_status map_peer(sl_comm *comm, int rank, sl_process_block *peer) {
   return status;
 }
 
-/* Keeps it for those that will ask. A request may come before this rank is back from the allocation. */
+/* Makes the memory available to requests, which may come before this rank has returned from the
+ * allocation. */
 static void enlist(sl_process_comm *comm, sl_process_symm *symm) {
   symm->next = comm->symms;
   comm->symms = symm;
   sl_process_keep(comm);
 }
 
-/* The rank serves no more than it keeps. */
+/* Removes memory from the list that requests are served from. */
 static void unlist(sl_process_comm *comm, sl_process_symm *symm) {
   sl_process_symm **at = &comm->symms;
   while (*at && *at != symm)
@@ -122,7 +125,7 @@ static void unlist(sl_process_comm *comm, sl_process_symm *symm) {
   sl_process_keep(comm);
 }
 
-/* The number of ranks that may ask for access to blocks of the host's memory. */
+/* The number of ranks that may send requests for blocks in host memory. */
 static int count_far(const sl_comm *comm) {
   int far = 0;
   for (int r = 0; r < comm->size; r++)
@@ -136,7 +139,7 @@ static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
   char *at = own.at;
   own.at = NULL;
   SL_TRY(sl_mesh_allgather(comm->mesh, &own, sizeof own, symm->ranks));
-  for (int r = 0; r < comm->base.size; r++) { /* what only this rank can know of them */
+  for (int r = 0; r < comm->base.size; r++) { /* fields that only this rank can know */
     symm->ranks[r].at = NULL;
     symm->ranks[r].parted = false;
   }
@@ -147,7 +150,7 @@ static sley_status map_all(sl_process_comm *comm, sl_process_symm *symm) {
   return SLEY_OK;
 }
 
-/* A block on this rank's device that no other rank maps. */
+/* Allocates a block on this rank's device that no other rank maps. */
 static sley_status take_alone(sl_process_comm *comm, int64_t bytes, sl_process_symm *symm) {
   sl_device *device = comm->base.device;
   int64_t rounded = (bytes / (int64_t)sizeof(int64_t) + 1) * (int64_t)sizeof(int64_t);
@@ -172,7 +175,7 @@ static sley_status take_on_devices(sl_process_comm *comm, int64_t bytes, sl_proc
   return SLEY_OK;
 }
 
-/* In the memory of devices. */
+/* Allocates symmetric memory on devices. */
 static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_symm **out) {
   sl_comm *base = &comm->base;
   sl_process_symm *symm = NULL;
@@ -205,7 +208,7 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
     sl_free(symm);
     return status;
   }
-  symm->still_in_use = base->size - 1; /* atomics are asked for in a workgroup, too */
+  symm->still_in_use = base->size - 1; /* atomics use requests within a workgroup, too */
   enlist(comm, symm);
   status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, SLEY_OK);
   if (status != SLEY_OK)
@@ -215,7 +218,7 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
   return status;
 }
 
-/* Room for requests for rows, where there are ranks to ask. */
+/* Allocates memory for requests for rows, if some ranks are reached by requests. */
 static sley_status take_asks(sl_process_comm *comm) {
   if (comm->asks || comm->base.workgroup == comm->base.size)
     return SLEY_OK;
@@ -271,8 +274,9 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
                                                                  : alloc_on_devices(comm, bytes, out));
 }
 
-/* Ranks do not meet for it, since one that has failed may come alone: each tells those that may still want
- * access that it wants none, and its own memory goes when all of them have told so. */
+/* Ranks do not meet to free memory, because after a failure a rank may be alone: each rank notifies the
+ * others whose memory it could access that it is finished, and frees its own memory once all others have done
+ * so. */
 void sl_process_symm_free(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;
   sl_process_symm *symm = (sl_process_symm *)base;
@@ -293,5 +297,5 @@ void sl_process_symm_free(sl_symm *base) {
   if (!sl_mesh_broken(comm->mesh))
     sl_mesh_work(comm->mesh);
   if (*error.text)
-    (void)sl_error_restore(&error); /* of what went wrong before */
+    (void)sl_error_restore(&error); /* the error from before this call */
 }

@@ -8,7 +8,7 @@ static sley_status start(sl_process_comm *comm) {
   SL_TRY(sl_mesh_agree(comm->mesh, "a thread for messages", 0, 0, status));
   SL_TRY(sl_direct_start(comm, &sl_shared_memory));
   if (!comm->base.device->ops->host_addresses && !comm->direct)
-    comm->base.workgroup = 1; /* no memory of another rank's device is in reach */
+    comm->base.workgroup = 1; /* the memory of other ranks' devices cannot be reached */
   return SLEY_OK;
 }
 

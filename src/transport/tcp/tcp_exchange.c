@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over sockets. Begin posts the receives and sends what is packed; end takes the messages in the
- * order of the list and tells each sender so with an empty message; reclaim waits to be told the same: so no
- * rank gets past a product in which a peer has failed, and none waits in between for one that is slower.
- * Of sized exchanges nobody is told: their src is free once it has gone to the sockets. While the rank
- * computes, messages move all the same (sl_mesh_work). On a device without host addresses messages pass
- * through memory of the host. */
+/* Messages over sockets. Begin posts the receives and sends packed rows; end takes the messages in the order
+ * of the list and acknowledges each to its sender by an empty message; reclaim waits for these
+ * acknowledgements: so no rank completes a product in which a peer has failed, and none waits in between for
+ * a slower rank. Sized exchanges have no acknowledgements: their src is free once the sockets have accepted
+ * it. Messages also move while the rank computes (sl_mesh_work). On a device without host addresses messages
+ * pass through host memory. */
 #include "base/memory.h"
 #include "transport/tcp/tcp.h"
 
-/* A channel's. */
+/* The tcp part of a channel. */
 typedef struct tcp_message {
-  char *staged;          /* the message in the host's memory; NULL: it is there anyway */
-  sl_mesh_outgoing send; /* the message, or that it was taken */
+  char *staged;          /* buffer of the message in host memory; NULL: the message is in host memory
+                            already */
+  sl_mesh_outgoing send; /* the message, or its acknowledgement */
   sl_mesh_incoming recv;
 } tcp_message;
 
@@ -23,7 +24,7 @@ static sl_mesh *boot_of(const sl_process_exchange *exchange) {
   return ((const sl_process_comm *)exchange->base.comm)->mesh;
 }
 
-/* What goes over the socket. */
+/* The memory that the socket sends or receives. */
 static char *message_of(const sl_process_channel *c) {
   const tcp_message *message = c->own;
   return message->staged ? message->staged : c->at;
@@ -67,7 +68,7 @@ static void close_messages(sl_process_exchange *exchange) {
 
 /* ---- running */
 
-static const uint64_t TAKEN = UINT64_C(1) << 55; /* in the tag of the empty message */
+static const uint64_t TAKEN = UINT64_C(1) << 55; /* bit in the tag of an acknowledgement */
 
 static uint64_t tag_of(const sl_process_exchange *exchange) {
   return exchange->id << 32 | (exchange->round & UINT32_MAX);
@@ -89,7 +90,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels && c->bytes > 0)
       SL_TRY(queue->ops->copy(queue, SL_COPY_TO_HOST, message_of(c), c->at, c->bytes));
   }
-  SL_TRY(sl_process_wait_for((sl_process_comm *)comm, queue)); /* until they can be sent */
+  SL_TRY(sl_process_wait_for((sl_process_comm *)comm, queue)); /* until the messages are packed */
   uint64_t turn = ++((sl_process_comm *)comm)->rounds;
   int start = 0;
   while (start < exchange->sends && exchange->send[start].list.peer <= comm->rank)
@@ -122,7 +123,7 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
   return queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, c->bytes);
 }
 
-/* Others may be in flight still. */
+/* Messages to other ranks may still be in flight. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)queue;
   sl_mesh_work(boot_of(exchange));

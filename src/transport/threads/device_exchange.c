@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of threads whose devices have memory that the host cannot address. The ranks' threads agree on
- * what happens, by the words `ready` and `taken` of each channel (exchange_inside.h); the devices do it
- * later, in the order of their queues. No thread waits for a device, so that the next kernels are enqueued
- * while rows move.
+/* Exchanges of threads whose devices have memory that the host cannot address. The ranks' threads synchronise
+ * by the words `ready` and `taken` of each channel (exchange_inside.h); the devices do the work later, in the
+ * order of their queues. No thread waits for a device, so the next kernels are enqueued while rows move.
  *
  * - begin: the thread raises `ready` of its channels. In the rank's queue: messages are packed, the event
  *   `begun` is recorded.
  * - receive: the thread waits for `ready` of its senders, then raises `taken`. In an urgent queue: waits for
- *   `begun` of this rank and of the senders; copies of packed rows that are out of reach; one SL_OP_PULL for
- *   all senders; the event `done`.
+ *   `begun` of this rank and of the senders; copies packed rows whose memory cannot be loaded; one SL_OP_PULL
+ *   for all senders; records the event `done`.
  * - arrive: the caller's queue waits for the first piece.
  * - end: the rank's queue waits for its own `done`.
  * - reclaim: the thread waits for `taken` of its receivers, the rank's queue for their `done`.
  *
  * Receive is the first half of whichever of arrive and end comes first. The urgent queue lets rows move
- * beside what the rank's queue works on. Rows that are added go through the rank's queue, one pull per sender
- * in the order of the list, so that the order of summation is fixed. Where rows are borrowed, the rank's
- * queue waits for the senders' `begun`, and end records `done` there; nothing is pulled.
+ * concurrently with the work of the rank's queue. Rows that are added go through the rank's queue, one pull
+ * per sender in the order of the list, so that the order of summation is fixed. If rows are mapped, the
+ * rank's queue waits for the senders' `begun`, and end records `done` there; nothing is pulled.
  *
- * An event may be recorded anew only when all who wait for its last recording have enqueued that wait.
+ * An event may be recorded again only when all who wait for its last recording have enqueued that wait.
  * `begun` and `done` are each recorded before the word that announces them is raised, and the words alternate
  * from round to round, so this holds.
  *
- * Which way rows go: over direct links, and with SL_GRAIN_ROW over message links too, the pull loads them
- * from where they lie. Rows listed for a message link are packed first, and the pull loads the packed ones.
- * Where a device cannot load another's memory, rows are packed, copied as one block into a landing buffer of
- * the receiver, and pulled from there. */
+ * How rows move: over direct links, and with SL_GRAIN_ROW over message links too, the pull loads them in
+ * place. Rows listed for a message link are packed first, and the pull loads the packed ones. If a device
+ * cannot load another's memory, rows are packed, copied as one block into a landing buffer of the receiver,
+ * and pulled from there. */
 #include "transport/threads/device_exchange.h"
 
 #include <stdio.h>
@@ -43,7 +42,7 @@ static bool has_pieces(const sl_comm *receiver, const sl_comm *sender) {
   return !receiver->device->ops->reach(receiver->device, sender->device);
 }
 
-/* Whether begin packs a channel's rows. Sender and receiver find the same answer. */
+/* Whether begin packs a channel's rows. The result is the same for sender and receiver. */
 static bool is_packed(const sl_channel *channel, const sl_comm *sender, const sl_comm *receiver) {
   return sl_list_moves(channel->list) && (channel->way == SL_PACKED || has_pieces(receiver, sender));
 }
@@ -65,7 +64,7 @@ static sley_status prepare_send(sl_threads_exchange *exchange, int i) {
                                   "a list of rows", (void **)&exchange->device->packed_rows[i]);
 }
 
-/* Said once, to whoever asks why it is slow. */
+/* Sets a note, once, that explains why the exchange is slow. */
 static void note_staging(sl_threads_comm *comm) {
   sl_world *world = comm->world;
   pthread_mutex_lock(&world->lock);
@@ -98,13 +97,13 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                                   (void **)&device->origin[at].landing);
 }
 
-/* Whether rows of a channel are messages of their own: the pull loads them one by one over the link. */
+/* Whether each row of a channel is a message: the pull loads the rows one by one over the link. */
 static bool is_row_by_row(const sl_comm *sender, const sl_comm *receiver, sl_grain grain) {
   return grain == SL_GRAIN_ROW && sl_link_to(receiver, sender->rank) == SL_LINK_MESSAGE &&
          !has_pieces(receiver, sender);
 }
 
-/* What the entries of a batch bring of each source. rows: of the batch's sources. */
+/* Counts the traffic of a batch, by source. rows: lists of the batch's sources. */
 static void count_given(const sl_threads_exchange *exchange, const sl_pull_rows *rows,
                         const sl_pull_entry *entries, sl_pull_batch *batch) {
   const sl_comm *comm = exchange->base.comm;
@@ -120,7 +119,7 @@ static void count_given(const sl_threads_exchange *exchange, const sl_pull_rows 
   }
 }
 
-/* Whether this rank can load the peer's rows where they lie. */
+/* Whether this rank can load the peer's rows in place. */
 static bool can_load(const sl_comm *base, int peer) {
   sl_threads_comm *comm = (sl_threads_comm *)(uintptr_t)base;
   bool can =
@@ -137,14 +136,14 @@ int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, s
   return alone && can_load(comm, list->peer) ? list->count : 1;
 }
 
-/* Where the rows are out of reach, they come by an exchange, which packs them. */
+/* If the rows cannot be loaded, they come by an exchange, which packs them. */
 int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes) {
   if (count == 0 || bytes == 0)
     return 0;
   return can_load(comm, peer) ? count : 1;
 }
 
-/* Cuts the sources into launches and lists their entries. Adding goes source by source; pieces are for a
+/* Divides the sources into launches and lists their entries. Adding is done source by source; pieces need a
  * single launch. */
 static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows,
                                 sl_pull_entry *entries) {
@@ -187,8 +186,8 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
 
-/* Before an abort takes the rank out of its peers' memory: `done` stands for what its device still reads
- * there. */
+/* Called before an abort ends the rank's access to its peers' memory: records `done` after the
+ * reads of that memory which its device has still to do. */
 static void retreat(void *owner) {
   sl_threads_exchange *exchange = owner;
   sl_queue *queue = exchange->base.comm->queue;
@@ -197,7 +196,8 @@ static void retreat(void *owner) {
   exchange->device->reads = false;
 }
 
-/* After it: the queue waits until no peer's device reads this rank's rows or writes to its board. */
+/* Called after retreat: makes the queue wait until no peer's device reads this rank's rows or writes to its
+ * board. */
 static void settle(void *owner, sl_queue *queue) {
   const sl_threads_exchange *exchange = owner;
   for (int i = 0; i < exchange->sends; i++)
@@ -206,7 +206,8 @@ static void settle(void *owner, sl_queue *queue) {
     sl_threads_wait_read_always(exchange, exchange->recv[i].peer, queue);
 }
 
-/* The peers' row lists and devices are looked at while they may not go away. */
+/* Prepares sends and receives while this rank has access to all peers' memory, so that their row lists and
+ * devices cannot be freed. */
 static sley_status prepare_inside(sl_threads_exchange *exchange, sl_pull_rows *rows) {
   sl_threads_comm *comm = comm_of(exchange);
   sley_status status = SLEY_OK;
@@ -240,7 +241,7 @@ sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange) {
   return status == SLEY_OK ? sl_signalled_prepare(exchange) : status;
 }
 
-/* The lists at whose other end is the peer: what packs its rows, or takes them. */
+/* Device memory for the list with a peer: for packing its rows, or for receiving them. */
 static int64_t list_memory(sl_threads_comm *comm, const sl_row_list *list, bool sends) {
   sl_comm *peer = &comm->world->ranks[list->peer].base, *self = &comm->base;
   if (!sl_list_moves(list))
@@ -323,16 +324,17 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
       SL_TRY(pack(exchange, i, queue));
   }
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
-  sl_world_untrack(comm, &exchange->device->work); /* of the last round, where devices signal each other */
+  sl_world_untrack(comm, &exchange->device->work); /* from the last round, if devices signal each other */
   sl_world_track(comm, &exchange->device->work);
-  for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to borrow rows */
+  for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to map rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
   }
   return SLEY_OK;
 }
 
-/* Brings rows out of reach here, and says where all lie in this round. */
+/* Copies rows that cannot be loaded to this rank's device, and sets the addresses of all rows in this
+ * round. */
 static sley_status locate(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
   for (int s = 0; s < device->sources; s++) {
@@ -372,7 +374,7 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* Gives the devices the round's receives; the peers cannot free anything meanwhile. */
+/* Enqueues the round's receives; the peers cannot free anything meanwhile. */
 static sley_status give_receives(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
   const sl_device_ops *ops = queue->ops;
@@ -396,8 +398,7 @@ static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue
       sl_world_leave_all(comm);
       return sl_world_check(comm);
     }
-    if (atomic_load(
-            exchange->from[i]->closed)) { /* the sender gave up on this round: the reason is on its way */
+    if (atomic_load(exchange->from[i]->closed)) { /* the sender gave up this round: its error follows */
       sl_world_leave_all(comm);
       return sl_world_wait_end(comm, peer);
     }
@@ -432,7 +433,7 @@ sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *
   return SLEY_OK;
 }
 
-/* Whether receives went through a queue beside the rank's. */
+/* Whether receives were enqueued in a queue beside the rank's. */
 static bool has_receives_beside(const sl_threads_exchange *exchange) {
   return !exchange->add && (exchange->recvs > 0 || exchange->device->board);
 }
@@ -460,9 +461,9 @@ sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue
   return SLEY_OK;
 }
 
-/* Where devices signal each other, hosts wait only for those that have looked up where rows lie. An abort
- * ends the wait of this rank's device before its peers have read the rows: so the work stays on the list,
- * until the next round or the end of the exchange, and the abort waits for the peers' devices. */
+/* If devices signal each other, hosts wait only for peers that have mapped this rank's rows. An abort ends
+ * the wait of this rank's device before its peers have read the rows: so the work stays on the list, until
+ * the next round or the end of the exchange, and the abort waits for the peers' devices. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "transport/dense.h"
+#include "transport/dense_collective.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 #include "transport/threads/world.h"
@@ -21,14 +21,14 @@ typedef struct rank_start {
   pthread_t thread;
 } rank_start;
 
-/* Memory is lent where every rank's device reaches every other's. All devices are open between the meetings.
- */
+/* Sets zero_copy, if every rank's device can load every other's memory. All devices are open between the
+ * meetings. */
 static sley_status find_reach(sl_threads_comm *comm) {
   sl_device *device = comm->base.device;
   int64_t all = 1;
   comm->base.zero_copy = device->ops->host_addresses;
   comm->base.one_sided = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
-  if (comm->world->turns == 0) /* else a rank that computes keeps others from running */
+  if (comm->world->turns == 0) /* otherwise a rank that computes keeps others from running */
     comm->base.one_sided |= SL_ONE_SIDED_PASSIVE;
   if (comm->base.zero_copy)
     return SLEY_OK;
@@ -65,7 +65,8 @@ static void close_rank(sl_threads_comm *rank) {
   ops->close(comm->device);
 }
 
-/* ordinal: of the device, modulo their number. After an error too the rank is closed by close_rank. */
+/* Opens a rank's device and queue. ordinal: number of the device, modulo the number of devices. The rank is
+ * closed by close_rank, also after an error. */
 static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, int ordinal, int threads) {
   sl_comm *comm = &rank->base;
   void *stop = NULL;
@@ -83,7 +84,8 @@ static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, in
   return find_reach(rank);
 }
 
-/* Ranks on the CPU have a device each; ranks on other devices take turns with those there are. */
+/* Runs a rank. Ranks on the CPU have a device each; ranks on other devices share the existing ones in
+ * turn. */
 static sley_status run_rank(rank_start *start) {
   sley_status status = open_rank(start->comm, start->device, start->comm->base.rank, start->threads);
   if (status == SLEY_OK)
@@ -148,7 +150,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
     if (pthread_create(&starts[started].thread, NULL, rank_thread, &starts[started]) != 0)
       break;
   }
-  if (started < launch->ranks) { /* the missing rank fails in its place */
+  if (started < launch->ranks) { /* the missing rank fails instead */
     sl_threads_comm *missing = &world->ranks[started];
     status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks", started,
                      launch->ranks);
@@ -198,7 +200,7 @@ static void abort_rank(sl_comm *comm, sley_status status) {
   sl_world_abort((sl_threads_comm *)comm, status);
 }
 
-/* An abort raises the word that ends the devices' waits: none lasts. */
+/* An abort raises the word that ends the devices' waits, so this wait always ends. */
 static sley_status wait_for_queue(sl_comm *comm) {
   return comm->queue->ops->queue_wait(comm->queue);
 }
@@ -215,7 +217,7 @@ static void counters_reset(sl_comm *comm) {
   ((sl_threads_comm *)comm)->counters = (sl_counters){{0}, {0}};
 }
 
-/* The launcher owns the comm and ends it after the rank's main. */
+/* Does nothing: the launcher owns the comm and ends it after the rank's main. */
 static void close_nothing(sl_comm *comm) {
   (void)comm;
 }

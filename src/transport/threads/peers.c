@@ -25,14 +25,14 @@ static bool has_board(const sl_threads_exchange *exchange) {
   return exchange->device && exchange->device->board;
 }
 
-/* Writes to the peer's board, unless it has closed the exchange too. */
+/* Writes the closing word to the peer's board, unless the peer has closed the exchange too. */
 static void leave_word(sl_threads_exchange *exchange, int peer) {
   static const uint64_t closed = SL_BOARD_CLOSED;
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   sl_queue *queue = comm->base.queue;
   const sl_threads_exchange *there = exchange->ranks[peer];
   sl_threads_comm *other = &comm->world->ranks[peer];
-  atomic_fetch_add(&other->readers, 1); /* after an abort too */
+  atomic_fetch_add(&other->readers, 1); /* counted as a reader even after an abort */
   if (!atomic_load(&there->closed)) {
     sl_board_slot *slot = &there->device->board->slot[comm->base.rank];
     (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->ready, &closed, sizeof closed);
@@ -42,7 +42,8 @@ static void leave_word(sl_threads_exchange *exchange, int peer) {
   atomic_fetch_sub(&other->readers, 1);
 }
 
-/* The rank's device first reads all that it was lent: a peer that finds the word may free it. */
+/* First waits until the rank's device has read all rows that peers offered: a peer that finds the word may
+ * free them. */
 void sl_threads_leave_words(sl_threads_exchange *exchange) {
   if (!has_board(exchange))
     return;
@@ -71,7 +72,7 @@ sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer) {
     return sl_world_check(comm);
   if (!atomic_load(&exchange->ranks[peer]->closed))
     return SLEY_OK;
-  sl_world_leave_all(comm);         /* the peer gave up on this round: the reason is on its way */
-  sl_threads_leave_words(exchange); /* who waits for this rank would else keep the peer from ending */
+  sl_world_leave_all(comm);         /* the peer gave up this round: its error follows */
+  sl_threads_leave_words(exchange); /* else a rank that waits for this rank would keep the peer from ending */
   return sl_world_wait_end(comm, peer);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of ranks that are threads: making and ending them. Two meetings: at the first each rank shows
- * what it has made of its lists, at the second whether its lists fit its peers'. */
+/* Exchanges of ranks that are threads: making and destroying them, with two meetings: in the first each rank
+ * publishes its exchange, in the second whether its lists match its peers'. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "transport/threads/device_exchange.h"
 #include "transport/threads/peers.h"
 
-/* Frees an exchange to which nobody refers any more. */
+/* Frees an exchange without references. */
 static void free_exchange(sl_threads_exchange *exchange) {
   if (!exchange)
     return;
@@ -29,8 +29,8 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
   const sl_row_list *list = &exchange->send[i];
   channel->list = list;
   channel->closed = &exchange->closed;
-  bool here =
-      exchange->base.comm->device->ops->host_addresses; /* else the buffers are made when peers are known */
+  bool here = exchange->base.comm->device->ops->host_addresses; /* else the buffers are made when the peers
+                                                                   are known */
   bool message = sl_link_to(exchange->base.comm, list->peer) == SL_LINK_MESSAGE && sl_list_moves(list);
   if (message && exchange->grain == SL_GRAIN_ROW) {
     channel->way = SL_ROW_BY_ROW;
@@ -101,7 +101,7 @@ static sl_list_facts facts_of(const sl_threads_exchange *exchange, bool sends, i
                : sl_list_facts_of(&spec, exchange->recv, exchange->recvs, peer);
 }
 
-/* Whether what one rank sends another is what that one takes. */
+/* Checks that the rows that one rank sends to another match the rows that the other receives. */
 static sley_status match(const sl_threads_exchange *sender, const sl_threads_exchange *receiver) {
   int from = sender->base.comm->rank, to = receiver->base.comm->rank;
   sl_list_facts sent = facts_of(sender, true, to), taken = facts_of(receiver, false, from);
@@ -141,7 +141,7 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   sley_status made = make(base, spec, &exchange);
   sley_status status =
       sl_world_meet(comm, &(sl_post){.call = "exchange_create", .data = {exchange}, .status = made});
-  if (status != SLEY_OK) { /* on every rank, so nobody refers to another's */
+  if (status != SLEY_OK) { /* on every rank, so none refers to another's exchange */
     free_exchange(exchange);
     return status;
   }
@@ -160,7 +160,7 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
-/* After a failure too, whose message is kept. */
+/* Reclaims the last round, also after a failure, whose message is kept. */
 static void reclaim_last(sl_threads_exchange *exchange) {
   sl_error error;
   sl_error_save(&error);
@@ -169,7 +169,7 @@ static void reclaim_last(sl_threads_exchange *exchange) {
     (void)sl_error_restore(&error);
 }
 
-/* Waits for those that take this rank's last rows, and for its own device. */
+/* Waits for the receivers of this rank's last rows, and for its own device. */
 void sl_threads_exchange_destroy(sl_exchange *base) {
   if (!base)
     return;

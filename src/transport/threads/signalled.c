@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges whose devices signal each other, so that not even the ranks' threads wait: end gives the urgent
- * queue pulls that lend this rank's rows through its peers' boards, wait at its own, and tell the peers when
- * their rows have been read (kernel.h); reclaim makes the rank's queue wait to be told the same. A borrowed
- * round has two pulls that move nothing, in the rank's queue: what reads the rows goes between them. Its
- * addresses the hosts tell each other, and so wait for each other, not for a device. All that the host does
- * is the same in every round, so a product can be captured into a graph. Each rank must have a device of its
- * own: a pull that waits may fill it. */
+/* Exchanges whose devices signal each other, so that not even the ranks' threads wait. end enqueues in the
+ * urgent queue pulls that offer this rank's rows through its peers' boards, wait at its own board, and signal
+ * the peers when their rows have been read (kernel.h); reclaim makes the rank's queue wait for the same
+ * signals. A mapped round has two pulls that move nothing, in the rank's queue, around the work that reads
+ * the rows; the hosts exchange the addresses, and so wait for each other, but not for a device. The host does
+ * the same in every round, so a product can be captured into a graph. Each rank must have a device of its
+ * own: a pull that waits may occupy it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +17,16 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-/* By the plan, or by the environment's SLEY_SIGNALS. It is not the rule, for a GPU that waits for another
- * rank's next call holds up whatever waits for that GPU, and cudaFree waits for all GPUs that could load what
- * is freed. So every rank must make its calls without freeing GPU memory between them. */
+/* Whether boards are requested: by the plan, or by the environment's SLEY_SIGNALS. They are not the default,
+ * because a GPU that waits for another rank's next call delays everything that waits for that GPU, and
+ * cudaFree waits for all GPUs that could load the freed memory. So every rank must make its calls without
+ * freeing GPU memory between them. */
 static bool is_wanted(const sl_threads_exchange *exchange) {
   const char *wanted = getenv("SLEY_SIGNALS");
   return exchange->capture || (wanted && strcmp(wanted, "on") == 0);
 }
 
-/* The same answer on every rank. */
+/* Whether boards are possible. The result is the same on every rank. */
 static bool is_possible(const sl_threads_exchange *exchange) {
   const sl_comm *comm = exchange->base.comm;
   const sl_device_ops *ops = comm->device->ops;
@@ -72,8 +73,8 @@ static sl_pull_source source_of(const sl_threads_exchange *exchange, const sl_ro
                           .peer = list->peer};
 }
 
-/* What this rank lends, and from whom it takes: first those whose rows move, then those of whom only the
- * signal is wanted. Returns the number of the latter. */
+/* Fills in this rank's offers, and its sources: first the sources whose rows move, then sources of
+ * which only the signal is needed. Returns the number of the latter. */
 static int fill_tables(sl_threads_exchange *exchange) {
   sl_device_exchange *device = exchange->device;
   for (int i = 0; i < exchange->sends; i++) {
@@ -124,7 +125,8 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return sl_boards_pull(&round, queue, &comm_of(exchange)->counters);
 }
 
-/* Rows to add go through the rank's own queue: what it has added by then comes first. */
+/* Enqueues the round's pulls. Rows to add go through the rank's own queue, after the rows that it has added
+ * so far. */
 static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
   const sl_device_exchange *device = exchange->device;
   sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
@@ -134,8 +136,8 @@ static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
   return queue->ops->event_record(beside, device->done);
 }
 
-/* Half of a borrowed round, in the rank's own queue: first the peers are told where rows lie and waited for,
- * last they are told that theirs have been read. Nothing moves. */
+/* Enqueues one half of a mapped round, in the rank's own queue: the first half offers rows to the peers and
+ * waits for theirs; the last half signals that the peers' rows have been read. Nothing moves. */
 static sley_status pass_words(sl_threads_exchange *exchange, sl_queue *queue, bool first) {
   sl_board_round round = round_of(exchange);
   sl_pull_batch all = {.sources = round.moving + round.still};
@@ -162,7 +164,7 @@ sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queu
   return queue->ops->event_record(queue, exchange->device->done);
 }
 
-/* The peers keep their boards while work that writes to them is given to the device. */
+/* The peers keep their boards while work that writes to them is enqueued. */
 sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue) {
   sley_status status = stay_with_receivers(exchange);
   for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)

@@ -6,12 +6,12 @@
 
 #include "transport/threads/exchange_inside.h"
 
-/* Makes the board where the exchange is wanted so and can be so; else device->board stays NULL. Errors:
- * SLEY_ERR_UNSUPPORTED, where it is to be captured and cannot be. Local; the answer is the same on all ranks.
- */
+/* Makes the board if the exchange should have one and can; else device->board stays NULL. Errors:
+ * SLEY_ERR_UNSUPPORTED, if the exchange must be capturable and cannot be. Not collective; the result is the
+ * same on all ranks. */
 sley_status sl_signalled_prepare(sl_threads_exchange *exchange);
 
-/* The rounds, as in device_exchange.h. */
+/* The calls of a round, as in device_exchange.h. */
 sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_signalled_map(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport whose ranks are threads of one process: always built, the embedded default, the oracle of the
- * others. */
+/* The transport whose ranks are threads of one process: always built in, the embedded default, and the
+ * reference for the other transports. */
 #ifndef SLEY_TRANSPORT_THREADS_THREADS_H
 #define SLEY_TRANSPORT_THREADS_THREADS_H
 
@@ -11,7 +11,7 @@ extern const sl_transport_ops sl_threads_ops;
 
 /* The slots of sl_threads_ops, by file. */
 
-/* prepare.c: create, destroy; exchange.c: begin, end, map, reclaim */
+/* prepare.c: create, destroy; threads_exchange.c: begin, end, map, reclaim */
 sley_status sl_threads_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
 int64_t sl_threads_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec);
 sley_status sl_threads_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
@@ -26,20 +26,20 @@ void sl_threads_exchange_destroy(sl_exchange *exchange);
 int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes);
 
-/* sized.c */
+/* threads_sized.c */
 sley_status sl_threads_sized_create(sl_comm *comm, const sl_sized_spec *spec, sl_sized **out);
 sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
 sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
 void sl_threads_sized_destroy(sl_sized *sized);
 
-/* launch.c. A single rank in the calling thread: launch->ranks is 1. */
+/* launch.c. Runs a single rank in the calling thread: launch->ranks is 1. */
 sley_status sl_threads_open(const sl_launch *launch, sl_comm **out);
 void sl_threads_close(sl_comm *comm);
 
-/* symmetric.c */
+/* threads_symmetric.c */
 extern const sl_symm_ops sl_threads_symm_ops;
 
-/* collectives.c */
+/* threads_collectives.c */
 sley_status sl_threads_barrier(sl_comm *comm);
 sley_status sl_threads_allgather(sl_comm *comm, const void *src, int64_t bytes, void *dst);
 sley_status sl_threads_alltoallv(sl_comm *comm, const void *send, const int64_t *send_at,

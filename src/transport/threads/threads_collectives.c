@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of ranks that are threads: each is two meetings. At the first the ranks show their buffers;
- * then each takes what is its own straight from the others' memory; at the second they learn that all are
+/* Collectives of ranks that are threads: each consists of two meetings. In the first the ranks publish their
+ * buffers; then each reads its part directly from the others' memory; in the second they learn that all are
  * done. */
 #include <string.h>
 
@@ -21,16 +21,16 @@ sley_status sl_threads_allgather(sl_comm *base, const void *src, int64_t bytes, 
   SL_TRY(sl_world_meet(comm, &post));
   for (int r = 0; r < base->size && bytes > 0; r++) {
     if (!sl_world_enter(comm, r))
-      break; /* the meeting below says why */
+      break; /* the meeting below reports the error */
     memmove((char *)dst + r * bytes, sl_world_post(comm, r)->data[0], (size_t)bytes);
     sl_world_leave(comm, r);
   }
   return sl_world_meet(comm, &(sl_post){.call = "end of allgather"});
 }
 
-enum { SEND, SEND_AT, SEND_BYTES, RECV_BYTES }; /* of an alltoallv's post */
+enum { SEND, SEND_AT, SEND_BYTES, RECV_BYTES }; /* positions in the post of an alltoallv */
 
-/* Whether the sizes of this rank's pair with rank r agree, both ways. */
+/* Checks that this rank and rank r agree on the sizes between them, in both directions. */
 static sley_status match_pair(const sl_threads_comm *comm, const sl_post *mine, int r) {
   int rank = comm->base.rank;
   const sl_post *theirs = sl_world_post(comm, r);
@@ -74,7 +74,7 @@ static sley_status no_sum(const sl_comm *comm) {
   return sl_fail(SLEY_ERR_OVERFLOW, "allreduce: a sum over %d ranks does not fit 64 bits", comm->size);
 }
 
-/* Few values: the last rank to come reduces those of all, in one meeting. */
+/* Reduces few values in one meeting: the last rank to arrive reduces the values of all. */
 static sley_status reduce_small(sl_threads_comm *comm, sl_post *post, int64_t *values, int count) {
   post->reduces = true;
   SL_TRY(sl_world_meet(comm, post));

@@ -2,11 +2,12 @@
 /* Exchanges of ranks that are threads: running a prepared one. prepare.c makes them.
  *
  * Every pair of ranks with rows to move has a channel, owned by the sender. Begin raises its `ready` to the
- * round's number, the receiver's end takes the rows and raises `taken`, the sender's end waits for that. A
- * channel is read in place: the receiver moves rows straight from src to dst. Own and direct links, and
- * messages of consecutive rows, which need no packing; packed: begin gathers the rows into the channel's
- * buffer, end scatters them. Message links; row by row: as packed, but each row is a message with a round
- * number of its own. Message links, SL_GRAIN_ROW. */
+ * round's number, the receiver's end takes the rows and raises `taken`, and the sender's end waits for that.
+ * A channel has one of three forms. In place: the receiver moves rows directly from src to dst; used for a
+ * rank's own rows, direct links, and messages of consecutive rows, which need no packing. Packed: begin
+ * gathers the rows into the channel's buffer, end scatters them; used for message links. Row by row: as
+ * packed, but each row is a message with a round number of its own; used for message links with
+ * SL_GRAIN_ROW. */
 #include <string.h>
 
 #include "transport/threads/device_exchange.h"
@@ -19,14 +20,14 @@ static void copy_row(const sl_rows_args *rows) {
          (size_t)rows->bytes);
 }
 
-/* Notes what a call has been handed: rows that it copies, or that others may read in place. */
+/* Counts rows when they are handed over: rows that a call copies, or that others may read in place. */
 static void count(sl_threads_exchange *exchange, int peer, int64_t rows, int64_t bytes) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (rows > 0 && bytes > 0)
     sl_counters_count(&comm->counters, sl_link_to(&comm->base, peer), rows * bytes, 1);
 }
 
-/* A single row is copied here: to find a kernel takes as long as the copy. */
+/* Moves rows. A single row is copied here, because finding a kernel takes as long as the copy. */
 static sley_status move(sl_queue *queue, sl_rows_args rows) {
   if (rows.count == 0 || rows.bytes == 0)
     return SLEY_OK;
@@ -87,8 +88,8 @@ static sley_status hand_over(sl_threads_exchange *exchange, sl_channel *channel,
   return SLEY_OK;
 }
 
-/* Place in a list of peers at which the first peer after rank stands: ranks that start there spread over the
- * links. */
+/* The position in a list of peers of the first peer after rank: ranks that start there distribute their
+ * traffic over the links. */
 static int first_after(const sl_row_list *list, int count, int rank) {
   int i = 0;
   while (i < count && list[i].peer <= rank)
@@ -96,7 +97,7 @@ static int first_after(const sl_row_list *list, int count, int rank) {
   return i;
 }
 
-/* A rank that cannot go on must not leave the others waiting, nor anyone inside its memory. */
+/* Ends a failed exchange: the other ranks must not wait for this one, and none may stay inside its memory. */
 static sley_status failed(sl_threads_exchange *exchange, sley_status status) {
   exchange->in_flight = false;
   sl_world_abort((sl_threads_comm *)exchange->base.comm, status);
@@ -112,7 +113,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
                   sl_fail(SLEY_ERR_ARG, "exchange %s is begun again before its end", exchange->name));
   sley_status status = sl_world_check(comm);
   if (status == SLEY_OK && !exchange->device)
-    status = run_queue(queue); /* peers read src, so what made it must have run */
+    status = run_queue(queue); /* peers read src, so the work that writes it must be done */
   if (status != SLEY_OK)
     return failed(exchange, status);
   if (exchange->ended)
@@ -127,7 +128,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
   }
   int start = first_after(exchange->send, exchange->sends, comm->base.rank);
-  for (int in_place = 1; in_place >= 0; in_place--) /* what costs nothing goes first */
+  for (int in_place = 1; in_place >= 0; in_place--) /* rows that need no work go first */
     for (int i = 0; i < exchange->sends; i++) {
       sl_channel *channel = &exchange->channel[(start + i) % exchange->sends];
       if ((channel->way == SL_IN_PLACE) != in_place)
@@ -141,7 +142,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
   return SLEY_OK;
 }
 
-/* Moves count rows of a list, from entry first on, from where the sender laid them. */
+/* Moves count rows of a list, from its entry first on, from the memory where the sender placed them. */
 static sley_status take_from(sl_threads_exchange *exchange, const sl_row_list *list, int64_t first,
                              int64_t count, const char *src, int64_t src_stride, const sl_row_list *sent,
                              sl_queue *queue) {
@@ -175,7 +176,7 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (!sl_world_enter(comm, list->peer))
     return sl_world_check(comm);
-  if (atomic_load(channel->closed)) { /* the sender gave up on this round: the reason is on its way */
+  if (atomic_load(channel->closed)) { /* the sender gave up this round: its error follows */
     sl_world_leave(comm, list->peer);
     return sl_world_wait_end(comm, list->peer);
   }
@@ -189,7 +190,7 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   return status;
 }
 
-/* Receives one peer's rows; they have been handed over, or it waits for them. */
+/* Receives one peer's rows, after waiting for them if necessary. */
 static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   const sl_row_list *list = &exchange->recv[i];
@@ -208,14 +209,15 @@ static sley_status take(sl_threads_exchange *exchange, int i, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* Peers in the order of the list. */
+/* Receives from all peers in the order of the list. */
 static sley_status take_in_order(sl_threads_exchange *exchange, sl_queue *queue) {
   for (int i = 0; i < exchange->recvs; i++)
     SL_TRY(take(exchange, i, queue));
   return SLEY_OK;
 }
 
-/* First those that are ready, from the next peer on; then the others, waiting for each. */
+/* Receives first from the peers that are ready, starting after this rank; then from the others, waiting for
+ * each. */
 static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *queue) {
   int start = first_after(exchange->recv, exchange->recvs, exchange->base.comm->rank);
   for (int waiting = 0; waiting < 2; waiting++)
@@ -230,7 +232,7 @@ static sley_status take_as_they_come(sl_threads_exchange *exchange, sl_queue *qu
   return SLEY_OK;
 }
 
-/* Waits for all before it enters any: nobody inside a peer's memory may wait. */
+/* Waits for all peers before it enters any peer's memory: a rank inside a peer's memory must not wait. */
 static sley_status map_rows(sl_threads_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (!comm->base.zero_copy)
@@ -264,7 +266,7 @@ sley_status sl_threads_exchange_map(sl_exchange *base, sl_mapped_rows *mapped, s
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* The receiving half of a round, once: over on the host's memory, given to the device on others. */
+/* Makes the receiving half of a round, once: complete on host memory, enqueued on other devices. */
 static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
   if (exchange->received)
     return SLEY_OK;
@@ -285,7 +287,7 @@ static sley_status give_back(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* On the host's memory all have taken their rows when it returns; else that is reclaim's affair. */
+/* On host memory all peers have taken their rows when it returns; on other devices reclaim waits for that. */
 static sley_status end(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   SL_TRY(sl_world_check(comm));
@@ -323,7 +325,7 @@ sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* In the host's memory end has seen to it. */
+/* On host memory end has already waited. */
 sley_status sl_threads_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   if (exchange->in_flight)

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sized exchanges of ranks that are threads. Every pair of ranks with a capacity has a channel, owned by the
  * sender. Begin writes the round's address and length there and raises `ready`; the receiver's end copies the
- * bytes straight from the sender's memory and raises `taken`, for which the sender's end waits.
+ * bytes directly from the sender's memory and raises `taken`, for which the sender's end waits.
  *
- * On devices whose memory the host cannot address the threads agree on what happens and the devices do it
- * later: begin records the event `begun`; end gives an urgent queue beside the rank's the waits for `begun`
+ * On devices whose memory the host cannot address the threads synchronise and the devices do the work later:
+ * begin records the event `begun`; end enqueues in an urgent queue, beside the rank's, the waits for `begun`
  * of this rank and of its senders, the copies, and the event `done`. The rank's queue waits for its own
- * `done`, and for that of those who take this rank's bytes. Copies go between any two devices, whether or not
- * one can load the other's memory. */
+ * `done`, and for the `done` of the receivers of this rank's bytes. Copies work between any two devices,
+ * whether or not one can load the other's memory. */
 #include "base/memory.h"
 #include "transport/sized.h"
 #include "transport/threads/threads.h"
 #include "transport/threads/world.h"
 
-/* From one rank to one peer. Rounds count from 1. */
+/* The data from one rank to one peer. Rounds count from 1. */
 typedef struct sized_channel {
-  _Alignas(64) _Atomic uint64_t ready; /* last round handed over */
-  const char *src;                     /* of the last round */
+  _Alignas(64) _Atomic uint64_t ready; /* last round that the sender has started */
+  const char *src;                     /* address in the last round */
   int64_t bytes;
   _Alignas(64) _Atomic uint64_t taken; /* last round received */
 } sized_channel;
 
-/* Every rank holds a reference to every rank's, and the last one frees it. */
+/* A sized exchange. Every rank holds a reference to every rank's, and the last one frees it. */
 typedef struct threads_sized {
   sl_sized base;
   _Atomic int references;
-  _Atomic bool closed; /* destroyed by its rank: what it has lent may be gone */
+  _Atomic bool closed; /* destroyed by its rank: its memory may be freed */
   char *name;
   int sends, recvs;
-  sl_row_list *lists; /* the block of both */
+  sl_row_list *lists; /* the memory of send and recv */
   const sl_row_list *send, *recv;
-  sized_channel *channel; /* one a send */
-  sized_channel **from;   /* one a recv, the peers' */
+  sized_channel *channel; /* one channel per send */
+  sized_channel **from;   /* the peers' channels, one per recv */
   struct threads_sized **ranks;
   bool in_flight;
   uint64_t round;
   char *dst;
   int64_t *recv_at;
-  sl_event *begun, *done; /* NULL on the host's memory */
+  sl_event *begun, *done; /* NULL on host memory */
   sl_device_work work;
 } threads_sized;
 
@@ -47,7 +47,7 @@ static sl_threads_comm *comm_of(const threads_sized *sized) {
 
 /* ---- making */
 
-/* Once nobody refers to it. */
+/* Frees a sized exchange without references. */
 static void free_sized(threads_sized *sized) {
   if (!sized)
     return;
@@ -60,7 +60,7 @@ static void free_sized(threads_sized *sized) {
   sl_free(sized);
 }
 
-/* By the rank itself. */
+/* Frees the events; called by the rank itself. */
 static void free_events(threads_sized *sized) {
   const sl_device_ops *ops = sized->base.comm->device->ops;
   if (sized->begun)
@@ -72,7 +72,7 @@ static void free_events(threads_sized *sized) {
 
 static void release_all(threads_sized *sized) {
   int size = sized->base.comm->size, rank = sized->base.comm->rank;
-  for (int i = 1; i <= size; i++) { /* its own last */
+  for (int i = 1; i <= size; i++) { /* its own reference last */
     threads_sized *other = sized->ranks[(rank + i) % size];
     if (atomic_fetch_sub(&other->references, 1) == 1)
       free_sized(other);
@@ -83,13 +83,13 @@ static void retreat_nowhere(void *owner) {
   (void)owner;
 }
 
-/* The queue waits until no device reads what this rank sends. */
+/* Makes the queue wait until no device reads the bytes that this rank sends. */
 static void settle(void *owner, sl_queue *queue) {
   const threads_sized *sized = owner;
   for (int i = 0; i < sized->sends; i++) {
     const threads_sized *receiver = sized->ranks[sized->send[i].peer];
     sl_threads_comm *there = comm_of(receiver);
-    atomic_fetch_add(&there->readers, 1); /* it keeps its events, though nobody may enter any more */
+    atomic_fetch_add(&there->readers, 1); /* this keeps its events, though no rank may enter any more */
     if (!atomic_load(&receiver->closed))
       (void)queue->ops->event_wait(queue, receiver->done);
     atomic_fetch_sub(&there->readers, 1);
@@ -121,7 +121,7 @@ static sley_status make(sl_comm *comm, const sl_sized_spec *spec, threads_sized 
   return comm->device->ops->event_create(comm->device, &sized->done);
 }
 
-/* Whether what one rank sends another is what that one takes. */
+/* Checks that the capacity of one rank's sends matches the other's receives. */
 static sley_status match(const threads_sized *sender, const threads_sized *receiver) {
   const sl_exchange_spec bytes = {.dtype = SLEY_F32};
   int from = sender->base.comm->rank, to = receiver->base.comm->rank;
@@ -152,7 +152,7 @@ sley_status sl_threads_sized_create(sl_comm *base, const sl_sized_spec *spec, sl
   *out = NULL;
   sley_status status = make(base, spec, &sized);
   status = sl_world_meet(comm, &(sl_post){.call = "sized_create", .data = {sized}, .status = status});
-  if (status != SLEY_OK) { /* on every rank, so nobody refers to another's */
+  if (status != SLEY_OK) { /* on every rank, so none refers to another's */
     if (sized)
       free_events(sized);
     free_sized(sized);
@@ -171,7 +171,7 @@ sley_status sl_threads_sized_create(sl_comm *base, const sl_sized_spec *spec, sl
   return SLEY_OK;
 }
 
-/* Waits for those that take this rank's last bytes, and for its own device. */
+/* Waits for the receivers of this rank's last bytes, and for its own device. */
 void sl_threads_sized_destroy(sl_sized *base) {
   threads_sized *sized = (threads_sized *)base;
   if (!sized)
@@ -190,7 +190,7 @@ void sl_threads_sized_destroy(sl_sized *base) {
 
 /* ---- running */
 
-/* A rank that cannot go on must not leave the others waiting, nor anyone inside its memory. */
+/* Ends a failed exchange: the other ranks must not wait for this one, and none may stay inside its memory. */
 static sley_status failed(threads_sized *sized, sley_status status) {
   sized->in_flight = false;
   sl_world_abort(comm_of(sized), status);
@@ -207,7 +207,7 @@ static sley_status begin(threads_sized *sized, const sl_sized_round *round, sl_q
     SL_TRY(queue->ops->event_record(queue, sized->begun));
     sl_world_track(comm, &sized->work);
   } else {
-    SL_TRY(queue->ops->queue_wait(queue)); /* peers read src, so what made it must have run */
+    SL_TRY(queue->ops->queue_wait(queue)); /* peers read src, so the work that writes it must be done */
   }
   sized->in_flight = true;
   sized->round++;
@@ -230,18 +230,18 @@ sley_status sl_threads_sized_begin(sl_sized *base, const sl_sized_round *round, 
   return status == SLEY_OK ? SLEY_OK : failed(sized, status);
 }
 
-/* Enters the sender's memory to stay there, until sl_world_leave_all. */
+/* Enters the sender's memory until sl_world_leave_all. */
 static sley_status stay(threads_sized *sized, int peer) {
   sl_threads_comm *comm = comm_of(sized);
   if (!sl_world_stay(comm, peer))
     return sl_world_check(comm);
   if (!atomic_load(&sized->ranks[peer]->closed))
     return SLEY_OK;
-  sl_world_leave_all(comm); /* the sender gave up on this round: the reason is on its way */
+  sl_world_leave_all(comm); /* the sender gave up this round: its error follows */
   return sl_world_wait_end(comm, peer);
 }
 
-/* Copies what has been handed over; this rank stays in its senders' memory. */
+/* Copies all sent bytes; this rank stays inside its senders' memory. */
 static sley_status copy_all(threads_sized *sized, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(sized);
   for (int i = 0; i < sized->recvs; i++) {
@@ -257,7 +257,8 @@ static sley_status copy_all(threads_sized *sized, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* On the host's memory the bytes are there when it returns; else the device has been told what to do. */
+/* Receives from all senders. On host memory the bytes have arrived when it returns; on other devices the
+ * copies are enqueued. */
 static sley_status take_all(threads_sized *sized, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(sized);
   sl_queue *beside = sized->done ? comm->urgent : queue;
@@ -272,7 +273,7 @@ static sley_status take_all(threads_sized *sized, sl_queue *queue) {
   return status == SLEY_OK && sized->done ? queue->ops->event_wait(queue, sized->done) : status;
 }
 
-/* Tells a sender that its bytes are taken. */
+/* Notifies a sender that its bytes are taken. */
 static void acknowledge(threads_sized *sized, int i, int64_t *bytes) {
   sl_threads_comm *comm = comm_of(sized);
   int peer = sized->recv[i].peer;
@@ -281,7 +282,7 @@ static void acknowledge(threads_sized *sized, int i, int64_t *bytes) {
   sl_world_wake(comm->world, peer);
 }
 
-/* The receiver has taken this rank's bytes, in queue's order. */
+/* Waits until the receiver has taken this rank's bytes, in the queue's order. */
 static sley_status wait_taken(threads_sized *sized, int i, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(sized);
   int peer = sized->send[i].peer;

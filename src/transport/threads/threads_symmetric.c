@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symmetric memory of ranks that are threads. Every rank holds a reference to every rank's block, and the
- * last one frees it: so an address from peer_ptr stays good until its user has freed, even if the owner
- * failed.
+ * last one frees it: so an address from peer_ptr stays valid until its user has freed the memory, even if the
+ * owner failed.
  *
- * On the host an operation is done when it begins. On devices a rank's own device copies between the blocks,
- * in a queue beside the rank's; where its atomics on another device's memory would not be atomic, the rank
- * opens that device itself and gives it the operation. Either way no owner takes part. */
+ * On the host an operation is complete when it begins. On devices a rank's own device copies between the
+ * blocks, in a queue beside the rank's; if its atomics on another device's memory would not be atomic, the
+ * rank opens that device itself and makes the operation there. In both cases the owner takes no part. */
 #include <sched.h>
 #include <string.h>
 
@@ -19,14 +19,14 @@ typedef struct threads_symm {
   _Atomic int references;
   char *block;
   int64_t bytes;
-  struct threads_symm *ranks[]; /* of all ranks, this one among them */
+  struct threads_symm *ranks[]; /* blocks of all ranks, this one included */
 } threads_symm;
 
-/* A handle's room. */
+/* A handle. */
 typedef struct threads_rma {
   sl_comm *comm;
   sl_symm *symm;
-  uint64_t number; /* of its copy */
+  uint64_t number; /* number of its copy */
 } threads_rma;
 _Static_assert(sizeof(threads_rma) <= sizeof(sl_rma), "a handle holds it");
 
@@ -34,7 +34,7 @@ static bool on_host(const sl_comm *comm) {
   return comm->device->ops->host_addresses;
 }
 
-/* By a rank whose device is open, which the owner's may not be any more. */
+/* Frees a block; called by a rank whose device is open, because the owner's may be closed. */
 static void free_symm(sl_comm *comm, threads_symm *symm) {
   if (!symm)
     return;
@@ -50,7 +50,7 @@ static void release(sl_comm *comm, threads_symm *symm) {
     free_symm(comm, symm);
 }
 
-/* Zeroed memory of the device. */
+/* Allocates zeroed memory of the device. */
 static sley_status take_block(sl_comm *comm, int64_t bytes, char **out) {
   if (on_host(comm)) {
     *out = sl_alloc_zero(bytes, 1, "symmetric memory");
@@ -66,7 +66,7 @@ static sley_status take_block(sl_comm *comm, int64_t bytes, char **out) {
   return comm->device->ops->queue_wait(comm->queue);
 }
 
-/* ---- queues for access to devices' memory, from the first allocation to the end of the rank */
+/* ---- queues for access to device memory, from the first allocation to the end of the rank */
 
 void sl_threads_find_away(sl_threads_comm *comm) {
   const sl_device *device = comm->base.device;
@@ -133,7 +133,7 @@ static sley_status symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
     post.status = allocate(base, bytes, &symm);
   post.data[0] = symm;
   sley_status status = sl_world_meet(comm, &post);
-  if (status != SLEY_OK) { /* on every rank, so nobody holds a reference */
+  if (status != SLEY_OK) { /* on every rank, so none holds a reference */
     free_symm(base, symm);
     return status;
   }
@@ -167,7 +167,7 @@ static void *peer_ptr(sl_symm *base, int rank) {
 
 /* ---- operations */
 
-/* SLEY_OK, or why the rank must stop; then no peer is inside its memory any more. */
+/* Returns SLEY_OK, or the error for which the rank must stop; then no peer is inside its memory any more. */
 static sley_status go_on(sl_comm *base) {
   sl_threads_comm *comm = (sl_threads_comm *)base;
   sley_status status = sl_world_check(comm);
@@ -176,7 +176,7 @@ static sley_status go_on(sl_comm *base) {
   return status;
 }
 
-/* The rank may be calling again and again until another rank has done something: lets that run. */
+/* Lets other ranks run, because this rank may repeat its calls until another rank has done something. */
 static void let_others_run(sl_threads_comm *comm) {
   enum { CALLS = 64 };
   if (++comm->words % CALLS != 0)
@@ -187,7 +187,7 @@ static void let_others_run(sl_threads_comm *comm) {
     sched_yield();
 }
 
-/* The rank's block. */
+/* Finds the rank's block, after checking the arguments. */
 static sley_status locate(sl_symm *base, const char *call, int rank, int64_t offset, int64_t bytes,
                           char **block) {
   int size = base->comm->size;
@@ -198,7 +198,7 @@ static sley_status locate(sl_symm *base, const char *call, int rank, int64_t off
   return go_on(base->comm);
 }
 
-/* So many operations of so many bytes each. */
+/* Counts operations of `bytes` each. */
 static void count(sl_symm *base, int rank, int64_t operations, int64_t bytes) {
   sl_counters *counters = &((sl_threads_comm *)base->comm)->counters;
   sl_link link = sl_link_to(base->comm, rank);
@@ -209,7 +209,7 @@ static void count(sl_symm *base, int rank, int64_t operations, int64_t bytes) {
 static void open_handle(sl_symm *base, sl_rma *rma) {
   rma->comm = base->comm;
   rma->symm = base;
-  ((threads_rma *)rma)->number = 0; /* complete */
+  ((threads_rma *)rma)->number = 0; /* no copy: complete */
 }
 
 static sley_status get_begin(sl_symm *base, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma) {
@@ -241,7 +241,7 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
   return SLEY_OK;
 }
 
-/* Rows of a host's memory need no handles. An abort is looked for now and then. */
+/* On host memory rows need no handles. An abort is checked for now and then. */
 static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
   enum { UNCHECKED = 256 };
   if (!on_host(base->comm))
@@ -270,7 +270,7 @@ static sley_status test(sl_rma *rma, bool *done) {
     SL_TRY(sl_rma_queue_test(comm->rma, ((threads_rma *)rma)->number, done));
   sley_status status = *done ? SLEY_OK : go_on(&comm->base);
   if (status != SLEY_OK)
-    (void)drain(comm); /* an abort ends the waits of what it follows */
+    (void)drain(comm); /* an abort ends the waits of the work that precedes it */
   return status;
 }
 
@@ -321,7 +321,7 @@ sley_status sl_threads_flush_puts(sl_threads_comm *comm) {
   return drain(comm);
 }
 
-/* Stores are visible to a rank that meets or reads a word this one has written since. */
+/* Stores become visible to a rank that meets this rank, or reads a word that it has written since. */
 static sley_status flush(sl_symm *base, int rank) {
   SL_TRY(sl_symm_check("flush", rank == SL_ALL_RANKS ? 0 : rank, base->comm->size, 0, 0, 0));
   SL_TRY(drain((sl_threads_comm *)base->comm));

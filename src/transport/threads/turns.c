@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A turn is handed from rank to rank: who waits or ends looks for the next one, in the order of ranks, that
- * could go on, and wakes it alone. Where there is none the turn is free, until an offer takes it.
+/* A turn is passed from rank to rank: a rank that waits or ends finds the next rank, in the order of ranks,
+ * that could continue, and wakes only that one. If there is none the turn is free, until an offer takes it.
  *
- * A rank that has a turn may wait outside the library, where nobody hears of it: for a lock or a barrier of
- * the caller's, for input, for Python. The thread that has started the ranks looks after them
- * (sl_turns_watch): a rank that sleeps loses its turn to another, and runs on without one until it waits
- * here. */
+ * A rank that has a turn may wait outside the library, unnoticed: for a lock or a barrier of the caller's,
+ * for input, for Python. The thread that has started the ranks watches them (sl_turns_watch): a rank that
+ * sleeps loses its turn to another, and continues without one until it waits in the library. */
 #define _GNU_SOURCE
 #include "transport/threads/turns.h"
 
@@ -16,20 +15,20 @@
 #include "base/clock.h"
 #include "base/task_state.h"
 
-/* Worlds of fewer ranks do without. Who waits looks after an interrupt once a second. */
+/* Worlds with no more ranks than this have no turns. A waiting rank checks for an interrupt once a second. */
 enum { MANY_RANKS = 64 };
 
-/* How often the ranks that have a turn are looked after; how much of that time a rank may run and be taken
- * for one that sleeps, as one that asks again and again for what it waits for; after how many looks at which
- * it sleeps its turn is lent. */
+/* LOOK_NANOSECONDS: interval of the checks of ranks that have a turn. RUN_NANOSECONDS: how long a rank may
+ * run in an interval and still count as asleep, because it may be polling. LOOKS: checks in a row at which a
+ * rank is asleep before it loses its turn. */
 enum { LOOK_NANOSECONDS = 10 * 1000 * 1000, RUN_NANOSECONDS = LOOK_NANOSECONDS / 10, LOOKS = 2 };
-/* Seconds without a turn passed on, while others could go on: ranks may be waiting for them, and run for it.
- */
+/* Seconds without a turn being passed on, while other ranks could continue: the running ranks may be polling
+ * for these others. */
 static const double STANDSTILL = 1;
 
-static _Thread_local sl_turn *own; /* of the rank whose thread this is; NULL: none */
+static _Thread_local sl_turn *own; /* turn of the rank whose thread this is; NULL: none */
 
-/* Takes the lock. */
+/* Locks turns_lock. */
 static void enter(sl_world *world) {
   if (own)
     atomic_store(&own->busy, true);
@@ -49,7 +48,7 @@ int sl_turns_of(int ranks, int threads) {
   return ranks > MANY_RANKS && ranks > turns ? turns : 0;
 }
 
-/* Whether a rank that waits for a turn has something to do. */
+/* Whether a rank that waits for a turn could continue. */
 static bool could_go_on(const sl_world *world, const sl_threads_comm *comm) {
   const sl_turn *turn = &comm->turn;
   if (!turn->waits || turn->granted)
@@ -60,7 +59,7 @@ static bool could_go_on(const sl_world *world, const sl_threads_comm *comm) {
          (atomic_load(&world->arrivals) & SL_WORLD_BROKEN) != 0;
 }
 
-/* Under the lock, as the functions below. */
+/* The lock must be held here and in the functions below. */
 static void take_turn(sl_turn *turn) {
   turn->has = true;
   turn->idle = 0;
@@ -72,7 +71,7 @@ static void grant(sl_threads_comm *comm) {
   comm->turn.granted = true;
 }
 
-/* The next rank that could go on; NULL: none. */
+/* The next rank that could continue; NULL: none. */
 static sl_threads_comm *find_next(sl_world *world) {
   for (int i = 0, r = world->turns_next; i < world->size; i++, r = r + 1 < world->size ? r + 1 : 0)
     if (could_go_on(world, &world->ranks[r]))
@@ -80,8 +79,8 @@ static sl_threads_comm *find_next(sl_world *world) {
   return NULL;
 }
 
-/* The next rank that could go on gets a turn, and is to be woken once the lock is left; NULL: there is none,
- * and the turn is free. */
+/* Grants a turn to the next rank that could continue and returns it: the caller wakes it after unlocking;
+ * NULL: there is none, and the turn is free. */
 static sl_threads_comm *pass_on(sl_world *world) {
   sl_threads_comm *next = find_next(world);
   if (next) {
@@ -93,7 +92,7 @@ static sl_threads_comm *pass_on(sl_world *world) {
   return next;
 }
 
-/* The rank has its turn no more: the same with it, if it had one. */
+/* Ends the rank's turn, if it has one, and passes it on as pass_on does. */
 static sl_threads_comm *pass_own(sl_threads_comm *comm) {
   if (!comm->turn.has)
     return NULL;
@@ -107,7 +106,7 @@ static void wake(sl_threads_comm *comm) {
     sem_post(&comm->turn.go);
 }
 
-/* Sleeps until the semaphore is raised, or for so long. */
+/* Sleeps until the semaphore is raised, or for that time. */
 static void sleep_a_while(sem_t *semaphore, int seconds, long nanoseconds) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -120,12 +119,13 @@ static void sleep_a_while(sem_t *semaphore, int seconds, long nanoseconds) {
   (void)sem_timedwait(semaphore, &until);
 }
 
-/* Waits until there is a turn for this rank, which has told what it waits for. */
+/* Waits until this rank gets a turn; it has recorded what it waits for. */
 static void await_turn(sl_threads_comm *comm) {
   sl_world *world = comm->world;
   enter(world);
   for (bool slept = false; !comm->turn.granted; slept = true) {
-    /* Who has slept looks for an interrupt where nobody runs who would see it. */
+    /* A rank that has slept takes a free turn to check for an interrupt, because no running rank may notice
+     * it. */
     if (world->turns_free > 0 && (slept || could_go_on(world, comm))) {
       world->turns_free--;
       take_turn(&comm->turn);
@@ -208,7 +208,7 @@ void sl_turns_offer_all(sl_world *world) {
 
 /* ---- ranks that wait outside the library */
 
-/* Whether the rank, which has a turn, has slept for some looks now. */
+/* Whether a rank that has a turn has been asleep for LOOKS checks. */
 static bool sleeps(sl_turn *turn) {
   struct timespec time;
   if (!turn->timed || clock_gettime(turn->clock, &time) != 0)
@@ -223,8 +223,8 @@ static bool sleeps(sl_turn *turn) {
   return turn->idle >= LOOKS;
 }
 
-/* More turns for those that could go on, where ranks that have one do not make use of it. Returns whether
- * there are any. since: when a turn was passed on last, or nobody else could go on. */
+/* Frees turns for ranks that could continue, if ranks that have one do not use it. Returns whether there are
+ * free turns. since: the last time when a turn was passed on, or when no other rank could continue. */
 static bool look_after(sl_world *world, int64_t *passed, double *since) {
   int running = 0;
   double now = sl_now();
@@ -247,7 +247,8 @@ static bool look_after(sl_world *world, int64_t *passed, double *since) {
   }
   if (passes)
     *since = now;
-  /* Turns are of no use where all who have one sleep, or run without an end: as for a barrier of all. */
+  /* Turns do not help if all ranks that have one sleep, or run endlessly, for example in a barrier of all
+   * ranks. */
   if ((running == 0 || now - *since >= STANDSTILL) && world->turns_now < world->size) {
     world->turns_free += world->turns_now;
     world->turns_now *= 2;

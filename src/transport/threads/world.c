@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks' shared world. Ranks wait for 64-bit words that only grow: polling for a while, then asleep on
- * the waiting rank's own condition variable. Who raises a word then looks whether the waiter sleeps; both
- * sides use sequentially consistent atomics, so that one of the two always sees the other. Sleep is cut every
- * 50 ms to look for an interrupt.
+ * the waiting rank's own condition variable. A rank that raises a word then checks whether the waiter sleeps;
+ * both sides use sequentially consistent atomics, so that at least one of the two sees the other. Sleep is
+ * interrupted every 50 ms to check for an interrupt.
  *
- * Memory that is not shared property (a rank's X, its row lists) may only be read by a peer between enter and
- * leave. After an abort nobody enters any more, and a rank does not return from a failed wait before all have
- * left: so its caller may free what it lent. */
+ * A rank's own memory (its X, its row lists) may only be read by a peer between enter and leave. After an
+ * abort no rank enters any more, and a rank does not return from a failed wait before all have left: so its
+ * caller may free that memory. */
 #include "transport/threads/world.h"
 
 #include <sched.h>
@@ -20,11 +20,11 @@
 #include "transport/threads/threads.h"
 #include "transport/threads/turns.h"
 
-/* Who waits looks a few times, then lets others run, which may well be the rank it waits for, and sleeps only
- * after a number of such polls: waking takes tens of microseconds. Where other programs have the cores, each
- * poll gives one of them a whole slice of time, some milliseconds, whereas a rank that is woken goes before
- * it: then it sleeps at once, in the next UNPOLLED waits too. That is so when letting others run took
- * LONG_YIELD, and the process has had less than SHARE of a core since the last time. */
+/* A waiting rank checks a few times, then yields, possibly to the rank it waits for, and sleeps only after a
+ * number of such polls, because waking takes tens of microseconds. If other programs use the cores, each
+ * yield gives one of them a whole time slice, some milliseconds, whereas a rank that is woken runs before it:
+ * then the rank sleeps at once, also in the next UNPOLLED waits. This is assumed if a yield took LONG_YIELD,
+ * and the process has had less than SHARE of a core since the previous one. */
 enum { LOOKS = 8, POLLS = 50, POLLS_CROWDED = 8, UNPOLLED = 64, SLEEP_NANOSECONDS = 50 * 1000 * 1000 };
 static const double LONG_YIELD = 500e-6, SHARE = 0.5;
 
@@ -236,7 +236,7 @@ void sl_world_left(sl_threads_comm *comm) {
   wake_all(comm->world);
 }
 
-/* Why this rank need not wait any longer, or SLEY_OK. */
+/* Returns the error for which this rank should stop waiting, or SLEY_OK. */
 static sley_status trouble(sl_threads_comm *comm, int peer) {
   sl_world *world = comm->world;
   SL_TRY(sl_world_check(comm));
@@ -253,7 +253,7 @@ static bool reached(_Atomic uint64_t *word, uint64_t least) {
   return word && (atomic_load(word) & ~SL_WORLD_BROKEN) >= least;
 }
 
-/* Sleeps until the word is reached or there is trouble. */
+/* Sleeps until the word is reached or there is an error. */
 static sley_status sleep_until(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
   sley_status status = SLEY_OK;
   pthread_mutex_lock(&comm->lock);
@@ -273,7 +273,7 @@ static sley_status sleep_until(sl_threads_comm *comm, _Atomic uint64_t *word, ui
   return status;
 }
 
-/* The same while others have this rank's turn. */
+/* The same in a world with turns: passes this rank's turn on. */
 static sley_status wait_in_turn(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least, int peer) {
   sley_status status = SLEY_OK;
   while (!reached(word, least) && (status = trouble(comm, peer)) == SLEY_OK)
@@ -281,14 +281,14 @@ static sley_status wait_in_turn(sl_threads_comm *comm, _Atomic uint64_t *word, u
   return status;
 }
 
-/* Seconds that all threads of the process have run. */
+/* Run time of all threads of the process, in seconds. */
 static double process_seconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Lets others run. Whether these are other programs. */
+/* Yields. Returns whether other programs used the time. */
 static bool yields_to_strangers(sl_threads_comm *comm) {
   double begin = sl_now();
   sched_yield();
@@ -301,7 +301,7 @@ static bool yields_to_strangers(sl_threads_comm *comm) {
   return last > 0 && had - last_had < SHARE * (now - last);
 }
 
-/* Whether the word was reached while the rank polled. */
+/* Polls; returns whether the word was reached. */
 static bool poll_until(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_t least) {
   int polls = comm->unpolled > 0 ? 1 : comm->world->polls;
   comm->unpolled -= comm->unpolled > 0;
@@ -326,8 +326,8 @@ sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_
   sley_status status = (in_turn ? wait_in_turn : sleep_until)(comm, word, least, peer);
   if (status == SLEY_OK)
     return SLEY_OK;
-  sl_world_abort(comm,
-                 status); /* the first abort wins, so this one counts for an interrupt or a rank that left */
+  sl_world_abort(comm, status); /* the first abort counts, so this one matters after an interrupt or if a rank
+                                   has left */
   return reached(word, least) ? SLEY_OK : status;
 }
 
@@ -339,7 +339,7 @@ const sl_post *sl_world_post(const sl_threads_comm *comm, int rank) {
   return &comm->world->ranks[rank].post[comm->epoch & 1];
 }
 
-/* The same verdict on every rank: they all look at the same posts. */
+/* Compares all posts. The result is the same on every rank, because all compare the same posts. */
 static sley_status compare_posts(sl_threads_comm *comm) {
   int size = comm->base.size;
   const sl_post *first = sl_world_post(comm, 0);
@@ -363,7 +363,7 @@ static sley_status compare_posts(sl_threads_comm *comm) {
   return SLEY_OK;
 }
 
-/* Whether all make the same call and none has failed. */
+/* Whether all ranks make the same call and none has failed. */
 static bool posts_alike(const sl_threads_comm *comm) {
   const sl_post *first = sl_world_post(comm, 0);
   for (int r = 0; r < comm->base.size; r++) {
@@ -388,7 +388,7 @@ bool sl_world_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int
   return !overflow;
 }
 
-/* Reduces all ranks' values, while they wait. Stops where a rank has aborted: then no rank takes the sums. */
+/* Reduces all ranks' values, while they wait. Stops if a rank has aborted: then no rank uses the sums. */
 static void reduce_posts(sl_threads_comm *comm, sl_verdict *verdict) {
   const sl_post *mine = sl_world_post(comm, comm->base.rank);
   int count = (int)mine->number[1];
@@ -405,7 +405,7 @@ static void reduce_posts(sl_threads_comm *comm, sl_verdict *verdict) {
   verdict->complete = true;
 }
 
-/* The last rank to come looks at what all brought. */
+/* Compares all posts; called by the last rank to arrive. */
 static void conclude(sl_threads_comm *comm) {
   sl_verdict *verdict = &comm->world->verdict[comm->epoch & 1];
   verdict->complete = verdict->overflow = false;
@@ -420,7 +420,7 @@ const sl_verdict *sl_world_verdict(const sl_threads_comm *comm) {
   return &comm->world->verdict[comm->epoch & 1];
 }
 
-/* The meeting does not take place. A rank that came with a failure of its own keeps that. */
+/* Ends a meeting that does not take place. A rank that came with an error of its own keeps that error. */
 static sley_status no_meeting(sl_threads_comm *comm, const sl_error *own, sley_status status) {
   sl_world_abort(comm, status);
   return own->status == SLEY_OK ? status : sl_error_restore(own);
@@ -431,7 +431,7 @@ sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post) {
   sl_error own;
   sl_error_take(post->status, &own);
   sley_status status = sl_world_check(comm);
-  if (status != SLEY_OK) /* the slots must not be touched: others may still look at them */
+  if (status != SLEY_OK) /* the posts must not be changed: others may still read them */
     return no_meeting(comm, &own, status);
 
   uint64_t epoch = ++comm->epoch, least = epoch * (uint64_t)world->size;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timelines of ranks that are processes: their events go to rank 0. The clock is the host's, so that events
- * of ranks on other hosts are shifted against each other. */
+/* Timelines of ranks that are processes: their events are sent to rank 0. Each host has its own clock, so
+ * events of ranks on different hosts are shifted against each other. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "transport/trace/record.h"
 
-/* Rank r's events become trace's. */
+/* Replaces trace's events by the given ones. */
 static sley_status take(sl_trace *trace, const sl_trace_event *events, int64_t count) {
   if (count > trace->capacity) {
     sl_trace_event *larger = sl_realloc(trace->events, count, sizeof *larger, "a timeline");

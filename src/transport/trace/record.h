@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a timeline, as record.c keeps them and write.c writes them. */
+/* Events of a timeline, as record.c stores them and trace_write.c writes them. */
 #ifndef SLEY_TRANSPORT_TRACE_RECORD_H
 #define SLEY_TRANSPORT_TRACE_RECORD_H
 
@@ -8,9 +8,9 @@
 enum { SL_TRACE_NAME = 48 };
 
 typedef enum sl_trace_kind {
-  SL_TRACE_SPAN,   /* something the rank did; spans of a rank nest */
-  SL_TRACE_FLIGHT, /* an exchange from its begin to its end; these may cross */
-  SL_TRACE_COUNTER /* what was received so far */
+  SL_TRACE_SPAN,   /* an action of the rank; spans of a rank nest */
+  SL_TRACE_FLIGHT, /* an exchange from its begin to its end; flights may overlap */
+  SL_TRACE_COUNTER /* bytes received so far */
 } sl_trace_kind;
 
 typedef struct sl_trace_event {
@@ -27,8 +27,8 @@ struct sl_trace {
   int64_t dropped; /* events for which there was no memory */
 };
 
-/* The next event, its kind and name set and no bytes; NULL if it has to be dropped. Never touches the
- * thread's error message: a timeline does not make a run fail. */
+/* Adds an event with its kind and name, and no bytes; NULL if it is dropped. Never changes the thread's error
+ * message: a timeline does not make a run fail. */
 sl_trace_event *sl_trace_add(sl_trace *trace, sl_trace_kind kind, const char *name);
 
 #endif

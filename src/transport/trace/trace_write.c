@@ -12,7 +12,8 @@
 
 static const char *const link_names[SL_LINK_COUNT] = {"self", "direct", "message"};
 
-/* A JSON string. Bytes beyond ASCII are replaced, since a name cut within a character would be no UTF-8. */
+/* Writes a JSON string. Bytes beyond ASCII are replaced, because a name that is cut inside a character would
+ * not be valid UTF-8. */
 static void write_text(FILE *stream, const char *text) {
   fputc('"', stream);
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {

@@ -11,10 +11,10 @@ static const sl_transport_ops traced_ops;
 typedef struct traced_exchange {
   sl_exchange base;
   sl_exchange *inner;
-  double begun; /* 0: not in flight */
+  double begun; /* time of begin; 0: not in flight */
   char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], map_name[SL_TRACE_NAME];
   char arrive_name[SL_TRACE_NAME], reclaim_name[SL_TRACE_NAME];
-  int64_t bytes[SL_LINK_COUNT]; /* received a round */
+  int64_t bytes[SL_LINK_COUNT]; /* bytes received in a round */
 } traced_exchange;
 
 typedef struct traced_sized {
@@ -50,7 +50,8 @@ static void name_exchange(traced_exchange *exchange, const char *name) {
   snprintf(exchange->reclaim_name, SL_TRACE_NAME, "reclaim %s", name);
 }
 
-/* The wrapper is made before the inner exchange; should it fail, the ranks agree on that first. */
+/* The wrapper is made before the inner exchange; if that fails on a rank, the ranks agree on the error
+ * first. */
 static sley_status exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out) {
   *out = NULL;
   double begin = sl_now();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a traced comm, shared by the files that wrap its operations. */
+/* The internals of a traced comm, shared by the files that wrap its operations. */
 #ifndef SLEY_TRANSPORT_TRACE_WRAP_H
 #define SLEY_TRANSPORT_TRACE_WRAP_H
 
@@ -20,7 +20,7 @@ static inline sl_trace *sl_traced_trace(const sl_comm *comm) {
   return ((const sl_traced_comm *)comm)->trace;
 }
 
-/* A call that began then and ends now; returns its status. bytes: -1: none to tell. */
+/* Records a call that began at `begin` and ends now; returns its status. bytes: -1: none to record. */
 static inline sley_status sl_traced_record(sl_comm *comm, const char *name, double begin, int64_t bytes,
                                            sley_status status) {
   sl_trace_span(sl_traced_trace(comm), name, begin, sl_now(), bytes);

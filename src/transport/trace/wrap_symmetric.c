@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided memory of a traced comm. A handle is the inner comm's, but goes to the wrapper first. */
+/* One-sided memory of a traced comm. A handle belongs to the inner comm, but its calls go to the wrapper
+ * first. */
 #include "base/memory.h"
 #include "transport/trace/wrap.h"
 
@@ -51,7 +52,7 @@ static sley_status put_begin(sl_symm *symm, int rank, int64_t offset, const void
   return sl_traced_record(symm->comm, "put", begin, bytes, status);
 }
 
-/* Not recorded: a rank may ask very often. */
+/* Not recorded: a rank may call it very often. */
 static sley_status test(sl_rma *rma, bool *done) {
   return sl_traced_inner(rma->comm)->ops->symm->test(rma, done);
 }

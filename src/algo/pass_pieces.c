@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The halo in pieces: devices with memory of their own load it over direct links while they sum the rows that
+ * need none of it, then the others as their pieces arrive. */
+#include "algo/halo_pieces.h"
+#include "algo/passes.h"
+#include "device/asked_kernel.h"
+
+/* Devices that bring rows to memory of their own, all over direct links. Rows that are to be widened first
+ * cannot be summed as they arrive. */
+bool sl_passes_meet(const sl_inspection *ins) {
+  const sl_comm *comm = ins->comm;
+  return comm->size > 1 && !comm->device->ops->host_addresses && comm->workgroup == comm->size &&
+         !ins->wishes->has_wire;
+}
+
+/* Whether Sley's kernels, which sum over two memories, serve on all ranks. Collective. */
+static sley_status suits(const sl_inspection *ins, bool *out) {
+  const sl_plan_wishes *wishes = ins->wishes;
+  int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
+  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MIN, &own, 1));
+  *out = own;
+  return SLEY_OK;
+}
+
+/* Rows of the halo begin at whole sectors where that makes them at most a quarter longer, so that kernels can
+ * read them as they arrive. */
+static int64_t stride_of_halo(const sl_inspection *ins) {
+  const int64_t row = ins->wishes->row_bytes, whole = (row + SL_SECTOR - 1) / SL_SECTOR * SL_SECTOR;
+  return 4 * (whole - row) <= row ? whole : row;
+}
+
+/* The same rows, sorted by piece; the pieces have a copy of the halo's lists. */
+static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
+                          int exchange) {
+  sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
+  spec->pieces = pieces->count;
+  spec->unhurried = pieces->unhurried;
+  for (int i = 0; i < spec->sends; i++) {
+    sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the lists of a plan are its own */
+    list->rows = pieces->wanted + ins->halo->wanted_begin[list->peer];
+  }
+  for (int i = 0; i < spec->recvs; i++) {
+    sl_row_list *list = (sl_row_list *)&spec->recv[i];
+    list->piece_end = pieces->end + (int64_t)list->peer * pieces->count;
+  }
+  sl_plan_drop_halo(plan);
+}
+
+/* The pull is given to the device before anything is summed. The other rows go beside, where their pieces are
+ * awaited, so that the early ones' last leave no device idle. */
+static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *pieces) {
+  enum { EARLY, OTHERS };
+  const int exchange = plan->division.exchange, x = SL_EXCHANGE(plan, exchange)->src,
+            buffer = SL_EXCHANGE(plan, exchange)->dst;
+  const sl_plain_steps steps = {.begin = {{.kind = SL_STEP_BEGIN, .index = exchange},
+                                          {.kind = SL_STEP_FORK},
+                                          {.kind = SL_STEP_ARRIVE, .index = exchange, .concurrent = true}},
+                                .local = {{.kind = SL_STEP_SPMM, .index = EARLY},
+                                          {.kind = SL_STEP_SPMM, .index = OTHERS, .concurrent = true},
+                                          {.kind = SL_STEP_JOIN}},
+                                .end = {{.kind = SL_STEP_END, .index = exchange}}};
+  const sl_division division = {
+      .count = 2,
+      .map = {.row_part = pieces->row_part, .place = pieces->place, .far_place = ins->x_rows},
+      .frame = {[EARLY] = {.name = "early rows", .x = x, .during_pull = true},
+                [OTHERS] = {.name = "other rows",
+                            .kind = SLEY_PART_BOTH,
+                            .x = x,
+                            .far = buffer,
+                            .pieces = pieces->count,
+                            .piece_end = pieces->rows,
+                            .exchange = exchange,
+                            .during_pull = true}},
+      .owned = {pieces->row_part, pieces->place}};
+  pieces->row_part = NULL;
+  pieces->place = NULL;
+  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows, stride_of_halo(ins));
+  sort_exchange(ins, plan, pieces, exchange);
+  return sl_pass_replace(plan, &steps, &division);
+}
+
+sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan) {
+  bool pieces_suit;
+  if (!sl_passes_meet(ins))
+    return SLEY_OK;
+  SL_TRY(suits(ins, &pieces_suit));
+  if (!pieces_suit)
+    return SLEY_OK;
+  sl_halo_pieces pieces;
+  sley_status status = sl_halo_pieces_make(ins, plan, &pieces);
+  if (status == SLEY_OK)
+    status = divide(ins, plan, &pieces);
+  sl_halo_pieces_free(&pieces);
+  return status;
+}

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "device/cpu/exps.h"
-
-#include "device/exp.h"
-
-void sl_exps_avx512(double *v, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    v[i] = sl_exp(v[i]);
-}

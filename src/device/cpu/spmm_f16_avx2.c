@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f16, summed in f32, for AVX2, FMA and F16C, alone and with an update. */
-#include "device/cpu/halves_avx2.h"
-#include "device/cpu/values_f16.h"
-
-#include "device/cpu/update_body.h"
-
-const sl_kernel sl_cpu_spmm_f16_avx2 = SPMM_KERNEL("spmm-f16-avx2");
-const sl_kernel sl_cpu_update_f16_avx2 = UPDATE_KERNEL("update-f16-avx2");

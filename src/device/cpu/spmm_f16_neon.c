@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM in f16, summed in f32, for NEON, alone and with an update. */
-#include "device/cpu/halves_neon.h"
-#include "device/cpu/values_f16.h"
-
-#include "device/cpu/update_body.h"
-
-const sl_kernel sl_cpu_spmm_f16_neon = SPMM_KERNEL("spmm-f16-neon");
-const sl_kernel sl_cpu_update_f16_neon = UPDATE_KERNEL("update-f16-neon");

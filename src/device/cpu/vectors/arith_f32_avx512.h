@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic on vectors of f32 in AVX-512 for block_math.h, in addition to the operations of
+ * lanes_f32_avx512.h. */
+#ifndef SLEY_DEVICE_CPU_VECTORS_ARITH_F32_AVX512_H
+#define SLEY_DEVICE_CPU_VECTORS_ARITH_F32_AVX512_H
+
+#include "device/cpu/vectors/lanes_f32_avx512.h"
+
+static inline vec vec_add(vec a, vec b) {
+  return _mm512_add_ps(a, b);
+}
+static inline vec vec_sub(vec a, vec b) {
+  return _mm512_sub_ps(a, b);
+}
+static inline vec vec_mul(vec a, vec b) {
+  return _mm512_mul_ps(a, b);
+}
+static inline vec vec_div(vec a, vec b) {
+  return _mm512_div_ps(a, b);
+}
+/* Lane by lane: a < b ? x : y, hence y where a or b is NaN. */
+static inline vec vec_if_less(vec a, vec b, vec x, vec y) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+}
+/* Lane by lane: a > b, or a is NaN and b is not ? x : y. */
+static inline vec vec_if_above(vec a, vec b, vec x, vec y) {
+  const __mmask16 above = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), a, b, _CMP_NLE_UQ);
+  return _mm512_mask_blend_ps(above, y, x);
+}
+/* Lane i: p[i] == n ? x : y. */
+static inline vec vec_if_same(const int32_t *p, int32_t n, vec x, vec y) {
+  return _mm512_mask_blend_ps(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(p), _mm512_set1_epi32(n)), y, x);
+}
+/* Lane i is v[index[i]]. */
+static inline vec vec_pick(vec v, const int32_t *index) {
+  return _mm512_permutexvar_ps(_mm512_loadu_si512(index), v);
+}
+/* Rounds to whole numbers, ties to even. */
+static inline vec vec_rint(vec a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+/* 2^n for whole numbers n; the result must be a normal number. */
+static inline vec vec_pow2(vec n) {
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
+}
+/* Sum of 16 values as a tree: p and p + 8 are added first, then p and p + 4, p and p + 2, p and p + 1. */
+static inline __attribute__((always_inline)) sum vec_tree(const vec *v) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v[0]), _mm512_extractf32x8_ps(v[0], 1));
+  __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+}
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SpMM as streams of entries: Sley's own product on NVIDIA GPUs, for every part that is known when the plan
+ * is made.
+ *
+ * The limit. Each entry of A needs one row of X: k values at a practically random address. At the widths of
+ * graph networks (k = 16 to 256) the product is limited by the rate of these loads, from the L2 cache or from
+ * memory, and that rate is reached only if every multiprocessor has many loads in flight at all times. A
+ * kernel that assigns each row of A to a warp does not reach it: most rows of a graph are short, so each warp
+ * starts a few loads, waits for them, stores a row and starts again. (Narrow products of very long rows are
+ * limited by instructions instead: VERY_LONG_ROW.)
+ *
+ * Work of a group. The host cuts the rows into chunks with about equally many entries (chunks.h). A group of
+ * LANES x WAYS threads, 4 to 32, processes one chunk and reads its entries as one stream, across the ends of
+ * rows:
+ *   - Each lane holds VEC neighbouring features of the row that is being summed, in STRIPS strips of
+ *     LANES x VEC features: a panel. If k is larger, another group reads the chunk for the next panel.
+ *   - The group loads one entry per lane at a time, one block ahead of their use. By shuffles every lane
+ *     receives them one after the other.
+ *   - With WAYS above 1, WAYS lanes share a feature, and each processes every WAYS-th entry. That fills a
+ *     warp if few lanes hold a row of X and rows of A are long. At a row's end their sums are added.
+ *   - Each step loads the rows of X of U entries before it uses the first of them, whichever rows of A the
+ *     entries belong to. So short rows cost no more than long ones, and U loads per lane are in flight.
+ *   - The sign bit of a column marks the last entry of its row (stream_mark.cu). After it the sums
+ *     are stored, and the next row begins. The number of that row, and for beta != 0 its old values of Y,
+ *     were loaded one row ahead.
+ * RUNS adds a second, shorter loop for blocks of entries in which no row ends; it pays if rows are long.
+ *
+ * Addresses. The lane that loads an entry computes the address of its row of X as a PLACE: the distance from
+ * the beginning of X or of the far memory, whichever is lower, in units of the bytes that one lane loads. An
+ * X in two memories therefore costs one comparison per entry and lane, not one per load. A PLACE has 32 bits
+ * if that is enough for both memories, else 64.
+ *
+ * Order of summation. A whole row is summed in stored order, each feature by one lane, with the roundings
+ * that op_spmm.h defines. With WAYS above 1 (never if in_order is set) the entries of a lane form a fragment,
+ * counted from the chunk's first entry; fragments are added as a tree of fixed shape. A row that the host has
+ * cut into fragments (chunks.h; never if in_order is set) is summed fragment by fragment into the slots of
+ * `partial`. Each group that has written a fragment increments the row's counter in `finished` by an atomic
+ * operation. The group that finds the counter complete adds beta Y and the fragments, first to last, stores
+ * the row and sets the counter back to 0. Which group that is varies; the order of the additions does not, so
+ * the bits repeat.
+ *
+ * Arrival. If the rows of the far memory arrive while the kernel runs, a group first waits for the piece of
+ * its chunk (rows/pull_pieces.cuh).
+ *
+ * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200
+ * GPUs. */
+#ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
+#define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
+
+#include "device/cuda/spmm/narrow_rows.cuh"
+#include "device/cuda/spmm/spmm_rows.cuh"
+#include "device/cuda/spmm/stream.h"
+
+namespace sley {
+
+/* LONG_ROW: entries of a row from which on steps without a row's end get their own loop. VERY_LONG_ROW:
+ * entries from which on narrow products are limited by instructions rather than memory. */
+enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
+
+enum { STREAM_BLOCK = 64 };
+
+/* Number of warps that run at once on an H200. */
+enum { FEW_CHUNKS = 4224 };
+
+/* How a group processes its stream. MIN_BLOCKS per multiprocessor keep enough loads in flight: the compiler
+ * may use only as many registers as they allow, except for old values and more than 4 sums per lane. */
+template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
+struct shape {
+  static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, STRIPS = STRIPS_,
+                       U = U_, MIN_BLOCKS = MIN_BLOCKS_;
+  static constexpr int STRIP = LANES * VEC, PANEL = STRIP * STRIPS; /* features */
+  static constexpr bool RUNS = RUNS_;
+  using PLACE = PLACE_;
+  static constexpr int blocks(bool old_values) {
+    return MIN_BLOCKS - (old_values ? MIN_BLOCKS / 4 : 0) - (VEC > 4 ? 2 : 0);
+  }
+};
+
+/* A lane's features of each strip: sums, or values of a row of X or Y. */
+template <typename T, class S> using strips = vector<T, S::VEC>[S::STRIPS];
+
+/* Maximum of the warp's values, which are the same within each group of GROUP lanes. */
+template <int GROUP> __device__ __forceinline__ int largest_of_groups(int value) {
+#pragma unroll
+  for (int distance = GROUP; distance < 32; distance *= 2) {
+    const int other = __shfl_xor_sync(~0u, value, distance);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+/* The groups of a warp process their chunks in step, until the longest ends, because a shuffle by all lanes
+ * is one instruction and shuffles by some lanes are many. */
+template <typename T, class S, bool BETA>
+__device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
+                                             const sl_chunk &chunk, int64_t f, int lane) {
+  constexpr int GROUP = S::GROUP, WAYS = S::WAYS, VEC = S::VEC, STRIPS = S::STRIPS, STRIP = S::STRIP,
+                PANEL = S::PANEL, U = S::U;
+  const int way = WAYS == 1 ? 0 : lane / S::LANES;
+  using place = typename S::PLACE;
+  using acc_t = accumulator<T>;
+  using in_t = input<T>;
+  using out_t = output<T>;
+  const int features = keep((int)(run.k - f < PANEL ? run.k - f : PANEL));
+  bool on[STRIPS];
+#pragma unroll
+  for (int s = 0; s < STRIPS; s++)
+    on[s] = s * STRIP < features;
+  /* Lanes of a single strip that have no features load the first features, and store nothing. */
+  const in_t *x = keep((const in_t *)places.base + (STRIPS > 1 || on[0] ? f : 0));
+  const int32_t *col = run.a.col + chunk.begin;
+  const in_t *val = (const in_t *)run.a.val + chunk.begin;
+  const bool fragment = chunk.slot >= 0;
+  out_t *y = keep((out_t *)run.y + f);
+  const uint32_t ldy = (uint32_t)(run.ldy * (int64_t)sizeof(out_t)); /* bytes */
+  /* The row being summed, and the next one, whose number and old values are being loaded. */
+  const int32_t *row = run.a.row + chunk.row;
+  int rows_left = chunk.rows - 1;
+  out_t *out = row_at(y, row[0], ldy);
+  int32_t next = row[1];
+  acc_t acc[STRIPS][VEC];
+  vector<out_t, VEC> old[STRIPS];
+  auto clear = [&] {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+      for (int v = 0; v < VEC; v++)
+        acc[s][v] = 0;
+  };
+  auto load_old = [&](const out_t *from) {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s])
+        old[s] = load_plain<out_t, VEC>(from + s * STRIP);
+  };
+  auto begin_with_old = [&] {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s] && way == 0)
+        scaled<T, VEC>(acc[s], run.beta, old[s]);
+  };
+  auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from) {
+    const in_t *at = x + (uint64_t)__shfl_sync(~0u, my_place, from, GROUP) * VEC;
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++) {
+      if (STRIPS > 1) /* otherwise its former value would have to be kept until the load completes */
+        in[s] = {};
+      if (STRIPS == 1 || on[s])
+        in[s] = load_plain<in_t, VEC>(at + s * STRIP);
+    }
+  };
+  auto add = [&](const vector<in_t, VEC>(&in)[STRIPS], acc_t weight) {
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+      for (int v = 0; v < VEC; v++)
+        acc[s][v] = multiply_add(weight, widened(in[s], v), acc[s][v]);
+  };
+  /* Adds the sums of all ways; all ways receive the result. */
+  auto join_ways = [&] {
+#pragma unroll
+    for (int distance = S::LANES; distance < GROUP; distance *= 2)
+#pragma unroll
+      for (int s = 0; s < STRIPS; s++)
+#pragma unroll
+        for (int v = 0; v < VEC; v++)
+          acc[s][v] += __shfl_xor_sync(~0u, acc[s][v], distance, GROUP);
+  };
+  auto end_row = [&] {
+    join_ways();
+    if (way == 0)
+#pragma unroll
+      for (int t = 0; t < STRIPS; t++)
+        if (on[t])
+          store_once<out_t, VEC>(out + t * STRIP, acc[t]);
+    out = row_at(y, next, ldy);
+    next = (++row)[1];
+    clear();
+    if (BETA && rows_left > 0)
+      begin_with_old();
+    if (BETA && --rows_left > 0)
+      load_old(row_at(y, next, ldy));
+  };
+  clear();
+  if (BETA && chunk.rows > 0 && !fragment) {
+    load_old(out);
+    begin_with_old();
+    if (rows_left > 0)
+      load_old(row_at(y, next, ldy));
+  }
+  /* A lane's entry of the next step. It is not used before that step, when it has arrived. */
+  int32_t next_col = 0;
+  in_t next_val = value<in_t>::narrow(0);
+  if (lane < chunk.count) {
+    next_col = __ldcs(col + lane);
+    next_val = load_once(val + lane);
+  }
+  const int longest = largest_of_groups<GROUP>(chunk.count);
+  for (int e = 0; e < longest; e += GROUP) {
+    const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
+    const place my_place = place_of<place>(places, next_col & INT32_MAX);
+    const unsigned ends = __ballot_sync(~0u, next_col < 0);
+    const unsigned my_ends = ends >> (threadIdx.x % 32 / GROUP * GROUP);
+    next_col = 0;
+    if (e + GROUP + lane < chunk.count) {
+      next_col = __ldcs(col + e + GROUP + lane);
+      next_val = load_once(val + e + GROUP + lane);
+    }
+    const int here = chunk.count - e; /* at most GROUP of them in this step */
+    if (S::RUNS && ends == 0 && (GROUP == 32 ? here >= GROUP : __all_sync(~0u, here >= GROUP))) {
+      /* The loop without ends of rows: all entries belong to the open row. */
+#pragma unroll
+      for (int s = 0; s < GROUP; s += U * WAYS) {
+        strips<in_t, S> in[U];
+#pragma unroll
+        for (int u = 0; u < U; u++)
+          load_x(in[u], my_place, s + u * WAYS + way);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+          add(in[u], __shfl_sync(~0u, my_val, s + u * WAYS + way, GROUP));
+      }
+      continue;
+    }
+    const int steps = longest - e < GROUP ? longest - e : GROUP;
+#pragma unroll 1
+    for (int s = 0; s < steps; s += U * WAYS) {
+      strips<in_t, S> in[U];
+#pragma unroll
+      for (int u = 0; u < U; u++)
+        load_x(in[u], my_place, s + u * WAYS + way);
+#pragma unroll
+      for (int u = 0; u < U; u++) {
+        const int at = s + u * WAYS;
+        const acc_t weight = __shfl_sync(~0u, my_val, at + way, GROUP);
+        if constexpr (WAYS == 1) {
+          if (at < here) {
+            add(in[u], weight);
+            if (my_ends >> s & 1u << u)
+              end_row();
+          }
+        } else {
+          /* WAYS entries, one per lane: first those up to a row's end, then those after it. */
+          int from = at + way < here ? way : -1;
+          for (unsigned left = ends >> at & ((1u << WAYS) - 1); left != 0; left &= left - 1) {
+            if (from >= 0 && from < __ffs((int)left)) {
+              add(in[u], weight);
+              from = -1;
+            }
+            end_row();
+          }
+          if (from >= 0)
+            add(in[u], weight);
+        }
+      }
+    }
+  }
+  if (fragment)
+    join_ways();
+  if (fragment && way == 0)
+#pragma unroll
+    for (int s = 0; s < STRIPS; s++)
+      if (on[s])
+#pragma unroll
+        for (int v = 0; v < VEC; v++)
+          ((acc_t *)run.a.partial)[chunk.slot * run.k + f + s * STRIP + v] = acc[s][v];
+}
+
+/* Adds `count` partial sums, one every `step` slots from slot `first` on, for the panel of features from f
+ * on. Calls done(feature, sum). */
+template <typename T, class S, class DONE>
+__device__ __forceinline__ void add_slots(const sl_stream_run &run, int64_t first, int count, int step,
+                                          int64_t f, int lane, DONE done) {
+  const accumulator<T> *partial = (const accumulator<T> *)run.a.partial + first * run.k;
+  for (int64_t i = f + lane; i < f + S::PANEL && i < run.k; i += S::GROUP) {
+    accumulator<T> sum = 0;
+#pragma unroll 8
+    for (int p = 0; p < count; p++)
+      sum += __ldcg(partial + (int64_t)p * step * run.k + i);
+    done(i, sum);
+  }
+}
+
+/* Stores a panel of the sum of a fragment of a long row. The last group computes Y = beta Y + all
+ * fragments. */
+template <typename T, class S>
+__device__ __noinline__ void finish_fragment(const sl_stream_run &run, const fragment_place where, int panel,
+                                             int lane, unsigned mask) {
+  using Y = value<output<T>>;
+  using acc_t = accumulator<T>;
+  const int32_t to = fragments_of(run.a, where).row;
+  add_fragments<S::GROUP>(
+      run.a, where, panel, lane, mask, [&](int64_t first, int count, int step, bool whole) {
+        add_slots<T, S>(run, first, count, step, (int64_t)panel * S::PANEL, lane, [&](int64_t i, acc_t sum) {
+          output<T> *y = (output<T> *)run.y + (int64_t)to * run.ldy + i;
+          if (!whole)
+            ((acc_t *)run.a.partial)[first * run.k + i] = sum;
+          else
+            *y = Y::narrow(run.beta == 0 ? sum : (acc_t)(run.beta * (double)Y::widen(*y)) + sum);
+        });
+      });
+}
+
+/* A grid has a row of blocks for each panel, so that one panel is processed after another and rows of X stay
+ * in the cache; if rows arrive piece by piece, it has a single row in which the panels of a chunk are
+ * neighbours. Blocks from number `blocks` on in each row clear rows of Y. */
+template <typename T, class S, bool BETA>
+__global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
+    stream(const __grid_constant__ sl_stream_run run, const __grid_constant__ x_places places,
+           const unsigned blocks) {
+  constexpr int GROUP = S::GROUP, GROUPS = STREAM_BLOCK / GROUP;
+  if (blockIdx.x >= blocks) {
+    clear_rows<T>(run, (int64_t)blockIdx.y * (gridDim.x - blocks) + blockIdx.x - blocks);
+    return;
+  }
+  unsigned panel = blockIdx.y, block = blockIdx.x;
+  if (run.by_chunk) {
+    const unsigned panels = (unsigned)((run.k + S::PANEL - 1) / S::PANEL);
+    panel = blockIdx.x % panels;
+    block = blockIdx.x / panels;
+  }
+  const int lane = threadIdx.x % GROUP;
+  const int64_t at = (int64_t)block * GROUPS + threadIdx.x / GROUP;
+  sl_chunk chunk = {};
+  chunk.slot = -1;
+  if (at < run.a.chunks)
+    chunk = chunk_at(run.a.chunk, at);
+  if (run.arrivals) {
+    if (lane == 0 && chunk.piece > 0)
+      wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
+    __syncwarp();
+  }
+  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane);
+  if (chunk.slot >= 0) {
+    const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << threadIdx.x % 32 / GROUP * GROUP;
+    finish_fragment<T, S>(run, {chunk.slot, chunk.long_row}, (int)panel, lane, mask);
+  }
+}
+
+template <typename T, class S>
+sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
+  enum { MOST_DOWN = 65535 }; /* most rows of a grid */
+  constexpr int GROUPS = STREAM_BLOCK / S::GROUP;
+  sl_stream_run of = run;
+  const int64_t panels = (run.k + S::PANEL - 1) / S::PANEL;
+  of.by_chunk = run.by_chunk || panels > MOST_DOWN;
+  const int64_t down = of.by_chunk ? 1 : panels;
+  const int64_t blocks = (run.a.chunks + GROUPS - 1) / GROUPS * (panels / down),
+                across = blocks + (blocks_that_clear(run) + down - 1) / down;
+  if (across > INT32_MAX / down)
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "a part with %lld entries is too large for %lld columns on one device: "
+                   "use more ranks, or fewer columns at a time",
+                   (long long)run.a.entries, (long long)run.k);
+  if (across > 0) {
+    const dim3 grid((unsigned)across, (unsigned)down);
+    if (run.beta == 0)
+      stream<T, S, false><<<grid, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(of, places, (unsigned)blocks);
+    else
+      stream<T, S, true><<<grid, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(of, places, (unsigned)blocks);
+  }
+  return sl_cuda_launched(queue, "spmm-stream");
+}
+
+/* If rows of X cannot be loaded by 16 bytes: as many strips as add up to 16 bytes per lane, at most 4. */
+template <typename T, int VEC>
+constexpr int strips_of = VEC * sizeof(input<T>) >= 16  ? 1
+                          : VEC * sizeof(input<T>) == 8 ? 2
+                                                        : 4;
+
+/* The shapes were measured on H200s. Beside a pull, which uses registers and threads of its own, fewer groups
+ * with more loads each are faster; without one, more groups with fewer loads. */
+template <typename T, int VEC>
+sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
+  x_places places;
+  const bool long_rows = run.a.row_entries >= LONG_ROW;
+  if (!find_places<T, VEC>(run, &places))
+    return launch_shape<T, shape<32, 1, VEC, 1, 4, 8, false, uint64_t>>(queue, run, places);
+  if (lanes == 4 && long_rows)
+    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, true, uint32_t>>(queue, run, places);
+  if (lanes == 4)
+    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, false, uint32_t>>(queue, run, places);
+  if (lanes == 8 && long_rows && run.during_pull)
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 14, true, uint32_t>>(queue, run, places);
+  if (lanes == 8 && long_rows)
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
+  if (lanes == 8)
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, false, uint32_t>>(queue, run, places);
+  if (lanes == 16 && run.during_pull)
+    return launch_shape<T, shape<16, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
+  if (lanes == 16 && long_rows)
+    return launch_shape<T, shape<16, 1, VEC, 1, 4, 16, true, uint32_t>>(queue, run, places);
+  if (lanes == 16)
+    return launch_shape<T, shape<16, 1, VEC, 1, 4, 20, false, uint32_t>>(queue, run, places);
+  constexpr int STRIPS = strips_of<T, VEC>;
+  if constexpr (STRIPS == 4)
+    if (run.k > 64 * VEC)
+      return launch_shape<T, shape<32, 1, VEC, 4, 4, 14, false, uint32_t>>(queue, run, places);
+  if constexpr (STRIPS >= 2)
+    if (run.k > 32 * VEC)
+      return launch_shape<T, shape<32, 1, VEC, 2, 4, 16, false, uint32_t>>(queue, run, places);
+  return launch_shape<T, shape<32, 1, VEC, 1, 8, 14, false, uint32_t>>(queue, run, places);
+}
+
+/* Returns whether rows can be accessed VEC values at a time, with features for more than half of `lanes`. */
+template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
+  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && aligned_rows<T, VEC>(run);
+}
+
+/* One warp per chunk, in which WAYS lanes share a feature. */
+template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue, const sl_stream_run &run) {
+  constexpr int STRIPS = strips_of<T, VEC>;
+  x_places places;
+  if (find_places<T, VEC>(run, &places))
+    return launch_shape<T, shape<32 / WAYS, WAYS, VEC, STRIPS, 4, 12, true, uint32_t>>(queue, run, places);
+  find_places<T, 1>(run, &places);
+  return launch_shape<T, shape<32 / WAYS, WAYS, 1, 4, 4, 8, true, uint64_t>>(queue, run, places);
+}
+
+/* Calls launch(VEC) with the widest loads that alignment allows and that have features for more than half of
+ * `lanes`: 16 bytes per lane, then 8, 4 for 2-byte values, then single values. */
+template <typename T, class LAUNCH>
+sley_status by_widest(const sl_stream_run &run, int lanes, LAUNCH launch) {
+  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  if (fits<T, WIDEST>(run, lanes))
+    return launch(std::integral_constant<int, WIDEST>());
+  if constexpr (BYTES < 8)
+    if (fits<T, WIDEST / 2>(run, lanes))
+      return launch(std::integral_constant<int, WIDEST / 2>());
+  if constexpr (BYTES < 4)
+    if (fits<T, WIDEST / 4>(run, lanes))
+      return launch(std::integral_constant<int, WIDEST / 4>());
+  return launch(std::integral_constant<int, 1>());
+}
+
+template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const sl_stream_run &run) {
+  return by_widest<T>(run, 0,
+                      [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
+}
+
+/* Runs row by row, if that is prepared. */
+template <typename T, int WAYS> sley_status stream_rows(sl_queue *queue, const sl_stream_run &run) {
+  return by_widest<T>(run, 0, [&](auto vec) { return rows_of<T, decltype(vec)::value, WAYS>(queue, run); });
+}
+
+template <typename T> sley_status launch_row_ways(sl_queue *queue, const sl_stream_run &run) {
+  switch (run.a.ways) {
+  case 2:
+    return stream_rows<T, 2>(queue, run);
+  case 4:
+    return stream_rows<T, 4>(queue, run);
+  case 8:
+    return stream_rows<T, 8>(queue, run);
+  case 16:
+    return stream_rows<T, 16>(queue, run);
+  default:
+    return stream_rows<T, 1>(queue, run);
+  }
+}
+
+/* Smallest group, at least 8 lanes, that covers k with VEC values per lane. */
+template <int VEC> int lanes_for(int64_t k) {
+  return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
+}
+
+/* For narrow products of very long rows half as many lanes load a row of X; also for 16-bit values if rows of
+ * X have at most the size of a sector. */
+template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
+  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  SL_TRY(sl_cuda_use(queue->device));
+  if (run.a.task)
+    return launch_row_ways<T>(queue, run);
+  if (narrow_serves<T>(run))
+    return narrow_product<T>(queue, run);
+  switch (run.a.ways) {
+  case 2:
+    return stream_ways<T, 2>(queue, run);
+  case 4:
+    return stream_ways<T, 4>(queue, run);
+  case 8:
+    return stream_ways<T, 8>(queue, run);
+  default:
+    break;
+  }
+  /* If all chunks run at once with one warp each, groups that share a warp would only wait for each other. */
+  if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= FEW_CHUNKS)
+    return by_widest<T>(run, 32,
+                        [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 32); });
+  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 4 * WIDEST && fits<T, WIDEST>(run, 4))
+    return launch_lanes<T, WIDEST>(queue, run, 4);
+  if constexpr (BYTES < 4)
+    if (run.k <= 2 * WIDEST && fits<T, WIDEST / 2>(run, 4))
+      return launch_lanes<T, WIDEST / 2>(queue, run, 4);
+  return by_widest<T>(run, 8, [&](auto vec) {
+    return launch_lanes<T, decltype(vec)::value>(queue, run, lanes_for<decltype(vec)::value>(run.k));
+  });
+}
+
+/* Y has the type of X; or sums as they are, where X has 16 bits and run says so. */
+template <typename T> sley_status launch_stream_to(sl_queue *queue, const sl_stream_run &run) {
+  if constexpr (sizeof(T) == 2)
+    if (run.wide_y)
+      return launch_stream<wide<T>>(queue, run);
+  return launch_stream<T>(queue, run);
+}
+
+} // namespace sley
+
+#endif

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM as streams of entries, values of type f16. */
-#include "device/cuda/spmm_stream.cuh"
-
-sley_status sl_cuda_stream_f16(sl_queue *queue, const sl_stream_run *run) {
-  return run->wide_y ? sley::launch_stream<sley::wide<sley::f16>>(queue, *run)
-                     : sley::launch_stream<sley::f16>(queue, *run);
-}

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The fused update, values of type f16. */
-#include "device/cuda/update_sums.cuh"
-
-sley_status sl_cuda_update_sums_f16(sl_queue *queue, const sl_update_sums *run) {
-  return sley::launch_update_sums<sley::f16>(queue, *run);
-}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop shared by products of matrices in tiles: a rank's tasks in order, each with its tiles of A, X and
+ * the mask, while the tiles of the next task are fetched; and its accounting of time and traffic. */
+#ifndef SLEY_TILE_PRODUCTS_TASK_LOOP_H
+#define SLEY_TILE_PRODUCTS_TASK_LOOP_H
+
+#include "tile/fetch.h"
+#include "tile/products/walk.h"
+
+/* A task whose tiles of A and X, and of the mask if there is one, are being fetched. */
+typedef struct sl_tile_pair {
+  sl_tile_task task;
+  sl_tile_fetch a, x, mask;
+} sl_tile_pair;
+
+typedef struct sl_task_loop {
+  const sl_tile_operands *o;
+  sl_comm *comm;
+  sley_tile_report *report;
+  sl_tile_pair pair[2];
+  sl_tile mask;          /* tile for the task whose body runs, if there is a mask */
+  double started, since; /* sl_now() in seconds: start of the run, and end of the last part that was accounted
+                          * for */
+  sl_counters before;    /* the comm's counters at the start of the run */
+} sl_task_loop;
+
+/* Allocates memory for tiles, and writes to the report the number of tasks and the tiles that will be
+ * fetched. o, with its three matrices, and report must outlive the loop. Errors: SLEY_ERR_MEMORY. Not
+ * collective. */
+sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report);
+void sl_task_loop_close(sl_task_loop *loop); /* Does nothing if all bytes are zero. */
+
+/* start and stop a run; its times and counters go to the report. */
+void sl_task_loop_start(sl_task_loop *loop);
+void sl_task_loop_stop(sl_task_loop *loop);
+
+/* Adds the time since the previous call, or the start, to one part of the report. */
+void sl_task_spend(sl_task_loop *loop, double *part);
+
+/* Runs one task; its tiles are valid until it returns. */
+typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_tile_task *task,
+                                    const sl_tile *a, const sl_tile *x);
+
+/* Source of tasks: returns the next one in *task; *any: whether there is one. waits: the previous task is
+ * done; if false, the source may return none although it has more, and will be asked again. */
+typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
+
+/* Runs all tasks of the source; NULL: this rank's tasks, in order. Errors: SLEY_ERR_PEER,
+ * SLEY_ERR_INTERRUPTED, and those of source and body. Not collective. */
+sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
+                             sl_task_body body, void *context);
+
+/* Adds bytes from or to a rank, and one message if bytes > 0, to the prediction. */
+void sl_task_predict(sl_task_loop *loop, int rank, int64_t bytes);
+
+#endif
