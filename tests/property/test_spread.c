@@ -407,7 +407,7 @@ typedef struct output {
   sley_dtype dtype;
   int64_t rows, cols, ld;
   char *data;
-  int failing; /* the rank that gives rows that are not its own; -1: none */
+  int failing; /* the rank that passes rows that it does not own; -1: none */
   sley_status status;
 } output;
 
