@@ -200,7 +200,7 @@ static inline bool sl_compressible(sley_type type, int64_t count) {
   return each != 0 && count >= 0 && count <= INT64_MAX / 8 / each;
 }
 
-/* What every device supports; see also SL_SPARSE_SUM_PARTS. */
+/* Arguments that every device supports; see also SL_SPARSE_SUM_PARTS. */
 static inline bool sl_decompressible(const sl_decompress_args *a) {
   for (int p = 0; p < a->parts; p++)
     if (!sl_compressible(a->type, a->part[p].count))
