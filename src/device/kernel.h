@@ -118,7 +118,7 @@ typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_i
 
 /* No slot is NULL unless its comment says so. */
 typedef struct sl_kernel {
-  const char *name; /* e.g. "spmm-f32-avx512" */
+  const char *name; /* for example "spmm-f32-avx512" */
   sl_op op;
   const char *library; /* NULL, or the library that it calls; arguments must name the library to get the
                         * kernel */

@@ -34,7 +34,7 @@ double sl_tally_sums(const sl_machine *m, double crowd, double entry_bytes, doub
                      double distinct, double stored) {
   if (entries <= 0 || row_bytes <= 0)
     return 0;
-  const double rows = stored + (m->overlaps ? distinct : 0); /* see first_loads of predict/cost.c */
+  const double rows = stored + (m->overlaps ? distinct : 0); /* as in first_loads of predict/cost.c */
   return entries * (entry_bytes + row_bytes) /
              sl_machine_spmm_rate(m, row_bytes, distinct * row_bytes * crowd) +
          rows * row_bytes / sl_machine_store_rate(m, row_bytes, stored * row_bytes * crowd);
