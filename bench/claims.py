@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of docs/PERFORMANCE.md, one table: what is claimed, from which files below bench/results, which code these measure, and by
-which command. bench/report.py shows a claim only while that code is what it was when its files were measured."""
+"""The table of the claims of docs/PERFORMANCE.md: for each claim its text, its files below bench/results, the code that these
+measure, and the command. bench/report.py shows a claim only while that code is unchanged since its files were measured."""
 import collections
 import dataclasses
 import glob
@@ -12,7 +12,7 @@ from tables.kernels import BANDS
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 CUDA, CPU = "src/device/cuda/", "src/device/cpu/"
-# Patterns of fnmatch, in which * includes "/"; after ! what is left out of those before.
+# Patterns of fnmatch, in which * includes "/"; patterns after ! are excluded from those before.
 SPMM_CPU = [CPU + "*spmm*", CPU + "*bundles*", CPU + "*arith*", CPU + "*lanes*", CPU + "*values_*", "!*update*"]
 SPMM_GPU = [CUDA + "*spmm*", CUDA + "*window*", CUDA + "*hybrid*", CUDA + "*fragments.cuh", CUDA + "*values.cuh", "src/device/chunks.*",
             "src/device/window_model.*", "!*rowwise*", "!*cusparse*", "!*graph*", "!*update*"]
@@ -44,24 +44,24 @@ class Bar:
 
     @property
     def words(self):
-        """After "Sley is"."""
+        """The text after "Sley is"."""
         return (self.short + (f" ({len(self.ratios)} cases, {min(self.ratios):.2f} to {max(self.ratios):.2f})"
                 if len(self.ratios) > 1 else ""))
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    name: str               # of its picture
-    what: str               # on which kind of machine, of which types; the heading's first half
+    name: str               # name of its picture
+    what: str               # kind of machine and types of values; first half of the heading
     command: str
     files: tuple            # below bench/results
-    code: list              # what they measure
-    bars: Callable = None   # [Bar], of which the first is the claim
-    said: Callable = None   # where there are no bars: a sentence
+    code: list              # patterns of the code that they measure
+    bars: Callable = None   # returns [Bar], whose first is the claim
+    said: Callable = None   # returns a sentence, for a claim without bars
     note: Callable = lambda: ""
 
     def sentence(self):
-        """What is claimed."""
+        """The sentence that states the claim."""
         return self.said() if self.said else f"Sley is {self.bars()[0].words}"
 
 
@@ -70,7 +70,7 @@ def in_results(name):
 
 
 def drawn(name, rival):
-    """All cases, then those of each range of widths."""
+    """Bars: all cases, then the cases of each range of widths."""
     cases = [(c["k"], c["rival_ms"] / c["sley_ms"]) for c in load(in_results(f"drawn/{name}.json"))["cases"]]
     widths = [(f"k = {low}" if low == high else f"k = {low} to {high}", [x for k, x in cases if low <= k <= high]) for low, high in BANDS]
     return [Bar("all widths", rival, [x for _, x in cases])] + [Bar(label, rival, ratios) for label, ratios in widths]
@@ -89,12 +89,12 @@ GRAPH_WORDS = {"gat": "attention (GAT)", "gatv2": "attention (GATv2)", "max": "m
 
 
 def graph_gpu(name):
-    """Of each operation and rival all shapes, the operations in the order of GRAPH_WORDS."""
+    """Bars of each operation and rival over all shapes, with the operations in the order of GRAPH_WORDS."""
     found = collections.defaultdict(dict)
     for case in load(in_results(f"ops/{name}.json"))["cases"]:
         for rival, one in case["rivals"].items():
             key, at = (case["op"], rival.removesuffix(", column-major")), (case["graph"], case["k"], case["heads"])
-            found[key][at] = min(found[key].get(at, float("inf")), one["ms"] / case["sley"]["ms"])  # of both layouts the faster
+            found[key][at] = min(found[key].get(at, float("inf")), one["ms"] / case["sley"]["ms"])  # the faster of both layouts
     names = {"cusparse": "cuSPARSE", "torch scatter_reduce": "PyTorch", "PyG GATConv": "PyG's GATConv", "PyG GATv2Conv": "PyG's GATv2Conv"}
     return [Bar(GRAPH_WORDS[op], names.get(rival, rival), list(ratios.values()))
             for (op, rival), ratios in sorted(found.items(), key=lambda each: list(GRAPH_WORDS).index(each[0][0]))]
@@ -279,5 +279,5 @@ CLAIMS = [
 
 
 def files_of_sets():
-    """Every file of results that a claim should rest on."""
+    """Every file of results that must belong to a claim."""
     return sorted(os.path.relpath(path, RESULTS) for path in glob.glob(in_results("*/*.json*")) if os.path.basename(path) != "machine.json")

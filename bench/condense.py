@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps of a benchmark on drawn cases what tables need: bench/condense.py MACHINE RESULT OUT [--seed N] [--commit C].
+"""Condenses a benchmark on drawn cases to the figures that tables need: bench/condense.py MACHINE RESULT OUT [--seed N]
+[--commit C].
 
-RESULT is the JSON of `sley bench`, or the JSON lines of bench_spmm_gpu with one type of values, whose cases
-`sley bench --list` has drawn with seed N. MACHINE is what bench/machine.py or bench/gpu/machine.py printed, C the commit
-that was measured, if it is not that of MACHINE. OUT gets the machine, the type, the seed, and for each case Sley's time and
-that of the fastest rival. Cases without a rival are left out."""
+RESULT is the JSON of `sley bench`, or the JSON lines of bench_spmm_gpu with one type of values, whose cases `sley bench --list`
+has drawn with seed N. MACHINE is the output of bench/machine.py or bench/gpu/machine.py, C the commit that was measured, if it
+differs from MACHINE's. OUT receives the machine, the type, the seed, and for each case Sley's time and the time of the fastest
+rival. Cases without a rival are left out."""
 import argparse
 import json
 import os
@@ -29,7 +30,7 @@ def of_spmm_gpu(lines):
 
 
 def read(path):
-    """Cases, type and seed; the last is None where the file does not tell it."""
+    """Returns cases, type and seed; the seed is None if the file does not have it."""
     with open(path) as stream:
         text = stream.read()
     if '"record"' not in text[:200]:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long plain sockets take to move given bytes between hosts, all at once: what a run that moves as many can reach.
+"""How long plain sockets take to move given numbers of bytes between hosts, all at once: the best time that a run with the same
+traffic can reach.
 
   flows.py [--repeat N] [--port P] FROM:TO:BYTES...
 
-Each rank runs it under the variables of torchrun, as tests/hosts/hosts.sh sets them; rank R is at the address of rank 0
-with R added to its last number. Between two rounds all ranks meet. Rank 0 prints the rounds' median, least and most.
+Each rank runs it with the variables of torchrun, as tests/hosts/hosts.sh sets them; the address of rank R is rank 0's with R
+added to its last number. All ranks meet between two rounds. Rank 0 prints the median, least and greatest time of the rounds.
 """
 import argparse
 import os
@@ -15,7 +16,7 @@ import threading
 import time
 
 PIECE = 1 << 16
-UNSENT = 128 * 1024  # TCP_NOTSENT_LOWAT, as Sley's sockets have it
+UNSENT = 128 * 1024  # TCP_NOTSENT_LOWAT, as for Sley's sockets
 
 
 def dial(host, port, rank):

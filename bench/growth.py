@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How time and memory of plans and products grow with the entries of a matrix, by tests/perf/bench_growth.
+"""How time and memory of plans and products grow with the entries of a matrix, measured by tests/perf/bench_growth.
 
-Two families of matrices from 1e5 entries on, in steps of about the square root of 10: a band, whose rows of X are near, and
-random columns, whose rows of X come from the caches while they fit and from memory after that. --data FOLDER: also the square
-matrices of a folder with more than 20,000 entries, on one rank and on 4 with several algorithms. OUT.jsonl gets a line for
-each case; the tables of bench/tables/growth.py are printed last. Run it by bench/growth.sh.
+Two families of matrices from 1e5 entries on, in steps of about the square root of 10: band matrices, whose rows of X are close
+together, and random columns, whose rows of X come from the caches while they fit, and otherwise from memory. --data FOLDER:
+also the square matrices of a folder with more than 20,000 entries, on one rank and on 4 with several algorithms. OUT.jsonl
+receives a line for each case; the tables of bench/tables/growth.py are printed last. Run it by bench/growth.sh.
 """
 import argparse
 import json
@@ -58,7 +58,7 @@ class Runs:
         self.stream.flush()
 
     def run(self, record, words):
-        """Runs the program and keeps its lines, each with what the record says too."""
+        """Runs the program and keeps its lines, each with the fields of its record."""
         o, left = self.options, self.end - time.monotonic()
         if left < 1:
             print("left out, the time is over:", " ".join(words), flush=True)
@@ -95,7 +95,7 @@ def grow(runs, options):
 
 
 def data_files(folder):
-    """Square matrices by MANIFEST.tsv, without complex values or text that is no matrix; the largest first."""
+    """Square matrices of MANIFEST.tsv, the largest first, without complex values and text that is not a matrix."""
     found = {}
     with open(os.path.join(folder, "MANIFEST.tsv")) as manifest:
         for line in list(manifest)[1:]:

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How plans and products grow from 1e5 entries on: to 1e8 on the processors (with the real matrices of SLEY_DATA, if set),
-# to 2e9 on a GPU. Writes bench/results/growth/cpu.jsonl, or that of the GPU's name, and prints exponents and tables.
+# How the costs of plans and products grow from 1e5 entries on: up to 1e8 on the processors (with the real matrices of
+# SLEY_DATA, if set), up to 2e9 on a GPU. Writes bench/results/growth/cpu.jsonl, or a file with the GPU's name, and
+# prints exponents and tables.
 #
 #   bench/growth.sh [cpu|cuda] [OPTIONS of bench/growth.py]
 #
 # SLEY_BUILD: build folder, build by default, in which bench_growth (and libsley_cuda.so) is built first;
-# SLEY_PREBUILT=1: use what is there.
+# SLEY_PREBUILT=1: build nothing.
 set -eu
 cd "$(dirname "$0")/.."
 device=${1:-cpu}

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithms over slow links: ranks on hosts that are network namespaces of this machine (tests/hosts/hosts.sh).
 
-For every twin some runs of the command measure all algorithms in turn, verified; times are the median of the runs' medians and the
-least of all. Bytes over the links: by the command's counters, and by the interfaces' own, as the difference of two runs of one
-algorithm that differ in the number of products, over that number.
+For every twin several runs of the command measure all algorithms in turn, with verified results; times are the median of the
+runs' medians, and the least of all. Bytes over the links: by the command's counters, and by the interfaces' own, computed as
+the difference of two runs of one algorithm that differ in the number of products, divided by that number.
 
---overlap: how much of the transfer is hidden behind the computation where both are equally long. The computation's time is a
-product's over links that are not shaped (packing and the handling of messages included); the transfer's is the bytes of the
-busiest link, in or out, over its rate, which is chosen to make them equal. What a product takes longer over the shaped
-links than over the others was not hidden. Part of that is work: the processors that compute also are the links, and shape them. So
-the time is told, too, in which a processor had nothing to do, which is what waiting for a link would look like.
+--overlap: how much of the transfer is hidden behind the computation if both take equally long. The computation's time is a
+product's over links without a limit (it includes packing and the handling of messages). The transfer's time is the bytes of the
+busiest link, in or out, divided by its rate, which is chosen to make both equal. The additional time of a product over the
+limited links was not hidden. Part of it is work, because the processors that compute also emulate the links. So the time in
+which a processor was idle is reported, too: waiting for a link would appear there.
 
 Prints tables; --json FILE keeps the numbers. Exit status 77: no namespaces here.
 """
@@ -30,7 +30,7 @@ SKIPPED = 77
 
 
 def run(options, *words, rate=None):
-    """Runs the command on all hosts; returns its JSON, and (received, sent) of every host's link, in bytes."""
+    """Runs the command on all hosts; returns its JSON, and (received, sent) in bytes for every host's link."""
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "result.json")
         done = subprocess.run([HOSTS, "--hosts", str(options.hosts), "--per-host", str(options.per_host), "--rate", rate or options.rate,
@@ -50,7 +50,7 @@ def run(options, *words, rate=None):
 
 
 def links(options, spec, k, algo):
-    """Bytes over the links for one product, by the interfaces: of all together, and of the busiest one, in or out."""
+    """Bytes over the links for one product, by the interfaces: the total, and the busiest link's, in or out."""
     few, many = 2, 2 + options.products
     moved = [run(options, spec, "--k", k, "--algo", algo, "--no-verify", "--warmup", "0", "--repeat", str(n), rate="0")[1]
              for n in (few, many)]
@@ -65,7 +65,7 @@ def best(options, spec, algo, rate):
 
 
 def idle(options, spec, algo, rate):
-    """Milliseconds of a product in which a processor had nothing to do, on the average processor."""
+    """Milliseconds of a product during which a processor was idle, averaged over processors."""
     def stand():
         with open("/proc/stat") as stream:
             words = stream.readline().split()
@@ -80,7 +80,8 @@ def idle(options, spec, algo, rate):
 
 
 def overlap(options, spec, algo="halo-pipelined"):
-    """What is not hidden of a transfer that is as long as the computation: runs over either links by turns."""
+    """The part of a transfer that is not hidden, if it takes as long as the computation: runs over both kinds of links in turn.
+    """
     _, busiest = links(options, spec, options.overlap_k, algo)
     free, shaped = [best(options, spec, algo, "0") for _ in range(options.rounds)], []
     rate = busiest * 8 / (statistics.median(f[1] for f in free) / 1e3)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints, as JSON, what a benchmark's figures depend on: processor, system, versions, commit, time. --into FILE writes it into that JSON
-file as "machine" instead, by which bench/report.py knows whether the code has changed since."""
+"""Prints, as JSON, the facts on which a benchmark's figures depend: processor, system, versions, commit, time. --into FILE
+instead writes them into that JSON file as "machine", by which bench/report.py detects whether the code has changed since."""
 import datetime
 import json
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a result is older than the code that it measures: code() is what a file of C, CUDA or Python says apart from comments,
-spaces, includes and the place of its definitions; changes() are the definitions that differ between a commit and the working tree."""
+"""Determines whether a result is older than the code that it measures. code() returns a file of C, CUDA or Python without
+comments, spaces, includes and the order of its definitions. changes() returns the definitions that differ between a commit and
+the working tree."""
 import ast
 import collections
 import fnmatch
@@ -14,7 +15,7 @@ import tarfile
 FOLDERS = ("src", "cli", "python/sley")
 SUFFIXES = (".c", ".h", ".cu", ".cuh", ".c.in", ".cu.in", ".py")
 WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
-LEFT_OUT = re.compile(r'#\s*(include\b|endif|pragma once|(ifndef|define)\s+\w+_C?U?H$)')  # moves change them
+LEFT_OUT = re.compile(r'#\s*(include\b|endif|pragma once|(ifndef|define)\s+\w+_C?U?H$)')  # lines that change when files move
 SCOPE = re.compile(r'(inline )?(namespace\b.*|extern ?"C" ?){$')
 NAME = re.compile(r'^(?:@.*\n)*(?:def|class) (\w+)|(\w+)\s*(?:\(|\[[^\]]*\]=|=)|(?:struct|enum|union) (\w+)|\}(\w+);$')
 
@@ -38,7 +39,7 @@ def c_code(text):
         depth += line.count("{") - line.count("}")
         if depth <= 0 and line[-1] in ";}":
             if open_now.strip("};"):  # not the end of a namespace
-                out.append(squeezed(open_now))  # where lines end is no difference
+                out.append(squeezed(open_now))  # line breaks are not a difference
             open_now, depth = "", 0
     return out + ([open_now] if open_now else [])
 
@@ -62,7 +63,7 @@ def git(root, *words):
 
 
 def known(root, commit):
-    """Whether there is a repository at root that has the commit."""
+    """Returns whether root is a repository that contains the commit."""
     try:
         git(root, "cat-file", "-e", f"{commit}^{{commit}}")
     except (OSError, subprocess.CalledProcessError):
@@ -71,7 +72,7 @@ def known(root, commit):
 
 
 def whole(root):
-    """Whether the history of the repository is there, from its first commit on."""
+    """Returns whether the repository has its whole history, from the first commit on."""
     return known(root, "HEAD") and git(root, "rev-parse", "--is-shallow-repository").strip() == b"false"
 
 
@@ -98,7 +99,7 @@ def files_now(root):
 
 
 def matches(path, patterns):
-    """Patterns of fnmatch; after ! what is left out of those before."""
+    """Selects names by patterns of fnmatch; patterns after ! exclude from those before."""
     found = False
     for pattern in patterns:
         if fnmatch.fnmatch(path, pattern.removeprefix("!")):
@@ -120,8 +121,8 @@ def name_of(definition):
 
 
 def changes(root, commit, patterns):
-    """Names of the definitions that files of these patterns had then and do not have now. What was only added has no effect: whatever calls
-    it has changed too."""
+    """Names of the definitions that files of these patterns had at the commit and no longer have. Additions alone have no effect:
+    their callers have changed too."""
     then, now = (definitions(files, patterns) for files in (files_at(root, commit), files_now(root)))
     if not then or not now:
         raise SystemExit(f"no file of {' '.join(patterns)} at {commit if now else 'the working tree'}: the table of claims is wrong")

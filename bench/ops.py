@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of graph networks: Sley beside numpy, scipy, PyTorch and PyTorch Geometric, in one run.
+"""Operations of graph networks: compares Sley with numpy, scipy, PyTorch and PyTorch Geometric, in one run.
 
-Graphs and widths are drawn by a seed, which is printed. Each graph is written to a file by `sley generate`, which
-`sley bench ops --json` and the rivals read. They take turns: Sley's command, which checks its own results, then each
-rival; medians over the turns are compared, and the ratio is how many times faster Sley is than the fastest rival.
+Graphs and widths are drawn with a seed, which is printed. `sley generate` writes each graph to a file, which `sley bench ops
+--json` and the rivals read. They run in turn: Sley's command, which checks its own results, then each rival. Medians over the
+turns are compared; the ratio is how many times as fast as the fastest rival Sley is.
 
   sddmm      numpy's and scipy's expressions of one sum of products for each entry
   sum mean max   scipy's product, numpy's reduceat, PyTorch's index_add, scatter_reduce and sparse product
   gat gatv2  forward and backward: PyTorch Geometric's layer without its linear map, and PyTorch's operations; one head
              or several. Sley is given the scores' parts of GAT, which the layer makes of its vectors of weights.
 
-What is not installed is left out, which is said. Rivals' results are compared with float64 sums or with each other.
+Rivals that are not installed are left out, with a message. Rivals' results are compared with float64 sums or with each other.
 Usage: ops.py SLEY [--seed N] [--graphs N] [--turns N] [--only WORDS] [--seconds S] [--keep-memory] [--out FILE.json]
 """
 import argparse
@@ -55,10 +55,10 @@ except ImportError:
     torch_geometric = None
 
 OPS = ["sddmm", "sum", "mean", "max", "gat", "gatv2"]
-BLOCK = 1 << 18  # values of a block of gathered rows: what fits into a core's cache
-DENSE = 6000     # rows of a matrix whose dense product with V^T is tried
+BLOCK = 1 << 18  # values in a block of gathered rows: as many as fit in a core's cache
+DENSE = 6000     # largest number of rows for which a dense product with V^T is tried
 SLOPE = 0.2
-TURN_S = 0.02    # a rival's turn takes this long, or one call
+TURN_S = 0.02    # a rival's turn takes this long, or is one call
 
 
 # ---- rivals: name -> function without arguments, which returns its result
@@ -140,7 +140,7 @@ def reduce_rivals(op, a, k, rng):
         name = {"sum": "sum", "mean": "mean", "max": "amax"}[op]
         if op == "sum":
             tval = torch.from_numpy(val)[:, None]
-            warnings.simplefilter("ignore")  # that sparse tensors are new
+            warnings.simplefilter("ignore")  # the warning that sparse tensors are new
             sparse = torch.sparse_csr_tensor(torch.from_numpy(a.indptr).long(), tcol, tval[:, 0], a.shape)
             rivals["torch index_add"] = lambda: torch.zeros(rows, k).index_add_(0, trow, tx[tcol] * tval).numpy()
             rivals["torch sparse product"] = lambda: (sparse @ tx).numpy()
@@ -161,7 +161,7 @@ def softmax_of_rows(score, row, rows):
 
 
 def attention_rivals(op, a, k, heads, rng):
-    """Forward and backward; the result is Y and the gradient of X."""
+    """Forward and backward; the result is Y and the gradient with respect to X."""
     if not torch:
         return {}, None
     n, width = a.shape[0], k // heads
@@ -214,7 +214,7 @@ def attention_rivals(op, a, k, heads, rng):
 
 
 def check(name, got, expected, found):
-    """Against float64 sums; attention, whose Y all rivals make of the same X, against the first rival."""
+    """Compares with float64 sums; attention, whose Y all rivals compute from the same X, with the first rival."""
     if expected is None:
         got = got[:len(got) // 2]
         expected = found.setdefault("first", got)
@@ -284,7 +284,7 @@ def measure(args, path, a, op, k, heads):
             "ratio": medians[best] / statistics.median(own) if best else None}
 
 
-# ---- what is drawn
+# ---- random cases
 
 def draw(random_, number):
     graphs = []

@@ -21,7 +21,7 @@ typedef struct job {
   sley_matrix *matrix, *block;
   sley_matrix_info info;
   int64_t begin[RANKS_MOST + 1], first, rows;
-  double *x, *y;  /* this rank's rows, row-major; y: Sley's */
+  double *x, *y;  /* this rank's rows, row-major; y: Sley's result */
   double *rivals; /* PETSc's y, row-major */
   Mat a, b, c;
   double *petsc_ms, *sley_ms;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products beside PETSc's MatMatMult of MPIAIJ by dense: build/bench/bench_petsc (petsc.c) on the same ranks, matrices and X, f64,
-in one run each, both results checked, Sley over mpi and over tcp. On this host by mpirun; with --hosts H on network namespaces of it that slow links join
-(tests/hosts/hosts.sh), in which mpirun starts the ranks. Times are medians; ratios are PETSc's over Sley's.
-Prints a table; --json FILE keeps the numbers. Exit status 77: PETSc is not installed, or there are no namespaces.
+"""Compares products with PETSc's MatMatMult of MPIAIJ by dense: build/bench/bench_petsc (petsc.c) on the same ranks, matrices
+and X, f64, in one run each, with both results checked, Sley over mpi and over tcp. On this host under mpirun; with --hosts H on
+network namespaces of it that are joined by slow links (tests/hosts/hosts.sh), where mpirun starts the ranks. Times are medians;
+ratios are PETSc's time divided by Sley's. Prints a table; --json FILE keeps the numbers. Exit status 77: PETSc is not
+installed, or there are no namespaces.
 """
 import argparse
 import itertools
@@ -17,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = os.path.join(HERE, "..", "tests", "hosts", "hosts.sh")
 SKIPPED = 77
-# More ranks than cores are possible, and root of a container; ranks that wait let others work.
+# Allows more ranks than cores, and root in a container; waiting ranks yield their core.
 HABITS = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_ALLOW_RUN_AS_ROOT": "1",
           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 

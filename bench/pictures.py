@@ -22,8 +22,8 @@ def svg(width, height, parts):
 
 
 def bars(title, rows):
-    """Of each row (label, mean, worst, best, words) a bar from 0 to the mean, whose thin line reaches from the worst case to the best,
-    as far as there is place; the dashed line is where both are as fast."""
+    """For each row (label, mean, worst, best, words) a bar from 0 to the mean, with a thin line from the worst case to the best,
+    as far as they fit; at the dashed line both are equally fast."""
     left, width, step, top = 210, 360, 30, 56
     most = max(1.0, max(row[1] for row in rows)) * 1.15
     height = top + step * len(rows) + 16
@@ -49,7 +49,7 @@ def decades(low, high):
 
 
 def panel(x0, y0, width, height, title, x_label, y_label, series):
-    """One chart of series (name, points); both axes have a line for each power of ten."""
+    """A chart of series (name, points); both axes have a line for each power of ten."""
     xs, ys = zip(*(point for _, points in series for point in points))
     across, up = decades(min(xs), max(xs)), decades(min(ys), max(ys))
 

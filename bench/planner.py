@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the planner right? For links x twins x k x ranks: the time of auto's choice beside the best algorithm's, and every
-algorithm's predicted time beside its measured one, by phase in the JSON.
+"""Is the planner right? For links x twins x k x ranks: compares the time of auto's choice with the best algorithm's, and every
+algorithm's predicted time with its measured one, by phase in the JSON.
 
-Links: threads (ranks in one process, workgroups of half of them), tcp (processes on this host), hosts (processes over tcp on
-2 hosts, which are network namespaces joined by links of --rate; tests/hosts/hosts.sh). Each is predicted for by a description
-that `sley tune` measures first: FOLDER/LINKS.machine, unless it is there. A time is the least of --rounds rounds over all
-algorithms, each with buffers of its own: what else the machine does, and where buffers happen to lie, makes times longer only.
-What other processes (or, on a virtual machine, its host) took more than --others of the cores' time from is done again once they
-rest, a few times at most; OUT.json tells that share, and the rounds. It keeps the cases, and others that it holds already.
+Links: threads (ranks in one process, workgroups of half of them), tcp (processes on this host), hosts (processes over tcp on 2
+hosts, which are network namespaces joined by links of --rate; tests/hosts/hosts.sh). For each of them times are predicted by a
+description that `sley tune` measures first: FOLDER/LINKS.machine, unless that exists. A time is the least of --rounds rounds
+over all algorithms, each with buffers of its own, because other work on the machine and the addresses of buffers can only make
+times longer. If other processes (or the host of a virtual machine) used more than --others of the cores' time, the measurement
+is repeated when they rest, a few times at most; OUT.json records that share, and the rounds. OUT.json keeps its earlier cases.
 """
 import argparse
 import json
@@ -25,11 +25,11 @@ TWINS, WIDTHS, RANKS, LINKS = ("cyt", "clj", "prd"), (16, 64, 128), (2, 4), ("th
 ALGOS = ("bcast-1d", "bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "rowwise", "halo", "halo-fused", "halo-coalesced",
          "halo-pipelined", "cover")
 WITHIN = 0.25
-ATTEMPTS, PATIENCE = 3, 30  # of a case; seconds of waiting for others to rest
+ATTEMPTS, PATIENCE = 3, 30  # attempts for a case; seconds to wait until other processes rest
 
 
 def core_seconds():
-    """What all processes, and others than this machine, have taken of its cores so far; and what the cores have had to give."""
+    """Core seconds used so far, by all processes and by the host of a virtual machine; and all core seconds so far."""
     with open("/proc/stat") as stream:
         user, nice, system, idle, iowait, irq, softirq, steal = map(int, stream.readline().split()[1:9])
     tick = os.sysconf("SC_CLK_TCK")
@@ -43,7 +43,7 @@ def own_seconds():
 
 
 def share_of_others(run):
-    """Runs it; returns what it returns, and the share of the cores' time that others took meanwhile."""
+    """Calls a function; returns its result, and the share of the cores' time that others used meanwhile."""
     (busy, there), own = core_seconds(), own_seconds()
     result = run()
     (busy_then, there_then), own_then = core_seconds(), own_seconds()
@@ -51,7 +51,8 @@ def share_of_others(run):
 
 
 def calmly(options, run):
-    """Runs it until others leave it alone, ATTEMPTS times at most; returns the calmest result and its share of others."""
+    """Repeats until others leave the machine alone, at most ATTEMPTS times; returns the calmest result and its share of others.
+    """
     best = None
     for _ in range(ATTEMPTS):
         waited = 0
@@ -66,7 +67,7 @@ def calmly(options, run):
 
 
 def start(options, links, ranks, words, machine):
-    """Runs the command on such links."""
+    """Runs the command over these links."""
     command = [os.path.abspath(options.sley), *words]
     if links == "hosts":
         command = [HOSTS, "--hosts", "2", "--per-host", str(ranks // 2), "--rate", options.rate, "--", *command]
@@ -77,7 +78,7 @@ def start(options, links, ranks, words, machine):
 
 
 def tune(options, links, machine):
-    """The description as text."""
+    """Returns the machine description as text."""
     transport = "threads" if links == "threads" else "tcp"
     start(options, links, 4, ["tune", "--transport", transport, "--seconds", str(options.tune_seconds), "--out", machine], "builtin")
     with open(machine) as stream:
@@ -111,7 +112,7 @@ def is_right(predicted, measured):
 
 
 def summary(cases):
-    """Counts, of all cases and by links."""
+    """Counts over all cases and by links."""
     out = {}
     for links in ("all",) + LINKS:
         mine = [c for c in cases if links in ("all", c["links"])]
@@ -124,7 +125,7 @@ def summary(cases):
 
 
 def keep(options, cases):
-    """A case a line."""
+    """Writes a line for each case."""
     with open(options.out, "w") as stream:
         stream.write(f'{{"rate": {json.dumps(options.rate)},\n "summary": {json.dumps(summary(cases))},\n "cases": [\n')
         stream.write(",\n".join("  " + json.dumps(c) for c in cases) + "\n]}\n")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are predictions right without `sley tune`? Ten real matrices x 1, 2, 4 and 16 ranks x all algorithms: the time predicted by
-the figures built in, over the time measured.
+"""Are predictions right without `sley tune`? Ten real matrices x 1, 2, 4 and 16 ranks x all algorithms: the time predicted with
+the built-in figures, divided by the measured time.
 
-Ranks are threads of one process and share this machine's cores. A time is the least of the --rounds medians: what else the
-machine does makes times longer only. With --again the matrices are predicted for anew and the times of OUT.json kept, which
-tells within a minute what a change of the model does. Exit 1 if a ratio lies outside of --least to --most.
+Ranks are threads of one process and share this machine's cores. A time is the least of the --rounds medians, because other work
+on the machine can only make times longer. With --again the matrices are predicted again and the times of OUT.json kept, which
+shows the effect of a change of the model within a minute. Exit status 1 if a ratio is outside of --least to --most.
 """
 import argparse
 import json

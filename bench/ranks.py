@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products over ranks, with the command itself: every run verifies its result.
+"""Products on several ranks, with the command itself: every run verifies its result.
 
 1. overhead: 2 ranks of one thread beside 1 rank of two threads, per matrix and k, alternately;
 2. algorithms: bcast-1d, halo-pipelined and cover on 4 ranks of the twins, in one process each;
@@ -89,7 +89,7 @@ def main():
     specs = [f"twin:{twin}:scale={options.scale}" for twin in TWINS]
     results = {}
     if options.plan:
-        results["planning"] = planning(options.sley, options.plan)  # first: peak memory is of all children so far
+        results["planning"] = planning(options.sley, options.plan)  # first, because peak memory is the maximum over all children so far
     results["overhead"] = overhead(options.sley, specs, [32, 128], 2)
     results["algorithms"] = algorithms(options.sley, specs, [32, 128])
     ratios = [row["ratio"] for row in results["overhead"]]

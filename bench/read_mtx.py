@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reading Matrix Market text: sley_matrix_read (file to CSR) beside scipy.io.mmread (file to COO), in one run.
+"""Reading Matrix Market text: compares sley_matrix_read (file to CSR) with scipy.io.mmread (file to COO), in one run.
 
-Both read the same plain files from the page cache with the same number of threads, alternately; the best and the
-median of the repeats are given as MB of text a second, and beside the ratio of the times that of the processor
-times (all threads together), which other work on the machine disturbs less. The files: the largest real patterns of the data folder,
-unpacked, and two generated ones of a million real entries in column order, with 6 and with 17 digits. Prints a
-table, and with --json FILE (or -) the numbers.
+Both read the same plain files from the page cache with the same number of threads, alternately. The best and the median of the
+repeats are reported as MB of text per second, with the ratio of the times and the ratio of the processor times (all threads
+together), which other work on the machine disturbs less. The files: the largest real patterns of the data folder, uncompressed,
+and two generated ones of a million real entries in column order, with 6 and with 17 digits. Prints a table, and with --json
+FILE (or -) the numbers.
 """
 import argparse
 import ctypes
@@ -56,7 +56,7 @@ def time_scipy(path):
 
 
 def set_scipy_threads(threads):
-    """scipy has no public knob for the threads of mmread; its reader has one inside."""
+    """Sets the number of threads of scipy's mmread, which has no public setting; its reader has an internal one."""
     try:
         import scipy.io._fast_matrix_market as reader
         reader.PARALLELISM = threads

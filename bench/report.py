@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes of bench/results what the documents say of speed: docs/PERFORMANCE.md and its pictures, the tables beside the results, and what
-stands between the marks `figures` of README.md and docs/START.md, so that no figure is copied by hand.
+"""Writes the speeds in the documents from bench/results: docs/PERFORMANCE.md and its pictures, the tables beside the results,
+and the text between the marks `figures` in README.md and docs/START.md, so that no figure is copied by hand.
 
     bench/report.py                 writes them
     bench/report.py --check         ends with 1 where one of them says something else: a test
     bench/report.py --print FOLDER  prints the tables of a folder of results
     bench/report.py --run SLEY      first runs the commands whose output is shown anew; their files are looked for in $SLEY_DATA
 
-A claim of bench/claims.py is shown while the code that it measures is what it was at the commit in its files; the others are listed as
-to be measured again. Comments, spaces, moves and additions are no change (bench/measured.py). A change that cannot bear on the time is
-named, after a review, in a file `unchanged` beside the results, a line each: FILE COMMIT REASON; FILE counts as measured at COMMIT."""
+A claim of bench/claims.py is shown while the code that it measures is unchanged since the commit in its files; the others are
+listed as to be measured again. Comments, spaces, moves and additions are not changes (bench/measured.py). A change that cannot
+affect the time is listed, after a review, in a file `unchanged` beside the results, one line each: FILE COMMIT REASON; FILE
+then counts as measured at COMMIT."""
 import argparse
 import contextlib
 import io
@@ -29,19 +30,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = claims.RESULTS
 SETS = {"collective": collective.report, "cpu": cpu.report, "drawn": kernels.report_drawn, "gnn": networks.report, "gpu-h200-x2": gpu.old_and_new,
         "growth": growth.report, "ops": ops.report, "spgemm": spgemm.report, "torch": networks.report_torch}
-KINDS = {"gpu-": gpu.report, "kernels-": kernels.kernels, "tensor-": kernels.report_choice}  # by the beginning of the name
+KINDS = {"gpu-": gpu.report, "kernels-": kernels.kernels, "tensor-": kernels.report_choice}  # by the start of the folder's name
 SHOWN = {"README.md": ["spmm", "speeds"], "docs/START.md": ["crawl"]}
 MARKS = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def wrapped(text):
-    """Lines of at most 100 columns, but for tables, titles and pictures."""
+    """Wraps lines at 100 columns, except tables, titles and pictures."""
     return "".join(line + "\n" if line.startswith(("|", "#", "!")) else textwrap.fill(line, 100, break_long_words=False, break_on_hyphens=False) + "\n"
                    for line in text.rstrip("\n").splitlines())
 
 
 def tables_of(folder):
-    """The tables of a folder of results, or None where nobody knows its kind."""
+    """The tables of a folder of results; None if its kind is unknown."""
     name = os.path.basename(os.path.abspath(folder))
     report = SETS.get(name) or next((kind for start, kind in KINDS.items() if name.startswith(start)), None)
     if not report and os.path.exists(os.path.join(folder, "machine.json")):
@@ -56,19 +57,19 @@ def tables_of(folder):
 
 
 def machine_of(name):
-    """What a file of results says of its machine, or machine.json beside it; {} where neither does."""
+    """The machine in a file of results, or in machine.json beside it; {} if neither has it."""
     path = os.path.join(RESULTS, name)
     if name.endswith(".jsonl"):
         found = next((record for record in read_lines(path) if "commit" in record), {})
     else:
         found = load(path).get("machine") or {}
     beside = os.path.join(os.path.dirname(path), "machine.json")
-    alone = name.startswith("gpu-") and os.path.exists(beside)  # older results hold no record of their own
+    alone = name.startswith("gpu-") and os.path.exists(beside)  # older results have no record of their own
     return {**(load(beside) if alone else {}), **found} if isinstance(found, dict) else {}
 
 
 def reviewed(name):
-    """(commit, reason) of the note beside a file of results; None where there is none."""
+    """(commit, reason) from the `unchanged` file beside a file of results; None if there is none."""
     path = os.path.join(RESULTS, os.path.dirname(name), "unchanged")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as stream:
@@ -80,7 +81,7 @@ def reviewed(name):
 
 
 def refusal(name, code):
-    """Why a file of results does not count for code, a sentence or the names of what changed; None where it counts."""
+    """Why a file of results is not valid for code: a sentence, or the names of what changed; None if it is valid."""
     machine, note = machine_of(name), reviewed(name)
     if "commit" not in machine:
         return "the file holds no commit"
@@ -93,7 +94,7 @@ def refusal(name, code):
 
 
 def reasons(claim):
-    """Why a claim does not stand, "" where it does; the definitions that changed."""
+    """Why a claim is not valid, "" if it is; and the definitions that changed."""
     found = [refusal(name, claim.code) for name in claim.files]
     names = sorted({each for one in found if isinstance(one, list) for each in one})
     out = list(dict.fromkeys(one for one in found if isinstance(one, str)))
@@ -122,7 +123,7 @@ def picture_of(claim):
 
 
 def stands(claim):
-    """The lines of a claim that counts."""
+    """The lines of a valid claim."""
     notes = dict.fromkeys(note[1] for note in map(reviewed, claim.files) if note)
     places = ", ".join(dict.fromkeys(place(machine_of(name)) for name in claim.files))
     lines = [f"## {claim.what}: {claim.sentence()}", "", f"![{claim.sentence()}](img/performance_{claim.name}.svg)", ""]
@@ -152,13 +153,13 @@ def speeds(standing):
 
 
 def shown(name):
-    """A command and what it printed."""
+    """A command and its output."""
     with open(os.path.join(RESULTS, "readme", name + ".txt"), encoding="utf-8") as stream:
         return "```\n" + stream.read().rstrip("\n") + "\n```"
 
 
 def marked(path, standing):
-    """A document with its figures as they should be; standing: None, the table of speeds stays as it is."""
+    """A document with its figures updated; standing = None: the table of speeds stays as it is."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
         text = stream.read()
     names = [match[2] for match in MARKS.finditer(text)]
@@ -181,11 +182,11 @@ def run_again(sley):
         found = subprocess.run([os.path.abspath(sley), *command.removeprefix("$ sley ").split()], check=True, capture_output=True, text=True,
                                cwd=data if os.path.isdir(data) else None)
         with open(path, "w", encoding="utf-8") as stream:
-            stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # the legend is left out
+            stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # without the legend
 
 
 def judge():
-    """The claims that stand, and those that do not with why and the definitions that changed."""
+    """The valid claims, and the others with the reason and the definitions that changed."""
     standing, refused = [], []
     for claim in claims.CLAIMS:
         why, names = reasons(claim)
@@ -197,7 +198,8 @@ def judge():
 
 
 def made(judged):
-    """{path: text} of everything that is written; judged: what judge() says, or None without a history, for what does not depend on it."""
+    """{path: text} of everything that is written; judged: the result of judge(), or None without a history, for the parts that do
+    not depend on it."""
     files = {}
     for name in sorted(os.listdir(RESULTS)):
         tables = tables_of(os.path.join(RESULTS, name))
@@ -214,7 +216,7 @@ def made(judged):
 
 
 def left_over(files):
-    """Pictures of claims that stand no more."""
+    """Pictures of claims that are no longer valid."""
     folder = os.path.join(ROOT, "docs", "img")
     return [path for path in (f"docs/img/{name}" for name in sorted(os.listdir(folder)) if name.startswith("performance_")) if path not in files]
 
@@ -226,9 +228,9 @@ def written(path):
 
 
 def check_files():
-    """Every file of results is one of a claim, and every claim has its files."""
+    """Checks that every file of results belongs to a claim, and that every claim has its files."""
     wanted = {name for claim in claims.CLAIMS for name in claim.files}
-    found = {name for name in claims.files_of_sets() if not name.startswith("gpu-h200-x2/")}  # which compares two commits
+    found = {name for name in claims.files_of_sets() if not name.startswith("gpu-h200-x2/")}  # that folder compares two commits
     if wanted != found:
         raise SystemExit(f"bench/claims.py and bench/results differ: {', '.join(sorted(wanted ^ found))}")
 

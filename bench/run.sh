@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Every benchmark of this machine's processors in one run: bench/run.sh [RESULTS], default bench/results/cpu.
-# Needs the build in build/ and, for the rivals, the Python packages numpy, scipy and mkl. Writes one JSON file a
-# benchmark, each with its machine, and machine.json; bench/report.py makes tables and claims of them. Takes about fifteen minutes.
+# Needs the build in build/ and, for the rivals, the Python packages numpy, scipy and mkl. Writes one JSON file per
+# benchmark, each with its machine, and machine.json; bench/report.py makes tables and claims from them. Takes about
+# fifteen minutes.
 set -eu
 cd "$(dirname "$0")/.."
 results=${1:-bench/results/cpu}

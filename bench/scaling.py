@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Weak scaling of reading and planning: as many nonzeros a rank on 2, 4 and 8 ranks, processes over tcp, by
-build/bench/bench_scaling. Prints a table; --json FILE keeps the numbers. Says, for each matrix, how much more memory a
-rank of the most ranks takes at its peak than one of the fewest."""
+"""Weak scaling of reading and planning: the same number of nonzeros per rank on 2, 4 and 8 ranks, processes over tcp, by
+build/bench/bench_scaling. Prints a table; --json FILE keeps the numbers. Prints, for each matrix, how much more memory a rank
+needs at its peak with the most ranks than with the fewest."""
 import argparse
 import json
 import os

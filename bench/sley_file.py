@@ -12,8 +12,8 @@ def sizes(path):
 
 
 def read(path):
-    """Rows, columns, where each row begins (int64), the columns of the entries (int32, or int64 where the file has these)."""
-    import numpy as np  # those who want no more than sizes do without
+    """Rows, columns, start of each row (int64), columns of the entries (int32, or int64 if the file has these)."""
+    import numpy as np  # callers that only need sizes do without numpy
     rows, cols, entries = sizes(path)
     wide = np.fromfile(path, np.uint32, 6)[5] != 0
     begin = np.fromfile(path, np.int64, rows + 1, offset=HEAD)

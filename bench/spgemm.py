@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A A of sparse matrices by Sley, beside scipy, SuiteSparse:GraphBLAS and MKL, where these are installed.
+"""Compares A A of sparse matrices by Sley with scipy, SuiteSparse:GraphBLAS and MKL, if these are installed.
 
-The rivals' results are brought to what Sley gives, rows with ascending columns: GraphBLAS by GrB_wait, MKL by
-mkl_sparse_order, scipy by sort_indices; that is part of their time. Every product has the same number of entries, or
-the run ends with status 1. Each case is measured in turns, and its least time counts. The time that all threads have
-on cores is told beside it: on a machine that others use, it says more.
+The rivals' results are converted to the form of Sley's, rows with ascending columns: GraphBLAS by GrB_wait, MKL by
+mkl_sparse_order, scipy by sort_indices; that is part of their time. Every product must have the same number of entries, or the
+run ends with status 1. Each case is measured in turns, and its least time counts. The core time of all threads is also
+reported: it is more reliable on a machine that others use.
 
 Usage: SLEY_LIBRARY=libsley.so PYTHONPATH=python bench/spgemm.py [--data FOLDER] [--threads T] [--seed N] [--cases N]
        [--repeat N] [--dtype f32|f64] [--json FILE]
@@ -75,7 +75,7 @@ class GraphBLAS:
 
 
 class Mkl:
-    """mkl_sparse_spmm, on handles made once."""
+    """mkl_sparse_spmm, on handles created once."""
 
     def __init__(self, threads: int) -> None:
         files = sorted(glob.glob(os.path.join(sys.prefix, "lib", "libmkl_rt.so*")))
@@ -110,7 +110,7 @@ class Mkl:
 
 
 class Scipy:
-    """a @ a of scipy, which takes one thread."""
+    """a @ a of scipy, which uses one thread."""
 
     def __init__(self, threads: int) -> None:
         pass
@@ -125,7 +125,7 @@ class Scipy:
 
 
 def rivals(threads: int) -> dict[str, Any]:
-    """Those that are installed; why the others are not goes to stderr."""
+    """The installed rivals; stderr says why the others are missing."""
     found = {}
     for name, kind in {"scipy": Scipy, "graphblas": GraphBLAS, "mkl": Mkl}.items():
         try:
@@ -136,7 +136,7 @@ def rivals(threads: int) -> dict[str, Any]:
 
 
 def best_times(products: dict[str, Product], repeat: int) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
-    """Milliseconds of each, by the clock ("ms") and on cores ("cpu_ms"), and the entries that it gave."""
+    """Milliseconds of each, by the clock ("ms") and on cores ("cpu_ms"), and the number of entries that it returned."""
     clocks = {"ms": time.perf_counter, "cpu_ms": time.process_time}
     times, entries = {clock: dict.fromkeys(products, math.inf) for clock in clocks}, {}
     for _ in range(repeat):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Local SpMM, Y = A X: Sley beside MKL and scipy.sparse, in one run.
+"""Local SpMM, Y = A X: compares Sley with MKL and scipy.sparse, in one run.
 
 The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and
 128. (`sley bench` compares its kernels and MKL on matrices and widths that a seed draws.)
@@ -8,9 +8,9 @@ All rivals multiply the same CSR arrays by the same X into the same Y (64-byte a
 number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
 mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with float64 sums within their rounding.
 
-The rivals take turns. Each turn is a pause, in which the threads of the one before go to sleep (MKL's would otherwise
-spin on the cores that the next needs), an untimed call, which wakes its own threads, and the timed call. Medians
-are compared; the ratios are how many times faster Sley is. Needs the wheels numpy, scipy and mkl.
+The rivals run in turn. Each turn is a pause, in which the threads of the previous one go to sleep (MKL's would otherwise spin
+on the cores that the next needs), an untimed call, which wakes its own threads, and the timed call. Medians are compared; the
+ratios are how many times as fast as the rival Sley is. Needs the wheels numpy, scipy and mkl.
 """
 import argparse
 import ctypes as C
@@ -90,7 +90,7 @@ def load_mkl(threads):
 
 
 def sizes_of(data):
-    """Entries of the real matrices by name; those of symmetric files count twice."""
+    """Number of entries of the real matrices by name; entries of symmetric files count twice."""
     sizes = {}
     with open(os.path.join(data, "MANIFEST.tsv")) as manifest:
         for line in list(manifest)[1:]:
@@ -123,7 +123,7 @@ class Bench:
             raise RuntimeError(self.sley.sley_last_error().decode())
 
     def buffer(self, rows, k):
-        """rows x k values of Sley's buffer, which every rival is given."""
+        """rows x k values of Sley's buffer, which every rival uses."""
         block = C.c_void_p()
         self.check(self.sley.sley_buffer_alloc(max(rows * k, 1) * self.bytes, C.byref(block)))
         values = np.ctypeslib.as_array((self.scalar * (rows * k)).from_address(block.value)).reshape(rows, k)
@@ -159,7 +159,7 @@ class Bench:
         return multiply, lambda: self.mkl.mkl_sparse_destroy(handle)
 
     def scipy_rival(self, arrays, shape, k, x, y):
-        """The compiled loop under csr_matrix @ dense, which adds into Y, on the same buffers: no allocation counts."""
+        """The compiled loop under csr_matrix @ dense, which adds to Y, on the same buffers, so that no allocation is timed."""
         rowptr, col, val = arrays
         from scipy.sparse import _sparsetools
         flat_x, flat_y = x.reshape(-1), y.reshape(-1)
@@ -171,7 +171,7 @@ class Bench:
         return multiply, lambda: None
 
     def verify(self, arrays, shape, x, y, rival, name):
-        """Every entry of a sample of columns, within (terms + 1) eps |A||X|."""
+        """Checks every entry in a sample of columns to within (terms + 1) eps |A||X|."""
         a = scipy.sparse.csr_matrix((arrays[2].astype(np.float64), arrays[1], arrays[0]), shape=shape)
         terms = np.diff(arrays[0]).reshape(-1, 1) + 1
         columns = sorted({0, x.shape[1] // 2, x.shape[1] - 1})
@@ -232,7 +232,7 @@ class Bench:
                 for k in widths:
                     self.measure(comm, name, matrix, k)
                 self.sley.sley_matrix_destroy(matrix)
-        except Exception as error:  # ctypes would print it and go on
+        except Exception as error:  # ctypes would print it and continue
             self.error = error
             return 9
         return 0

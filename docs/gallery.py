@@ -23,7 +23,7 @@ K = 32
 
 
 def least_seconds(work: Callable[[], object], times: int = 20) -> float:
-    """Of some calls the shortest, since other programs may have the cores."""
+    """The shortest time of some calls, since other programs may use the cores."""
     least = math.inf
     for _ in range(times):
         start = time.perf_counter()
@@ -33,14 +33,14 @@ def least_seconds(work: Callable[[], object], times: int = 20) -> float:
 
 
 def bandwidth() -> float:
-    """10^9 bytes per second that a copy reads and writes."""
+    """The bandwidth of a copy, bytes read plus written, in 10^9 bytes per second."""
     source = np.ones(1 << 23)
     target = source.copy()
     return 2 * source.nbytes / least_seconds(lambda: np.copyto(target, source)) / 1e9
 
 
 def multiply_rate() -> float:
-    """10^9 operations per second of NumPy's own product of dense matrices."""
+    """The rate of NumPy's dense matrix product in 10^9 operations per second."""
     a = np.ones((512, 512), np.float32)
     return 2 * 512.0**3 / least_seconds(lambda: a @ a) / 1e9
 

@@ -28,7 +28,7 @@ static sley_status one_product(sley_comm *comm, sley_plan *plan, products *p, ui
     p->correct += status == SLEY_OK && check.ok;
   }
   if (status == SLEY_OK)
-    status = sley_comm_barrier(comm); /* X may change again */
+    status = sley_comm_barrier(comm); /* after this X may change again */
   return status;
 }
 

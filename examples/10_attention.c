@@ -108,12 +108,12 @@ static sley_status step(sley_attention *attention, int64_t rows, arrays *a, doub
   return status;
 }
 
-/* Adds the ranks' parts of a sum, on every rank. */
+/* Adds the ranks' values. *out is the sum on rank 0; on other ranks it has no meaning. */
 static sley_status sum_up(sley_comm *comm, double value, double *out) {
   double parts[RANKS] = {0};
   const int64_t bytes[RANKS] = {sizeof value, sizeof value};
   sley_status status = sley_comm_gather(comm, 0, &value, bytes, parts);
-  *out = parts[0] + parts[1]; /* of rank 0 */
+  *out = parts[0] + parts[1];
   return status;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts a program as ranks of this host, by the variables that torchrun sets. Usage: launch.sh RANKS PROGRAM [WORDS...]
+# Starts a program as ranks on this host, with the variables that torchrun sets. Usage: launch.sh RANKS PROGRAM [WORDS...]
 set -u
 ranks=$1
 shift

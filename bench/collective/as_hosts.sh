@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Starts ranks of a command on this machine, in groups that are hosts to NCCL: between hosts only sockets of the
-# loopback. Rank r has GPU r.
+# Starts ranks of a command on this machine, in groups that NCCL treats as hosts: between hosts it uses only sockets
+# of the loopback interface. Rank r has GPU r.
 #   bench/collective/as_hosts.sh HOSTS[xRANKS] COMMAND...     RANKS on each host, 1 by default
-# What rank 0 prints goes to stdout, what the others print on stdout nowhere. Exit status: the first failure of a rank.
+# The output of rank 0 goes to stdout, other ranks' stdout is discarded. Exit status: the first failure of a rank.
 set -eu
 case "${1:-}" in *x*) hosts=${1%%x*} each=${1#*x} ;; *) hosts=${1:-} each=1 ;; esac
 for number in "$hosts" "$each"; do
@@ -27,7 +27,7 @@ while [ "$rank" -lt "$ranks" ]; do
   pids="$pids $!"
   rank=$((rank + 1))
 done
-# shellcheck disable=SC2064 # the ranks are those of now
+# shellcheck disable=SC2064 # expands the ranks now
 trap "kill -TERM $pids 2>/dev/null || true" INT TERM
 failed=0
 for pid in $pids; do

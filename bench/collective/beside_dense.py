@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed collectives beside dense ones: the cases that the claims in docs/PERFORMANCE.md rest on, and cases whose sizes
+"""Compares compressed collectives with dense ones, in the cases of the claims in docs/PERFORMANCE.md, and in cases whose sizes
 and shares of zeros are drawn with a printed seed.
 
   beside_dense.py gpus SLEY [--json FILE]
@@ -11,11 +11,11 @@ and shares of zeros are drawn with a printed seed.
       PROGRAM is build/bench/bench_mpi_allreduce: all-reduces beside MPI_Allreduce, in turn in one run; over slow links
       --launch "tests/hosts/hosts.sh --hosts 4 --per-host 1 --rate 1gbit --mpirun mpirun --" --address 10.77.0.1
 
-Runs on GPUs are started --iters at a time without waiting between them, as nccl-tests and a training step do.
-A case is run --rounds times, each with a seed of its own. Its time is the median of the rounds' medians; its ratio is dense / compressed,
-above 1 where compressed is faster. Printed are the cases, and of the drawn ones and of all the geometric mean and the worst
-ratio. A fixed case of the usual size has what is claimed of it, and whether that holds. Exit status: 1 where a value is wrong or a run fails,
-2 for wrong words, 77 where the launcher cannot run here; a ratio decides nothing.
+Runs on GPUs are started --iters at a time without waiting between them, as in nccl-tests and in a training step. A case is run
+--rounds times, each with a seed of its own. Its time is the median of the rounds' medians; its ratio is dense / compressed,
+above 1 if compressed is faster. The script prints the cases, and the geometric mean and the least ratio, of the drawn cases and
+of all. For a fixed case of the usual size it also prints the ratio claimed and whether it is reached. Exit status: 1 if a value
+is wrong or a run fails, 2 for wrong words, 77 if the launcher cannot run here; ratios do not affect it.
 """
 import argparse
 import functools
@@ -33,7 +33,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 MIB = 1 << 20
 KINDS = ["allreduce", "reducescatter", "allgather"]
-# Kind, share of zeros, and the least ratio that is claimed; the size is --bytes. Of GPUs in one process: of two, and of four.
+# Kind, share of zeros, and the least ratio claimed; the size is --bytes. For GPUs of one process: with two, and with four.
 CLAIMS_OF_FOUR = [("allgather", 0.99, 5.25), ("allgather", 0.95, 3.5), ("allgather", 0.5, 1), ("reducescatter", 0.99, 4), ("reducescatter", 0.95, 2.5),
                   ("allreduce", 0.99, 4), ("allreduce", 0.95, 2.5)]
 CLAIMS = {
@@ -42,13 +42,13 @@ CLAIMS = {
     "hosts": [("allgather", 0.99, 12), ("allreduce", 0.99, 8)],
     "mpi": [("allreduce", 0.99, 8), ("allreduce", 0, 0.95)]}
 SIZES = {"gpus": 512 * MIB, "hosts": 512 * MIB, "mpi": 64 * MIB}
-# More ranks than cores are possible, and root of a container; ranks that wait let others work.
+# Allows more ranks than cores, and root in a container; waiting ranks yield their core.
 HABITS = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_ALLOW_RUN_AS_ROOT": "1",
           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 class Failed(Exception):
-    """A run that did not end well; says why."""
+    """A run that failed, with the reason."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,8 +59,8 @@ class Parser(argparse.ArgumentParser):
 # ---- cases
 
 def draw(args):
-    """Sizes from 64 KiB (or --bytes) to --bytes, and shares of values that are not zero from 1 to 0.001, both uniform in
-    their logarithm."""
+    """Draws sizes from 64 KiB (or --bytes) to --bytes, and shares of nonzero values from 1 to 0.001, both with a uniform
+    logarithm."""
     random_ = random.Random(args.seed)
     kinds = sorted({kind for kind, _, _ in CLAIMS[args.where]}) if args.where == "mpi" else KINDS
     least = min(64 << 10, args.bytes)
@@ -69,7 +69,7 @@ def draw(args):
 
 
 def list_cases(args):
-    """The fixed ones first; of another size than the usual one nothing is claimed."""
+    """The fixed cases come first; if their size is not the usual one, nothing is claimed."""
     claims = CLAIMS_OF_FOUR if args.where == "gpus" and args.ranks >= 4 else CLAIMS[args.where]
     fixed = [{"kind": kind, "bytes": args.bytes, "zeros": zeros, "fixed": True, "claim": claim if args.bytes == SIZES[args.where] else None}
              for kind, zeros, claim in claims]
@@ -94,17 +94,17 @@ def run(command, launched):
 
 
 def command(args, case, seed, launch, words):
-    """What `sley collective` reports as JSON."""
+    """The JSON report of `sley collective`."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         run([*launch, args.program, "collective", case["kind"], "--bytes", str(case["bytes"]), "--zeros", f"{case['zeros']:.9g}", "--repeat",
              str(args.repeat), "--warmup", str(args.warmup), "--iters", str(args.iters), "--seed", str(seed), "--threads", str(args.threads), "--device", args.device, "--json",
              report.name, *words], bool(launch))
-        with open(report.name) as stream:  # another file by now
+        with open(report.name) as stream:  # the command has replaced the file
             return json.load(stream)
 
 
 def of_command(found):
-    """What a round keeps of a run of the command."""
+    """The figures of one run of the command that a round keeps."""
     case = found["cases"][0]
     kept = ("time_us", "dense_us", "wire_bytes", "dense_wire_bytes", "density_in", "density_out", "path", "reason", "bound_us", "bound_share")
     return {"sley_us": case["time_us"], "rival_us": case["dense_us"], "wrong": case["wrong"], "size": case["size"], "device": found["device"],
@@ -112,7 +112,7 @@ def of_command(found):
 
 
 def dense_processes(args, case, seed):
-    """Processes that NCCL is left to, since their ranks are workgroups of their own; both sides of that run are dense."""
+    """Ranks as processes that NCCL joins, each rank a workgroup of its own; both sides of that run are dense."""
     return command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", args.rival, "--workgroup", "1", "--any-order",
                                           "--format", "dense", "--no-check"])
 
@@ -141,8 +141,8 @@ ROUNDS = {"gpus": round_of_gpus, "hosts": round_of_hosts, "mpi": round_of_mpi}
 
 
 def measure(args, case):
-    """Adds the rounds to the case, their medians, the ratio with the least and the greatest of the rounds', and whether the
-    claim holds; or why it failed."""
+    """Adds the rounds to the case, their medians, the ratio with the least and the greatest over the rounds, and whether the
+    claim holds; or why the case failed."""
     try:
         case["rounds"] = [ROUNDS[args.where](args, case, args.seed + r) for r in range(args.rounds)]
     except Failed as error:
@@ -170,7 +170,7 @@ def show(case):
 
 
 def summary(cases):
-    """Geometric mean and worst of the ratios; None: there are none."""
+    """Geometric mean and least of the ratios; None if there are none."""
     cases = [case for case in cases if "ratio" in case]
     if not cases:
         return None
@@ -184,7 +184,7 @@ def summaries(cases):
 
 
 def write(args, cases):
-    """The file, so far: of a run that is cut off the cases before are kept."""
+    """Writes the file after each case, so that an interrupted run keeps the earlier ones."""
     if not args.json:
         return
     with open(args.json, "w") as stream:
@@ -195,13 +195,13 @@ def write(args, cases):
 
 
 def machine(cases):
-    """What the figures depend on; None if that cannot be told."""
+    """Facts of the machine on which the figures depend; None if they cannot be found."""
     return describe(any(one["device"].startswith("cuda") for case in cases for one in case.get("rounds", [])))
 
 
 @functools.cache
 def describe(on_gpu):
-    """By the script for the device."""
+    """Describes the machine by the script for the device."""
     script = os.path.join(HERE, "..", *(["gpu"] if on_gpu else []), "machine.py")
     try:
         return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)

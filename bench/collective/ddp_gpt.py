@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A GPT on bytes of this repository's documents, trained by DistributedDataParallel with whole gradients, and with the
-hook of sley.torch that sends the largest of them.
+"""Trains a GPT on the bytes of this repository's documents by DistributedDataParallel, with whole gradients and with the hook
+of sley.torch that sends the largest of them.
 
-Both trainings begin with the same weights and see the same batches. Step times are measured with the device waited for
-at the end of each step; the split in more steps after that, with the device waited for after each part, so that nothing
-overlaps there. Its "exchange" is the whole all-reduce: of the hook with compressing, decompressing and adding.
+Both trainings start with the same weights and use the same batches. Step times are measured with a wait for the device at the
+end of each step. Further steps, with a wait for the device after each part, measure the parts, so that nothing overlaps. Their
+"exchange" is the whole all-reduce; for the hook it includes compressing, decompressing and adding.
 
 Usage: torchrun --nproc-per-node 2 ddp_gpt.py [--steps N] [--layers N] [--width N] ... [--json FILE]
-A process a GPU by nccl, or on the CPU by gloo. With SLEY_LIBRARY, and PYTHONPATH=python, where the package is not
+One process per GPU over nccl, or processes on the CPU over gloo. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not
 installed.
 """
 import argparse
@@ -31,9 +31,9 @@ from sley.torch import SparseHookState, sparse_allreduce_hook
 
 ROOT = Path(__file__).resolve().parents[2]
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
-VOCABULARY = 256  # bytes
-FIRST = 5  # steps whose times are left out: memory is taken, buckets are built
-LAST = 10  # steps whose mean is the loss
+VOCABULARY = 256  # byte values
+FIRST = 5  # first steps whose times are left out, because memory is allocated and buckets are built
+LAST = 10  # last steps, whose mean is the reported loss
 
 
 def options_of():
@@ -105,7 +105,7 @@ def text():
 
 
 def batch_of(tokens, o, step):
-    """The rank's sequences of a step, and what follows each byte."""
+    """The rank's sequences of a step, and the next byte after each byte."""
     draw = torch.Generator().manual_seed((o.seed * 100003 + step) * dist.get_world_size() + dist.get_rank())
     first = torch.randint(0, len(tokens) - o.context - 1, (o.batch,), generator=draw)
     places = first[:, None] + torch.arange(o.context + 1)
@@ -116,7 +116,7 @@ def batch_of(tokens, o, step):
 # ---- time
 
 class Clock:
-    """Adds up seconds by name, with the device waited for."""
+    """Adds up seconds by name; waits for the device at the start and end of each."""
 
     def __init__(self, device):
         self.device, self.seconds = device, defaultdict(float)
@@ -135,7 +135,7 @@ class Clock:
 
 
 class TimedState(SparseHookState):
-    """The hook's state, whose parts are timed."""
+    """The hook's state, with its parts timed."""
 
     clock: Clock
 
@@ -147,7 +147,7 @@ class TimedState(SparseHookState):
 
 
 def timed_dense_hook(clock: Clock, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """What DistributedDataParallel does by itself, timed."""
+    """The default behaviour of DistributedDataParallel, timed."""
     flat = bucket.buffer().mul_(1 / dist.get_world_size())
     clock.time("exchange", dist.all_reduce, flat)
     future = torch.futures.Future(devices=[flat.device] if flat.is_cuda else None)
@@ -158,7 +158,7 @@ def timed_dense_hook(clock: Clock, bucket: dist.GradBucket) -> torch.futures.Fut
 # ---- trainings
 
 class Training:
-    """One of the two: the module and its optimiser, and the hook's state, or None."""
+    """One of the two trainings: the module, its optimiser, and the hook's state or None."""
 
     def __init__(self, o, tokens, sparse):
         torch.manual_seed(o.seed)
@@ -179,7 +179,7 @@ class Training:
                                        gradient_as_bucket_view=True)
 
     def rate(self):
-        """The learning rate of the step that comes."""
+        """The learning rate of the next step."""
         o, first = self.o, max(self.o.steps // 20, 1)
         if self.step < first:
             return o.rate * (self.step + 1) / first
@@ -187,7 +187,7 @@ class Training:
         return o.rate if o.schedule == "constant" else o.rate * (0.55 + 0.45 * math.cos(math.pi * done))
 
     def run_step(self, model, time_of):
-        """time_of(name, function, *arguments): calls it."""
+        """Runs a step. time_of(name, function, *arguments) calls function, and may time it."""
         x, y = batch_of(self.tokens, self.o, self.step)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate()
@@ -203,7 +203,7 @@ class Training:
         return loss.detach()
 
     def train(self):
-        """The times of steps in ms, and the losses of this rank."""
+        """Returns the times of the steps in ms, and the losses of this rank."""
         model = self.wrapped()
         if self.state is not None:
             model.register_comm_hook(self.state, sparse_allreduce_hook)
@@ -218,7 +218,7 @@ class Training:
         return times, losses
 
     def split(self):
-        """The mean ms of a step's parts."""
+        """Returns the mean ms of each part of a step."""
         model, clock = self.wrapped(), Clock(self.o.device)
         if self.state is None:
             model.register_comm_hook(clock, timed_dense_hook)
@@ -253,7 +253,7 @@ def measure(o, tokens, sparse):
     training = Training(o, tokens, sparse)
     times, losses = training.train()
     losses = mean_over_ranks(losses)
-    steady = times[min(FIRST, len(times) - 1):]  # with dense ones of a warm-up
+    steady = times[min(FIRST, len(times) - 1):]  # includes dense steps of a warm-up
     made = {"name": "sparse" if sparse else "dense",
             "step_ms": {"median": statistics.median(steady), "p10": percentile(steady, 0.1),
                         "p90": percentile(steady, 0.9), "steps": len(steady)},

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is a compressed collective ever slower than a dense one? Sizes from 1 MiB to --bytes and shares of zeros from 0 to 0.999, the
-GPUs of one process beside NCCL's own dense collectives of as many processes.
+"""Is a compressed collective ever slower than a dense one? Sizes from 1 MiB to --bytes and shares of zeros from 0 to 0.999, on
+the GPUs of one process, compared with NCCL's own dense collectives of as many processes.
 
   sweep.py SLEY [--bytes 2147483648] [--ranks 2] [--json FILE]
 
 For each collective the command runs once with --sweep, and over NCCL, dense, once for each size, since a dense time does not
 depend on zeros. A case is good where
   time <= 1.05 * NCCL's dense time + 20 us,
-and the same against the dense collective of its own run. Printed are for each size the case of the greatest share of that limit and
-the fastest one, and how many cases are above it. Exit status: 1 where a run fails, 2 for wrong words; a time decides nothing.
+and the same holds for the dense collective of its own run. The script prints, for each size, the case nearest to that limit and
+the fastest one, and the number of cases above it. Exit status: 1 if a run fails, 2 for wrong words; times do not affect it.
 """
 import argparse
 import json
@@ -31,12 +31,12 @@ def case_of(kind, size):
 
 
 def dense_times(args, kind, sizes):
-    """The rival's, by size."""
+    """The rival's times, by size."""
     return {size: beside_dense.dense_processes(args, case_of(kind, size), args.seed)["cases"][0]["dense_us"] for size in sizes}
 
 
 def join(kind, cases, rival):
-    """The cases of a collective, with the rival's dense time and the share of the limit that is taken."""
+    """The cases of a collective, with the rival's dense time and the time as a share of the limit."""
     joined = []
     for case in cases:
         rival_us = rival[case["size"]]
@@ -88,7 +88,7 @@ def main():
                                     ["--sweep", "--ranks", str(args.ranks), "--transport", "threads", "--no-check"])
         cases += join(kind, mine["cases"], dense_times(args, kind, sorted({case["size"] for case in mine["cases"]})))
         show([case for case in cases if case["kind"] == kind])
-        if args.json:  # so far: of a run that is cut off the collectives before are kept
+        if args.json:  # written after each collective, so that an interrupted run keeps the earlier ones
             summary = {"cases": len(cases), "above": sum(case["share"] > 1 for case in cases), "above_own": sum(case["own_share"] > 1 for case in cases),
                        "greatest": max(case["share"] for case in cases)}
             with open(args.json, "w") as stream:

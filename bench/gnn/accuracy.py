@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of `sley gnn train` on real graphs, beside PyTorch Geometric's same models on the same splits.
+"""Compares the accuracy of `sley gnn train` on real graphs with PyTorch Geometric's same models on the same splits.
 
-Splits as Shchur and others draw them (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train
-on, 30 for validation, the rest for the test; each split with several seeds of its own of first weights and dropout. Two layers, Adam,
-dropout of what each layer is given; the test accuracy of the epoch with the best validation counts. Features are divided
-by the sums of their rows, graphs made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1: one
-command trains all of a graph and a model (`--runs`). The halves of the comparison may be measured apart, with --only, on the
-same splits.
+Splits are drawn as by Shchur and others (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train on,
+30 for validation, the rest for the test; each split is run with several seeds for initial weights and dropout. Two layers,
+Adam, dropout of each layer's input. The test accuracy is that of the epoch with the best validation. Features are divided by
+the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1;
+one command runs all trainings of a graph and a model (`--runs`). Each side of the comparison may be measured alone, with
+--only, on the same splits.
 
-Graphs whose files DATA does not have are left out, which is said. What is not installed is left out, too.
+Graphs whose files are not in DATA are left out, with a message. Programs that are not installed are left out, too.
 Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
                    [--only sley|pyg] [--json FILE]
 """
@@ -31,16 +31,16 @@ GRAPHS = {  # name: graph, features, labels, below DATA
     "physics": ("gnn/coauthor_phy.adj.mtx.gz", "npz/coauthor_phy.features.npz", "gnn/coauthor_phy.labels.txt"),
     "blogcatalog": ("gnn/blogcatalog.adj.mtx.gz", "gnn/blogcatalog.features.mtx.gz", "gnn/blogcatalog.labels.txt"),
 }
-MODELS = {"gcn": (64, 1), "gin": (64, 1), "sage": (64, 1), "gat": (8, 8)}  # hidden values, of gat of each head; heads
-CSR_MODELS = ("gin", "sage")  # sum the features as they are: PyG copies those of each edge, unless edges come as a matrix
-FIRST_SEED, FIRST_SPLIT = 1, 1000  # of the runs; of the splits
+MODELS = {"gcn": (64, 1), "gin": (64, 1), "sage": (64, 1), "gat": (8, 8)}  # hidden values, for gat per head; heads
+CSR_MODELS = ("gin", "sage")  # aggregate raw features: with edge_index PyG copies the features of every edge, with a matrix it does not
+FIRST_SEED, FIRST_SPLIT = 1, 1000  # first seeds of runs, and of splits
 TRAIN, VALID, RATE, DECAY, DROPOUT = 20, 30, 0.01, 5e-4, 0.5
 
 
 # ---- splits
 
 def draw_split(labels, seed):
-    """A word for each row."""
+    """Returns a word for each row: its part of the split."""
     order = np.random.default_rng(seed).permutation(labels.size)
     words = np.full(labels.size, "none", dtype="<U5")
     for label in range(labels.max() + 1):
@@ -52,14 +52,14 @@ def draw_split(labels, seed):
 
 
 def runs_of(args):
-    """The split of each run, and its seed."""
+    """Returns the split and the seed of each run."""
     return [(n // args.seeds, FIRST_SEED + n) for n in range(args.splits * args.seeds)]
 
 
 # ---- Sley
 
 def run_sley(args, files, model, splits_file):
-    """Right rows of the test of each run, and the seconds of a run."""
+    """Returns the number of test rows classified correctly in each run, and the seconds of a run."""
     hidden, heads = MODELS[model]
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         subprocess.run([args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
@@ -67,7 +67,7 @@ def run_sley(args, files, model, splits_file):
                         "--layers", "2", "--hidden", str(hidden), "--heads", str(heads), "--epochs", str(args.epochs), "--rate", str(RATE),
                         "--decay", str(DECAY), "--dropout", str(DROPOUT), "--device", args.device, "--json", report.name],
                        check=True, stdout=subprocess.DEVNULL)
-        with open(report.name) as stream: # another file by now
+        with open(report.name) as stream: # the command has replaced the file
             result = json.load(stream)
     runs_ = result["runs"]
     assert [one["seed"] for one in runs_] == [seed for _, seed in runs_of(args)]
@@ -88,7 +88,7 @@ class Rival:
         self.classes = int(labels.max()) + 1
 
     def csr_of(self, index, rows):
-        """The matrix that PyG's layers take in place of an edge_index: rows are targets."""
+        """The matrix that PyG's layers accept in place of an edge_index; its rows are targets."""
         ones = self.torch.ones(index.shape[1], device=self.device)
         return self.torch.sparse_coo_tensor(index.flip(0), ones, (rows, rows)).coalesce().to_sparse_csr()
 
@@ -139,7 +139,7 @@ def summary(values):
 
 
 def write(args, cases):
-    """After each case, so that a run that is stopped leaves what it has."""
+    """Writes the results after each case, so that an interrupted run keeps the earlier ones."""
     if args.json:
         with open(args.json, "w") as stream:
             json.dump({"machine": args.machine, "epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": cases}, stream, indent=1)

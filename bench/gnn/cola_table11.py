@@ -4,12 +4,12 @@
 which rows reach other ranks.
 
 Ways of the paper's rivals, as `--aggregate` names them: bcast-1d is CAGNET's, bcast-1d-pipelined MG-GCN's, rowwise MGG's. The
-steps of CoLa's ablation are halo, halo-fused, halo-coalesced and halo-pipelined, which is all of CoLa; cover and auto are Sley's
-own. All are Sley's code: the table compares ways, not the programs of the papers. An epoch is forward, backward and a step of
-Adam, without dropout; the first layer sums the features in every epoch.
+steps of CoLa's ablation are halo, halo-fused, halo-coalesced and halo-pipelined, which is the complete CoLa; cover and auto are
+Sley's own. All of it is Sley's code: the table compares ways, not the programs of the papers. An epoch is forward, backward and
+a step of Adam, without dropout; the first layer sums the features in every epoch.
 
-Ratios are times by that of halo-pipelined, of the paper by that of CoLaGCN (table 11), and of the steps by that of all steps
-(table 8: a product alone, 32 GPUs).
+Ratios are times relative to halo-pipelined; the paper's are relative to CoLaGCN (table 11), or for the steps relative to all
+steps (table 8: a product alone, 32 GPUs).
 Usage: cola_table11.py SLEY [--graphs NAMES] [--scale S] [--aggregate NAMES] [--ranks LIST | --launch WORDS] [--transport NAME]
                        [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]
 """
@@ -21,7 +21,7 @@ LAYERS, FEATURES, HIDDEN, CLASSES = 5, 16, 32, 16
 COLA = "halo-pipelined"
 RIVAL = {"bcast-1d": "CAGNET", "bcast-1d-pipelined": "MG-GCN", "rowwise": "MGG", COLA: "CoLaGCN"}
 WAYS = ["bcast-1d", "bcast-1d-pipelined", "rowwise", "halo", "halo-fused", "halo-coalesced", COLA, "cover", "auto"]
-TABLE_11 = {  # seconds an epoch, 8 A800
+TABLE_11 = {  # seconds per epoch, 8 A800
     "clj": {"CAGNET": 7.04, "MG-GCN": 2.31, "MGG": 4.69, "CoLaGCN": 1.12},
     "cok": {"CAGNET": 9.87, "MG-GCN": 3.18, "MGG": 10.74, "CoLaGCN": 1.54},
     "cyt": {"CAGNET": 7.69, "MG-GCN": 1.52, "MGG": 4.43, "CoLaGCN": 0.20},
@@ -46,12 +46,12 @@ HEADS = ["graph", "aggregate", "of", "ms", "least to most", "ratio", "table 11",
 
 
 def paper_ratio(name, way):
-    """Table 11's."""
+    """Ratio from table 11."""
     return TABLE_11[name][RIVAL[way]] / TABLE_11[name]["CoLaGCN"] if way in RIVAL else None
 
 
 def step_ratio(name, way):
-    """Table 8's."""
+    """Ratio from table 8."""
     return TABLE_8[name][STEPS.index(way)] / TABLE_8[name][-1] if way in STEPS else None
 
 

@@ -3,17 +3,17 @@
 """Full-graph training of three layers, 100 -> 128 -> 128 -> 47, on one GPU or more: milliseconds a step and memory of
 Sley beside PyTorch and PyTorch Geometric, in one run.
 
-Graphs are drawn by a seed, which is printed, or given. `sley generate` writes each to a file, which `sley gnn train` and
-the rivals read; features and labels are random, without dropout, Adam with the same figures. The ratio is how many times
-faster Sley is than the fastest rival.
+Graphs are drawn with a seed, which is printed, or they are specified. `sley generate` writes each to a file, which `sley gnn
+train` and the rivals read; features and labels are random, without dropout, with the same parameters of Adam. The ratio is how
+many times as fast as the fastest rival Sley is.
 
   csr    gcn, sage, gin: torch.sparse.mm with a CSR matrix and its transpose, both kept
   pyg    GCNConv with kept normalisation, SAGEConv, GINConv, GATConv with an edge_index
   edge   the same with an EdgeIndex, sorted by columns
 
-Sley is measured twice: `kept`, where what the first layer sums of the features is made once, as the command does where
-nothing is dropped, and `fresh`, where each step makes it again, as the rivals do. Memory: the most that PyTorch had
-allocated, and what of the device was taken while Sley's command ran, less the CUDA context.
+Sley is measured twice: `kept`, where the first layer's sums of the features are computed once, as the command does without
+dropout, and `fresh`, where each step computes them again, as the rivals do. Memory: the most that PyTorch had allocated; for
+Sley the device memory in use while its command ran, less the CUDA context.
 Usage: epoch.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--models WORDS] [--ranks LIST] [--epochs N] [--seconds S]
                 [--ways WORDS] [--rivals WORDS] [--precision full|tf32] [--json FILE]
 """
@@ -48,7 +48,7 @@ import sley_file  # noqa: E402
 from memory_watch import MemoryWatch  # noqa: E402
 WIDTHS = [100, 128, 128, 47]
 RATE, DECAY = 0.01, 5e-4
-LABELLED = 0.1  # of the rows
+LABELLED = 0.1  # share of the rows
 MIB = 1 << 20
 
 
@@ -75,7 +75,7 @@ class Graph:
         self.train = (self.label >= 0).nonzero().squeeze(1)
 
     def csr(self, kind):
-        """The matrix that the model sums by, and its transpose."""
+        """The matrix over which the model sums, and its transpose."""
         row, col = self.row, self.col
         if kind != "sage":
             own = torch.arange(self.rows, device="cuda")
@@ -89,7 +89,7 @@ class Graph:
         return a, back
 
 
-# ---- rivals: a function that makes one of no arguments, which returns logits, and the parameters
+# ---- rivals: functions without arguments that return two things: a function that returns logits, and the parameters
 
 def linear(a, b, bias=True):
     return torch.nn.Linear(a, b, bias=bias).cuda()
@@ -189,13 +189,13 @@ def sley_case(args, path, labels, kind, ranks, fresh):
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if result.returncode != 0:
             return {"failed": result.stderr.strip()[-300:]}
-        with open(report.name) as stream: # another file by now
+        with open(report.name) as stream: # the command has replaced the file
             times = [one["ms"] for one in json.load(stream)["epochs"]][2:]
     return {"ms": statistics.median(times), "spread_ms": max(times) - min(times), "mib": memory.taken / MIB - args.context_mib}
 
 
 def context_mib(args, folder):
-    """What the smallest run takes: the CUDA context and the kernels."""
+    """Memory of the smallest run: the CUDA context and the kernels."""
     path, labels = os.path.join(folder, "small.sley"), os.path.join(folder, "small.txt")
     generate(args, "er:n=100,nnz=500", path)
     with open(labels, "w") as stream:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs, features and labels of data sets, as `sley gnn --undirected --normalize` reads them."""
+"""Graphs, features and labels of data sets, in the form that `sley gnn --undirected --normalize` uses."""
 import numpy as np
 import scipy.io
 import scipy.sparse
 
 
 def matrix(path, prefix):
-    """A Matrix Market file, or the matrix of a .npz whose keys have the prefix, or none."""
+    """A Matrix Market file, or the matrix in a .npz whose keys have the prefix; None if there is none."""
     if not path.endswith(".npz"):
         return scipy.sparse.csr_matrix(scipy.io.mmread(path))
     with np.load(path, allow_pickle=False) as archive:
@@ -16,14 +16,14 @@ def matrix(path, prefix):
 
 
 def edges(path):
-    """Both directions of each entry, once, as an edge_index."""
+    """Both directions of each entry, without repeats, as an edge_index."""
     a = matrix(path, "adj_")
     a = ((a + a.T) != 0).tocoo()
     return np.stack([a.row, a.col]).astype(np.int64)
 
 
 def features(path):
-    """Rows divided by the sums of their magnitudes."""
+    """Features, with each row divided by the sum of its magnitudes."""
     x = matrix(path, "attr_").astype(np.float32).toarray()
     sums = np.abs(x).sum(1, keepdims=True)
     return x / np.where(sums > 0, sums, 1)

@@ -9,8 +9,8 @@ CUDA cores, on Tensor cores and on both; what the fused update, the layout LOA a
   layout    a product with rows in the order that LOA gives, and as they are
   plan      how many products the plan of one takes
 
-An epoch is forward, backward and a step of Adam, without dropout; the paper has forward and backward apart, which the command
-does not tell: they are added here. The first layer sums the features in every epoch.
+An epoch is forward, backward and a step of Adam, without dropout. The paper reports forward and backward separately, which the
+command does not: here they are added. The first layer sums the features in every epoch.
 Usage: hc_tables.py SLEY [--parts WORDS] [--matrix SPECS] [--kernels NAMES] [--models NAMES] [--layers N] [--features N]
                     [--hidden N] [--classes N] [--ranks LIST | --launch WORDS] [--transport NAME] [--device NAME] [--threads T]
                     [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]
@@ -31,12 +31,12 @@ UPDATE, LAYOUT, PLAN = "30.6 % less time", "8.4 % faster", "about 13"
 
 
 def paper_ratios(model, kernel):
-    """That of each of the paper's graphs."""
+    """The paper's ratio for each of its graphs."""
     return {graph: sum(times[RIVAL[kernel]]) / sum(times["HC-SpMM"]) for (of, graph), times in TRAINING.items()
             if of == model and kernel in RIVAL}
 
 
-# ---- what is measured
+# ---- measurements
 
 def training(args, graph, model, ranks):
     words = runs.training(args, graph, model, args.layers, args.hidden, args.features)
@@ -52,7 +52,7 @@ def training(args, graph, model, ranks):
 
 
 def product(args, graph, ranks, *words):
-    """Milliseconds of products of hidden rows, and what the command says of them."""
+    """Milliseconds of products of hidden rows, and the command's facts about them."""
     result = runs.run(args, ranks, ["spmm", graph.path, "--k", str(args.hidden), "--kernel", args.kernels[-1], "--no-verify", "--warmup",
                                     str(args.warm), "--repeat", str(args.epochs), *words])
     return result["time_ms"]["median"], result
@@ -63,7 +63,7 @@ def about(args, graph, part, **more):
 
 
 def update(args, graph, ranks):
-    """Each run measures both."""
+    """Both updates, which each run measures."""
     apart = []
 
     def measure():
@@ -97,7 +97,7 @@ def plan(args, graph, ranks):
         return [result["plan_ms"] / ms], runs.facts(result)
 
     one = runs.by_turns(args.rounds, {"plan": measure})["plan"]
-    if "ms" in one:  # it is a number of products
+    if "ms" in one:  # a number of products
         one.update(products=one.pop("ms"), least=one.pop("least_ms"), most=one.pop("most_ms"))
     one.update(about(args, graph, "plan"))
     return [one]

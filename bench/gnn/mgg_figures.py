@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MGG's figures 7 to 11 (OSDI 2023), as far as the command has what they compare; the rest is listed as not offered.
+"""MGG's figures 7 to 11 (OSDI 2023), as far as the command supports what they compare; the rest is listed as not offered.
 
   7, 8, 9  an epoch over the whole graph, of a GCN (2 layers, hidden rows of 16 values) and a GIN (5 layers, 64), by numbers of
            ranks: rowwise, which is MGG's way, beside Sley's others. The paper's rivals are DGL, MGG over unified memory, and ROC.
@@ -10,8 +10,9 @@
            paper's model says of them, and how much shorter a product takes than in the first of them. With --grid also the
            figure's grids: products in all shapes of ps and dist, and of wpb and dist, the third value as it was chosen.
 
-Ratios are the times of rowwise by those of the way: above 1 the way is faster than MGG's. An epoch is forward, backward and a
-step of Adam, without dropout; the first layer sums the features in every epoch. Features and classes are as many as table 1 says.
+Ratios are the times of rowwise divided by the way's: above 1 the way is faster than MGG's. An epoch is forward, backward and a
+step of Adam, without dropout; the first layer sums the features in every epoch. The numbers of features and classes are those
+in table 1.
 Usage: mgg_figures.py SLEY [--figures LIST] [--graphs NAMES] [--scale S] [--aggregate NAMES] [--ranks LIST | --launch WORDS]
                       [--transport NAME] [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N]
                       [--grid] [--json FILE]
@@ -30,13 +31,13 @@ DATASETS = {  # table 1: the paper's name, features, classes
 }
 NO_TWIN = "ENWIKI IT04 PAPER PROT"
 MODELS = {"gcn": (2, 16), "gin": (5, 64)}  # layers, values of a hidden row
-FIGURES = {  # by figure: the rival, how many times as long it takes as MGG, means by model
+FIGURES = {  # by figure: the rival, and the mean of its times relative to MGG's, by model
     7: ("DGL", {"gcn": 4.25, "gin": 4.57}),
     8: ("MGG over unified memory", {"gcn": 4.58, "gin": 5.04}),
     9: ("ROC", {"gcn": 12.30, "gin": 9.35}),
 }
 ELSEWHERE = {8: "of products alone, bench_ranks_gpu --unified 1"}
-SWITCHES = {  # figure 10's parts: words of --rowwise with and without, and how many times as long without, means; None: not said
+SWITCHES = {  # figure 10's parts: words of --rowwise with and without; mean times without relative to with; None: not given
     "10a, neighbour partitions": ({"on": "wpb=2", "off": "wpb=2,partitions=off"}, 2.26),
     "10b, interleaving": ({"on": "ps=16,wpb=2", "off": "ps=16,wpb=2,interleave=off"}, 1.89),
     "10c, a row is loaded by": ({"warp": "ps=2,dist=2,memory=shared,get=warp", "thread": "ps=2,dist=2,memory=shared,get=thread",
@@ -48,7 +49,7 @@ TRIALS, SAVED = "about 10", "up to 68 %"  # figure 11
 
 
 def timed(args, names, name, make):
-    """Cases of all ways; make gives the function that runs one."""
+    """Runs the cases of all ways; make returns the function that runs one."""
     found = runs.by_turns(args.rounds, {way: make(way) for way in args.aggregate})
     for way, one in found.items():
         one.update(names, graph=name, aggregate=way, ratio=runs.ratio(found, MGG, way))
@@ -80,7 +81,7 @@ def sums(args, graph, name, ranks, model):
 
 
 def switched(args, graph, name, ranks):
-    """Cases of the switches, where rowwise has them; `ratio` is the time to that of the first of a part."""
+    """Cases of the switches, if rowwise supports them; `ratio` is the time relative to the first case of a part."""
     k, cases = MODELS["gcn"][1], []
 
     def case(words):
@@ -100,7 +101,7 @@ def switched(args, graph, name, ranks):
 
 
 def grid(args, graph, ranks, chosen):
-    """Milliseconds of products in all shapes of two values, the third as it was chosen."""
+    """Milliseconds of products in all shapes of two figures; the third is the chosen one."""
     found = []
     for names in (("ps", "dist"), ("wpb", "dist")):
         for one in POWERS if names[0] == "ps" else POWERS[:-1]:
@@ -113,7 +114,7 @@ def grid(args, graph, ranks, chosen):
 
 
 def search(args, graph, name, ranks):
-    """The shapes that were tried; the plan of one run, as a training would make it once."""
+    """The shapes tried for the plan of one run, as a training would make it once."""
     case = {"figure": "11", "graph": name, "spec": graph.spec}
     try:
         one = product(args, graph, ranks, MODELS["gcn"][1], MGG)
@@ -121,7 +122,7 @@ def search(args, graph, name, ranks):
         return dict(case, failed=str(error))
     case.update(runs.facts(one), tried=one.get("tuned", []))
     if case["tried"]:
-        first = next(trial for trial in case["tried"] if trial["ms"] is not None)  # without a time it does not fit in memory
+        first = next(trial for trial in case["tried"] if trial["ms"] is not None)  # shapes without a time do not fit in memory
         chosen = next(trial for trial in case["tried"] if trial["chosen"])
         case.update(first_ms=first["ms"], chosen_ms=chosen["ms"], saved=1 - chosen["ms"] / first["ms"])
         try:
@@ -149,7 +150,7 @@ def show_epochs(args, cases):
 
 
 def show_ranks(cases):
-    """How the ways scale from the first number of ranks on."""
+    """Shows how the ways scale from the first number of ranks."""
     counts = sorted({one["ranks"] for one in cases if "ms" in one})
     rows = []
     for one in cases:
@@ -181,7 +182,7 @@ def show_switches(args, cases, searched):
 
 
 def why_not(one):
-    """Of a search that has tried nothing."""
+    """The reason why a search has tried nothing."""
     return one.get("failed") or f"{one['ranks']} ranks: not offered on {one['device']}: {NO_SHAPES}"
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MGG's table 3 (OSDI 2023): accuracy and time of an epoch over the whole graph, and of one over batches of rows with sampled
-neighbours.
+"""MGG's table 3 (OSDI 2023): accuracy and time of an epoch over the whole graph, and of an epoch over batches of rows with
+sampled neighbours.
 
-Both train the same model from the same first weights on the same rows; each round has a seed of its own. The accuracy is that of
-the test rows in the epoch with the best validation, over all their neighbours. The ratio of times is full by sampled, as the
-paper's latencies are. Neighbours are drawn on one rank, whatever --ranks says. The graph is a twin whose labels are planted, they
-follow from the features of a row and its neighbours; or files, as `sley gnn train` takes them. A command without --sample, or
-a launcher's ranks, measure the full epoch only, which is said.
+Both train the same model from the same initial weights on the same rows; each round has a seed of its own. The accuracy is
+measured on the test rows, with all their neighbours, in the epoch with the best validation. The ratio of times is full divided
+by sampled, like the paper's latencies. Neighbours are sampled on one rank, whatever --ranks is. The graph is a twin with
+generated labels, which follow from the features of a row and its neighbours; or it is read from files, in the form that `sley
+gnn train` accepts. For a command without --sample, and for a launcher's ranks, only the full epoch is measured, with a message.
 Usage: mgg_table3.py SLEY [--graphs NAMES] [--scale S] [--files GRAPH FEATURES LABELS] [--more=WORDS] [--models NAMES]
                      [--hidden N] [--train N] [--valid N] [--sample LIST] [--batch N] [--ranks LIST | --launch WORDS] [--transport NAME]
                      [--device NAME] [--threads T] [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]
@@ -40,7 +40,7 @@ def words_of(args, data, model, way):
 
 
 def cases_of(args, data, model, ranks):
-    """Functions that run a way with the next seed, and the accuracies that they find."""
+    """Functions that run a way with the next seed, and lists that receive the accuracies."""
     tests = {way: [] for way in args.ways}
 
     def case(way):

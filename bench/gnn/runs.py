@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of papers' tables share: options, graphs, runs of the command by turns, medians, tables and JSON.
+"""Shared by the scripts for tables of papers: options, graphs, runs of the command in turn, medians, tables and JSON.
 
-Each begins with `start`, which reads its options. With --launch the command runs as ranks of that launcher, as in
+Each script begins with `start`, which reads its options. With --launch the command runs as ranks of that launcher, for example
   --launch "tests/hosts/hosts.sh --hosts 4 --per-host 2 --rate 1gbit --" --transport tcp --device cpu --threads 1
-for hosts that are network namespaces; the files of graphs are in TMPDIR, which all hosts must see.
+for hosts that are network namespaces. The files of graphs are in TMPDIR, which all hosts must be able to read.
 """
 import argparse
 import json
@@ -21,18 +21,18 @@ BENCH = os.path.dirname(HERE)
 sys.path.insert(0, BENCH)
 import sley_file  # noqa: E402
 
-SKIPPED = 77  # a launcher's exit status: it cannot run here
-ALL_ROWS = (1 << 31) - 1  # of each class to train on
+SKIPPED = 77  # exit status of a launcher that cannot run here
+ALL_ROWS = (1 << 31) - 1  # per class, to train on
 
 
 class Failed(Exception):
-    """A run of the command that did not end well; says why."""
+    """A run of the command that failed, with the reason."""
 
 
 # ---- options
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong; `ranks` is how many there are where nothing else says it."""
+    """Reports an error in one line; `ranks` is the default number of ranks."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: {message}\n")
@@ -76,7 +76,7 @@ def name_list(parser, option, text, known):
 
 
 def start(parser, words=None):
-    """Options that make sense; `ranks` is a list, of None under a launcher, `version` the command's."""
+    """Returns checked options: `ranks` is a list, which contains None under a launcher, `version` is the command's."""
     args = parser.parse_args(words)
     args.launch = shlex.split(args.launch)
     if args.launch and args.ranks:
@@ -97,14 +97,14 @@ def start(parser, words=None):
 
 
 def begin(args, differs):
-    """The first lines: what runs, and what differs from the paper in all cases."""
+    """Prints the first lines: what runs, and what differs from the paper in all cases."""
     print(f"{args.version}; seed {args.seed}, {args.rounds} rounds of {args.epochs} epochs after {args.warm}\n{differs}", flush=True)
 
 
 # ---- graphs
 
 class Graph:
-    """A matrix in a file, and a label drawn for each of its rows."""
+    """A matrix in a file, with a random label for each of its rows."""
 
     def __init__(self, args, folder, spec, classes):
         self.spec = spec
@@ -134,7 +134,7 @@ def reason_of(result):
 
 
 def run(args, ranks, words, seed=None):
-    """What the command reports as JSON."""
+    """The command's JSON report."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [*args.launch, args.sley, *words, "--device", args.device, "--threads", str(args.threads), "--seed",
                    str(args.seed if seed is None else seed), "--json", report.name]
@@ -149,31 +149,31 @@ def run(args, ranks, words, seed=None):
             sys.exit(SKIPPED)
         if result.returncode != 0:
             raise Failed(reason_of(result))
-        with open(report.name) as stream:  # another file by now
+        with open(report.name) as stream:  # the command has replaced the file
             return json.load(stream)
 
 
 def training(args, graph, model, layers, hidden, features):
-    """Words of a training over all rows without dropout, whose first layer sums in every step."""
+    """Words for a training over all rows without dropout, whose first layer sums in every step."""
     return ["gnn", "train", graph.path, "--features", f"random:{features}", "--labels", graph.labels, "--model", model,
             "--layers", str(layers), "--hidden", str(hidden), "--dropout", "0", "--train", str(ALL_ROWS), "--valid", "0",
             "--fresh-features", "--epochs", str(args.warm + args.epochs)]
 
 
 def facts(result):
-    """Where a run ran."""
+    """Facts of where a run ran."""
     return {key: result[key] for key in ("device", "transport", "ranks")}
 
 
 def epochs(args, ranks, words):
-    """Milliseconds of a training's steps, where they ran."""
+    """Milliseconds of a training's steps, and facts of where it ran."""
     result = run(args, ranks, words)
     return [one["ms"] for one in result["epochs"][args.warm:]], facts(result)
 
 
 def by_turns(rounds, cases):
-    """Cases run in turn. Each is a function that returns a run's milliseconds and facts; found are these facts, the median of
-    the runs' medians with the least and the greatest of them, or why it failed."""
+    """Runs cases in turn. Each is a function that returns a run's milliseconds and facts. Returns for each its facts, the median
+    of the runs' medians with the least and the greatest of them, or why it failed."""
     found = {name: {"runs": []} for name in cases}
     for _ in range(rounds):
         for name, measure in cases.items():
@@ -194,7 +194,7 @@ def by_turns(rounds, cases):
 
 
 def ratio(found, name, to):
-    """How many times as long `name` takes as `to`; None where one of them has no time."""
+    """Time of `name` relative to `to`; None if one of them has no time."""
     if "ms" not in found.get(name, {}) or "ms" not in found.get(to, {}):
         return None
     return found[name]["ms"] / found[to]["ms"]
@@ -208,7 +208,7 @@ def geomean(values):
 # ---- output
 
 def where(one):
-    """Ranks, device and transport, for the column of what differs."""
+    """Ranks, device and transport, for the column of differences."""
     return f"{one['ranks']} x {one['device']}, {one['transport']}"
 
 
@@ -217,14 +217,14 @@ def text(value):
 
 
 def time_cells(one):
-    """Cells: the time, and the least to the greatest of the runs'."""
+    """Cells of a time: the median, and the range over the runs."""
     if "ms" not in one:
         return ["failed", one["failed"][:60]]
     return [f"{one['ms']:.3f}", f"{one['least_ms']:.3f} to {one['most_ms']:.3f}"]
 
 
 def show(heads, rows):
-    """A table: the first column to the left, the others to the right."""
+    """Prints a table, with the first column aligned left and the others right."""
     cells = [heads] + [[text(value) for value in row] for row in rows]
     wide = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     for row in cells:
@@ -232,7 +232,7 @@ def show(heads, rows):
 
 
 def machine(device):
-    """What the figures depend on, by the script for the device; None if that cannot tell."""
+    """Facts of the machine on which the figures depend, from the script for the device; None if there are none."""
     script = os.path.join(BENCH, *(["gpu"] if device == "cuda" else []), "machine.py")
     try:
         return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
@@ -242,7 +242,7 @@ def machine(device):
 
 
 def end(args, source, cases):
-    """Writes --json: where, with which options, and the cases, which say their device. Ends with 1 if a case failed, else 0."""
+    """Writes --json: machine, options and cases with their device. Returns 1 if a case failed, else 0."""
     if args.json:
         device = next((one["device"] for one in cases if "device" in one), args.device)
         options = {**vars(args), "sley": os.path.basename(args.sley)}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether `sley gnn train` does what PyTorch's autograd does: both train the same models from the same first weights, without
-dropout, on one graph with features and labels in a .npz. The first gradients of all parameters must agree within 1e-5 of the
-greatest, and the losses of all epochs within 1e-3. Ends with 1 where they do not.
+"""Checks that `sley gnn train` computes the same as PyTorch's autograd: both train the same models from the same initial
+weights, without dropout, on one graph with features and labels in a .npz. The first gradients of all parameters must agree
+within 1e-5 of the greatest, and the losses of all epochs within 1e-3. Exit status 1 if they do not.
 
-First weights are those of a state that Sley has written after a step of rate 1e-30; its first moments are a tenth of the
-gradients. PyTorch Geometric's layers get the weights by name.
+The initial weights are those of a state that Sley has written after a step of rate 1e-30; its first moments are a tenth of the
+gradients. PyTorch Geometric's layers receive the weights by name.
 Usage: same.py SLEY GRAPH.npz [--models WORDS] [--epochs N] [--layers N] [--device NAME]
 """
 import argparse
@@ -27,7 +27,7 @@ warnings.simplefilter("ignore")
 HIDDEN, HEADS, RATE, DECAY = 16, 4, 0.01, 5e-4
 LOSS_BOUND, GRADIENT_BOUND = 1e-3, 1e-5
 
-# Of each model: Sley's name of a parameter, how PyTorch Geometric's layer has it.
+# For each model: Sley's name of a parameter, and its name in PyTorch Geometric's layer.
 NAMES = {
     "gcn": {"weight": lambda c: c.lin.weight, "bias": lambda c: c.bias},
     "sage": {"neighbours": lambda c: c.lin_l.weight, "root": lambda c: c.lin_r.weight, "bias": lambda c: c.lin_l.bias},
@@ -49,7 +49,7 @@ def make_layers(model, features, classes, count):
 
 
 def parameters(layers, model):
-    """Name in a state, tensor, whether Sley has it transposed."""
+    """Name in a state, tensor, and whether Sley stores it transposed."""
     for number, layer in enumerate(layers):
         for name, find in NAMES[model].items():
             yield f"{number}.{name}", find(layer), name in TRANSPOSED

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step of a GCN and a product with its gradient by sley.torch, beside the same by others on the same tensors:
-PyG's GCNConv on edge_index (values of edges cached), torch's CSR of A and A^T (kept), and `sley gnn train`.
+"""A training step of a GCN, and a product with its gradient, by sley.torch, and by rivals on the same tensors: PyG's GCNConv on
+edge_index (values of edges cached), torch's CSR of A and A^T (kept), and `sley gnn train`.
 
-Products are checked against each other. On a GPU times are of the device's queue, emptied before and after each.
+Products are compared with each other. On a GPU times are those of the device's queue, which is empty before and after each
+measurement.
 Usage: torch_epoch.py GRAPH [--sley COMMAND] [--device NAME] [--features N] [--hidden N] [--classes N] [--repeat N]
                       [--json FILE]
-GRAPH: what sley takes. With SLEY_LIBRARY, and PYTHONPATH=python, where the package is not installed.
+GRAPH: any graph that sley reads. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
 """
 import argparse
 import json
@@ -53,10 +54,10 @@ def median_ms(call, device, repeat):
     return statistics.median(times)
 
 
-# ---- what is compared
+# ---- contenders
 
 def step_of(net, graph, x, target, captured):
-    """A step of training, of a network of Sley's as sley.train takes it; of others with torch's own loss."""
+    """A step of training: for a network of Sley as in sley.train, for others with torch's own loss."""
     optimizer = sley.train._optimizer("adam", net, 0.01, 5e-4, x.is_cuda)
     own = isinstance(net, sley.train.Net)
     target = target.to(torch.int32) if own else target
@@ -74,7 +75,7 @@ def step_of(net, graph, x, target, captured):
 
 
 class Rival(torch.nn.Module):
-    """Two layers of PyG's, whose normalised values are kept."""
+    """Two of PyG's layers, which keep the normalised values."""
 
     def __init__(self, features, hidden, classes):
         super().__init__()
@@ -101,7 +102,7 @@ class CsrProduct(torch.autograd.Function):
 
 
 class CsrNet(torch.nn.Module):
-    """Two layers on torch's CSR of the normalised A and A^T, both kept: what a user of torch alone would write."""
+    """Two layers on torch's CSR of the normalised A and A^T, both kept, as a user of torch alone would write them."""
 
     def __init__(self, features, hidden, classes):
         super().__init__()

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training steps by sley.torch on one rank and on several under torchrun, on the same graph: the gradients of the first step
-beside those of one rank, and the time of a step.
+"""Training steps by sley.torch on one rank and on several under torchrun, on the same graph: compares the gradients of the
+first step with one rank's, and reports the time of a step.
 
-A step is forward, backward, the sum of the ranks' gradients and Adam, without dropout, over all rows. Features and labels are
-functions of the row, weights of the seed, so every number of ranks computes the same. Times are medians of rank 0's, whose
-queue is emptied before and after each step; all ranks begin a step together, since gradients are summed in it. On one GPU a
-step is also captured into a CUDA graph, as sley.train does; the ratio is to the faster of both.
+A step is forward, backward, the sum of the ranks' gradients and Adam, without dropout, over all rows. Features and labels
+depend on the row, weights on the seed, so that every number of ranks computes the same. Times are medians of rank 0's, whose
+queue is empty before and after each step; all ranks start a step together, because gradients are summed in it. On one GPU a
+step is also captured into a CUDA graph, as by sley.train; the ratio is relative to the faster of both.
 Usage: torch_ranks.py GRAPH [--ranks LIST] [--models LIST] [--device NAME] [--features N] [--hidden N] [--classes N] [--layers N]
                       [--steps N] [--seed N] [--json FILE]
-GRAPH: what sley takes. With SLEY_LIBRARY, and PYTHONPATH=python, where the package is not installed.
+GRAPH: any graph that sley reads. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
 """
 import argparse
 import json
@@ -31,7 +31,7 @@ import sley.torch
 import sley.train
 
 WARM = 3
-HEADS = 4  # of gat's hidden layers, which together have --hidden values
+HEADS = 4  # heads of gat's hidden layers, which have --hidden values in total
 
 
 def options_of():
@@ -47,14 +47,14 @@ def options_of():
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json")
-    parser.add_argument("--out", help=argparse.SUPPRESS)  # of a rank: the folder for what it has found
+    parser.add_argument("--out", help=argparse.SUPPRESS)  # for a rank: folder for its results
     return parser.parse_args()
 
 
 # ---- a rank
 
 def mixed(number, seed):
-    """A whole number below 2^31 for each of a tensor, the same on every device."""
+    """A pseudorandom integer below 2^31 for each element of a tensor, the same on every device."""
     number = (number + seed * 40503) & 0x7FFFFFFF
     for factor in (0x45D9F3B, 0x2C1B3C6D):
         number = ((number ^ (number >> 16)) * factor) & 0x7FFFFFFF
@@ -99,7 +99,7 @@ def step_of(net, graph, x, labels, whole, comm):
 
 
 def work(options):
-    """What one rank does; rank 0 writes the gradients and times of each model."""
+    """The work of one rank; rank 0 writes the gradients and times of each model."""
     with sley.dist.init(device=options.device) as comm:
         device = options.device
         begin = time.perf_counter()
@@ -128,22 +128,22 @@ def work(options):
                 (Path(options.out) / "found.json").write_text(json.dumps(found), encoding="utf-8")
 
 
-# ---- all of them
+# ---- all ranks
 
 def launch(options, ranks, folder):
-    """What the ranks have found, and the gradients of each model."""
+    """Returns the ranks' results, and the gradients of each model."""
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__]
     words += [options.graph, "--out", folder, "--models", options.models, "--device", options.device]
     for name in ("features", "hidden", "classes", "layers", "steps", "seed"):
         words += [f"--{name}", str(getattr(options, name))]
-    threads = str(max(1, (os.cpu_count() or 1) // ranks))  # torchrun would give each one, and graphs are prepared on the host
+    threads = str(max(1, (os.cpu_count() or 1) // ranks))  # torchrun would set one thread per rank, but graphs are prepared on the host
     subprocess.run(words, check=True, env={"OMP_NUM_THREADS": threads, **os.environ})
     found = json.loads((Path(folder) / "found.json").read_text(encoding="utf-8"))
     return found, {model: dict(np.load(Path(folder) / f"{model}.npz")) for model in found["models"]}
 
 
 def difference(grads, others):
-    """The largest difference of a parameter's gradient, relative to the largest of its values."""
+    """Largest difference of a parameter's gradient, relative to its largest value."""
     return max(float(np.abs(grads[name] - others[name]).max() / max(np.abs(others[name]).max(), 1e-30)) for name in grads)
 
 

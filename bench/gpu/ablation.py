@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two workgroups of two GPUs joined by sockets: what each step from rowwise to cover brings. For each matrix and k four
-ranks of `sley spmm` are started once, as a launcher would, two of each host that NCCL_HOSTID makes of this one, and run
-all steps in turn: at least 3 products of each, and no more once the step's budget is spent. That is done in rounds, every
-other one backwards, since what sockets bring changes by a quarter from one communicator to the next. Writes a line of JSON with
-the machine, then one for each step: bytes by link class, messages, and times; and prints tables. A step that did not run
-has a line too, which says why. bench/gpu/run.sh calls it."""
+"""Two workgroups of two GPUs joined by sockets: the effect of each step from rowwise to cover. For each matrix and k four ranks
+of `sley spmm` are started once, as by a launcher, two for each of the hosts that NCCL_HOSTID simulates on this one. They run
+all steps in turn: at least 3 products of each, and no more once the step's budget is spent. That is repeated in rounds, every
+other one in reverse order, because the speed of sockets changes by a quarter from one communicator to the next. Writes a line
+of JSON with the machine, then one for each step: bytes by link class, messages, and times; and prints tables. A step that did
+not run has a line with the reason. bench/gpu/run.sh calls this script."""
 import argparse
 import json
 import os
@@ -31,7 +31,7 @@ def free_port():
 
 
 def prepare(args, matrix, folder):
-    """The matrix as a file that every rank reads, made once: each would else generate it."""
+    """Writes the matrix to a file that every rank reads; otherwise each rank would generate it."""
     if os.path.exists(matrix):
         return matrix
     path = os.path.join(folder, matrix.replace(":", "-").replace("=", "-") + ".sley")
@@ -42,7 +42,7 @@ def prepare(args, matrix, folder):
 
 
 def run(args, name, k, algorithms, seconds):
-    """Rank 0's JSON object of the steps on a file; raises RuntimeError with what was printed where a rank fails."""
+    """Rank 0's JSON object for the steps on a file; raises RuntimeError with the output if a rank fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "result.json")
         words = [args.sley, "spmm", name, "--device", args.device, "--transport", args.transport, "--algo", ",".join(algorithms),
@@ -72,7 +72,7 @@ def run(args, name, k, algorithms, seconds):
 
 
 def step_lines(args, matrix, k, result):
-    """A line for each step of a run; "missing" in place of figures where it could not run."""
+    """A line for each step of a run; "missing" in place of figures if it could not run."""
     lines = []
     for step in result["algorithms"] if "algorithms" in result else [result]:
         line = {"record": "ablation", "matrix": matrix, "k": k, "order": args.order, "algo": step["algo"]}
@@ -90,7 +90,7 @@ def step_lines(args, matrix, k, result):
 
 
 def join_rounds(rounds):
-    """One round's lines from those of all; a step that is missing in one is missing."""
+    """Joins the lines of all rounds; a step that is missing in one round is missing."""
     joined = []
     for line in rounds[0]:
         mine = [next(other for other in r if other["algo"] == line["algo"]) for r in rounds]
@@ -110,7 +110,7 @@ def missing(args, matrix, k, algorithms, why):
 
 
 def measure(args, matrix, k, folder, end):
-    """Lines of all steps. Where they fail together at once each is tried by itself, so that one does not take the others along."""
+    """Lines of all steps. If the steps fail together, each is tried alone, so that one failure does not affect the others."""
     def left():
         seconds = end - time.monotonic()
         if seconds < 5:

@@ -288,7 +288,7 @@ static void run_together(bench *b, const std::string &name, const sley_csr &host
     there.push_back(upload(host, val, dtype));
     CUDA(cudaDeviceSynchronize());
   }
-  for (int r = -1; r < b->set->repeat; r++) { /* the first is not counted */
+  for (int r = -1; r < b->set->repeat; r++) { /* the first run is not counted */
     int64_t nnz = 0;
     const double begin = bench_now();
     SLEY(sparse_product_make_together(b->places.data(), gpus, &host, there.data(), made.data()));

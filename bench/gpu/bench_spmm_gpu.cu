@@ -100,7 +100,7 @@ static void contender_destroy(contender *c) {
 /* Contender 0 is Sley, 1 + i cuSPARSE's algorithm i. */
 enum { CONTENDERS = 1 + RIVALS };
 
-/* One matrix, type and width. */
+/* Operands and results for one matrix, type and width. */
 struct work {
   job *j;
   sley_comm *comm;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints, as JSON, what a GPU benchmark's figures depend on. The commit is $SLEY_COMMIT's, else git's, else unknown."""
+"""Prints, as JSON, the facts on which a GPU benchmark's figures depend. The commit is $SLEY_COMMIT, else git's, else unknown."""
 import ctypes
 import datetime
 import json

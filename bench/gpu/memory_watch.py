@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory of a GPU a program takes that runs meanwhile."""
+"""Measures how much GPU memory a program uses while it runs."""
 import threading
 
 import torch
 
 
 class MemoryWatch:
-    """A context; afterwards `taken` has the bytes of the first device that others held at most. It looks each period_s."""
+    """A context; afterwards `taken` is the most bytes of the first device that other processes used. Samples every period_s."""
 
     def __init__(self, period_s):
         self.period_s = period_s

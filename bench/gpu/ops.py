@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of graph networks on one GPU: Sley beside cuSPARSE, PyTorch, PyTorch Geometric and turbo-gnn, in one run.
+"""Operations of graph networks on one GPU: compares Sley with cuSPARSE, PyTorch, PyTorch Geometric and turbo-gnn, in one run.
 
-Graphs and widths are drawn by a seed, which is printed. `sley generate` writes each graph to a file, which
-`sley bench ops --json` and the rivals read. They take turns: Sley's command, which checks its own results, then each
-rival; medians are compared, and the ratio is how many times faster Sley is than the fastest rival.
+Graphs and widths are drawn with a seed, which is printed. `sley generate` writes each graph to a file, which `sley bench ops
+--json` and the rivals read. They run in turn: Sley's command, which checks its own results, then each rival. Medians are
+compared; the ratio is how many times as fast as the fastest rival Sley is.
 
   sddmm      forward: cuSPARSE, both layouts of V
   max        forward and backward: PyTorch's scatter_reduce, turbo-gnn
   gat        forward and backward, 1 and 8 heads of 16: PyTorch Geometric's layer without its linear map
   gatv2      forward and backward, 1 head of 64: PyTorch Geometric's layer, turbo-gnn
 
-What is not installed, or does not run, is left out, which is said. Memory is counted with the graph and the operands:
-of a rival the most that PyTorch had allocated for it; of Sley how much of the device was taken while its command ran,
-less what it takes for a graph of 500 entries, which is the CUDA context.
+Rivals that are not installed, or do not run, are left out, with a message. Memory includes the graph and the operands: for a
+rival the most that PyTorch had allocated for it; for Sley the device memory in use while its command ran, less the use for a
+graph of 500 entries, which is the CUDA context.
 Usage: ops.py SLEY [--seed N] [--graphs N] [--matrix SPECS] [--turns N] [--only WORDS] [--dtype TYPE] [--seconds S]
               [--json FILE]
 """
@@ -43,7 +43,7 @@ try:
 except ImportError:
     turbo_gnn = None
 
-warnings.simplefilter("ignore")  # turbo-gnn's, of numbers of threads
+warnings.simplefilter("ignore")  # turbo-gnn warns about numbers of threads
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import sley_file  # noqa: E402
@@ -51,9 +51,9 @@ from memory_watch import MemoryWatch  # noqa: E402
 from tables.ops import summary  # noqa: E402
 OPS = ["sddmm", "max", "gat", "gatv2"]
 DTYPES = {"f32": (torch.float32, 0), "f16": (torch.float16, 2), "bf16": (torch.bfloat16, 14)}  # and cudaDataType
-INDEX_32, BASE_0, ROW_ORDER, COL_ORDER, SUMS_F32 = 2, 0, 2, 1, 0  # of cusparse.h, library_types.h
+INDEX_32, BASE_0, ROW_ORDER, COL_ORDER, SUMS_F32 = 2, 0, 2, 1, 0  # constants of cusparse.h and library_types.h
 SLOPE = 0.2
-TURN_S = 0.03  # a rival's turn takes about this long, or one call
+TURN_S = 0.03  # a rival's turn takes about this long, or is one call
 MIB = 1 << 20
 
 
@@ -108,7 +108,7 @@ class CusparseSddmm:
 
 
 def find_cusparse():
-    with open("/proc/self/maps") as maps:  # PyTorch has loaded its own
+    with open("/proc/self/maps") as maps:  # the library that PyTorch has loaded
         for line in maps:
             if "libcusparse.so" in line:
                 return line.split()[-1]
@@ -152,7 +152,7 @@ class Graph:
         return self.turbo
 
 
-# ---- rivals: name -> function that makes a function without arguments, which returns its result
+# ---- rivals: name -> function that returns a function without arguments, which returns its result
 
 def sddmm_rivals(graph, k, _):
     u, v = graph.values(graph.rows, k), graph.values(graph.cols, k)
@@ -166,7 +166,7 @@ def sddmm_rivals(graph, k, _):
 
 
 def stepping(forward, dy, leaves):
-    """Forward and backward."""
+    """A step forward and backward."""
     def run():
         for leaf in leaves:
             leaf.grad = None
@@ -234,7 +234,7 @@ RIVALS = {"sddmm": sddmm_rivals, "max": max_rivals, "gat": gat_rivals, "gatv2": 
 # ---- turns
 
 def sley_case(args, path, op, k, heads, repeat):
-    """Milliseconds of each pass, and MiB."""
+    """Milliseconds of each pass, and MiB used."""
     command = [args.sley, "bench", "ops", "--matrix", path, "--ops", op, "--k", str(k), "--heads", str(heads),
                "--device", "cuda", "--dtype", args.dtype, "--repeat", str(repeat), "--seed", str(args.seed), "--json", "-", "--alone"]
     with MemoryWatch(0.005) as memory:
@@ -269,7 +269,7 @@ def clear():
 
 
 def measure_rival(make, turns, expected, before):
-    """Times of turns, and MiB allocated since there were `before` bytes."""
+    """Times of turns, and MiB allocated beyond the `before` bytes."""
     clear()
     try:
         function = make()
@@ -303,7 +303,7 @@ def measure(args, path, graph, op, k, heads):
             for name, make in rivals.items():
                 try:
                     times, mib = measure_rival(make, args.turns, expected, before)
-                    if name.startswith("cusparse"):  # it works on the graph as it was loaded
+                    if name.startswith("cusparse"):  # it uses the graph as loaded
                         mib += graph.csr_mib()
                     one["rivals"][name] = {"ms": statistics.median(times), "spread_ms": max(times) - min(times), "mib": mib}
                 except CannotRun as error:
@@ -315,7 +315,7 @@ def measure(args, path, graph, op, k, heads):
     return one
 
 
-# ---- what is drawn
+# ---- random cases
 
 def draw(random_, number):
     specs = []

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Is the planner right on GPUs? Measures them by `sley tune --device cuda`, then runs auto and single algorithms on twins over 2 and
-4 GPUs, and writes a JSON line a case: auto's choice, and each algorithm's predicted and measured time and what its plan took. Times
-are medians.
+"""Is the planner right on GPUs? Measures them by `sley tune --device cuda`, then runs auto and single algorithms on twins over
+2 and 4 GPUs, and writes a JSON line for each case: auto's choice, and for each algorithm its predicted and measured time and
+the time of its plan. Times are medians.
 
     python3 bench/gpu/predictions.py SLEY OUT.jsonl [--machine FILE] [--cache DIR]
 
---machine: a description to predict by instead of measuring one ("builtin" too). bench/tables/gpu.py counts what is within 25 %."""
+--machine: a description to use for predictions instead of measuring one ("builtin" too). bench/tables/gpu.py counts the
+predictions within 25 %."""
 import argparse
 import json
 import os

@@ -4,22 +4,29 @@
 #
 #   bench/gpu/run.sh [single|spgemm|ranks|plans|ablation|collective|networks|torch|training|all] [RESULTS]
 #
-# single: one GPU beside every cuSPARSE product; spgemm: sparse times sparse beside cuSPARSE's three algorithms; ranks: 1, 2, 4 GPUs (as many as there are) beside NCCL broadcasts with
-# cuSPARSE, and CoLa's times of bench/gpu/anchors.json; plans: what plans take on one GPU and on all; ablation: two workgroups of two GPUs, of four processes, that
-# sockets join: from rowwise to cover, bytes a link class and times (4 GPUs and NCCL). RESULTS: bench/results/gpu-NAME by default, NAME the GPU's.
-# collective: compressed collectives on all GPUs beside NCCL, of chosen and drawn sizes and in a sweep of both, and on as
-# many hosts that sockets join (4 GPUs: two of two); networks: epochs on one
-# GPU and on all beside PyTorch's CSR products; torch: steps of sley.torch under torchrun on one GPU and on all, and the gradients of both; training:
-# a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts. `all` is the first five.
+# single      one GPU compared with every cuSPARSE product
+# spgemm      sparse times sparse, compared with cuSPARSE's three algorithms
+# ranks       1, 2, 4 GPUs (as many as there are), compared with NCCL broadcasts with cuSPARSE, and with CoLa's times
+#             in bench/gpu/anchors.json
+# plans       times of plans on one GPU and on all
+# ablation    two workgroups of two GPUs, as four processes that are joined by sockets: from rowwise to cover, bytes
+#             per link class and times (4 GPUs and NCCL)
+# collective  compressed collectives on all GPUs compared with NCCL, with chosen and random sizes and in a sweep of
+#             both, and on as many hosts joined by sockets (4 GPUs: two hosts of two)
+# networks    epochs on one GPU and on all, compared with PyTorch's CSR products
+# torch       steps of sley.torch under torchrun on one GPU and on all, and the gradients of both
+# training    a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts
+#
+# `all` is the first five. RESULTS: bench/results/gpu-NAME by default, with the GPU's NAME.
 # Environment:
-#   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use what is there, build nothing
+#   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use its contents, build nothing
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
-#   SLEY_COMMIT     the commit, where git is missing
+#   SLEY_COMMIT     the commit, if git is missing
 #   SLEY_DEBS       see tools/unpack_debs.sh
 #   SLEY_PYTHON     the interpreter with torch and torch_geometric for the last three (python3 by default)
 #   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_PLANS_ARGS, SLEY_ABLATION_ARGS, SLEY_COLLECTIVE_ARGS, SLEY_NETWORKS_ARGS,
-#   SLEY_TORCH_ARGS, SLEY_TRAINING_ARGS   more options of each, e.g. "--matrices cyt --k 32"
-# Each benchmark ends within SLEY_LIMIT seconds, 280 by default; what it wrote by then counts.
+#   SLEY_TORCH_ARGS, SLEY_TRAINING_ARGS   more options of each benchmark, e.g. "--matrices cyt --k 32"
+# Each benchmark is stopped after SLEY_LIMIT seconds, 280 by default; the results written by then count.
 set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
@@ -81,7 +88,7 @@ run() { # name, further options
   run_script "bench_$bench" "$build/bench/gpu/bench_$bench" ${SLEY_CACHE:+--cache "$SLEY_CACHE"} \
     --json "$results/$bench.jsonl" "$@"
 }
-# The options are words: they are to be split.
+# The options are words, which the shell must split.
 # shellcheck disable=SC2086
 case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} && stamp "$results/spmm_gpu.jsonl" ;; esac
 # shellcheck disable=SC2086

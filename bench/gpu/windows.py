@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How often is the model of row windows right? Draws kinds of windows and widths by a seed, makes a matrix of many windows of each
-kind, and times the kernels stream, tensor and hybrid on it (`sley bench`). The model is right where the kernel that hybrid has taken
-is the faster one, or within 2 %, which is what times scatter by. Prints a line for each type of values: how often it is right, and
-what hybrid's time is by that of the better kernel.
+"""How often is the model of row windows right? Draws kinds of windows and widths with a seed, makes a matrix of many windows of
+each kind, and times the kernels stream, tensor and hybrid on it (`sley bench`). The model is right if the kernel that hybrid
+has chosen is the faster one, or within 2 %, the scatter of times. Prints a line for each type of values: how often the model is
+right, and the time of hybrid relative to the better kernel.
 
     python3 bench/gpu/windows.py SLEY [--seed 4711] [--matrices 24] [--widths 4] [--types f32,tf32,f16] [--raw FILE] [--matrix "LIST"]
 
---raw: a line for each case: type, matrix, k, ms of stream, tensor and hybrid, the share of entries that hybrid has on Tensor cores.
---matrix: these matrices instead of drawn ones. SLEY_MACHINE names the description whose figures are used."""
+--raw: writes a line for each case: type, matrix, k, ms of stream, tensor and hybrid, and the share of entries that hybrid
+processes on Tensor cores. --matrix: these matrices instead of drawn ones. SLEY_MACHINE names the description whose figures are
+used."""
 import argparse
 import json
 import math
@@ -22,7 +23,7 @@ ENTRIES, LEAST, MOST, EQUAL = 3000000, 512, 16384, 1.02
 
 
 def draw(count, seed):
-    """As tune draws them (src/tune/tune_windows.c), by another seed."""
+    """Draws cases as tune does (src/tune/tune_windows.c), with another seed."""
     chance = random.Random(seed)
     specs = []
     for i in range(count):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what lies below bench/results, a module for each kind of results; each has report(folder), which prints Markdown.
-bench/report.py calls them; modules of bench/ that measure print theirs by `bench/report.py --print FOLDER`."""
+"""Tables of the results below bench/results, a module for each kind of results. Each module has report(folder), which prints
+Markdown. bench/report.py calls them; modules of bench/ that measure print their tables by `bench/report.py --print FOLDER`."""
 import json
 import math
 import os
@@ -12,7 +12,7 @@ def load(*path):
 
 
 def read_lines(path):
-    """Objects of a file of JSON lines, none where there is no file; a last line that was cut off is left out."""
+    """Objects in a file of JSON lines; none if there is no file. An incomplete last line is ignored."""
     records = []
     if os.path.exists(path):
         with open(path, encoding="utf-8") as stream:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of compressed collectives beside dense ones, from bench/results/collective/*.json, which bench/collective/beside_dense.py
-and sweep.py write."""
+"""Tables that compare compressed collectives with dense ones, from bench/results/collective/*.json, which
+bench/collective/beside_dense.py and sweep.py write."""
 import glob
 import os
 
@@ -13,7 +13,7 @@ WORDS = {"gpus": "GPUs of one process beside NCCL", "hosts": "Hosts joined by so
 
 
 def first_round(run):
-    """Of the first case that ran; empty where none did."""
+    """The first round of the first case that ran; empty if none did."""
     return next((case["rounds"][0] for case in run["cases"] if case.get("rounds")), {})
 
 
@@ -22,7 +22,7 @@ def heading(run):
 
 
 def where(run):
-    """The machine, and what ran beside what."""
+    """The machine, and the contenders."""
     m, first = run["machine"] or {}, first_round(run)
     if "gpu" in m:
         place = f"{m['gpus']} x {m['gpu']}, driver {m['driver']}, CUDA {m['nvcc']}, NCCL {m['nccl']}"
@@ -52,7 +52,7 @@ def row(case):
 
 
 def report_training(path):
-    """Of bench/collective/ddp_gpt.py."""
+    """Results of bench/collective/ddp_gpt.py."""
     found = load(path)
     o, parts = found["options"], list(found["runs"][0]["split_ms"])
     print("## A GPT trained by DistributedDataParallel\n")
@@ -66,7 +66,7 @@ def report_training(path):
 
 
 def report_sweep(path):
-    """Of bench/collective/sweep.py: for each collective and size the case nearest to the limit, and the fastest."""
+    """Results of bench/collective/sweep.py: for each collective and size the case nearest to the limit, and the fastest."""
     found = load(path)
     m, summary, rows = found["machine"] or {}, found["summary"], []
     print(f"Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "

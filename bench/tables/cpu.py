@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of bench/results/cpu, which bench/run.sh writes: local products beside MKL and scipy, ranks, slow links, scaling, the planner,
-PETSc, reading and ordering."""
+"""Tables of bench/results/cpu, which bench/run.sh writes: local products compared with MKL and scipy, ranks, slow links,
+scaling, the planner, PETSc, reading and ordering."""
 import os
 
 from tables import load as read, table
@@ -11,7 +11,7 @@ def load(folder, name):
 
 
 def slow_links(folder):
-    """Algorithms on hosts that are network namespaces, where bench/hosts.sh has run."""
+    """Algorithms on hosts that are network namespaces, if bench/hosts.sh has run."""
     if not os.path.exists(os.path.join(folder, "hosts.json")):
         return
     run = load(folder, "hosts")
@@ -40,7 +40,7 @@ def slow_links(folder):
 
 
 def weak_scaling(folder):
-    """What a rank takes for reading and planning, where bench/scaling.py has run."""
+    """Each rank's cost of reading and planning, if bench/scaling.py has run."""
     if not os.path.exists(os.path.join(folder, "scaling.json")):
         return
     run = load(folder, "scaling")
@@ -59,7 +59,7 @@ def weak_scaling(folder):
 
 
 def disturbance(cases):
-    """How calm the machine was, where that is known."""
+    """How much other processes disturbed the machine, if that is known."""
     shares = [100 * c["others"] for c in cases if "others" in c]
     if not shares:
         return ""
@@ -68,7 +68,7 @@ def disturbance(cases):
 
 
 def planner(folder):
-    """The planner's choices and predictions, where bench/planner.py has run."""
+    """The planner's choices and predictions, if bench/planner.py has run."""
     if not os.path.exists(os.path.join(folder, "planner.json")):
         return
     run = load(folder, "planner")
@@ -87,7 +87,7 @@ def planner(folder):
 
 
 def petsc(folder):
-    """Beside PETSc, where bench/petsc.py has run: on one host, and on hosts that slow links join."""
+    """Comparison with PETSc, if bench/petsc.py has run: on one host, and on hosts joined by slow links."""
     runs = [load(folder, name) for name in ("petsc", "petsc_2", "petsc_4") if os.path.exists(os.path.join(folder, name + ".json"))]
     if not runs:
         return

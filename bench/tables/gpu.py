@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of bench/results/gpu-*, which bench/gpu/run.sh writes: one GPU beside cuSPARSE, several beside NCCL broadcasts and CoLa, plans,
-two workgroups that sockets join, and predictions."""
+"""Tables of bench/results/gpu-*, which bench/gpu/run.sh writes: one GPU compared with cuSPARSE, several with NCCL broadcasts
+and CoLa, plans, two workgroups joined by sockets, and predictions."""
 import os
 
 from tables import geomean, load as read, number, read_lines, table
@@ -9,8 +9,8 @@ ANCHORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", 
 
 
 def load(folder):
-    """{"machine", "spmm": [...], "ranks": [...]} of one run; ranks' cases have cola_ms, where it was measured on the same kind of GPU, speedup and
-    so on added."""
+    """{"machine", "spmm": [...], "ranks": [...]} of one run. Cases of ranks also get cola_ms, if it was measured on the same kind
+    of GPU, speedup and so on."""
     machine = read(folder, "machine.json")
     spmm = [r for r in read_lines(os.path.join(folder, "spmm_gpu.jsonl")) if r["record"] == "case"]
     ranks = [r for r in read_lines(os.path.join(folder, "ranks_gpu.jsonl")) if r["record"] == "case"]
@@ -34,7 +34,7 @@ def load(folder):
 
 def spmm_rows(cases):
     """matrix, k, dtype, Sley ms, cuSPARSE ms, its algorithm, ratio, inspection in products (without, with the copy of A),
-    cuSPARSE's preprocessing in its products, None where it is not known."""
+    cuSPARSE's preprocessing in its products; None if not known."""
     rows = []
     for r in cases:
         if "sley" not in r or "best" not in r:
@@ -48,7 +48,7 @@ def spmm_rows(cases):
 
 
 def spmm_dtypes(rows):
-    """Those that there are rows of, in order of appearance."""
+    """The dtypes of the rows, in order of appearance."""
     return list(dict.fromkeys(row[2] for row in rows))
 
 
@@ -65,7 +65,8 @@ def spmm_summary(rows):
 
 
 def ranks_summary(cases):
-    """For each number of GPUs: geometric mean and worst against CoLa and the broadcasts, slowest gather, worst over floor."""
+    """For each number of GPUs: geometric mean and worst ratio to CoLa and to the broadcasts, slowest gather, worst ratio to the
+    floor."""
     lines = []
     for gpus in dict.fromkeys(r["gpus"] for r in cases if r["gpus"] > 1):
         mine = [r for r in cases if r["gpus"] == gpus]
@@ -88,7 +89,7 @@ def ranks_summary(cases):
 
 
 def predictions_summary(cases):
-    """How often the choice was within 10 % of the best, and predicted times within 25 % of those measured."""
+    """How often the choice was within 10 % of the best, and predicted times within 25 % of measured ones."""
     near = sum(c["choice_ms"] <= 1.1 * min(a["ms"] for a in c["algorithms"].values()) for c in cases)
     each = [a for c in cases for a in c["algorithms"].values()]
     right = sum(abs(a["predicted_ms"] - a["ms"]) <= 0.25 * a["ms"] for a in each)
@@ -102,8 +103,8 @@ def ablation_cases(lines):
 
 
 def ablation_summary(lines):
-    """For each matrix: whether each step was no slower than the one before, in the median and in every round, and cover beside
-    halo-pipelined by time and by bytes over message links."""
+    """For each matrix: whether each step was no slower than the previous one, in the median and in every round, and cover
+    relative to halo-pipelined by time and by bytes over message links."""
     text = []
     for (matrix, k), every in ablation_cases(lines):
         mine = [r for r in every if "missing" not in r]
@@ -123,7 +124,7 @@ def ablation_summary(lines):
 
 
 def blocks_too(cases):
-    """What is said of BSR and Blocked-ELL, which are rivals in results whose cases tell who was left out."""
+    """Text about BSR and Blocked-ELL, which are rivals in results whose cases list the rivals left out."""
     if not any("left_out" in c for c in cases):
         return ""
     return (", and its products for BSR (blocks of 4 to 32) and Blocked-ELL (8 to 32) where these hold less than 8 values an "
@@ -232,7 +233,7 @@ def report(folder):
 
 
 def old_and_new(folder):
-    """What rearranging the sources changed, measured once."""
+    """Effect of rearranging the sources, measured once."""
     print("# Before and after the sources were rearranged\n")
     print("Old is commit 8e4873c, new the commit named in the files; both ran in one run, alternating. `old_and_new.jsonl` has one and two H200s (cyt, spk, "
           "clj; k = 32, 128): the times of products that follow each other differ by at most 0.6 %. `refactoring.json` has CPU products (least of 36): `halo` "

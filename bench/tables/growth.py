@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/growth.py has measured, as exponents and tables."""
+"""Results of bench/growth.py as exponents and tables."""
 import math
 import os
 
@@ -27,7 +27,7 @@ def exponent(points):
 
 
 def memory(r):
-    """Of the plan beyond the matrix: the host's at the peak, and a GPU's where it has the most."""
+    """Memory of the plan beyond the matrix: the host's at the peak, and a GPU's where it is greatest."""
     return max(r["peak_bytes"], r["device_bytes"])
 
 
@@ -40,7 +40,7 @@ def growth_cases(lines, family, k):
 
 
 def fit_rows(lines):
-    """Family, k, from, to, the exponent of each quantity: of all sizes, and of those beyond the caches."""
+    """Family, k, from, to, the exponent of each quantity: over all sizes, and over those beyond the caches."""
     out = []
     for family, text in FAMILIES.items():
         for k in sorted({r["k"] for r in lines}):
@@ -58,7 +58,7 @@ FIT_HEAD = ["matrix", "k", "entries"] + [f"s of {name}" for name in QUANTITIES]
 
 
 def size_rows(lines, k=32):
-    """Each size: times, inspection in products, memory over the matrix's."""
+    """For each size: times, inspection in products, memory relative to the matrix's."""
     out = []
     for family, text in FAMILIES.items():
         for r in growth_cases(lines, family, k):
@@ -74,7 +74,7 @@ SIZE_HEAD = ["matrix", "entries", "plan ms", "product ms", "rows of X alone ms",
 
 
 def inspection_rows(lines):
-    """Generated matrices: of each family and width the inspection in products, over all sizes."""
+    """Generated matrices: for each family and width the inspection in products, over all sizes."""
     out = []
     for family, text in FAMILIES.items():
         for k in sorted({r["k"] for r in lines}):
@@ -92,7 +92,7 @@ INSPECTION_HEAD = ["matrix", "k", "sizes", "inspection in products, geometric me
 
 
 def data_rows(lines):
-    """Real matrices: of each number of ranks, algorithm and width the mean and the worst."""
+    """Real matrices: for each number of ranks, algorithm and width the mean and the worst."""
     groups = {}
     for r in lines:
         if r["record"] == "data":
@@ -113,7 +113,7 @@ DATA_HEAD = ["ranks", "algorithm", "k", "matrices", "inspection in products, geo
 
 
 def why(lines):
-    """Which cases lie over the limits, in words."""
+    """Which cases exceed the limits, in words."""
     data = [r for r in lines if r["record"] == "data"]
     over = [r for r in data if r["plan_ms"]["least"] > MOST_PRODUCTS * r["product_ms"]["least"]]
     ranks = max(r["ranks"] for r in data)
@@ -127,7 +127,7 @@ def why(lines):
 
 
 def files(folder):
-    """What is kept, CPUs first."""
+    """The files that are kept, CPUs first."""
     names = os.listdir(folder)
     return [os.path.join(folder, name) for name in sorted(names, key=lambda n: (not n.startswith("cpu"), n)) if name.endswith(".jsonl")]
 
@@ -150,7 +150,7 @@ def print_file(path):
 
 
 def report(folder):
-    """Exponents of time and memory, and what real matrices take, where bench/growth.sh has run."""
+    """Exponents of time and memory, and the costs of real matrices, if bench/growth.sh has run."""
     print("# How plans and products grow\n")
     print("`bench/growth.sh`: matrices from 1e5 entries on, f32, one rank; rows in some of the products are compared with sums in float64. Times are the least of several. s is "
           "the exponent of y = c nnz^s, fitted by least squares on logarithms. Memory, of which s is given, is the matrix and the "

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of products on drawn cases: bench/results/drawn, which bench/condense.py writes, Sley beside the fastest rival; kernels-*, `sley
-bench`'s kernels beside each other; tensor-*, choice.json, what bench/gpu/windows.py has measured with figures that its cases were not used
-for, and update.json, of bench/gpu/bench_update_gpu.cu."""
+"""Tables of products on drawn cases. bench/results/drawn, which bench/condense.py writes: Sley compared with the fastest rival.
+kernels-*: the kernels of `sley bench` compared with each other. tensor-*, choice.json: measured by bench/gpu/windows.py with
+figures for which its cases were not used. update.json: from bench/gpu/bench_update_gpu.cu."""
 import os
 
 from tables import geomean, load, table
 
-EQUAL = 1.02  # times scatter by as much
+EQUAL = 1.02  # ratio of times below which they count as equal
 
 
 def loss(case):
-    """Time of hybrid by that of the better kernel."""
+    """Time of hybrid relative to the better kernel."""
     return case["hybrid_ms"] / min(case["stream_ms"], case["tensor_ms"])
 
 
@@ -68,7 +68,7 @@ def speedups(cases, name):
 
 
 def kernel_rows(result):
-    """Of each matrix that the kernels for Tensor cores serve: widths, and the times of stream by theirs."""
+    """For each matrix that the Tensor core kernels support: widths, and the times of stream relative to theirs."""
     cases = [c for c in result["cases"] if "tensor" in times_of(c)]
     names = list(dict.fromkeys(c["matrix"] for c in cases))
     of = {name: [c for c in cases if c["matrix"] == name] for name in names}
@@ -77,7 +77,7 @@ def kernel_rows(result):
 
 
 def kernels(folder):
-    """Kernels of a GPU beside each other, and stream beside cuSPARSE, on drawn cases: `sley bench`."""
+    """Kernels of a GPU compared with each other, and stream with cuSPARSE, on random cases: `sley bench`."""
     print("# Kernels on Tensor cores\n")
     print("`sley bench --device cuda` on one H200: the time of `stream` by those of `tensor` and of `hybrid`; above 1 the latter is "
           "faster. Matrices with dense windows, and some without; widths above 8 of those that the seed drew. In f16 the values of "
@@ -97,7 +97,7 @@ BANDS = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 256), (257, 1024))
 
 
 def report_drawn(folder):
-    """Sley beside the fastest rival on drawn cases, which bench/condense.py has left of benchmarks."""
+    """Sley compared with the fastest rival on random cases, condensed from benchmarks by bench/condense.py."""
     runs = {name[:-len(".json")]: load(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".json")}
     print("# Products on drawn cases\n")
     print("Matrices of the test data with more than 20,000 entries, 40 of them, and up to 8 (CPU) or 10 (GPU) widths from 1 to 1,024 for each, "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of networks trained on GPUs, from bench/results/gnn and torch; gnn/*.json: epochs beside PyTorch and PyTorch Geometric on one GPU, by
-bench/gnn/epoch.py, and on more; ways of sending rows, by bench/gnn/cola_table11.py; accuracy on real graphs, by
-bench/gnn/accuracy.py."""
+"""Tables of networks trained on GPUs, from bench/results/gnn and torch. gnn/*.json: epochs compared with PyTorch and PyTorch
+Geometric on one GPU, by bench/gnn/epoch.py, and on more; ways of sending rows, by bench/gnn/cola_table11.py; accuracy on real
+graphs, by bench/gnn/accuracy.py."""
 import glob
 import os
 
@@ -9,7 +9,7 @@ from tables import geomean, load as read, table
 
 HEAD = ["model", "precision", "graph", "rows", "entries", "Sley: ms, kept", "fresh", "MiB of Sley", "best rival", "ms", "MiB of the rival", "rival / kept", "rival / fresh"]
 MEAN_HEAD = ["model", "precision", "graphs", "rival / kept: geometric mean", "worst", "rival / fresh: geometric mean", "worst", "rival's memory / Sley's: mean", "worst"]
-MORE = {"two_gpus": ("Networks on two GPUs", "two", 2),  # file: heading, in words, and how many
+MORE = {"two_gpus": ("Networks on two GPUs", "two", 2),  # file: heading, number of GPUs in words, and the number
         "four_gpus": ("Networks on four GPUs", "four", 4),
         "four_gpus_gat": ("Attention on four GPUs, beside PyTorch Geometric", "four", 4),
         "four_gpus_gat_smaller": ("Attention on four GPUs, on smaller graphs beside PyTorch Geometric", "four", 4)}
@@ -35,7 +35,7 @@ def failed_of(case):
 
 
 def way(case, name, ranks=1):
-    """Of a model without kept sums both ways are one."""
+    """Name of a way; for a model without kept sums both ways are the same."""
     return case["sley"].get(f"{name} on {ranks}") or case["sley"].get(f"fresh on {ranks}")
 
 
@@ -83,7 +83,7 @@ def report_epochs(folder):
 
 
 def report_more(folder, name):
-    """Of a file of MORE."""
+    """Results in a file of MORE."""
     run, (heading, word, gpus) = load(folder, name), MORE[name]
     if not run:
         return
@@ -102,7 +102,7 @@ def report_more(folder, name):
 
 
 def report_ways(folder):
-    """Of bench/gnn/cola_table11.py."""
+    """Results of bench/gnn/cola_table11.py."""
     run = load(folder, "cola_table11")
     if not run:
         return
@@ -122,7 +122,7 @@ def share(one):
 
 
 def report_accuracy(folder):
-    """Runs of either side may stand in files of their own; they are of the same splits and seeds where the numbers of these are."""
+    """Runs of each side may be in files of their own; equal numbers mean the same splits and seeds."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "accuracy*.json"))):
         run = read(path)

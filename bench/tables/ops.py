@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of operations of graph networks, from bench/results/ops/*.json: beside numpy, scipy and torch on CPUs, measured by
-bench/ops.py, and beside cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/gpu/ops.py. Graphs and widths were drawn."""
+"""Tables of operations of graph networks, from bench/results/ops/*.json: compared with numpy, scipy and torch on CPUs, measured
+by bench/ops.py, and with cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/gpu/ops.py. Graphs and widths were drawn
+at random."""
 import os
 
 from tables import geomean, load, table
@@ -25,7 +26,7 @@ def rows_of(run):
 
 
 def summary(cases, op):
-    """Of an operation's cases that have a ratio: how many, their geometric mean, and the worst; None: there are none."""
+    """For an operation's cases with a ratio: their number, the geometric mean, and the least; None if there are none."""
     measured = [one for one in cases if one["op"] == op and one.get("ratio")]
     if not measured:
         return None
@@ -35,7 +36,7 @@ def summary(cases, op):
 
 
 def gpu_rows(run):
-    """A row for each operation, number of heads and rival that ran: how many times faster Sley is, and memory."""
+    """A row for each operation, number of heads and rival that ran: the speed ratio, and memory."""
     found = {}
     for case in run["cases"]:
         for name, rival in case["rivals"].items():
@@ -43,7 +44,7 @@ def gpu_rows(run):
             found.setdefault((case["op"], shape, name.removesuffix(", column-major")), []).append((case, rival))
     for (op, shape, name), pairs in found.items():
         least = {}
-        for case, rival in pairs: # of both layouts the faster
+        for case, rival in pairs: # the faster of both layouts
             key = case["graph"], case["k"]
             if key not in least or rival["ms"] < least[key][1]["ms"]:
                 least[key] = case, rival

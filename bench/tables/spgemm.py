@@ -11,7 +11,7 @@ NAMES = {"graphblas": "GraphBLAS", "mkl": "MKL", "scipy": "scipy"}
 
 
 def mean_row(name, ratios):
-    """ratios: {case: times as fast}."""
+    """ratios: {case: speed ratio}."""
     worst = min(ratios, key=lambda case: ratios[case])
     return [name, len(ratios), f"{geomean(ratios.values()):.2f}", f"{ratios[worst]:.2f}", worst]
 
@@ -31,7 +31,7 @@ def report_cpu(path):
 
 
 def read_gpu(path):
-    """The environment, the seed, and {(matrix, dtype): {"products", "nnz", who: record}}; "together": of several GPUs."""
+    """The environment, the seed, and {(matrix, dtype): {"products", "nnz", who: record}}; "together": for several GPUs."""
     cases, environment, seed = {}, {}, None
     for record in read_lines(path):
         if record["record"] == "environment":

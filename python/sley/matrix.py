@@ -166,7 +166,7 @@ class Matrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """m and n."""
+        """Numbers of rows and columns, (m, n)."""
         return self._info.rows, self._info.cols
 
     @property

@@ -26,7 +26,7 @@ def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> I
     name : str
         One of `sley.orders()`.
     seed : int
-        The same seed gives the same order.
+        Seed of random choices; the same seed returns the same order.
     threads : int
         0 for all cores.
 

@@ -245,7 +245,7 @@ class TiledMatrix(NotCopied):
 
     @property
     def shape(self) -> Pair:
-        """m and n."""
+        """Numbers of rows and columns, (m, n)."""
         return self.info.rows, self.info.cols
 
     @property

@@ -5,7 +5,7 @@
 
 #include "matrix/matrix.h"
 
-/* Y = alpha A X + beta Y0, with k columns; y0 is not read if beta is 0. */
+/* The product Y = alpha A X + beta Y0, with k columns; y0 is not read if beta is 0. */
 typedef struct sl_scaled_product {
   int64_t k, ldx, ldy0, ldy;
   double alpha, beta;

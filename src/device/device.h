@@ -38,7 +38,7 @@ enum { SL_PLACE_BYTES = 32 };
 /* The functions that a backend implements. Every slot is filled; an operation that a backend does not support
  * returns SLEY_ERR_UNSUPPORTED. */
 typedef struct sl_device_ops {
-  const char *name;    /* "cpu", "cuda" */
+  const char *name;    /* "cpu" or "cuda" */
   bool host_addresses; /* the host can read and write the device's memory directly */
   bool signals;        /* kernels of devices that reach each other may wait for each other (sl_board) */
 
@@ -58,7 +58,7 @@ typedef struct sl_device_ops {
   bool (*reach)(sl_device *device, sl_device *other);
   void (*counters)(const sl_device *device, sl_device_counters *out);
 
-  /* *out is NULL on an error. */
+  /* *out is NULL after an error. */
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   /* Memory for kernels of this device alone, which no other device or process may access. It may come from a
    * pool, which is faster. */

@@ -110,7 +110,7 @@ typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_i
 
 /* No slot is NULL but `library`. */
 typedef struct sl_kernel {
-  const char *name; /* e.g. "spmm-f32-avx512" */
+  const char *name; /* for example "spmm-f32-avx512" */
   sl_op op;
   const char *library; /* the library that it calls, which arguments must name to get the kernel; NULL: Sley's
                         * own */

@@ -33,7 +33,7 @@ static inline sl_neighbour_shape sl_neighbour_fixed(const sl_rowwise_choice *cho
 typedef sley_status (*sl_neighbour_timer)(void *context, sl_neighbour_trial *trial);
 
 /* Searches; figures double from one step to the next, except the nonzero ones of fixed, which stay. Errors:
- * those of time, and SLEY_ERR_MEMORY if no shape fits. */
+ * the timer's, and SLEY_ERR_MEMORY if no shape fits. */
 sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, const sl_neighbour_shape *fixed,
                                 sl_neighbour_table *out);
 

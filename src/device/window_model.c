@@ -162,7 +162,7 @@ void sl_window_stream_features(sley_dtype dtype, int64_t k, const sl_window_shap
   out[SL_STREAM_WINDOW] = (double)k / PANEL;
   out[SL_STREAM_FAR] = (double)k / PANEL * far_part(dtype, k, window->rows);
   out[SL_STREAM_SLOT] =
-      window->slots > 0 ? (double)window->slots * (double)k / PANEL : 0; /* below 0: not known */
+      window->slots > 0 ? (double)window->slots * (double)k / PANEL : 0; /* < 0: not known */
 }
 
 static double seconds(const double *figure, const double *feature) {

@@ -69,7 +69,7 @@ const sl_window_figures *sl_window_figures_of(const sl_window_model *model, sley
 /* A window. target: slabs of a chunk, about; windows of more than SL_WINDOW_CUT targets are cut. */
 enum { SL_WINDOW_CUT = 4 };
 typedef struct sl_window_shape {
-  int64_t slots, entries; /* distinct columns */
+  int64_t slots, entries; /* slots: distinct columns */
   int64_t target;         /* 0: the window is not cut */
   int ways;               /* lanes that share a feature of a stream; 0: 1 */
   int64_t rows;           /* rows of Y */

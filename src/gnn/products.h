@@ -32,8 +32,8 @@ typedef struct sl_products {
 sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
                              const sley_gnn_options *options, sl_products *out);
 
-/* Sets *number to that of the products of `width` columns, and plans them if they are new. The widest must be
- * taken first. Collective, agreed. */
+/* Sets *number to the number of the products of `width` columns, and plans them if they are new. The widest
+ * must be taken first. Collective, agreed. */
 sley_status sl_products_take(sl_products *products, int64_t width, int *number);
 
 /* y = N x + beta y, or with `back` N^T instead of N. Rows of x and y have at least as many values as the

@@ -84,7 +84,7 @@ static sley_status take_work(sley_attention *g) {
                             "attention", &g->work);
 }
 
-/* Collective, agreed. */
+/* Opens the pulls. Collective, agreed. */
 static sley_status open_pulls(sley_attention *g) {
   const sley_dtype sums = sl_sum_dtype(g->dtype);
   if (!sl_graph_pulls(g->graph))

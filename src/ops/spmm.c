@@ -114,8 +114,8 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   return choose_wire(options, dtype, out);
 }
 
-/* Samples the block, if the machine's rates need it, and for CPUs, which are measured by such samples. A
- * sample takes as long as hundreds of products of a GPU. */
+/* Samples the block, if the machine's rates need it, and for CPUs, whose rates are measured with such
+ * samples. Otherwise GPUs do without, because a sample takes as long as hundreds of their products. */
 static sley_status look_at_locality(sl_inspection *ins) {
   const sl_machine *machine;
   SL_TRY(sl_cost_machine(ins, &machine));

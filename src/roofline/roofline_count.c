@@ -34,7 +34,7 @@ double sl_tally_sums(const sl_machine *m, double crowd, double entry_bytes, doub
                      double distinct, double stored) {
   if (entries <= 0 || row_bytes <= 0)
     return 0;
-  const double rows = stored + (m->overlaps ? distinct : 0); /* see first_loads of predict/cost.c */
+  const double rows = stored + (m->overlaps ? distinct : 0); /* as in first_loads of predict/cost.c */
   return entries * (entry_bytes + row_bytes) /
              sl_machine_spmm_rate(m, row_bytes, distinct * row_bytes * crowd) +
          rows * row_bytes / sl_machine_store_rate(m, row_bytes, stored * row_bytes * crowd);
@@ -65,9 +65,9 @@ static double products_of_tile(const sl_tiled_product *p, int64_t i, int64_t j) 
   return sum;
 }
 
-/* Number of places for which the following estimate holds: the products of numbers for tile (i, j) of C fall
- * evenly on these places, and all of them together fill as many as the tile has entries. It yields the
- * entries of a product of two tiles. */
+/* Effective number of places of tile (i, j) of C: if all products of two numbers for the tile fell at random
+ * on this many places, they would fill as many places as the tile has entries. From it the entries of a
+ * product of two tiles are estimated. */
 static double places_of_tile(const sl_tiled_product *p, int64_t i, int64_t j) {
   const double products = products_of_tile(p, i, j);
   const double hit = p->c.entries ? (double)p->c.entries[i * p->cut.across + j] : products / p->compression;

@@ -10,7 +10,7 @@
 /* Below, arrays are CSR of all rows of a tile: rowptr (rows + 1, from 0) from sl_alloc, col and val from the
  * alloc of the queue's device. None of these calls is collective. */
 
-/* Frees the three arrays, which may be NULL, and sets them NULL. */
+/* Frees the three arrays, which may be NULL, and sets them to NULL. */
 void sl_tile_arrays_free(sl_device *device, sl_csr_arrays *arrays);
 
 /* Computes row pointers of all rows (rows + 1, in host memory) of a tile in device memory. Waits for the

@@ -18,7 +18,7 @@ static size_t value_bytes(const move *m) {
   return sley_dtype_bytes(m->tiled->dtype);
 }
 
-/* Copies rows x width values between a tile's rows at `tile` and this rank's at `data`. */
+/* Copies rows x width values between a tile's rows at `tile` and this rank's rows at `data`. */
 static void copy_rows(const move *m, char *tile, char *data, int64_t rows, int64_t width, bool to_tile) {
   const size_t bytes = (size_t)width * value_bytes(m), ld = (size_t)m->ld * value_bytes(m);
   for (int64_t r = 0; r < rows && bytes > 0; r++) {

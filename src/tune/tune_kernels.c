@@ -166,7 +166,7 @@ static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, 
   double store_rate = (double)reach / t->stored, near_rate = (double)(8 + row) / t->near;
   if (!first) { /* if more seems faster, the measurement was disturbed */
     store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
-    m->nears--; /* for the first of the sizes that do not fit in a core's own cache */
+    m->nears--; /* one figure is kept: that of the longest X up to NEAR_REACH */
     near_rate = reach > NEAR_REACH ? m->near[m->nears].bandwidth : near_rate;
   }
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, t->near)};

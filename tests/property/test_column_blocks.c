@@ -96,7 +96,7 @@ static void bits_do_not_depend_on_blocks(void **state) {
   sley_matrix_destroy(matrix);
 }
 
-/* ---- what is taken */
+/* ---- memory that is used */
 
 enum { RANKS = 3, K = 80 };
 

@@ -190,7 +190,7 @@ static sley_status compare(sley_comm *comm, const sample *s, sley_gnn *gnn, cons
     SL_TRY(run_batches(comm, s, gnn, batch, hops, SLEY_GNN_ALL, &drawn));
     SL_TRY(check_near(s, &whole, &drawn));
   }
-  SL_TRY(run_batches(comm, s, gnn, s->rows, hops, 1, &drawn)); /* what is left out shows */
+  SL_TRY(run_batches(comm, s, gnn, s->rows, hops, 1, &drawn)); /* one entry per row: the loss differs */
   EXPECT(s->options.model == SLEY_GNN_GIN || fabs(whole.loss - drawn.loss) > 1e-9); /* GIN's relus may be 0 */
   return SLEY_OK;
 }

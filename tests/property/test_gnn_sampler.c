@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neighbour sampling on random matrices, with empty rows and entries that repeat: a drawn graph has the rows
- * and entries that its definition says, hop by hop; the same seed, epoch and batch draw the same in any
- * order of calls; every entry is drawn as often as any other; what is refused. */
+/* Neighbour sampling on random matrices with empty rows and repeated entries. A drawn graph must have the
+ * rows and entries of its definition, hop by hop; the same seed, epoch and batch must draw the same graph in
+ * any order of calls; every entry must be drawn equally often; wrong arguments must be refused. */
 #include "support.h"
 
 #include "sley_gnn.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files as they are met in public: every banner, as it should be and nearly so, with comments, line ends,
- * names, byte order marks and compressions, in all combinations. Each has one meaning: it is read as that, or
- * refused in one line; where nothing is wrong with it, it is read. */
+/* Files like those published on the web: every banner, correct and slightly wrong, with comments, line ends,
+ * names, byte order marks and compressions, in all combinations. Each file has one meaning: it must be read
+ * with this meaning, or refused in one line; a file without faults must be read. */
 #include <math.h>
 #include <unistd.h>
 
@@ -17,20 +17,21 @@ typedef struct meaning {
   double dense[ROWS * ROWS];
 } meaning;
 
-/* Of the Matrix Market file below: its lower triangle is there. */
+/* Meaning of the Matrix Market file below, which contains the lower triangle. */
 static const meaning mirrored = {3, {1, 5, N, 5, N, N, N, N, 2}};
 static const meaning directed = {3, {N, 2, N, N, N, 4, 8, N, N}};
 static const meaning halves = {3, {N, 0.5, N, N, N, 1.5, N, N, N}};
 static const meaning path = {3, {N, 1, 1, 1, N, N, 1, N, N}};
-static const meaning loop = {3, {N, 1, N, N, N, 1, N, N, 1}}; /* as it stands, sym or not */
+static const meaning loop = {3, {N, 1, N, N, N, 1, N, N, 1}}; /* the entries as written, with `sym` or
+                                                               * without */
 
 typedef struct family {
-  const char *lead;  /* the banner and what is before it */
+  const char *lead;  /* the banner and the text before it */
   const char *after; /* the lines after the comment */
   const meaning *is;
-  bool sound;        /* nothing is wrong with it: it must be read */
-  const char *names; /* under which it has this meaning */
-  const char *marks; /* of comments that the format has */
+  bool sound;        /* the file has no fault, so it must be read */
+  const char *names; /* file names under which it has this meaning */
+  const char *marks; /* comment characters of the format */
 } family;
 
 #define MM    "MatrixMarket matrix coordinate real symmetric\n"
@@ -86,7 +87,8 @@ static const family families[] = {
 static const char *const ends[] = {"\n", "\r\n", "\r", "\r\r\n", "mixed", "lacking"};
 static const char *const marks[] = {"", "\xef\xbb\xbf", "\xff\xfe"};
 
-/* The text with these line ends; UTF-16 if the mark is its. Its length. */
+/* Writes the text with these line ends, as UTF-16 if the byte order mark is that of UTF-16; returns its
+ * length. */
 static size_t spell(const char *plain, const char *end, const char *mark, char *out) {
   size_t length = strlen(mark), lines = 0;
   bool wide = (unsigned char)mark[0] == 0xff;
@@ -113,7 +115,7 @@ typedef struct tally {
   int read, refused, wrong;
 } tally;
 
-/* Judges what reading has come to. */
+/* Checks the result of reading a file. */
 static void judge(tally *t, sley_status status, sley_matrix *a, const family *f, bool sound,
                   const char *what) {
   if (status != SLEY_OK) {
@@ -224,7 +226,7 @@ static void what_was_read_is_told(void **state) {
   }
 }
 
-/* A file read as asked: its sizes, or 0 rows and what its refusal says. */
+/* Reads a file with given options and checks its sizes, or with 0 rows the message of its refusal. */
 static void check_asked(const char *name, const char *text, const char *format, int base, int64_t rows,
                         const char *says) {
   const char *where = test_path(name);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random matrices of every shape written and read back in every format that keeps them, plain and compressed,
- * on one to three threads: the same bits come back. Ten thousand small ones meet what the readers tell
- * formats by: few lines, sizes that look like entries, and entries that look like sizes. */
+/* Random matrices of every shape are written and read back in every format that can hold them, plain and
+ * compressed, on one to three threads, and must have the same bits. Ten thousand small matrices test the
+ * detection of formats: they have few lines, sizes that look like entries, and entries that look like
+ * sizes. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +22,8 @@ static double random_value(uint64_t seed, uint64_t e) {
   return (sl_unit(bits) - 0.5) * (bits % 3 == 0 ? 1e-30 : 1e3);
 }
 
-/* Distinct entries, about fill of each row; integers only if whole. */
+/* A matrix with distinct entries, which fill about the share `fill` of each row; whole: all values are
+ * integers. */
 static sley_matrix *random_matrix(uint64_t seed, int64_t rows, int64_t cols, double fill, sley_dtype dtype) {
   int64_t most = (int64_t)((double)rows * (double)cols) + 1, nnz = 0;
   int64_t *rowptr = calloc((size_t)rows + 1, sizeof *rowptr);
@@ -78,7 +80,7 @@ static void the_same_bits_come_back(void **state) {
 
 enum { SMALL = 10000 };
 
-/* Small whole values, ones, explicit zeros, or any. */
+/* A value of the given kind: a small whole number, one, explicit zero, or any value. */
 static double small_value(uint64_t kind, uint64_t seed, uint64_t e) {
   uint64_t bits = sl_random(seed, e, 3);
   return kind == 0   ? 1
@@ -87,8 +89,8 @@ static double small_value(uint64_t kind, uint64_t seed, uint64_t e) {
                      : random_value(seed, e);
 }
 
-/* Of up to 6 x 6, the last rows or columns often empty; square and symmetric without a diagonal, with
- * positive whole values, where graph says so, as METIS wants. */
+/* A matrix of up to 6 x 6, whose last rows or columns are often empty. With graph it is square and symmetric,
+ * with an empty diagonal and positive whole values, as METIS requires. */
 static sley_matrix *small_matrix(uint64_t seed, sley_dtype dtype, bool graph) {
   int64_t rows = (int64_t)(sl_random(seed, 0, 10) % 7), cols = (int64_t)(sl_random(seed, 0, 11) % 7), nnz = 0;
   uint64_t kind = graph ? sl_random(seed, 0, 12) % 2 : sl_random(seed, 0, 12) % 4;

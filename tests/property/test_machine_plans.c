@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dry plan for a described machine moves what a real plan of as many ranks counts when it runs, and its
- * phases add up to its time. */
+/* A dry plan for a described machine must predict the bytes that a real plan with the same number of ranks
+ * counts, and its phases must add up to its time. */
 #include <math.h>
 
 #include "machines.h"
@@ -111,7 +111,7 @@ static void volumes_equal_real_plans(void **state) {
   sley_machine_destroy(machine);
 }
 
-/* Slower links make a predicted time longer by what they carry, and change no volume. */
+/* Slower links must increase the predicted time by the time of their bytes, and change no volume. */
 static void slower_links_take_longer(void **state) {
   (void)state;
   double ms[2];
@@ -134,7 +134,7 @@ static void slower_links_take_longer(void **state) {
   assert_true(ms[1] > 10 * ms[0]);
 }
 
-/* What an exchange costs beside its rows it costs only where there are rows: 1 s here. */
+/* The fixed cost of an exchange, here 1 s, must count only if the exchange has rows. */
 static void nothing_to_exchange_is_no_meeting(void **state) {
   (void)state;
   static const char *const shapes[] = {"empty:rows=60,cols=60", "er:n=60,nnz=300,seed=3"};

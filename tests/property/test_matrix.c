@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversion, transpose, permutation and checks of matrices against naive references, on random shapes and
- * types. */
+/* Conversion, transpose, permutation and checks of matrices, compared with simple references on random shapes
+ * and types. */
 #include "support.h"
 
 #include "base/memory.h"
@@ -44,7 +44,7 @@ static double value_at(const sley_matrix *a, int64_t e) {
   return sl_value_at(a->val, a->dtype, e);
 }
 
-/* Values that floats add exactly, so that references need not round alike. */
+/* Values that floats add exactly, so that references need not round in the same way. */
 static double small_value(uint64_t bits) {
   return (double)(int)(bits % 33) - 16.0;
 }
@@ -70,7 +70,7 @@ static sl_coo random_coo(uint64_t seed, int64_t rows, int64_t cols, int64_t coun
   return coo;
 }
 
-/* The triples that sl_coo_to_csr promises, by a sort. Returns how many. */
+/* The triples that sl_coo_to_csr must return, computed by a sort. Returns their number. */
 static int64_t expected_triples(const sl_coo *coo, sl_symmetry symmetry, sl_repeats repeats, triple *list) {
   int64_t count = 0;
   for (int64_t e = 0; e < coo->count; e++) {
@@ -137,7 +137,7 @@ static void assert_same(const sley_matrix *a, const sley_matrix *b) {
   assert_memory_equal(a->val, b->val, (size_t)a->nnz * sley_dtype_bytes(a->dtype));
 }
 
-/* A matrix in every type combination; view: without its first rows, so that rowptr[0] > 0. */
+/* A random matrix with a combination of types; a view omits its first rows, so that rowptr[0] > 0. */
 static sley_matrix *random_matrix(int shape, int types, sl_team *team) {
   const int64_t *s = shapes[shape];
   sl_coo coo = random_coo((uint64_t)(shape * TYPES + types), s[0], s[1], s[2], index_of(types),
@@ -178,7 +178,7 @@ static void coo_becomes_csr(void **state) {
   }
 }
 
-/* Sums of repeats that round must not depend on the team's size. */
+/* Sums of repeated entries with rounding must not depend on the team's size. */
 static void repeats_add_in_order(void **state) {
   (void)state;
   enum { COUNT = 20000, ROWS = 37 };
@@ -288,7 +288,7 @@ static void wrong_permutations_are_refused(void **state) {
   assert_int_equal(sl_permutation_check(negative, 4, "perm"), SLEY_ERR_ARG);
 }
 
-/* Shuffled rows come back sorted, with repeats kept in their order. */
+/* Shuffled rows must be sorted, with repeated entries in their original order. */
 static void rows_are_sorted_stably(void **state) {
   (void)state;
   sl_team *team;
@@ -380,8 +380,8 @@ static void splits_are_even(void **state) {
   }
 }
 
-/* Each allocation of conversion, transpose, permutation and copying made to fail once: a status and nothing
- * lost. */
+/* Each allocation of conversion, transpose, permutation and copying fails once: the call must return a status
+ * and leak nothing. */
 static void failing_memory_is_an_error(void **state) {
   (void)state;
   sl_coo coo = random_coo(2, 50, 50, 3000, SLEY_I32, SLEY_F32, false);
@@ -419,7 +419,7 @@ static void failing_memory_is_an_error(void **state) {
   sl_coo_free(&coo);
 }
 
-/* Beside triplets and result there is room for little but counts. */
+/* Conversion may use little memory besides triplets, result and counts. */
 static void conversion_is_lean(void **state) {
   (void)state;
   enum { ROWS = 20000, COUNT = 640000 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Neighbour partitions: on random matrices every entry is in one partition of its half, a product summed by
- * partitions and slots is the plain product; warps take each partition once; the model has the paper's
- * numbers; and the search for a shape finds what it should, timing nothing twice. */
+/* Neighbour partitions on random matrices: every entry must be in one partition of its half; a product that
+ * is summed by partitions and slots must equal the plain product; warps must take each partition once. The
+ * model must have the paper's numbers, and the search for a shape must find the expected shape without timing
+ * any shape twice. */
 #include "support.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static void draw(uint64_t seed, sample *s) {
     s->x[j] = sl_unit(sl_random(seed, at++, 0)) - 0.5;
 }
 
-/* Sums of a half's partitions, to y or their slots. */
+/* Sums the partitions of a half, to y or to their slots. */
 static void sum_parts(const sample *s, const sl_neighbour_half *half, const sl_neighbour_part *parts,
                       int64_t count, int ps, bool remote, double *y, double *slots) {
   for (int64_t p = 0; p < count; p++) {
@@ -63,7 +64,7 @@ static void sum_parts(const sample *s, const sl_neighbour_half *half, const sl_n
   }
 }
 
-/* Every value of the matrix is found at its place in its half. */
+/* Checks that every value of the matrix is at its position in its half. */
 static void check_places(const sample *s, const sl_neighbour_split *split) {
   for (int64_t e = s->rowptr[0]; e < s->rowptr[s->rows]; e++) {
     int64_t at = e - s->rowptr[0];
@@ -77,7 +78,7 @@ static void check_places(const sample *s, const sl_neighbour_split *split) {
   }
 }
 
-/* With whole rows no half of a row has two partitions. */
+/* Checks that with whole rows no row has two partitions in a half. */
 static void check_longest(const sl_neighbour_split *split, const sl_neighbour_lists *lists, int ps) {
   int64_t longest = 0, halves = 0;
   for (int64_t i = 0; i < split->rows; i++) {
@@ -141,7 +142,8 @@ static void sums_are_the_product(void **state) {
   free(s);
 }
 
-/* Takes the partitions begin .. end - 1 of a list, those below most, which follow those taken so far. */
+/* Takes the partitions begin .. end - 1 of a list that are below most, and checks that they follow those
+ * taken before. */
 static int64_t take(int64_t *taken, int64_t begin, int64_t end, int64_t most) {
   end = end < most ? end : most;
   if (end <= begin)
@@ -277,7 +279,7 @@ static void shapes_that_do_not_fit_are_passed_over(void **state) {
   assert_int_equal(sl_neighbour_search(time_shape, &land, &nothing_fixed, &table), SLEY_ERR_MEMORY);
 }
 
-/* What is fixed stays, and the rest is found. */
+/* Fixed values must not change, and the others must be found. */
 static void fixed_values_are_not_searched(void **state) {
   (void)state;
   for (int which = 0; which < 8; which++) {

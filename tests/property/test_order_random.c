@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On random graphs, unsymmetric ones, loops, repeats, several components and 64-bit columns among them, every
- * ordering gives a permutation, and the same one on any number of threads. So on real matrices, if they are
- * there. */
+/* On random graphs, also unsymmetric ones and graphs with loops, repeats, several components and 64-bit
+ * columns, every ordering must return a permutation, and the same one with any number of threads. Real
+ * matrices are also tested if they are available. */
 #include "support.h"
 
 #include "base/random.h"
@@ -45,7 +45,8 @@ static void check_all(const sley_matrix *matrix) {
     check_ordering(matrix, sl_orderings[i]->name);
 }
 
-/* Rows of random columns; repeats stay. In a symmetric one every entry is there both ways. */
+/* A random graph in which repeated entries are kept. In a symmetric graph every entry is present in both
+ * directions. */
 static sley_matrix *random_graph(uint64_t seed) {
   static const int64_t sizes[] = {0, 1, 2, 3, 5, 17, 64, MAX_ROWS};
   static int64_t rowptr[MAX_ROWS + 1];

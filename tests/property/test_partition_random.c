@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On random row lengths: a balanced split is ascending, and no other place for a cut is nearer to its target.
- */
+/* Balanced splits of random row lengths: cuts must ascend, and no other position of a cut may be closer to
+ * its target. */
 #include "support.h"
 
 #include "base/random.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row blocks cut into parts by random maps: every entry is in its part, at its place, in its row, in stored
- * order, by turns where the map has them; and what a part has in common with the block is the block's own. */
+/* Row blocks divided into parts by random maps. Every entry must be in its part, at its position, in its row,
+ * in stored order, or in the map's turns if it has any. Arrays that a part shares with the block must not be
+ * copied. */
 #include "ranks.h"
 
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 
 enum { ROUNDS = 500, MAX_RANKS = 4, PARTS = 3, ROWS = 40, TURNS = 4 };
 
-/* How the halo is shared out. */
+/* The way in which a map distributes the halo. */
 typedef enum map_kind { ONE_PART, PLACED, TWO_PARTS, BELOW_AND_ABOVE, SOME_NOWHERE, KINDS } map_kind;
 
 typedef struct sample {
@@ -28,7 +29,7 @@ typedef struct map_arrays {
   uint8_t *turn;
 } map_arrays;
 
-/* The map of a kind; places are shuffled by adding a stride, except where they are to be the columns. */
+/* The map of a kind. Positions are shuffled by a stride, unless they must equal the columns. */
 static sl_column_map make_map(const sl_inspection *ins, map_kind kind, bool turns, map_arrays *arrays) {
   int64_t halo = ins->halo_set.count, below = ins->halo->begin[ins->comm->rank];
   sl_column_map map = {.local_place = kind == PLACED ? ins->first_col : 3, .remote = kind == TWO_PARTS};
@@ -50,7 +51,7 @@ static double value_at(const void *val, sley_dtype dtype, int64_t e) {
   return dtype == SLEY_F32 ? ((const float *)val)[e] : ((const double *)val)[e];
 }
 
-/* The parts hold the block's entries and no others. */
+/* Checks that the parts hold exactly the block's entries. */
 static sley_status check_entries(const sl_inspection *ins, const sl_column_map *map, const sl_plan *plan) {
   const sley_matrix *block = ins->block;
   int64_t stored[PARTS] = {0}, at[PARTS];
@@ -96,7 +97,7 @@ static sley_status check_entries(const sl_inspection *ins, const sl_column_map *
   return SLEY_OK;
 }
 
-/* One part is the block as far as it can be. */
+/* Checks that a single part shares the block's arrays as far as possible. */
 static sley_status check_borrowing(sample *s, const sl_inspection *ins, bool turns, const sl_plan *plan) {
   const sley_matrix *block = ins->block;
   const sl_spmm_matrix *a = &SL_PART(plan, 0)->a;
@@ -135,7 +136,7 @@ static sley_status cut_and_check(sample *s, const sl_inspection *ins, map_arrays
     status = sl_plan_begin(ins, "none", true, &dry);
   if (status == SLEY_OK) {
     status = sl_parts_cut(&dry, ins, &map, PARTS, frames, &first);
-    /* Beyond what a dry plan counts are the starts of parts without rows. */
+    /* A dry plan does not count the row pointers of parts without rows. */
     if (status == SLEY_OK && plan.uses_block && ins->block->index == SLEY_I32 &&
         plan.memory_bytes != dry.memory_bytes + (PARTS - 1) * (int64_t)sizeof(int64_t))
       status = sl_fail(SLEY_ERR_INTERNAL, "a dry plan says %lld bytes, a built one %lld",
@@ -168,7 +169,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* A square matrix of sorted random columns, its columns 32 or 64 bits wide. */
+/* A square matrix with sorted random columns of 32 or 64 bits. */
 static sley_matrix *generate(uint64_t round) {
   int64_t n = 1 + sl_below(sl_random(1, round, 0), ROWS), nnz = 0;
   sley_csr csr = {.rows = n,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The roofline's counts beside a count of flops and bytes, entry by entry and tile by tile, over random
- * matrices, grids and tilings; and those of summa-2d beside what its plan counts. */
+/* The roofline's counts must equal a count of flops and bytes, entry by entry and tile by tile, for random
+ * matrices, grids and tilings. The counts of summa-2d must equal those of its plan. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -40,7 +40,8 @@ static void draw_table(int64_t rows, int64_t cols, sley_dtype dtype, table *t) {
   assert_sley_ok(sley_matrix_from_csr(&csr, SLEY_COPY, &t->matrix));
 }
 
-/* The tile that row, or column, x of n is in: tiles get rows by turns, the first ones the rest. */
+/* The tile of row, or column, x of n. Tiles have equal numbers of rows; the first tiles get one more if there
+ * is a remainder. */
 static int64_t tile_of(int64_t n, int64_t tiles, int64_t x) {
   for (int64_t tile = 0, begin = 0;; tile++) {
     begin += n / tiles + (tile < n % tiles ? 1 : 0);
@@ -219,7 +220,7 @@ static void sparse_products_are_counted(void **state) {
   }
 }
 
-/* Entries of C, by tiles, are those of the pattern that is made. */
+/* The number of entries of C must equal that of the computed pattern. */
 static void compression_is_that_of_the_product(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(40); repeat++) {
@@ -287,7 +288,7 @@ static sley_status plan_summa(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* As many rows on every rank, so that tiles begin where row blocks do. */
+/* Every rank has the same number of rows, so that tiles begin at the beginnings of row blocks. */
 static void summa_is_counted_as_by_its_plan(void **state) {
   (void)state;
   static const int ranks[] = {1, 2, 3, 4, 6, 9, 12};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On random row lengths: tiles hold every stored row once and in order, none more rows or entries than asked
- * for; fragments hold the entries of long rows, and only those, once and in order. */
+/* Row tiles for random row lengths. Tiles must hold every stored row once and in order, with at most the
+ * requested numbers of rows and entries. Fragments must hold exactly the entries of long rows, once and in
+ * order. */
 #include "support.h"
 
 #include "base/random.h"
@@ -26,7 +27,7 @@ static sample make(uint64_t round) {
   return s;
 }
 
-/* The fragments of a long row; returns the first that is not. */
+/* Checks the fragments of a long row; returns the index after its last fragment. */
 static int64_t check_long_row(const sample *s, const sl_row_tiles *t, int64_t row, int64_t slot,
                               int64_t number) {
   int64_t at = s->rowptr[row] - s->rowptr[0], end = s->rowptr[row + 1] - s->rowptr[0];
@@ -55,7 +56,7 @@ static void check_tile(const sample *s, const sl_chunk *tile) {
   assert_int_equal(tile->count, s->rowptr[next] - s->rowptr[tile->row]);
   assert_int_equal(tile->slot, -1);
   assert_int_equal(tile->piece, 0);
-  /* It could not have had the next row, too. */
+  /* The tile could not have included the next row. */
   assert_true(tile->count <= s->most_entries &&
               (next == s->rows || tile->rows == s->most_rows ||
                tile->count + s->rowptr[next + 1] - s->rowptr[next] > s->most_entries));

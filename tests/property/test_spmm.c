@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every algorithm on random matrices of awkward shapes: right, repeatable, and moving exactly what was
- * predicted. */
+/* Every algorithm on random matrices of unusual shapes must be right, repeat, and move exactly the predicted
+ * bytes. */
 #include "spmm_case.h"
 
 #include "base/random.h"
@@ -78,7 +78,7 @@ static void reproducible_bits_are_the_same_everywhere(void **state) {
   }
 }
 
-/* Y = alpha A X + beta Y and A^T X against what one rank makes of them. */
+/* Y = alpha A X + beta Y and A^T X, compared with the results of one rank. */
 static void scaling_and_transpose(void **state) {
   (void)state;
   const uint64_t count = SHAPES * (uint64_t)count_algorithms();

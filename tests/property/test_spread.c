@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that read a matrix together, each its own rows, and write an operand together. Oracle: the reader of
- * the whole file, and the writer of the whole operand: the same bits, the same statuses and the same messages
+/* Ranks that read a matrix together, each its own rows, and write an operand together. The oracles are the
+ * reader of the whole file and the writer of the whole operand: bits, statuses and messages must be the same
  * on every rank, for random matrices in every format, for the fuzzers' corpora, and for texts with bytes
  * changed at random. */
 #include <dirent.h>
@@ -22,7 +22,7 @@
 enum { MOST_RANKS = 8 };
 static const int rank_counts[] = {1, 2, 3, 5, 8};
 
-/* What reading one thing should come to. */
+/* Expected result of reading one input. */
 typedef struct expectation {
   const char *name;
   sley_dtype dtype;
@@ -96,7 +96,7 @@ static const char *transport(void) {
   return given ? given : "threads";
 }
 
-/* Where ranks take long to meet, every seventh case is run. */
+/* Whether a case runs; if ranks take long to meet, every seventh case runs. */
 static bool has_turn(uint64_t seed) {
   return strcmp(transport(), "threads") == 0 || seed % 7 == 0;
 }
@@ -160,7 +160,7 @@ static void write_text(const char *path, const void *bytes, size_t size) {
   fclose(file);
 }
 
-/* Texts of every header, with repeats, blank lines and comments, some wrong in a line. */
+/* Writes a text with a random header, repeats, blank lines and comments, and in some cases a wrong line. */
 static size_t make_text(uint64_t seed, char *text) {
   static const char *const headers[] = {"%%MatrixMarket matrix coordinate real general\n",
                                         "%%MatrixMarket matrix coordinate pattern symmetric\n",
@@ -264,7 +264,7 @@ static void corpora_of_the_fuzzers(void **state) {
   assert_true(seed > 100);
 }
 
-/* Texts of several pieces to be dealt out, with a line longer than any of them. */
+/* Texts that rank 0 distributes in several pieces, with a line longer than a piece. */
 static void large_compressed_texts(void **state) {
   (void)state;
   enum { LINES = 400000 };
@@ -332,7 +332,7 @@ static void what_is_no_file(void **state) {
   reads_alike("/tmp", SLEY_F32, 7);
 }
 
-/* A rank that reads something else. */
+/* One rank reads a different file. */
 static sley_status read_differently(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t begin[MOST_RANKS + 1];
@@ -350,7 +350,7 @@ static void different_matrices_are_found(void **state) {
   run_on(3, 1, read_differently, NULL);
 }
 
-/* Either what was asked for, or an error on every rank. */
+/* Reads the matrix; either it is right, or there is an error on every rank. */
 static sley_status read_or_fail(sl_comm *comm, void *arg) {
   const expectation *e = arg;
   int64_t begin[MOST_RANKS + 1];
@@ -364,8 +364,8 @@ static sley_status read_or_fail(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Another allocation fails each time, on whichever rank makes it: all ranks get an error, and nothing leaks,
- * until they succeed. */
+/* A different allocation fails each time, on any rank: all ranks must return an error and leak nothing, until
+ * a read succeeds. */
 static void short_of_memory(void **state) {
   (void)state;
   if (strcmp(transport(), "threads") != 0)
@@ -407,7 +407,7 @@ typedef struct output {
   sley_dtype dtype;
   int64_t rows, cols, ld;
   char *data;
-  int failing; /* the rank that gives rows that are not its own; -1: none */
+  int failing; /* the rank that passes rows that it does not own; -1: none */
   sley_status status;
 } output;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a matrix is found to be its own transpose, beside a comparison of all entries in a dense array:
- * symmetric matrices, and those with one entry more, fewer, elsewhere or of another value. Some ranks own
- * nothing, some rows do not ascend or repeat a column.
- */
+/* The test of whether a matrix equals its transpose, compared with all entries in a dense array: symmetric
+ * matrices, and matrices with one entry added, removed, moved or with another value. Some ranks own nothing,
+ * and some rows do not ascend or repeat a column. */
 #include "ranks.h"
 
 #include "base/memory.h"
@@ -75,7 +74,7 @@ static bool is_symmetric(const dense *d) {
   return true;
 }
 
-/* *ordered: the rows of what is made ascend without repetition. */
+/* *ordered: the rows of the matrix ascend without repetition. */
 static sley_matrix *make_matrix(const sample *s, const dense *d, change made, bool *ordered) {
   sley_csr csr = {.rows = d->n,
                   .cols = d->n,
@@ -127,7 +126,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Random cuts, of which some are equal. */
+/* Random cuts, some of which are equal. */
 static void cut(const sample *s, int what, int64_t n, int ranks, int64_t *begin) {
   begin[0] = 0;
   begin[ranks] = n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predicted volumes against brute force on small matrices: E_R, N_R, least covers, and what crosses
- * workgroups. */
+/* Predicted volumes compared with brute force on small matrices: E_R, N_R, smallest covers, and volumes
+ * between workgroups. */
 #include "base/random.h"
 #include "support.h"
 
@@ -9,7 +9,7 @@ enum { N = 12, RANKS = 4, K = 2 };
 typedef struct volumes {
   int64_t begin[RANKS + 1];
   const sley_matrix *matrix;
-  int row_weight; /* of a partial row of Y, in rows of X */
+  int row_weight; /* weight of a partial row of Y, in rows of X */
   const char *algo;
   sley_plan_info info;
 } volumes;
@@ -44,7 +44,7 @@ static void make_plan(volumes *v, const char *algo, int workgroup) {
   assert_sley_ok(sley_run_ranks(&options, plan_rank, v));
 }
 
-/* Whether (row, col) holds an entry. */
+/* Marks of the positions (row, col) with an entry. */
 typedef struct pattern {
   bool at[N][N];
 } pattern;
@@ -56,8 +56,8 @@ static int owner(const volumes *v, int row) {
   return r;
 }
 
-/* Least weight of a set of rows and columns that touches every entry of rows x columns, by trying all sets of
- * rows. */
+/* The least weight of a set of rows and columns that touches every entry of rows x columns, found by trying
+ * all sets of rows. */
 static int least_cover(const pattern *p, int row_weight, const int *rows, int row_count, const int *cols,
                        int col_count) {
   int best = row_weight * row_count;
@@ -74,7 +74,7 @@ static int least_cover(const pattern *p, int row_weight, const int *rows, int ro
   return best;
 }
 
-/* Rows owned by ranks first .. last - 1. */
+/* Lists the rows owned by ranks first .. last - 1. */
 static int rows_of(const volumes *v, int first, int last, int *rows) {
   int count = 0;
   for (int i = (int)v->begin[first]; i < v->begin[last]; i++)
@@ -82,7 +82,7 @@ static int rows_of(const volumes *v, int first, int last, int *rows) {
   return count;
 }
 
-/* Sum of least covers over all blocks between different groups of so many ranks. */
+/* Sum of the smallest covers of all blocks between different groups of `group` ranks. */
 static int sum_covers(const volumes *v, const pattern *p, int group) {
   int sum = 0, rows[N], cols[N];
   for (int i = 0; i < RANKS; i += group)
@@ -94,7 +94,7 @@ static int sum_covers(const volumes *v, const pattern *p, int group) {
   return sum;
 }
 
-/* Distinct columns that groups of so many ranks need of others. */
+/* Number of distinct columns that groups of `group` ranks need from others. */
 static int count_halo(const volumes *v, const pattern *p, int group) {
   int sum = 0;
   for (int g = 0; g < RANKS; g += group)

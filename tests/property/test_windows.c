@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counts of windows beside a table of marks, on random matrices: rows that are no multiple of 16, empty
- * rows, no rows, rectangular, repeated entries, views, 64-bit columns, other orders, threads. */
+/* The counts of windows must equal those of a table of marks, on random matrices: numbers of rows that are
+ * not multiples of 16, empty rows, no rows, rectangular, repeated entries, views, 64-bit columns, other
+ * orders, threads. */
 #include "support.h"
 
 #include "base/random.h"
@@ -9,7 +10,7 @@
 
 enum { MAX_ROWS = 150, MAX_COLS = 70, MAX_ENTRIES = 2 * MAX_ROWS * MAX_COLS, ROUNDS = 300 };
 
-/* Rows of random columns, many of them empty in some matrices; some entries stand twice. */
+/* A matrix with random columns; in some matrices many rows are empty; some entries occur twice. */
 static sley_matrix *random_matrix(uint64_t seed) {
   static const int64_t heights[] = {0, 1, 2, 15, 16, 17, 31, 32, 48, 100, MAX_ROWS};
   static int64_t rowptr[MAX_ROWS + 1];
@@ -102,7 +103,7 @@ static void random_shapes(void **state) {
   assert_true(full_windows); /* the last of by_intensity was met */
 }
 
-/* More windows than a thread takes at a time. */
+/* A matrix with more windows than a thread takes at a time. */
 static void many_windows(void **state) {
   (void)state;
   sley_matrix *matrix;
@@ -121,7 +122,7 @@ static void many_windows(void **state) {
   sley_matrix_destroy(matrix);
 }
 
-/* The columns of a matrix may be more than memory could mark. */
+/* A matrix may have more columns than memory could hold marks for. */
 static void very_wide(void **state) {
   (void)state;
   const int64_t rowptr[] = {0, 2, 3}, col[] = {0, INT64_MAX - 2, INT64_MAX - 2};

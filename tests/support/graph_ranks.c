@@ -11,7 +11,7 @@
 
 static void divide(uint64_t seed, int64_t count, int ranks, int64_t *begin) {
   begin[0] = 0;
-  for (int p = 1; p < ranks; p++) /* the first ranks take much of what is left, some none */
+  for (int p = 1; p < ranks; p++) /* the first ranks take much of the remaining rows, some ranks none */
     begin[p] = begin[p - 1] + (sl_random(seed, 1, (uint64_t)p) % 4
                                    ? sl_below(sl_random(seed, 2, (uint64_t)p), count - begin[p - 1] + 1) / 2
                                    : 0);

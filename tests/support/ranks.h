@@ -55,11 +55,11 @@ void assert_case_ok(const rank_case *c, sley_status status);
       return sl_fail(SLEY_ERR_INTERNAL, "%s:%d: %s does not hold", __FILE__, __LINE__, #condition);          \
   } while (0)
 
-/* Compares what all ranks together have counted since the last reset with the sum of what each has expected;
- * the rank that hands rows over counts them, which may be either end. Collective. */
+/* Compares the counts of all ranks together since the last reset with the sum of the ranks' expectations; the
+ * rank that hands rows over counts them, which may be either end. Collective. */
 sley_status check_counted(sl_comm *comm, const sl_counters *expected);
 
-/* For mains that must free what they have: status becomes the error, and they go on at done. */
+/* For mains that must free memory after an error: sets status to the error and jumps to done. */
 #define CHECK(condition)                                                                                     \
   do {                                                                                                       \
     if (!(condition)) {                                                                                      \

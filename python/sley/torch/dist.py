@@ -132,7 +132,7 @@ class DistGraph(Operand):
         file : path or str
             A, as an argument of `sley.read` or `sley.generate`, with an entry in row i and column j for an edge from j
             to i.
-        comm : sley.dist.Comm, or a rank that `on_ranks` gives
+        comm : sley.dist.Comm, or a rank of `on_ranks`
         norm : "gcn", "mean" or None
             As in `Graph`.
         values : bool
@@ -286,7 +286,7 @@ def allreduce_grads(parameters: torch.nn.Module | Iterable[torch.Tensor], comm: 
     ----------
     parameters : Module, or tensors
         Parameters that require a gradient; a missing `grad` counts as zeros and is created.
-    comm : sley.dist.Comm, or a rank that `on_ranks` gives
+    comm : sley.dist.Comm, or a rank of `on_ranks`
     mean : bool
         Divides the sums by the number of ranks.
     """

@@ -8,7 +8,7 @@
 
 extern const sl_device_ops sl_cpu_ops;
 
-/* NULL-terminated; the table of sl_cpu_ops. */
+/* The CPU's kernels, NULL-terminated. */
 extern const sl_kernel *const sl_cpu_kernels[];
 
 /* Instruction sets, each including those before it on its architecture. */

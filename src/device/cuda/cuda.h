@@ -40,7 +40,7 @@ typedef struct sl_cuda_queue {
 
 extern const sl_device_ops sl_cuda_ops;
 
-/* NULL-terminated; the table of sl_cuda_ops. */
+/* The device's kernels, NULL-terminated. */
 extern const sl_kernel *const sl_cuda_kernels[];
 
 /* Returns SLEY_OK, or the status for an error of the runtime with a message that includes `what`. Clears the

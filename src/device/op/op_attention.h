@@ -46,7 +46,7 @@ typedef struct sl_attention_args {
   const void *q;
   int64_t ldq;
   sl_split_rows k, v; /* as many rows as the matrix has columns; k and v may be parts of the same rows */
-  const void *a;      /* features values */
+  const void *a;      /* one value per feature */
   void *y;
   int64_t ldy;
   void *stats, *side;

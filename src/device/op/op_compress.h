@@ -38,7 +38,7 @@ typedef enum sl_compressed_format {
 enum {
   SL_TILE_COLUMNS = 64,
   SL_TILE_VALUES = 4096,
-  SL_COMPRESSED_HEADER = 48, /* bytes */
+  SL_COMPRESSED_HEADER = 48, /* size in bytes */
   SL_COMPRESSED_ALIGN = 8,
   SL_COMPRESSED_VERSION = 1
 };
@@ -47,8 +47,8 @@ enum {
 typedef struct sl_compressed_header {
   uint32_t magic;
   uint16_t version;
-  uint8_t format;        /* sl_compressed_format */
-  uint8_t type;          /* sley_type */
+  uint8_t format;        /* a sl_compressed_format */
+  uint8_t type;          /* a sley_type */
   int64_t count;         /* number of values in the array */
   int64_t nonzeros;      /* values that are not zero; in every format but dense, values kept */
   int64_t payload_bytes; /* as sl_compressed_payload computes it */
@@ -200,7 +200,7 @@ static inline bool sl_compressible(sley_type type, int64_t count) {
   return each != 0 && count >= 0 && count <= INT64_MAX / 8 / each;
 }
 
-/* What every device supports; see also SL_SPARSE_SUM_PARTS. */
+/* Arguments that every device supports; see also SL_SPARSE_SUM_PARTS. */
 static inline bool sl_decompressible(const sl_decompress_args *a) {
   for (int p = 0; p < a->parts; p++)
     if (!sl_compressible(a->type, a->part[p].count))

@@ -53,13 +53,13 @@ typedef struct sl_gemm_args {
   void *column_sums; /* NULL: not wanted */
 } sl_gemm_args;
 
-/* What kernels that support all of it accept. */
+/* Arguments that kernels with support for gate and column_sums accept. */
 static inline bool sl_gemm_all_ok(const sl_gemm_args *a) {
   return sley_dtype_bytes(a->dtype) != 0 && (unsigned)a->act <= SLEY_ELU &&
          !(a->column_sums && a->transpose_b);
 }
 
-/* What every device supports. */
+/* Arguments that every device supports. */
 static inline bool sl_gemm_ok(const sl_gemm_args *a) {
   return sl_gemm_all_ok(a) && !a->gate && !a->column_sums;
 }

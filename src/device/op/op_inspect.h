@@ -21,7 +21,7 @@ typedef struct sl_colset_word {
 /* The block. Entry j of row i is entry rowptr[i] - rowptr[0] + j of col and val. */
 typedef struct sl_block_arrays {
   int64_t rows, entries;
-  const int64_t *rowptr; /* rows + 1 */
+  const int64_t *rowptr; /* rows + 1 elements */
   const int32_t *col;
   const void *val;      /* only for SL_OP_CUT */
   int64_t first, count; /* the rank's own columns */
@@ -33,7 +33,7 @@ typedef struct sl_columns_args {
   sl_block_arrays block;
   uint64_t *bits;
   int ranks;
-  const int64_t *owner_begin; /* ranks + 1, ascending; the last is above every column */
+  const int64_t *owner_begin; /* ranks + 1 elements, ascending; the last is above every column */
   int64_t *owner_nnz;
 } sl_columns_args;
 

@@ -24,7 +24,7 @@ typedef struct sl_piece_word {
 } sl_piece_word;
 
 typedef struct sl_piece_words {
-  sl_lone_word round; /* the last round whose first piece was waited for */
+  sl_lone_word round; /* last round whose first piece was waited for */
   sl_piece_word piece[SL_PIECES_MOST];
 } sl_piece_words;
 
@@ -42,7 +42,7 @@ enum { SL_PULL_SOURCES = 64 };
 typedef struct sl_board_slot {
   uint64_t ready;  /* last round for which the peer offers rows */
   const void *src; /* address of the rows */
-  int64_t stride;  /* bytes between them */
+  int64_t stride;  /* bytes between rows */
   uint64_t taken;  /* last round in which the peer has read all rows offered to it */
 } sl_board_slot;
 
@@ -108,7 +108,7 @@ typedef struct sl_pull_args {
    * with add. */
   int pieces;
   const int64_t *piece_end; /* host memory */
-  sl_piece_words *arrived;  /* the device's memory */
+  sl_piece_words *arrived;  /* in device memory */
 } sl_pull_args;
 
 /* SL_OP_ARRIVE. Waits until the pull that uses these words has delivered the rows of the piece and of all

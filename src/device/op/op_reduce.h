@@ -20,11 +20,11 @@ enum { SL_REDUCE_PLACES = 64 };
  * is at at[p], p != own, and there are at most SL_REDUCE_PLACES parts. dst may be one of the parts, and
  * otherwise overlaps none. */
 typedef struct sl_reduce_args {
-  int64_t count; /* values of a part */
+  int64_t count; /* number of values of a part */
   int parts;     /* at least 1 */
   const void *src;
   int64_t stride;        /* bytes */
-  const void *const *at; /* NULL, or in the host's memory; not used after run has returned */
+  const void *const *at; /* NULL, or in host memory; not used after run has returned */
   int own;
   const void *own_src;
   void *dst;

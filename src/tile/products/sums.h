@@ -17,7 +17,7 @@ typedef struct sl_expected {
 typedef struct sl_tile_sums {
   const sl_tile_operands *o;
   sl_comm *comm;
-  sley_dtype dtype; /* type of the sums: that of Y, or f32 if Y has 16 bits */
+  sley_dtype dtype; /* type of the sums: Y's, or f32 if Y has 16 bits */
   char *wide;       /* sums of 16-bit tiles, in device memory; NULL: sums are computed in Y */
   /* If products are pushed, else NULL: */
   sl_tile_queue *queue;

@@ -46,7 +46,7 @@ typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_
 typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
 
 /* Runs all tasks of the source; NULL: this rank's tasks, in order. Errors: SLEY_ERR_PEER,
- * SLEY_ERR_INTERRUPTED, and those of source and body. Not collective. */
+ * SLEY_ERR_INTERRUPTED, and the errors of source and body. Not collective. */
 sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
                              sl_task_body body, void *context);
 

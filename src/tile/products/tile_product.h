@@ -15,7 +15,7 @@ typedef struct sl_tile_factor {
 
 typedef struct sl_tile_product {
   sley_semiring semiring;
-  sley_dtype dtype; /* dtype of the result: that of a and b, or f32 if they have 16 bits */
+  sley_dtype dtype; /* dtype of the result: the factors', or f32 if they have 16 bits */
   /* limit: bytes of the result, of working memory, and of copies of the factors, which are needed if a tile
    * stores only some of its rows, or 16-bit values; 0: none. */
   int64_t limit;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every SpMM kernel of a device (SLEY_TEST_DEVICE, default the cpu) on random shapes: where the order is
- * asked for, each must give the bits of a scalar loop in the documented order, for any number of threads,
- * write nothing else, and stay within rounding of a float64 product; where it is not, the bits must repeat.
- * What was prepared with other values and refilled gives the same bits. */
+/* Every SpMM kernel of a device (SLEY_TEST_DEVICE, default cpu) on random shapes. If the order of summation
+ * is requested, each kernel must have the bits of a scalar loop in the documented order for any number of
+ * threads; otherwise its bits must repeat. Each must write only its result, and be within the rounding bound
+ * of a float64 product. A kernel that was prepared with other values and then refilled must have the same
+ * bits. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -10,7 +11,7 @@
 #include "device/cpu/cpu.h"
 #include "kernel_case.h"
 
-/* A part that gets new values, from the host's memory or the device's, has the bits of one prepared anew. */
+/* A part that gets new values, from host or device memory, must have the bits of a newly prepared part. */
 static void check_refill(const kernel_case *c, const sl_kernel *kernel, sl_queue *queue,
                          const block *expected) {
   for (kernel_source from = REFILLED_FROM_HOST; from <= REFILLED_FROM_DEVICE; from++) {
@@ -21,7 +22,7 @@ static void check_refill(const kernel_case *c, const sl_kernel *kernel, sl_queue
   }
 }
 
-/* One kernel, however often it runs and with however many threads. */
+/* Checks one kernel, with repeated runs and different numbers of threads. */
 static void check_kernel(const kernel_case *c, const sl_kernel *kernel, bool prepare, const block *in_order) {
   block first = {0};
   for (int q = 0; q < QUEUES; q++) {
@@ -70,15 +71,15 @@ static void test_spmm_gives_the_documented_bits(void **state) {
   const int64_t widths[] = {0,  1,  2,  3,  4,  5,   6,   7,   8,   10,  12,  13, 15,
                             16, 17, 20, 22, 24, 25,  28,  30,  31,  32,  33,  39, 41,
                             48, 56, 63, 64, 96, 100, 128, 130, 200, 256, 257, 513};
-  /* The CPU's kernels have functions of their own for all combinations of narrow widths; so many cases run
-   * each of NEON's, of vectors of 16 bytes. */
+  /* The CPU kernels have separate functions for all combinations of narrow widths; this number of cases runs
+   * each function for NEON, with vectors of 16 bytes. */
   const int narrow = queues[0]->ops->host_addresses ? 128 : 24;
   for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
     for (int repeat = 0; repeat < repeats(widths[w] <= 32 ? narrow : 8); repeat++)
       check_spmm(kernel_case_make(widths[w]));
 }
 
-/* An infinity in one row of X, a NaN in another: some columns of each. */
+/* Sets some columns of one row of X to infinity, and some columns of another row to NaN. */
 static void make_special(kernel_case *c) {
   const double special[] = {INFINITY, (double)NAN};
   for (int i = 0; i < 2 && c->cols > 0; i++) {
@@ -99,8 +100,9 @@ static void assert_same_kind(const kernel_case *c, const block *y, const block *
     }
 }
 
-/* Every kernel that kernel_case_serves: without preparation, with it over X in two memories, and, of three
- * ways, by tf32. Infinities and NaNs are where `kinds` has them; NULL: errors are within their bound. */
+/* Checks every kernel that kernel_case_serves accepts: without preparation; with preparation and X in two
+ * memories; and if `ways` is 3, with tf32. Infinities and NaNs must be where `kinds` has them; NULL: errors
+ * must be within their bound. */
 static void check_ways(kernel_case *c, int ways, const block *kinds) {
   for (int way = 0; way < ways; way++) {
     c->problem.tf32 = way == 2;
@@ -119,7 +121,7 @@ static void check_ways(kernel_case *c, int ways, const block *kinds) {
   }
 }
 
-/* Infinities and NaNs of X reach the rows of A that have their columns, and no others. */
+/* Infinities and NaNs of X must affect the rows of A with entries in these columns, and no others. */
 static void test_infinity_and_nan(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(120); repeat++) {
@@ -138,7 +140,7 @@ static void set_bits(const kernel_case *c, void *values, int64_t at, uint32_t bi
     memcpy((char *)values + at * (int64_t)sizeof bits, &bits, sizeof bits);
 }
 
-/* NaNs of many bits, of A or of X in turn: all of their sums are NaNs. */
+/* NaNs with various bits, in A or in X: all sums with them must be NaN. */
 static void test_bits_of_nan(void **state) {
   (void)state;
   const uint32_t bits[] = {0x7fffffff, 0xffffffff, 0x7f800001, 0xff800001,
@@ -160,7 +162,7 @@ static void test_bits_of_nan(void **state) {
   }
 }
 
-/* A value near the largest of f32, in one of three places, or a small one. */
+/* Sets a value to one near the largest of f32 at one of three positions, or to a small value. */
 static void put(const kernel_case *c, void *values, int64_t at, bool large) {
   const uint32_t bits[] = {0x7f7fffff, 0xff7fffff, 0x7f7ff000, 0x7f7fefff, 0x7f000000};
   if (!large)
@@ -169,7 +171,7 @@ static void put(const kernel_case *c, void *values, int64_t at, bool large) {
     set_bits(c, values, at, bits[draw(5)]);
 }
 
-/* Large values, of A or of X, times small ones: no sum leaves the range. */
+/* Large values, in A or in X, times small ones: no sum may overflow. */
 static void test_large_values(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(60); repeat++) {
@@ -186,7 +188,7 @@ static void test_large_values(void **state) {
   }
 }
 
-/* The rows of Y follow each other, and factors are values as they are. */
+/* Makes the rows of Y contiguous, and alpha 1. */
 static void join_rows(kernel_case *c) {
   free(c->rowid);
   c->rowid = NULL;
@@ -195,7 +197,7 @@ static void join_rows(kernel_case *c) {
   c->args.alpha = 1;
 }
 
-/* Y of more than 16 MiB, which kernels of the CPU write past the caches. */
+/* Y of more than 16 MiB, for which CPU kernels use stores that bypass the caches. */
 static void test_large_products(void **state) {
   (void)state;
   enum { Y_BYTES = 17 << 20, LARGE = 7 };
@@ -219,8 +221,8 @@ static void test_large_products(void **state) {
   }
 }
 
-/* X of more than the CPU's kernels take for near: some of their parts read so much of it that they go through
- * it panel after panel, others block after block of rows. */
+/* An X that is larger than the CPU kernels treat as near. Some parts read so much of it that they compute
+ * panel by panel, other parts block by block of rows. */
 static void test_far_x(void **state) {
   (void)state;
   enum { ROWS = 66, COLS = 3000 };
@@ -228,7 +230,8 @@ static void test_far_x(void **state) {
     check_spmm(kernel_case_sized(number % 2 ? 272 : 301, ROWS, COLS, number % 3 ? ONE_LONG : ANY, number));
 }
 
-/* The first entries of every row in one call, the rest in a second with beta = 1: the bits of one call. */
+/* The first entries of every row in one call and the rest in a second call with beta = 1 must have the bits
+ * of a single call. */
 static void test_spmm_continues_a_row(void **state) {
   (void)state;
   for (int repeat = 0; repeat < repeats(60); repeat++) {

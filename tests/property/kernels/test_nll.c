@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log-softmax and the loss of labels: against long doubles on random shapes, every type, each output wanted
- * or not; gradients against differences of losses; labels that do not count or are no classes; large logits.
- */
+/* Log-softmax and the loss of labels, compared with long doubles on random shapes and every type, with any
+ * subset of outputs requested; gradients compared with differences of losses; labels that do not count or are
+ * not classes; large logits. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -18,7 +18,7 @@ typedef struct shape {
   int64_t skew;        /* in values */
 } shape;
 
-/* What a call gave. */
+/* Results of a call. */
 typedef struct outputs {
   block row_loss, sums, grad, log_probs;
 } outputs;
@@ -97,7 +97,7 @@ static double tolerance_of(sley_dtype dtype) {
   return dtype == SLEY_F32 ? 0x1p-24 : dtype == SLEY_F64 ? 0x1p-50 : dtype == SLEY_F16 ? 0x1p-11 : 0x1p-8;
 }
 
-/* Within a rounding to the type, and those of the work in double. */
+/* Checks a value within one rounding to the type, plus the roundings in double. */
 static void near(double got, long double expected, sley_dtype dtype, const char *what) {
   const double bound =
       1.01 * tolerance_of(dtype) * fabs((double)expected) + 1e-13 + (dtype == SLEY_F16 ? 0x1p-25 : 0);
@@ -107,7 +107,7 @@ static void near(double got, long double expected, sley_dtype dtype, const char 
     fail_msg("%s: %.17g, not %.17g", what, got, (double)expected);
 }
 
-/* The long doubles' loss, and its sum. */
+/* Checks a row against the loss in long double, and adds to its sum. */
 static void check_row(const shape *s, const block *logits, int32_t label, int64_t i, const outputs *o,
                       long double *total) {
   const sl_nll_args *l = &s->l;
@@ -180,7 +180,7 @@ static void losses_are_near(void **state) {
   }
 }
 
-/* Of the sum over rows; in f64. */
+/* The loss summed over rows, in f64. */
 static double loss_of(const shape *s, const block *logits, int32_t *label) {
   outputs o = make_outputs(&s->l, 0);
   assert_sley_ok(call(queues[0], s, logits, label, &o));
@@ -271,7 +271,8 @@ static void short_memory_is_told(void **state) {
   assert_true(sums[0] == 0 && sums[1] == 1);
 }
 
-/* The exponential: 2 units in the last place, exact where it must be. */
+/* The error of the exponential must be at most 2 units in the last place, and 0 at arguments with an exact
+ * result. */
 static void exponentials_are_near(void **state) {
   (void)state;
   assert_true(sl_exp(0) == 1 && sl_exp(-INFINITY) == 0 && sl_exp(INFINITY) == INFINITY && isnan(sl_exp(NAN)));
@@ -284,7 +285,7 @@ static void exponentials_are_near(void **state) {
   assert_true(sl_exp(-745) == 0x1p-1074 && sl_exp(-746) == 0);
 }
 
-/* Vectors have the bits of single ones. */
+/* Exponentials of vectors must have the bits of single exponentials. */
 static void runs_of_exponentials_are_the_same(void **state) {
   (void)state;
   static const char *const isa[] = {NULL, "avx2", "portable"};

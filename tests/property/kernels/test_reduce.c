@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of several: every type and operator, on the CPU by every instruction set, against a loop over
- * single values, to the bit. */
+/* Reduction of several arrays to one: every type and operator, on the CPU with every instruction set, must
+ * have the bits of a loop over single values. */
 #include <math.h>
 
 #include "dense_oracle.h"
@@ -14,7 +14,7 @@ typedef struct shape {
   int64_t count, gap, skew; /* gap and skew in values */
   int parts, own;
   int in_place; /* -1; the part that is the destination */
-  bool placed;  /* the parts are told one by one, and are in another order than they lie */
+  bool placed;  /* the parts are passed one by one, in another order than in memory */
 } shape;
 
 static shape draw_shape(void) {
@@ -30,8 +30,8 @@ static shape draw_shape(void) {
   return s;
 }
 
-/* All parts lie in one array, so that the destination can be one of them; then the own part, then a place for
- * the destination. */
+/* Checks a reduction. All parts are in one array, so that the destination can be one of them; after them come
+ * the rank's own part and a separate destination. */
 static void check(const shape *s) {
   size_t each = sley_type_bytes(s->type);
   int64_t stride = s->count + s->gap, others = s->parts - (s->own >= 0);
@@ -105,7 +105,7 @@ static void portable_code_gives_the_same(void **state) {
   check_all("portable");
 }
 
-/* What the words of the interface promise, by hand. */
+/* The definitions of signs and NaN in the interface, with expected values computed by hand. */
 static void signs_and_nan(void **state) {
   (void)state;
   float values[2][4] = {{0.0F, -0.0F, 1, NAN}, {-0.0F, 0.0F, NAN, 2}}, out[4];

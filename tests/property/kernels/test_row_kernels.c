@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of a device that move, add, scale and round rows, on random shapes, against loops over single
- * values. */
+/* The kernels of a device that move, add, scale and round rows, on random shapes, compared with loops over
+ * single values. */
 #include "base/memory.h"
 #include "base/value.h"
 #include "kernels.h"
 
-/* As rows are added: 16 bits by way of f32. */
+/* The sum of two values in the way rows are added: 16-bit types in f32. */
 static double sum_of(sley_dtype dtype, double a, double b) {
   return dtype == SLEY_F64 ? a + b : (double)((float)a + (float)b);
 }
@@ -87,7 +87,7 @@ static void test_rows_move_and_add(void **state) {
     check_rows();
 }
 
-/* Entries of a few sources in turn, to rows of their own. */
+/* Checks a pull of entries from a few sources in turn, each to its own row. */
 static void check_pull(void) {
   enum { SOURCES = 5 };
   sley_dtype dtype = (sley_dtype)draw(4);
@@ -164,7 +164,7 @@ static void test_rows_are_pulled_from_several_memories(void **state) {
     check_pull();
 }
 
-/* A pull in pieces of one table, its own rows to be told apart by their numbers. */
+/* A pull in pieces from one table, in which every row can be identified by its number. */
 typedef struct staged {
   int64_t count, rows, dst_rows;
   int pieces;
@@ -191,13 +191,13 @@ static staged make_staged(void) {
   return t;
 }
 
-/* Of source s: columns 2 s and 2 s + 1 of the table. */
+/* A cell of the table; source s has columns 2 s and 2 s + 1. */
 static int64_t staged_cell(int64_t row, int64_t column) {
   return 1000 * (row + 1) + column;
 }
 
-/* The pull in a queue of its own, the arrivals in another, which takes each piece's rows away at once; a
- * second round, and one in which the counts wrap around. */
+/* Runs the pull in one queue, and in another queue waits for each piece and copies its rows away at once. A
+ * second round follows, and one in which the counts wrap around. */
 static void run_staged(const staged *t, sl_queue *queue, sl_queue *beside) {
   size_t row = PIECED_COLUMNS / PIECED_SOURCES * sizeof(int64_t);
   int64_t *table = calloc((size_t)t->rows * PIECED_COLUMNS, sizeof *table);
@@ -296,7 +296,8 @@ static void test_pulls_arrive_in_pieces(void **state) {
   }
 }
 
-/* A pull that waits for a peer in vain moves nothing, but all its pieces arrive; so do those of none. */
+/* A pull whose wait for a peer is aborted must move nothing, but report all pieces as arrived; so must a pull
+ * without rows. */
 static void test_pieces_of_pulls_without_rows(void **state) {
   (void)state;
   for (int q = 0; q < QUEUES; q++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switches of rowwise (sley_plan_options.rowwise): with every combination the product is right and
- * repeats, and its bits depend on the partitions alone; the words are read, refused and agreed on; and the
- * shapes that were tried are those asked for, with the numbers of MGG's model. */
+/* The switches of rowwise (sley_plan_options.rowwise). With every combination the product must be right and
+ * repeat, and its bits must depend only on the partitions. Words must be parsed, refused and agreed between
+ * ranks. The timed shapes must be the requested ones, with the numbers of MGG's model. */
 #include <math.h>
 
 #include "base/random.h"
@@ -24,7 +24,7 @@ static const int64_t widths[WIDTHS] = {0, 1, 7, 33, 128};
 static const char *const loads[] = {"memory=registers", "memory=shared,get=warp", "get=thread", "get=block"};
 enum { LOADS = sizeof loads / sizeof *loads };
 
-/* All combinations of switches with one ps; what else is drawn. */
+/* Checks all combinations of switches with one ps; other parameters are random. */
 static void check_switches(const sley_matrix *matrix, uint64_t seed) {
   int ps = 1 + (int)sl_below(sl_random(seed, 0, 0), 32), ranks = 2 + (int)sl_below(sl_random(seed, 1, 0), 3);
   int64_t k = widths[sl_below(sl_random(seed, 2, 0), WIDTHS)];
@@ -154,7 +154,7 @@ static sley_status plan_with(sample *s, const char *first, const char *others) {
   return sley_run_ranks(&options, plan_rank, s);
 }
 
-/* Of rank 0: partitions of at most ps, local and remote. */
+/* Counts rank 0's local and remote partitions of at most ps entries. */
 static void count_partitions(const sample *s, int64_t ps, int64_t count[2]) {
   sley_csr csr;
   assert_sley_ok(sley_matrix_csr(s->matrix, &csr));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thresholds and sparsified gradients against loops over single values that sort, in double, to the bit: all
- * types, in place or not, ties, zeros, infinities and NaN, on any number of threads. */
+/* Thresholds and sparsified gradients must have the bits of loops over single values, which sort in double:
+ * all types, in place or not, ties, zeros, infinities and NaN, with any number of threads. */
 #include <math.h>
 
 #include "base/value.h"
@@ -36,7 +36,7 @@ static double value_of(content kind) {
   return kind == EQUAL ? 0.75 : kind == ZEROS ? 0 : draw_real();
 }
 
-/* Of any type: a NaN gets a sign and a payload. */
+/* Sets value i to a special value; a NaN gets a sign and a payload. */
 static void draw_special(block *b, sley_dtype dtype, int64_t i) {
   const size_t each = sley_dtype_bytes(dtype);
   oracle_draw(b->data, (sley_type)dtype, i, (uint64_t)draw(INT64_MAX));
@@ -98,7 +98,7 @@ static void set_sent(const shape *s, block *dst, int64_t i, double value) {
     sl_value_set(dst->data, s->dtype, i, 0);
 }
 
-/* Value i of dst and of the residual. */
+/* Computes value i of dst and of the residual. */
 static void oracle_sparsify(const shape *s, double threshold, const block *src, block *dst, block *residual,
                             int64_t i) {
   const sley_dtype sums = sl_sum_dtype(s->dtype);
@@ -119,7 +119,7 @@ static int64_t count_kept(const shape *s, const block *dst) {
   return kept;
 }
 
-/* What is sent and what is left are the sum. */
+/* Checks that sent value plus residual equals the sum. */
 static void check_nothing_is_lost(const shape *s, const block *src, const block *before, const block *dst,
                                   const block *after) {
   for (int64_t i = 0; i < s->count; i++) {
@@ -224,7 +224,8 @@ static void portable_code_gives_the_same(void **state) {
   unsetenv("SLEY_CPU");
 }
 
-/* Places ascend, lie in the array, and are all places where the sample is the array. */
+/* Positions of the sample must ascend and be within the array; a sample as large as the array must have all
+ * positions. */
 static void places_are_spread(void **state) {
   (void)state;
   for (int repeat = 0; repeat < 300; repeat++) {

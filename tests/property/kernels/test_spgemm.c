@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse products against sums in the documented order, to the bit: random shapes, every semiring and dtype,
- * masks, repeated entries, 64-bit columns, each accumulator and instruction set, 1 to 5 threads, one pass and
- * two; rows of every length; and what happens where an allocation fails. On every device. */
+/* Sparse products must have the bits of sums in the documented order: random shapes, every semiring and
+ * dtype, masks, repeated entries, 64-bit columns, each accumulator and instruction set, 1 to 5 threads, one
+ * pass and two, rows of every length, and failing allocations. On every device. */
 #include <math.h>
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@ typedef struct drawn {
   void *col, *val;
 } drawn;
 
-/* The matrix with its arrays as csr. */
+/* The matrix with csr set to its arrays. */
 static drawn viewed(drawn m, int64_t rows, int64_t cols, sley_index index, sley_dtype dtype) {
   m.csr = (sley_csr){.rows = rows,
                      .cols = cols,
@@ -28,8 +28,9 @@ static drawn viewed(drawn m, int64_t rows, int64_t cols, sley_index index, sley_
   return m;
 }
 
-/* Columns from a few of `cols`, ascending, sometimes repeated; rows empty, short, or full. Pointers begin at
- * `skew`. Values are small whole numbers, so that sums cancel, or any. */
+/* A random matrix. Columns ascend, are sometimes repeated, and are multiples of `stride` below `cols`; rows
+ * are empty, short, or full. Row pointers begin at `skew`. Values are small whole numbers, so that sums
+ * cancel, or any values. */
 static drawn draw_matrix(int64_t rows, int64_t cols, int64_t stride, sley_index index, sley_dtype dtype,
                          bool repeats_too, bool whole) {
   const int64_t skew = draw(3), most = rows * (2 * cols + 1) + skew + 1;
@@ -74,7 +75,7 @@ static double oracle_add(sley_semiring semiring, sley_dtype type, bool first, do
   return type == SLEY_F64 ? sum + p : (double)((float)sum + (float)p);
 }
 
-/* Fails unless C is what row i of A, B and the mask give. sum, terms: for each column / stride. */
+/* Fails unless row i of C is right for A, B and the mask. sum, terms: one element per column / stride. */
 static void check_row(const sl_spgemm_args *args, const sl_spgemm_result *c, int64_t i, int64_t stride,
                       double *sum, int *terms) {
   const sley_csr *a = &args->a, *b = &args->b, *mask = args->mask;
@@ -122,7 +123,7 @@ static void check_result(const sl_spgemm_args *args, const sl_spgemm_result *c, 
 
 /* ---- the product on a device */
 
-/* A matrix where the queue's device reads it. */
+/* A matrix in memory of the queue's device. */
 typedef struct there {
   image rowptr, col, val;
   sley_csr csr;
@@ -146,10 +147,10 @@ static void drop_there(there *t) {
   image_drop(&t->val);
 }
 
-/* Of the allocations of the next product, which one fails; 0: none. */
+/* Number of the allocation that fails in the next product; 0: none. */
 static int64_t fail_at;
 
-/* As the operation, with arrays of the host; those of out are from malloc. */
+/* Runs the operation with arrays in host memory; the arrays of out are from malloc. */
 static sley_status multiply(sl_queue *queue, const sl_spgemm_args *given, sl_spgemm_result *out) {
   sl_kernel_args args = {.op = SL_OP_SPGEMM, .spgemm = *given};
   there a = matrix_there(queue, &given->a), b = matrix_there(queue, &given->b), mask = {.csr = given->a};
@@ -219,7 +220,8 @@ static void free_case(drawn_case *c) {
   free_drawn(&c->mask);
 }
 
-/* Every accumulator; then within the least limit that does, which the message of a lower one tells. */
+/* Checks every accumulator, and then the least sufficient memory limit, which is in the message for a lower
+ * limit. */
 static void check_case(drawn_case *c, sl_queue *queue) {
   sl_spgemm_args args = c->args;
   sl_spgemm_result out;
@@ -256,8 +258,8 @@ static void products_have_the_documented_bits(void **state) {
   unsetenv("SLEY_CPU");
 }
 
-/* Columns one in each of equal stretches of `cols`, and values small whole numbers: row i has length(i)
- * entries. */
+/* A matrix whose row i has length(i) entries: one column in each of equal stretches of `cols`, with small
+ * whole values. */
 static drawn draw_spread(int64_t rows, int64_t cols, sley_dtype dtype, int64_t (*length)(int64_t row)) {
   drawn m = {.rowptr = malloc((size_t)(rows + 1) * sizeof(int64_t))};
   m.rowptr[0] = 0;
@@ -301,8 +303,8 @@ static void rows_of_every_length(void **state) {
   }
 }
 
-/* Room for a matrix of f32 or f64 values and 32-bit columns; entries are added to its last row, and rows are
- * ended by the pointer after them. */
+/* An empty matrix with space for f32 or f64 values and 32-bit columns. Callers append entries to its last
+ * row, and end a row by setting its row pointer. */
 static drawn empty_matrix(int64_t rows, int64_t cols, int64_t most, sley_dtype dtype) {
   drawn m = {.rowptr = calloc((size_t)rows + 1, sizeof(int64_t)),
              .col = malloc((size_t)most * sizeof(int32_t)),
@@ -318,8 +320,8 @@ static void add_entry(drawn *m, int64_t row, int64_t col, double value) {
     m->rowptr[row + 2] = at + 1;
 }
 
-/* Row i of A has i + 1 entries, and each row of B one: so rows of C have 1, 2, 3, ... products, of which many
- * or few are for one column. */
+/* Row i of A has i + 1 entries, and each row of B has one. So rows of C have 1, 2, 3, ... products, many or
+ * few of them in the same column. */
 static void rows_of_every_number_of_products(void **state) {
   (void)state;
   enum { ROWS = 130 };
@@ -341,8 +343,8 @@ static void rows_of_every_number_of_products(void **state) {
   }
 }
 
-/* Rows of C whose columns lie close together, from a few to more than a thousand: rows of B of one length
- * follow each other at a distance, some of their entries repeated in one case of four. */
+/* Rows of C with adjacent columns, from a few to more than a thousand: rows of B have the same length at
+ * regular distances; in one case of four some entries repeat. */
 static void columns_close_together(void **state) {
   (void)state;
   enum { ROWS = 50, INNER = 90, LONGEST = 40 };
@@ -373,7 +375,8 @@ static void columns_close_together(void **state) {
   }
 }
 
-/* Columns at the end of as many as are sorted in registers, and of one more. */
+/* Columns at the end of the largest range that can be sorted in registers, and of a range with one more
+ * column. */
 static void columns_at_the_limit_of_registers(void **state) {
   (void)state;
   enum { TERMS = 4 };
@@ -402,8 +405,8 @@ static void columns_at_the_limit_of_registers(void **state) {
     }
 }
 
-/* Larger than a chunk, so that threads wait for places: the same arrays by 1, 2 and 5 threads, in one pass
- * and two. */
+/* Products larger than a chunk, so that threads wait for positions: 1, 2 and 5 threads, and one pass and two,
+ * must produce the same arrays. */
 static void threads_and_passes_change_nothing(void **state) {
   (void)state;
   drawn a = draw_matrix(3000, 300, 1, SLEY_I32, SLEY_F32, false, false);

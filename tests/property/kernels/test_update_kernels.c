@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of SL_OP_UPDATE on random shapes: rows that are given and rows that are summed on the way, of
- * every type, with every instruction set of the CPU, against a scalar loop in the documented order, to the
- * bit where the order is asked for. Nothing else may be written. */
+/* The kernels of SL_OP_UPDATE on random shapes: existing rows and rows that are summed in the same kernel, of
+ * every type, with every instruction set of the CPU, compared with a scalar loop in the documented order, to
+ * the bit if the order is requested. Only the result may be written. */
 #include <math.h>
 
 #include "base/value.h"
@@ -97,7 +97,7 @@ static double rounded(sley_dtype sums, double v) {
   return sums == SLEY_F64 ? v : (double)(float)v;
 }
 
-/* Row i of T by the definition. */
+/* Computes row i of T by the definition. */
 static void sum_row(const update_case *c, int64_t i, double *t) {
   sley_dtype sums = sl_sum_dtype(c->dtype);
   for (int64_t l = 0; l < c->k; l++)
@@ -110,7 +110,7 @@ static void sum_row(const update_case *c, int64_t i, double *t) {
   }
 }
 
-/* Z by the definition, of rows that are given or of the product's. */
+/* Z by the definition, from existing rows or from the product. */
 static block oracle(const update_case *c, bool given) {
   sley_dtype sums = sl_sum_dtype(c->dtype);
   block z = block_copy(&c->z);
@@ -134,7 +134,7 @@ static block oracle(const update_case *c, bool given) {
   return z;
 }
 
-/* The same bits, where the order is that of the definition; NaN is NaN. */
+/* Checks for equal bits, if the order is that of the definition; any two NaNs are equal. */
 static void compare(const update_case *c, const block *z, const block *expected, const char *what) {
   size_t value = value_of(c);
   for (size_t i = 0; i < z->bytes / value; i++)
@@ -175,7 +175,8 @@ static void run_given(const update_case *c, sl_queue *queue, const block *expect
   free(z.base);
 }
 
-/* Rows of the product, prepared with other values and refilled, or on the CPU also not prepared at all. */
+/* Runs the update with rows of the product, prepared with other values and refilled, or on the CPU also not
+ * prepared. */
 static void run_product(const update_case *c, sl_queue *queue, bool prepares, const block *expected) {
   block z = block_copy(&c->z);
   image x_there = image_of_block(queue, &c->x), w_there = image_of_block(queue, &c->w),
@@ -227,7 +228,8 @@ done:
 
 /* ---- kernels that need not keep the order: within the bound that they name */
 
-/* Z in double precision; size: the magnitude of each sum, infinite where a value of T may be. */
+/* Computes Z in double precision. size: the magnitude of each sum, infinite if a value of T may be
+ * infinite. */
 static void exact(const update_case *c, bool given, double *z, double *size) {
   const int64_t width = c->n + c->pad;
   for (int64_t i = 0; i < (given ? c->y_rows : c->rows); i++) {
@@ -266,7 +268,7 @@ static int64_t longest_row(const update_case *c) {
   return longest;
 }
 
-/* Rows of Z that are not written, and what is beyond column n, are as before. */
+/* Compares Z within the bound; rows of Z that are not written, and bytes beyond column n, must not change. */
 static void compare_about(const update_case *c, const block *z, bool given, const sl_kernel *kernel,
                           sl_accuracy accuracy) {
   const int64_t width = c->n + c->pad, count = c->y_rows * width;
@@ -334,7 +336,7 @@ static void run_given_about(const update_case *c, sl_queue *queue) {
   free(z.base);
 }
 
-/* X lies in two memories if far_rows says so. Runs twice, with the same bits. */
+/* Runs the product and update twice, with the same bits. X is in two memories if far_rows is not 0. */
 static void run_product_about(const update_case *c, sl_queue *queue, int64_t far_rows) {
   const size_t x_bytes = (size_t)((c->cols - far_rows) * (c->k + c->pad)) * value_of(c);
   block z = block_copy(&c->z), again = block_copy(&c->z);
@@ -388,7 +390,7 @@ static void run_product_about(const update_case *c, sl_queue *queue, int64_t far
   free(z.base);
 }
 
-/* Some of X, W and T become infinite, NaN, or as large as can be. */
+/* Sets some values of X, W and T to infinity, NaN, or the largest value. */
 static void draw_special(update_case *c) {
   for (int i = 0; i < 3; i++) {
     double value = (double[]){INFINITY, -INFINITY, NAN, c->dtype == SLEY_F16 ? 60000 : 3e38}[draw(4)];
@@ -449,7 +451,7 @@ static void portable_code_gives_the_same(void **state) {
   check_all("portable");
 }
 
-/* A Z so large that it goes past the caches. */
+/* A Z so large that its stores bypass the caches. */
 static void large_results_are_the_same(void **state) {
   (void)state;
   update_case c = {.rows = 40000, .cols = 200, .k = 8, .n = 64, .alpha = 1, .index = SLEY_I32};

@@ -15,9 +15,8 @@ typedef struct sl_compressed_reader {
   sl_compressed_layout layout;
 } sl_compressed_reader;
 
-/* The values kept of a tile: values[j], j < kept, is value place[j] of the tile, or value j of it if
- * in_order.
- */
+/* The values of a tile that are kept: values[j], j < kept, is value place[j] of the tile, or value j if
+ * in_order. */
 typedef struct sl_compressed_tile {
   const char *values;
   int kept;

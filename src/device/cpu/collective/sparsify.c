@@ -91,7 +91,7 @@ static void cut_f32(float threshold, float most, int64_t count, float *restrict 
     const float within = s > most ? most : s < -most ? -most : s;
     const float whole = size <= FLT_MAX ? within : s, kept = size < threshold ? 0 : whole;
     const float out = fabsf(g) <= FLT_MAX ? kept : g, left = size <= FLT_MAX ? s - kept : 0;
-    residual[i] = fabsf(g) <= FLT_MAX ? left + 0.0f : residual[i]; /* -0 + 0 is +0 */
+    residual[i] = fabsf(g) <= FLT_MAX ? left + 0.0f : residual[i]; /* because -0 + 0 is +0 */
     sent[i] = out == out ? out + 0.0f : NAN;
   }
 }

@@ -14,7 +14,7 @@ typedef struct sl_blas_product {
   bool transpose_a, transpose_b, add;
   int64_t m, n, k;
   const void *a, *b;
-  int64_t lda, ldb; /* elements */
+  int64_t lda, ldb; /* in elements */
   void *p;
   int64_t ldp;
 } sl_blas_product;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* v becomes exp(v). */
+/* v = exp(v). */
 void sl_exps(double *v, int64_t count);
 
 /* By one instruction set; functions for other architectures are not built. */

@@ -24,7 +24,7 @@ typedef struct gemm {
   int64_t area_rows, area_cols;
   char *areas;
   int64_t panel_bytes; /* bytes of one panel */
-  char *panels;        /* two for each thread */
+  char *panels;        /* two per thread */
   int64_t block, wave; /* the blocks of terms now being summed: the first, and how many */
 } gemm;
 

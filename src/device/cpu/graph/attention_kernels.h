@@ -276,7 +276,7 @@ BLOCK_INLINE const value *split_values(const sl_split_rows *rows, int64_t i) {
 typedef struct attention_chunk {
   int64_t entry, count;
   const int32_t *col;
-  int64_t after; /* entries from this chunk's first to the end of the pattern */
+  int64_t after; /* number of entries from this chunk's first to the end of the pattern */
 } attention_chunk;
 
 BLOCK_INLINE attention_chunk chunk_at(const sl_pattern *p, int64_t entry, int64_t end) {

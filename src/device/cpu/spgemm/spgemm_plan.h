@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct sl_spgemm_plan {
-  int64_t *bound; /* products of each row */
+  int64_t *bound; /* number of products of each row */
   int64_t *chunk; /* first row of each chunk; chunks + 1 elements */
   int64_t chunks;
   int64_t products;                /* products of all rows */

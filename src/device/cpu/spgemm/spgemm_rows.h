@@ -37,12 +37,12 @@ typedef struct sl_spgemm_found {
  * and marks and slots are empty. */
 typedef struct sl_spgemm_space {
   int64_t columns; /* capacity of the dense accumulator; 0: not allocated */
-  void *sum;       /* a sum for each column */
+  void *sum;       /* one sum per column */
   uint8_t *mark;   /* 0, 1: the column has an entry; with a mask 1: the mask has the column, 3: and C has an
                     * entry */
   uint8_t *group;  /* 1 if any of SL_SPGEMM_GROUP columns is marked */
   int64_t slots;   /* slots of the hash table, a power of two; 0: not allocated */
-  int64_t *key;    /* a column; -1: the slot is empty */
+  int64_t *key;    /* column of each slot; -1: empty */
   void *slot_sum;
   uint8_t *slot_mark;             /* whether the slot has a product; slots of a mask's columns begin without
                                    * one */

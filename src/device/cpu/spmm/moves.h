@@ -136,7 +136,7 @@ static __attribute__((noinline)) void scale_values(const value *y, double beta, 
     out[c] = (sum)(beta * (double)widen(y[c]));
 }
 
-/* acc = beta y */
+/* acc = beta y, the start of a row. */
 INLINE void begin_row(const operands *o, double beta, int64_t width, void *row, vec *acc, const int vectors,
                       const int last) {
 #pragma GCC unroll 16

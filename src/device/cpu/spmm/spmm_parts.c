@@ -53,7 +53,7 @@ enum { WINDOW_BYTES = 16 << 10, WINDOW_LEAST = 32 };
 typedef struct parts {
   int64_t count;
   bool even;           /* all parts take about as long */
-  sl_bundles *bundles; /* or NULL */
+  sl_bundles *bundles; /* NULL if no part has bundles */
   sl_spmm_part part[];
 } parts;
 

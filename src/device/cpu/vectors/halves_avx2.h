@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of eight values of 16 bits in AVX2: moves and conversions. AVX2 has no masked moves for them. */
+/* Vectors of eight 16-bit values in AVX2: moves and conversions. AVX2 has no masked moves for them. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_HALVES_AVX2_H
 #define SLEY_DEVICE_CPU_VECTORS_HALVES_AVX2_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of sixteen values of 16 bits in AVX-512: moves and conversions. */
+/* Vectors of sixteen 16-bit values in AVX-512: moves and conversions. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_HALVES_AVX512_H
 #define SLEY_DEVICE_CPU_VECTORS_HALVES_AVX512_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vectors of four values of 16 bits in NEON: moves and conversions. */
+/* Vectors of four 16-bit values in NEON: moves and conversions. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_HALVES_NEON_H
 #define SLEY_DEVICE_CPU_VECTORS_HALVES_NEON_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One value of 16 bits, for any processor: moves and conversions. */
+/* One 16-bit value, for any processor: moves and conversions. */
 #ifndef SLEY_DEVICE_CPU_VECTORS_HALVES_PORTABLE_H
 #define SLEY_DEVICE_CPU_VECTORS_HALVES_PORTABLE_H
 

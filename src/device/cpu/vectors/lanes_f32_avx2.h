@@ -12,7 +12,7 @@ typedef float sum;
 typedef __m256 vec;
 typedef struct mask {
   __m256i lanes;
-  int count; /* fewer than LANES */
+  int count; /* number of values, fewer than LANES */
 } mask;
 enum { LANES = 8, REGISTERS = 16, MOST_PARTS = 2, ISA = SL_CPU_AVX2, STREAMS = 1 };
 

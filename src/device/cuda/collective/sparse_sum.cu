@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(TILE_BLOCK, BLOCKS<T>) sparse_sum(const __grid
     else
       fault |= open_part(job.src[p], job.room, job.type, sizeof(V), job.count, &view[p]);
   __syncthreads();
-  tile_sums<T> sums; /* kept across the steps of a tile whose parts take several */
+  tile_sums<T> sums; /* kept across the steps of a tile with many parts */
   step now(job, tiles);
   now.ask(job, view, warp, all.asked);
   while (now.first < tiles) {

@@ -111,7 +111,7 @@ static_assert(static_cast<int>(SL_SUM_ROWS) == DENSE_THREADS, "rows of a block")
 struct listed_rows {
   int label[SL_SUM_ROWS];
   double loss[SL_SUM_ROWS]; /* loss of the row at the same place of the list */
-  short row[SL_SUM_ROWS];   /* ascending */
+  short row[SL_SUM_ROWS];   /* row numbers in the block, ascending */
   int of_warp[WARPS], labelled[WARPS];
 };
 

@@ -43,9 +43,9 @@ template <class T, bool SIDE> struct attention_sums {
         side[i] *= by;
     }
   }
-  /* Raises `greatest`, never below its earlier value, and returns the factor for earlier sums. While all
-   * scores are -infinity, exp returns 0, so that a later greater score is not spoilt; dividing by the sum
-   * then yields NaN. */
+  /* Sets the greatest score, which never decreases, and rescales the sums. Returns the number to subtract
+   * from scores: the greatest, or 0 while all scores are -infinity, so that exp returns 0 until a greater
+   * score comes. If none comes, dividing by the sum yields NaN. */
   __device__ __forceinline__ A raise(A greatest) {
     if (most != greatest)
       scale(exponential(most - finite(greatest)));

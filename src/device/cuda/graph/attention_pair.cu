@@ -265,7 +265,7 @@ template <class T> graph_alignment alignment_of(const sl_attention_grad_args &a,
   return found;
 }
 
-/* With few blocks of rows, each takes fewer parts, so that there are more: about these. */
+/* If there are few blocks of rows, each takes fewer parts, so that there are more blocks: about this many. */
 enum { DA_BLOCKS = 512 };
 
 void cut_blocks(pair_run *run) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry of libsley_cuda.so. */
+/* Entry point of libsley_cuda.so. */
 #include "base/module.h"
 #include "device/cuda/cuda.h"
 

@@ -134,8 +134,8 @@ static sley_status read_state(product *self) {
   return sl_interrupted();
 }
 
-/* Opens side streams for a pass, from those that are kept; the queue itself takes one bin, so one less is
- * needed. */
+/* Opens side streams for a pass, from those that are kept; the queue itself takes one bin, so one stream
+ * fewer is needed. */
 static sley_status open_sides(const product *self, sl_spgemm_sides *out) {
   int bins = 0;
   for (int bin = SL_SPGEMM_EMPTY + 1; bin < SL_SPGEMM_BINS; bin++)

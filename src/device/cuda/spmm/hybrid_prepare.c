@@ -29,7 +29,7 @@ typedef struct drafts {
   int64_t *first_of; /* first slab of each window, or -1 */
   /* For each chosen window. */
   int64_t *window, *first; /* its number; its first slab, and the end of the last */
-  int32_t *row;            /* sl_windows.row */
+  int32_t *row;            /* as in sl_windows */
   /* Rows that are streamed. */
   int64_t rest_rows;
   int64_t *rest_rowid, *rest_rowptr, *rest_from, *rest_piece_end;

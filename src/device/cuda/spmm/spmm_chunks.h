@@ -36,7 +36,7 @@ typedef struct sl_stream_matrix {
   const sl_row_task *task; /* NULL, or a task for each stored row and no chunks; columns are then not
                             * marked */
   int64_t tasks;
-  bool every_row; /* row[i] is i */
+  bool every_row; /* every row has entries: row[i] is i */
   bool in_order;  /* sum rows in stored order */
   bool borrows;   /* col and val are the arrays of a resident matrix */
 } sl_stream_matrix;

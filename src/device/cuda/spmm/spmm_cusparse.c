@@ -138,7 +138,7 @@ static sley_status describe_operands(cusparse_product *p, const void *x, int64_t
                "describing Y");
 }
 
-/* alpha and beta in the type of the sums. */
+/* alpha and beta in the type of sums. */
 typedef union scalar {
   double f64;
   float f32;

@@ -20,7 +20,7 @@ namespace sley {
 
 enum { ROWS_BLOCK = 128 };
 
-/* PLACE as in stream.cuh. */
+/* PLACE: as in stream.cuh. */
 template <int LANES_, int WAYS_, int VEC_, int U_, typename PLACE_ = uint32_t> struct row_shape {
   using PLACE = PLACE_;
   static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, PANEL = LANES * VEC,

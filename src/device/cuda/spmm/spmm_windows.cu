@@ -64,7 +64,7 @@ struct sl_window_sort {
 
 namespace {
 
-/* What kernels read of a sort. */
+/* Arrays of a sort that kernels read. */
 struct sorted_entries {
   const uint64_t *key;
   const uint32_t *entry, *number;

@@ -20,7 +20,7 @@ static __global__ void mark(int64_t rows, const int64_t *rowptr, int64_t longest
     col[end - 1] |= INT32_MIN;
 }
 
-/* See sl_chunks.row. */
+/* Numbers the rows that have entries (sl_chunks.row). */
 static __global__ void number(int64_t count, int64_t empties, const int32_t *empty, int32_t *row) {
   int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
   if (i >= count)

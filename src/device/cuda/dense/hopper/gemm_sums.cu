@@ -50,7 +50,7 @@ template <int N> struct room {
  * of B from `across` on. */
 struct part {
   int64_t begin, end, down, across;
-  bool wide_a, wide_b; /* rows begin at multiples of 16 bytes */
+  bool wide_a, wide_b; /* whether rows begin at multiples of 16 bytes */
 };
 
 /* Threads that copy a row of `pieces` pieces. */
