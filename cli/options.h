@@ -44,6 +44,10 @@ struct cli_command;
 bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                        char **positionals, bool *help);
 
+/* The option of this number: a command's own in their order, then those that it takes of the common ones.
+ * NULL: it has fewer. */
+const cli_option *cli_option_at(const struct cli_command *command, int number);
+
 /* Whether the words that were parsed have had the option (its name without dashes). */
 bool cli_given(const char *name);
 

@@ -29,13 +29,13 @@ static void keep(const sley_plan_info *info, cli_planned *out) {
 static sley_plan_options options_of(const sley_comm *comm, const cli_planning *shared) {
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.dry = true;
-  options.reproducible = shared->settings->reproducible;
+  options.reproducible = shared->settings->common.reproducible;
   options.transpose = shared->settings->transpose;
-  options.mem_limit = shared->settings->mem_limit;
+  options.mem_limit = shared->settings->common.mem_limit;
   options.machine = shared->machine;
-  options.wire = shared->settings->wire;
-  options.kernel = shared->settings->kernel;
-  options.precision = shared->settings->precision;
+  options.wire = shared->settings->common.wire;
+  options.kernel = shared->settings->common.kernel;
+  options.precision = shared->settings->common.precision;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
   return options;
 }
@@ -304,7 +304,7 @@ int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, 
   }
   int code = cli_finish(status);
   if (status == SLEY_OK) {
-    const char *path = planning->settings->json;
+    const char *path = planning->settings->common.json;
     FILE *stream = path && strcmp(path, "-") == 0 ? stderr : stdout;
     cli_report_matrix(job, planning->k, stream);
     cli_windows_print(&planning->windows, stream);
