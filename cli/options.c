@@ -396,6 +396,29 @@ static void print_about(const char *word, const char *about, FILE *stream) {
   fprintf(stream, "%*s%-*s %s\n", HELP_COLUMN + 2, "", width, word, about ? about : "");
 }
 
+/* A line for each parameter of each choice. */
+static void print_parameters(const cli_option *option, FILE *stream) {
+  for (const char *const *word = option->choices(); *word; word++)
+    for (const sley_parameter *one = option->parameters(*word); one && one->key; one++) {
+      size_t column =
+          (size_t)fprintf(stream, "%*s%s:%s=%s", HELP_COLUMN + 2, "", *word, one->key, one->values);
+      print_wrapped(stream, one->summary, &column);
+      fprintf(stream, "\n");
+    }
+}
+
+/* The words that set each parameter of a choice; of a number the value is left open. */
+static void list_parameters(const char *word, const sley_parameter *one, FILE *stream) {
+  for (; one && one->key; one++) {
+    const char *values = strstr(one->values, "..") ? "" : one->values;
+    do {
+      const size_t length = strcspn(values, "|");
+      fprintf(stream, "%s:%s=%.*s\n", word, one->key, (int)length, values);
+      values += length;
+    } while (*values++);
+  }
+}
+
 static void print_option(const cli_option *option, const void *defaults, FILE *stream) {
   char left[NAME_LIMIT], standard[NAME_LIMIT];
   char letter[8] = "";
@@ -422,6 +445,8 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
   print_default(option, defaults, standard, sizeof standard);
   print_wrapped(stream, standard, &column);
   fprintf(stream, "\n");
+  if (option->parameters)
+    print_parameters(option, stream);
   for (const char *const *word = option->about ? option->choices() : NULL; word && *word; word++)
     print_about(*word, option->about(*word), stream);
 }
@@ -456,8 +481,11 @@ bool cli_options_takes_value(const cli_command *command, const char *word) {
 
 void cli_options_words(const cli_command *command, const char *word, FILE *stream) {
   const cli_option *option = find_whole(command, word);
-  for (const char *const *at = option->choices ? option->choices() : NULL; at && *at; at++)
+  for (const char *const *at = option->choices ? option->choices() : NULL; at && *at; at++) {
     fprintf(stream, "%s\n", *at);
+    if (option->parameters)
+      list_parameters(*at, option->parameters(*at), stream);
+  }
   for (const char *at = option->also; at && *at; at += strspn(at, " ")) {
     const size_t length = strcspn(at, " ");
     fprintf(stream, "%.*s\n", (int)length, at);

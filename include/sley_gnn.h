@@ -52,9 +52,9 @@ typedef struct sley_gnn_model_info {
   const char *name;    /* as in sley_gnn_models(). Static, as: */
   const char *summary; /* one line: what row i becomes, before the activation */
   int hops;            /* of each layer: how far along entries the rows lie that a row is made of */
-  bool sums;     /* over entries, by sparse products: options.algo, wire, kernel, rowwise and weights hold */
-  bool heads;    /* hidden layers have options.heads of them */
-  bool sparse_x; /* options.x is taken */
+  bool sums;           /* over entries, by sparse products: options.algo, wire, kernel and weights hold */
+  bool heads;          /* hidden layers have options.heads of them */
+  bool sparse_x;       /* options.x is taken */
 } sley_gnn_model_info;
 
 /* What a model is. Not collective. Errors: SLEY_ERR_ARG (no such model, out is NULL). */
@@ -88,8 +88,8 @@ typedef struct sley_gnn_options {
    * and transport, on one kind of device. All dense products are summed in order, and the gradients of
    * parameters are kept for up to 64 blocks of rows. Not with precision "tf32" nor a wire. */
   bool reproducible;
-  /* How sums over entries go (GCN, GIN, SAGE): an algorithm of sley_algorithms(), NULL or "auto" for the one
-   * predicted fastest; and the type in which rows travel, as in sley_plan_options. Both outlive the network.
+  /* How sums over entries go (GCN, GIN, SAGE): an algorithm as in sley_plan_options, NULL or "auto" for the
+   * one predicted fastest; and the type in which rows travel, as there. Both outlive the network.
    */
   const char *algo, *wire;
   bool same_x; /* x has the same values in all calls: what the first layer sums of them is made once, where it
@@ -101,9 +101,6 @@ typedef struct sley_gnn_options {
    * network. */
   const char *precision;
   sley_gnn_memory memory; /* default SLEY_GNN_KEEP */
-  /* How the kernel of algo "rowwise" on GPUs works, as in sley_plan_options; default NULL, "auto". It
-   * outlives the network. */
-  const char *rowwise;
   /* GCN, GIN and SAGE: x[j] is multiplied by the value of the entry (i, j), d_i is the sum of the values of
    * row i and of the row itself, and a mean is divided by the sum of the values of its row. The row itself
    * counts by the value of (i, i), or 1 where A has no such entry. The sums that GCN and SAGE divide by must
@@ -118,7 +115,7 @@ typedef struct sley_gnn_options {
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, NULL, 0, NULL                                                             \
+        NULL, NULL, SLEY_GNN_KEEP, 0, NULL                                                                   \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read

@@ -59,7 +59,10 @@ typedef enum sley_update_way {
 
 typedef struct sley_plan_options {
   size_t struct_size;
-  const char *algo;  /* NULL or "auto", else a name that sley_algorithms() lists */
+  /* NULL or "auto", else a name that sley_algorithms() lists; one that has parameters
+   * (sley_algorithm_parameters) may be followed by them: "rowwise:ps=4,get=block". Errors: SLEY_ERR_ARG,
+   * which names the parameters. */
+  const char *algo;
   bool reproducible; /* the same bits for every rank count, transport and algorithm */
   bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
   bool dry;          /* count and predict only; the plan cannot be executed */
@@ -121,22 +124,11 @@ typedef struct sley_plan_options {
    * other kernels multiply as ever. What that does to errors is in the plan's info. Not with other values
    * than f32, nor with reproducible (SLEY_ERR_ARG). */
   const char *precision;
-  /* How the kernel of `rowwise` on GPUs works, for comparisons with the published MGG: words NAME=VALUE,
-   * separated by commas. ps=N, dist=N, wpb=N: that part of the shape (see sley_trial), 1 to 32, 1 to 16 and 1
-   * to 16, is not searched. partitions=off: a partition is all local or all remote entries of a row, whatever
-   * ps. interleave=off: warps take local or remote partitions, the local ones first, instead of pairs.
-   * memory=shared: sums and remote rows are in shared memory, as MGG has them, instead of registers.
-   * get=thread, warp or block: so many threads load a remote row together; thread and block only with
-   * memory=shared, which they imply. NULL or "auto": partitions=on, interleave=on, memory=registers,
-   * get=warp, and the whole shape is searched. Bits depend on ps and partitions alone. It has no effect where
-   * no kernel reads rows in place: other algorithms, CPUs, GPUs that do not reach each other, one rank,
-   * reproducible. Errors: SLEY_ERR_ARG (a word is not known), SLEY_ERR_MEMORY (no shape fits). */
-  const char *rowwise;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
   {                                                                                                          \
     sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
-        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL, NULL                                                       \
+        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL                                                             \
   }
 
 /* Bytes and messages by link class, summed over all ranks, of one execute. */
@@ -188,8 +180,23 @@ typedef struct sley_plan_info {
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
 const char *const *sley_algorithms(void);
 
-/* One line about an algorithm; NULL if there is none of that name. */
+/* One line about an algorithm, named with or without parameters; NULL if there is none of that name. */
 const char *sley_algorithm_summary(const char *algo);
+
+/* A parameter of an algorithm, which is set as NAME:KEY=VALUE,... where an algorithm is named. */
+typedef struct sley_parameter {
+  const char *key;
+  const char *values;  /* "LEAST..MOST", a whole number; or words with | between them, the default first */
+  const char *summary; /* one line */
+} sley_parameter;
+
+/* The parameters of an algorithm, up to one whose key is NULL; the pointer is static. NULL: it takes none.
+ *
+ * Those of `rowwise` say how its kernel on GPUs works, for comparisons with the published MGG. Bits depend on
+ * ps and partitions alone. They have no effect where no kernel reads rows in place: on CPUs, on GPUs that do
+ * not reach each other, on one rank, with reproducible. The plan fails with SLEY_ERR_MEMORY where no shape
+ * fits. */
+const sley_parameter *sley_algorithm_parameters(const char *algo);
 
 /* Inspects and prepares Y = A X for this rank's row block of A (columns numbered globally).
  * row_begin, col_begin: size + 1 entries each, the same on every rank: rank r owns rows [row_begin[r],

@@ -127,7 +127,6 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_text(&json, "aggregate", s->algo);
   cli_json_text(&json, "kernel", s->common.kernel);
   cli_json_text(&json, "precision", s->common.precision);
-  cli_json_text(&json, "rowwise", s->rowwise);
   cli_json_text(&json, "wire", s->common.wire);
   cli_json_text(&json, "memory", s->memory);
   cli_json_text(&json, "device", r->found);

@@ -148,15 +148,10 @@ const cli_option cli_gnn_network_options[] = {
      .value = "NAME",
      .offset = AT(algo),
      .choices = sley_algorithms,
+     .parameters = sley_algorithm_parameters,
      .also = "auto",
      .help = "how sums over entries go, where the model sums: an algorithm of sley spmm; auto: the one "
              "predicted fastest"},
-    {.name = "rowwise",
-     .kind = CLI_TEXT,
-     .value = "WORDS",
-     .offset = AT(rowwise),
-     .also = CLI_ROWWISE_WORDS,
-     .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
     {.name = "memory",
      .kind = CLI_CHOICE,
      .value = "WAY",
@@ -251,8 +246,6 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
   cli_no_effect(command, "heads", !heads, why);
   cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
   cli_no_effect(command, "wire", ranks == 1 && !s->common.reproducible, "one rank sends nothing");
-  cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,
-                "--aggregate names another algorithm");
 }
 
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {
@@ -269,7 +262,6 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.algo = s->algo;
   o.kernel = s->common.kernel;
   o.precision = s->common.precision;
-  o.rowwise = s->rowwise;
   o.wire = s->common.wire;
   o.same_x = !s->fresh;
   o.memory = (sley_gnn_memory)cli_number_of(s->memory, memories);

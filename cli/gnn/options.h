@@ -11,7 +11,7 @@
  */
 typedef struct cli_gnn_settings {
   cli_common common;
-  const char *features, *labels, *split, *optimizer, *algo, *rowwise, *memory;
+  const char *features, *labels, *split, *optimizer, *algo, *memory;
   int64_t layers, hidden, heads, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
   bool undirected, weights, normalize, fresh, force;
@@ -31,7 +31,7 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
              .seed = 1,                                                                                      \
              .reading.base = -1},                                                                            \
   .optimizer = "adam", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, .dropout = 0.5,   \
-  .train = 20, .valid = 30, .algo = "auto", .rowwise = "auto", .memory = "keep", .split_seed = -1
+  .train = 20, .valid = 30, .algo = "auto", .memory = "keep", .split_seed = -1
 
 /* The common options of all modes, and those of modes that train; bits of common.h. */
 enum {
@@ -64,7 +64,7 @@ bool cli_gnn_weighs(const char *command, const char *model);
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);
 
-/* algo, kernel, precision, rowwise and wire are those of the settings, which outlive the network. */
+/* algo, kernel, precision and wire are those of the settings, which outlive the network. */
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *settings, const cli_gnn_data *data,
                                   sley_gnn_model model);
 

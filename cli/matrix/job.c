@@ -31,8 +31,9 @@ const cli_option cli_job_options[] = {
      .offset = AT(algo),
      .choices = sley_algorithms,
      .also = "auto all cola",
+     .parameters = sley_algorithm_parameters,
      .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms that sley "
-             "plan lists, separated by commas"},
+             "plan lists, separated by commas, with parameters as NAME:KEY=VALUE,..."},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
@@ -66,18 +67,31 @@ void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char
   settings->common.dtype = cli_settled_dtype(settings->common.dtype, matrix, x, &settings->dtype_from);
 }
 
+/* Whether the name before the parameters is known. */
 static bool algo_known(const char *command, const char *algo) {
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(algo, ":"), algo);
   const char *names[CLI_ALGORITHMS + 3] = {"auto", "all"};
   int count = 2;
-  for (const char *const *name = sley_algorithms(); *name && count < CLI_ALGORITHMS + 2; name++)
-    names[count++] = *name;
+  for (const char *const *one = sley_algorithms(); *one && count < CLI_ALGORITHMS + 2; one++)
+    names[count++] = *one;
   for (int i = 0; i < count; i++)
-    if (strcmp(names[i], algo) == 0)
+    if (strcmp(names[i], name) == 0)
       return true;
   char suggestion[512];
-  cli_suggest(suggestion, sizeof suggestion, algo, names);
-  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
+  cli_suggest(suggestion, sizeof suggestion, name, names);
+  cli_error("%s: --algo has no \"%s\"%s", command, name, suggestion);
   return false;
+}
+
+/* The comma after a name and its parameters, which have commas between them too: a part KEY=VALUE belongs to
+ * the name before. NULL: the text ends. */
+static char *comma_after(char *word) {
+  char *comma = strchr(word, ',');
+  const bool takes = strcspn(word, ":") < strcspn(word, ",");
+  while (takes && comma && strcspn(comma + 1, "=") < strcspn(comma + 1, ",:"))
+    comma = strchr(comma + 1, ',');
+  return comma;
 }
 
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
@@ -96,9 +110,8 @@ bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
     cli_error("%s: --algo takes at most %zu characters", command, sizeof out->text - 1);
     return false;
   }
-  out->several = strchr(out->text, ',') != NULL;
   for (char *word = out->text, *end = word; end; word = end + 1) {
-    end = strchr(word, ',');
+    end = comma_after(word);
     if (end)
       *end = '\0';
     if (out->count == CLI_ALGORITHMS || strcmp(word, "all") == 0) {
@@ -109,6 +122,7 @@ bool cli_algos_read(const char *command, const char *algo, cli_algos *out) {
       return false;
     out->name[out->count++] = word;
   }
+  out->several = out->count > 1;
   return true;
 }
 

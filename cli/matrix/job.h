@@ -19,7 +19,6 @@ typedef struct cli_job_settings {
   int64_t k;              /* -1: not given */
   int64_t update;         /* columns of W, of an update after the product; 0: there is none */
   const char *algo;       /* NULL: auto */
-  const char *rowwise;    /* how the kernel of rowwise works */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
   bool transpose;
 } cli_job_settings;
@@ -35,7 +34,7 @@ typedef struct cli_job_settings {
                .kernel = "auto",                                                                             \
                .precision = "full",                                                                          \
                .reading.base = -1},                                                                          \
-    .k = -1, .rowwise = "auto"                                                                               \
+    .k = -1                                                                                                  \
   }
 
 /* The common options that both take; bits of common.h. */
@@ -46,22 +45,20 @@ enum {
                    CLI_TAKES_READING | CLI_TAKES_PLOT | CLI_TAKES_JSON
 };
 
-/* What completion offers of --rowwise. */
-#define CLI_ROWWISE_WORDS "auto partitions=off interleave=off memory=shared get=thread get=warp get=block"
-
 extern const cli_option cli_job_options[];
 
 /* What --algo names. */
 typedef struct cli_algos {
   int count;
-  bool several;  /* all, or a list, be it of one */
+  bool several;  /* all, or more than one */
   bool ablation; /* "cola": the steps of its ablation (ablation.h) */
   const char *name[CLI_ALGORITHMS + 1];
   char text[512];
 } cli_algos;
 
 /* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, of which "auto"
- * is one. False after one line on stderr. The names are valid as long as *out. */
+ * is one and any may have parameters, NAME:KEY=VALUE,... False after one line on stderr. The names are valid
+ * as long as *out. */
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 
 sley_dtype cli_dtype(const char *name);

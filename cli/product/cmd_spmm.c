@@ -74,14 +74,6 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
-    {.name = "rowwise",
-     .kind = CLI_TEXT,
-     .value = "WORDS",
-     .offset = AT(job.rowwise),
-     .also = CLI_ROWWISE_WORDS,
-     .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
-             "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
-             "and the table of the shapes that were tried"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -173,14 +165,13 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
-/* The kernel of rowwise that has shapes is one of GPUs. */
-static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
-  bool has_rowwise = false;
+/* Parameters shape kernels of GPUs. */
+static void say_idle_parameters(const cli_algos *algos, const cli_result *first) {
   for (int i = 0; i < algos->count; i++)
-    has_rowwise |= algos->name[i] && strcmp(algos->name[i], "rowwise") == 0;
-  cli_no_effect("spmm", "rowwise", !has_rowwise, "no algorithm that runs is rowwise");
-  cli_no_effect("spmm", "rowwise", has_rowwise && strcmp(first->device, "cpu") == 0,
-                "it shapes a kernel of GPUs, and ranks ran on cpu");
+    if (strchr(algos->name[i], ':') && strcmp(first->device, "cpu") == 0)
+      cli_changed(
+          "spmm: the parameters of %s have no effect: they shape a kernel of GPUs, and ranks ran on cpu",
+          algos->name[i]);
 }
 
 /* Reports what ran, and writes what was asked for. code: so far. */
@@ -195,7 +186,7 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
   if (first->note[0])
     cli_changed("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
-  say_idle_shapes(algos, first);
+  say_idle_parameters(algos, first);
   if (first->network[0])
     cli_say("%s", first->network);
   if (algos->several)
@@ -243,7 +234,6 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .kernel = settings->job.common.kernel,
                          .precision = settings->job.common.precision,
                          .wire = settings->job.common.wire,
-                         .rowwise = settings->job.rowwise,
                          .unchanged = settings->unchanged,
                          .transpose = settings->job.transpose,
                          .k = settings->job.k,

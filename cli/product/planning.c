@@ -19,9 +19,10 @@ enum { MOST_RANKS = 4096 };
 
 /* ---- one number of ranks */
 
-static void keep(const sley_plan_info *info, cli_planned *out) {
+/* asked: the algorithm as it was asked for; with parameters it is named so. */
+static void keep(const sley_plan_info *info, const char *asked, cli_planned *out) {
   out->info = *info;
-  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
+  snprintf(out->algo, sizeof out->algo, "%s", strchr(asked, ':') ? asked : info->algo);
   snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
   out->info.algo = out->info.reason = NULL;
 }
@@ -70,7 +71,7 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
   if (status == SLEY_OK)
     status = cli_kernels_of(plan, &kernels);
   if (status == SLEY_OK && first) {
-    keep(&info, &shared->plans[0]);
+    keep(&info, shared->names[0], &shared->plans[0]);
     shared->plans[0].kernels = kernels;
     status = sley_plan_describe(plan, &shared->text);
   }
@@ -94,7 +95,7 @@ static sley_status compare(sley_comm *comm, const sley_matrix *block, cli_planni
   for (int i = 0; status == SLEY_OK && first && i < shared->count; i++) {
     status = sley_comparison_get(comparison, i, &info);
     if (status == SLEY_OK)
-      keep(&info, &shared->plans[i]);
+      keep(&info, shared->names[i], &shared->plans[i]);
   }
   sley_comparison_destroy(comparison);
   return status;

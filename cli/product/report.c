@@ -112,7 +112,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "device     %s; transport %s\n", result->device, result->transport);
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
-  cli_trials_print(result, job->settings->rowwise, stream);
+  cli_trials_print(result, stream);
   cli_kernels_print(&result->kernels, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
@@ -268,7 +268,6 @@ cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, i
   cli_json_text(&json, "partition", settings->common.partition);
   cli_json_bool(&json, "transpose", settings->transpose);
   cli_json_bool(&json, "reproducible", settings->common.reproducible);
-  cli_json_text(&json, "rowwise", settings->rowwise);
   cli_json_int(&json, "remote_nnz", info->remote_nnz);
   cli_json_int(&json, "halo_rows", info->halo_rows);
   cli_json_int(&json, "cover_rows", info->cover_rows);

@@ -125,7 +125,6 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   add(f, "--local", hash_text(FNV_BASIS, measure->local));
   add(f, "--kernel", hash_text(FNV_BASIS, measure->kernel));
   add(f, "--precision", hash_text(FNV_BASIS, measure->precision));
-  add(f, "--rowwise", hash_text(FNV_BASIS, measure->rowwise));
   add(f, "--verify", measure->verify);
   if (operands)
     return add_content(f, job, operands);

@@ -27,7 +27,7 @@ typedef struct sl_products {
   sl_product_pair of[SL_MOST_WIDTHS];
 } sl_products;
 
-/* Takes matrix over, also on an error. Of the options algo, wire, kernel, precision, rowwise and
+/* Takes matrix over, also on an error. Of the options algo, wire, kernel, precision and
  * reproducible are those of the plans; the texts outlive the products. Not collective. */
 sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
                              const sley_gnn_options *options, sl_products *out);

@@ -9,7 +9,7 @@ sley=$1 root=$2
 
 job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed json format base"
 declare -A options=(
-  [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
+  [spmm]="$job x out alpha beta repeat warmup budget unchanged update verify trace local"
   [spgemm]="mask transpose-b semiring out dtype mem-limit device local ranks threads seed repeat verify json format base"
   [tile]="k times semiring algo ranks grid tiles columns buffers dtype workgroup threads transport timeout seed repeat warmup verify json format base"
   [plan]="$job machine scaling measure"
@@ -70,6 +70,11 @@ completed spmm --algo
 while read -r name; do
   grep -qx -- "$name" "$work/completed" || fail "completion of --algo lacks $name"
 done <"$work/names"
+for word in rowwise:ps= rowwise:partitions=off rowwise:get=block; do
+  grep -qx -- "$word" "$work/completed" || fail "completion of --algo lacks $word"
+done
+run 0 spmm --help
+grep -q '^  *rowwise:get=warp|thread|block ' "$work/out" || fail "the help lacks the parameters of rowwise"
 run 0 info
 cp "$work/out" "$work/info"
 for kind in device transport; do

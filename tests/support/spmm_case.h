@@ -17,7 +17,6 @@ typedef struct spmm_case {
   /* 0: no memory limit; else one this far, from 0 to 1, from what one column needs, X and Y included, to what
    * all need. */
   double room;
-  const char *rowwise; /* as sley_plan_options has it */
 } spmm_case;
 
 typedef struct spmm_outcome {
