@@ -201,6 +201,11 @@ static const struct {
       .help = "what rows and columns of edge lists, and of triplets without a header, count from (default: "
               "told by the "
               "file, and reported)"}},
+    {CLI_TAKES_BRIEF,
+     {.name = "brief",
+      .kind = CLI_FLAG,
+      .offset = AT(brief),
+      .help = "leave out what explains the terms of tables"}},
     {CLI_TAKES_PLOT,
      {.name = "plot",
       .kind = CLI_TEXT,

@@ -19,7 +19,7 @@ typedef struct cli_common {
   double timeout, budget;
   const char *transport, *device, *kernel, *precision, *wire, *dtype, *order, *partition, *machine, *mkl,
       *plot, *json;
-  bool reproducible, verify;
+  bool reproducible, verify, brief;
   cli_reading reading;
 } cli_common;
 
@@ -47,7 +47,8 @@ enum {
   CLI_TAKES_MKL = 1 << 20,
   CLI_TAKES_READING = 1 << 21, /* --format and --base */
   CLI_TAKES_PLOT = 1 << 22,
-  CLI_TAKES_JSON = 1 << 23
+  CLI_TAKES_BRIEF = 1 << 23,
+  CLI_TAKES_JSON = 1 << 24
 };
 
 /* The option of this number among those that `taken` names, in the order of the table; NULL: there are fewer.

@@ -160,8 +160,10 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   print_phases(shared, results, stream);
   if (shared->ablation)
     print_ablation(shared, stream);
-  cli_legend_algorithms(name_of, shared, shared->count, stream);
-  cli_legend_plan(stream, results != NULL);
+  if (!shared->settings->common.brief) {
+    cli_legend_algorithms(name_of, shared, shared->count, stream);
+    cli_legend_plan(stream, results != NULL);
+  }
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }

@@ -175,7 +175,8 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     cli_table_cell(&table, 9, "%s", verdict(result));
   }
   cli_table_print(&table, stream);
-  cli_legend_spmm(stream);
+  if (!job->settings->common.brief)
+    cli_legend_spmm(stream);
   for (int i = 0; i < count; i++)
     if (results[i].ran && strcmp(job->settings->common.wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
