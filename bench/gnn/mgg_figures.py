@@ -108,7 +108,8 @@ def grid(args, graph, ranks, chosen):
                 shape = {value: chosen[value] for value in ("ps", "dist", "wpb")}
                 shape.update(zip(names, (one, two)))
                 words = ",".join(f"{value}={number}" for value, number in shape.items())
-                found.append(dict(shape, axes=names, ms=product(args, graph, ranks, MODELS["gcn"][1], f"{MGG}:{words}")["time_ms"]["median"]))
+                one_ms = product(args, graph, ranks, MODELS["gcn"][1], f"{MGG}:{words}")["time_ms"]["median"]
+                found.append(dict(shape, axes=names, ms=one_ms))
     return found
 
 
