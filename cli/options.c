@@ -400,8 +400,7 @@ static void print_about(const char *word, const char *about, FILE *stream) {
 static void print_parameters(const cli_option *option, FILE *stream) {
   for (const char *const *word = option->choices(); *word; word++)
     for (const sley_parameter *one = option->parameters(*word); one && one->key; one++) {
-      size_t column =
-          (size_t)fprintf(stream, "%*s%s:%s=%s", HELP_COLUMN + 2, "", *word, one->key, one->values);
+      size_t column = (size_t)fprintf(stream, "%*s%s:%s=%s:", HELP_COLUMN, "", *word, one->key, one->values);
       print_wrapped(stream, one->summary, &column);
       fprintf(stream, "\n");
     }

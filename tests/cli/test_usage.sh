@@ -74,7 +74,7 @@ for word in rowwise:ps= rowwise:partitions=off rowwise:get=block; do
   grep -qx -- "$word" "$work/completed" || fail "completion of --algo lacks $word"
 done
 run 0 spmm --help
-grep -q '^  *rowwise:get=warp|thread|block ' "$work/out" || fail "the help lacks the parameters of rowwise"
+grep -q '^  *rowwise:get=warp|thread|block: ' "$work/out" || fail "the help lacks the parameters of rowwise"
 run 0 info
 cp "$work/out" "$work/info"
 for kind in device transport; do
