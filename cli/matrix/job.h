@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common.h"
 #include "matrix/source.h"
 #include "options.h"
 #include "sley.h"
@@ -14,48 +15,51 @@ enum { CLI_ALGORITHMS = 64 }; /* at most */
 
 /* The settings both commands have; they are the first member of their own. */
 typedef struct cli_job_settings {
-  int64_t k;     /* -1: not given */
-  int64_t ranks; /* 0: not given */
-  int64_t threads, workgroup, seed;
-  int64_t update;    /* columns of W, of an update after the product; 0: there is none */
-  int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
-  const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
-  const char *kernel, *precision;                                      /* of the device; of products */
-  const char *rowwise;                                                 /* how the kernel of rowwise works */
+  cli_common common;
+  int64_t k;              /* -1: not given */
+  int64_t update;         /* columns of W, of an update after the product; 0: there is none */
+  const char *algo;       /* NULL: auto */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
-  bool transpose, reproducible;
-  cli_reading reading;
+  bool transpose;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
   {                                                                                                          \
-    .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
-    .kernel = "auto", .precision = "full", .rowwise = "auto", .reading = CLI_READING_DEFAULTS                \
+    .common = {.ranks = 4,                                                                                   \
+               .seed = 1,                                                                                    \
+               .order = "none",                                                                              \
+               .partition = "rows",                                                                          \
+               .wire = "none",                                                                               \
+               .device = "auto",                                                                             \
+               .kernel = "auto",                                                                             \
+               .precision = "full",                                                                          \
+               .reading.base = -1},                                                                          \
+    .k = -1                                                                                                  \
   }
 
-/* What completion offers of --rowwise. */
-#define CLI_ROWWISE_WORDS "auto partitions=off interleave=off memory=shared get=thread get=warp get=block"
+/* The common options that both take; bits of common.h. */
+enum {
+  CLI_JOB_COMMON = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_DEVICE |
+                   CLI_TAKES_KERNEL | CLI_TAKES_PRECISION | CLI_TAKES_WIRE | CLI_TAKES_REPRODUCIBLE |
+                   CLI_TAKES_DTYPE | CLI_TAKES_ORDER | CLI_TAKES_PARTITION | CLI_TAKES_SEED |
+                   CLI_TAKES_READING | CLI_TAKES_BRIEF | CLI_TAKES_PLOT | CLI_TAKES_JSON
+};
 
 extern const cli_option cli_job_options[];
 
 /* What --algo names. */
 typedef struct cli_algos {
   int count;
-  bool several;  /* all, or a list, be it of one */
+  bool several;  /* all, or more than one */
   bool ablation; /* "cola": the steps of its ablation (ablation.h) */
   const char *name[CLI_ALGORITHMS + 1];
   char text[512];
 } cli_algos;
 
 /* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, of which "auto"
- * is one. False after one line on stderr. The names are valid as long as *out. */
+ * is one and any may have parameters, NAME:KEY=VALUE,... False after one line on stderr. The names are valid
+ * as long as *out. */
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
-
-/* For the tables of the other commands. */
-const char *const *cli_partitions(void);
-const char *const *cli_dtypes(void);
-const char *const *cli_devices(void);
-const char *const *cli_precisions(void);
 
 sley_dtype cli_dtype(const char *name);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "matrix/write.h"
@@ -16,13 +17,10 @@
 #include "output/terminal.h"
 #include "output/times.h"
 
-enum { MOST_REPEATS = 10000, MOST_RANKS = 1024 };
-
 typedef struct spgemm_settings {
-  const char *mask, *semiring, *out, *dtype, *device, *local, *json;
-  int64_t mem_limit, ranks, threads, seed, repeat;
-  bool transpose_b, verify;
-  cli_reading reading;
+  cli_common common;
+  const char *mask, *semiring, *out, *local;
+  bool transpose_b;
 } spgemm_settings;
 
 #define AT(field) offsetof(spgemm_settings, field)
@@ -44,71 +42,22 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(out),
      .help = "write C in the format of this name's ending"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of the values"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
-     .offset = AT(mem_limit),
+     .offset = AT(common.mem_limit),
      .help = "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "what multiplies; auto: cuda where there is a GPU, else cpu"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "P",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "GPUs that share the rows of C, with --device cuda"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads; 0: all cores"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of generators that name none"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = MOST_REPEATS,
-     .help = "multiply N times and print the median time"},
-    {.name = "verify", .kind = CLI_FLAG, .offset = AT(verify), .help = "compare C with a product in float64"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
-    CLI_READING_OPTIONS(spgemm_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spgemm_settings defaults = {.semiring = "plus-times",
-                                         .dtype = "f64",
-                                         .device = "cpu",
-                                         .local = "sley",
-                                         .ranks = 1,
-                                         .seed = 1,
-                                         .repeat = 1,
-                                         .reading = CLI_READING_DEFAULTS};
+static const spgemm_settings defaults = {
+    .common = {.dtype = "f64", .device = "cpu", .ranks = 1, .seed = 1, .repeat = 1, .reading.base = -1},
+    .semiring = "plus-times",
+    .local = "sley"};
 
 /* What a run has: operands, the product and what is known of it. */
 typedef struct spgemm_run {
@@ -124,29 +73,31 @@ typedef struct spgemm_run {
 
 static sley_status load(spgemm_run *run) {
   const spgemm_settings *s = run->settings;
-  sley_status status = cli_load(run->name_a, s->dtype, s->threads, s->seed, 0, &s->reading, &run->a);
+  sley_status status = cli_load(run->name_a, s->common.dtype, s->common.threads, s->common.seed, 0,
+                                &s->common.reading, &run->a);
   if (status == SLEY_OK && run->name_b)
-    status = cli_load(run->name_b, s->dtype, s->threads, s->seed, 0, &s->reading, &run->b);
+    status = cli_load(run->name_b, s->common.dtype, s->common.threads, s->common.seed, 0, &s->common.reading,
+                      &run->b);
   if (status == SLEY_OK && s->mask)
-    status = cli_load(s->mask, "f32", s->threads, s->seed, 0, &s->reading, &run->mask);
+    status = cli_load(s->mask, "f32", s->common.threads, s->common.seed, 0, &s->common.reading, &run->mask);
   run->options = (sley_spgemm_options)SLEY_SPGEMM_OPTIONS_INIT;
   run->options.semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings());
   run->options.mask = run->mask;
   run->options.transpose_b = s->transpose_b;
-  run->options.mem_limit = s->mem_limit;
-  run->options.ranks = (int)s->ranks;
-  run->options.threads = (int)s->threads;
-  run->options.device = s->device;
+  run->options.mem_limit = s->common.mem_limit;
+  run->options.ranks = (int)s->common.ranks;
+  run->options.threads = (int)s->common.threads;
+  run->options.device = s->common.device;
   run->options.local = s->local;
   return status;
 }
 
 static sley_status multiply(spgemm_run *run) {
-  static double ms[MOST_REPEATS];
+  static double ms[CLI_MOST_RUNS];
   const sley_matrix *b = run->b ? run->b : run->a;
-  for (int64_t i = 0; i < run->settings->repeat; i++) {
+  for (int64_t i = 0; i < run->settings->common.repeat; i++) {
     sley_matrix_destroy(run->c);
-    cli_progress("multiplying", i, run->settings->repeat);
+    cli_progress("multiplying", i, run->settings->common.repeat);
     const double start = cli_now_ms();
     const sley_status status = sley_spgemm(run->a, b, &run->options, &run->c, &run->info);
     ms[i] = cli_now_ms() - start;
@@ -156,12 +107,12 @@ static sley_status multiply(spgemm_run *run) {
     }
   }
   cli_progress_clear();
-  run->times = cli_times_of(ms, run->settings->repeat);
+  run->times = cli_times_of(ms, run->settings->common.repeat);
   return sley_matrix_info_get(run->c, &run->size);
 }
 
 static sley_status verify(spgemm_run *run) {
-  if (!run->settings->verify)
+  if (!run->settings->common.verify)
     return SLEY_OK;
   cli_progress("verifying", 0, 0);
   const sley_status status =
@@ -179,25 +130,25 @@ static void print(const spgemm_run *run, FILE *stream) {
   const spgemm_settings *s = run->settings;
   cli_sources_print(stream);
   fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
-          run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
+          run->size.cols, run->size.nnz, s->common.dtype, s->semiring, s->mask ? ", masked" : "");
   fprintf(stream, "device       ");
-  if (s->ranks > 1)
-    fprintf(stream, "%" PRId64 " x ", s->ranks);
-  fprintf(stream, "%s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
+  if (s->common.ranks > 1)
+    fprintf(stream, "%" PRId64 " x ", s->common.ranks);
+  fprintf(stream, "%s%s%s\n", s->common.device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
           strcmp(s->local, "sley") == 0 ? "" : s->local);
   fprintf(stream, "products     %" PRId64 "\n", run->info.products);
   fprintf(stream, "compression  %.2f products per nonzero of C\n", run->info.compression);
   fprintf(stream, "time         %.3f ms", run->times.median);
-  if (s->repeat > 1)
-    fprintf(stream, " (median of %" PRId64 ", 10 %% below %.3f, 90 %% below %.3f)", s->repeat, run->times.p10,
-            run->times.p90);
+  if (s->common.repeat > 1)
+    fprintf(stream, " (median of %" PRId64 ", 10 %% below %.3f, 90 %% below %.3f)", s->common.repeat,
+            run->times.p10, run->times.p90);
   fprintf(stream, "\nrate         %.3f GFLOP/s\n", rate(run));
   fprintf(stream, "memory       %.1f MiB at most, in %d pass%s\n", (double)run->info.peak_bytes / (1 << 20),
           run->info.passes, run->info.passes == 1 ? "" : "es");
-  if (s->verify && run->check.ok)
+  if (s->common.verify && run->check.ok)
     fprintf(stream, "check        every entry within its bound of float64; largest relative error %.2e\n",
             run->check.relative_error);
-  else if (s->verify)
+  else if (s->common.verify)
     fprintf(stream, "check        WRONG at row %" PRId64 ", column %" PRId64 ": error %.2e, bound %.2e\n",
             run->check.row, run->check.col, run->check.max_error, run->check.bound);
 }
@@ -210,42 +161,42 @@ static bool write_json(const spgemm_run *run) {
   cli_json_text(&json, "mask", s->mask);
   cli_json_bool(&json, "transpose_b", s->transpose_b);
   cli_json_text(&json, "semiring", s->semiring);
-  cli_json_text(&json, "dtype", s->dtype);
-  cli_json_text(&json, "device", s->device);
+  cli_json_text(&json, "dtype", s->common.dtype);
+  cli_json_text(&json, "device", s->common.device);
   cli_json_text(&json, "local", s->local);
-  cli_json_int(&json, "ranks", s->ranks);
+  cli_json_int(&json, "ranks", s->common.ranks);
   cli_json_int(&json, "rows", run->size.rows);
   cli_json_int(&json, "cols", run->size.cols);
   cli_json_int(&json, "nnz", run->size.nnz);
   cli_json_int(&json, "products", run->info.products);
   cli_json_real(&json, "compression", run->info.compression);
-  cli_json_int(&json, "repeat", s->repeat);
+  cli_json_int(&json, "repeat", s->common.repeat);
   cli_json_real(&json, "ms", run->times.median);
   cli_json_real(&json, "ms_p10", run->times.p10);
   cli_json_real(&json, "ms_p90", run->times.p90);
   cli_json_real(&json, "gflops", rate(run));
   cli_json_int(&json, "peak_bytes", run->info.peak_bytes);
   cli_json_int(&json, "passes", run->info.passes);
-  if (s->verify) {
+  if (s->common.verify) {
     cli_json_bool(&json, "ok", run->check.ok);
     cli_json_real(&json, "relative_error", run->check.relative_error);
   }
-  return cli_output_json(s->json, cli_json_end(json));
+  return cli_output_json(s->common.json, cli_json_end(json));
 }
 
 /* Reports, and writes what was asked for. */
 static int report(const spgemm_run *run) {
   const spgemm_settings *s = run->settings;
-  print(run, s->json && strcmp(s->json, "-") == 0 ? stderr : stdout);
-  if (s->json && !write_json(run))
+  print(run, s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  if (s->common.json && !write_json(run))
     return CLI_FAILED;
-  if (s->verify && !run->check.ok)
+  if (s->common.verify && !run->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL, "spgemm: the product is wrong: please report it");
   return s->out ? cli_finish(cli_write_matrix(run->c, s->out)) : CLI_DONE;
 }
 
 static bool names_fit(const spgemm_run *run) {
-  const char *json = run->settings->json;
+  const char *json = run->settings->common.json;
   return cli_name_fits_json("spgemm", run->name_a, json) &&
          (!run->name_b || cli_name_fits_json("spgemm", run->name_b, json)) &&
          (!run->settings->mask || cli_name_fits_json("spgemm", run->settings->mask, json));
@@ -256,7 +207,7 @@ static int run(void *settings_, char **positionals) {
   spgemm_run self = {.settings = settings, .name_a = positionals[0], .name_b = positionals[1]};
   if (!names_fit(&self) || !cli_output_matrix_ending(settings->out))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->json))
+  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->common.json))
     return CLI_FAILED;
   const int taken = cli_take_stdin("spgemm", self.name_a, self.name_b, 0);
   if (taken != CLI_DONE)
@@ -282,6 +233,8 @@ const cli_command cli_spgemm = {
     .positionals = 2,
     .optional = 1,
     .options = options,
+    .common = CLI_TAKES_RANKS | CLI_TAKES_THREADS | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
+              CLI_TAKES_REPEAT | CLI_TAKES_VERIFY | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "A, B and M are files or generators. --out endings: .mtx, .sley, .npz and those of convert.\n",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/changes.h"
@@ -18,14 +19,12 @@
 #include "ranks/start.h"
 #include "tile/tile.h"
 
-enum { MOST_RUNS = 1000000, RANKS = 4, MOST_TILES = 1 << 24, MOST_BUFFERS = 4096 };
+enum { RANKS = 4, MOST_TILES = 1 << 24, MOST_BUFFERS = 4096 };
 
 typedef struct tile_settings {
-  const char *times, *semiring, *mask, *algo, *grid, *tiles, *dtype, *device, *transport, *json;
-  int64_t k, mem_limit, columns, buffers, ranks, workgroup, threads, seed, repeat, warmup;
-  double timeout;
-  bool verify;
-  cli_reading reading;
+  cli_common common;
+  const char *times, *semiring, *mask, *algo, *grid, *tiles;
+  int64_t k, columns, buffers;
 } tile_settings;
 
 #define AT(field) offsetof(tile_settings, field)
@@ -56,7 +55,7 @@ static const cli_option own_options[] = {
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
-     .offset = AT(mem_limit),
+     .offset = AT(common.mem_limit),
      .help = "of C = A B: bytes that a product of two tiles and the memory to make it may take, such as 512M "
              "or 8G"},
     {.name = "algo",
@@ -67,13 +66,6 @@ static const cli_option own_options[] = {
      .also = "all",
      .help = "tile-c, tile-a or tile-b: what stays where it is, Y, A or X (or C, A, B); each with -steal or "
              "-steal-local: ranks that are done take work of others; several with commas, or all"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "P",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = CLI_TILE_RANKS,
-     .help = "ranks (default 4; under a launcher its WORLD_SIZE)"},
     {.name = "grid",
      .kind = CLI_TEXT,
      .value = "RxC",
@@ -98,85 +90,18 @@ static const cli_option own_options[] = {
      .offset = AT(buffers),
      .most = MOST_BUFFERS,
      .help = "products of tiles, or pieces of sparse ones, that a rank holds for others; 0: 4"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of the values"},
-    {.name = "workgroup",
-     .kind = CLI_INT,
-     .value = "G",
-     .offset = AT(workgroup),
-     .most = CLI_TILE_RANKS,
-     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads of each rank; 0: cores / ranks"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "where tiles lie and are multiplied; cuda: one GPU a rank in turn; auto: cuda where there is "
-             "a GPU, else cpu"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .choices = sley_transports,
-     .help =
-         "threads (the default): ranks in one process; tcp, mpi, on GPUs nccl, nvshmem: ranks as processes"},
-    {.name = "timeout",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(timeout),
-     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
-             "SLEY_TIMEOUT, else 60"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of X, and of generators that name none"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = MOST_RUNS,
-     .help = "timed products"},
-    {.name = "warmup",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(warmup),
-     .most = MOST_RUNS,
-     .help = "products before the timed ones"},
-    {.name = "verify",
-     .kind = CLI_SWITCH,
-     .offset = AT(verify),
-     .help = "check Y against a float64 product (the default)"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
-    CLI_READING_OPTIONS(tile_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const tile_settings defaults = {.algo = "tile-c",
+static const tile_settings defaults = {.common = {.ranks = RANKS,
+                                                  .device = "cpu",
+                                                  .seed = 1,
+                                                  .repeat = 10,
+                                                  .warmup = 2,
+                                                  .verify = true,
+                                                  .reading.base = -1},
+                                       .algo = "tile-c",
                                        .semiring = "plus-times",
-                                       .device = "cpu",
-                                       .k = 64,
-                                       .seed = 1,
-                                       .repeat = 10,
-                                       .warmup = 2,
-                                       .verify = true,
-                                       .reading = CLI_READING_DEFAULTS};
+                                       .k = 64};
 
 /* ---- words */
 
@@ -291,7 +216,8 @@ static sley_status make_x(cli_tile_bench *b, void **x) {
 
 static sley_status load(const char *name, const char *dtype, const tile_settings *s, const cli_tile_bench *b,
                         sley_matrix **out, sley_matrix_info *size) {
-  const sley_status status = cli_load(name, dtype, s->threads * b->ranks.ranks, s->seed, 0, &s->reading, out);
+  const sley_status status =
+      cli_load(name, dtype, s->common.threads * b->ranks.ranks, s->common.seed, 0, &s->common.reading, out);
   return status == SLEY_OK ? sley_matrix_info_get(*out, size) : status;
 }
 
@@ -313,7 +239,7 @@ static int check_sizes(const cli_tile_bench *b) {
 static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const char **names) {
   sley_matrix *matrix = NULL, *factor = NULL, *mask = NULL;
   void *x = NULL;
-  const char *from, *dtype = cli_settled_dtype(s->dtype, b->name, b->name_b, &from);
+  const char *from, *dtype = cli_settled_dtype(s->common.dtype, b->name, b->name_b, &from);
   if (from && b->tells)
     cli_say("dtype f64, in which %s is stored; --dtype f32 computes in f32", from);
   sley_status status = load(b->name, dtype, s, b, &matrix, &b->size);
@@ -328,7 +254,7 @@ static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const cha
   if (code == CLI_DONE)
     code = check_sizes(b);
   if (code == CLI_DONE)
-    code = measure(b, names, s->json);
+    code = measure(b, names, s->common.json);
   sley_buffer_free(x);
   sley_matrix_destroy(matrix);
   sley_matrix_destroy(factor);
@@ -338,15 +264,15 @@ static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const cha
 
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const tile_settings *s, const char *name, const char **names, int *algos) {
-  if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->json) ||
-      (s->times && !cli_name_fits_json("tile", s->times, s->json)) ||
-      (s->mask && !cli_name_fits_json("tile", s->mask, s->json)))
+  if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->common.json) ||
+      (s->times && !cli_name_fits_json("tile", s->times, s->common.json)) ||
+      (s->mask && !cli_name_fits_json("tile", s->mask, s->common.json)))
     return CLI_USAGE;
-  if (!s->times && (s->mask || s->mem_limit > 0)) {
+  if (!s->times && (s->mask || s->common.mem_limit > 0)) {
     cli_error("tile: --%s is of C = A B: give --times too", s->mask ? "mask" : "mem-limit");
     return CLI_USAGE;
   }
-  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+  return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
 /* Options that the product does not look at. */
@@ -359,7 +285,7 @@ static void say_idle(const cli_tile_bench *b, const tile_settings *s, const char
   cli_no_effect("tile", "semiring", !b->name_b, "it is of --times");
   cli_no_effect("tile", "buffers", keeps, "tile-c holds no products for others");
   cli_seed_no_effect("tile", !b->name_b, b->name, b->name_b, s->mask);
-  cli_workgroup_bounded("tile", s->workgroup, b->ranks.ranks);
+  cli_workgroup_bounded("tile", s->common.workgroup, b->ranks.ranks);
 }
 
 static int run(void *settings, char **positionals) {
@@ -369,16 +295,16 @@ static int run(void *settings, char **positionals) {
                       .name_b = s->times,
                       .semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings()),
                       .name_mask = s->mask,
-                      .mem_limit = s->mem_limit,
+                      .mem_limit = s->common.mem_limit,
                       .k = s->k,
-                      .seed = s->seed,
-                      .repeat = s->repeat,
-                      .warmup = s->warmup,
+                      .seed = s->common.seed,
+                      .repeat = s->common.repeat,
+                      .warmup = s->common.warmup,
                       .buffers = s->buffers,
-                      .verify = s->verify};
+                      .verify = s->common.verify};
   int code = check_words(s, b.name, names, &b.algos);
   if (code == CLI_DONE)
-    code = cli_start(s->ranks, RANKS, s->threads, s->device, s->transport, &b.ranks);
+    code = cli_start(&s->common, &b.ranks);
   if (code == CLI_DONE)
     code = read_tilings(&b, s);
   if (code == CLI_DONE)
@@ -387,8 +313,6 @@ static int run(void *settings, char **positionals) {
     code = cli_take_stdin("tile", b.name_mask, b.name_b && strcmp(b.name_b, "-") == 0 ? b.name_b : b.name, 0);
   if (code != CLI_DONE)
     return code;
-  b.ranks.workgroup = (int)s->workgroup;
-  b.ranks.timeout = s->timeout;
   b.tells = cli_start_reports(&b.ranks);
   say_idle(&b, s, names);
   return load_and_measure(&b, s, names);
@@ -400,6 +324,9 @@ const cli_command cli_tile_command = {
     .arguments = "MATRIX",
     .positionals = 1,
     .options = options,
+    .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
+              CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED | CLI_TAKES_REPEAT |
+              CLI_TAKES_WARMUP | CLI_TAKES_VERIFY | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX is a file or a generator, as of spmm. The times of a rank: compute, products of tiles; "
