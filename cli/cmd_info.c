@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "common.h"
 #include "output/json.h"
 #include "output/output.h"
 #include "output/table.h"
@@ -12,18 +13,8 @@
 
 enum { MOST_BACKENDS = 32, MOST_KERNELS = 64 };
 
-typedef struct info_settings {
-  const char *json;
-} info_settings;
-
-static const cli_option own_options[] = {{.name = "json",
-                                          .kind = CLI_TEXT,
-                                          .value = "FILE",
-                                          .offset = offsetof(info_settings, json),
-                                          .help = "write it as JSON; - for stdout"},
-                                         {0}};
-static const cli_option *const options[] = {own_options, NULL};
-static const info_settings defaults = {0};
+static const cli_option *const options[] = {NULL};
+static const cli_common defaults = {0};
 
 /* The widest vector instructions of this machine that Sley has kernels for. */
 static const char *instruction_set(void) {
@@ -118,7 +109,7 @@ static void print_info(const sley_backend *backends, int count, const sley_machi
 
 static int run(void *settings_, char **positionals) {
   (void)positionals;
-  const info_settings *settings = settings_;
+  const cli_common *settings = settings_;
   const sley_backend *backends = NULL;
   int count = 0;
   sley_status status = sley_backends(&backends, &count);
@@ -143,6 +134,7 @@ const cli_command cli_info = {.name = "info",
                               .arguments = "",
                               .positionals = 0,
                               .options = options,
+                              .common = CLI_TAKES_JSON,
                               .defaults = &defaults,
                               .settings_bytes = sizeof defaults,
                               .notes = "",

@@ -21,6 +21,7 @@ typedef struct cli_command {
   const char *const *(*words)(void); /* what the first of them may be, NULL-terminated; NULL: any word */
   const cli_option *const
       *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
+  unsigned common;      /* common options that it takes, as bits CLI_TAKES_ of common.h */
   const void *defaults; /* a settings struct */
   size_t settings_bytes;
   const char *notes; /* end of the help page; "" for none */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "output/terminal.h"
 
 enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 96 };
@@ -74,6 +75,15 @@ void cli_suggest(char *text, size_t room, const char *word, const char *const *l
     length += (size_t)snprintf(text + length, room - length, " %s", *list);
 }
 
+const cli_option *cli_option_at(const cli_command *command, int number) {
+  int own = 0;
+  for (const cli_option *const *table = command->options; *table; table++)
+    for (const cli_option *option = *table; option->name; option++)
+      if (own++ == number)
+        return option;
+  return cli_common_option(command->common, number - own);
+}
+
 /* ---- parsing */
 
 /* How a long option that is given as so many letters of name fits: not, as a beginning, or wholly. */
@@ -114,13 +124,12 @@ static found find(const cli_command *command, const char *name, size_t length) {
   if (length == 0)
     return f;
   f.help = fits(name, length, "help") != NO_FIT;
-  for (const cli_option *const *table = command->options; *table; table++) {
-    for (const cli_option *option = *table; option->name; option++) {
-      note(&f, option, false, fits(name, length, option->name));
-      if (option->kind == CLI_SWITCH) {
-        snprintf(off, sizeof off, "no-%s", option->name);
-        note(&f, option, true, fits(name, length, off));
-      }
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)); i++) {
+    note(&f, option, false, fits(name, length, option->name));
+    if (option->kind == CLI_SWITCH) {
+      snprintf(off, sizeof off, "no-%s", option->name);
+      note(&f, option, true, fits(name, length, off));
     }
   }
   return f;
@@ -137,10 +146,10 @@ static bool asks_for_help(const cli_command *command, const char *word) {
 }
 
 static const cli_option *find_letter(const cli_command *command, char letter) {
-  for (const cli_option *const *table = command->options; *table; table++)
-    for (const cli_option *option = *table; option->name; option++)
-      if (option->letter == letter)
-        return option;
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)); i++)
+    if (option->letter == letter)
+      return option;
   return NULL;
 }
 
@@ -151,9 +160,9 @@ static bool refuse_unknown(const cli_command *command, const char *dashes, const
   int count = 1;
   size_t length = strcspn(word, "=");
   snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
-  for (const cli_option *const *table = command->options; *table; table++)
-    for (const cli_option *option = *table; option->name && count < MOST; option++)
-      names[count++] = option->name;
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)) && count < MOST; i++)
+    names[count++] = option->name;
   const char *near = dashes[1] ? cli_nearest(name, names) : NULL; /* of a letter all are near */
   if (near)
     cli_error("%s: unknown option --%s; the nearest is --%s", command->name, name, near);
@@ -309,12 +318,11 @@ static bool parse_option(const cli_command *command, int argc, char **argv, int 
 }
 
 static bool check_required(const cli_command *command, const void *settings) {
-  for (const cli_option *const *table = command->options; *table; table++) {
-    for (const cli_option *option = *table; option->name; option++) {
-      if (option->required && !*(const char *const *)((const char *)settings + option->offset)) {
-        cli_error("%s: --%s %s is missing", command->name, option->name, option->value);
-        return false;
-      }
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)); i++) {
+    if (option->required && !*(const char *const *)((const char *)settings + option->offset)) {
+      cli_error("%s: --%s %s is missing", command->name, option->name, option->value);
+      return false;
     }
   }
   return true;
@@ -388,6 +396,28 @@ static void print_about(const char *word, const char *about, FILE *stream) {
   fprintf(stream, "%*s%-*s %s\n", HELP_COLUMN + 2, "", width, word, about ? about : "");
 }
 
+/* A line for each parameter of each choice. */
+static void print_parameters(const cli_option *option, FILE *stream) {
+  for (const char *const *word = option->choices(); *word; word++)
+    for (const sley_parameter *one = option->parameters(*word); one && one->key; one++) {
+      size_t column = (size_t)fprintf(stream, "%*s%s:%s=%s:", HELP_COLUMN, "", *word, one->key, one->values);
+      print_wrapped(stream, one->summary, &column);
+      fprintf(stream, "\n");
+    }
+}
+
+/* The words that set each parameter of a choice; of a number the value is left open. */
+static void list_parameters(const char *word, const sley_parameter *one, FILE *stream) {
+  for (; one && one->key; one++) {
+    const char *values = strstr(one->values, "..") ? "" : one->values;
+    do {
+      const size_t length = strcspn(values, "|");
+      fprintf(stream, "%s:%s=%.*s\n", word, one->key, (int)length, values);
+      values += length;
+    } while (*values++);
+  }
+}
+
 static void print_option(const cli_option *option, const void *defaults, FILE *stream) {
   char left[NAME_LIMIT], standard[NAME_LIMIT];
   char letter[8] = "";
@@ -414,6 +444,8 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
   print_default(option, defaults, standard, sizeof standard);
   print_wrapped(stream, standard, &column);
   fprintf(stream, "\n");
+  if (option->parameters)
+    print_parameters(option, stream);
   for (const char *const *word = option->about ? option->choices() : NULL; word && *word; word++)
     print_about(*word, option->about(*word), stream);
 }
@@ -421,9 +453,12 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
 void cli_options_help(const cli_command *command, FILE *stream) {
   fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n\noptions:\n", command->name,
           *command->arguments ? " " : "", command->arguments, command->summary);
-  for (const cli_option *const *table = command->options; *table; table++)
-    for (const cli_option *option = *table; option->name; option++)
-      print_option(option, command->defaults, stream);
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)); i++) {
+    if (i > 0 && option == cli_common_option(command->common, 0))
+      fprintf(stream, "\noptions that other commands have too:\n");
+    print_option(option, command->defaults, stream);
+  }
   fprintf(stream, "  %-*s%s\n", HELP_COLUMN - 2, "-h, --help", "this page");
   if (*command->notes)
     fprintf(stream, "\n%s", command->notes);
@@ -445,8 +480,11 @@ bool cli_options_takes_value(const cli_command *command, const char *word) {
 
 void cli_options_words(const cli_command *command, const char *word, FILE *stream) {
   const cli_option *option = find_whole(command, word);
-  for (const char *const *at = option->choices ? option->choices() : NULL; at && *at; at++)
+  for (const char *const *at = option->choices ? option->choices() : NULL; at && *at; at++) {
     fprintf(stream, "%s\n", *at);
+    if (option->parameters)
+      list_parameters(*at, option->parameters(*at), stream);
+  }
   for (const char *at = option->also; at && *at; at += strspn(at, " ")) {
     const size_t length = strcspn(at, " ");
     fprintf(stream, "%.*s\n", (int)length, at);
@@ -455,11 +493,11 @@ void cli_options_words(const cli_command *command, const char *word, FILE *strea
 }
 
 void cli_options_list(const cli_command *command, FILE *stream) {
-  for (const cli_option *const *table = command->options; *table; table++)
-    for (const cli_option *option = *table; option->name; option++) {
-      fprintf(stream, "--%s\n", option->name);
-      if (option->kind == CLI_SWITCH)
-        fprintf(stream, "--no-%s\n", option->name);
-    }
+  const cli_option *option;
+  for (int i = 0; (option = cli_option_at(command, i)); i++) {
+    fprintf(stream, "--%s\n", option->name);
+    if (option->kind == CLI_SWITCH)
+      fprintf(stream, "--no-%s\n", option->name);
+  }
   fprintf(stream, "--help\n");
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sley.h"
+
 typedef enum cli_option_kind {
   CLI_FLAG,   /* bool; --name sets it */
   CLI_SWITCH, /* bool; --name sets it, --no-name clears it */
@@ -30,7 +32,9 @@ typedef struct cli_option {
   /* The words that it takes, NULL-terminated, static: CLI_CHOICE takes no others; CLI_TEXT does, NULL: it
    * has none. */
   const char *const *(*choices)(void);
-  const char *also;                       /* CLI_TEXT: more words, with spaces between, or NULL */
+  const char *also; /* CLI_TEXT: more words, with spaces between, or NULL */
+  const sley_parameter *(*parameters)(
+      const char *word);                  /* of a choice, as WORD:KEY=VALUE; or NULL: of none */
   const char *(*about)(const char *word); /* one line about each of the choices for the help, or NULL */
   const char *help; /* what it does; a default that is not 0 or NULL is added by the printer */
 } cli_option;
@@ -43,6 +47,10 @@ struct cli_command;
  * near), one that is cut too short, a missing or wrong value, too many or too few words. */
 bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                        char **positionals, bool *help);
+
+/* The option of this number: a command's own in their order, then those that it takes of the common ones.
+ * NULL: it has fewer. */
+const cli_option *cli_option_at(const struct cli_command *command, int number);
 
 /* Whether the words that were parsed have had the option (its name without dashes). */
 bool cli_given(const char *name);

@@ -28,15 +28,15 @@ static json_t *value_of(const cli_option *option, const void *settings) {
 
 void cli_options_json(const cli_command *command, const void *settings, json_t *to) {
   json_t *all = to ? json_object() : NULL;
-  for (const cli_option *const *table = command->options; all && *table; table++)
-    for (const cli_option *option = *table; option->name; option++) {
-      char name[NAME_ROOM];
-      size_t n = 0;
-      for (; option->name[n] && n < NAME_ROOM - 1; n++)
-        name[n] = option->name[n] == '-' ? '_' : option->name[n];
-      name[n] = 0;
-      json_object_set_new(all, name, value_of(option, settings));
-    }
+  const cli_option *option;
+  for (int i = 0; all && (option = cli_option_at(command, i)); i++) {
+    char name[NAME_ROOM];
+    size_t n = 0;
+    for (; option->name[n] && n < NAME_ROOM - 1; n++)
+      name[n] = option->name[n] == '-' ? '_' : option->name[n];
+    name[n] = 0;
+    json_object_set_new(all, name, value_of(option, settings));
+  }
   if (all)
     json_object_set_new(to, "settings", all);
 }

@@ -52,8 +52,7 @@ typedef struct sley_gnn_model_info {
   const char *name;    /* as in sley_gnn_models(). Static */
   const char *summary; /* one line: the formula of row i, before the activation. Static */
   int hops;            /* how many steps along entries row i of one layer's output depends on */
-  bool sums;     /* it sums over entries by sparse products: options.algo, wire, kernel, rowwise and weights
-                    apply */
+  bool sums;     /* it sums over entries by sparse products: options.algo, wire, kernel and weights apply */
   bool heads;    /* hidden layers have options.heads heads */
   bool sparse_x; /* options.x is supported */
 } sley_gnn_model_info;
@@ -91,9 +90,9 @@ typedef struct sley_gnn_options {
    * and transport, on one kind of device. All dense products are summed in order, and gradients of parameters
    * are kept for up to 64 blocks of rows. Not with precision "tf32" nor a wire type. */
   bool reproducible;
-  /* algo: how sums over entries are distributed (GCN, GIN, SAGE): an algorithm of sley_algorithms(); NULL or
-   * "auto": the one predicted fastest. wire: the type in which rows travel, as in sley_plan_options. Both
-   * outlive the network. */
+  /* algo: how sums over entries are distributed (GCN, GIN, SAGE): an algorithm as in sley_plan_options, with
+   * or without parameters; NULL or "auto": the one predicted fastest. wire: the type in which rows travel, as
+   * in sley_plan_options. Both outlive the network. */
   const char *algo, *wire;
   bool same_x; /* x has the same values in all calls: the first layer's sums over x are computed once, if that
                   layer sums first and drops nothing */
@@ -103,9 +102,6 @@ typedef struct sley_gnn_options {
    * values to tf32, as in sley_plan_options and sley_gemm_spec. It outlives the network. */
   const char *precision;
   sley_gnn_memory memory; /* default SLEY_GNN_KEEP */
-  /* Settings of the kernel of algo "rowwise" on GPUs, as in sley_plan_options; default NULL, "auto". It
-   * outlives the network. */
-  const char *rowwise;
   /* GCN, GIN and SAGE: true: x[j] is multiplied by the value of the entry (i, j), d_i is the sum of the
    * values of row i and of the row itself, and a mean is divided by the sum of the values of its row. The row
    * itself counts with the value of (i, i), or 1 if A has no such entry. The sums that GCN and SAGE divide by
@@ -120,7 +116,7 @@ typedef struct sley_gnn_options {
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, NULL, 0, NULL                                                             \
+        NULL, NULL, SLEY_GNN_KEEP, 0, NULL                                                                   \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read

@@ -60,7 +60,10 @@ typedef enum sley_update_way {
 
 typedef struct sley_plan_options {
   size_t struct_size;
-  const char *algo;  /* NULL or "auto", or a name that sley_algorithms() lists */
+  /* NULL or "auto", or a name that sley_algorithms() lists. A name may be followed by parameters of the
+   * algorithm (sley_algorithm_parameters): "rowwise:ps=4,get=block". Errors: SLEY_ERR_ARG; the message names
+   * the parameters. */
+  const char *algo;
   bool reproducible; /* the same bits for every rank count, transport and algorithm */
   bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
   bool dry;          /* count and predict only; the plan cannot be executed */
@@ -124,22 +127,11 @@ typedef struct sley_plan_options {
    * kernels are not affected. The plan's info states the effect on errors. Only with f32 values, and not with
    * reproducible (SLEY_ERR_ARG). */
   const char *precision;
-  /* Settings of the kernel of `rowwise` on GPUs, for comparisons with the published MGG: words NAME=VALUE,
-   * separated by commas. ps=N, dist=N, wpb=N: fixes that part of the shape (see sley_trial), which else is
-   * searched; 1 to 32, 1 to 16 and 1 to 16. partitions=off: a partition is all local or all remote entries of
-   * a row, whatever ps. interleave=off: warps take local or remote partitions, the local ones first, instead
-   * of pairs. memory=shared: sums and remote rows are in shared memory, as in MGG, instead of registers.
-   * get=thread, warp or block: the group of threads that loads a remote row together; thread and block only
-   * with memory=shared, which they imply. NULL or "auto": partitions=on, interleave=on, memory=registers,
-   * get=warp, and the whole shape is searched. Bits depend on ps and partitions alone. The setting has no
-   * effect if no kernel reads rows in place: other algorithms, CPUs, GPUs that do not reach each other, one
-   * rank, reproducible. Errors: SLEY_ERR_ARG (an unknown word), SLEY_ERR_MEMORY (no shape fits). */
-  const char *rowwise;
 } sley_plan_options;
 #define SLEY_PLAN_OPTIONS_INIT                                                                               \
   {                                                                                                          \
     sizeof(sley_plan_options), NULL, false, false, false, NULL, 0, false, false, NULL, NULL, false, false,   \
-        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL, NULL                                                       \
+        NULL, NULL, NULL, SLEY_UPDATE_NONE, NULL                                                             \
   }
 
 /* Bytes and messages of one execute by link class, summed over all ranks. */
@@ -192,8 +184,25 @@ typedef struct sley_plan_info {
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
 const char *const *sley_algorithms(void);
 
-/* One line that describes an algorithm; NULL if there is none of that name. */
+/* One line that describes an algorithm, named with or without parameters; NULL if there is none of that
+ * name. */
 const char *sley_algorithm_summary(const char *algo);
+
+/* A parameter of an algorithm, which is set by NAME:KEY=VALUE,... where an algorithm is named. */
+typedef struct sley_parameter {
+  const char *key;
+  const char *values;  /* "LEAST..MOST", a whole number; or words separated by |, the default first */
+  const char *summary; /* one line */
+} sley_parameter;
+
+/* Returns the parameters of an algorithm, an array that ends with one whose key is NULL; static. NULL: the
+ * algorithm has none.
+ *
+ * The parameters of `rowwise` are settings of its kernel on GPUs, for comparisons with the published MGG. Bits
+ * depend on ps and partitions alone. The parameters have no effect if no kernel reads rows in place: on CPUs,
+ * on GPUs that do not reach each other, on one rank, with reproducible. If no shape fits, the plan fails with
+ * SLEY_ERR_MEMORY. */
+const sley_parameter *sley_algorithm_parameters(const char *algo);
 
 /* Inspects and prepares Y = A X for this rank's row block of A (columns numbered globally). row_begin,
  * col_begin: size + 1 entries each, the same on every rank: rank r owns rows [row_begin[r], row_begin[r+1])

@@ -37,7 +37,7 @@ FIGURES = {  # by figure: the rival, and the mean of its times relative to MGG's
     9: ("ROC", {"gcn": 12.30, "gin": 9.35}),
 }
 ELSEWHERE = {8: "of products alone, bench_ranks_gpu --unified 1"}
-SWITCHES = {  # figure 10's parts: words of --rowwise with and without; mean times without relative to with; None: not given
+SWITCHES = {  # figure 10's parts: parameters of rowwise with and without; mean times without relative to with; None: not given
     "10a, neighbour partitions": ({"on": "wpb=2", "off": "wpb=2,partitions=off"}, 2.26),
     "10b, interleaving": ({"on": "ps=16,wpb=2", "off": "ps=16,wpb=2,interleave=off"}, 1.89),
     "10c, a row is loaded by": ({"warp": "ps=2,dist=2,memory=shared,get=warp", "thread": "ps=2,dist=2,memory=shared,get=thread",
@@ -63,9 +63,9 @@ def epochs(args, graph, name, ranks, model):
                  lambda way: lambda: runs.epochs(args, ranks, words + ["--aggregate", way]))
 
 
-def product(args, graph, ranks, k, way, rowwise="auto"):
+def product(args, graph, ranks, k, way):
     return runs.run(args, ranks, ["spmm", graph.path, "--algo", way, "--k", str(k), "--partition", "nnz", "--no-verify", "--warmup",
-                                  str(args.warm), "--repeat", str(args.epochs), "--rowwise", rowwise])
+                                  str(args.warm), "--repeat", str(args.epochs)])
 
 
 def sums(args, graph, name, ranks, model):
@@ -86,7 +86,7 @@ def switched(args, graph, name, ranks):
 
     def case(words):
         def measure():
-            one = product(args, graph, ranks, k, MGG, words)
+            one = product(args, graph, ranks, k, f"{MGG}:{words}")
             return [one["time_ms"]["median"]], runs.facts(one)
         return measure
 
@@ -109,7 +109,8 @@ def grid(args, graph, ranks, chosen):
                 shape = {value: chosen[value] for value in ("ps", "dist", "wpb")}
                 shape.update(zip(names, (one, two)))
                 words = ",".join(f"{value}={number}" for value, number in shape.items())
-                found.append(dict(shape, axes=names, ms=product(args, graph, ranks, MODELS["gcn"][1], MGG, words)["time_ms"]["median"]))
+                one_ms = product(args, graph, ranks, MODELS["gcn"][1], f"{MGG}:{words}")["time_ms"]["median"]
+                found.append(dict(shape, axes=names, ms=one_ms))
     return found
 
 
@@ -176,7 +177,7 @@ def show_switches(args, cases, searched):
             print(f"figures 10a to 10c, {one['graph']}, {why_not(one)}")
     if cases:
         print(f"\nFigure 10, rowwise with its parts switched, k = {MODELS['gcn'][1]}: times by that of the first of each part")
-        runs.show(["graph", "figure", "switch", "--rowwise", "ms", "least to most", "times as long", "the paper's", "differs"],
+        runs.show(["graph", "figure", "switch", "parameters", "ms", "least to most", "times as long", "the paper's", "differs"],
                   [[one["graph"], one["part"], one["switch"], one["words"], *runs.time_cells(one), one["ratio"], one["paper"],
                     differs(args, one)] for one in cases])
 

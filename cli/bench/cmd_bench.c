@@ -11,6 +11,7 @@
 #include "bench/draw.h"
 #include "bench/report.h"
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/changes.h"
@@ -20,11 +21,10 @@
 enum { MOST_MATRICES = 100000, MOST_WIDTH = 1 << 20, SPEC_BYTES = 4096, MIB = 1 << 20 };
 
 typedef struct bench_settings {
-  const char *data, *matrix, *cases, *dtype, *device, *precision, *mkl, *json;
-  int64_t least, widest, seed, threads, repeat, mem_limit;
-  double budget;
+  cli_common common;
+  const char *data, *matrix, *cases;
+  int64_t least, widest;
   bool list;
-  cli_reading reading;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
@@ -57,82 +57,28 @@ static const cli_option own_options[] = {
      .least = 1,
      .most = MOST_WIDTH,
      .help = "widths are from 1 to K, their logarithms uniform"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "that draws"},
     {.name = "list",
      .kind = CLI_FLAG,
      .offset = AT(list),
      .help = "print the drawn cases, a matrix and its widths a line, and measure nothing"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of all values"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "whose kernels are compared; auto: cuda where there is a GPU, else cpu"},
-    {.name = "precision",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(precision),
-     .choices = cli_precisions,
-     .help = "tf32: kernels on Tensor cores may round values of f32 to 11 bits"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads of Sley and of MKL; 0: each as it does by itself"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = 1000000,
-     .help = "timed turns of each contender on each case"},
-    {.name = "budget",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(budget),
-     .help = "seconds of a contender on a case, after which it takes no more than 3 turns; 0: no limit"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
-     .offset = AT(mem_limit),
+     .offset = AT(common.mem_limit),
      .help = "cases whose X and Y together take more are left out (default 4G)"},
-    {.name = "mkl",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(mkl),
-     .help = "MKL's libmkl_rt.so; else the one that the system's loader finds, if any"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
-    CLI_READING_OPTIONS(bench_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const bench_settings defaults = {.cases = "8x4",
-                                        .dtype = "f32",
-                                        .device = "auto",
-                                        .precision = "full",
+static const bench_settings defaults = {.common = {.dtype = "f32",
+                                                   .device = "auto",
+                                                   .precision = "full",
+                                                   .seed = 1,
+                                                   .repeat = 11,
+                                                   .mem_limit = INT64_C(4) << 30,
+                                                   .budget = 2,
+                                                   .reading.base = -1},
+                                        .cases = "8x4",
                                         .least = 20000,
-                                        .widest = 1024,
-                                        .seed = 1,
-                                        .repeat = 11,
-                                        .mem_limit = INT64_C(4) << 30,
-                                        .budget = 2,
-                                        .reading = CLI_READING_DEFAULTS};
+                                        .widest = 1024};
 static const char standard[] =
     "twin:cyt:scale=0.1 twin:red:scale=0.01 rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000";
 
@@ -176,10 +122,10 @@ static void keep_case(running *r, const cli_case *one) {
 static bool fits(const running *r, const char *name, const sley_matrix_info *info, int64_t k) {
   double bytes =
       ((double)info->rows + (double)info->cols) * (double)k * (double)sley_dtype_bytes(info->dtype);
-  if (bytes <= (double)r->settings->mem_limit)
+  if (bytes <= (double)r->settings->common.mem_limit)
     return true;
   cli_say("%s, k = %" PRId64 " is left out: X and Y take %.1f MiB, and --mem-limit is %.1f MiB", name, k,
-          bytes / MIB, (double)r->settings->mem_limit / MIB);
+          bytes / MIB, (double)r->settings->common.mem_limit / MIB);
   return false;
 }
 
@@ -204,8 +150,8 @@ static sley_status measure(running *r, const char *name, const sley_matrix *matr
 static sley_status take_matrix(running *r, const char *name, const char *path, const sley_matrix *matrix) {
   int64_t width[CLI_BENCH_WIDTHS];
   sley_matrix_info info;
-  int count =
-      cli_widths_draw((uint64_t)r->settings->seed, name, (int)r->words.widths, r->settings->widest, width);
+  int count = cli_widths_draw((uint64_t)r->settings->common.seed, name, (int)r->words.widths,
+                              r->settings->widest, width);
   sley_status status = sley_matrix_info_get(matrix, &info);
   if (r->settings->list) {
     printf("%s ", cli_shown(path));
@@ -225,12 +171,12 @@ static sley_status try_matrix(running *r, const char *name, const char *path, in
   sley_matrix *matrix = NULL;
   sley_matrix_info info;
   *taken = false;
-  if (!cli_name_fits_json("bench", name, r->settings->json)) {
+  if (!cli_name_fits_json("bench", name, r->settings->common.json)) {
     r->failed = true;
     return SLEY_OK;
   }
-  sley_status status = cli_load(path, r->settings->dtype, r->settings->threads, r->settings->seed, 0,
-                                &r->settings->reading, &matrix);
+  sley_status status = cli_load(path, r->settings->common.dtype, r->settings->common.threads,
+                                r->settings->common.seed, 0, &r->settings->common.reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;
@@ -305,8 +251,8 @@ static int report(running *r) {
   cli_sources_print(r->stream);
   if (r->count > 0)
     cli_bench_print_end(&r->bench, r->cases, r->count, r->stream);
-  if (r->settings->json &&
-      !cli_output_json(r->settings->json, cli_bench_json(&r->bench, &r->words, r->cases, r->count)))
+  if (r->settings->common.json &&
+      !cli_output_json(r->settings->common.json, cli_bench_json(&r->bench, &r->words, r->cases, r->count)))
     code = CLI_FAILED;
   return code;
 }
@@ -324,14 +270,14 @@ static void say_idle(const running *r) {
     return;
   const bool cpu = strcmp(r->bench.device, "cpu") == 0;
   cli_no_effect("bench", "mkl", !cpu, "MKL multiplies on the CPU, and the device is a GPU");
-  cli_no_effect("bench", "precision", cpu && strcmp(s->precision, "full") != 0,
+  cli_no_effect("bench", "precision", cpu && strcmp(s->common.precision, "full") != 0,
                 "no kernel of the CPU rounds values");
 }
 
 static int run_drawn(running *r) {
   sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
-  ranks.threads = (int)r->settings->threads;
-  ranks.device = r->settings->list ? "cpu" : r->settings->device;
+  ranks.threads = (int)r->settings->common.threads;
+  ranks.device = r->settings->list ? "cpu" : r->settings->common.device;
   sley_status status = sley_run_ranks(&ranks, rank_main, r);
   cli_progress_clear();
   if (status == SLEY_OK)
@@ -358,30 +304,30 @@ static bool read_cases(const char *text, int64_t *matrices, int64_t *widths) {
 static int run(void *settings_, char **positionals) {
   (void)positionals;
   const bench_settings *settings = settings_;
-  bool to_stdout = settings->json && strcmp(settings->json, "-") == 0;
+  bool to_stdout = settings->common.json && strcmp(settings->common.json, "-") == 0;
   running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
-  r.bench = (cli_bench){.threads = (int)settings->threads,
-                        .dtype = cli_dtype(settings->dtype),
-                        .seed = (uint64_t)settings->seed,
-                        .repeat = settings->repeat,
-                        .precision = settings->precision,
-                        .budget = settings->budget};
+  r.bench = (cli_bench){.threads = (int)settings->common.threads,
+                        .dtype = cli_dtype(settings->common.dtype),
+                        .seed = (uint64_t)settings->common.seed,
+                        .repeat = settings->common.repeat,
+                        .precision = settings->common.precision,
+                        .budget = settings->common.budget};
   r.words = (cli_bench_words){.data = settings->data, .widest = settings->widest, .least = settings->least};
   r.list = settings->matrix ? settings->matrix : settings->data ? "" : standard;
   if (!read_cases(settings->cases, &r.words.matrices, &r.words.widths))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->json))
+  if (!cli_output_possible(settings->common.json))
     return CLI_FAILED;
-  sley_status status = settings->list ? SLEY_OK : cli_check_device(settings->device, NULL);
+  sley_status status = settings->list ? SLEY_OK : cli_check_device(settings->common.device, NULL);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_mkl *mkl = NULL;
-  if (!settings->list && !cli_mkl_load(settings->mkl, r.bench.threads, &mkl, &r.words.no_mkl))
-    return cli_refuse(SLEY_ERR_ARG, "bench: --mkl %s: %s", settings->mkl, r.words.no_mkl);
+  if (!settings->list && !cli_mkl_load(settings->common.mkl, r.bench.threads, &mkl, &r.words.no_mkl))
+    return cli_refuse(SLEY_ERR_ARG, "bench: --mkl %s: %s", settings->common.mkl, r.words.no_mkl);
   r.bench.mkl = mkl;
   r.words.mkl = mkl ? cli_mkl_path(mkl) : NULL;
   int code = CLI_USAGE;
-  if (!settings->data || cli_files_draw(settings->data, (uint64_t)settings->seed, &r.files))
+  if (!settings->data || cli_files_draw(settings->data, (uint64_t)settings->common.seed, &r.files))
     code = run_drawn(&r);
   cli_files_free(&r.files);
   cli_mkl_free(mkl);
@@ -394,6 +340,8 @@ const cli_command cli_bench_command = {
     .arguments = "",
     .positionals = 0,
     .options = options,
+    .common = CLI_TAKES_THREADS | CLI_TAKES_DEVICE | CLI_TAKES_PRECISION | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
+              CLI_TAKES_REPEAT | CLI_TAKES_BUDGET | CLI_TAKES_MKL | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

@@ -9,19 +9,19 @@
 
 #include "bench/ops_report.h"
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/changes.h"
 #include "output/output.h"
 #include "output/terminal.h"
 
-enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096, MOST_RANKS = 256 };
+enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096 };
 
 typedef struct ops_settings {
-  const char *matrix, *ops, *k, *heads, *dtype, *device, *mkl, *json;
-  int64_t seed, threads, ranks, repeat;
+  cli_common common;
+  const char *matrix, *ops, *k, *heads;
   bool alone;
-  cli_reading reading;
 } ops_settings;
 
 #define AT(field) offsetof(ops_settings, field)
@@ -46,71 +46,18 @@ static const cli_option own_options[] = {
      .value = "LIST",
      .offset = AT(heads),
      .help = "heads of attention and of the softmax, separated by commas"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of all values"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads of each rank; 0: cores / ranks"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks, as threads of this process; the slowest one's time counts"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of generators and of values"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = 1000000,
-     .help = "timed turns of each pass"},
     {.name = "alone",
      .kind = CLI_FLAG,
      .offset = AT(alone),
      .help = "no product beside the operations, so that memory is theirs"},
-    {.name = "mkl",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(mkl),
-     .help = "MKL's libmkl_rt.so; else the one that the system's loader finds, if any"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
-    CLI_READING_OPTIONS(ops_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const ops_settings defaults = {.matrix = "twin:cyt:scale=0.1 twin:red:scale=0.01 "
-                                                "rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000",
-                                      .k = "32,64,128",
-                                      .heads = "1,8",
-                                      .dtype = "f32",
-                                      .device = "auto",
-                                      .ranks = 1,
-                                      .seed = 1,
-                                      .repeat = 11,
-                                      .reading = CLI_READING_DEFAULTS};
+static const ops_settings defaults = {
+    .common = {.dtype = "f32", .device = "auto", .ranks = 1, .seed = 1, .repeat = 11, .reading.base = -1},
+    .matrix = "twin:cyt:scale=0.1 twin:red:scale=0.01 "
+              "rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000",
+    .k = "32,64,128",
+    .heads = "1,8"};
 
 /* A list of whole numbers. */
 typedef struct numbers {
@@ -235,9 +182,10 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
 
 static sley_status take_matrix(running *r, const char *name) {
   sley_matrix *matrix = NULL;
-  const int64_t threads = r->settings->threads > 0 ? r->settings->threads * r->settings->ranks : 0;
-  sley_status status =
-      cli_load(name, r->settings->dtype, threads, r->settings->seed, 0, &r->settings->reading, &matrix);
+  const int64_t threads =
+      r->settings->common.threads > 0 ? r->settings->common.threads * r->settings->common.ranks : 0;
+  sley_status status = cli_load(name, r->settings->common.dtype, threads, r->settings->common.seed, 0,
+                                &r->settings->common.reading, &matrix);
   cli_progress_clear();
   if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
     return SLEY_ERR_INTERRUPTED;
@@ -287,7 +235,8 @@ static int report(running *r) {
   cli_sources_print(r->stream);
   if (r->count > 0)
     cli_ops_print_end(r->results, r->count, r->stream);
-  if (r->settings->json && !cli_output_json(r->settings->json, cli_ops_json(&r->bench, r->results, r->count)))
+  if (r->settings->common.json &&
+      !cli_output_json(r->settings->common.json, cli_ops_json(&r->bench, r->results, r->count)))
     return CLI_FAILED;
   return r->code;
 }
@@ -316,28 +265,28 @@ static void say_idle(const running *r) {
 static int run(void *settings_, char **positionals) {
   (void)positionals;
   const ops_settings *settings = settings_;
-  const bool to_stdout = settings->json && strcmp(settings->json, "-") == 0;
+  const bool to_stdout = settings->common.json && strcmp(settings->common.json, "-") == 0;
   running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
-  r.bench = (cli_ops_bench){.device = settings->device,
+  r.bench = (cli_ops_bench){.device = settings->common.device,
                             .alone = settings->alone,
-                            .threads = (int)settings->threads,
-                            .ranks = (int)settings->ranks,
-                            .dtype = cli_dtype(settings->dtype),
-                            .seed = (uint64_t)settings->seed,
-                            .repeat = settings->repeat};
+                            .threads = (int)settings->common.threads,
+                            .ranks = (int)settings->common.ranks,
+                            .dtype = cli_dtype(settings->common.dtype),
+                            .seed = (uint64_t)settings->common.seed,
+                            .repeat = settings->common.repeat};
   if (!read_ops(settings->ops, &r.chosen) || !read_numbers("k", settings->k, &r.k) ||
       !read_numbers("heads", settings->heads, &r.heads))
     return CLI_USAGE;
-  if (!cli_name_fits_json("bench ops", settings->matrix, settings->json))
+  if (!cli_name_fits_json("bench ops", settings->matrix, settings->common.json))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->json))
+  if (!cli_output_possible(settings->common.json))
     return CLI_FAILED;
   sley_status status = cli_ops_find_device(&r.bench);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_mkl *mkl = NULL;
-  if (!cli_mkl_load(settings->mkl, r.bench.threads, &mkl, &r.bench.no_mkl))
-    return cli_refuse(SLEY_ERR_ARG, "bench ops: --mkl %s: %s", settings->mkl, r.bench.no_mkl);
+  if (!cli_mkl_load(settings->common.mkl, r.bench.threads, &mkl, &r.bench.no_mkl))
+    return cli_refuse(SLEY_ERR_ARG, "bench ops: --mkl %s: %s", settings->common.mkl, r.bench.no_mkl);
   r.bench.mkl = mkl;
   say_idle(&r);
   int code = run_list(&r);
@@ -351,6 +300,8 @@ const cli_command cli_bench_ops_command = {
     .arguments = "",
     .positionals = 0,
     .options = options,
+    .common = CLI_TAKES_RANKS | CLI_TAKES_THREADS | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
+              CLI_TAKES_REPEAT | CLI_TAKES_MKL | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

@@ -9,6 +9,7 @@
 
 #include "collective/report.h"
 #include "command.h"
+#include "common.h"
 #include "matrix/job.h"
 #include "output/changes.h"
 #include "output/output.h"
@@ -17,12 +18,13 @@
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
-enum { MOST_RANKS = 4096, MOST_RUNS = 1000000, RANKS = 4, GRAIN = 16 };
+enum { RANKS = 4, GRAIN = 16 };
 
 typedef struct collective_settings {
-  const char *op, *dtype, *device, *format, *way, *transport, *plot, *json;
-  int64_t bytes, block, ranks, workgroup, threads, repeat, warmup, iters, seed;
-  double zeros, timeout;
+  cli_common common;
+  const char *op, *format, *way;
+  int64_t bytes, block, iters;
+  double zeros;
   bool any_order, check, sweep;
 } collective_settings;
 
@@ -71,7 +73,7 @@ static const cli_option own_options[] = {
     {.name = "dtype",
      .kind = CLI_CHOICE,
      .value = "TYPE",
-     .offset = AT(dtype),
+     .offset = AT(common.dtype),
      .choices = types,
      .help = "type of all values; i8 and u8 are for allgather"},
     {.name = "op",
@@ -96,71 +98,14 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(any_order),
      .help = "sums need not be added in the order of the ranks: dense ones by NCCL's or MPI's own reduction"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "P",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks (default 4; under a launcher its WORLD_SIZE)"},
-    {.name = "workgroup",
-     .kind = CLI_INT,
-     .value = "G",
-     .offset = AT(workgroup),
-     .most = MOST_RANKS,
-     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads of each rank; 0: cores / ranks"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .choices = sley_transports,
-     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
-    {.name = "timeout",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(timeout),
-     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
-             "SLEY_TIMEOUT, else 60"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "where arrays lie; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = MOST_RUNS,
-     .help = "times that each collective is measured"},
-    {.name = "warmup",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(warmup),
-     .most = MOST_RUNS,
-     .help = "the same before them, not counted"},
     {.name = "iters",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(iters),
      .least = 1,
-     .most = MOST_RUNS,
+     .most = CLI_MOST_RUNS,
      .help = "runs of a measurement, started one after the other and waited for together; the time is that "
              "of one"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of values and zeros"},
     {.name = "check",
      .kind = CLI_SWITCH,
      .offset = AT(check),
@@ -169,31 +114,18 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(sweep),
      .help = "shares of zeros from 0 to 0.999 and sizes from 1M to --bytes, a line for each of both"},
-    {.name = "plot",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(plot),
-     .help = "draw the times of a sweep, by gnuplot, as .svg or .png"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const collective_settings defaults = {.op = "sum",
-                                             .dtype = "f32",
-                                             .device = "auto",
-                                             .format = "auto",
-                                             .way = "auto",
-                                             .bytes = INT64_C(64) << 20,
-                                             .block = 1,
-                                             .repeat = 11,
-                                             .warmup = 2,
-                                             .iters = 1,
-                                             .seed = 1,
-                                             .zeros = 0.99,
-                                             .check = true};
+static const collective_settings defaults = {
+    .common = {.ranks = RANKS, .dtype = "f32", .device = "auto", .repeat = 11, .warmup = 2, .seed = 1},
+    .op = "sum",
+    .format = "auto",
+    .way = "auto",
+    .bytes = INT64_C(64) << 20,
+    .block = 1,
+    .iters = 1,
+    .zeros = 0.99,
+    .check = true};
 
 /* ---- cases */
 
@@ -236,17 +168,17 @@ static int check_words(const collective_settings *s, const char *word, sley_coll
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
   *kind = (sley_collective_kind)found;
-  if (*kind != SLEY_ALLGATHER && cli_number_of(s->dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (*kind != SLEY_ALLGATHER && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
                       "collective: --dtype %s is for allgather: values of one byte are not reduced",
-                      s->dtype);
+                      s->common.dtype);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
-  if (s->plot && !s->sweep)
+  if (s->common.plot && !s->sweep)
     return cli_refuse(SLEY_ERR_ARG, "collective: --plot draws a sweep: give --sweep");
-  if (!cli_plot_possible("collective", s->plot, &code))
+  if (!cli_plot_possible("collective", s->common.plot, &code))
     return code;
-  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+  return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
 /* Any wrong value is a failure at work. */
@@ -260,14 +192,14 @@ static int judge(const cli_collective_bench *b) {
 }
 
 static int report(const cli_collective_bench *b, const collective_settings *s) {
-  FILE *stream = s->json && strcmp(s->json, "-") == 0 ? stderr : stdout;
+  FILE *stream = s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout;
   if (b->result->note[0])
     cli_changed("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
   cli_collective_print(b, stream);
   int code = judge(b);
-  if (s->plot && code == CLI_DONE && !cli_collective_plot(s->plot, b, SWEEP_ZEROS))
+  if (s->common.plot && code == CLI_DONE && !cli_collective_plot(s->common.plot, b, SWEEP_ZEROS))
     code = CLI_FAILED;
-  if (s->json && !cli_output_json(s->json, cli_collective_json(b)))
+  if (s->common.json && !cli_output_json(s->common.json, cli_collective_json(b)))
     code = code == CLI_DONE ? CLI_FAILED : code;
   return code;
 }
@@ -300,24 +232,22 @@ static int run(void *settings, char **positionals) {
     return code;
   cli_collective_bench b = {.options = SLEY_COLLECTIVE_OPTIONS_INIT,
                             .block = s->block,
-                            .seed = s->seed,
-                            .repeat = s->repeat,
-                            .warmup = s->warmup,
+                            .seed = s->common.seed,
+                            .repeat = s->common.repeat,
+                            .warmup = s->common.warmup,
                             .iters = s->iters,
                             .check = s->check};
   b.options.kind = kind;
   b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
-  b.options.type = (sley_type)cli_number_of(s->dtype, cli_collective_types);
+  b.options.type = (sley_type)cli_number_of(s->common.dtype, cli_collective_types);
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
   b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);
-  code = cli_start(s->ranks, RANKS, s->threads, s->device, s->transport, &b.ranks);
+  code = cli_start(&s->common, &b.ranks);
   if (code != CLI_DONE)
     return code;
-  b.ranks.workgroup = (int)s->workgroup;
-  b.ranks.timeout = s->timeout;
   b.tells = cli_start_reports(&b.ranks);
-  cli_workgroup_bounded("collective", s->workgroup, b.ranks.ranks);
+  cli_workgroup_bounded("collective", s->common.workgroup, b.ranks.ranks);
   cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
   cli_no_effect("collective", "op", kind == SLEY_ALLGATHER, "an all-gather reduces nothing");
   cli_no_effect("collective", "any-order", kind == SLEY_ALLGATHER, "an all-gather adds nothing");
@@ -331,6 +261,9 @@ const cli_command cli_collective_command = {
     .positionals = 1,
     .words = kinds,
     .options = options,
+    .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
+              CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_SEED | CLI_TAKES_REPEAT | CLI_TAKES_WARMUP |
+              CLI_TAKES_PLOT | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "Columns size to #wrong are those of nccl-tests; in and out: values that are not zero; wire: "

@@ -65,7 +65,7 @@ void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, cons
           cli_shown(graph), b->data->rows, entries_of(b), b->data->features, b->data->classes);
   cli_sources_print(stream);
   fprintf(stream, "networks   %" PRId64 " layers, hidden %" PRId64 ", dropout %g; sums by %s, wire %s\n",
-          s->layers, s->hidden, s->dropout, s->algo, s->wire);
+          s->layers, s->hidden, s->dropout, s->algo, s->common.wire);
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, b->ranks.ranks,
           b->ranks.ranks == 1 ? "" : "s", r->transport);
   fprintf(stream,
@@ -125,15 +125,14 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_int(&json, "heads", s->heads);
   cli_json_real(&json, "dropout", s->dropout);
   cli_json_text(&json, "aggregate", s->algo);
-  cli_json_text(&json, "kernel", s->kernel);
-  cli_json_text(&json, "precision", s->precision);
-  cli_json_text(&json, "rowwise", s->rowwise);
-  cli_json_text(&json, "wire", s->wire);
+  cli_json_text(&json, "kernel", s->common.kernel);
+  cli_json_text(&json, "precision", s->common.precision);
+  cli_json_text(&json, "wire", s->common.wire);
   cli_json_text(&json, "memory", s->memory);
   cli_json_text(&json, "device", r->found);
   cli_json_text(&json, "transport", r->transport);
   cli_json_int(&json, "ranks", b->ranks.ranks);
-  cli_json_int(&json, "seed", s->seed);
+  cli_json_int(&json, "seed", s->common.seed);
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
   for (int i = 0; i < r->cases; i++)

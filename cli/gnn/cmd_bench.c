@@ -15,12 +15,9 @@
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
-enum { MOST_STEPS = 100000 };
-
 typedef struct bench_settings {
   cli_gnn_settings base; /* first: tables that modes share write to it */
   const char *model;
-  int64_t repeat, warmup;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
@@ -33,27 +30,14 @@ static const cli_option own_options[] = {{.name = "model",
                                           .about = cli_gnn_model_summary,
                                           .help = "kinds of layers, separated by commas, or all; made of the "
                                                   "rows x[j] that the entries N(i) of row i name"},
-                                         {.name = "repeat",
-                                          .kind = CLI_INT,
-                                          .value = "N",
-                                          .offset = AT(repeat),
-                                          .least = 1,
-                                          .most = MOST_STEPS,
-                                          .help = "timed steps of each, whole and split"},
-                                         {.name = "warmup",
-                                          .kind = CLI_INT,
-                                          .value = "N",
-                                          .offset = AT(warmup),
-                                          .most = MOST_STEPS,
-                                          .help = "steps before them"},
                                          {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options, cli_gnn_label_options, own_options,
-                                            cli_gnn_network_options, cli_gnn_run_options,   NULL};
+                                            cli_gnn_network_options, cli_gnn_seed_options,  NULL};
 static const bench_settings defaults = {
     .base = {CLI_GNN_DEFAULTS, .features = "random:64", .labels = "planted:8"},
-    .model = "all",
-    .repeat = 11,
-    .warmup = 3};
+    .base.common.repeat = 11,
+    .base.common.warmup = 3,
+    .model = "all"};
 
 /* Which model a word of so many letters names; -1 after one line on stderr: none. */
 static int find_model(const char *word, size_t length) {
@@ -85,7 +69,7 @@ static bool read_models(const char *text, bool *chosen) {
 }
 
 static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
-  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
+  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   const bool tells = cli_start_reports(&b->ranks);
   const size_t result = sizeof *b->result + (size_t)b->models * sizeof *b->result->at;
   const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
@@ -103,10 +87,10 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
     code = cli_start_failed(&b->ranks, status, "");
   else if (tells) {
     cli_gnn_bench_print(b, &s->base, graph, stream);
-    if (s->base.json) {
+    if (s->base.common.json) {
       json_t *all = cli_gnn_bench_json(b, &s->base, graph);
       cli_options_json(&cli_gnn_bench_command, s, all);
-      if (!cli_output_json(s->base.json, all))
+      if (!cli_output_json(s->base.common.json, all))
         code = CLI_FAILED;
     }
   }
@@ -142,7 +126,7 @@ static int bench(cli_gnn_bench *b, const bench_settings *s, const char *graph, c
   if (code == CLI_DONE)
     code = cli_gnn_check("gnn bench", &s->base, graph);
   if (code == CLI_DONE)
-    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &b->ranks);
+    code = cli_start(&s->base.common, &b->ranks);
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, graph, b->ranks.ranks);
@@ -170,8 +154,8 @@ static int run(void *settings, char **positionals) {
                      .rate = s->base.rate,
                      .decay = s->base.decay,
                      .optimizer = cli_gnn_optimizer(&s->base),
-                     .repeat = s->repeat,
-                     .warmup = s->warmup};
+                     .repeat = s->base.common.repeat,
+                     .warmup = s->base.common.warmup};
   const int code = m.chosen && b.model ? bench(&b, s, positionals[0], &m)
                                        : cli_refuse(SLEY_ERR_MEMORY, "gnn bench: out of memory");
   free(b.model);
@@ -185,6 +169,7 @@ const cli_command cli_gnn_bench_command = {
     .arguments = "GRAPH",
     .positionals = 1,
     .options = options,
+    .common = CLI_GNN_COMMON | CLI_GNN_NETWORK | CLI_TAKES_REPEAT | CLI_TAKES_WARMUP,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

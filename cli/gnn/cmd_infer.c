@@ -63,14 +63,13 @@ static const cli_option own_options[] = {
      .help = "write the logits, a row for each row of GRAPH, as .npy"},
     {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options, own_options, cli_gnn_set_options,
-                                            cli_gnn_run_options, NULL};
+                                            cli_gnn_seed_options, NULL};
 /* What is not given is the state's. */
-static const infer_settings defaults = {.base = {.device = "auto",
-                                                 .train = 0,
-                                                 .valid = -1,
-                                                 .seed = -1,
-                                                 .split_seed = -1,
-                                                 .reading = CLI_READING_DEFAULTS}};
+static const infer_settings defaults = {
+    .base = {.common = {.ranks = 1, .device = "auto", .seed = -1, .reading.base = -1},
+             .train = 0,
+             .valid = -1,
+             .split_seed = -1}};
 
 static bool gives_split(const infer_settings *s) {
   return s->base.split || s->base.train > 0 || s->base.valid >= 0 || s->base.split_seed >= 0;
@@ -95,7 +94,7 @@ static int read_state(const infer_settings *s, cli_gnn_state *state, cli_gnn_sou
   source->weights = setting[CLI_GNN_WEIGHTS] != 0;
   source->dense = !cli_gnn_model_info(state->model.model).sparse_x;
   source->prints = true;
-  source->seed = s->base.seed >= 0 ? s->base.seed : (int64_t)(state->model.seed & INT32_MAX);
+  source->seed = s->base.common.seed >= 0 ? s->base.common.seed : (int64_t)(state->model.seed & INT32_MAX);
   source->train = given_or(s->base.train > 0 ? s->base.train : -1, setting[CLI_GNN_DRAWN], 20);
   source->valid = given_or(s->base.valid, setting[CLI_GNN_DRAWN_VALID], 30);
   source->split_seed = given_or(s->base.split_seed, setting[CLI_GNN_DRAWN_SEED], source->seed);
@@ -198,7 +197,7 @@ static void print(const cli_gnn_inference *f, const findings *found, const char 
 
 static int infer(cli_gnn_inference *f, const infer_settings *s, const findings *found, const char *graph) {
   const size_t bytes = sizeof *f->result + sizeof *f->result->epoch;
-  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
+  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   int code = CLI_DONE;
   f->result = cli_share(bytes);
   if (!f->result)
@@ -208,10 +207,10 @@ static int infer(cli_gnn_inference *f, const infer_settings *s, const findings *
     code = cli_start_failed(&f->ranks, status, f->result->message.text);
   else if (cli_start_reports(&f->ranks)) {
     print(f, found, graph, stream);
-    if (s->base.json) {
+    if (s->base.common.json) {
       json_t *all = report_json(f, found, graph);
       cli_options_json(&cli_gnn_infer_command, s, all);
-      if (!cli_output_json(s->base.json, all))
+      if (!cli_output_json(s->base.common.json, all))
         code = CLI_FAILED;
     }
   }
@@ -234,7 +233,7 @@ static int run(void *settings, char **positionals) {
     return code;
   if (!cli_output_possible(s->out))
     return CLI_FAILED;
-  code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &f.ranks);
+  code = cli_start(&s->base.common, &f.ranks);
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], f.ranks.ranks);
@@ -261,6 +260,7 @@ const cli_command cli_gnn_infer_command = {
     .arguments = "GRAPH",
     .positionals = 1,
     .options = options,
+    .common = CLI_GNN_COMMON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

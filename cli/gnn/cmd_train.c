@@ -35,7 +35,7 @@ static const cli_command train_command;
 
 typedef struct train_settings {
   cli_gnn_settings base; /* first: tables that modes share write to it */
-  const char *model, *sample, *runs, *out, *plot;
+  const char *model, *sample, *runs, *out;
   int64_t epochs, patience, batch, every;
   bool resume;
 } train_settings;
@@ -103,18 +103,13 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(base.force),
      .help = "with --resume: go on although the state is of other data or settings; what differs is printed"},
-    {.name = "plot",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(plot),
-     .help = "draw losses and what is right by epochs, by gnuplot, as .svg or .png"},
     {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options,
                                             cli_gnn_label_options,
                                             cli_gnn_network_options,
                                             cli_gnn_set_options,
                                             own_options,
-                                            cli_gnn_run_options,
+                                            cli_gnn_seed_options,
                                             NULL};
 static const train_settings defaults = {
     .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .batch = 1024, .every = 10};
@@ -231,21 +226,21 @@ static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) 
     cli_gnn_runs_report_end(t, s->base.memory, stream);
   else
     cli_gnn_report_end(t, s->base.memory, stream);
-  const bool drawn = !s->plot || cli_gnn_plot(s->plot, t);
-  if (!s->base.json)
+  const bool drawn = !s->base.common.plot || cli_gnn_plot(s->base.common.plot, t);
+  if (!s->base.common.json)
     return drawn;
   json_t *all = s->runs ? cli_gnn_runs_report_json(t, a->graph, s->model, s->base.memory)
                         : cli_gnn_report_json(t, a->graph, s->model, s->base.memory);
   cli_options_json(&train_command, s, all);
   if (all && *a->forced)
     json_object_set_new(all, "forced", json_string(a->forced));
-  return cli_output_json(s->base.json, all) && drawn;
+  return cli_output_json(s->base.common.json, all) && drawn;
 }
 
 /* Trainings that ended before an error, or before Ctrl-C, are told too. */
 static int run_and_report(cli_gnn_training *t, const about *a) {
   const train_settings *s = a->settings;
-  FILE *stream = s->base.json && strcmp(s->base.json, "-") == 0 ? stderr : stdout;
+  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   talk told = {.training = t, .stream = stream};
   const bool tells = cli_start_reports(&t->ranks);
   bool written = true;
@@ -300,7 +295,7 @@ static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *
 
 /* A state and a curve are of one training. */
 static int check_runs(const train_settings *s) {
-  if (s->runs && (s->out || s->plot))
+  if (s->runs && (s->out || s->base.common.plot))
     return cli_refuse(SLEY_ERR_ARG,
                       "gnn train: --%s is of one training, and --runs makes several: leave one out, or give "
                       "--seed and --split-seed of one run",
@@ -321,7 +316,7 @@ static int check_words(const train_settings *s, const char *graph) {
   int code = check_runs(s);
   if (code == CLI_DONE)
     code = cli_gnn_check("gnn train", &s->base, graph);
-  if (code != CLI_DONE || !cli_plot_possible("gnn train", s->plot, &code))
+  if (code != CLI_DONE || !cli_plot_possible("gnn train", s->base.common.plot, &code))
     return code;
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
@@ -359,9 +354,9 @@ static int run_train(void *settings, char **positionals) {
   if (code == CLI_DONE)
     code = cli_gnn_runs_parse(s->runs, &runs);
   if (code == CLI_DONE)
-    code = check_one_rank(s, s->base.ranks);
+    code = check_one_rank(s, s->base.common.ranks);
   if (code == CLI_DONE)
-    code = cli_start(s->base.ranks, 1, s->base.threads, s->base.device, s->base.transport, &ranks);
+    code = cli_start(&s->base.common, &ranks);
   if (code == CLI_DONE)
     code = check_one_rank(s, ranks.ranks);
   if (code != CLI_DONE)
@@ -397,6 +392,7 @@ static const cli_command train_command = {
     .arguments = "GRAPH",
     .positionals = 1,
     .options = options,
+    .common = CLI_GNN_COMMON | CLI_GNN_NETWORK | CLI_TAKES_PLOT,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

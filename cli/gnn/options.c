@@ -13,8 +13,6 @@
 #include "output/output.h"
 #include "output/terminal.h"
 
-enum { MOST_RANKS = 256 };
-
 sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model) {
   sley_gnn_model_info info = {0};
   sley_gnn_model_get(model, &info);
@@ -53,11 +51,6 @@ static bool has_heads(const sley_gnn_model_info *info) {
 static const char *const optimizers[] = {"adam", "sgd", NULL};
 const char *const *cli_gnn_optimizers(void) {
   return optimizers;
-}
-
-static const char *const wires[] = {"none", "bf16", "f16", NULL};
-const char *const *cli_gnn_wires(void) {
-  return wires;
 }
 
 /* By sley_gnn_memory. */
@@ -146,10 +139,6 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(normalize),
      .help = "rows of features are divided by the sums of their magnitudes"},
-    {.name = "reproducible",
-     .kind = CLI_FLAG,
-     .offset = AT(reproducible),
-     .help = "losses, gradients and weights have the same bits for every number of ranks; slower"},
     {.name = "fresh-features",
      .kind = CLI_FLAG,
      .offset = AT(fresh),
@@ -159,33 +148,10 @@ const cli_option cli_gnn_network_options[] = {
      .value = "NAME",
      .offset = AT(algo),
      .choices = sley_algorithms,
+     .parameters = sley_algorithm_parameters,
      .also = "auto",
      .help = "how sums over entries go, where the model sums: an algorithm of sley spmm; auto: the one "
              "predicted fastest"},
-    {.name = "kernel",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(kernel),
-     .help = "the device's kernel that makes these sums (sley info lists them); auto: for each part the "
-             "cheapest that serves it"},
-    {.name = "rowwise",
-     .kind = CLI_TEXT,
-     .value = "WORDS",
-     .offset = AT(rowwise),
-     .also = CLI_ROWWISE_WORDS,
-     .help = "with --aggregate rowwise on GPUs, how its kernel works: as with sley spmm"},
-    {.name = "precision",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(precision),
-     .choices = cli_precisions,
-     .help = "tf32: GPUs may round values of f32 to 11 bits before they multiply"},
-    {.name = "wire",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(wire),
-     .choices = cli_gnn_wires,
-     .help = "in which rows travel for these sums"},
     {.name = "memory",
      .kind = CLI_CHOICE,
      .value = "WAY",
@@ -224,44 +190,13 @@ const cli_option cli_gnn_set_options[] = {
      .help = "by which the rows are drawn instead of --seed"},
     {0}};
 
-const cli_option cli_gnn_run_options[] = {
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks; under a launcher as many as it has started"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .choices = sley_transports,
-     .help = "threads, or one between processes: sley info lists them"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "of each rank; 0: cores / ranks"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "whose kernels run; auto: cuda where there is a GPU, else cpu"},
+const cli_option cli_gnn_seed_options[] = {
     {.name = "seed",
      .kind = CLI_INT,
      .value = "N",
-     .offset = AT(seed),
+     .offset = AT(common.seed),
      .most = INT32_MAX,
      .help = "of all that is drawn: weights, dropout, sets, generators"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write all figures as JSON; - for stdout"},
-    CLI_READING_OPTIONS(cli_gnn_settings),
     {0}};
 
 int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {
@@ -270,9 +205,9 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *gr
   if (s->split && s->split_seed >= 0)
     return cli_refuse(SLEY_ERR_ARG,
                       "%s: --split-seed draws rows, and those of --split are given: leave one out", command);
-  if (!cli_name_fits_json(command, graph, s->json))
+  if (!cli_name_fits_json(command, graph, s->common.json))
     return CLI_USAGE;
-  return cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+  return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
 bool cli_gnn_weighs(const char *command, const char *model) {
@@ -299,10 +234,10 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .train = s->train,
                           .valid = s->valid,
                           .splits = 1,
-                          .split_seed = s->split_seed >= 0 ? s->split_seed : s->seed,
-                          .seed = s->seed,
-                          .threads = s->threads * ranks,
-                          .reading = &s->reading};
+                          .split_seed = s->split_seed >= 0 ? s->split_seed : s->common.seed,
+                          .seed = s->common.seed,
+                          .threads = s->common.threads * ranks,
+                          .reading = &s->common.reading};
 }
 
 void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads, int ranks) {
@@ -310,9 +245,7 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
   snprintf(why, sizeof why, "it is of %s", names_of(has_heads, names, sizeof names));
   cli_no_effect(command, "heads", !heads, why);
   cli_no_effect(command, "hidden", s->layers == 1, "one layer has none before it");
-  cli_no_effect(command, "wire", ranks == 1 && !s->reproducible, "one rank sends nothing");
-  cli_no_effect(command, "rowwise", strcmp(s->algo, "auto") != 0 && strcmp(s->algo, "rowwise") != 0,
-                "--aggregate names another algorithm");
+  cli_no_effect(command, "wire", ranks == 1 && !s->common.reproducible, "one rank sends nothing");
 }
 
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data *data, sley_gnn_model model) {
@@ -324,13 +257,12 @@ sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *s, const cli_gnn_data 
   o.heads = s->heads;
   o.classes = data->classes;
   o.dropout = s->dropout;
-  o.seed = (uint64_t)s->seed;
-  o.reproducible = s->reproducible;
+  o.seed = (uint64_t)s->common.seed;
+  o.reproducible = s->common.reproducible;
   o.algo = s->algo;
-  o.kernel = s->kernel;
-  o.precision = s->precision;
-  o.rowwise = s->rowwise;
-  o.wire = s->wire;
+  o.kernel = s->common.kernel;
+  o.precision = s->common.precision;
+  o.wire = s->common.wire;
   o.same_x = !s->fresh;
   o.memory = (sley_gnn_memory)cli_number_of(s->memory, memories);
   o.weights = s->weights;

@@ -3,18 +3,18 @@
 #ifndef SLEY_CLI_GNN_OPTIONS_H
 #define SLEY_CLI_GNN_OPTIONS_H
 
+#include "common.h"
 #include "gnn/data.h"
 #include "options.h"
 
 /* Begins the settings of each mode, which has those tables below that it takes; of others the defaults stay.
  */
 typedef struct cli_gnn_settings {
-  const char *features, *labels, *split, *optimizer, *algo, *kernel, *precision, *rowwise, *wire, *memory,
-      *device, *transport, *json;
-  int64_t layers, hidden, heads, ranks, threads, seed, train, valid, split_seed; /* split_seed -1: seed */
+  cli_common common;
+  const char *features, *labels, *split, *optimizer, *algo, *memory;
+  int64_t layers, hidden, heads, train, valid, split_seed; /* split_seed -1: seed */
   double rate, decay, dropout;
-  bool undirected, weights, normalize, reproducible, fresh, force;
-  cli_reading reading; /* of the graph */
+  bool undirected, weights, normalize, fresh, force;
 } cli_gnn_settings;
 
 /* Says which options of the network have no effect. heads: one of its models has them; ranks: how many there
@@ -23,27 +23,37 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
 
 /* Initializers of the fields whose default is not 0. */
 #define CLI_GNN_DEFAULTS                                                                                     \
-  .optimizer = "adam", .device = "auto", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, \
-  .dropout = 0.5, .train = 20, .valid = 30, .algo = "auto", .kernel = "auto", .precision = "full",           \
-  .rowwise = "auto", .wire = "none", .memory = "keep", .seed = 1, .split_seed = -1,                          \
-  .reading = CLI_READING_DEFAULTS
+  .common = {.ranks = 1,                                                                                     \
+             .device = "auto",                                                                               \
+             .kernel = "auto",                                                                               \
+             .precision = "full",                                                                            \
+             .wire = "none",                                                                                 \
+             .seed = 1,                                                                                      \
+             .reading.base = -1},                                                                            \
+  .optimizer = "adam", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, .dropout = 0.5,   \
+  .train = 20, .valid = 30, .algo = "auto", .memory = "keep", .split_seed = -1
+
+/* The common options of all modes, and those of modes that train; bits of common.h. */
+enum {
+  CLI_GNN_COMMON = CLI_TAKES_RANKS | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT | CLI_TAKES_DEVICE |
+                   CLI_TAKES_READING | CLI_TAKES_JSON,
+  CLI_GNN_NETWORK = CLI_TAKES_KERNEL | CLI_TAKES_PRECISION | CLI_TAKES_WIRE | CLI_TAKES_REPRODUCIBLE
+};
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */
 extern const cli_option cli_gnn_label_options[];   /* --labels, required */
 extern const cli_option cli_gnn_network_options[]; /* layers, training, how the graph is read */
 extern const cli_option cli_gnn_set_options[];     /* which rows are trained on */
-extern const cli_option cli_gnn_run_options[];     /* ranks, device, seed, JSON */
+extern const cli_option cli_gnn_seed_options[];    /* --seed */
 
 /* What a model is; the model of a name of sley_gnn_models(); and one line about that. */
 sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model);
 sley_gnn_model cli_gnn_model_named(const char *name);
 const char *cli_gnn_model_summary(const char *name);
 
-/* Names by sley_gnn_optimizer and sley_gnn_memory, and of types in which rows travel;
- * NULL-terminated. */
+/* Names by sley_gnn_optimizer and sley_gnn_memory; NULL-terminated. */
 const char *const *cli_gnn_optimizers(void);
 const char *const *cli_gnn_memories(void);
-const char *const *cli_gnn_wires(void);
 
 /* Checks what the tables cannot. An exit code, after one line on stderr where it is not CLI_DONE. */
 int cli_gnn_check(const char *command, const cli_gnn_settings *settings, const char *graph);
@@ -54,7 +64,7 @@ bool cli_gnn_weighs(const char *command, const char *model);
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);
 
-/* algo, kernel, precision, rowwise and wire are those of the settings, which outlive the network. */
+/* algo, kernel, precision and wire are those of the settings, which outlive the network. */
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *settings, const cli_gnn_data *data,
                                   sley_gnn_model model);
 

@@ -185,7 +185,6 @@ cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph,
   cli_json_text(&all, "aggregate", t->model.algo);
   cli_json_text(&all, "kernel", t->model.kernel);
   cli_json_text(&all, "precision", t->model.precision);
-  cli_json_text(&all, "rowwise", t->model.rowwise);
   cli_json_text(&all, "wire", t->model.wire);
   cli_json_text(&all, "memory", memory);
   cli_json_text(&all, "device", r->found);

@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/job.h"
 #include "matrix/write.h"
 #include "output/changes.h"
 #include "output/output.h"
 
 typedef struct generate_settings {
-  const char *output, *dtype;
-  int64_t threads, seed;
+  cli_common common;
+  const char *output;
 } generate_settings;
 
 #define AT(field) offsetof(generate_settings, field)
@@ -22,27 +23,9 @@ static const cli_option own_options[] = {{.name = "output",
                                           .value = "FILE",
                                           .offset = AT(output),
                                           .help = "where to; the name's ending says the format"},
-                                         {.name = "dtype",
-                                          .kind = CLI_CHOICE,
-                                          .value = "TYPE",
-                                          .offset = AT(dtype),
-                                          .choices = cli_dtypes,
-                                          .help = "type of the values"},
-                                         {.name = "threads",
-                                          .kind = CLI_INT,
-                                          .value = "T",
-                                          .offset = AT(threads),
-                                          .most = 4096,
-                                          .help = "threads; 0: all cores"},
-                                         {.name = "seed",
-                                          .kind = CLI_INT,
-                                          .value = "N",
-                                          .offset = AT(seed),
-                                          .most = INT64_MAX,
-                                          .help = "for specs that name none"},
                                          {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const generate_settings defaults = {.dtype = "f64", .seed = 1};
+static const generate_settings defaults = {.common = {.dtype = "f64", .seed = 1}};
 
 static int run(void *settings_, char **positionals) {
   const generate_settings *settings = settings_;
@@ -58,8 +41,8 @@ static int run(void *settings_, char **positionals) {
     return CLI_FAILED;
   cli_seed_no_effect("generate", false, positionals[0], NULL, NULL);
   sley_matrix *matrix = NULL;
-  sley_status status =
-      cli_load(positionals[0], settings->dtype, settings->threads, settings->seed, 0, NULL, &matrix);
+  sley_status status = cli_load(positionals[0], settings->common.dtype, settings->common.threads,
+                                settings->common.seed, 0, NULL, &matrix);
   if (status == SLEY_OK)
     status = cli_write_matrix(matrix, settings->output);
   sley_matrix_destroy(matrix);
@@ -72,6 +55,7 @@ const cli_command cli_generate = {
     .arguments = "SPEC",
     .positionals = 1,
     .options = options,
+    .common = CLI_TAKES_THREADS | CLI_TAKES_DTYPE | CLI_TAKES_SEED,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "SPEC is one of\n"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include <string.h>
 
 #include "matrix/input.h"
@@ -14,9 +15,8 @@
 #include "output/terminal.h"
 
 typedef struct order_settings {
-  const char *order, *output, *perm, *dtype;
-  int64_t threads, seed, mem_limit;
-  cli_reading reading;
+  cli_common common;
+  const char *output, *perm;
 } order_settings;
 
 #define AT(field) offsetof(order_settings, field)
@@ -24,7 +24,7 @@ static const cli_option own_options[] = {
     {.name = "order",
      .kind = CLI_CHOICE,
      .value = "NAME",
-     .offset = AT(order),
+     .offset = AT(common.order),
      .choices = sley_orders,
      .about = sley_order_summary,
      .help = "order of rows and columns"},
@@ -39,34 +39,10 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(perm),
      .help = "write the order as .npy: row i goes to place perm[i]"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of the values"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads; 0: all cores"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of random orders and generators that name none"},
-    {.name = "mem-limit",
-     .kind = CLI_SIZE,
-     .value = "SIZE",
-     .offset = AT(mem_limit),
-     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
-    CLI_READING_OPTIONS(order_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const order_settings defaults = {
-    .order = "rabbit", .dtype = "f64", .seed = 1, .reading = CLI_READING_DEFAULTS};
+    .common = {.order = "rabbit", .dtype = "f64", .seed = 1, .reading.base = -1}};
 
 static int write_results(const order_settings *settings, const sley_matrix *matrix, const int64_t *place) {
   sley_matrix_info info;
@@ -82,7 +58,7 @@ static int write_results(const order_settings *settings, const sley_matrix *matr
 static sley_status say_windows(const order_settings *settings, const sley_matrix *matrix,
                                const int64_t *place) {
   cli_windows windows;
-  sley_status status = cli_windows_count(matrix, place, settings->threads, &windows);
+  sley_status status = cli_windows_count(matrix, place, settings->common.threads, &windows);
   if (status == SLEY_OK)
     cli_say("intensity of windows of %d rows: %.2f, before %.2f nonzeros per distinct column",
             SLEY_WINDOW_ROWS, cli_intensity(&windows.now), cli_intensity(&windows.before));
@@ -100,20 +76,22 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   if (!cli_output_possible(settings->output) || !cli_output_possible(settings->perm))
     return CLI_FAILED;
-  int taken = cli_take_stdin("order", positionals[0], NULL, settings->mem_limit);
+  int taken = cli_take_stdin("order", positionals[0], NULL, settings->common.mem_limit);
   if (taken != CLI_DONE)
     return taken;
-  cli_seed_no_effect("order", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
+  cli_seed_no_effect("order", strcmp(settings->common.order, "random") == 0, positionals[0], NULL, NULL);
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status = cli_load(positionals[0], settings->dtype, settings->threads, settings->seed,
-                                settings->mem_limit, &settings->reading, &matrix);
+  sley_status status =
+      cli_load(positionals[0], settings->common.dtype, settings->common.threads, settings->common.seed,
+               settings->common.mem_limit, &settings->common.reading, &matrix);
   double start = cli_now_ms();
   if (status == SLEY_OK)
-    status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
+    status = cli_apply_order(&matrix, settings->common.order, settings->common.threads, settings->common.seed,
+                             &place);
   if (status == SLEY_OK) {
     cli_sources_print(stderr);
-    cli_say("ordered by %s in %.1f ms", settings->order, cli_now_ms() - start);
+    cli_say("ordered by %s in %.1f ms", settings->common.order, cli_now_ms() - start);
     status = say_windows(settings, matrix, place);
   }
   int code = status == SLEY_OK ? write_results(settings, matrix, place) : cli_finish(status);
@@ -127,6 +105,8 @@ const cli_command cli_order = {.name = "order",
                                .arguments = "MATRIX",
                                .positionals = 1,
                                .options = options,
+                               .common = CLI_TAKES_THREADS | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
+                                         CLI_TAKES_MEM_LIMIT | CLI_TAKES_READING,
                                .defaults = &defaults,
                                .settings_bytes = sizeof defaults,
                                .notes = "",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "matrix/picture.h"
@@ -15,9 +16,9 @@
 #include "output/terminal.h"
 
 typedef struct spy_settings {
-  const char *output, *order, *partition;
-  int64_t ranks, size, threads, seed, mem_limit;
-  cli_reading reading;
+  cli_common common;
+  const char *output;
+  int64_t size;
   bool bare;
 } spy_settings;
 
@@ -33,22 +34,10 @@ static const cli_option own_options[] = {
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
-     .offset = AT(ranks),
+     .offset = AT(common.ranks),
      .least = 1,
      .most = 4096,
      .help = "draw the lines between the row blocks of P ranks"},
-    {.name = "partition",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(partition),
-     .choices = cli_partitions,
-     .help = "what is equal on every rank"},
-    {.name = "order",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(order),
-     .choices = sley_orders,
-     .help = "order of rows and columns"},
     {.name = "size",
      .kind = CLI_INT,
      .value = "PIXELS",
@@ -60,32 +49,10 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(bare),
      .help = "the matrix's area alone, as PNG: no axes, title and scale, for which gnuplot is needed"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads; 0: all cores"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of random orders and generators that name none"},
-    {.name = "mem-limit",
-     .kind = CLI_SIZE,
-     .value = "SIZE",
-     .offset = AT(mem_limit),
-     .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"},
-    CLI_READING_OPTIONS(spy_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const spy_settings defaults = {.order = "none",
-                                      .partition = "rows",
-                                      .ranks = 1,
-                                      .size = 800,
-                                      .seed = 1,
-                                      .reading = CLI_READING_DEFAULTS};
+static const spy_settings defaults = {
+    .common = {.order = "none", .partition = "rows", .ranks = 1, .seed = 1, .reading.base = -1}, .size = 800};
 
 /* The matrix's name and size, its order and the ranks. */
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
@@ -94,10 +61,10 @@ static void write_title(const spy_settings *settings, const char *name, const sl
   char order[64] = "", ranks[32] = "";
   if (sley_matrix_info_get(matrix, &info) != SLEY_OK)
     info = (sley_matrix_info){0};
-  if (strcmp(settings->order, "none") != 0)
-    snprintf(order, sizeof order, ", order %s", settings->order);
-  if (settings->ranks > 1)
-    snprintf(ranks, sizeof ranks, ", %" PRId64 " ranks", settings->ranks);
+  if (strcmp(settings->common.order, "none") != 0)
+    snprintf(order, sizeof order, ", order %s", settings->common.order);
+  if (settings->common.ranks > 1)
+    snprintf(ranks, sizeof ranks, ", %" PRId64 " ranks", settings->common.ranks);
   snprintf(out, bytes, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros%s%s", cli_base_name(name),
            info.rows, info.cols, info.nnz, order, ranks);
 }
@@ -118,9 +85,9 @@ static bool write_picture(const spy_settings *settings, const char *name, const 
 
 static int draw(const spy_settings *settings, const char *name, const sley_matrix *matrix) {
   int64_t *row_begin = NULL, *col_begin = NULL;
-  int ranks = (int)settings->ranks;
+  int ranks = (int)settings->common.ranks;
   cli_picture picture = {0};
-  sley_status status = cli_partition(matrix, settings->partition, ranks, &row_begin, &col_begin);
+  sley_status status = cli_partition(matrix, settings->common.partition, ranks, &row_begin, &col_begin);
   if (status == SLEY_OK)
     status = cli_picture_of(matrix, (int)settings->size, &picture);
   int code = CLI_DONE;
@@ -147,17 +114,18 @@ static int run(void *settings_, char **positionals) {
                                     "gnuplot-nox); name a .png for a picture without axes");
   if (!cli_output_possible(settings->output))
     return CLI_FAILED;
-  int taken = cli_take_stdin("spy", positionals[0], NULL, settings->mem_limit);
+  int taken = cli_take_stdin("spy", positionals[0], NULL, settings->common.mem_limit);
   if (taken != CLI_DONE)
     return taken;
-  cli_seed_no_effect("spy", strcmp(settings->order, "random") == 0, positionals[0], NULL, NULL);
-  cli_no_effect("spy", "partition", settings->ranks == 1, "one rank has all rows");
+  cli_seed_no_effect("spy", strcmp(settings->common.order, "random") == 0, positionals[0], NULL, NULL);
+  cli_no_effect("spy", "partition", settings->common.ranks == 1, "one rank has all rows");
   sley_matrix *matrix = NULL;
   int64_t *place = NULL;
-  sley_status status = cli_load(positionals[0], "f32", settings->threads, settings->seed, settings->mem_limit,
-                                &settings->reading, &matrix);
-  if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
-    status = cli_apply_order(&matrix, settings->order, settings->threads, settings->seed, &place);
+  sley_status status = cli_load(positionals[0], "f32", settings->common.threads, settings->common.seed,
+                                settings->common.mem_limit, &settings->common.reading, &matrix);
+  if (status == SLEY_OK && strcmp(settings->common.order, "none") != 0)
+    status = cli_apply_order(&matrix, settings->common.order, settings->common.threads, settings->common.seed,
+                             &place);
   int code = status == SLEY_OK ? draw(settings, positionals[0], matrix) : cli_finish(status);
   if (code == CLI_DONE)
     cli_sources_print(stderr);
@@ -171,6 +139,8 @@ const cli_command cli_spy = {.name = "spy",
                              .arguments = "MATRIX",
                              .positionals = 1,
                              .options = options,
+                             .common = CLI_TAKES_THREADS | CLI_TAKES_ORDER | CLI_TAKES_PARTITION |
+                                       CLI_TAKES_SEED | CLI_TAKES_MEM_LIMIT | CLI_TAKES_READING,
                              .defaults = &defaults,
                              .settings_bytes = sizeof defaults,
                              .notes = "",

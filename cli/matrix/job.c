@@ -11,34 +11,9 @@
 #include "output/terminal.h"
 #include "ranks/processes.h"
 
-enum { MOST_RANKS = 4096, MOST_THREADS = 4096 };
+enum { MOST_THREADS = 4096 };
 
 /* ---- options */
-
-const char *const *cli_partitions(void) {
-  static const char *const names[] = {"rows", "nnz", NULL};
-  return names;
-}
-
-const char *const *cli_dtypes(void) {
-  static const char *const names[] = {"f32", "f64", "f16", "bf16", NULL};
-  return names;
-}
-
-static const char *const *wires(void) {
-  static const char *const names[] = {"none", "bf16", "f16", NULL};
-  return names;
-}
-
-const char *const *cli_devices(void) {
-  static const char *const names[] = {"auto", "cpu", "cuda", NULL};
-  return names;
-}
-
-const char *const *cli_precisions(void) {
-  static const char *const names[] = {"full", "tf32", NULL};
-  return names;
-}
 
 #define AT(field) offsetof(cli_job_settings, field)
 const cli_option cli_job_options[] = {
@@ -49,96 +24,15 @@ const cli_option cli_job_options[] = {
      .offset = AT(k),
      .most = INT64_MAX,
      .help = "columns of X (default 32)"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "P",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = MOST_RANKS,
-     .help = "ranks that share the rows (default 4; under a launcher its WORLD_SIZE)"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = MOST_THREADS,
-     .help = "threads of each rank; 0: cores / ranks"},
-    {.name = "workgroup",
-     .kind = CLI_INT,
-     .value = "G",
-     .offset = AT(workgroup),
-     .most = MOST_RANKS,
-     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "where ranks multiply; auto: cuda, one GPU a rank in turn, where there is any, else cpu"},
-    {.name = "kernel",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(kernel),
-     .help =
-         "the device's kernel that multiplies (sley info lists them); auto: for each part the cheapest that "
-         "serves it"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
-     .offset = AT(mem_limit),
+     .offset = AT(common.mem_limit),
      .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
              "columns do "
              "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
              "may take, and no more is taken from a pipe"},
-    {.name = "order",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(order),
-     .choices = sley_orders,
-     .help = "order of rows and columns"},
-    {.name = "partition",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(partition),
-     .choices = cli_partitions,
-     .help = "what is equal on every rank"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of all values (default f32; f64 where a .npz, a .sley or X's .npy stores f64)"},
-    {.name = "wire",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(wire),
-     .choices = wires,
-     .help = "type in which values travel between ranks, narrower than --dtype; what that costs in accuracy "
-             "is reported"},
-    {.name = "precision",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(precision),
-     .choices = cli_precisions,
-     .help =
-         "tf32: kernels on Tensor cores may round values of f32 to 11 bits; what that costs in accuracy is "
-         "reported"},
     {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
-    {.name = "reproducible",
-     .kind = CLI_FLAG,
-     .offset = AT(reproducible),
-     .help = "the same bits for every rank count and algorithm"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of random values, random orders and generators that name none"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write the results as JSON; - for stdout"},
-    CLI_READING_OPTIONS(cli_job_settings),
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
@@ -160,7 +54,7 @@ const char *cli_settled_dtype(const char *asked, const char *matrix, const char 
 }
 
 void cli_settle_dtype(cli_job_settings *settings, const char *matrix, const char *x) {
-  settings->dtype = cli_settled_dtype(settings->dtype, matrix, x, &settings->dtype_from);
+  settings->common.dtype = cli_settled_dtype(settings->common.dtype, matrix, x, &settings->dtype_from);
 }
 
 /* ---- steps */
@@ -289,17 +183,17 @@ static void set_operand_rows(cli_job *job) {
 
 /* What all ranks may take, the matrix's file may unpack to. */
 static int64_t unpack_limit(const cli_job *job) {
-  int64_t limit = job->settings->mem_limit, all;
+  int64_t limit = job->settings->common.mem_limit, all;
   return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
 }
 
 int64_t cli_stdin_limit(const cli_job_settings *settings) {
-  int64_t limit = settings->mem_limit, all;
-  return __builtin_mul_overflow(limit, cli_ranks(settings->ranks, NULL), &all) ? 0 : all;
+  int64_t limit = settings->common.mem_limit, all;
+  return __builtin_mul_overflow(limit, settings->common.ranks, &all) ? 0 : all;
 }
 
 int64_t cli_job_threads(const cli_job *job) {
-  int64_t threads = job->settings->threads * job->ranks.ranks;
+  int64_t threads = job->settings->common.threads * job->ranks.ranks;
   return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
@@ -307,20 +201,21 @@ static sley_status load_whole(cli_job *job) {
   const cli_job_settings *settings = job->settings;
   int64_t threads = cli_job_threads(job);
   double start = cli_now_ms();
-  sley_status status = cli_load(job->name, settings->dtype, threads, settings->seed, unpack_limit(job),
-                                &settings->reading, &job->matrix);
+  sley_status status = cli_load(job->name, settings->common.dtype, threads, settings->common.seed,
+                                unpack_limit(job), &settings->common.reading, &job->matrix);
   job->load_ms = cli_now_ms() - start;
   start = cli_now_ms();
-  if (status == SLEY_OK && strcmp(settings->order, "none") != 0)
-    status = cli_apply_order(&job->matrix, settings->order, threads, settings->seed, &job->place);
+  if (status == SLEY_OK && strcmp(settings->common.order, "none") != 0)
+    status =
+        cli_apply_order(&job->matrix, settings->common.order, threads, settings->common.seed, &job->place);
   job->order_ms = cli_now_ms() - start;
   if (status == SLEY_OK)
     status = sley_matrix_info_get(job->matrix, &job->info);
   if (status == SLEY_OK && job->place)
     status = invert(job->place, job->info.rows, &job->row_name);
   if (status == SLEY_OK)
-    status =
-        cli_partition(job->matrix, settings->partition, job->ranks.ranks, &job->row_begin, &job->col_begin);
+    status = cli_partition(job->matrix, settings->common.partition, job->ranks.ranks, &job->row_begin,
+                           &job->col_begin);
   if (status != SLEY_OK) {
     cli_job_end(job);
     return status;
@@ -331,9 +226,9 @@ static sley_status load_whole(cli_job *job) {
 
 sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   const cli_job_settings *settings = job->settings;
-  sley_read_options options = options_of(&settings->reading);
-  options.dtype = cli_dtype(settings->dtype);
-  options.seed = (uint64_t)settings->seed;
+  sley_read_options options = options_of(&settings->common.reading);
+  options.dtype = cli_dtype(settings->common.dtype);
+  options.seed = (uint64_t)settings->common.seed;
   options.unpack_limit = unpack_limit(job);
   int ranks = sley_comm_size(comm);
   *out = *job;
@@ -344,8 +239,8 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   if (status == SLEY_OK)
     status = numbers(ranks, &out->col_begin);
   if (status == SLEY_OK)
-    status = sley_matrix_read_rows(comm, job->name, &options, settings->partition, out->row_begin, &out->info,
-                                   &out->block);
+    status = sley_matrix_read_rows(comm, job->name, &options, settings->common.partition, out->row_begin,
+                                   &out->info, &out->block);
   if (status == SLEY_OK)
     status = sley_matrix_source_get(out->block, &out->source);
   out->load_ms = cli_now_ms() - start;
@@ -366,14 +261,14 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
 sley_status cli_job_start(const char *name, const cli_job_settings *settings, const char *transport,
                           const char *trace, cli_job *job) {
   *job = (cli_job){.name = name, .ranks = SLEY_RANK_OPTIONS_INIT};
-  job->ranks.ranks = (int)cli_ranks(settings->ranks, transport);
+  job->ranks.ranks = (int)cli_ranks(settings->common.ranks, transport);
   job->ranks.transport = transport;
-  job->ranks.workgroup = (int)settings->workgroup;
-  job->ranks.threads = (int)settings->threads;
+  job->ranks.workgroup = (int)settings->common.workgroup;
+  job->ranks.threads = (int)settings->common.threads;
   job->ranks.trace = trace;
-  job->ranks.device = settings->device;
+  job->ranks.device = settings->common.device;
   job->spread = transport && !settings->whole && !settings->transpose && !settings->update &&
-                strcmp(settings->order, "none") == 0;
+                strcmp(settings->common.order, "none") == 0;
   job->settings = settings;
   return job->spread ? SLEY_OK : load_whole(job);
 }
@@ -383,7 +278,7 @@ sley_status cli_job_divide(cli_job *job, const cli_job_settings *settings, int r
   sley_buffer_free(job->col_begin);
   job->row_begin = job->col_begin = NULL;
   job->ranks.ranks = ranks;
-  return cli_partition(job->matrix, settings->partition, ranks, &job->row_begin, &job->col_begin);
+  return cli_partition(job->matrix, settings->common.partition, ranks, &job->row_begin, &job->col_begin);
 }
 
 void cli_job_end(cli_job *job) {

@@ -6,42 +6,45 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common.h"
 #include "matrix/source.h"
 #include "options.h"
 #include "sley.h"
 
 /* The settings both commands have; they are the first member of their own. */
 typedef struct cli_job_settings {
-  int64_t k;     /* -1: not given */
-  int64_t ranks; /* 0: not given */
-  int64_t threads, workgroup, seed;
-  int64_t update;    /* columns of W, of an update after the product; 0: there is none */
-  int64_t mem_limit; /* bytes a rank may take on its device; 0: what is free */
-  const char *algo, *order, *partition, *dtype, *wire, *device, *json; /* dtype NULL: not given */
-  const char *kernel, *precision;                                      /* of the device; of products */
-  const char *rowwise;                                                 /* how the kernel of rowwise works */
+  cli_common common;
+  int64_t k;              /* -1: not given */
+  int64_t update;         /* columns of W, of an update after the product; 0: there is none */
+  const char *algo;       /* NULL: auto */
   const char *dtype_from; /* the file that stores f64, for which dtype was chosen; NULL: it was not */
-  bool transpose, reproducible;
+  bool transpose;
   bool whole; /* every process needs the whole matrix */
-  cli_reading reading;
 } cli_job_settings;
 
 #define CLI_JOB_DEFAULTS                                                                                     \
   {                                                                                                          \
-    .k = -1, .seed = 1, .order = "none", .partition = "rows", .wire = "none", .device = "auto",              \
-    .kernel = "auto", .precision = "full", .rowwise = "auto", .reading = CLI_READING_DEFAULTS                \
+    .common = {.ranks = 4,                                                                                   \
+               .seed = 1,                                                                                    \
+               .order = "none",                                                                              \
+               .partition = "rows",                                                                          \
+               .wire = "none",                                                                               \
+               .device = "auto",                                                                             \
+               .kernel = "auto",                                                                             \
+               .precision = "full",                                                                          \
+               .reading.base = -1},                                                                          \
+    .k = -1                                                                                                  \
   }
 
-/* What completion offers of --rowwise. */
-#define CLI_ROWWISE_WORDS "auto partitions=off interleave=off memory=shared get=thread get=warp get=block"
+/* The common options that both take; bits of common.h. */
+enum {
+  CLI_JOB_COMMON = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_DEVICE |
+                   CLI_TAKES_KERNEL | CLI_TAKES_PRECISION | CLI_TAKES_WIRE | CLI_TAKES_REPRODUCIBLE |
+                   CLI_TAKES_DTYPE | CLI_TAKES_ORDER | CLI_TAKES_PARTITION | CLI_TAKES_SEED |
+                   CLI_TAKES_READING | CLI_TAKES_BRIEF | CLI_TAKES_PLOT | CLI_TAKES_JSON
+};
 
 extern const cli_option cli_job_options[];
-
-/* For the tables of the other commands. */
-const char *const *cli_partitions(void);
-const char *const *cli_dtypes(void);
-const char *const *cli_devices(void);
-const char *const *cli_precisions(void);
 
 sley_dtype cli_dtype(const char *name);
 

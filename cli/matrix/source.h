@@ -10,30 +10,11 @@
 #include "options.h"
 #include "sley.h"
 
-/* A member named reading of each such command's settings. */
+/* What --format and --base say. */
 typedef struct cli_reading {
   const char *format; /* NULL: told by the file */
-  int64_t base;       /* -1: told by the file */
+  int64_t base;       /* -1: told by the file; the default of each command that reads a matrix */
 } cli_reading;
-
-#define CLI_READING_DEFAULTS                                                                                 \
-  { .format = NULL, .base = -1 }
-
-/* The rows of the command's table of options. */
-#define CLI_READING_OPTIONS(settings)                                                                        \
-  {.name = "format",                                                                                         \
-   .kind = CLI_TEXT,                                                                                         \
-   .value = "NAME",                                                                                          \
-   .offset = offsetof(settings, reading.format),                                                             \
-   .choices = sley_formats,                                                                                  \
-   .help = "what files of matrices are read as "                                                             \
-           "(default: told by the file, and reported)"},                                                     \
-  {                                                                                                          \
-    .name = "base", .also = "0 1", .kind = CLI_INT, .value = "0|1",                                          \
-    .offset = offsetof(settings, reading.base), .most = 1,                                                   \
-    .help = "what rows and columns of edge lists, and of triplets without a header, count from "             \
-            "(default: told by the file, and reported)"                                                      \
-  }
 
 /* Notes what a file was read as; nothing of a matrix that is of no file, or of a name that is noted already.
  */

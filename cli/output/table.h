@@ -24,6 +24,8 @@ bool cli_table_row(cli_table *table);
 void cli_table_cell(cli_table *table, int column, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* On a terminal that is narrower than the table, columns that do not fit follow below, each time after the
+ * first column. Elsewhere a row is a line, which programs can read. */
 void cli_table_print(const cli_table *table, FILE *stream);
 
 #endif

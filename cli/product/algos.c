@@ -10,6 +10,8 @@
 #include "product/ablation.h"
 #include "sley_tile.h"
 
+enum { NAME_BYTES = 64 };
+
 static const char *const in_tiles[] = {"tile-all", NULL};
 
 static void append(const char **list, const char *const *words) {
@@ -64,20 +66,37 @@ static bool take_group(const char *word, cli_algos *out) {
   return out->several;
 }
 
-static bool is_known(const char *command, const char *algo, const char *const *known) {
-  char suggestion[512];
-  if (cli_number_of(algo, known) >= 0)
+/* Whether the name is known, and takes parameters if the word has any. The library checks keys and values. */
+static bool is_known(const char *command, const char *word, const char *const *known) {
+  char name[NAME_BYTES], suggestion[512];
+  const size_t length = strcspn(word, ":");
+  snprintf(name, sizeof name, "%.*s", (int)length, word);
+  if (cli_number_of(name, known) < 0) {
+    cli_suggest(suggestion, sizeof suggestion, name, known);
+    cli_error("%s: --algo has no \"%s\"%s", command, name, suggestion);
+    return false;
+  }
+  if (!word[length] || sley_algorithm_parameters(name))
     return true;
-  cli_suggest(suggestion, sizeof suggestion, algo, known);
-  cli_error("%s: --algo has no \"%s\"%s", command, algo, suggestion);
+  cli_error("%s: --algo %s: \"%s\" is not known: it takes no parameters", command, name, word + length + 1);
   return false;
+}
+
+/* The comma after a name and its parameters, which have commas between them too: a part KEY=VALUE belongs to
+ * the name before. NULL: the text ends. */
+static char *comma_after(char *word) {
+  char *comma = strchr(word, ',');
+  const bool takes = strcspn(word, ":") < strcspn(word, ",");
+  while (takes && comma && strcspn(comma + 1, "=") < strcspn(comma + 1, ",:"))
+    comma = strchr(comma + 1, ',');
+  return comma;
 }
 
 /* The names of a list, which are cut out of out->text. */
 static bool take_names(const char *command, const char *const *known, cli_algos *out) {
   cli_algos group = {0};
   for (char *word = out->text, *end = word; end; word = end + 1) {
-    end = strchr(word, ',');
+    end = comma_after(word);
     if (end)
       *end = '\0';
     if (!is_known(command, word, known))
@@ -88,6 +107,7 @@ static bool take_names(const char *command, const char *const *known, cli_algos 
     }
     out->name[out->count++] = word;
   }
+  out->several = out->count > 1;
   return true;
 }
 
@@ -98,7 +118,6 @@ bool cli_algos_read(const char *command, const char *algo, const char *const *kn
     return false;
   }
   const bool group = cli_number_of(out->text, known) >= 0 && take_group(out->text, out);
-  out->several |= strchr(out->text, ',') != NULL;
   if (!group && !take_names(command, known, out))
     return false;
   int tiles = 0;

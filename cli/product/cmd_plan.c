@@ -22,7 +22,7 @@ enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* budget: seconds of measurin
 
 typedef struct plan_settings {
   cli_job_settings job; /* first */
-  const char *machine, *scaling, *plot;
+  const char *scaling;
   bool measure;
 } plan_settings;
 
@@ -32,23 +32,15 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = offsetof(plan_settings, job.algo),
      .choices = cli_plan_algos,
-     .help = "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms, separated by "
-             "commas"},
-    {.name = "machine",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = offsetof(plan_settings, machine),
-     .help = "predict for the machine that FILE describes; ranks of a node are then a workgroup"},
+     .parameters = sley_algorithm_parameters,
+     .help =
+         "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms, separated by "
+         "commas, with parameters as NAME:KEY=VALUE,..."},
     {.name = "scaling",
      .kind = CLI_TEXT,
      .value = "P,P,...",
      .offset = offsetof(plan_settings, scaling),
      .help = "plan for each of these numbers of ranks, and print tables"},
-    {.name = "plot",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = offsetof(plan_settings, plot),
-     .help = "draw the predicted times and volumes, by gnuplot, as .svg or .png"},
     {.name = "measure",
      .kind = CLI_FLAG,
      .offset = offsetof(plan_settings, measure),
@@ -177,8 +169,10 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   print_phases(shared, results, stream);
   if (shared->ablation)
     print_ablation(shared, stream);
-  cli_legend_algorithms(name_of, shared, shared->count, stream);
-  cli_legend_plan(stream, results != NULL);
+  if (!shared->settings->common.brief) {
+    cli_legend_algorithms(name_of, shared, shared->count, stream);
+    cli_legend_plan(stream, results != NULL);
+  }
   if (shared->text)
     fprintf(stream, "\n%s", shared->text);
 }
@@ -231,8 +225,9 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
   bool told = false;
   for (int i = shared->count > 1 ? 1 : 0; i < shared->count; i++)
     algos.name[algos.count++] = shared->plans[i].algo;
-  sley_status status = cli_operands_make(shared->job, NULL, shared->k, cli_dtype(shared->settings->dtype),
-                                         shared->settings->seed, false, &operands, &told);
+  sley_status status =
+      cli_operands_make(shared->job, NULL, shared->k, cli_dtype(shared->settings->common.dtype),
+                        shared->settings->common.seed, false, &operands, &told);
   if (status != SLEY_OK)
     return status;
   cli_measure measure = {.algos = &algos,
@@ -240,19 +235,19 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
                          .warmup = 2,
                          .budget = BUDGET,
                          .alpha = 1,
-                         .reproducible = shared->settings->reproducible,
+                         .reproducible = shared->settings->common.reproducible,
                          .transpose = shared->settings->transpose,
-                         .wire = shared->settings->wire,
-                         .kernel = shared->settings->kernel,
-                         .precision = shared->settings->precision,
-                         .mem_limit = shared->settings->mem_limit};
+                         .wire = shared->settings->common.wire,
+                         .kernel = shared->settings->common.kernel,
+                         .precision = shared->settings->common.precision,
+                         .mem_limit = shared->settings->common.mem_limit};
   status = cli_measure_run(shared->job, &operands, &measure, results, NULL);
   cli_operands_free(&operands);
   return status;
 }
 
 static int report(const cli_planning *shared, const sley_machine_info *machine, const cli_result *results) {
-  const char *path = shared->settings->json;
+  const char *path = shared->settings->common.json;
   print_text(shared, machine, results, path && strcmp(path, "-") == 0 ? stderr : stdout);
   if (shared->plot && !cli_planning_plot(shared))
     return CLI_FAILED;
@@ -290,15 +285,15 @@ static int plan_job(cli_planning *shared, bool measured) {
 static sley_status read_machine(const plan_settings *settings, int64_t most_ranks, cli_job *job,
                                 sley_machine **out, bool *told) {
   sley_machine_info info;
-  if (!settings->machine)
+  if (!settings->job.common.machine)
     return SLEY_OK;
-  sley_status status = sley_machine_read(settings->machine, out);
+  sley_status status = sley_machine_read(settings->job.common.machine, out);
   if (status == SLEY_OK)
     status = sley_machine_info_get(*out, &info);
   if (status == SLEY_OK && info.nodes > 0 && info.ranks_per_node > 0 &&
       info.nodes * info.ranks_per_node < most_ranks) {
     cli_error("%s: %" PRId64 " ranks are more than the machine's %" PRId64 " nodes of %" PRId64,
-              settings->machine, most_ranks, info.nodes, info.ranks_per_node);
+              settings->job.common.machine, most_ranks, info.nodes, info.ranks_per_node);
     *told = true;
     return SLEY_ERR_ARG;
   }
@@ -322,7 +317,7 @@ static int run_job(cli_job *job, const plan_settings *settings, const cli_algos 
                          .count = count,
                          .describe = count == 1,
                          .ablation = algos->ablation,
-                         .plot = settings->plot,
+                         .plot = settings->job.common.plot,
                          .k = settings->job.k < 0 ? DEFAULT_K : settings->job.k};
   if (status == SLEY_OK)
     status = cli_windows_count(job->matrix, job->place, cli_job_threads(job), &shared.windows);
@@ -342,36 +337,36 @@ static int run(void *settings_, char **positionals) {
   if (!cli_algos_read("plan", settings->job.algo, cli_plan_algos(), &algos) ||
       !cli_scales_read(settings->scaling, scale, &scales))
     return CLI_USAGE;
-  if (settings->measure && settings->machine)
+  if (settings->measure && settings->job.common.machine)
     return cli_refuse(SLEY_ERR_ARG,
                       "plan: --measure runs on this machine, --machine describes another; SLEY_MACHINE "
                       "names this one's description");
-  if (settings->machine && strcmp(settings->job.kernel, "auto") != 0)
+  if (settings->job.common.machine && strcmp(settings->job.common.kernel, "auto") != 0)
     return cli_refuse(SLEY_ERR_ARG,
                       "plan: --kernel names a kernel of this machine's device, --machine describes another");
   if (settings->measure && scales > 0)
     return cli_refuse(SLEY_ERR_ARG, "plan: --measure runs one number of ranks, --scaling plans several");
-  if (!cli_name_fits_json("plan", positionals[0], settings->job.json))
+  if (!cli_name_fits_json("plan", positionals[0], settings->job.common.json))
     return CLI_USAGE;
   int code;
-  if (!cli_plot_possible("plan", settings->plot, &code))
+  if (!cli_plot_possible("plan", settings->job.common.plot, &code))
     return code;
-  if (!cli_output_possible(settings->job.json))
+  if (!cli_output_possible(settings->job.common.json))
     return CLI_FAILED;
   int taken = cli_take_stdin("plan", positionals[0], NULL, cli_stdin_limit(&settings->job));
   if (taken != CLI_DONE)
     return taken;
   cli_settle_dtype(&settings->job, positionals[0], NULL);
   cli_job job;
-  sley_status status = cli_check_device(settings->job.device, NULL);
+  sley_status status = cli_check_device(settings->job.common.device, NULL);
   if (status == SLEY_OK)
     status = cli_job_start(positionals[0], &settings->job, NULL, NULL, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
-  cli_seed_no_effect("plan", settings->measure || strcmp(settings->job.order, "random") == 0, positionals[0],
-                     NULL, NULL);
+  cli_seed_no_effect("plan", settings->measure || strcmp(settings->job.common.order, "random") == 0,
+                     positionals[0], NULL, NULL);
   if (scales == 0)
-    cli_workgroup_bounded("plan", settings->job.workgroup, job.ranks.ranks);
+    cli_workgroup_bounded("plan", settings->job.common.workgroup, job.ranks.ranks);
   code = run_job(&job, settings, &algos, scale, scales);
   cli_job_end(&job);
   return code;
@@ -383,6 +378,7 @@ const cli_command cli_plan = {
     .arguments = "MATRIX",
     .positionals = 1,
     .options = options,
+    .common = CLI_JOB_COMMON | CLI_TAKES_MACHINE,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "With --algo NAME only that algorithm is planned, and rank 0's steps are printed.\n",

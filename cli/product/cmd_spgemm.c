@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/changes.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "product/algos.h"
 #include "product/spgemm.h"
 #include "ranks/start.h"
+#include "tile/tile.h"
 
 #define AT(field) offsetof(cli_spgemm_settings, field)
 static const cli_option own_options[] = {
@@ -43,102 +46,25 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(out),
      .help = "write C in the format of this name's ending"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of the values"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
-     .offset = AT(mem_limit),
+     .offset = AT(common.mem_limit),
      .help =
          "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda; in "
          "tiles: that a product of two tiles and the memory to make it may take"},
-    {.name = "device",
-     .kind = CLI_CHOICE,
-     .value = "NAME",
-     .offset = AT(device),
-     .choices = cli_devices,
-     .help = "what multiplies; auto: cuda where there is a GPU, else cpu"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
      .help =
          "whose kernels multiply rows: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
-    {.name = "ranks",
-     .kind = CLI_INT,
-     .value = "P",
-     .offset = AT(ranks),
-     .least = 1,
-     .most = CLI_TILE_RANKS,
-     .help = "ranks (default 1; under a launcher its WORLD_SIZE); of rows: GPUs that share the rows of C"},
-    {.name = "workgroup",
-     .kind = CLI_INT,
-     .value = "G",
-     .offset = AT(workgroup),
-     .most = CLI_TILE_RANKS,
-     .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"},
-    {.name = "threads",
-     .kind = CLI_INT,
-     .value = "T",
-     .offset = AT(threads),
-     .most = 4096,
-     .help = "threads of each rank; 0: cores / ranks"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .choices = sley_transports,
-     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
-    {.name = "timeout",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(timeout),
-     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
-             "SLEY_TIMEOUT, else 60"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of generators that name none"},
-    {.name = "repeat",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(repeat),
-     .least = 1,
-     .most = CLI_SPGEMM_REPEATS,
-     .help = "multiply N times and print the median time"},
-    {.name = "warmup",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(warmup),
-     .most = CLI_SPGEMM_REPEATS,
-     .help = "products before the timed ones"},
-    {.name = "verify",
-     .kind = CLI_SWITCH,
-     .offset = AT(verify),
-     .help = "compare C with a product in float64"},
-    {.name = "json",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(json),
-     .help = "write the figures as JSON; -: to stdout, and the text to stderr"},
-    CLI_TILE_OPTIONS(cli_spgemm_settings),
-    CLI_READING_OPTIONS(cli_spgemm_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const cli_spgemm_settings defaults = {.semiring = "plus-times",
-                                             .dtype = "f64",
-                                             .device = "cpu",
-                                             .local = "sley",
-                                             .seed = 1,
-                                             .repeat = 1,
-                                             .reading = CLI_READING_DEFAULTS};
+static const cli_spgemm_settings defaults = {
+    .common = {.dtype = "f64", .device = "cpu", .ranks = 1, .seed = 1, .repeat = 1, .reading.base = -1},
+    .semiring = "plus-times",
+    .local = "sley"};
 
 /* ---- which algorithm */
 
@@ -157,7 +83,7 @@ static bool is_gpus(const char *device) {
 
 /* One process makes rows on its cores, or on as many GPUs as there are ranks; all else is in tiles. */
 static const char *choose(const cli_spgemm_settings *settings, const sley_rank_options *ranks) {
-  const bool one = ranks->ranks == 1 || is_gpus(settings->device);
+  const bool one = ranks->ranks == 1 || is_gpus(settings->common.device);
   return !ranks->transport && one ? "rows" : "tile-c";
 }
 
@@ -166,7 +92,7 @@ static void say_idle(const cli_spgemm_settings *settings, const sley_rank_option
   cli_no_effect("spgemm", "timeout", !ranks->transport, "ranks are threads of one process");
   cli_no_effect("spgemm", "workgroup", !tiles, "no algorithm that runs is in tiles");
   if (tiles)
-    cli_workgroup_bounded("spgemm", settings->workgroup, ranks->ranks);
+    cli_workgroup_bounded("spgemm", settings->common.workgroup, ranks->ranks);
   else
     cli_tile_idle("spgemm");
 }
@@ -190,14 +116,15 @@ static int check_algos(const cli_spgemm_settings *settings, const cli_algos *alg
 /* ---- the run */
 
 static sley_status load(const cli_spgemm_settings *s, int ranks, cli_spgemm_factors *f) {
-  const int64_t threads = s->threads * ranks;
+  const int64_t threads = s->common.threads * ranks;
   const bool other = strcmp(f->name_a, f->name_b) != 0;
-  sley_status status = cli_load(f->name_a, s->dtype, threads, s->seed, 0, &s->reading, &f->a);
+  sley_status status =
+      cli_load(f->name_a, s->common.dtype, threads, s->common.seed, 0, &s->common.reading, &f->a);
   f->b = f->a;
   if (status == SLEY_OK && other)
-    status = cli_load(f->name_b, s->dtype, threads, s->seed, 0, &s->reading, &f->b);
+    status = cli_load(f->name_b, s->common.dtype, threads, s->common.seed, 0, &s->common.reading, &f->b);
   if (status == SLEY_OK && s->mask)
-    status = cli_load(s->mask, "f32", threads, s->seed, 0, &s->reading, &f->mask);
+    status = cli_load(s->mask, "f32", threads, s->common.seed, 0, &s->common.reading, &f->mask);
   return status;
 }
 
@@ -212,7 +139,7 @@ static void unload(cli_spgemm_factors *f) {
 static sley_status transpose_b(const cli_spgemm_settings *s, cli_spgemm_factors *f) {
   sley_matrix *transposed = NULL;
   const sley_status status =
-      s->transpose_b ? sley_matrix_transpose(f->b, (int)s->threads, &transposed) : SLEY_OK;
+      s->transpose_b ? sley_matrix_transpose(f->b, (int)s->common.threads, &transposed) : SLEY_OK;
   if (!transposed)
     return status;
   if (f->b != f->a)
@@ -250,12 +177,12 @@ static int run_tiles(const cli_spgemm_settings *s, cli_spgemm_factors *f, const 
                           .name_mask = s->mask,
                           .mask = f->mask,
                           .semiring = (sley_semiring)cli_number_of(s->semiring, sley_semirings()),
-                          .mem_limit = s->mem_limit,
+                          .mem_limit = s->common.mem_limit,
                           .out = s->out,
-                          .seed = s->seed,
-                          .repeat = s->repeat,
-                          .warmup = s->warmup,
-                          .verify = s->verify,
+                          .seed = s->common.seed,
+                          .repeat = s->common.repeat,
+                          .warmup = s->common.warmup,
+                          .verify = s->common.verify,
                           .tells = cli_start_reports(ranks)};
   if (status == SLEY_OK)
     status = sley_matrix_info_get(f->a, &bench.size);
@@ -264,16 +191,17 @@ static int run_tiles(const cli_spgemm_settings *s, cli_spgemm_factors *f, const 
   if (status == SLEY_OK && f->mask)
     status = sley_matrix_info_get(f->mask, &bench.size_mask);
   const int code = status == SLEY_OK ? check_sizes(&bench) : cli_finish(status);
-  return code == CLI_DONE ? cli_tile_measure(&bench, &s->tile, s->json) : code;
+  return code == CLI_DONE ? cli_tile_measure(&bench, &s->common) : code;
 }
 
 /* What can be refused before any work. Returns the exit code. */
 static int check_words(const cli_spgemm_settings *s, const cli_spgemm_factors *f) {
-  if (!cli_name_fits_json("spgemm", f->name_a, s->json) ||
-      !cli_name_fits_json("spgemm", f->name_b, s->json) ||
-      (s->mask && !cli_name_fits_json("spgemm", s->mask, s->json)) || !cli_output_matrix_ending(s->out))
+  if (!cli_name_fits_json("spgemm", f->name_a, s->common.json) ||
+      !cli_name_fits_json("spgemm", f->name_b, s->common.json) ||
+      (s->mask && !cli_name_fits_json("spgemm", s->mask, s->common.json)) ||
+      !cli_output_matrix_ending(s->out))
     return CLI_USAGE;
-  return cli_output_possible(s->out) && cli_output_possible(s->json) ? CLI_DONE : CLI_FAILED;
+  return cli_output_possible(s->out) && cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
 /* Standard input, which one of the three may be. Returns the exit code. */
@@ -293,11 +221,9 @@ static int run(void *settings_, char **positionals) {
     return CLI_USAGE;
   int code = check_words(settings, &factors);
   if (code == CLI_DONE)
-    code = cli_start(settings->ranks, 1, settings->threads, settings->device, settings->transport, &ranks);
+    code = cli_start(&settings->common, &ranks);
   if (code != CLI_DONE)
     return code;
-  ranks.workgroup = (int)settings->workgroup;
-  ranks.timeout = settings->timeout;
   if (algos.count == 1 && strcmp(algos.name[0], "auto") == 0 &&
       !cli_algos_read("spgemm", choose(settings, &ranks), cli_spgemm_algos(), &algos))
     return CLI_USAGE;
@@ -323,6 +249,10 @@ const cli_command cli_spgemm = {
     .positionals = 2,
     .optional = 1,
     .options = options,
+    .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
+              CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED | CLI_TAKES_REPEAT |
+              CLI_TAKES_WARMUP | CLI_TAKES_VERIFY | CLI_TAKES_READING | CLI_TAKES_JSON | CLI_TAKES_TILES |
+              CLI_TAKES_BUFFERS,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =

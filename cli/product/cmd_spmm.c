@@ -23,12 +23,9 @@
 
 typedef struct spmm_settings {
   cli_job_settings job; /* first, so that the shared table's offsets hold */
-  const char *x, *out, *plot, *trace, *local, *transport;
-  double timeout, budget;
-  int64_t repeat, warmup;
+  const char *x, *out, *trace, *local;
   double alpha, beta;
-  bool verify, unchanged;
-  cli_tile_settings tile;
+  bool unchanged;
 } spmm_settings;
 
 #define AT(field) offsetof(spmm_settings, field)
@@ -38,8 +35,11 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(job.algo),
      .choices = cli_spmm_algos,
-     .help = "auto (the planner's choice), all that sley plan lists, cola (the steps of its ablation), or "
-             "algorithms, separated by commas; tile-...: A, X and Y in tiles; tile-all: all of these"},
+     .parameters = sley_algorithm_parameters,
+     .help =
+         "auto (the planner's choice), all that sley plan lists, cola (the steps of its ablation), or "
+         "algorithms, separated by commas, with parameters as NAME:KEY=VALUE,...; tile-...: A, X and Y in "
+         "tiles; tile-all: all of these"},
     {.name = "x",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -50,11 +50,6 @@ static const cli_option own_options[] = {
      .value = "FILE",
      .offset = AT(out),
      .help = "write Y as .npy (.gz, .zst); one dimension where X has one"},
-    {.name = "plot",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(plot),
-     .help = "draw times and bytes of several algorithms, by gnuplot, as .svg or .png"},
     {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
     {.name = "beta",
      .kind = CLI_REAL,
@@ -64,26 +59,16 @@ static const cli_option own_options[] = {
     {.name = "repeat",
      .kind = CLI_INT,
      .value = "N",
-     .offset = AT(repeat),
+     .offset = AT(job.common.repeat),
      .least = 1,
-     .most = 1000000,
+     .most = CLI_MOST_RUNS,
      .help = "timed products (default 10; 1 with --x or --out)"},
     {.name = "warmup",
      .kind = CLI_INT,
      .value = "N",
-     .offset = AT(warmup),
-     .most = 1000000,
+     .offset = AT(job.common.warmup),
+     .most = CLI_MOST_RUNS,
      .help = "products before the timed ones (default 2; 0 with --x or --out)"},
-    {.name = "budget",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(budget),
-     .help = "seconds for the products of one algorithm, after which no more are begun than 3; 0: no limit"},
-    {.name = "verify",
-     .kind = CLI_SWITCH,
-     .offset = AT(verify),
-     .help = "check Y against a float64 product (the default)"},
     {.name = "unchanged",
      .kind = CLI_FLAG,
      .offset = AT(unchanged),
@@ -100,37 +85,15 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(local),
      .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
-    {.name = "rowwise",
-     .kind = CLI_TEXT,
-     .value = "WORDS",
-     .offset = AT(job.rowwise),
-     .also = CLI_ROWWISE_WORDS,
-     .help = "how the kernel of rowwise on GPUs works, some of ps=N, dist=N, wpb=N (else searched), "
-             "partitions=off, interleave=off, memory=shared, get=thread, warp or block, separated by commas; "
-             "and the table of the shapes that were tried"},
-    {.name = "transport",
-     .kind = CLI_TEXT,
-     .value = "NAME",
-     .offset = AT(transport),
-     .choices = sley_transports,
-     .help = "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes"},
-    {.name = "timeout",
-     .kind = CLI_REAL,
-     .value = "S",
-     .positive = true,
-     .offset = AT(timeout),
-     .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
-             "SLEY_TIMEOUT, else 60"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(trace),
      .help = "write a timeline that Perfetto opens; for one algorithm"},
-    CLI_TILE_OPTIONS(spmm_settings),
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
-    .job = CLI_JOB_DEFAULTS, .repeat = 0, .warmup = -1, .alpha = 1, .beta = 0, .verify = true};
+    .job = CLI_JOB_DEFAULTS, .job.common.warmup = -1, .job.common.verify = true, .alpha = 1, .beta = 0};
 
 /* A wrong product or a wrong count is a failure at work. */
 static int judge(const cli_result *result) {
@@ -190,7 +153,7 @@ static int write_json(const cli_job *job, const cli_operands *operands, const sp
     cli_report_json_add(&json, &results[0]);
   }
   cli_report_json_sockets(&json);
-  return cli_output_json(settings->job.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
+  return cli_output_json(settings->job.common.json, cli_json_end(json)) ? CLI_DONE : CLI_FAILED;
 }
 
 static void report_ablation(const cli_result *results, int count, FILE *stream) {
@@ -213,20 +176,19 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
-/* The kernel of rowwise that has shapes is one of GPUs. */
-static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
-  bool has_rowwise = false;
+/* Parameters shape kernels of GPUs. */
+static void say_idle_parameters(const cli_algos *algos, const cli_result *first) {
   for (int i = 0; i < algos->count; i++)
-    has_rowwise |= algos->name[i] && strcmp(algos->name[i], "rowwise") == 0;
-  cli_no_effect("spmm", "rowwise", !has_rowwise, "no algorithm that runs is rowwise");
-  cli_no_effect("spmm", "rowwise", has_rowwise && strcmp(first->device, "cpu") == 0,
-                "it shapes a kernel of GPUs, and ranks ran on cpu");
+    if (strchr(algos->name[i], ':') && strcmp(first->device, "cpu") == 0)
+      cli_changed(
+          "spmm: the parameters of %s have no effect: they shape a kernel of GPUs, and ranks ran on cpu",
+          algos->name[i]);
 }
 
 /* Reports what ran, and writes what was asked for. code: so far. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
-  bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
+  bool to_stdout = settings->job.common.json && strcmp(settings->job.common.json, "-") == 0;
   FILE *stream = to_stdout ? stderr : stdout;
   const cli_result *first = results;
   while (first->impossible && first < results + algos->count - 1)
@@ -235,7 +197,7 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
     return cli_refuse(SLEY_ERR_UNSUPPORTED, "%s", first->reason);
   if (first->note[0])
     cli_changed("%s; ranks ran on %s, transport %s", first->note, first->device, first->transport);
-  say_idle_shapes(algos, first);
+  say_idle_parameters(algos, first);
   if (first->network[0])
     cli_say("%s", first->network);
   if (algos->several)
@@ -245,12 +207,12 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   if (!algos->several)
     cli_report_one(job, operands, &results[0], stream);
   cli_report_sockets(stream);
-  if (settings->plot && code == CLI_DONE &&
-      !plot_results(job, operands, settings->plot, results, algos->count))
+  if (settings->job.common.plot && code == CLI_DONE &&
+      !plot_results(job, operands, settings->job.common.plot, results, algos->count))
     code = CLI_FAILED;
   if (settings->out && code == CLI_DONE && !job->spread)
     code = cli_finish(cli_operands_write(operands, job, settings->out));
-  if (settings->job.json) {
+  if (settings->job.common.json) {
     int one = write_json(job, operands, settings, results, algos, found);
     code = code == CLI_DONE ? one : code;
   }
@@ -269,26 +231,25 @@ static int end_failed(const cli_job *job, const cli_result *results, const cli_f
 
 static cli_measure measure_of(const spmm_settings *settings, const cli_algos *algos) {
   return (cli_measure){.algos = algos,
-                       .repeat = settings->repeat,
-                       .warmup = settings->warmup,
-                       .budget = settings->budget,
+                       .repeat = settings->job.common.repeat,
+                       .warmup = settings->job.common.warmup,
+                       .budget = settings->job.common.budget,
                        .alpha = settings->alpha,
                        .beta = settings->beta,
-                       .reproducible = settings->job.reproducible,
-                       .verify = settings->verify,
-                       .mem_limit = settings->job.mem_limit,
+                       .reproducible = settings->job.common.reproducible,
+                       .verify = settings->job.common.verify,
+                       .mem_limit = settings->job.common.mem_limit,
                        .local = settings->local,
-                       .kernel = settings->job.kernel,
-                       .precision = settings->job.precision,
-                       .wire = settings->job.wire,
-                       .rowwise = settings->job.rowwise,
+                       .kernel = settings->job.common.kernel,
+                       .precision = settings->job.common.precision,
+                       .wire = settings->job.common.wire,
                        .unchanged = settings->unchanged,
                        .transpose = settings->job.transpose,
                        .k = settings->job.k,
                        .x = settings->x,
                        .vector = cli_x_is_vector(settings->x),
                        .out = settings->out,
-                       .covers = settings->job.json != NULL};
+                       .covers = settings->job.common.json != NULL};
 }
 
 /* Runs the algorithms, judges and reports. */
@@ -329,16 +290,16 @@ static int run_tiles(const cli_job *job, const cli_operands *operands, const spm
                           .job = job,
                           .operands = operands,
                           .measure = &measure,
-                          .plot = settings->plot,
+                          .plot = settings->job.common.plot,
                           .k = operands->k,
-                          .seed = settings->job.seed,
-                          .repeat = settings->repeat,
-                          .warmup = settings->warmup,
-                          .verify = settings->verify,
+                          .seed = settings->job.common.seed,
+                          .repeat = settings->job.common.repeat,
+                          .warmup = settings->job.common.warmup,
+                          .verify = settings->job.common.verify,
                           .tells = cli_reports(job)};
   if (bench.tells && settings->job.dtype_from)
     cli_say("dtype f64, in which %s is stored; --dtype f32 computes in f32", settings->job.dtype_from);
-  const int code = cli_tile_measure(&bench, &settings->tile, settings->job.json);
+  const int code = cli_tile_measure(&bench, &settings->job.common);
   return code == CLI_DONE && settings->out && bench.tells
              ? cli_finish(cli_operands_write(operands, job, settings->out))
              : code;
@@ -352,11 +313,11 @@ typedef struct board {
 
 static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos *algos) {
   bool told = false;
-  cli_operands operands = {.dtype = cli_dtype(settings->job.dtype)};
+  cli_operands operands = {.dtype = cli_dtype(settings->job.common.dtype)};
   sley_status status = SLEY_OK;
   if (!job->spread)
-    status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.dtype),
-                               settings->job.seed, settings->beta != 0, &operands, &told);
+    status = cli_operands_make(job, settings->x, settings->job.k, cli_dtype(settings->job.common.dtype),
+                               settings->job.common.seed, settings->beta != 0, &operands, &told);
   if (status != SLEY_OK)
     return told ? CLI_USAGE : cli_finish(status);
   size_t bytes = sizeof(board) + (size_t)algos->count * sizeof(cli_result);
@@ -371,18 +332,18 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
 
 /* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
 static void settle_repeats(spmm_settings *settings) {
-  bool one = settings->repeat == 0 && (settings->x || settings->out);
-  if (settings->repeat == 0)
-    settings->repeat = one ? 1 : 10;
-  if (settings->warmup < 0)
-    settings->warmup = one ? 0 : 2;
+  bool one = settings->job.common.repeat == 0 && (settings->x || settings->out);
+  if (settings->job.common.repeat == 0)
+    settings->job.common.repeat = one ? 1 : 10;
+  if (settings->job.common.warmup < 0)
+    settings->job.common.warmup = one ? 0 : 2;
 }
 
 /* Options of plans, which products in tiles do not have. */
 static int check_tiles(const char *algo) {
   static const char *const of_plans[] = {"budget",    "kernel",    "local",        "mem-limit",
-                                         "partition", "precision", "reproducible", "rowwise",
-                                         "transpose", "unchanged", "update",       "wire"};
+                                         "partition", "precision", "reproducible", "transpose",
+                                         "unchanged", "update",    "wire"};
   for (size_t i = 0; i < sizeof of_plans / sizeof *of_plans; i++)
     if (cli_given(of_plans[i]))
       return cli_refuse(SLEY_ERR_ARG,
@@ -396,9 +357,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
   int code = algos->tiles ? check_tiles(settings->job.algo) : CLI_DONE;
   if (code != CLI_DONE)
     return code;
-  if (settings->plot && !algos->several)
+  if (settings->job.common.plot && !algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
-  if (!cli_plot_possible("spmm", settings->plot, &code))
+  if (!cli_plot_possible("spmm", settings->job.common.plot, &code))
     return code;
   if (settings->job.update > 0 && settings->unchanged)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --update does not go with --unchanged: leave one of the two out");
@@ -406,9 +367,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   static const char *const endings[] = {".npy", ".npy.gz", ".npy.zst", NULL};
   if (!cli_output_ending("spmm: Y", settings->out, endings) ||
-      !cli_name_fits_json("spmm", matrix, settings->job.json))
+      !cli_name_fits_json("spmm", matrix, settings->job.common.json))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.json) ||
+  if (!cli_output_possible(settings->out) || !cli_output_possible(settings->job.common.json) ||
       !cli_output_possible(settings->trace))
     return CLI_FAILED;
   return CLI_DONE;
@@ -425,29 +386,29 @@ static int run(void *settings_, char **positionals) {
   if (refused != CLI_DONE)
     return refused;
   const char *transport;
-  sley_status status = cli_transport(settings->transport, settings->job.device, &transport);
+  sley_status status = cli_transport(settings->job.common.transport, settings->job.common.device, &transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   if (cli_wants_mpirun(transport))
-    return cli_run_mpirun(settings->job.ranks);
+    return cli_run_mpirun(settings->job.common.ranks);
   int taken = cli_take_stdin("spmm", positionals[0], settings->x, cli_stdin_limit(&settings->job));
   if (taken != CLI_DONE)
     return taken;
   cli_settle_dtype(&settings->job, positionals[0], settings->x);
-  status = cli_check_device(settings->job.device, transport);
+  status = cli_check_device(settings->job.common.device, transport);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_job job;
   status = cli_job_start(positionals[0], &settings->job, transport, settings->trace, &job);
   if (status != SLEY_OK)
     return cli_finish(status);
-  job.ranks.timeout = settings->timeout;
+  job.ranks.timeout = settings->job.common.timeout;
   cli_no_effect("spmm", "timeout", !transport, "ranks are threads of one process");
   cli_seed_no_effect("spmm",
-                     !settings->x || settings->job.update > 0 || strcmp(settings->job.order, "random") == 0 ||
-                         settings->beta != 0,
+                     !settings->x || settings->job.update > 0 ||
+                         strcmp(settings->job.common.order, "random") == 0 || settings->beta != 0,
                      positionals[0], NULL, NULL);
-  cli_workgroup_bounded("spmm", settings->job.workgroup, job.ranks.ranks);
+  cli_workgroup_bounded("spmm", settings->job.common.workgroup, job.ranks.ranks);
   if (!algos.tiles)
     cli_tile_idle("spmm");
   int code = run_job(&job, settings, &algos);
@@ -461,6 +422,8 @@ const cli_command cli_spmm = {
     .arguments = "MATRIX",
     .positionals = 1,
     .options = options,
+    .common = CLI_JOB_COMMON | CLI_TAKES_TRANSPORT | CLI_TAKES_TIMEOUT | CLI_TAKES_BUDGET | CLI_TAKES_VERIFY |
+              CLI_TAKES_TILES | CLI_TAKES_BUFFERS,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "

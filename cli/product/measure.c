@@ -31,10 +31,11 @@ bool cli_result_as_predicted(const cli_result *result) {
          a->self_bytes == b->self_bytes && a->self_messages == b->self_messages;
 }
 
-static void keep_info(const sley_plan_info *info, double plan_ms, cli_result *out) {
+/* asked: the algorithm as it was asked for; with parameters it is named so. */
+static void keep_info(const sley_plan_info *info, const char *asked, double plan_ms, cli_result *out) {
   out->info = *info;
   out->plan_ms = plan_ms;
-  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
+  snprintf(out->algo, sizeof out->algo, "%s", strchr(asked, ':') ? asked : info->algo);
   snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
   out->info.algo = out->info.reason = NULL;
 }
@@ -234,7 +235,6 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   options.kernel = measure->kernel;
   options.precision = measure->precision;
   options.wire = measure->wire;
-  options.rowwise = measure->rowwise;
   options.keep_input = measure->unchanged;
   options.update = update;
   options.mem_limit = measure->mem_limit;
@@ -250,7 +250,7 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
     status = sley_plan_info_get(*plan, &info);
   if (status != SLEY_OK)
     return status;
-  keep_info(&info, plan_ms, result);
+  keep_info(&info, algo, plan_ms, result);
   keep_device(comm, result);
   status = sley_plan_trials(*plan, result->trial, CLI_TRIALS, &result->trials);
   result->trials = result->trials < CLI_TRIALS ? result->trials : CLI_TRIALS;

@@ -19,7 +19,6 @@ typedef struct cli_measure {
   const char *kernel;    /* the one that multiplies; NULL or "auto": the cheapest */
   const char *precision; /* "full" or "tf32" */
   const char *wire;      /* type that values travel in */
-  const char *rowwise;   /* how the kernel of rowwise works; NULL or "auto": the default */
   bool unchanged;        /* all products but the first call X unchanged */
   /* Where ranks read and write their own rows: */
   int64_t k;     /* -1: as X's file has it, else 32 */
@@ -29,10 +28,10 @@ typedef struct cli_measure {
   bool covers; /* the least covers' size is wanted */
 } cli_measure;
 
-enum { CLI_NAME = 48, CLI_REASON = SLEY_ERROR_BYTES, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
+enum { CLI_NAME = 128, CLI_REASON = SLEY_ERROR_BYTES, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
 
 typedef struct cli_result {
-  char algo[CLI_NAME]; /* that ran */
+  char algo[CLI_NAME]; /* that ran, with the parameters that were given */
   char reason[CLI_REASON];
   char device[CLI_DEVICE], transport[CLI_DEVICE]; /* that it ran on */
   char note[CLI_REASON];                          /* what the device was not as asked for; "" */

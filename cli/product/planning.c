@@ -19,9 +19,10 @@ enum { MOST_RANKS = 4096 };
 
 /* ---- one number of ranks */
 
-static void keep(const sley_plan_info *info, cli_planned *out) {
+/* asked: the algorithm as it was asked for; with parameters it is named so. */
+static void keep(const sley_plan_info *info, const char *asked, cli_planned *out) {
   out->info = *info;
-  snprintf(out->algo, sizeof out->algo, "%s", info->algo ? info->algo : "");
+  snprintf(out->algo, sizeof out->algo, "%s", strchr(asked, ':') ? asked : info->algo);
   snprintf(out->reason, sizeof out->reason, "%s", info->reason ? info->reason : "");
   out->info.algo = out->info.reason = NULL;
 }
@@ -29,13 +30,13 @@ static void keep(const sley_plan_info *info, cli_planned *out) {
 static sley_plan_options options_of(const sley_comm *comm, const cli_planning *shared) {
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.dry = true;
-  options.reproducible = shared->settings->reproducible;
+  options.reproducible = shared->settings->common.reproducible;
   options.transpose = shared->settings->transpose;
-  options.mem_limit = shared->settings->mem_limit;
+  options.mem_limit = shared->settings->common.mem_limit;
   options.machine = shared->machine;
-  options.wire = shared->settings->wire;
-  options.kernel = shared->settings->kernel;
-  options.precision = shared->settings->precision;
+  options.wire = shared->settings->common.wire;
+  options.kernel = shared->settings->common.kernel;
+  options.precision = shared->settings->common.precision;
   options.mem_operands = shared->machine || cli_counts_operands(comm, options.mem_limit);
   return options;
 }
@@ -70,7 +71,7 @@ static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_plann
   if (status == SLEY_OK)
     status = cli_kernels_of(plan, &kernels);
   if (status == SLEY_OK && first) {
-    keep(&info, &shared->plans[0]);
+    keep(&info, shared->names[0], &shared->plans[0]);
     shared->plans[0].kernels = kernels;
     status = sley_plan_describe(plan, &shared->text);
   }
@@ -94,7 +95,7 @@ static sley_status compare(sley_comm *comm, const sley_matrix *block, cli_planni
   for (int i = 0; status == SLEY_OK && first && i < shared->count; i++) {
     status = sley_comparison_get(comparison, i, &info);
     if (status == SLEY_OK)
-      keep(&info, &shared->plans[i]);
+      keep(&info, shared->names[i], &shared->plans[i]);
   }
   sley_comparison_destroy(comparison);
   return status;
@@ -304,7 +305,7 @@ int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, 
   }
   int code = cli_finish(status);
   if (status == SLEY_OK) {
-    const char *path = planning->settings->json;
+    const char *path = planning->settings->common.json;
     FILE *stream = path && strcmp(path, "-") == 0 ? stderr : stdout;
     cli_report_matrix(job, planning->k, stream);
     cli_windows_print(&planning->windows, stream);

@@ -61,8 +61,8 @@ static const char *verdict(const cli_result *result) {
 static void report_wire(const cli_job *job, const cli_result *result, FILE *stream) {
   double bound = result->info.wire_bound;
   if (bound == 0) {
-    if (strcmp(job->settings->wire, "none") != 0)
-      fprintf(stream, "wire       %s changes nothing: %s\n", job->settings->wire,
+    if (strcmp(job->settings->common.wire, "none") != 0)
+      fprintf(stream, "wire       %s changes nothing: %s\n", job->settings->common.wire,
               job->ranks.ranks == 1 ? "there is one rank, and nothing travels"
                                     : "the values are read in place, or none is needed");
     return;
@@ -75,7 +75,7 @@ static void report_wire(const cli_job *job, const cli_result *result, FILE *stre
 
 /* What rounding to tf32 has cost, or that nothing was rounded, if it was allowed. */
 static void report_precision(const cli_job *job, const cli_result *result, FILE *stream) {
-  if (strcmp(job->settings->precision, "full") == 0)
+  if (strcmp(job->settings->common.precision, "full") == 0)
     return;
   if (!result->info.tf32) {
     fprintf(stream, "precision  tf32 changes nothing: no kernel that rounds to it sums any row\n");
@@ -112,7 +112,7 @@ void cli_report_one(const cli_job *job, const cli_operands *operands, const cli_
   fprintf(stream, "device     %s; transport %s\n", result->device, result->transport);
   fprintf(stream, "algorithm  ");
   cli_report_reason(result->algo, result->reason, stream);
-  cli_trials_print(result, job->settings->rowwise, stream);
+  cli_trials_print(result, stream);
   cli_kernels_print(&result->kernels, stream);
   fprintf(stream, "remote     %" PRId64 " nonzeros, %" PRId64 " halo rows", result->info.remote_nnz,
           result->info.halo_rows);
@@ -175,14 +175,15 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
     cli_table_cell(&table, 9, "%s", verdict(result));
   }
   cli_table_print(&table, stream);
-  cli_legend_spmm(stream);
+  if (!job->settings->common.brief)
+    cli_legend_spmm(stream);
   for (int i = 0; i < count; i++)
-    if (results[i].ran && strcmp(job->settings->wire, "none") != 0) {
+    if (results[i].ran && strcmp(job->settings->common.wire, "none") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
       report_wire(job, &results[i], stream);
     }
   for (int i = 0; i < count; i++)
-    if (results[i].ran && strcmp(job->settings->precision, "full") != 0) {
+    if (results[i].ran && strcmp(job->settings->common.precision, "full") != 0) {
       fprintf(stream, "%-18s ", results[i].algo);
       report_precision(job, &results[i], stream);
     }
@@ -263,12 +264,11 @@ cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, i
   cli_json_int(&json, "cols", job->info.cols);
   cli_json_int(&json, "nnz", job->info.nnz);
   cli_json_int(&json, "k", k);
-  cli_json_text(&json, "dtype", settings->dtype);
-  cli_json_text(&json, "order", settings->order);
-  cli_json_text(&json, "partition", settings->partition);
+  cli_json_text(&json, "dtype", settings->common.dtype);
+  cli_json_text(&json, "order", settings->common.order);
+  cli_json_text(&json, "partition", settings->common.partition);
   cli_json_bool(&json, "transpose", settings->transpose);
-  cli_json_bool(&json, "reproducible", settings->reproducible);
-  cli_json_text(&json, "rowwise", settings->rowwise);
+  cli_json_bool(&json, "reproducible", settings->common.reproducible);
   cli_json_int(&json, "remote_nnz", info->remote_nnz);
   cli_json_int(&json, "halo_rows", info->halo_rows);
   cli_json_int(&json, "cover_rows", info->cover_rows);

@@ -28,9 +28,9 @@ typedef struct spgemm_run {
 } spgemm_run;
 
 static sley_status multiply(spgemm_run *run) {
-  static double ms[CLI_SPGEMM_REPEATS];
+  static double ms[CLI_MOST_RUNS];
   const cli_spgemm_factors *f = run->factors;
-  const int64_t warmup = run->settings->warmup, repeat = run->settings->repeat;
+  const int64_t warmup = run->settings->common.warmup, repeat = run->settings->common.repeat;
   for (int64_t i = -warmup; i < repeat; i++) {
     sley_matrix_destroy(run->c);
     cli_progress("multiplying", i + warmup, warmup + repeat);
@@ -50,7 +50,7 @@ static sley_status multiply(spgemm_run *run) {
 }
 
 static sley_status verify(spgemm_run *run) {
-  if (!run->settings->verify)
+  if (!run->settings->common.verify)
     return SLEY_OK;
   cli_progress("verifying", 0, 0);
   const sley_status status =
@@ -68,25 +68,25 @@ static void print(const spgemm_run *run, FILE *stream) {
   const cli_spgemm_settings *s = run->settings;
   cli_sources_print(stream);
   fprintf(stream, "C            %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s, %s%s\n", run->size.rows,
-          run->size.cols, run->size.nnz, s->dtype, s->semiring, s->mask ? ", masked" : "");
+          run->size.cols, run->size.nnz, s->common.dtype, s->semiring, s->mask ? ", masked" : "");
   fprintf(stream, "device       ");
   if (run->ranks > 1)
     fprintf(stream, "%d x ", run->ranks);
-  fprintf(stream, "%s%s%s\n", s->device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
+  fprintf(stream, "%s%s%s\n", s->common.device, strcmp(s->local, "sley") == 0 ? "" : ", by ",
           strcmp(s->local, "sley") == 0 ? "" : s->local);
   fprintf(stream, "products     %" PRId64 "\n", run->info.products);
   fprintf(stream, "compression  %.2f products per nonzero of C\n", run->info.compression);
   fprintf(stream, "time         %.3f ms", run->times.median);
-  if (s->repeat > 1)
-    fprintf(stream, " (median of %" PRId64 ", 10 %% below %.3f, 90 %% below %.3f)", s->repeat, run->times.p10,
-            run->times.p90);
+  if (s->common.repeat > 1)
+    fprintf(stream, " (median of %" PRId64 ", 10 %% below %.3f, 90 %% below %.3f)", s->common.repeat,
+            run->times.p10, run->times.p90);
   fprintf(stream, "\nrate         %.3f GFLOP/s\n", rate(run));
   fprintf(stream, "memory       %.1f MiB at most, in %d pass%s\n", (double)run->info.peak_bytes / (1 << 20),
           run->info.passes, run->info.passes == 1 ? "" : "es");
-  if (s->verify && run->check.ok)
+  if (s->common.verify && run->check.ok)
     fprintf(stream, "check        every entry within its bound of float64; largest relative error %.2e\n",
             run->check.relative_error);
-  else if (s->verify)
+  else if (s->common.verify)
     fprintf(stream, "check        WRONG at row %" PRId64 ", column %" PRId64 ": error %.2e, bound %.2e\n",
             run->check.row, run->check.col, run->check.max_error, run->check.bound);
 }
@@ -99,8 +99,8 @@ static bool write_json(const spgemm_run *run) {
   cli_json_text(&json, "mask", s->mask);
   cli_json_bool(&json, "transpose_b", s->transpose_b);
   cli_json_text(&json, "semiring", s->semiring);
-  cli_json_text(&json, "dtype", s->dtype);
-  cli_json_text(&json, "device", s->device);
+  cli_json_text(&json, "dtype", s->common.dtype);
+  cli_json_text(&json, "device", s->common.device);
   cli_json_text(&json, "local", s->local);
   cli_json_int(&json, "ranks", run->ranks);
   cli_json_text(&json, "algo", "rows");
@@ -110,27 +110,27 @@ static bool write_json(const spgemm_run *run) {
   cli_json_int(&json, "a_nnz", run->size_a.nnz);
   cli_json_int(&json, "products", run->info.products);
   cli_json_real(&json, "compression", run->info.compression);
-  cli_json_int(&json, "repeat", s->repeat);
+  cli_json_int(&json, "repeat", s->common.repeat);
   cli_json_real(&json, "ms", run->times.median);
   cli_json_real(&json, "ms_p10", run->times.p10);
   cli_json_real(&json, "ms_p90", run->times.p90);
   cli_json_real(&json, "gflops", rate(run));
   cli_json_int(&json, "peak_bytes", run->info.peak_bytes);
   cli_json_int(&json, "passes", run->info.passes);
-  if (s->verify) {
+  if (s->common.verify) {
     cli_json_bool(&json, "ok", run->check.ok);
     cli_json_real(&json, "relative_error", run->check.relative_error);
   }
-  return cli_output_json(s->json, cli_json_end(json));
+  return cli_output_json(s->common.json, cli_json_end(json));
 }
 
 /* Reports, and writes what was asked for. */
 static int report(const spgemm_run *run) {
   const cli_spgemm_settings *s = run->settings;
-  print(run, s->json && strcmp(s->json, "-") == 0 ? stderr : stdout);
-  if (s->json && !write_json(run))
+  print(run, s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  if (s->common.json && !write_json(run))
     return CLI_FAILED;
-  if (s->verify && !run->check.ok)
+  if (s->common.verify && !run->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL, "spgemm: the product is wrong: please report it");
   return s->out ? cli_finish(cli_write_matrix(run->c, s->out)) : CLI_DONE;
 }
@@ -141,10 +141,10 @@ int cli_spgemm_rows(const cli_spgemm_settings *settings, const cli_spgemm_factor
   run.options.semiring = (sley_semiring)cli_number_of(settings->semiring, sley_semirings());
   run.options.mask = factors->mask;
   run.options.transpose_b = settings->transpose_b;
-  run.options.mem_limit = settings->mem_limit;
+  run.options.mem_limit = settings->common.mem_limit;
   run.options.ranks = ranks;
-  run.options.threads = (int)settings->threads;
-  run.options.device = settings->device;
+  run.options.threads = (int)settings->common.threads;
+  run.options.device = settings->common.device;
   run.options.local = settings->local;
   sley_status status = multiply(&run);
   if (status == SLEY_OK)

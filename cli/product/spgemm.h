@@ -3,19 +3,15 @@
 #ifndef SLEY_CLI_PRODUCT_SPGEMM_H
 #define SLEY_CLI_PRODUCT_SPGEMM_H
 
-#include "matrix/source.h"
-#include "sley.h"
-#include "tile/tile.h"
+#include <stdbool.h>
 
-enum { CLI_SPGEMM_REPEATS = 10000 };
+#include "common.h"
+#include "sley.h"
 
 typedef struct cli_spgemm_settings {
-  const char *mask, *semiring, *out, *dtype, *device, *local, *json, *algo, *transport;
-  int64_t mem_limit, ranks, workgroup, threads, seed, repeat, warmup;
-  double timeout;
-  bool transpose_b, verify;
-  cli_tile_settings tile;
-  cli_reading reading;
+  cli_common common;
+  const char *mask, *semiring, *out, *local, *algo;
+  bool transpose_b;
 } cli_spgemm_settings;
 
 /* A, B and the mask, as loaded. */

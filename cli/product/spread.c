@@ -43,7 +43,7 @@ sley_status cli_spread_operands(const sley_comm *comm, const cli_job *job, const
   int rank = sley_comm_rank(comm);
   int64_t x_count = job->col_begin[rank + 1] - job->col_begin[rank];
   int64_t y_count = job->row_begin[rank + 1] - job->row_begin[rank];
-  uint64_t seed = (uint64_t)job->settings->seed;
+  uint64_t seed = (uint64_t)job->settings->common.seed;
   *out = (cli_operands){.dtype = job->info.dtype,
                         .k = measure->k < 0 ? CLI_DEFAULT_K : measure->k,
                         .x_rows = job->x_rows,
@@ -172,7 +172,7 @@ static sley_status make_oracle(const cli_job *job, const cli_operands *operands,
   } else if (status == SLEY_OK) {
     status = alloc(c.count, operands->k * (int64_t)sley_dtype_bytes(operands->dtype), &out->x);
     if (status == SLEY_OK)
-      status = sley_dense_random((uint64_t)job->settings->seed, 0, c.count, operands->k, c.name,
+      status = sley_dense_random((uint64_t)job->settings->common.seed, 0, c.count, operands->k, c.name,
                                  operands->dtype, out->x, operands->k);
   }
   free_columns(&c);

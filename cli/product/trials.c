@@ -37,8 +37,8 @@ static void print_table(const cli_result *result, FILE *stream) {
   cli_table_print(&table, stream);
 }
 
-void cli_trials_print(const cli_result *result, const char *words, FILE *stream) {
-  bool asked = strcmp(words, "auto") != 0;
+void cli_trials_print(const cli_result *result, FILE *stream) {
+  const char *parameters = strchr(result->algo, ':');
   char ps[PS_BYTES];
   for (int i = 0; i < result->trials; i++) {
     const sley_trial *t = &result->trial[i];
@@ -46,11 +46,11 @@ void cli_trials_print(const cli_result *result, const char *words, FILE *stream)
       fprintf(stream, "tuned      %d shape%s tried, chosen: ps %s, dist %d, wpb %d, %.4f ms\n",
               result->trials, result->trials == 1 ? "" : "s", ps_of(t, ps), t->dist, t->wpb, t->ms);
   }
-  if (asked && result->trials > 0)
+  if (parameters && result->trials > 0)
     print_table(result, stream);
-  else if (asked)
-    fprintf(stream, "rowwise    %s changes nothing: no kernel reads the rows of other ranks in place\n",
-            words);
+  else if (parameters)
+    fprintf(stream, "parameters %s change nothing: no kernel reads the rows of other ranks in place\n",
+            parameters + 1);
 }
 
 void cli_trials_json(cli_json *json, const cli_result *result) {

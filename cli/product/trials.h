@@ -7,9 +7,9 @@
 #include "output/json.h"
 #include "product/measure.h"
 
-/* One line: how many were tried, and which was chosen. words: --rowwise; where these are not "auto", also the
+/* One line: how many were tried, and which was chosen. Where the algorithm was given parameters, also the
  * table of all, or, if nothing was tried, that they change nothing. */
-void cli_trials_print(const cli_result *result, const char *words, FILE *stream);
+void cli_trials_print(const cli_result *result, FILE *stream);
 
 /* Adds the list "tuned", if anything was tried. */
 void cli_trials_json(cli_json *json, const cli_result *result);

@@ -79,9 +79,9 @@ static int64_t hash_file(const char *name, int64_t seed) {
 static void add_names(fields *f, const cli_job *job, const cli_measure *measure) {
   const cli_job_settings *settings = job->settings;
   add(f, "the matrix (the file's content, or the generator's words and --seed)",
-      hash_file(job->name, settings->seed));
-  add(f, "--partition", hash_text(FNV_BASIS, settings->partition));
-  add(f, "X (--x or --seed)", hash_file(measure->x ? measure->x : "", settings->seed));
+      hash_file(job->name, settings->common.seed));
+  add(f, "--partition", hash_text(FNV_BASIS, settings->common.partition));
+  add(f, "X (--x or --seed)", hash_file(measure->x ? measure->x : "", settings->common.seed));
 }
 
 /* What the process has read. */
@@ -109,10 +109,10 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   for (int i = 0; i < measure->algos->count; i++)
     algos = hash_text((uint64_t)algos, measure->algos->name[i]);
   add(f, "--transpose", measure->transpose);
-  add(f, "--order", hash_text(FNV_BASIS, job->settings->order));
+  add(f, "--order", hash_text(FNV_BASIS, job->settings->common.order));
   add(f, "--k", operands ? operands->k : measure->k);
   add(f, "--algo", algos);
-  add(f, "--dtype", cli_dtype(job->settings->dtype));
+  add(f, "--dtype", cli_dtype(job->settings->common.dtype));
   add(f, "--reproducible", measure->reproducible);
   add(f, "--alpha", cli_agree_real(measure->alpha));
   add(f, "--beta", cli_agree_real(measure->beta));
@@ -125,7 +125,6 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   add(f, "--local", hash_text(FNV_BASIS, measure->local));
   add(f, "--kernel", hash_text(FNV_BASIS, measure->kernel));
   add(f, "--precision", hash_text(FNV_BASIS, measure->precision));
-  add(f, "--rowwise", hash_text(FNV_BASIS, measure->rowwise));
   add(f, "--verify", measure->verify);
   if (operands)
     return add_content(f, job, operands);

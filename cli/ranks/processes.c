@@ -12,8 +12,6 @@
 
 #include "command.h"
 
-enum { RANKS_DEFAULT = 4 };
-
 static char **words;
 static int word_count;
 
@@ -44,13 +42,12 @@ sley_status cli_transport(const char *asked, const char *device, const char **ou
   return status;
 }
 
-int64_t cli_ranks(int64_t asked, const char *transport) {
+int64_t cli_ranks(int64_t ranks, const char *transport) {
   const char *launcher;
-  int rank, ranks;
-  if (asked > 0)
-    return asked;
-  bool given = transport && sley_launcher(&launcher, &rank, &ranks) == SLEY_OK && launcher;
-  return given ? ranks : RANKS_DEFAULT;
+  int rank, launched;
+  if (cli_given("ranks") || !transport || sley_launcher(&launcher, &rank, &launched) != SLEY_OK || !launcher)
+    return ranks;
+  return launched;
 }
 
 bool cli_is_first(void) {
@@ -83,7 +80,7 @@ int cli_run_mpirun(int64_t ranks) {
   if (!line)
     return cli_refuse(SLEY_ERR_MEMORY, "out of memory");
   self[length > 0 ? length : 0] = '\0';
-  snprintf(number, sizeof number, "%lld", (long long)cli_ranks(ranks, NULL));
+  snprintf(number, sizeof number, "%lld", (long long)ranks);
   line[0] = "mpirun";
   line[1] = "-n";
   line[2] = number;

@@ -21,12 +21,12 @@ sley_status cli_transport(const char *asked, const char *device, const char **ou
 /* Whether the ranks of the transport are started by mpirun, and have not been yet. */
 bool cli_wants_mpirun(const char *transport);
 
-/* Becomes mpirun, which runs this command line as `ranks` ranks (0: the default). Returns an exit code if it
- * cannot. */
+/* Becomes mpirun, which runs this command line as `ranks` ranks. Returns an exit code if it cannot. */
 int cli_run_mpirun(int64_t ranks);
 
-/* Ranks to run: as many as asked for; 0: 4, or under a launcher the launcher's number. */
-int64_t cli_ranks(int64_t asked, const char *transport);
+/* Ranks to run on a transport: the value of --ranks, but without that option under a launcher the number that
+ * it has started. */
+int64_t cli_ranks(int64_t ranks, const char *transport);
 
 /* Whether this process reports: not under a launcher, and there rank 0 only. */
 bool cli_reports(const cli_job *job);

@@ -5,21 +5,22 @@
 #include "matrix/job.h"
 #include "ranks/processes.h"
 
-int cli_start(int64_t ranks, int64_t fallback, int64_t threads, const char *device, const char *transport,
-              sley_rank_options *out) {
+int cli_start(const cli_common *common, sley_rank_options *out) {
   const char *found;
   *out = (sley_rank_options)SLEY_RANK_OPTIONS_INIT;
-  sley_status status = cli_transport(transport, device, &found);
+  sley_status status = cli_transport(common->transport, common->device, &found);
   if (status != SLEY_OK)
     return cli_finish(status);
   if (cli_wants_mpirun(found))
-    return cli_run_mpirun(ranks > 0 ? ranks : fallback);
-  status = cli_check_device(device, found);
+    return cli_run_mpirun(common->ranks);
+  status = cli_check_device(common->device, found);
   if (status != SLEY_OK)
     return cli_finish(status);
-  out->ranks = (int)(ranks > 0 ? ranks : cli_launched() ? cli_ranks(0, found) : fallback);
-  out->threads = (int)threads;
-  out->device = device;
+  out->ranks = (int)cli_ranks(common->ranks, found);
+  out->workgroup = (int)common->workgroup;
+  out->threads = (int)common->threads;
+  out->timeout = common->timeout;
+  out->device = common->device;
   out->transport = found;
   return CLI_DONE;
 }

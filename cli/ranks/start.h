@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common.h"
 #include "sley.h"
 
-/* Ranks on a device and a transport: asked for (0: not), a launcher's, or else so many as fallback. Becomes
- * mpirun where that starts them. An exit code, after one line on stderr where it is not CLI_DONE. */
-int cli_start(int64_t ranks, int64_t fallback, int64_t threads, const char *device, const char *transport,
-              sley_rank_options *out);
+/* Ranks as the common options say. Becomes mpirun where that starts them. An exit code, after one line on
+ * stderr where it is not CLI_DONE. */
+int cli_start(const cli_common *common, sley_rank_options *out);
 
 /* Whether this process reports: rank 0 of those of a launcher, else the one that the ranks are of. */
 bool cli_start_reports(const sley_rank_options *ranks);

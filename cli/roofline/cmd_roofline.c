@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "common.h"
 #include "matrix/input.h"
 #include "output/changes.h"
 #include "output/output.h"
@@ -14,16 +15,16 @@
 #include "pair.h"
 #include "roofline/roofline.h"
 
-enum { DEFAULT_K = 32, DEFAULT_RANKS = 4, MOST_RANKS = 65536, MOST_TILES = 1 << 24 };
+enum { DEFAULT_K = 32, DEFAULT_RANKS = 4, MOST_RANKS = 65536 };
 #define GIGA  1e9
 #define MICRO 1e-6
 
 typedef struct roofline_settings {
-  int64_t k, ranks, workgroup, threads, columns, seed;
+  cli_common common;
+  int64_t k;
   double memory, network, latency, peak, compression, measured_ms;
-  const char *algo, *grid, *tiles, *dtype, *device, *machine, *measured, *plot, *json;
+  const char *algo, *measured;
   bool spgemm, per_rank;
-  cli_reading reading;
 } roofline_settings;
 
 #define AT(field) offsetof(roofline_settings, field)
@@ -40,34 +41,16 @@ static const cli_option own_options[] = {
     {.name = "ranks",
      .kind = CLI_INT,
      .value = "P",
-     .offset = AT(ranks),
+     .offset = AT(common.ranks),
      .least = 1,
      .most = MOST_RANKS,
      .help = "ranks"},
     {.name = "workgroup",
      .kind = CLI_INT,
      .value = "W",
-     .offset = AT(workgroup),
+     .offset = AT(common.workgroup),
      .most = MOST_RANKS,
      .help = "ranks of a node; 0: as the machine says, which may be all"},
-    {.name = "grid",
-     .kind = CLI_TEXT,
-     .value = "RxC",
-     .offset = AT(grid),
-     .help = "rows and columns of the grid of ranks; else the shape nearest to a square"},
-    {.name = "tiles",
-     .kind = CLI_TEXT,
-     .value = "N|RxC",
-     .offset = AT(tiles),
-     .help =
-         "A in N x N or R x C tiles; else as many rows as the grid has, and for columns the least multiple "
-         "of its rows and columns"},
-    {.name = "columns",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(columns),
-     .most = MOST_TILES,
-     .help = "divide the columns of X, or B, into N tiles; 0: as many as the grid has"},
     {.name = "algo",
      .kind = CLI_TEXT,
      .value = "NAME,...",
@@ -75,27 +58,16 @@ static const cli_option own_options[] = {
      .choices = sley_roofline_algorithms,
      .also = "all",
      .help = "tile-c, tile-a, tile-b or summa-2d, or several, or all"},
-    {.name = "dtype",
-     .kind = CLI_CHOICE,
-     .value = "TYPE",
-     .offset = AT(dtype),
-     .choices = cli_dtypes,
-     .help = "type of the values"},
-    {.name = "machine",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(machine),
-     .help = "predict for the machine that FILE describes, in place of this one"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
-     .offset = AT(device),
+     .offset = AT(common.device),
      .choices = cli_devices,
      .help = "without --machine: whose description of this machine is taken; auto: that of its cores"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
-     .offset = AT(threads),
+     .offset = AT(common.threads),
      .most = 4096,
      .help = "threads of a rank; 0: as the machine says, else 1"},
     {.name = "memory-bandwidth",
@@ -143,27 +115,12 @@ static const cli_option own_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(per_rank),
      .help = "print a line for each rank, too, of the first algorithm"},
-    {.name = "seed",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(seed),
-     .most = INT64_MAX,
-     .help = "of generators that name none"},
-    {.name = "plot",
-     .kind = CLI_TEXT,
-     .value = "FILE",
-     .offset = AT(plot),
-     .help = "draw roofs and points, by gnuplot, as .svg or .png"},
-    {.name = "json", .kind = CLI_TEXT, .value = "FILE", .offset = AT(json), .help = "write every figure"},
-    CLI_READING_OPTIONS(roofline_settings),
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
-static const roofline_settings defaults = {.k = DEFAULT_K,
-                                           .ranks = DEFAULT_RANKS,
-                                           .seed = 1,
-                                           .algo = "tile-c",
-                                           .device = "auto",
-                                           .reading = CLI_READING_DEFAULTS};
+static const roofline_settings defaults = {
+    .common = {.ranks = DEFAULT_RANKS, .device = "auto", .seed = 1, .reading.base = -1},
+    .k = DEFAULT_K,
+    .algo = "tile-c"};
 
 typedef struct roofline_run {
   const roofline_settings *settings;
@@ -226,12 +183,13 @@ static bool take_measured(roofline_run *run, const char *word) {
 
 static bool read_layout(const roofline_settings *s, sley_roofline_options *o) {
   int64_t rows = 0, cols = 0;
-  if (!cli_pair_read("roofline", "grid", s->grid, false, MOST_RANKS, &rows, &cols) ||
-      !cli_pair_read("roofline", "tiles", s->tiles, true, MOST_TILES, &o->tiles_down, &o->tiles_between))
+  if (!cli_pair_read("roofline", "grid", s->common.grid, false, MOST_RANKS, &rows, &cols) ||
+      !cli_pair_read("roofline", "tiles", s->common.tiles, true, CLI_MOST_TILES, &o->tiles_down,
+                     &o->tiles_between))
     return false;
   o->grid_rows = (int)rows;
   o->grid_cols = (int)cols;
-  o->tiles_across = s->columns;
+  o->tiles_across = s->common.columns;
   return true;
 }
 
@@ -245,30 +203,31 @@ static bool read_words(roofline_run *run) {
 static sley_status find_machine(roofline_run *run) {
   const roofline_settings *s = run->settings;
   const sley_status status =
-      s->machine ? sley_machine_read(s->machine, &run->machine)
-                 : sley_machine_find(strcmp(s->device, "auto") == 0 ? "cpu" : s->device, &run->machine);
+      s->common.machine ? sley_machine_read(s->common.machine, &run->machine)
+                        : sley_machine_find(strcmp(s->common.device, "auto") == 0 ? "cpu" : s->common.device,
+                                            &run->machine);
   return status == SLEY_OK ? sley_machine_info_get(run->machine, &run->r.machine) : status;
 }
 
 static sley_status load(roofline_run *run) {
   const roofline_settings *s = run->settings;
-  const char *from, *dtype = cli_settled_dtype(s->dtype, run->r.matrix, run->r.b, &from);
+  const char *from, *dtype = cli_settled_dtype(s->common.dtype, run->r.matrix, run->r.b, &from);
   if (from)
     cli_say("dtype f64, in which %s is stored; --dtype f32 counts f32", from);
-  sley_status status = cli_load(run->r.matrix, dtype, 0, s->seed, 0, &s->reading, &run->a);
+  sley_status status = cli_load(run->r.matrix, dtype, 0, s->common.seed, 0, &s->common.reading, &run->a);
   if (status == SLEY_OK)
     status = sley_matrix_info_get(run->a, &run->r.info);
   if (status == SLEY_OK && run->r.b)
-    status = cli_load(run->r.b, dtype, 0, s->seed, 0, &s->reading, &run->b);
+    status = cli_load(run->r.b, dtype, 0, s->common.seed, 0, &s->common.reading, &run->b);
   return status;
 }
 
 static void fill_options(roofline_run *run) {
   const roofline_settings *s = run->settings;
   sley_roofline_options *o = &run->options;
-  o->ranks = (int)s->ranks;
-  o->ranks_per_node = (int)s->workgroup;
-  o->threads = (int)s->threads;
+  o->ranks = (int)s->common.ranks;
+  o->ranks_per_node = (int)s->common.workgroup;
+  o->threads = (int)s->common.threads;
   o->machine = run->machine;
   o->memory_bandwidth = s->memory * GIGA;
   o->network_bandwidth = s->network * GIGA;
@@ -307,10 +266,11 @@ static int report(roofline_run *run) {
   run->r.row[0].measured_ms = s->measured_ms;
   if (s->measured && !each_word(s->measured, take_measured, run))
     return CLI_USAGE;
-  cli_roofline_print(&run->r, s->per_rank, s->json && strcmp(s->json, "-") == 0 ? stderr : stdout);
-  if (s->plot && !cli_roofline_plot(s->plot, &run->r))
+  cli_roofline_print(&run->r, s->per_rank,
+                     s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  if (s->common.plot && !cli_roofline_plot(s->common.plot, &run->r))
     return CLI_FAILED;
-  return s->json && !cli_roofline_write_json(&run->r, s->json) ? CLI_FAILED : CLI_DONE;
+  return s->common.json && !cli_roofline_write_json(&run->r, s->common.json) ? CLI_FAILED : CLI_DONE;
 }
 
 static int run_job(roofline_run *run) {
@@ -339,20 +299,20 @@ static int run(void *settings_, char **positionals) {
   self.r.b = positionals[1];
   self.r.sparse = s->spgemm;
   self.r.k = s->k;
-  self.r.ranks = (int)s->ranks;
+  self.r.ranks = (int)s->common.ranks;
   if (self.r.b && !s->spgemm)
     return cli_refuse(SLEY_ERR_ARG, "roofline: a second matrix, %s, goes with --spgemm", self.r.b);
-  if (!read_words(&self) || !cli_name_fits_json("roofline", self.r.matrix, s->json) ||
-      (self.r.b && !cli_name_fits_json("roofline", self.r.b, s->json)))
+  if (!read_words(&self) || !cli_name_fits_json("roofline", self.r.matrix, s->common.json) ||
+      (self.r.b && !cli_name_fits_json("roofline", self.r.b, s->common.json)))
     return CLI_USAGE;
-  if (!cli_plot_possible("roofline", s->plot, &code))
+  if (!cli_plot_possible("roofline", s->common.plot, &code))
     return code;
-  if (!cli_output_possible(s->json))
+  if (!cli_output_possible(s->common.json))
     return CLI_FAILED;
   cli_seed_no_effect("roofline", false, self.r.matrix, self.r.b, NULL);
   cli_no_effect("roofline", "k", s->spgemm, "both factors are sparse");
   cli_no_effect("roofline", "compression", !s->spgemm, "it is of --spgemm");
-  cli_no_effect("roofline", "device", s->machine, "--machine names the description");
+  cli_no_effect("roofline", "device", s->common.machine, "--machine names the description");
   const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b, 0);
   return taken == CLI_DONE ? run_job(&self) : taken;
 }
@@ -364,6 +324,8 @@ const cli_command cli_roofline_command = {
     .positionals = 2,
     .optional = 1,
     .options = options,
+    .common = CLI_TAKES_DTYPE | CLI_TAKES_MACHINE | CLI_TAKES_SEED | CLI_TAKES_READING | CLI_TAKES_PLOT |
+              CLI_TAKES_JSON | CLI_TAKES_TILES,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX and B are files or generators. docs/ROOFLINE.md has the equations.\n",

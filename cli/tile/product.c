@@ -73,10 +73,10 @@ static int run_and_report(cli_tile_bench *b, const char *json) {
   return code;
 }
 
-static int divide(cli_tile_bench *b, const cli_tile_settings *s) {
+static int divide(cli_tile_bench *b, const cli_common *s) {
   int64_t grid_rows = 0, grid_cols = 0;
-  if (!cli_pair_read(b->command, "grid", s->grid, false, CLI_TILE_RANKS, &grid_rows, &grid_cols) ||
-      !cli_pair_read(b->command, "tiles", s->tiles, true, CLI_TILE_MOST, &b->a.tiles_down,
+  if (!cli_pair_read(b->command, "grid", s->grid, false, CLI_MOST_RANKS, &grid_rows, &grid_cols) ||
+      !cli_pair_read(b->command, "tiles", s->tiles, true, CLI_MOST_TILES, &b->a.tiles_down,
                      &b->a.tiles_across))
     return CLI_USAGE;
   b->a.grid_rows = (int)grid_rows;
@@ -85,15 +85,15 @@ static int divide(cli_tile_bench *b, const cli_tile_settings *s) {
   return cli_finish(sley_tile_complete(b->ranks.ranks, s->columns, &b->a, &b->of_x, &b->y));
 }
 
-int cli_tile_measure(cli_tile_bench *bench, const cli_tile_settings *settings, const char *json) {
+int cli_tile_measure(cli_tile_bench *bench, const cli_common *common) {
   bool keeps = true;
   for (int i = 0; i < bench->algos->count; i++)
     keeps &= strcmp(bench->algos->name[i], "tile-c") == 0;
-  const int code = divide(bench, settings);
+  const int code = divide(bench, common);
   if (code != CLI_DONE)
     return code;
   cli_no_effect(bench->command, "buffers", keeps, "tile-c holds no products for others");
-  return run_and_report(bench, json);
+  return run_and_report(bench, common->json);
 }
 
 void cli_tile_idle(const char *command) {

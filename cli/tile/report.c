@@ -189,7 +189,7 @@ static cli_json rank_json(const cli_tile_rank *r) {
 }
 
 static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
-  cli_json json = cli_json_start(), ranks[CLI_TILE_RANKS];
+  cli_json json = cli_json_start(), ranks[CLI_MOST_RANKS];
   cli_json_text(&json, "algo", r->algo);
   cli_json_real(&json, "ms", r->time.median);
   cli_json_real(&json, "ms_p10", r->time.p10);

@@ -7,44 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common.h"
 #include "output/times.h"
 #include "product/measure.h"
 #include "sley.h"
 #include "sley_tile.h"
-
-enum { CLI_TILE_RANKS = 4096, CLI_TILE_MOST = 1 << 24, CLI_TILE_BUFFERS = 4096 };
-
-/* A member named tile of each such command's settings. */
-typedef struct cli_tile_settings {
-  const char *grid, *tiles; /* NULL: chosen */
-  int64_t columns, buffers; /* 0: chosen */
-} cli_tile_settings;
-
-/* The rows of the command's table of options. */
-#define CLI_TILE_OPTIONS(settings)                                                                           \
-  {.name = "grid",                                                                                           \
-   .kind = CLI_TEXT,                                                                                         \
-   .value = "RxC",                                                                                           \
-   .offset = offsetof(settings, tile.grid),                                                                  \
-   .help = "in tiles: the ranks as R rows of C; R times C is their number (default: nearest to a square)"},  \
-      {.name = "tiles",                                                                                      \
-       .kind = CLI_TEXT,                                                                                     \
-       .value = "N|RxC",                                                                                     \
-       .offset = offsetof(settings, tile.tiles),                                                             \
-       .help = "in tiles: divide A into N x N or R x C (default: as many rows as the grid has, and for "     \
-               "columns the least multiple of its rows and columns)"},                                       \
-      {.name = "columns",                                                                                    \
-       .kind = CLI_INT,                                                                                      \
-       .value = "N",                                                                                         \
-       .offset = offsetof(settings, tile.columns),                                                           \
-       .most = CLI_TILE_MOST,                                                                                \
-       .help = "in tiles: divide the columns of the right factor and of the product into N tiles; 0: as "    \
-               "many as the grid has"},                                                                      \
-  {                                                                                                          \
-    .name = "buffers", .kind = CLI_INT, .value = "N", .offset = offsetof(settings, tile.buffers),            \
-    .most = CLI_TILE_BUFFERS,                                                                                \
-    .help = "in tiles: products of two tiles, or pieces of sparse ones, that a rank holds for others; 0: 4"  \
-  }
 
 /* What a rank's time went to, ms of a run on average, and what its tiles took. */
 typedef struct cli_tile_rank {
@@ -97,9 +64,8 @@ typedef struct cli_tile_bench {
   bool *told;              /* why the run failed is told already; likewise */
 } cli_tile_bench;
 
-/* Divides the matrices, multiplies, reports and judges. json: NULL, or where the figures go. Returns the exit
- * code. */
-int cli_tile_measure(cli_tile_bench *bench, const cli_tile_settings *settings, const char *json);
+/* Divides the matrices, multiplies, reports and judges, as the common options say. Returns the exit code. */
+int cli_tile_measure(cli_tile_bench *bench, const cli_common *common);
 
 /* Says which of these options a run without tiles has no use for. */
 void cli_tile_idle(const char *command);

@@ -320,7 +320,6 @@ class sley_plan_options(Structure):
         ("kernel", c_char_p),
         ("update", c_int),
         ("precision", c_char_p),
-        ("rowwise", c_char_p),
     ]
 
 
@@ -371,6 +370,14 @@ class sley_plan_info(Structure):
         ("more_roundings", c_double),
         ("update_fused", c_bool),
         ("tf32", c_bool),
+    ]
+
+
+class sley_parameter(Structure):
+    _fields_ = [
+        ("key", c_char_p),
+        ("values", c_char_p),
+        ("summary", c_char_p),
     ]
 
 
@@ -829,7 +836,6 @@ class sley_gnn_options(Structure):
         ("kernel", c_char_p),
         ("precision", c_char_p),
         ("memory", c_int),
-        ("rowwise", c_char_p),
         ("weights", c_int64),
         ("x", c_void_p),
     ]
@@ -1124,6 +1130,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_machine_destroy": (None, [c_void_p]),
     "sley_algorithms": (POINTER(c_char_p), []),
     "sley_algorithm_summary": (c_char_p, [c_char_p]),
+    "sley_algorithm_parameters": (POINTER(sley_parameter), [c_char_p]),
     "sley_plan_create": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, POINTER(sley_plan_options), POINTER(c_void_p)]),
     "sley_plan_create_pair": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, POINTER(sley_plan_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "sley_plan_compare": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_int64, POINTER(sley_plan_options), POINTER(c_char_p), POINTER(c_void_p)]),

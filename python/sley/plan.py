@@ -147,7 +147,8 @@ class Plan(NotCopied):
     comm : Comm, optional
         The ranks to multiply on.
     algo : str
-        One of `algorithms`, or "auto": the algorithm that is predicted fastest.
+        One of `algorithms`, or "auto": the algorithm that is predicted fastest. One that has parameters takes them as
+        in "rowwise:ps=4,get=block"; an unknown one is an error that names them.
     transpose : bool
         Y = A^T X: X has m rows and Y has n.
     partition : str

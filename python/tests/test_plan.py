@@ -59,6 +59,12 @@ def test_columns_in_blocks() -> None:
         assert_product(plan(x), dense_of(a), x, "float64")
 
 
+def test_parameters_of_an_algorithm() -> None:
+    with sley.Plan(A, 6, ranks=2, algo="rowwise:get=block,ps=4") as plan:
+        assert plan.info.algo == "rowwise"
+        assert_product(plan(X), dense_of(A), X, "float64")
+
+
 def test_a_kernel_by_name() -> None:
     assert "f64-portable" in sley.info().kernels
     with sley.Plan(A, 6, kernel="f64-portable") as plan:
@@ -71,6 +77,8 @@ def test_bad_arguments_carry_the_librarys_message() -> None:
     with pytest.raises(sley.SleyArgumentError, match="nonsense.*halo") as caught:
         sley.Plan(A, 6, algo="nonsense")
     assert caught.value.status == 1 and isinstance(caught.value, ValueError)
+    with pytest.raises(sley.SleyArgumentError, match="rows=4.* its parameters are ps=1"):
+        sley.Plan(A, 6, algo="rowwise:rows=4")
     with pytest.raises(sley.SleyUnsupportedError, match="rowwise") as unsupported:
         sley.Plan(A, 6, ranks=2, algo="rowwise", wire="bf16")
     assert unsupported.value.status == 5

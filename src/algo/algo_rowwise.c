@@ -295,8 +295,15 @@ static sley_status consider_never(sl_inspection *ins, const sl_rivals *rivals, b
   return SLEY_OK;
 }
 
+static sley_status read_parameters(const char *text, sl_plan_wishes *wishes) {
+  return sl_rowwise_choice_read(text, &wishes->rowwise);
+}
+
+static const sl_algorithm_parameters parameters = {sl_rowwise_parameters, read_parameters};
+
 const sl_algorithm sl_algo_rowwise = {.name = "rowwise",
                                       .summary = "one fetch of a row of X for every remote nonzero",
                                       .consider = consider_never,
                                       .prepare = sl_prepare_no_more,
-                                      .build = build_rowwise};
+                                      .build = build_rowwise,
+                                      .parameters = &parameters};

@@ -17,7 +17,14 @@ typedef struct sl_rivals {
   void *context;
 } sl_rivals;
 
-/* No slot is NULL. */
+/* What users may set of an algorithm. */
+typedef struct sl_algorithm_parameters {
+  const sley_parameter *table; /* ended by a key NULL */
+  /* Reads them from the text "NAME:KEY=VALUE,..." into the wishes. Errors: SLEY_ERR_ARG. */
+  sley_status (*read)(const char *text, sl_plan_wishes *wishes);
+} sl_algorithm_parameters;
+
+/* No slot is NULL but parameters. */
 struct sl_algorithm {
   const char *name, *summary;
   /* For the choice, which plans each algorithm without building it unless *considered is false, as it is
@@ -29,6 +36,8 @@ struct sl_algorithm {
   sley_status (*prepare)(sl_inspection *ins);
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
   bool serves_one_rank; /* the one to take where nothing travels, the first in the table */
+  /* Of "NAME:KEY=VALUE,...". NULL: it takes none. */
+  const sl_algorithm_parameters *parameters;
 };
 
 /* Of algorithms that are always considered, and that need nothing else of the inspection. */
@@ -44,8 +53,12 @@ extern const sl_algorithm sl_algo_halo_pipelined;
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
-/* The place of a name in the table. Errors: SLEY_ERR_ARG listing the names. */
-sley_status sl_algorithm_find(const char *name, int *out);
+/* The place in the table of the algorithm of a text NAME or NAME:KEY=VALUE,... Errors: SLEY_ERR_ARG listing
+ * the names. */
+sley_status sl_algorithm_find(const char *text, int *out);
+
+/* Reads the parameters in such a text (NULL or "auto": it has none) into the wishes. Errors: SLEY_ERR_ARG. */
+sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishes);
 
 /* Builds a plan by one algorithm, of which nothing is counted yet. The inspection may be used again. Ended by
  * sl_plan_free, also on error. Errors: those of this rank's build, on which the ranks have not agreed yet;

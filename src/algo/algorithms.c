@@ -4,6 +4,7 @@
 
 #include "algo/algorithm.h"
 #include "algo/passes.h"
+#include "base/parameters.h"
 #include "plan/count.h"
 
 /* Each is one of a file algo_*.c, or of stages.c. Few others know one by name. */
@@ -38,17 +39,28 @@ sley_status sl_prepare_no_more(sl_inspection *ins) {
   return SLEY_OK;
 }
 
-sley_status sl_algorithm_find(const char *name, int *out) {
+sley_status sl_algorithm_find(const char *text, int *out) {
   char names[256] = "auto";
+  size_t length = strcspn(text, ":");
   for (int i = 0; sl_algorithms[i]; i++) {
-    if (strcmp(sl_algorithms[i]->name, name) == 0) {
+    if (strlen(sl_algorithms[i]->name) == length && strncmp(sl_algorithms[i]->name, text, length) == 0) {
       *out = i;
       return SLEY_OK;
     }
     strncat(names, ", ", sizeof names - strlen(names) - 1);
     strncat(names, sl_algorithms[i]->name, sizeof names - strlen(names) - 1);
   }
-  return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%s'; choose one of: %s", name, names);
+  return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%.*s'; choose one of: %s", (int)length, text, names);
+}
+
+sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishes) {
+  static const sley_parameter none[] = {{NULL, NULL, NULL}};
+  int place;
+  if (!text || strcmp(text, "auto") == 0)
+    return SLEY_OK;
+  SL_TRY(sl_algorithm_find(text, &place));
+  const sl_algorithm_parameters *parameters = sl_algorithms[place]->parameters;
+  return parameters ? parameters->read(text, wishes) : sl_parameters_read(text, none, NULL);
 }
 
 /* Where entries of A went to other ranks, new values would have to follow them. */

@@ -101,10 +101,10 @@ static sley_status check_x(const char *call, const sley_matrix *block, const sle
 
 /* Checks that all ranks pass the same options. Collective. */
 static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_options *o) {
-  static const char *const name[] = {"model",     "layers", "features", "hidden",  "classes",
-                                     "heads",     "dtype",  "seed",     "slope",   "reproducible",
-                                     "dropout",   "algo",   "wire",     "same_x",  "kernel",
-                                     "precision", "memory", "rowwise",  "weights", "x, sparse or not"};
+  static const char *const name[] = {"model",     "layers", "features", "hidden",          "classes",
+                                     "heads",     "dtype",  "seed",     "slope",           "reproducible",
+                                     "dropout",   "algo",   "wire",     "same_x",          "kernel",
+                                     "precision", "memory", "weights",  "x, sparse or not"};
   const int64_t given[] = {o->model,
                            o->layers,
                            o->features,
@@ -122,7 +122,6 @@ static sley_status check_same(const char *call, sl_comm *comm, const sley_gnn_op
                            sl_text_number(o->kernel, "auto"),
                            sl_text_number(o->precision, "full"),
                            o->memory,
-                           sl_text_number(o->rowwise, "auto"),
                            o->weights != 0,
                            o->x != NULL};
   return sl_agree_same(comm, call, name, given, (int)(sizeof given / sizeof *given));

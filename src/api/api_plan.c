@@ -29,19 +29,31 @@ const char *const *sley_algorithms(void) {
   return names;
 }
 
-const char *sley_algorithm_summary(const char *algo) {
+/* The algorithm of a text NAME or NAME:KEY=VALUE,...; NULL: there is none. */
+static const sl_algorithm *named(const char *algo) {
+  const size_t length = algo ? strcspn(algo, ":") : 0;
   for (int i = 0; algo && sl_algorithms[i]; i++)
-    if (strcmp(sl_algorithms[i]->name, algo) == 0)
-      return sl_algorithms[i]->summary;
+    if (strlen(sl_algorithms[i]->name) == length && strncmp(sl_algorithms[i]->name, algo, length) == 0)
+      return sl_algorithms[i];
   return NULL;
+}
+
+const char *sley_algorithm_summary(const char *algo) {
+  const sl_algorithm *found = named(algo);
+  return found ? found->summary : NULL;
+}
+
+const sley_parameter *sley_algorithm_parameters(const char *algo) {
+  const sl_algorithm *found = named(algo);
+  return found && found->parameters ? found->parameters->table : NULL;
 }
 
 /* Checks that all ranks request the same plan; all get the error. Collective. */
 static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
-  enum { FIELDS = 13 };
-  static const char *const name[FIELDS] = {"algo",    "reproducible", "transpose",  "dry",       "local",
-                                           "capture", "wire",         "keep_input", "renewable", "kernel",
-                                           "update",  "precision",    "rowwise"};
+  enum { FIELDS = 12 };
+  static const char *const name[FIELDS] = {"algo",      "reproducible", "transpose", "dry",
+                                           "local",     "capture",      "wire",      "keep_input",
+                                           "renewable", "kernel",       "update",    "precision"};
   const int64_t given[FIELDS] = {sl_text_number(o->algo, "auto"),
                                  o->reproducible,
                                  o->transpose,
@@ -53,8 +65,7 @@ static sley_status check_same(sley_comm *comm, const sley_plan_options *o) {
                                  o->renewable,
                                  sl_text_number(o->kernel, "auto"),
                                  o->update,
-                                 sl_text_number(o->precision, "full"),
-                                 sl_text_number(o->rowwise, "auto")};
+                                 sl_text_number(o->precision, "full")};
   return sl_agree_same(comm, NULL, name, given, FIELDS);
 }
 

@@ -20,7 +20,9 @@ typedef struct sl_rowwise_choice {
   sl_rowwise_get get;
 } sl_rowwise_choice;
 
-/* Reads the words of sley_plan_options.rowwise; text = NULL: the defaults. Errors: SLEY_ERR_ARG. */
+extern const sley_parameter sl_rowwise_parameters[];
+
+/* Reads the parameters of an algorithm "rowwise" or "rowwise:KEY=VALUE,...". Errors: SLEY_ERR_ARG. */
 sley_status sl_rowwise_choice_read(const char *text, sl_rowwise_choice *out);
 
 enum { SL_ROWWISE_CHOICE_BYTES = 128 }; /* bytes of a choice in words */

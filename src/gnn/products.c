@@ -16,7 +16,6 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   out->options.wire = options->wire;
   out->options.kernel = options->kernel;
   out->options.precision = options->precision;
-  out->options.rowwise = options->rowwise;
   out->options.reproducible = options->reproducible;
   SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
   memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);

@@ -27,7 +27,7 @@ typedef struct sl_products {
   sl_product_pair of[SL_MOST_WIDTHS];
 } sl_products;
 
-/* Takes ownership of matrix, also after an error. The options algo, wire, kernel, precision, rowwise and
+/* Takes ownership of matrix, also after an error. The options algo, wire, kernel, precision and
  * reproducible are passed to the plans; their texts must outlive the products. Not collective. */
 sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
                              const sley_gnn_options *options, sl_products *out);

@@ -9,7 +9,9 @@
 static sley_status find(sl_forecasts *forecasts, const char *name, sley_comparison *comparison, int *place) {
   if (strcmp(name, "auto") == 0)
     return sl_choose(forecasts, place, comparison->reason);
-  return sl_agree(forecasts->ins->comm, sl_algorithm_find(name, place));
+  sl_plan_wishes wishes = *forecasts->ins->wishes; /* times are predicted without the parameters */
+  sley_status status = sl_algorithm_read_parameters(name, &wishes);
+  return sl_agree(forecasts->ins->comm, status == SLEY_OK ? sl_algorithm_find(name, place) : status);
 }
 
 /* Sets the handle's plan to the forecast, without lists. */

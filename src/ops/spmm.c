@@ -109,7 +109,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_library(options, &out->library));
   SL_TRY(choose_kernel(comm->device, options, out));
   SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
-  SL_TRY(sl_rowwise_choice_read(options->rowwise, &out->rowwise));
+  SL_TRY(sl_algorithm_read_parameters(options->algo, out));
   SL_TRY(choose_windows(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }

@@ -42,12 +42,11 @@ else
 fi
 
 echo "options without effect"
-run 0 spmm "$graph" --timeout 5 --algo halo --rowwise ps=4 --workgroup 9 --device cpu "${quick[@]}" --json "$work/c.json"
+run 0 spmm "$graph" --timeout 5 --algo halo --workgroup 9 --device cpu "${quick[@]}" --json "$work/c.json"
 changed spmm '--timeout has no effect: ranks are threads'
-changed spmm '--rowwise has no effect: no algorithm that runs is rowwise'
 changed spmm '--workgroup 9 is more than the 4 ranks'
-run 0 spmm "$graph" --algo rowwise --rowwise ps=4 --device cpu "${quick[@]}" --json "$work/c.json"
-changed spmm '--rowwise has no effect: it shapes a kernel of GPUs'
+run 0 spmm "$graph" --algo rowwise:ps=4 --device cpu "${quick[@]}" --json "$work/c.json"
+changed spmm 'the parameters of rowwise:ps=4 have no effect: they shape a kernel of GPUs'
 run 0 plan "$graph" --seed 3 --json "$work/c.json"
 changed plan '--seed has no effect: nothing is drawn'
 run 0 spmm "$graph" --algo tile-c --buffers 2 --timeout 5 --workgroup 9 "${quick[@]}" --json "$work/c.json"
@@ -75,8 +74,8 @@ changed collective '--op has no effect'
 changed collective '--any-order has no effect'
 awk 'BEGIN { for (i = 0; i < 34; i++) print i % 3 ? "train" : "valid" }' >"$work/split"
 gnn=(gnn train "$root/data/karate.mtx" --features random:4 --labels planted:2 --epochs 1 --device cpu --json "$work/c.json")
-run 0 "${gnn[@]}" --heads 2 --layers 1 --hidden 9 --wire bf16 --aggregate halo --rowwise ps=4 --batch 7 --save-every 3 --split "$work/split" --train 5 --valid 6
-for option in heads hidden wire rowwise batch save-every train valid; do
+run 0 "${gnn[@]}" --heads 2 --layers 1 --hidden 9 --wire bf16 --aggregate halo --batch 7 --save-every 3 --split "$work/split" --train 5 --valid 6
+for option in heads hidden wire batch save-every train valid; do
   changed "gnn train" "--$option has no effect"
 done
 run 0 "${gnn[@]}" --model gat --heads 2 --hidden 9 --sample 3 --layers 1 --batch 7

@@ -213,7 +213,7 @@ done
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --device cpu --kernel f64-portable
 one_line "a kernel of another type" "kernel f64-portable of device cpu does not serve it: "
 for words in ps=0 get=all; do
-  run 2 gnn train "$graph" --features random:4 --labels planted:2 --device cpu --aggregate rowwise --rowwise $words --ranks $ranks
+  run 2 gnn train "$graph" --features random:4 --labels planted:2 --device cpu --aggregate rowwise:$words --ranks $ranks
   one_line "$words of rowwise" "${words%%=*}"
 done
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --plot "$work/curve.gif"

@@ -109,19 +109,23 @@ one_line "a kernel for another algorithm" "kernel mock-spmm-rowwise of device cu
 grep -q 'part ".*" of halo, [0-9]* entries: ' "$work/err" || fail "the part is not named: $(cat "$work/err")"
 run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise --repeat 1 --kernel mock-spmm-rowwise --json "$work/k.json"
 field "$work/k.json" kernels.0.part both
-for words in auto ps=4,dist=2,wpb=3 partitions=off,wpb=2 interleave=off memory=shared get=thread,ps=2 ps=8,get=block; do
-  run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise --repeat 1 --rowwise $words --json "$work/k.json"
-  field "$work/k.json" rowwise $words
-  [ "$("$json_field" "$work/k.json" tuned.0.workload)" -gt 0 ] || fail "--rowwise $words: no workload in the JSON"
-  [ $words = auto ] || grep -q '^ *ps  *dist  *wpb  *WPW  *SMEM bytes  *warps  *blocks ' "$work/out" ||
-    fail "--rowwise $words: no table of shapes: $(cat "$work/out")"
+for words in "" :ps=4,dist=2,wpb=3 :partitions=off,wpb=2 :interleave=off :memory=shared :get=thread,ps=2 :ps=8,get=block; do
+  run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise$words --repeat 1 --json "$work/k.json"
+  field "$work/k.json" algo rowwise$words
+  [ "$("$json_field" "$work/k.json" tuned.0.workload)" -gt 0 ] || fail "rowwise$words: no workload in the JSON"
+  [ -z "$words" ] || grep -q '^ *ps  *dist  *wpb  *WPW  *SMEM bytes  *warps  *blocks ' "$work/out" ||
+    fail "rowwise$words: no table of shapes: $(cat "$work/out")"
 done
-run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise --repeat 1 --rowwise ps=4,dist=2,wpb=3 --json "$work/k.json"
+run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise:ps=4,dist=2,halo,rowwise:wpb=2 --repeat 1 --json "$work/k.json"
+field "$work/k.json" algorithms.0.algo rowwise:ps=4,dist=2
+field "$work/k.json" algorithms.1.algo halo
+field "$work/k.json" algorithms.2.algo rowwise:wpb=2
+run 0 spmm "$graph" --device cuda --ranks 3 --algo rowwise:ps=4,dist=2,wpb=3 --repeat 1 --json "$work/k.json"
 field "$work/k.json" tuned 1
 field "$work/k.json" tuned.0.wpb 3
 field "$work/k.json" tuned.0.chosen true
-run 0 spmm "$graph" --device cuda --ranks 3 --algo halo --repeat 1 --rowwise ps=4
-grep -q '^rowwise    ps=4 changes nothing: ' "$work/out" || fail "switches of another algorithm: $(cat "$work/out")"
+run 2 spmm "$graph" --device cuda --ranks 3 --algo halo:ps=4 --repeat 1
+one_line "parameters of another algorithm" 'halo: "ps=4" is not known: it takes no parameters'
 run 2 spmm "$graph" --device cuda --ranks 3 --algo rowwise --repeat 1 --kernel mock-spmm
 one_line "a kernel that reads nothing in place" "does not serve it: the rows of X are read in place"
 run 0 spmm "$graph" --device cuda --ranks 3 --algo halo --repeat 1 --k 9 --kernel mock-spmm-wide
@@ -143,11 +147,15 @@ one_line "two owners" "the kernel f32-portable is of sley, but the plan asks for
 run 0 spmm "$graph" --device cpu --local sley --kernel f32-portable --repeat 1
 run 0 spmm "$graph" --device cpu --kernel auto --repeat 1
 for words in ps=33 get=lane memory=shared,memory=registers get=block,memory=registers ps; do
-  run 2 spmm "$graph" --device cpu --ranks 2 --algo rowwise --rowwise $words
-  one_line "--rowwise $words" "rowwise: "
+  run 2 spmm "$graph" --device cpu --ranks 2 --algo rowwise:$words
+  one_line "rowwise:$words" "rowwise: "
 done
-run 0 spmm "$graph" --device cpu --ranks 2 --algo rowwise --repeat 1 --rowwise get=block
-grep -q '^rowwise    get=block changes nothing: ' "$work/out" || fail "switches on a CPU: $(cat "$work/out")"
+for words in ps=33 lanes=2; do
+  run 2 spmm "$graph" --device cpu --ranks 2 --algo rowwise:$words
+  one_line "rowwise:$words" "rowwise: \"$words\" is not known; its parameters are ps=1..32, dist=1..16, wpb=1..16, partitions=on|off, "
+done
+run 0 spmm "$graph" --device cpu --ranks 2 --algo rowwise:get=block --repeat 1
+grep -q '^parameters get=block change nothing: ' "$work/out" || fail "switches on a CPU: $(cat "$work/out")"
 run 2 plan "$graph" --machine "$work/other.machine" --kernel f32-portable
 one_line "another machine" "--kernel names a kernel of this machine's device"
 finish

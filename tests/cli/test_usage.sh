@@ -7,9 +7,9 @@ sley=$1 root=$2
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 
-job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed json format base"
+job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed brief json format base"
 declare -A options=(
-  [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local rowwise"
+  [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local"
   [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify json format base"
   [plan]="$job machine scaling measure"
   [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
@@ -69,6 +69,11 @@ completed spmm --algo
 while read -r name; do
   grep -qx -- "$name" "$work/completed" || fail "completion of --algo lacks $name"
 done <"$work/names"
+for word in rowwise:ps= rowwise:partitions=off rowwise:get=block; do
+  grep -qx -- "$word" "$work/completed" || fail "completion of --algo lacks $word"
+done
+run 0 spmm --help
+grep -q '^  *rowwise:get=warp|thread|block: ' "$work/out" || fail "the help lacks the parameters of rowwise"
 run 0 info
 cp "$work/out" "$work/info"
 for kind in device transport; do
@@ -93,6 +98,10 @@ done <"$work/names"
 for term in "direct MiB" "message MiB" messages "a rank" "predicted ms" "needed MiB" blocks "halo rows" "cover rows" "  pack" "  wait"; do
   sed -n '/^terms:/,$p' "$work/out" | grep -q "^  $term  " || fail "sley plan does not explain '$term'"
 done
+run 0 plan "$root/data/karate.mtx" --ranks 2 --brief
+grep -q -e '^algorithms:' -e '^terms:' "$work/out" && fail "--brief explains terms"
+run 0 spmm "$root/data/karate.mtx" --ranks 2 --algo halo,cover --repeat 1 --brief
+grep -q '^terms:' "$work/out" && fail "--brief explains terms"
 
 echo "the first words"
 for word in version -V --version; do

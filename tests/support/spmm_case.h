@@ -17,7 +17,6 @@ typedef struct spmm_case {
   /* 0: no memory limit. Otherwise the limit is interpolated, with 0 to 1, between the memory for one column,
    * X and Y included, and the memory for all columns. */
   double room;
-  const char *rowwise; /* as in sley_plan_options */
 } spmm_case;
 
 typedef struct spmm_outcome {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The switches of rowwise (sley_plan_options.rowwise). With every combination the product must be right and
+/* The switches of rowwise (the parameters of the algorithm). With every combination the product must be right and
  * repeat, and its bits must depend only on the partitions. Words must be parsed, refused and agreed between
  * ranks. The timed shapes must be the requested ones, with the numbers of MGG's model. */
 #include <math.h>
@@ -31,15 +31,15 @@ static void check_switches(const sley_matrix *matrix, uint64_t seed) {
   uint64_t bits[2], at = 3;
   for (int way = 0; way < 2 * 2 * LOADS; way++) {
     bool whole = way % 2, apart = way / 2 % 2;
-    char words[120];
-    int length = snprintf(words, sizeof words, "ps=%d,partitions=%s,interleave=%s,%s", ps,
+    char words[128];
+    int length = snprintf(words, sizeof words, "rowwise:ps=%d,partitions=%s,interleave=%s,%s", ps,
                           whole ? "off" : "on", apart ? "off" : "on", loads[way / 4]);
     if (sl_below(sl_random(seed, at++, 0), 2) == 0) { /* else both are searched */
       int dist = 1 + (int)sl_below(sl_random(seed, at++, 0), 16);
       int wpb = 1 + (int)sl_below(sl_random(seed, at++, 0), 16);
       snprintf(words + length, sizeof words - (size_t)length, ",dist=%d,wpb=%d", dist, wpb);
     }
-    spmm_case c = {.algo = "rowwise",
+    spmm_case c = {.algo = words,
                    .ranks = ranks,
                    .workgroup = ranks,
                    .threads = 1,
@@ -47,8 +47,7 @@ static void check_switches(const sley_matrix *matrix, uint64_t seed) {
                    .partition = seed % 2 ? "rows" : "nnz",
                    .alpha = 0.75,
                    .beta = seed % 3 == 0 ? 0 : -1.5,
-                   .pad = (int64_t)(seed % 4),
-                   .rowwise = words};
+                   .pad = (int64_t)(seed % 4)};
     spmm_outcome out;
     spmm_case_check(matrix, &c, &out);
     assert_false(out.tuned);
@@ -70,39 +69,42 @@ static void every_combination_is_right(void **state) {
 
 static void words_are_read_or_refused(void **state) {
   (void)state;
-  static const char *const wrong[] = {"",
-                                      "ps",
-                                      "ps=0",
-                                      "ps=33",
-                                      "dist=17",
-                                      "wpb=-1",
-                                      "wpb=1x",
-                                      "ps=4,",
-                                      "partitions=1",
-                                      "interleave=maybe",
-                                      "get=all",
-                                      "warps=4",
-                                      "ps=999999999",
-                                      "memory=",
-                                      "auto,ps=4",
-                                      "ps=4 ",
-                                      "partition=off",
-                                      "ps=4,ps=4",
-                                      "get=block,memory=registers"};
+  static const char *const wrong[] = {"rowwise:",
+                                      "rowwise:ps",
+                                      "rowwise:ps=0",
+                                      "rowwise:ps=33",
+                                      "rowwise:dist=17",
+                                      "rowwise:wpb=-1",
+                                      "rowwise:wpb=1x",
+                                      "rowwise:ps=4,",
+                                      "rowwise:partitions=1",
+                                      "rowwise:interleave=maybe",
+                                      "rowwise:get=all",
+                                      "rowwise:warps=4",
+                                      "rowwise:ps=999999999",
+                                      "rowwise:memory=",
+                                      "rowwise:auto,ps=4",
+                                      "rowwise:ps=4 ",
+                                      "rowwise:partition=off",
+                                      "rowwise:ps=4,ps=4",
+                                      "rowwise:get=block,memory=registers"};
   sl_rowwise_choice c;
   char text[SL_ROWWISE_CHOICE_BYTES];
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     assert_int_equal(sl_rowwise_choice_read(wrong[i], &c), SLEY_ERR_ARG);
     assert_memory_equal(sley_last_error(), "rowwise: ", 9);
   }
-  assert_sley_ok(sl_rowwise_choice_read("auto", &c));
+  assert_sley_ok(sl_rowwise_choice_read("rowwise", &c));
   sl_rowwise_choice_describe(&c, text);
   assert_string_equal(text, "partitions=on,interleave=on,memory=registers,get=warp");
-  assert_sley_ok(sl_rowwise_choice_read("get=block,wpb=16,ps=32,interleave=off,dist=3,partitions=off", &c));
+  assert_sley_ok(
+      sl_rowwise_choice_read("rowwise:get=block,wpb=16,ps=32,interleave=off,dist=3,partitions=off", &c));
   assert_true(c.ps == 32 && c.dist == 3 && c.wpb == 16);
   sl_rowwise_choice_describe(&c, text);
   assert_string_equal(text, "partitions=off,interleave=off,memory=shared,get=block");
-  assert_sley_ok(sl_rowwise_choice_read(text, &c));
+  char again[SL_ROWWISE_CHOICE_BYTES + 8];
+  snprintf(again, sizeof again, "rowwise:%s", text);
+  assert_sley_ok(sl_rowwise_choice_read(again, &c));
   assert_true(c.whole && c.apart && c.shared && c.get == SL_GET_BY_BLOCK);
 }
 
@@ -113,7 +115,7 @@ enum { RANKS = 3, K = 16 };
 typedef struct sample {
   const sley_matrix *matrix;
   int64_t begin[RANKS + 1];
-  const char *words[RANKS];
+  const char *algo[RANKS];
   sley_trial trial; /* the only one of rank 0 */
   int trials;
   char text[8192]; /* rank 0's description */
@@ -126,8 +128,7 @@ static sley_status plan_rank(sley_comm *comm, void *argument) {
   sley_matrix *block = NULL;
   sley_plan *plan = NULL;
   char *text = NULL;
-  options.algo = "rowwise";
-  options.rowwise = s->words[rank];
+  options.algo = s->algo[rank];
   sley_status status =
       sley_matrix_row_block(s->matrix, s->begin[rank], s->begin[rank + 1] - s->begin[rank], &block);
   if (status == SLEY_OK)
@@ -150,7 +151,7 @@ static sley_status plan_with(sample *s, const char *first, const char *others) {
   options.threads = 1;
   options.device = test_device();
   for (int r = 0; r < RANKS; r++)
-    s->words[r] = r == 0 ? first : others;
+    s->algo[r] = r == 0 ? first : others;
   return sley_run_ranks(&options, plan_rank, s);
 }
 
@@ -175,8 +176,8 @@ static void a_fixed_shape_is_the_only_one_tried(void **state) {
   s.matrix = matrix;
   assert_sley_ok(sley_partition_rows(matrix, "rows", RANKS, s.begin));
   for (int apart = 0; apart < 2; apart++) {
-    const char *words = apart ? "ps=5,dist=3,wpb=2,interleave=off" : "ps=5,dist=3,wpb=2";
-    assert_sley_ok(plan_with(&s, words, words));
+    const char *algo = apart ? "rowwise:ps=5,dist=3,wpb=2,interleave=off" : "rowwise:ps=5,dist=3,wpb=2";
+    assert_sley_ok(plan_with(&s, algo, algo));
     if (s.trials == 0) { /* no kernel reads in place */
       assert_null(strstr(s.text, "tried"));
       continue;
@@ -196,9 +197,9 @@ static void a_fixed_shape_is_the_only_one_tried(void **state) {
     assert_non_null(
         strstr(s.text, apart ? "interleave=off,memory=registers" : "interleave=on,memory=registers"));
   }
-  assert_int_equal(plan_with(&s, "ps=5", "ps=6"), SLEY_ERR_ARG);
-  assert_non_null(strstr(sley_last_error(), "rowwise"));
-  assert_int_equal(plan_with(&s, "ps=five", "ps=five"), SLEY_ERR_ARG);
+  assert_int_equal(plan_with(&s, "rowwise:ps=5", "rowwise:ps=6"), SLEY_ERR_ARG);
+  assert_non_null(strstr(sley_last_error(), "algo"));
+  assert_int_equal(plan_with(&s, "rowwise:ps=five", "rowwise:ps=five"), SLEY_ERR_ARG);
   assert_non_null(strstr(sley_last_error(), "\"ps=five\" is not known"));
   if (test_on_cpu())
     assert_int_equal(s.trials, 0);
