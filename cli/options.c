@@ -419,8 +419,11 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
 }
 
 void cli_options_help(const cli_command *command, FILE *stream) {
-  fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n\noptions:\n", command->name,
-          *command->arguments ? " " : "", command->arguments, command->summary);
+  fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n", command->name, *command->arguments ? " " : "",
+          command->arguments, command->summary);
+  for (const char *const *word = command->about ? command->words() : NULL; word && *word; word++)
+    print_about(*word, command->about(*word), stream);
+  fprintf(stream, "\noptions:\n");
   for (const cli_option *const *table = command->options; *table; table++)
     for (const cli_option *option = *table; option->name; option++)
       print_option(option, command->defaults, stream);

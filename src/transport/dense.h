@@ -25,6 +25,21 @@
  * two ranks that cannot read each other's memory. */
 #define SL_DENSE_ONE_EXCHANGE (INT64_C(128) << 10)
 
+/* A row of the table of kinds, collective_kinds.c. */
+typedef struct sl_collective_kind {
+  sley_collective_kind_info info;
+  const char *title; /* in messages */
+  bool native;       /* libraries of transports have it */
+  /* Fills begin, see sl_dense_lay_out. */
+  void (*lay_out)(const sl_dense_spec *spec, int size, int64_t *begin);
+} sl_collective_kind;
+
+/* The row of a kind; NULL: there is none. */
+const sl_collective_kind *sl_collective_kind_of(sley_collective_kind kind);
+
+/* See sley_collective_kinds. */
+const char *const *sl_collective_kind_names(void);
+
 /* As sley_collective_options. */
 struct sl_dense_spec {
   sley_collective_kind kind;

@@ -75,6 +75,12 @@ for models in sgc all; do
 done
 tests test_gnn test_gnn_batches
 
+# A kind of collective: named wherever kinds are, with the right result on each transport, dense and compressed.
+sley words collective && shows '^broadcast'
+sley help collective && shows "^ *broadcast  *every rank gets rank 0's array"
+sley collective broadcast --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows '^# broadcast, 4 ranks'
+tests test_transport_dense test_collective
+
 # An ordering: named wherever orderings are, and a permutation.
 sley words spmm --order && shows '^reverse'
 sley help order && shows "^ *reverse  *the last row first"

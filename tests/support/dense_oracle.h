@@ -6,6 +6,9 @@
 
 #include "support.h"
 
+/* The number of kinds of collectives. */
+int oracle_kinds(void);
+
 /* Value i of an array of the type becomes one that bits determine: ordinary, or at times a zero of either
  * sign, subnormal, the largest, infinite or NaN. */
 void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits);
