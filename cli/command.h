@@ -19,6 +19,7 @@ typedef struct cli_command {
   int positionals;                   /* how many of them, at most */
   int optional;                      /* how many of the last may be left out: they are NULL */
   const char *const *(*words)(void); /* what the first of them may be, NULL-terminated; NULL: any word */
+  const char *(*about)(const char *word); /* one line about each of these words for the help, or NULL */
   const cli_option *const
       *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
   unsigned common;      /* common options that it takes, as bits CLI_TAKES_ of common.h */

@@ -28,8 +28,10 @@ typedef struct collective_settings {
   bool any_order, check, sweep;
 } collective_settings;
 
-static const char *const *kinds(void) {
-  return cli_collective_kinds;
+static const char *about_kind(const char *word) {
+  sley_collective_kind_info info;
+  const int kind = cli_number_of(word, sley_collective_kinds());
+  return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
 static const char *const *ops(void) {
@@ -75,7 +77,7 @@ static const cli_option own_options[] = {
      .value = "TYPE",
      .offset = AT(common.dtype),
      .choices = types,
-     .help = "type of all values; i8 and u8 are for allgather"},
+     .help = "type of all values; i8 and u8 are not reduced"},
     {.name = "op",
      .kind = CLI_CHOICE,
      .value = "OP",
@@ -136,7 +138,7 @@ enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 
  * nccl-tests. */
 static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
   const int64_t each = (int64_t)sley_type_bytes(b->options.type);
-  const int64_t ranks = b->options.kind == SLEY_ALLREDUCE ? 1 : b->ranks.ranks;
+  const int64_t ranks = b->kind.whole ? 1 : b->ranks.ranks;
   const int64_t part = ranks == 1 ? bytes / each * each : bytes / ranks / GRAIN * GRAIN;
   return (cli_collective_case){.size = part * ranks, .count = part / each, .zeros = zeros, .wrong = -1};
 }
@@ -159,19 +161,19 @@ static void list_cases(cli_collective_bench *b, const collective_settings *s) {
 /* ---- the run */
 
 /* What can be refused before any work. Returns the exit code. */
-static int check_words(const collective_settings *s, const char *word, sley_collective_kind *kind) {
-  const int found = cli_number_of(word, cli_collective_kinds);
+static int check_words(const collective_settings *s, const char *word, int *kind,
+                       sley_collective_kind_info *info) {
   char suggestion[256];
   int code;
-  if (found < 0) {
-    cli_suggest(suggestion, sizeof suggestion, word, cli_collective_kinds);
+  *kind = cli_number_of(word, sley_collective_kinds());
+  if (sley_collective_kind_get((sley_collective_kind)*kind, info) != SLEY_OK) {
+    cli_suggest(suggestion, sizeof suggestion, word, sley_collective_kinds());
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
-  *kind = (sley_collective_kind)found;
-  if (*kind != SLEY_ALLGATHER && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (info->reduces && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
-                      "collective: --dtype %s is for allgather: values of one byte are not reduced",
-                      s->common.dtype);
+                      "collective: --dtype %s is not for %s: values of one byte are not reduced", s->common.dtype,
+                      word);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
   if (s->common.plot && !s->sweep)
@@ -226,18 +228,20 @@ static int measure(cli_collective_bench *b, const collective_settings *s) {
 
 static int run(void *settings, char **positionals) {
   const collective_settings *s = settings;
-  sley_collective_kind kind = SLEY_ALLREDUCE;
-  int code = check_words(s, positionals[0], &kind);
+  int kind;
+  sley_collective_kind_info info;
+  int code = check_words(s, positionals[0], &kind, &info);
   if (code != CLI_DONE)
     return code;
   cli_collective_bench b = {.options = SLEY_COLLECTIVE_OPTIONS_INIT,
+                            .kind = info,
                             .block = s->block,
                             .seed = s->common.seed,
                             .repeat = s->common.repeat,
                             .warmup = s->common.warmup,
                             .iters = s->iters,
                             .check = s->check};
-  b.options.kind = kind;
+  b.options.kind = (sley_collective_kind)kind;
   b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
   b.options.type = (sley_type)cli_number_of(s->common.dtype, cli_collective_types);
   b.options.any_order = s->any_order;
@@ -249,17 +253,18 @@ static int run(void *settings, char **positionals) {
   b.tells = cli_start_reports(&b.ranks);
   cli_workgroup_bounded("collective", s->common.workgroup, b.ranks.ranks);
   cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
-  cli_no_effect("collective", "op", kind == SLEY_ALLGATHER, "an all-gather reduces nothing");
-  cli_no_effect("collective", "any-order", kind == SLEY_ALLGATHER, "an all-gather adds nothing");
+  cli_no_effect("collective", "op", !info.reduces, "the collective reduces nothing");
+  cli_no_effect("collective", "any-order", !info.reduces, "the collective adds nothing");
   return measure(&b, s);
 }
 
 const cli_command cli_collective_command = {
     .name = "collective",
     .summary = "time collectives over arrays of many zeros, compressed and dense, and compare their results",
-    .arguments = "allreduce|allgather|reducescatter",
+    .arguments = "KIND",
     .positionals = 1,
-    .words = kinds,
+    .words = sley_collective_kinds,
+    .about = about_kind,
     .options = options,
     .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
               CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_SEED | CLI_TAKES_REPEAT | CLI_TAKES_WARMUP |

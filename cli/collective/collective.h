@@ -39,6 +39,7 @@ typedef struct cli_collective_result {
 typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* count is each case's */
+  sley_collective_kind_info kind;  /* of options.kind */
   int64_t block;                   /* so many values in a row are zero or not together */
   int64_t seed, repeat, warmup;    /* batches of runs of each: timed, and before */
   int64_t iters;                   /* runs of a batch, started without waiting between them */

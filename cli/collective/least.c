@@ -79,13 +79,13 @@ sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t b
 
 /* ---- the formula */
 
-double cli_collective_least_ms(sley_collective_kind kind, int ranks, int64_t bytes, double wire,
+double cli_collective_least_ms(const sley_collective_kind_info *kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds) {
   const double all = (double)bytes, part = all / ranks;
   double dense = all + part, made = wire; /* what is read and written of arrays; compressed bytes written */
-  if (kind == SLEY_ALLREDUCE)
+  if (kind->reduces && kind->gathers)
     dense = 2 * all + part;
-  if (kind == SLEY_ALLGATHER)
+  if (!kind->reduces)
     made = wire / (ranks - 1);
   return ((dense + made + wire) / speeds->copy + wire / speeds->link) / MS;
 }

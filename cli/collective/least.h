@@ -18,7 +18,7 @@ sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t b
                                      cli_collective_speeds *out);
 
 /* ms of a rank: bytes is the larger of its two arrays, wire the compressed bytes that it sends. */
-double cli_collective_least_ms(sley_collective_kind kind, int ranks, int64_t bytes, double wire,
+double cli_collective_least_ms(const sley_collective_kind_info *kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds);
 
 #endif

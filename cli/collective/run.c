@@ -30,7 +30,7 @@ static bool leads(const part *p) {
 
 bool cli_collective_is_exact(const cli_collective_bench *bench) {
   const sley_collective_options *o = &bench->options;
-  const bool sums = o->kind != SLEY_ALLGATHER && o->op == SLEY_SUM;
+  const bool sums = bench->kind.reduces && o->op == SLEY_SUM;
   return !sums || !(o->any_order || o->way == SLEY_WAY_RING || o->way == SLEY_WAY_TWO_LEVEL);
 }
 
@@ -39,9 +39,9 @@ bool cli_collective_is_exact(const cli_collective_bench *bench) {
 static sley_status take_arrays(part *p, int64_t count) {
   const int64_t all = count * sley_comm_size(p->comm),
                 each = (int64_t)sley_type_bytes(p->bench->options.type);
-  const sley_collective_kind kind = p->bench->options.kind;
-  p->src_values = kind == SLEY_REDUCE_SCATTER ? all : count;
-  p->dst_values = kind == SLEY_ALLGATHER ? all : count;
+  const sley_collective_kind_info *kind = &p->bench->kind;
+  p->src_values = kind->reduces && !kind->whole ? all : count;
+  p->dst_values = kind->gathers && !kind->whole ? all : count;
   sley_status status = sley_comm_alloc(p->comm, p->src_values * each, &p->src);
   for (int i = 0; i < BOTH && status == SLEY_OK; i++)
     status = sley_comm_alloc(p->comm, p->dst_values * each, &p->dst[i]);
@@ -181,8 +181,7 @@ static sley_status note_least(const part *p, cli_collective_case *to) {
     return status;
   to->copy = speeds.copy;
   to->link = speeds.link;
-  to->least =
-      cli_collective_least_ms(p->bench->options.kind, ranks, to->size, (double)to->wire / ranks, &speeds);
+  to->least = cli_collective_least_ms(&p->bench->kind, ranks, to->size, (double)to->wire / ranks, &speeds);
   return SLEY_OK;
 }
 

@@ -24,10 +24,11 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   static const double limits[] = {0, 0.05, 0.3, 1};
   *j = (sparse_job){.seed = seed};
   sl_dense_spec *dense = &j->spec.dense;
-  dense->kind = (sley_collective_kind)draw(seed, 1, 3);
-  dense->type = (sley_type)draw(seed, 2, dense->kind == SLEY_ALLGATHER && bytes ? 7 : 5);
+  dense->kind = (sley_collective_kind)draw(seed, 1, (uint64_t)oracle_kinds());
+  const sley_collective_kind_info *kind = &sl_collective_kind_of(dense->kind)->info;
+  dense->type = (sley_type)draw(seed, 2, !kind->reduces && bytes ? 7 : 5);
   dense->count = length(sl_random(seed, 3, 0));
-  dense->op = dense->kind == SLEY_ALLGATHER || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
+  dense->op = !kind->reduces || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
   j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
   j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
   j->spec.dense_above = limits[draw(seed, 12, 4)];
@@ -37,7 +38,7 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   j->whole_numbers =
       dense->any_order || j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
   j->blocks = draw(seed, 13, 3) == 0;
-  bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
+  bool differ = !kind->whole && draw(seed, 7, 2);
   for (int r = 0; r < size; r++)
     j->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r)) : dense->count;
   if (differ)

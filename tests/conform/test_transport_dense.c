@@ -28,6 +28,15 @@ typedef struct party {
   sl_dense *dense;
 } party;
 
+static const sley_collective_kind_info *kind_of(const party *p) {
+  return &sl_collective_kind_of(p->spec.kind)->info;
+}
+
+/* Every rank gets all values, reduced. */
+static bool is_all_reduce(const party *p) {
+  return kind_of(p)->reduces && kind_of(p)->gathers;
+}
+
 static int64_t length(uint64_t bits, int size) {
   static const int64_t lengths[] = {0, 1, 2, 5, 33, 64, 1000, 4096, 9001};
   switch (bits % 4) {
@@ -42,33 +51,35 @@ static int64_t length(uint64_t bits, int size) {
 
 static void draw_party(party *p, int size, uint64_t seed) {
   *p = (party){.seed = seed};
-  p->spec.kind = (sley_collective_kind)(sl_random(seed, 1, 0) % 3);
-  p->spec.op = p->spec.kind == SLEY_ALLGATHER ? SLEY_SUM : (sley_reduce)(sl_random(seed, 2, 0) % 3);
-  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % (p->spec.kind == SLEY_ALLGATHER ? 7 : 5));
+  p->spec.kind = (sley_collective_kind)(sl_random(seed, 1, 0) % (uint64_t)oracle_kinds());
+  p->spec.op = kind_of(p)->reduces ? (sley_reduce)(sl_random(seed, 2, 0) % 3) : SLEY_SUM;
+  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % (kind_of(p)->reduces ? 5 : 7));
   p->spec.count = length(sl_random(seed, 4, 0), size);
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
   p->margin = (int64_t)(sl_random(seed, 6, 0) % 5);
-  if (p->spec.kind == SLEY_ALLGATHER || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
+  if (!kind_of(p)->reduces || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
     p->spec.any_order = sl_random(seed, 9, 0) % 2;
-  bool differ = p->spec.kind != SLEY_ALLREDUCE && sl_random(seed, 7, 0) % 2;
+  bool differ = !kind_of(p)->whole && sl_random(seed, 7, 0) % 2;
   for (int r = 0; r < size; r++) {
     p->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r), size) : p->spec.count;
     p->begin[r + 1] = p->begin[r] + p->counts[r];
   }
   if (differ)
     p->spec.counts = p->counts;
+  if (!kind_of(p)->whole || is_all_reduce(p))
+    return;
+  sl_dense_lay_out(&p->spec, size, p->begin);
+  for (int r = 0; r < size; r++)
+    p->counts[r] = p->begin[r + 1] - p->begin[r];
 }
 
 static void lay_out(party *p, int rank, int size) {
   int64_t all = p->begin[size], own = p->begin[rank];
   p->src_values = p->dst_values = p->spec.count;
-  if (p->spec.kind == SLEY_REDUCE_SCATTER) {
-    p->src_values = all;
-    p->dst_values = p->counts[rank];
-  } else if (p->spec.kind == SLEY_ALLGATHER) {
-    p->src_values = p->counts[rank];
-    p->dst_values = all;
+  if (!is_all_reduce(p)) {
+    p->src_values = kind_of(p)->reduces ? all : p->counts[rank];
+    p->dst_values = kind_of(p)->gathers ? all : p->counts[rank];
   }
   p->src_at = p->margin;
   p->dst_at = p->src_at + p->src_values + p->margin;
@@ -76,9 +87,9 @@ static void lay_out(party *p, int rank, int size) {
   if (!p->in_place)
     return;
   p->dst_at = p->margin;
-  if (p->spec.kind == SLEY_REDUCE_SCATTER)
+  if (!kind_of(p)->gathers)
     p->dst_at += own;
-  if (p->spec.kind == SLEY_ALLGATHER)
+  if (!kind_of(p)->reduces)
     p->src_at += own;
 }
 
@@ -108,13 +119,13 @@ static void model_value(const party *p, int64_t to, int64_t i, int size, int rou
 }
 
 static void run_model(const party *p, int rank, int size, int round) {
-  if (p->spec.kind == SLEY_ALLGATHER) {
+  if (!kind_of(p)->reduces) {
     for (int r = 0; r < size; r++)
       for (int64_t i = 0; i < p->counts[r]; i++)
         fill(p, p->model, p->dst_at + p->begin[r] + i, i, r, round);
     return;
   }
-  int64_t from = p->spec.kind == SLEY_REDUCE_SCATTER ? p->begin[rank] : 0;
+  int64_t from = kind_of(p)->gathers ? 0 : p->begin[rank];
   for (int64_t i = 0; i < p->dst_values; i++)
     model_value(p, p->dst_at + i, from + i, size, round);
 }
@@ -142,13 +153,13 @@ static sley_status check_traffic(const sl_comm *comm, const party *p, const sl_c
   int64_t peers = comm->size - 1, own = p->counts[comm->rank] * p->each, all = p->begin[comm->size] * p->each;
   int64_t bytes = run->bytes[SL_LINK_DIRECT] + run->bytes[SL_LINK_MESSAGE];
   EXPECT(run->bytes[SL_LINK_SELF] == 0 && run->messages[SL_LINK_SELF] == 0);
-  if (p->spec.kind == SLEY_REDUCE_SCATTER)
+  if (!kind_of(p)->gathers)
     EXPECT(bytes == own * peers);
-  if (p->spec.kind == SLEY_ALLGATHER)
+  if (!kind_of(p)->reduces)
     EXPECT(bytes == all - own);
-  if (p->spec.kind == SLEY_ALLREDUCE && (comm->size <= 2 || own * comm->size <= SL_DENSE_ONE_EXCHANGE))
+  if (is_all_reduce(p) && (comm->size <= 2 || own * comm->size <= SL_DENSE_ONE_EXCHANGE))
     EXPECT(bytes == own * peers);
-  else if (p->spec.kind == SLEY_ALLREDUCE)
+  else if (is_all_reduce(p))
     EXPECT(bytes >= own && bytes <= 2 * own + 128 * comm->size);
   if (sl_workgroups(comm) == 1)
     EXPECT(run->bytes[SL_LINK_MESSAGE] == 0);
