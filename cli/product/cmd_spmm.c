@@ -21,7 +21,7 @@
 #include "ranks/processes.h"
 
 typedef struct spmm_settings {
-  cli_job_settings job; /* first, so that the shared table's offsets hold */
+  cli_job_settings job; /* must be first, so that the shared table's offsets are valid */
   const char *x, *out, *plot, *trace, *local, *transport;
   double timeout, budget;
   int64_t repeat, warmup;
@@ -122,7 +122,7 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS, .repeat = 0, .warmup = -1, .alpha = 1, .beta = 0, .verify = true};
 
-/* A wrong product or a wrong count is a failure at work. */
+/* Returns the exit code: a failure if the product is wrong or the traffic is not as predicted. */
 static int judge(const cli_result *result) {
   if (result->verified && !result->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL,
@@ -144,7 +144,7 @@ static void fill_steps(const cli_result *results, int count, cli_step *out) {
                         .plan = results[i].plan};
 }
 
-/* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
+/* Writes the JSON: one object for one algorithm; for several, the shared fields and a list "algorithms". */
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                       const cli_result *results, const cli_algos *algos, const cli_found *found) {
   const int count = algos->count;
@@ -203,7 +203,7 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
-/* The kernel of rowwise that has shapes is one of GPUs. */
+/* Reports if --rowwise has no effect: its kernel runs on GPUs only. */
 static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
   bool has_rowwise = false;
   for (int i = 0; i < algos->count; i++)
@@ -213,7 +213,7 @@ static void say_idle_shapes(const cli_algos *algos, const cli_result *first) {
                 "it shapes a kernel of GPUs, and ranks ran on cpu");
 }
 
-/* Reports what ran, and writes what was asked for. code: so far. */
+/* Prints the report and writes the requested files. code: the exit code so far. Returns the exit code. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.json && strcmp(settings->job.json, "-") == 0;
@@ -247,17 +247,18 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   return code;
 }
 
-/* How a run that has failed ends. */
+/* Prints the error of a failed run, unless it has been printed. Returns the exit code. */
 static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
                       sley_status status) {
   if (results->told)
     return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
-  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
+  if (found->status != SLEY_OK &&
+      status != SLEY_ERR_INTERRUPTED) /* all ranks have this error, and one prints it */
     return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
 }
 
-/* Runs the algorithms, judges and reports. */
+/* Runs the algorithms, checks the results and reports. Returns the exit code. */
 static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
                           const cli_algos *algos, cli_result *results, cli_found *found) {
   cli_measure measure = {.algos = algos,
@@ -283,7 +284,8 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .covers = settings->job.json != NULL};
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
-  for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
+  for (int i = 0; i < algos->count;
+       i++) /* ranks without shared memory have smaller workgroups than requested */
     if (results[i].ran)
       job->ranks.workgroup = results[i].workgroup;
   if (job->spread) {
@@ -302,7 +304,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                                                : code;
 }
 
-/* What the ranks write to, in memory that they share with this process. */
+/* The results that ranks write, in memory that they share with this process. */
 typedef struct board {
   cli_found found;
   cli_result results[];
@@ -326,7 +328,8 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-/* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
+/* Sets the default numbers of products. With a file for X or Y the user wants the product, so one run is
+ * enough; otherwise times are measured. */
 static void settle_repeats(spmm_settings *settings) {
   bool one = settings->repeat == 0 && (settings->x || settings->out);
   if (settings->repeat == 0)
@@ -335,7 +338,7 @@ static void settle_repeats(spmm_settings *settings) {
     settings->warmup = one ? 0 : 2;
 }
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. Returns the exit code. */
 static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
   int code;
   if (settings->plot && !algos->several)

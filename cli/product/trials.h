@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shapes of rowwise's kernel that were tried, what MGG's model says of them and how long they took, in
- * text and JSON. */
+/* Reports the shapes of the rowwise kernel that were tried, MGG's model of each shape, and the measured
+ * times, as text and JSON. */
 #ifndef SLEY_CLI_PRODUCT_TRIALS_H
 #define SLEY_CLI_PRODUCT_TRIALS_H
 
 #include "output/json.h"
 #include "product/measure.h"
 
-/* One line: how many were tried, and which was chosen. words: --rowwise; where these are not "auto", also the
- * table of all, or, if nothing was tried, that they change nothing. */
+/* Prints one line with the number of shapes tried and the chosen one. words: the value of --rowwise; if it is
+ * not "auto", also prints the table of all shapes, or, if none was tried, that the option has no effect. */
 void cli_trials_print(const cli_result *result, const char *words, FILE *stream);
 
-/* Adds the list "tuned", if anything was tried. */
+/* Adds the list "tuned" if any shape was tried. */
 void cli_trials_json(cli_json *json, const cli_result *result);
 
 #endif
