@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn bench`: how long a step of training takes, and what the time goes to.
+/* `sley gnn bench`: measures the time of a step of training, and the share of each kind of work.
  *
- * gnn_bench.c makes the steps, gnn_bench_report.c prints. */
+ * bench.c makes the steps, bench_report.c prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 enum { MOST_STEPS = 100000 };
 
 typedef struct bench_settings {
-  cli_gnn_settings base; /* first: tables that modes share write to it */
+  cli_gnn_settings base; /* must be first: shared tables of options write to it */
   const char *model;
   int64_t repeat, warmup;
 } bench_settings;
@@ -55,7 +55,7 @@ static const bench_settings defaults = {
     .repeat = 11,
     .warmup = 3};
 
-/* Which model a word of so many letters names; -1 after one line on stderr: none. */
+/* Index of the model with this name of `length` letters; -1 after one line on stderr. */
 static int find_model(const char *word, size_t length) {
   const char *const *names = sley_gnn_models();
   char name[32], suggestion[256];
@@ -68,7 +68,8 @@ static int find_model(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads "gcn,gat" or "all" into one flag for each model; each counts once. False after one line on stderr. */
+/* Reads a list such as "gcn,gat", or "all", into one flag per model; repeated names count once. Returns false
+ * after one line on stderr. */
 static bool read_models(const char *text, bool *chosen) {
   const bool all = strcmp(text, "all") == 0;
   for (int i = 0; sley_gnn_models()[i]; i++)
@@ -115,9 +116,9 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
   return code;
 }
 
-/* What the chosen models are, all together. */
+/* The chosen models; heads: at least one has heads; dense_x: at least one needs dense features. */
 typedef struct chosen_models {
-  bool *chosen; /* for each model */
+  bool *chosen; /* one flag per model */
   bool heads, dense_x;
 } chosen_models;
 
