@@ -56,8 +56,7 @@ typedef struct cli_op {
   int kind; /* the library's constant for the operation, such as SLEY_AGGREGATE_SUM or SLEY_ATTENTION_GAT */
   bool by_heads; /* true: measured with each number of heads; false: with one head */
   unsigned reads[CLI_OPS_PASSES], writes[CLI_OPS_PASSES];
-  sley_status (*create)(
-      struct cli_op_case *c); /* sets the widths of SOURCE and QUERY and the bytes of SAVED */
+  sley_status (*create)(struct cli_op_case *c);               /* sets the widths of SOURCE, QUERY and SAVED */
   sley_status (*call[CLI_OPS_PASSES])(struct cli_op_case *c); /* NULL: no such pass */
   void (*destroy)(struct cli_op_case *c);                     /* accepts a case whose create has failed */
 } cli_op;
@@ -109,10 +108,9 @@ typedef struct cli_op_result {
   sley_status status; /* the library's error; if not SLEY_OK, reason has its message and there are no times */
   bool wrong;         /* a result was wrong; reason names the value, and there are no times */
   char reason[SLEY_ERROR_BYTES];
-  cli_op_time time[CLI_OPS_PASSES], spmm,
-      mkl;                         /* turns is 0 if not measured; mkl: MKL's time for the same product */
-  int64_t bytes[CLI_OPS_PASSES];   /* least bytes that a pass reads and writes, over all ranks */
-  int64_t checked[CLI_OPS_PASSES]; /* values compared with float64 sums, over all ranks */
+  cli_op_time time[CLI_OPS_PASSES], spmm, mkl; /* turns 0: not measured; mkl: of the product */
+  int64_t bytes[CLI_OPS_PASSES];               /* least bytes that a pass reads and writes, over all ranks */
+  int64_t checked[CLI_OPS_PASSES];             /* values compared with float64 sums, over all ranks */
 } cli_op_result;
 
 /* Settings shared by all cases. */

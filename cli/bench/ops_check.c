@@ -36,8 +36,7 @@ void cli_op_poison(const cli_op_case *c, cli_pass pass) {
 static double bound(const cli_op_case *c, const cli_op_sums *sums, int64_t i) {
   const double of_sums = c->dtype == SLEY_F64 ? 0x1p-53 : 0x1p-24;
   const double of_values = c->dtype == SLEY_F16 ? 0x1p-11 : c->dtype == SLEY_BF16 ? 0x1p-8 : 0;
-  const double least =
-      c->dtype == SLEY_F16 ? 0x1p-23 : 1e-37; /* allows for subnormal values, which have fewer bits */
+  const double least = c->dtype == SLEY_F16 ? 0x1p-23 : 1e-37; /* error of subnormal values */
   return (2 * (double)sums->terms * of_sums + 4 * of_values) * sums->size[i] + least;
 }
 

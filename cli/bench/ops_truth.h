@@ -24,12 +24,11 @@ typedef struct cli_op_row {
   int64_t row, begin, length; /* row: -1 if none is loaded; begin: index of its first entry in A */
   double *source;             /* length x source_width */
   double *val;                /* length x heads */
-  double *query,
-      *d_out;     /* query: query_width values; d_out: a row of D_OUT, or length x heads of its values */
-  double *weight; /* length x heads: weights of the softmax */
-  double *d_score, *d_size; /* length x heads: gradients of scores, and bounds of their magnitudes */
-  double *score_size;       /* heads: the largest magnitude of a score */
-  int32_t *arg;             /* chosen entry of each feature, for min and max */
+  double *query, *d_out;      /* query_width values; a row of D_OUT, or length x heads */
+  double *weight;             /* length x heads: weights of the softmax */
+  double *d_score, *d_size;   /* length x heads: gradients of scores, and bounds of their magnitudes */
+  double *score_size;         /* heads: the largest magnitude of a score */
+  int32_t *arg;               /* chosen entry of each feature, for min and max */
 } cli_op_row;
 
 typedef struct cli_op_truth {

@@ -82,8 +82,7 @@ sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t b
 double cli_collective_least_ms(sley_collective_kind kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds) {
   const double all = (double)bytes, part = all / ranks;
-  double dense = all + part,
-         made = wire; /* dense: bytes of arrays read and written; made: bytes of compressed arrays written */
+  double dense = all + part, made = wire; /* bytes: arrays read and written; compressed written */
   if (kind == SLEY_ALLREDUCE)
     dense = 2 * all + part;
   if (kind == SLEY_ALLGATHER)

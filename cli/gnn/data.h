@@ -39,14 +39,10 @@ typedef struct cli_gnn_data {
   /* dense features, rows x features; NULL if features are sparse: then `sparse` has them, in f32 */
   float *x;
   sley_matrix *sparse;
-  enum {
-    CLI_GNN_NOT_MADE,
-    CLI_GNN_FULL,
-    CLI_GNN_ASKED
-  } made_dense; /* why features of a sparse file are dense: they have few zeros, or the source asked */
-  cli_gnn_print graph_print,
-      feature_print;    /* fingerprints of the graph and the features as read, if the source asks for them */
-  int64_t other_values; /* number of entries of A whose value is not 1 */
+  /* why features of a sparse file are dense: the file has few zeros, or the source asked */
+  enum { CLI_GNN_NOT_MADE, CLI_GNN_FULL, CLI_GNN_ASKED } made_dense;
+  cli_gnn_print graph_print, feature_print; /* fingerprints as read, if the source asks */
+  int64_t other_values;                     /* number of entries of A whose value is not 1 */
   int64_t looked_at, one_way; /* number of entries that were examined, and of these without an opposite entry;
                                  0, 0 if the graph was made undirected */
   char told[256];             /* remark on the numbers of the labels; "": none */

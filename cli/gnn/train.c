@@ -295,8 +295,8 @@ static sley_status run_training(part *p, int64_t number) {
   progress at = {0};
   p->split = &p->s->data->split[run.split];
   sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
-  const bool one =
-      p->s->data->splits * t->repeats == 1; /* a single training is also reported if it ended early */
+  /* A single training is also reported if it ended early. */
+  const bool one = p->s->data->splits * t->repeats == 1;
   if (status == SLEY_OK)
     status = train(p, run.seed, &at);
   if (leads(p) &&

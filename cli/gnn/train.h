@@ -56,8 +56,7 @@ typedef struct cli_gnn_training {
   const cli_gnn_data *data;
   sley_gnn_options model;
   sley_rank_options ranks;
-  int64_t epochs,
-      patience; /* patience: epochs without a better validation after which training ends; 0: no limit */
+  int64_t epochs, patience; /* patience: epochs without a better validation; 0: no limit */
   double rate, decay;
   sley_gnn_optimizer optimizer;
   int64_t repeats;                   /* trainings per split, with the seeds model.seed, model.seed + 1, ... */

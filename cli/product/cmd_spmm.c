@@ -252,8 +252,8 @@ static int end_failed(const cli_job *job, const cli_result *results, const cli_f
                       sley_status status) {
   if (results->told)
     return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
-  if (found->status != SLEY_OK &&
-      status != SLEY_ERR_INTERRUPTED) /* all ranks have this error, and one prints it */
+  /* All ranks have the error in found, and one prints it. */
+  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED)
     return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
 }
@@ -284,8 +284,8 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .covers = settings->job.json != NULL};
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
-  for (int i = 0; i < algos->count;
-       i++) /* ranks without shared memory have smaller workgroups than requested */
+  /* Ranks without shared memory have smaller workgroups than requested. */
+  for (int i = 0; i < algos->count; i++)
     if (results[i].ran)
       job->ranks.workgroup = results[i].workgroup;
   if (job->spread) {
