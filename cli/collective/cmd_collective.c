@@ -200,8 +200,8 @@ static const collective_settings defaults = {.op = "sum",
 static const double sweep_zeros[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 };
 
-/* The case of a size, which is rounded down so that a rank's part is a multiple of 16 bytes, as in
- * nccl-tests. */
+/* Returns the case for `bytes`. Its size is rounded down so that a rank's part is a multiple of 16 bytes, as
+ * in nccl-tests. */
 static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
   const int64_t each = (int64_t)sley_type_bytes(b->options.type);
   const int64_t ranks = b->options.kind == SLEY_ALLREDUCE ? 1 : b->ranks.ranks;

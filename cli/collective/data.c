@@ -6,7 +6,7 @@
 
 #include "random.h"
 
-enum { PIECE = 1 << 20 }; /* values */
+enum { PIECE = 1 << 20 }; /* values per piece */
 
 static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;

@@ -59,7 +59,8 @@ static sley_status random_features(const cli_gnn_reading *r, const char *count) 
   return status;
 }
 
-/* Checks the values, and copies them from wide, in f64, if that is not NULL. */
+/* Fills the features from `wide`, in f64, or, if that is NULL, keeps them as they are. Refuses the first
+ * value that is not finite. */
 static sley_status take_values(const cli_gnn_reading *r, const double *wide) {
   const int64_t features = r->data->features;
   float *x = r->data->x;

@@ -26,8 +26,8 @@ sley_status cli_gnn_keep(cli_gnn_kept *kept, sley_comm *comm, const sley_gnn *gn
 sley_status cli_gnn_keep_from(cli_gnn_kept *kept, const char *path, cli_gnn_message *message);
 void cli_gnn_kept_close(cli_gnn_kept *kept);
 
-/* Sets *finite to whether all weights are finite; if not, text names the first other one and its place. Waits
- * for the device. Errors: SLEY_ERR_MEMORY. */
+/* Sets *finite to true if all weights are finite. If not, text gets the name, place and value of the first
+ * weight that is not. Waits for the device. Errors: SLEY_ERR_MEMORY. */
 sley_status cli_gnn_weights_finite(sley_comm *comm, const sley_gnn *gnn, char *text, size_t room,
                                    bool *finite);
 
