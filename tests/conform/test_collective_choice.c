@@ -118,14 +118,13 @@ static sley_status formats_main(sl_comm *comm, void *arg) {
 
 /* The smallest samples miss half of the nonzeros, but the counts of a sparse run show them. */
 static sley_status probe_main(sl_comm *comm, void *arg) {
-  static const choice_run runs[] = {
-      {BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* samples block 1 of each stretch */
-      {BESIDE_SAMPLES, SL_SPARSE_HELD},
-      {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* samples block 3 */
-      {NONE, SL_SPARSE_MISSED},
-      {NONE, SL_SPARSE_HELD},
-      {NONE, SL_SPARSE_HELD},
-      {NONE, SL_SPARSE_ENOUGH_ZEROS}};
+  static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* samples block 1 */
+                                    {BESIDE_SAMPLES, SL_SPARSE_HELD},
+                                    {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* samples block 3 */
+                                    {NONE, SL_SPARSE_MISSED},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_HELD},
+                                    {NONE, SL_SPARSE_ENOUGH_ZEROS}};
   (void)arg;
   const sl_sparse_costs costs = sl_sparse_costs_of(&sl_machine_threads, 1);
   float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
