@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley collective`: collectives over arrays of many zeros, compressed and dense.
+/* `sley collective`: times collectives over arrays of many zeros, compressed and dense.
  *
- * collective_run.c measures on ranks, collective_data.c draws and compares arrays, collective_report.c
- * prints, collective_plot.c draws. */
+ * run.c measures on ranks, data.c draws and compares arrays, least.c computes the least times, report.c
+ * prints, plot.c draws. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const char *const *ops(void) {
   return cli_collective_ops;
 }
 
-/* By sley_compress, and none is "dense". */
+/* Names indexed by sley_compress; SLEY_COMPRESS_NONE is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
@@ -134,8 +134,8 @@ static const collective_settings defaults = {
 static const double sweep_zeros[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 };
 
-/* The count of a size, and that rounded down to it: a rank's part is a multiple of 16 bytes, as in
- * nccl-tests. */
+/* Returns the case for `bytes`. Its size is rounded down so that a rank's part is a multiple of 16 bytes, as
+ * in nccl-tests. */
 static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
   const int64_t each = (int64_t)sley_type_bytes(b->options.type);
   const int64_t ranks = b->kind.whole ? 1 : b->ranks.ranks;
@@ -148,7 +148,7 @@ static void add_size(cli_collective_bench *b, const collective_settings *s, int6
     b->result->at[b->cases++] = case_of(b, bytes, s->sweep ? sweep_zeros[z] : s->zeros);
 }
 
-/* Sizes grow by a factor; the last one is --bytes. */
+/* Lists the cases. Sizes grow by a factor; the last size is --bytes. */
 static void list_cases(cli_collective_bench *b, const collective_settings *s) {
   for (int64_t bytes = INT64_C(1) << 20; s->sweep && bytes < s->bytes; bytes *= SWEEP_FACTOR) {
     add_size(b, s, bytes);
@@ -160,7 +160,7 @@ static void list_cases(cli_collective_bench *b, const collective_settings *s) {
 
 /* ---- the run */
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. *kind: the collective. Returns the exit code. */
 static int check_words(const collective_settings *s, const char *word, int *kind,
                        sley_collective_kind_info *info) {
   char suggestion[256];
@@ -183,7 +183,7 @@ static int check_words(const collective_settings *s, const char *word, int *kind
   return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Any wrong value is a failure at work. */
+/* Returns the exit code: a failure if any value is wrong. */
 static int judge(const cli_collective_bench *b) {
   for (int i = 0; i < b->cases; i++)
     if (b->result->at[i].wrong > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep as two charts. */
+/* Draws a sweep as two charts. */
 #include <stdio.h>
 
 #include "collective/report.h"

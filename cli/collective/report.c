@@ -20,13 +20,13 @@ static double ratio(const cli_collective_case *c) {
   return c->time.median / c->dense.median;
 }
 
-/* Whether it ran compressed, so that its bytes allow a least time. */
+/* Returns true if the collective ran compressed, so that its bytes determine a least time. */
 static bool has_bound(const cli_collective_case *c) {
   return c->least > 0;
 }
 
-/* GB/s, as nccl-tests defines them (its doc/PERFORMANCE.md): size by time; and times what a rank of a ring
- * sends and receives of each byte, which the hardware's bandwidth bounds. */
+/* GB/s as nccl-tests defines them (doc/PERFORMANCE.md there). algbw: size / time. busbw: algbw times the
+ * number of times that a rank of a ring sends each byte; the hardware's bandwidth bounds it. */
 static double algbw(const cli_collective_case *c) {
   return (double)c->size / c->time.median * 1e-6;
 }
@@ -38,7 +38,7 @@ static double busbw(const cli_collective_bench *b, const cli_collective_case *c)
 
 typedef struct summary {
   double geomean, worst;
-  const cli_collective_case *at; /* the worst */
+  const cli_collective_case *at; /* the case with the worst ratio */
 } summary;
 
 static summary sum_up(const cli_collective_bench *b) {
@@ -58,7 +58,7 @@ static summary sum_up(const cli_collective_bench *b) {
 
 /* ---- text */
 
-/* The format of most of the arrays that were compressed. */
+/* The most frequent format of the compressed arrays. */
 static const char *format_of(const cli_collective_case *c) {
   if (c->arrays == 0)
     return "";

@@ -59,14 +59,14 @@ static const spgemm_settings defaults = {
     .semiring = "plus-times",
     .local = "sley"};
 
-/* What a run has: operands, the product and what is known of it. */
+/* The state of a run: operands, the product, and figures of the product. */
 typedef struct spgemm_run {
   const spgemm_settings *settings;
-  const char *name_a, *name_b; /* name_b NULL: A */
+  const char *name_a, *name_b; /* name_b NULL: A is multiplied by itself */
   sley_matrix *a, *b, *mask, *c;
   sley_spgemm_options options;
   sley_spgemm_info info;
-  sley_matrix_info size; /* of C */
+  sley_matrix_info size; /* information about C */
   cli_times times;
   sley_check check;
 } spgemm_run;
@@ -121,7 +121,7 @@ static sley_status verify(spgemm_run *run) {
   return status;
 }
 
-/* Operations a second, in billions: two for each product. */
+/* Billions of operations per second; a product counts two. */
 static double rate(const spgemm_run *run) {
   return run->times.median > 0 ? 2e-6 * (double)run->info.products / run->times.median : 0;
 }
@@ -184,7 +184,7 @@ static bool write_json(const spgemm_run *run) {
   return cli_output_json(s->common.json, cli_json_end(json));
 }
 
-/* Reports, and writes what was asked for. */
+/* Prints the report and writes the requested files. Returns the exit code. */
 static int report(const spgemm_run *run) {
   const spgemm_settings *s = run->settings;
   print(run, s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);

@@ -21,7 +21,7 @@
 #include "ranks/processes.h"
 
 typedef struct spmm_settings {
-  cli_job_settings job; /* first, so that the shared table's offsets hold */
+  cli_job_settings job; /* must be first, so that the shared table's offsets are valid */
   const char *x, *out, *trace, *local;
   double alpha, beta;
   bool unchanged;
@@ -84,7 +84,7 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS, .job.common.warmup = -1, .job.common.verify = true, .alpha = 1, .beta = 0};
 
-/* A wrong product or a wrong count is a failure at work. */
+/* Returns the exit code: a failure if the product is wrong or the traffic is not as predicted. */
 static int judge(const cli_result *result) {
   if (result->verified && !result->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL,
@@ -106,7 +106,7 @@ static void fill_steps(const cli_result *results, int count, cli_step *out) {
                         .plan = results[i].plan};
 }
 
-/* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
+/* Writes the JSON: one object for one algorithm; for several, the shared fields and a list "algorithms". */
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                       const cli_result *results, const cli_algos *algos, const cli_found *found) {
   const int count = algos->count;
@@ -165,7 +165,7 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
-/* Parameters shape kernels of GPUs. */
+/* Reports if parameters have no effect: they shape kernels of GPUs. */
 static void say_idle_parameters(const cli_algos *algos, const cli_result *first) {
   for (int i = 0; i < algos->count; i++)
     if (strchr(algos->name[i], ':') && strcmp(first->device, "cpu") == 0)
@@ -174,7 +174,7 @@ static void say_idle_parameters(const cli_algos *algos, const cli_result *first)
           algos->name[i]);
 }
 
-/* Reports what ran, and writes what was asked for. code: so far. */
+/* Prints the report and writes the requested files. code: the exit code so far. Returns the exit code. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.common.json && strcmp(settings->job.common.json, "-") == 0;
@@ -208,17 +208,18 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   return code;
 }
 
-/* How a run that has failed ends. */
+/* Prints the error of a failed run, unless it has been printed. Returns the exit code. */
 static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
                       sley_status status) {
   if (results->told)
     return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
-  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
+  /* All ranks have the error in found, and one prints it. */
+  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED)
     return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
 }
 
-/* Runs the algorithms, judges and reports. */
+/* Runs the algorithms, checks the results and reports. Returns the exit code. */
 static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
                           const cli_algos *algos, cli_result *results, cli_found *found) {
   cli_measure measure = {.algos = algos,
@@ -243,7 +244,8 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                          .covers = settings->job.common.json != NULL};
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
-  for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
+  /* Ranks without shared memory have smaller workgroups than requested. */
+  for (int i = 0; i < algos->count; i++)
     if (results[i].ran)
       job->ranks.workgroup = results[i].workgroup;
   if (job->spread) {
@@ -262,7 +264,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                                                : code;
 }
 
-/* What the ranks write to, in memory that they share with this process. */
+/* The results that ranks write, in memory that they share with this process. */
 typedef struct board {
   cli_found found;
   cli_result results[];
@@ -286,7 +288,8 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-/* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
+/* Sets the default numbers of products. With a file for X or Y the user wants the product, so one run is
+ * enough; otherwise times are measured. */
 static void settle_repeats(spmm_settings *settings) {
   bool one = settings->job.common.repeat == 0 && (settings->x || settings->out);
   if (settings->job.common.repeat == 0)
@@ -295,7 +298,7 @@ static void settle_repeats(spmm_settings *settings) {
     settings->job.common.warmup = one ? 0 : 2;
 }
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. Returns the exit code. */
 static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
   int code;
   if (settings->job.common.plot && !algos->several)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley tile`: Y = A X of matrices in tiles, by one-sided access.
+/* `sley tile`: products of matrices in tiles by one-sided access, Y = A X or C = A B.
  *
- * tile_run.c measures on ranks, tile_report.c prints. */
+ * run.c measures on ranks, report.c prints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,8 +105,8 @@ static const tile_settings defaults = {.common = {.ranks = RANKS,
 
 /* ---- words */
 
-/* Reads --algo: all, or names with commas between them. *names, of as many as there are algorithms, are the
- * library's. */
+/* Reads --algo: "all", or names separated by commas. names has room for all algorithms; its elements point to
+ * the library's names. Returns false after one line on stderr. */
 static bool read_algos(const char *text, const char **names, int *count) {
   const char *const *known = sley_tile_algorithms();
   *count = 0;
@@ -144,7 +144,7 @@ static int read_tilings(cli_tile_bench *b, const tile_settings *s) {
 
 /* ---- the run */
 
-/* Wrong values or wrong counts are a failure at work. */
+/* Returns the exit code: a failure if a result is wrong or the counted traffic is not as predicted. */
 static int judge(const cli_tile_bench *b) {
   for (int i = 0; i < b->algos; i++) {
     const cli_tile_result *r = &b->result[i];
@@ -168,8 +168,8 @@ static int report(const cli_tile_bench *b, const char *json) {
   return code;
 }
 
-/* Memory that ranks write to, shared where they are processes: results, ranks' figures, and what is known of
- * all. */
+/* Results that ranks write, in memory that is shared if ranks are processes. rank: one element per algorithm
+ * and rank. */
 typedef struct board {
   sley_tiled_info info;
   bool told;
@@ -206,7 +206,7 @@ static sley_status make_x(cli_tile_bench *b, void **x) {
   const int64_t value = (int64_t)sley_dtype_bytes(b->size.dtype);
   int64_t bytes;
   if (__builtin_mul_overflow(b->size.cols, b->k * value, &bytes))
-    bytes = INT64_MAX; /* refused as too much */
+    bytes = INT64_MAX; /* sley_buffer_alloc refuses it */
   sley_status status = sley_buffer_alloc(bytes, x);
   b->x = *x;
   return status == SLEY_OK
@@ -221,7 +221,7 @@ static sley_status load(const char *name, const char *dtype, const tile_settings
   return status == SLEY_OK ? sley_matrix_info_get(*out, size) : status;
 }
 
-/* Whether what is to be multiplied, and the mask, fit. Returns the exit code. */
+/* Checks the shapes of the factors and of the mask. Returns the exit code. */
 static int check_sizes(const cli_tile_bench *b) {
   const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
   if (b->b && left->cols != right->rows)
@@ -262,7 +262,7 @@ static int load_and_measure(cli_tile_bench *b, const tile_settings *s, const cha
   return code;
 }
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. Returns the exit code. */
 static int check_words(const tile_settings *s, const char *name, const char **names, int *algos) {
   if (!read_algos(s->algo, names, algos) || !cli_name_fits_json("tile", name, s->common.json) ||
       (s->times && !cli_name_fits_json("tile", s->times, s->common.json)) ||
@@ -275,7 +275,7 @@ static int check_words(const tile_settings *s, const char *name, const char **na
   return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Options that the product does not look at. */
+/* Reports options that were given but have no effect. */
 static void say_idle(const cli_tile_bench *b, const tile_settings *s, const char **names) {
   bool keeps = true;
   for (int i = 0; i < b->algos; i++)
@@ -309,7 +309,7 @@ static int run(void *settings, char **positionals) {
     code = read_tilings(&b, s);
   if (code == CLI_DONE)
     code = cli_take_stdin("tile", b.name, b.name_b, 0);
-  if (code == CLI_DONE && b.name_mask) /* one of the three at most */
+  if (code == CLI_DONE && b.name_mask) /* at most one of the three may be "-" */
     code = cli_take_stdin("tile", b.name_mask, b.name_b && strcmp(b.name_b, "-") == 0 ? b.name_b : b.name, 0);
   if (code != CLI_DONE)
     return code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of `sley tile`: products of matrices in tiles by one or more algorithms, timed by what a rank
- * does. */
+/* Types of `sley tile`, which times products of matrices in tiles by one or more algorithms, and the
+ * functions that run its ranks and report. */
 #ifndef SLEY_CLI_TILE_TILE_H
 #define SLEY_CLI_TILE_TILE_H
 
@@ -13,7 +13,8 @@
 
 enum { CLI_TILE_ALGORITHMS = 9, CLI_TILE_RANKS = 4096 };
 
-/* What a rank's time went to, ms of a run on average, and what its tiles took. */
+/* A rank's times, in ms per run on average, and its work in the last run: products of tiles, their flops, and
+ * stolen products. */
 typedef struct cli_tile_rank {
   double compute, communicate, accumulate, imbalance;
   int64_t tasks, flops, stolen;
@@ -21,13 +22,13 @@ typedef struct cli_tile_rank {
 
 typedef struct cli_tile_result {
   const char *algo;
-  cli_times time;                  /* ms of a run, of the slowest rank */
-  cli_tile_rank *rank;             /* of each */
-  sley_traffic predicted, counted; /* of a run, over all ranks */
+  cli_times time;                  /* ms per run, of the slowest rank */
+  cli_tile_rank *rank;             /* one element per rank */
+  sley_traffic predicted, counted; /* per run, over all ranks */
   bool checked, right;
-  int64_t wrong_row; /* the first row of Y that is wrong */
+  int64_t wrong_row; /* the first wrong row of Y */
   double relative_error;
-  int64_t c_entries; /* of C = A B */
+  int64_t c_entries; /* nonzeros of C = A B */
 } cli_tile_result;
 
 typedef struct cli_tile_bench {
@@ -35,36 +36,36 @@ typedef struct cli_tile_bench {
   const char *name;
   const sley_matrix *matrix;
   sley_matrix_info size;
-  const void *x; /* whole, n x k; or, where A is multiplied by a sparse matrix: */
+  const void *x; /* the whole X, n x k; NULL if A is multiplied by a sparse matrix */
   const char *name_b;
-  const sley_matrix *b; /* NULL: by X */
+  const sley_matrix *b; /* the sparse factor; NULL: A is multiplied by X */
   sley_matrix_info size_b;
   const char *name_mask;
-  const sley_matrix *mask; /* of C; NULL: none */
+  const sley_matrix *mask; /* mask of C; NULL: none */
   sley_matrix_info size_mask;
   sley_semiring semiring;
-  int64_t mem_limit; /* of a product of two sparse tiles; 0: none */
+  int64_t mem_limit; /* most bytes of a product of two sparse tiles; 0: no limit */
   int64_t k, seed, repeat, warmup, buffers;
-  sley_tiling a, of_x, y; /* of_x: of X or B */
-  bool verify, tells;     /* tells: progress and the report */
+  sley_tiling a, of_x, y; /* tilings of A, of X or B, and of Y or C */
+  bool verify, tells;     /* tells: this process reports progress and results */
   int algos;
-  cli_tile_result *result; /* from cli_share, as what rank points to */
-  sley_tiled_info *info;   /* of A; likewise */
-  char *found;             /* the device; likewise, SLEY_ERROR_BYTES */
-  char *note;              /* what is not as asked for, as sley_comm_device_note; likewise */
-  bool *told;              /* why the run failed is told already; likewise */
+  cli_tile_result *result; /* from cli_share, like the following pointers and each result's rank */
+  sley_tiled_info *info;   /* information about A */
+  char *found;             /* name of the device in use, SLEY_ERROR_BYTES */
+  char *note;              /* how the device differs from the requested one, as sley_comm_device_note */
+  bool *told;              /* true: the error has already been printed */
 } cli_tile_bench;
 
-/* Fills the results. Errors: the library's; SLEY_ERR_ARG where the ranks of a launcher were given different
- * words (told). */
+/* Runs the ranks and fills the results. Errors: the library's errors; SLEY_ERR_ARG, already printed, if ranks
+ * under a launcher were started with different options. */
 sley_status cli_tile_run(cli_tile_bench *bench);
 
-/* tile_report.c */
+/* Defined in report.c. */
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
 
-/* Whether what moved is what was predicted, or some of it cannot be: stolen work, and products of two sparse
- * tiles that go to other ranks. */
+/* Returns true if the counted traffic equals the predicted traffic, or if some traffic cannot be predicted:
+ * stolen work, and products of two sparse tiles that are sent to other ranks. */
 bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *result);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduce, reduce-scatter and all-gather of random types, operators and lengths, in place or not, round
- * after round, against a serial oracle that reduces in the order of the ranks: to the bit, and the counters
- * exactly. Every rank knows every rank's values. */
+/* All-reduce, reduce-scatter and all-gather of random types, operators and lengths, in place or not, in
+ * several rounds, compared with a serial oracle that reduces in the order of the ranks: bits and counters
+ * must be equal. Every rank can compute every rank's values. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ typedef struct party {
   int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1]; /* parts of reduce-scatter and all-gather */
   bool in_place;
   int64_t margin, each, src_values, dst_values;
-  char *memory, *model; /* src, then dst; in place the larger of them */
+  char *memory, *model; /* src, then dst; if in place, the larger of them */
   int64_t values, src_at, dst_at;
   mirror there;
   sl_dense *dense;
@@ -41,9 +41,9 @@ static int64_t length(uint64_t bits, int size) {
   static const int64_t lengths[] = {0, 1, 2, 5, 33, 64, 1000, 4096, 9001};
   switch (bits % 4) {
   case 0:
-    return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about the number of ranks */
+    return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about as many as ranks */
   case 1:
-    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange and in two */
+    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange, and in two */
   default:
     return lengths[bits / 4 % (sizeof lengths / sizeof *lengths)];
   }
@@ -58,7 +58,7 @@ static void draw_party(party *p, int size, uint64_t seed) {
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
   p->margin = (int64_t)(sl_random(seed, 6, 0) % 5);
-  if (!kind_of(p)->reduces || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
+  if (!kind_of(p)->reduces || p->spec.type == SLEY_TYPE_I64) /* any order has the same bits */
     p->spec.any_order = sl_random(seed, 9, 0) % 2;
   bool differ = !kind_of(p)->whole && sl_random(seed, 7, 0) % 2;
   for (int r = 0; r < size; r++) {
@@ -93,21 +93,21 @@ static void lay_out(party *p, int rank, int size) {
     p->src_at += own;
 }
 
-/* Value i of what a rank gives in a round. */
+/* Sets value i of a rank's source in a round. */
 static void fill(const party *p, void *array, int64_t at, int64_t i, int rank, int round) {
   oracle_draw(array, p->spec.type, at,
               sl_random(p->seed, (uint64_t)rank * ROUNDS + (uint64_t)round + 100, (uint64_t)i));
 }
 
 static void fill_source(const party *p, int rank, int round) {
-  for (int64_t i = 0; i < p->values; i++) /* what is neither written nor read, too */
+  for (int64_t i = 0; i < p->values; i++) /* including values that are neither read nor written */
     oracle_draw(p->memory, p->spec.type, i, sl_random(p->seed, 99, (uint64_t)(i + round)));
   for (int64_t i = 0; i < p->src_values; i++)
     fill(p, p->memory, p->src_at + i, i, rank, round);
   memcpy(p->model, p->memory, (size_t)(p->values * p->each));
 }
 
-/* What the result's value i is made of: every rank's value from + i, or one rank's. */
+/* Computes value `to` of the model: reduces value i of all ranks. */
 static void model_value(const party *p, int64_t to, int64_t i, int size, int round) {
   char values[MOST_RANKS][8];
   const void *each[MOST_RANKS];
@@ -147,8 +147,8 @@ static void close_party(party *p) {
   sl_free(p->memory);
 }
 
-/* Of the total that a run receives, whatever its way: the parts of reduce-scatter and all-gather are exact,
- * an all-reduce receives every peer's array, or less where it is long. */
+/* Checks the bytes that a run receives, whichever way it takes: the bytes of reduce-scatter and all-gather
+ * are exact; an all-reduce receives every peer's array, or less if it is long. */
 static sley_status check_traffic(const sl_comm *comm, const party *p, const sl_counters *run) {
   int64_t peers = comm->size - 1, own = p->counts[comm->rank] * p->each, all = p->begin[comm->size] * p->each;
   int64_t bytes = run->bytes[SL_LINK_DIRECT] + run->bytes[SL_LINK_MESSAGE];
@@ -194,12 +194,12 @@ static sley_status check_party(sl_comm *comm, party *p, int round) {
   return SLEY_OK;
 }
 
-/* All are run before any is looked at. */
+/* Starts all collectives of a round before any result is checked. */
 static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
   sl_counters expected = {{0}, {0}};
   for (int round = 0; round < ROUNDS; round++) {
     if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
-      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
+      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* lets ranks drift apart */
     for (int i = 0; i < COLLECTIVES; i++)
       SL_TRY(run_party(comm, &parties[i], round, &expected));
     for (int i = 0; i < COLLECTIVES; i++)
@@ -237,8 +237,8 @@ static void test_random_collectives(void **state) {
   each_case(random_body);
 }
 
-/* The sum of one array by several lengths of it, short enough for one exchange and too long for it: the same
- * bits, value by value. */
+/* Sums of prefixes of one array, short enough for one exchange or too long for it, have the same bits, value
+ * by value. */
 enum { LONG = 12000, SHORT = 500 };
 
 static sley_status lengths_main(sl_comm *comm, void *arg) {
@@ -270,8 +270,8 @@ static sley_status lengths_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* What the ranks must be given alike, and what none may be given: all get the same error, and the comm goes
- * on. */
+/* Arguments that must not differ between ranks, and wrong arguments: all ranks get the same error, and the
+ * comm stays usable. */
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t counts[MOST_RANKS] = {0};
@@ -280,7 +280,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     sley_collective_options o = SLEY_COLLECTIVE_OPTIONS_INIT;
     bool here = comm->rank == comm->size - 1, alone = comm->size == 1;
     o.count = 3;
-    if (wrong >= 5) /* the others are wrong in themselves, on one rank */
+    if (wrong >= 5) /* wrong by themselves, also with one rank */
       alone = false;
     if (wrong == 0 && here)
       o.kind = SLEY_ALLGATHER;
@@ -304,7 +304,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     if (wrong == 8 && here)
       o.struct_size = 3;
     if (wrong == 9 && here)
-      o.type = SLEY_TYPE_I8; /* of an all-reduce */
+      o.type = SLEY_TYPE_I8; /* not allowed in an all-reduce */
     sley_status status = sley_collective_create(comm, &o, &made);
     EXPECT(status == (alone ? SLEY_OK : SLEY_ERR_ARG));
     sley_collective_destroy(made);
@@ -315,7 +315,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   return sley_comm_barrier(comm);
 }
 
-/* A rank whose arrays are missing ends the others. */
+/* A rank without arrays ends the other ranks too. */
 static sley_status missing_main(sl_comm *comm, void *arg) {
   (void)arg;
   sley_collective *sum;
@@ -339,7 +339,7 @@ static void words_body(const rank_case *c) {
   assert_case_ok(c, run_case(c, lengths_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
   assert_int_equal(sl_memory_now(), before);
-  /* Memory that a failed rank's peer may still touch is kept for good: nothing is said of it here. */
+  /* Memory that a peer of a failed rank may still access is never freed, so memory is not checked here. */
   assert_int_equal(run_case(c, missing_main, NULL), SLEY_ERR_ARG);
 }
 
