@@ -48,7 +48,7 @@ typedef struct cli_algos {
 } cli_algos;
 
 /* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, which may include
- * "auto". Returns false after one line on stderr. The names are valid as long as *out. */
+ * "auto". On failure prints one line on stderr and returns false. The names are valid as long as *out. */
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 
 /* Accepted values, for the tables of options of other commands too. */
