@@ -290,7 +290,7 @@ static int run_drawn(running *r) {
   return code;
 }
 
-/* Reads a value such as "8x4". Returns false after one line on stderr. */
+/* Reads a value such as "8x4". On failure prints one line on stderr and returns false. */
 static bool read_cases(const char *text, int64_t *matrices, int64_t *widths) {
   char *end = NULL;
   *widths = 0;

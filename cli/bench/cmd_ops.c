@@ -76,7 +76,7 @@ typedef struct running {
   int code; /* CLI_FAILED: a wrong result; CLI_USAGE: a matrix or an operation could not be measured */
 } running;
 
-/* Reads a list such as "32,64". Returns false after one line on stderr. */
+/* Reads a list such as "32,64". On failure prints one line on stderr and returns false. */
 static bool read_numbers(const char *option, const char *text, numbers *out) {
   const char *at = text;
   *out = (numbers){0};
@@ -111,7 +111,8 @@ static int find_op(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads a list such as "sddmm,gat"; NULL chooses all. Returns false after one line on stderr. */
+/* Reads a list such as "sddmm,gat"; NULL chooses all. On failure prints one line on stderr and returns false.
+ */
 static bool read_ops(const char *text, unsigned *chosen) {
   *chosen = text ? 0 : ~0U;
   while (text) {

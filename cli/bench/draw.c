@@ -54,8 +54,8 @@ static bool join(char out[PATH_BYTES], const char *folder, const char *name) {
 
 static bool list_folder(const char *root, const char *below, int depth, cli_files *files);
 
-/* Adds one entry of a folder, or the files below it. Skips entries whose type cannot be read. Returns false
- * after one line on stderr. */
+/* Adds one entry of a folder, or the files below it. Skips entries whose type cannot be read. On failure
+ * prints one line on stderr and returns false. */
 static bool list_entry(const char *root, const char *below, const char *name, int depth, cli_files *files) {
   char path[PATH_BYTES], whole[PATH_BYTES];
   struct stat info;

@@ -15,8 +15,8 @@ typedef struct cli_files {
 } cli_files;
 
 /* Lists the files of a folder and its subfolders whose names end like names of matrices, in the order that
- * the seed draws. Hidden files and links to folders are left out. Returns false after one line on stderr;
- * then there is nothing to free. */
+ * the seed draws. Hidden files and links to folders are left out. On failure prints one line on stderr and
+ * returns false; then there is nothing to free. */
 bool cli_files_draw(const char *folder, uint64_t seed, cli_files *out);
 void cli_files_free(cli_files *files);
 

@@ -39,7 +39,7 @@ typedef struct cli_collective_result {
 
 typedef struct cli_collective_bench {
   sley_rank_options ranks;
-  sley_collective_options options; /* count is set for each case */
+  sley_collective_options options; /* options of all cases; count is set for each case */
   sley_collective_kind_info kind;  /* of options.kind */
   int64_t block;                   /* number of consecutive values that are either all zero or all nonzero */
   int64_t seed, repeat, warmup;    /* repeat and warmup: timed and untimed batches of each collective */

@@ -50,7 +50,7 @@ typedef struct cli_gnn_bench {
   int64_t repeat, warmup; /* per model: repeat steps timed as a whole and as many timed by kind, after warmup
                              untimed steps */
   bool tells;             /* true: this process reports progress */
-  cli_gnn_bench_result *result; /* from cli_share, like bytes */
+  cli_gnn_bench_result *result; /* from cli_share, as is bytes */
   sley_gnn_bytes *bytes;        /* memory of each model on each rank, ranks.ranks elements per model */
 } cli_gnn_bench;
 

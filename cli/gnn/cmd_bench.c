@@ -52,8 +52,8 @@ static int find_model(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads a list such as "gcn,gat", or "all", into one flag per model; repeated names count once. Returns false
- * after one line on stderr. */
+/* Reads a list such as "gcn,gat", or "all", into one flag per model; repeated names count once. On failure
+ * prints one line on stderr and returns false. */
 static bool read_models(const char *text, bool *chosen) {
   const bool all = strcmp(text, "all") == 0;
   for (int i = 0; sley_gnn_models()[i]; i++)

@@ -57,7 +57,7 @@ typedef struct cli_algos {
 } cli_algos;
 
 /* Reads --algo before any work: NULL for auto, "all", "cola", or names separated by commas, which may include
- * "auto" and may have parameters, NAME:KEY=VALUE,... Returns false after one line on stderr. The names are
+ * "auto" and may have parameters, NAME:KEY=VALUE,... On failure prints one line on stderr and returns false. The names are
  * valid as long as *out. */
 bool cli_algos_read(const char *command, const char *algo, cli_algos *out);
 

@@ -30,7 +30,7 @@ void cli_picture_lines(cli_picture *picture, const int64_t *row_begin, const int
 /* Computes the colour of t, from 0 (light) to 1 (dark), on the scale. out: red, green and blue. */
 void cli_picture_colour(double t, unsigned char *out);
 
-/* Writes the picture as PNG. Returns false after one line on stderr. */
+/* Writes the picture as PNG. On failure prints one line on stderr and returns false. */
 bool cli_picture_write(const cli_picture *picture, const char *path);
 
 void cli_picture_free(cli_picture *picture);

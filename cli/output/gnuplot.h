@@ -11,8 +11,8 @@
 
 bool cli_gnuplot_found(void);
 
-/* Opens an empty temporary file, for the script or the data of the picture at path. Returns NULL after one
- * line on stderr. */
+/* Opens an empty temporary file, for the script or the data of the picture at path. On failure prints one
+ * line on stderr and returns NULL. */
 FILE *cli_gnuplot_file(const char *path);
 
 /* Writes the first lines of a script. The picture is SVG if path ends in .svg, else PNG; width and height are

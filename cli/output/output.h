@@ -33,7 +33,7 @@ bool cli_output_ending(const char *what, const char *path, const char *const *en
 /* The same for the endings of formats in which matrices are written. */
 bool cli_output_matrix_ending(const char *path);
 
-/* Opens the file. Returns false after one line on stderr. path must outlive the output. */
+/* Opens the file. On failure prints one line on stderr and returns false. path must outlive the output. */
 bool cli_output_open(cli_output *output, const char *path);
 
 /* Writes bytes, and stores the reason of the first failure, which stdio does not keep. Returns true if all
@@ -52,10 +52,11 @@ void cli_output_discard(cli_output *output);
 void cli_output_abandon(void);
 
 /* Adds the formats of the files that were read (source.h) and the list "changed", writes the JSON object, and
- * releases it. value NULL counts as out of memory. Returns false after one line on stderr. */
+ * releases it. value NULL counts as out of memory. On failure prints one line on stderr and returns false. */
 bool cli_output_json(const char *path, json_t *value);
 
-/* Writes count whole numbers as a one-dimensional .npy file. Returns false after one line on stderr. */
+/* Writes count whole numbers as a one-dimensional .npy file. On failure prints one line on stderr and returns
+ * false. */
 bool cli_output_npy_int64(const char *path, const int64_t *values, int64_t count);
 
 #endif

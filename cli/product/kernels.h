@@ -11,8 +11,8 @@
 
 enum { CLI_KERNEL_NAME = 32, CLI_KERNEL_USES = 16 };
 
-/* The kernels of a plan, one element per kernel and kind of part. Has no pointers, because processes share
- * it. */
+/* The kernels of a plan, with one element for each pair of a kernel and a kind of part. Has no pointers,
+ * because processes share it. */
 typedef struct cli_kernels {
   int count;
   char name[CLI_KERNEL_USES][CLI_KERNEL_NAME];

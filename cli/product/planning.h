@@ -41,13 +41,14 @@ cli_json cli_planned_json(const cli_planned *plan);
  * Returns their number. */
 int cli_planning_steps(const cli_planning *planning, cli_step *out);
 
-/* Draws predicted times and volumes to the file `plot`. Returns false after one line on stderr. */
+/* Draws predicted times and volumes to the file `plot`. On failure prints one line on stderr and returns
+ * false. */
 bool cli_planning_plot(const cli_planning *planning);
 
 enum { CLI_SCALES = 11 }; /* most rank counts */
 
-/* Reads a list of ascending rank counts such as "2,4,1024". If text is NULL, *count is 0. Returns false after
- * one line on stderr. */
+/* Reads a list of ascending rank counts such as "2,4,1024". If text is NULL, *count is 0. On failure prints
+ * one line on stderr and returns false. */
 bool cli_scales_read(const char *text, int64_t ranks[CLI_SCALES], int *count);
 
 /* Plans for each rank count, prints tables of time, traffic, memory and messages, and writes the JSON and the

@@ -106,7 +106,7 @@ static const tile_settings defaults = {.common = {.ranks = RANKS,
 /* ---- words */
 
 /* Reads --algo: "all", or names separated by commas. names has room for all algorithms; its elements point to
- * the library's names. Returns false after one line on stderr. */
+ * the library's names. On failure prints one line on stderr and returns false. */
 static bool read_algos(const char *text, const char **names, int *count) {
   const char *const *known = sley_tile_algorithms();
   *count = 0;

@@ -50,7 +50,7 @@ static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
                                        : "NOT AS PREDICTED";
 }
 
-/* The largest flops of a rank / the mean flops. */
+/* Ratio of the largest flops of a rank to the mean. */
 static double flops_imbalance(const cli_tile_bench *b, const cli_tile_result *r) {
   int64_t most = 0;
   for (int i = 0; i < b->ranks.ranks; i++)

@@ -169,7 +169,7 @@ static void note(void *context, const char *algo) {
   snprintf(t->last, sizeof t->last, "%s", algo);
 }
 
-/* Names that appear twice, also as auto's choice, are planned once. All ranks must give the same names. */
+/* Names that appear twice, also as auto's choice, are planned once. All ranks must pass the same names. */
 static sley_status arguments_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_matrix *block;

@@ -354,7 +354,8 @@ static sley_status spoil(here *h, sley_gnn *gnn) {
   return take_steps(h, gnn, 0.02, losses, spoilt, &values);
 }
 
-/* Compares gnn, restarted with `seed`, with `fresh`, a new network created with another seed. */
+/* Compares gnn, restarted with `seed`, with `fresh`, a new network created with `seed`. gnn was created with
+ * another seed. */
 static sley_status compare_restarted(here *h, sley_gnn *gnn, sley_gnn *fresh, uint64_t seed) {
   static _Thread_local double expected[MOST_VALUES], got[MOST_VALUES];
   double losses[STEPS], again[STEPS];

@@ -37,7 +37,7 @@ typedef struct sample {
   sley_matrix *a;
   int64_t rows, begin[MOST_RANKS + 1];
   outcome one;      /* results of one rank */
-  bool one_of_bits; /* whether those are of a reproducible network */
+  bool one_of_bits; /* true: the network of `one` was reproducible */
   bool compares;
   double tolerance;         /* 0: bits must be equal */
   bool differs[MOST_RANKS]; /* set instead of an error, if may_differ */

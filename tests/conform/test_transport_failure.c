@@ -35,9 +35,8 @@ static sley_status fail_inside(sl_comm *comm, int step) {
 static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange *exchange, const char *src,
                                 char *dst, sl_symm *symm) {
   bool fails = comm->rank == f->rank && step == f->step;
-  if (fails &&
-      f->where ==
-          OUTSIDE) /* what it lent is freed when it fails, and nobody aborts before its main returns */
+  /* This rank frees its buffers when it fails, but the others learn of it only when its main returns. */
+  if (fails && f->where == OUTSIDE)
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   if (fails && f->where == OUTSIDE)
     return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);

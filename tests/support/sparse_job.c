@@ -8,7 +8,7 @@
 #include "dense_oracle.h"
 #include "ranks.h"
 
-enum { MARGIN = 3, ROUNDS = 2 /* after so many, as those of the next rank */ };
+enum { MARGIN = 3, ROUNDS = 2 /* in round ROUNDS a rank has the values that the next rank has in round 0 */ };
 
 static void lay_out(sparse_job *j, int rank, int size) {
   const sley_collective_kind_info *kind = &sl_collective_kind_of(j->spec.dense.kind)->info;
