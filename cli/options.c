@@ -453,10 +453,10 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
 void cli_options_help(const cli_command *command, FILE *stream) {
   fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n", command->name, *command->arguments ? " " : "",
           command->arguments, command->summary);
-  const char *const *word = command->about ? command->words() : NULL; word && *word; word++)
+  for (const char *const *word = command->about ? command->words() : NULL; word && *word; word++)
     print_about(*word, command->about(*word), stream);
   fprintf(stream, "\noptions:\n");
-  for (const cli_option *option;
+  const cli_option *option;
   for (int i = 0; (option = cli_option_at(command, i)); i++) {
     if (i > 0 && option == cli_common_option(command->common, 0))
       fprintf(stream, "\noptions that other commands have too:\n");
