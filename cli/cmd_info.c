@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley info`: the version, the machine, every backend with what was found or why it was not, and the kernels
- * of the devices that were found. */
+/* `sley info`: prints the version, the machine, every backend with the result of the search for it, and the
+ * kernels of the devices that were found. */
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ static const char *instruction_set(void) {
 #endif
 }
 
-/* The kernels of a backend that is a device and available; *count 0: there are none. */
+/* Finds the kernels of a backend if it is a device and available; else *count is 0. */
 static void find_kernels(const sley_backend *backend, sley_kernel kernels[MOST_KERNELS], int *count) {
   bool usable = backend->available && strcmp(backend->kind, "device") == 0;
   if (!usable || sley_kernels(backend->name, kernels, MOST_KERNELS, count) != SLEY_OK)

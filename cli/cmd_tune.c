@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley tune`: measures this machine and keeps its description, for the planner. */
+/* `sley tune`: measures this machine and stores its description, which the planner reads. */
 #include <stdio.h>
 
 #include "command.h"
@@ -62,7 +62,7 @@ static int run(void *settings_, char **positionals) {
   sley_status status = sley_machine_tune(settings->device, settings->transport, settings->seconds, &machine);
   cli_progress_clear();
   if (status == SLEY_OK && !machine)
-    return CLI_DONE; /* rank 0 writes it */
+    return CLI_DONE; /* only rank 0 has the description, and writes it */
   if (status == SLEY_OK)
     status = sley_machine_write(machine, settings->out, &path);
   if (status == SLEY_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a subcommand is. Each has its own file, FOLDER/cmd_NAME.c; main.c holds the table of them. */
+/* The type of a subcommand. Each subcommand has a file of its own, FOLDER/cmd_NAME.c; main.c has the table of
+ * all subcommands. */
 #ifndef SLEY_CLI_COMMAND_H
 #define SLEY_CLI_COMMAND_H
 
@@ -13,14 +14,15 @@
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 
 typedef struct cli_command {
-  const char *name;                  /* of a mode: the command's, a space, and the word that chooses it */
-  const char *summary;               /* one line */
-  const char *arguments;             /* of the usage line, e.g. "MATRIX" */
-  int positionals;                   /* how many of them, at most */
-  int optional;                      /* how many of the last may be left out: they are NULL */
-  const char *const *(*words)(void); /* what the first of them may be, NULL-terminated; NULL: any word */
+  const char *name;      /* for a mode: the command's name, a space, and the word that chooses the mode */
+  const char *summary;   /* one line */
+  const char *arguments; /* arguments in the usage line, e.g. "MATRIX" */
+  int positionals;       /* most positional arguments */
+  int optional;          /* number of positionals at the end that may be missing; these are NULL */
+  const char *const *(*words)(void); /* the first one's allowed words, NULL-terminated; NULL: any */
+  const char *(*about)(const char *word); /* one line about each of these words for the help, or NULL */
   const cli_option *const
-      *options;         /* tables, NULL-terminated; every offset is into the same settings struct */
+      *options;         /* tables, NULL-terminated; all offsets are into the same settings struct */
   unsigned common;      /* common options that it takes, as bits CLI_TAKES_ of common.h */
   const void *defaults; /* a settings struct */
   size_t settings_bytes;
@@ -29,7 +31,7 @@ typedef struct cli_command {
   /* settings: the defaults with the options written over them. Returns the exit code. */
   int (*run)(void *settings, char **positionals);
 
-  /* NULL, or a command of its own options that the word after the command's name chooses. */
+  /* NULL, or a command with its own options, chosen by the word after the command's name. */
   const struct cli_command *mode;
 } cli_command;
 
@@ -37,27 +39,29 @@ extern const cli_command cli_spmm, cli_spgemm, cli_plan, cli_convert, cli_order,
     cli_tune, cli_bench_command, cli_bench_ops_command, cli_collective_command, cli_gnn,
     cli_gnn_bench_command, cli_gnn_infer_command, cli_roofline_command, cli_info;
 
-/* The exit code of a status. If it is not SLEY_OK, the library's last error goes to stderr. */
+/* Returns the exit code of a status. If the status is not SLEY_OK, prints the library's last error to stderr.
+ */
 int cli_finish(sley_status status);
 
-/* For a failure that another rank tells of: says nothing, unless this process was interrupted too. */
+/* Returns the exit code of a failure that another rank reports. Prints nothing, unless this process was
+ * interrupted too. */
 int cli_finish_quietly(sley_status status);
 
-/* The exit code of a status that another process tells of. */
+/* Returns the exit code of a status that another process reports. */
 int cli_quiet_code(sley_status status);
 
-/* Whether this process was asked to end, by SIGINT or SIGTERM. */
+/* Returns true if a signal such as SIGINT or SIGTERM has asked this process to end. */
 bool cli_interrupted(void);
 
-/* Work that ends by itself soon after it is asked to, so that it can write what it has: while `ready` is set
- * the first signal sets `asked` instead of interrupting the library, and a second signal, or a minute, ends
- * the process at once. In memory that forked ranks share (cli_share). */
+/* For work that ends by itself soon after a request, so that it can write its results: while `ready` is set,
+ * the first signal sets `asked` instead of interrupting the library; a second signal, or one minute, ends the
+ * process at once. Must be in memory that forked ranks share (cli_share). */
 typedef struct cli_patience {
   atomic_int ready, asked;
 } cli_patience;
-void cli_be_patient(cli_patience *with); /* NULL: no longer */
+void cli_be_patient(cli_patience *with); /* NULL: signals interrupt again */
 
-/* As cli_finish, with a message of the command's own: one line without a newline. */
+/* Like cli_finish, but prints the command's own message: one line without a newline. */
 int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

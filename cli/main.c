@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command `sley`: finds the subcommand, reads its options, runs it, and sees that stdout was really
- * written. */
+/* The command `sley`: finds the subcommand, reads its options, runs it, and checks that stdout was written
+ * completely. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -32,23 +32,23 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 /* ---- statuses and signals */
 
-/* How long what runs has to end by itself: of ranks that this process has forked, which see the signal too,
- * and of itself, which waits for them. Within 2 seconds all is over, whatever is running. */
+/* Milliseconds until a process is ended after a signal: for forked ranks, which receive the signal too, and
+ * for this process, which waits for them. Everything ends within 2 seconds. */
 enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250, PATIENT_MS = 60000 };
 
-/* The handler runs in whatever thread the signal reaches, beside ranks' threads that ask cli_interrupted:
- * what it shares with them is atomic, and lock-free, as a handler needs. caught_at is set first: whoever sets
- * it handles the first signal. */
+/* The signal handler runs in any thread, at the same time as threads of ranks that call cli_interrupted. So
+ * the variables that they share are atomic and lock-free. caught_at is set first: the thread that sets it
+ * handles the first signal. */
 static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
 static atomic_int caught;      /* the first signal's number; 0: none */
-static atomic_llong caught_at; /* when, in ns of the monotonic clock; 0: never */
-static atomic_bool told;       /* that it was interrupted */
-static atomic_bool too_long;   /* a file could not grow beyond the limit of its size: the write says which */
-static pid_t self;             /* set before the handlers are */
+static atomic_llong caught_at; /* its time, in ns of the monotonic clock; 0: none */
+static atomic_bool told;       /* true: the interruption was reported */
+static atomic_bool too_long; /* true: a file reached the limit of its size; the failed write reports which */
+static pid_t self;           /* process id, set before the handlers are installed */
 static cli_patience *_Atomic patience;
 
-/* Signals that end the command in order, and what it says then. `always`: also where whoever started the
- * command has had the signal ignored, as nohup does with SIGHUP. */
+/* Signals that end the command in an orderly way, with their messages. `always`: caught even if the parent
+ * process has set the signal to be ignored, as nohup does with SIGHUP. */
 static const struct {
   int number;
   bool always;
@@ -64,7 +64,7 @@ static const struct {
                {SIGVTALRM, false, "interrupted by SIGVTALRM"}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-/* Signals of a process that cannot go on: it leaves no unfinished file, and ends by the signal. */
+/* Signals after which a process cannot continue: it removes unfinished files, and the signal ends it. */
 static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS};
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
@@ -75,7 +75,7 @@ static const char *said_of(int number) {
   return endings[0].said;
 }
 
-/* Ends at once, and leaves no unfinished file. Only calls that are safe in a signal's handler. */
+/* Ends the process at once, and removes unfinished files. Calls only async-signal-safe functions. */
 static void end_now(int number) {
   if (getpid() == self) {
     char text[128] = "sley: ";
@@ -100,13 +100,13 @@ static long long now_ns(void) {
   return (long long)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The first signal asks the library to stop, so that no partial file stays, and sets a time for that; the
- * second ends at once, unless it is the first one's twin, as of a launcher that signals a process and its
- * group. */
+/* The first signal asks the library to stop, so that no partial file stays, and sets a time limit for that. A
+ * second signal ends the process at once, unless it arrives within TWICE_MS: a launcher may signal both a
+ * process and its group. */
 static void on_signal(int number, siginfo_t *from, void *context) {
   (void)context;
   if (number == SIGXFSZ &&
-      from->si_pid == getpid()) { /* of a write that fails, and ends the command by itself */
+      from->si_pid == getpid()) { /* caused by a write, which fails and ends the command */
     atomic_store(&too_long, true);
     return;
   }
@@ -136,7 +136,7 @@ static void on_crash(int number) {
   if (getpid() == self)
     cli_output_abandon();
   sley_discard_outputs();
-  raise(number); /* the default again, by SA_RESETHAND */
+  raise(number); /* SA_RESETHAND has restored the default action */
 }
 
 static void on_processor_time(int number) {
@@ -144,8 +144,8 @@ static void on_processor_time(int number) {
   end_now(SIGXCPU);
 }
 
-/* Where the limits of processor time are one, as ulimit -t sets them, the system kills the process at once: a
- * timer comes before. */
+/* If the soft and the hard limit of processor time are equal, as ulimit -t sets them, the system kills the
+ * process at the limit without a warning. Sets a timer that ends the process shortly before. */
 static void come_before_the_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
@@ -158,7 +158,7 @@ static void come_before_the_limit(void) {
   setitimer(ITIMER_PROF, &before, NULL);
 }
 
-/* Whether nobody has chosen yet what the signal does. */
+/* Returns true if the signal has its default action. */
 static bool is_default(int number) {
   struct sigaction now;
   return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
@@ -169,7 +169,7 @@ static void catch_signals(void) {
   struct sigaction alarm = {.sa_handler = on_alarm};
   sigfillset(&alarm.sa_mask);
   sigaction(SIGALRM, &alarm, NULL);
-  sigset_t unblocked; /* whatever the parent has blocked */
+  sigset_t unblocked; /* in case the parent process has blocked it */
   sigemptyset(&unblocked);
   sigaddset(&unblocked, SIGALRM);
   sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
@@ -201,7 +201,7 @@ static int exit_code(sley_status status) {
   case SLEY_ERR_ARG:
   case SLEY_ERR_INPUT:
   case SLEY_ERR_UNSUPPORTED:
-  case SLEY_ERR_MEMORY: /* asked for more than there is */
+  case SLEY_ERR_MEMORY: /* the user asked for more memory than there is */
     return CLI_USAGE;
   case SLEY_ERR_INTERRUPTED:
     return SIGNAL_BASE + SIGINT;
@@ -243,7 +243,7 @@ int cli_quiet_code(sley_status status) {
   return exit_code(status);
 }
 
-/* Flushes stdout. A reader that went away is no error of ours and is not talked about; anything else is. */
+/* Flushes stdout, and reports errors, except that the reader closed the pipe. Returns the exit code. */
 static int close_stdout(int code) {
   errno = 0;
   bool failed = ferror(stdout) != 0;
@@ -282,7 +282,7 @@ static const cli_command *find(const char *name) {
   return NULL;
 }
 
-/* The mode of a command that a word (NULL: none) chooses. */
+/* Returns the mode of a command that a word chooses, or NULL. word NULL: no word. */
 static const cli_command *find_mode(const cli_command *command, const char *word) {
   for (const cli_command *one = command->mode; one && word; one = one->mode) {
     const char *name = strrchr(one->name, ' ');
@@ -317,7 +317,8 @@ static int run_help(const char *name, const char *word) {
   return CLI_DONE;
 }
 
-/* What may follow the words, a line each; nothing where any word may, or a file. */
+/* Prints the words that may follow the given words, one per line; nothing if any word or a file may follow.
+ */
 static int run_words(int argc, char **argv) {
   const cli_command *command = argc > 0 ? find(argv[0]) : NULL;
   const cli_command *mode = command && argc > 1 ? find_mode(command, argv[1]) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one parser of options, and the printer of help. */
+/* Parses options and prints help. */
 #include "options.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static size_t least_of(size_t a, size_t b, size_t c) {
   return least < c ? least : c;
 }
 
-/* Levenshtein distance; words are looked at up to WORD_LIMIT letters. */
+/* Levenshtein distance of the first WORD_LIMIT letters. */
 static size_t distance(const char *a, const char *b) {
   size_t row[WORD_LIMIT + 1];
   size_t length_a = strnlen(a, WORD_LIMIT), length_b = strnlen(b, WORD_LIMIT);
@@ -86,7 +86,8 @@ const cli_option *cli_option_at(const cli_command *command, int number) {
 
 /* ---- parsing */
 
-/* How a long option that is given as so many letters of name fits: not, as a beginning, or wholly. */
+/* How the first letters of a long option match an option's name: not at all, as its beginning, or as the
+ * whole name. */
 typedef enum fit { NO_FIT, BEGINS, WHOLE } fit;
 
 static fit fits(const char *name, size_t length, const char *option) {
@@ -95,11 +96,11 @@ static fit fits(const char *name, size_t length, const char *option) {
   return option[length] ? BEGINS : WHOLE;
 }
 
-/* What has been found for a name. */
+/* The options that match a name. */
 typedef struct found {
-  const cli_option *option, *other; /* other: a second one that begins so */
-  bool off, other_off;              /* "no-" and the name of a switch */
-  bool help;                        /* --help begins so */
+  const cli_option *option, *other; /* option: the first match; other: a second match */
+  bool off, other_off;              /* the match is "no-" and the name of a switch */
+  bool help;                        /* --help matches too */
   bool whole;
 } found;
 
@@ -117,7 +118,7 @@ static void note(found *f, const cli_option *option, bool off, fit how) {
   }
 }
 
-/* The option that a name means. */
+/* Finds the option that a name means. */
 static found find(const cli_command *command, const char *name, size_t length) {
   found f = {0};
   char off[NAME_LIMIT];
@@ -135,7 +136,7 @@ static found find(const cli_command *command, const char *name, size_t length) {
   return f;
 }
 
-/* Whether a word asks for the page: -h, --help, or what it alone begins with. */
+/* Returns true if a word asks for help: -h, --help, or a beginning of --help that matches no option. */
 static bool asks_for_help(const cli_command *command, const char *word) {
   if (strcmp(word, "-h") == 0)
     return true;
@@ -163,7 +164,7 @@ static bool refuse_unknown(const cli_command *command, const char *dashes, const
   const cli_option *option;
   for (int i = 0; (option = cli_option_at(command, i)) && count < MOST; i++)
     names[count++] = option->name;
-  const char *near = dashes[1] ? cli_nearest(name, names) : NULL; /* of a letter all are near */
+  const char *near = dashes[1] ? cli_nearest(name, names) : NULL; /* a single letter is near to every name */
   if (near)
     cli_error("%s: unknown option --%s; the nearest is --%s", command->name, name, near);
   else
@@ -261,7 +262,7 @@ static bool store(const cli_command *command, const cli_option *option, const ch
   return false;
 }
 
-/* The options that the words have. */
+/* The options that the parsed command line has. */
 static const char *given[MOST_GIVEN];
 static int given_count;
 
@@ -365,8 +366,7 @@ bool cli_options_parse(const cli_command *command, int argc, char **argv, void *
 
 /* ---- help */
 
-/* Prints words from the current column on, further lines starting at HELP_COLUMN; a space stands before each
- * word but the first of a line. */
+/* Prints text from the current column on, wrapped; further lines begin at HELP_COLUMN. */
 static void print_wrapped(FILE *stream, const char *text, size_t *column) {
   while (*text) {
     size_t length = strcspn(text, " ");
@@ -451,8 +451,11 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
 }
 
 void cli_options_help(const cli_command *command, FILE *stream) {
-  fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n\noptions:\n", command->name,
-          *command->arguments ? " " : "", command->arguments, command->summary);
+  fprintf(stream, "usage: sley %s%s%s [options]\n\n%s\n", command->name, *command->arguments ? " " : "",
+          command->arguments, command->summary);
+  for (const char *const *word = command->about ? command->words() : NULL; word && *word; word++)
+    print_about(*word, command->about(*word), stream);
+  fprintf(stream, "\noptions:\n");
   const cli_option *option;
   for (int i = 0; (option = cli_option_at(command, i)); i++) {
     if (i > 0 && option == cli_common_option(command->common, 0))

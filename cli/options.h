@@ -29,12 +29,12 @@ typedef struct cli_option {
   const char *value;   /* its name in the help, e.g. "N"; NULL for flags */
   size_t offset;       /* into the settings struct */
   int64_t least, most; /* CLI_INT; inclusive */
-  /* The words that it takes, NULL-terminated, static: CLI_CHOICE takes no others; CLI_TEXT does, NULL: it
-   * has none. */
+  /* The accepted values, NULL-terminated, static. CLI_CHOICE accepts no other values; CLI_TEXT does, and may
+   * have NULL. */
   const char *const *(*choices)(void);
-  const char *also; /* CLI_TEXT: more words, with spaces between, or NULL */
+  const char *also; /* CLI_TEXT: more suggested values, separated by spaces, or NULL */
   const sley_parameter *(*parameters)(
-      const char *word);                  /* of a choice, as WORD:KEY=VALUE; or NULL: of none */
+      const char *word);                  /* parameters of a choice, set as WORD:KEY=VALUE; NULL: none */
   const char *(*about)(const char *word); /* one line about each of the choices for the help, or NULL */
   const char *help; /* what it does; a default that is not 0 or NULL is added by the printer */
 } cli_option;
@@ -42,38 +42,40 @@ typedef struct cli_option {
 struct cli_command;
 
 /* Reads argv[0..argc) of a command into settings, and the other words into positionals (command->positionals
- * entries, borrowed). A long option may be cut as long as only one begins so. Sets *help and stops if --help
- * or -h is met. False after one line on stderr: an unknown option (with the nearest known one, if one is
- * near), one that is cut too short, a missing or wrong value, too many or too few words. */
+ * entries, borrowed). A long option may be shortened as long as only one option begins with it. If --help or
+ * -h is among the words, sets *help and stops. Returns false after one line on stderr: an unknown option
+ * (with the nearest known one, if one is near), an ambiguous short form, a missing or wrong value, too many
+ * or too few words. */
 bool cli_options_parse(const struct cli_command *command, int argc, char **argv, void *settings,
                        char **positionals, bool *help);
 
-/* The option of this number: a command's own in their order, then those that it takes of the common ones.
- * NULL: it has fewer. */
+/* Returns the option of this number: a command's own options in their order, then the common ones that it
+ * takes. NULL: it has fewer. */
 const cli_option *cli_option_at(const struct cli_command *command, int number);
 
-/* Whether the words that were parsed have had the option (its name without dashes). */
+/* Returns true if the parsed command line has the option (its name without dashes). */
 bool cli_given(const char *name);
 
-/* The help page of a command. */
+/* Prints the help page of a command. */
 void cli_options_help(const struct cli_command *command, FILE *stream);
 
-/* Whether a word is one of the command's options, whole, that takes a value. */
+/* Returns true if a word is the full name of an option of the command, and the option takes a value. */
 bool cli_options_takes_value(const struct cli_command *command, const char *word);
 
-/* Writes the words that such an option takes, a line each; and the names of all options. */
+/* The first function writes the accepted values of such an option, one per line; the second writes the names
+ * of all options. */
 void cli_options_words(const struct cli_command *command, const char *option, FILE *stream);
 void cli_options_list(const struct cli_command *command, FILE *stream);
 
-/* The number of a word in a NULL-terminated list; -1: it is not there. */
+/* Index of a word in a NULL-terminated list; -1: not found. */
 int cli_number_of(const char *word, const char *const *list);
 
-/* The word of a NULL-terminated list nearest to word by edit distance, if it is near enough to be meant: at
- * most 1 letter of 3, 2 of 6, or a third of more differ. NULL: none is. */
+/* Returns the word of a NULL-terminated list that is nearest to `word` by edit distance, if it differs in few
+ * letters: 1 letter of at most 3, 2 of at most 6, a third of a longer word. NULL: no word is near. */
 const char *cli_nearest(const char *word, const char *const *list);
 
-/* What to say of a word that is not in the list, after "no X": "; the nearest is ..." or, where none is near,
- * "; known are ...". */
+/* Writes the end of a message "no X" about a word that is not in the list: "; the nearest is ...", or, if
+ * none is near, "; known are ...". */
 void cli_suggest(char *text, size_t room, const char *word, const char *const *list);
 
 #endif

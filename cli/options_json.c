@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of options as JSON. */
+/* Writes the values of tables of options as JSON. */
 #include "options_json.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static json_t *value_of(const cli_option *option, const void *settings) {
     break;
   }
   const char *text = *(const char *const *)place;
-  json_t *value = text ? json_string(text) : NULL; /* NULL too where it is not UTF-8 */
+  json_t *value = text ? json_string(text) : NULL; /* also NULL if the text is not UTF-8 */
   return value ? value : json_null();
 }
 

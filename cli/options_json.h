@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options in force as JSON. */
+/* Writes the options of a run as JSON. */
 #ifndef SLEY_CLI_OPTIONS_JSON_H
 #define SLEY_CLI_OPTIONS_JSON_H
 
@@ -7,8 +7,8 @@
 
 #include "command.h"
 
-/* Adds a field `settings` to an object (NULL: none): each option of the command by its name, with _ for -, as
- * it was given, or its default. */
+/* Adds a field `settings` to an object (to NULL: does nothing): each option of the command under its name,
+ * with _ instead of -, with its given or default value. */
 void cli_options_json(const cli_command *command, const void *settings, json_t *to);
 
 #endif

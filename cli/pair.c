@@ -7,7 +7,8 @@
 
 #include "output/terminal.h"
 
-/* A number without a sign; *end: what follows. False: there is none, or it is not from 1 to most. */
+/* Reads a number without a sign. *end: the rest of the text. Returns false if there is no number, or it is
+ * not from 1 to most. */
 static bool read_number(const char *text, int64_t most, int64_t *out, const char **end) {
   char *after;
   if (*text < '0' || *text > '9')

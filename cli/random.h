@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-/* The next number of a sequence, of all 64 bits. */
+/* Returns the next number of a sequence, uniform over 64 bits. */
 uint64_t cli_random_next(uint64_t *state);
 
-/* In [0, 1). */
+/* Returns the next number of a sequence, uniform in [0, 1). */
 double cli_random_uniform(uint64_t *state);
 
-/* Number i of the sequence that begins at seed, without those before it. */
+/* Return number i of the sequence that begins at seed, without computing the numbers before it. */
 uint64_t cli_random_at(uint64_t seed, uint64_t i);
 double cli_random_uniform_at(uint64_t seed, uint64_t i);
 

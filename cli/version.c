@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which Sley this is. The only file that knows of the commit, so that a new one compiles no other. */
+/* Prints the version. Only this file includes the commit, so that a new commit recompiles no other file. */
 #include "version.h"
 
-#include SLEY_COMMIT_HEADER /* which the build writes */
+#include SLEY_COMMIT_HEADER /* written by the build */
 #include "sley.h"
 
 void cli_version_print(FILE *stream) {

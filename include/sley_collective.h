@@ -20,6 +20,21 @@ typedef enum sley_collective_kind {
   SLEY_ALLGATHER = 2       /* every rank gets the ranks' arrays one after the other */
 } sley_collective_kind;
 
+/* The names of the kinds, by sley_collective_kind; NULL-terminated, static. */
+const char *const *sley_collective_kinds(void);
+
+/* What a kind of collective does. */
+typedef struct sley_collective_kind_info {
+  const char *name;    /* as in sley_collective_kinds(). Static, as: */
+  const char *summary; /* one line: what every rank gets */
+  bool reduces; /* src has all parts, and values are reduced; else src has the own part, and bits are copied */
+  bool gathers; /* dst gets all parts; else the own part */
+  bool whole;   /* count is the length of all parts together, which the library cuts; counts is NULL */
+} sley_collective_kind_info;
+
+/* What a kind does, to *out. Not collective. Errors: SLEY_ERR_ARG (no such kind, or out is NULL). */
+sley_status sley_collective_kind_get(sley_collective_kind kind, sley_collective_kind_info *out);
+
 /* How data is compressed for transfer, for arrays of which many values are zero. A value is zero if all its
  * bits are zero: -0 and NaN travel. Source: Hough et al., SpCCL (the format and the direct exchange). */
 typedef enum sley_compress {

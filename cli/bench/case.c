@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measurement of one case of `sley bench`. All contenders multiply the same matrix by the same X into the
- * same Y.
+/* Measures one case of `sley bench`. All contenders multiply the same matrix by the same X into the same Y.
  *
- * They take turns. On the CPU a turn begins with a pause, in which the threads of the one before go to sleep:
- * those of another library may wait on the cores for some time. Then come one product that is not timed,
- * which wakes the contender's own threads, and as many timed ones as take about TURN_MS, of which the mean
- * counts; on a device with a queue the wait for their end is part of it. Whose turn is first, and the
- * direction, change from round to round, and a contender that is much slower than another has few turns: what
- * a long product leaves behind (other programs that it kept waiting, a hot processor) is not to fall on the
- * one that comes after it. */
+ * The contenders take turns. On the CPU a turn begins with a pause, so that the threads of the previous
+ * contender go to sleep: threads of another library may spin on the cores for some time. Then follow one
+ * untimed product, which wakes the contender's own threads, and as many timed products as take about TURN_MS;
+ * their mean is the turn's time. On a device with a queue, this time includes the wait for the queue. The
+ * first contender and the direction change from round to round, and a contender that is much slower than
+ * another gets few turns. So the effects of a long product (delayed programs, a hot processor) do not always
+ * fall on the same contender. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -25,15 +24,15 @@
 enum { LEAST_TURNS = 3, MOST_PRODUCTS = 1000, PAUSE_NS = 3000000, MUCH_SLOWER = 4 };
 static const double TURN_MS = 0.5;
 
-/* What one contender is on this case. */
+/* A contender's state in this case. */
 typedef struct side {
   sley_plan *plan;
   cli_mkl_product *mkl;
-  int products;    /* of a turn */
-  double spent_ms; /* of all turns */
+  int products;    /* timed products per turn */
+  double spent_ms; /* ms spent in all turns */
   int64_t turns;
-  double *ms;      /* of each turn, for a product */
-  double least_ms; /* of those */
+  double *ms;      /* ms per product, of each turn */
+  double least_ms; /* smallest value of ms */
 } side;
 
 typedef struct work {
@@ -43,8 +42,8 @@ typedef struct work {
   sley_csr csr;
   int64_t k, x_bytes, y_bytes;
   bool on_host;
-  void *x, *y;           /* in the device's memory */
-  void *host_x, *host_y; /* on the CPU the same */
+  void *x, *y;           /* in device memory */
+  void *host_x, *host_y; /* in host memory; on the CPU the same pointers as x and y */
   side side[CLI_CONTENDERS];
   cli_case *out;
 } work;
@@ -57,7 +56,7 @@ static sley_status make_plan(const cli_bench *bench, const sley_matrix *matrix, 
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
   options.kernel = kernel;
   options.precision = bench->precision;
-  options.algo = "halo"; /* one rank: the block is one part, and nothing travels */
+  options.algo = "halo"; /* with one rank the block is one part, and nothing is sent */
   return sley_plan_create(bench->comm, matrix, rows, cols, k, &options, out);
 }
 
@@ -69,7 +68,7 @@ static void add_contender(cli_bench *bench, const char *name, bool rival, bool m
   snprintf(one->name, sizeof one->name, "%s", name);
 }
 
-/* Whether the kernel serves the matrix at one of several widths. */
+/* Sets *serves if the kernel supports the matrix at one of several widths. */
 static sley_status try_kernel(const cli_bench *bench, const sley_matrix *matrix, const sley_csr *csr,
                               const char *kernel, bool *serves) {
   static const int64_t widths[] = {32, 8, 1, 256};
@@ -85,7 +84,7 @@ static sley_status try_kernel(const cli_bench *bench, const sley_matrix *matrix,
   return SLEY_OK;
 }
 
-/* Adds the kernels that serve the matrix, Sley's own or those of libraries. */
+/* Adds the kernels that support the matrix: Sley's own, or other libraries' kernels if rivals. */
 static sley_status add_kernels(cli_bench *bench, const sley_matrix *matrix, bool rivals) {
   enum { MOST = 64 };
   sley_kernel kernel[MOST];
@@ -123,7 +122,7 @@ sley_status cli_bench_contenders(cli_bench *bench) {
   return status;
 }
 
-/* Whether auto has taken just this kernel, so that its times are known. */
+/* Returns true if auto chose exactly this kernel, so that auto's times are also this kernel's times. */
 static bool is_autos(const cli_kernels *kernels, const char *name) {
   return kernels->count == 1 && strcmp(kernels->name[0], name) == 0;
 }
@@ -140,7 +139,7 @@ static sley_status find_copied(const sley_plan *plan, double *share) {
   return status;
 }
 
-/* Prepares contender i; a kernel that does not serve the case, or does not fit, stays without a plan. */
+/* Prepares contender i. A kernel that does not support the case, or does not fit in memory, gets no plan. */
 static sley_status prepare(work *w, int i) {
   const cli_contender *who = &w->bench->contender[i];
   side *s = &w->side[i];
@@ -185,13 +184,13 @@ static sley_status multiply(const work *w, int i, int products) {
   return w->on_host ? SLEY_OK : sley_comm_wait(w->bench->comm);
 }
 
-/* Y is set to NaN, so that a row that is left out shows. */
+/* Sets Y to NaN, so that a row that a kernel does not write is detected. */
 static sley_status poison(const work *w) {
   memset(w->host_y, 0xff, (size_t)w->y_bytes);
   return w->on_host ? SLEY_OK : sley_comm_copy(w->bench->comm, w->y, w->host_y, w->y_bytes, SLEY_TO_DEVICE);
 }
 
-/* The first product of contender i is checked. */
+/* Checks the first product of contender i. */
 static sley_status check(const work *w, const cli_sample *sample, int i) {
   const cli_bench *bench = w->bench;
   sley_check check;
@@ -247,7 +246,7 @@ static sley_status turn(work *w, int i) {
   if (w->on_host)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   sley_status status = timed(w, i, 1, &waking);
-  if (status == SLEY_OK && s->products == 0) { /* the first turn: how long is one that is awake? */
+  if (status == SLEY_OK && s->products == 0) { /* first turn: time a product with awake threads */
     status = timed(w, i, 1, &ms);
     s->products = ms * MOST_PRODUCTS <= TURN_MS ? MOST_PRODUCTS : ms >= TURN_MS ? 1 : (int)(TURN_MS / ms) + 1;
   }
@@ -304,7 +303,7 @@ static bool counts(const cli_time *time) {
   return time->ran && !time->wrong && time->repeats > 0;
 }
 
-/* Fills in the times, and who was fastest. */
+/* Fills in the times and the fastest contenders. */
 static void conclude(const work *w) {
   cli_case *c = w->out;
   const cli_bench *bench = w->bench;

@@ -5,7 +5,7 @@
 
 enum {
   TERMS = 200000000
-}; /* entries times columns that are compared at most, and those of one row besides */
+}; /* most products of entries and columns that are compared, without the longest row */
 
 /* Arrays of the sampled rows. */
 typedef struct arrays {
@@ -27,7 +27,7 @@ static int64_t longest_row(const sley_csr *csr) {
   return longest;
 }
 
-/* Marks every step-th row and the longest. Returns their entries. */
+/* Lists every step-th row and the longest row. Returns the number of their entries. */
 static int64_t list_rows(const sley_csr *csr, int64_t step, int64_t *row, int64_t *count) {
   int64_t longest = longest_row(csr), entries = 0;
   *count = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley bench`: the kernels of a device and the rivals that this machine has, on drawn matrices and widths.
+/* `sley bench`: compares the kernels of a device and the rivals found on this machine, on drawn matrices and
+ * widths.
  *
- * One rank multiplies. bench_draw.c draws, bench_case.c measures a case, bench_check.c checks its products,
- * mkl.c is the rival, bench_report.c prints. */
+ * One rank multiplies. draw.c draws cases, case.c measures a case, check.c checks its products, mkl.c calls
+ * MKL, report.c prints. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static const char standard[] =
 
 typedef struct running {
   const bench_settings *settings;
-  const char *list; /* of --matrix, or the generators that stand for it */
+  const char *list; /* the value of --matrix, or the default generators */
   cli_files files;
   cli_bench bench;
   cli_bench_words words;
@@ -96,7 +97,7 @@ typedef struct running {
 
 /* ---- cases */
 
-/* A line, after which the others are measured. */
+/* Prints the error; the run continues with the next case. */
 static void note_failure(running *r, const char *name, int64_t k) {
   if (k > 0)
     cli_error("%s, k = %" PRId64 ": %s", name, k, sley_last_error());
@@ -146,7 +147,8 @@ static sley_status measure(running *r, const char *name, const sley_matrix *matr
   return SLEY_OK;
 }
 
-/* The widths of one matrix: measured, or listed. name: as it is drawn by and reported. */
+/* Measures or lists the widths of one matrix. name: the name in reports, which also determines the drawn
+ * widths. */
 static sley_status take_matrix(running *r, const char *name, const char *path, const sley_matrix *matrix) {
   int64_t width[CLI_BENCH_WIDTHS];
   sley_matrix_info info;
@@ -166,7 +168,8 @@ static sley_status take_matrix(running *r, const char *name, const char *path, c
   return status;
 }
 
-/* Reads a matrix and takes it if it has more than `least` entries. An unreadable one is told of. */
+/* Reads a matrix and measures it if it has more than `least` entries. A matrix that cannot be read is
+ * reported and skipped. */
 static sley_status try_matrix(running *r, const char *name, const char *path, int64_t least, bool *taken) {
   sley_matrix *matrix = NULL;
   sley_matrix_info info;
@@ -192,7 +195,7 @@ static sley_status try_matrix(running *r, const char *name, const char *path, in
   return status;
 }
 
-/* The words of --matrix, whatever their size. */
+/* Measures the matrices listed in --matrix, whatever their size. */
 static sley_status take_list(running *r) {
   const char *blanks = " \t\n";
   sley_status status = SLEY_OK;
@@ -208,7 +211,7 @@ static sley_status take_list(running *r) {
   return status;
 }
 
-/* Files in the drawn order, until as many are taken as were asked for. */
+/* Measures files in the drawn order until the requested number of matrices has been measured. */
 static sley_status take_files(running *r) {
   int64_t wanted = r->words.matrices;
   sley_status status = SLEY_OK;
@@ -243,7 +246,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status == SLEY_OK ? take_files(r) : status;
 }
 
-/* Reports what was measured; the exit code. */
+/* Prints the report. Returns the exit code. */
 static int report(running *r) {
   int code = r->wrong ? CLI_FAILED : r->failed ? CLI_USAGE : CLI_DONE;
   if (r->settings->list)
@@ -257,7 +260,7 @@ static int report(running *r) {
   return code;
 }
 
-/* Options that are given and change nothing. The device is known once ranks have run. */
+/* Reports options that were given but have no effect. The device is known only after the ranks have run. */
 static void say_idle(const running *r) {
   const bench_settings *s = r->settings;
   static const char *const measuring[] = {"device", "precision", "repeat", "budget", "mkl", "json", NULL};
@@ -287,7 +290,7 @@ static int run_drawn(running *r) {
   return code;
 }
 
-/* Reads "8x4". False after one line on stderr. */
+/* Reads a value such as "8x4". On failure prints one line on stderr and returns false. */
 static bool read_cases(const char *text, int64_t *matrices, int64_t *widths) {
   char *end = NULL;
   *widths = 0;

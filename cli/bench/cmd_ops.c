@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley bench ops`: the operations of graph networks, forward and backward, on one table.
+/* `sley bench ops`: measures the operations of graph networks, forward and backward.
  *
- * bench_ops_calls.c has the operations, bench_ops_run.c measures one, bench_ops_check.c checks its results
- * with the sums of bench_ops_truth.c and bench_ops_scores.c, bench_ops_report.c prints. */
+ * ops_calls.c has the table of operations, ops_run.c measures one, ops_check.c checks its results against the
+ * sums of ops_truth.c and ops_scores.c, ops_report.c prints. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +69,14 @@ typedef struct running {
   const ops_settings *settings;
   cli_ops_bench bench;
   numbers k, heads;
-  unsigned chosen; /* operations, 1 << their place in the table */
+  unsigned chosen; /* the chosen operations: bits 1 << index in cli_ops */
   FILE *stream;
   cli_op_result *results;
   int count;
-  int code; /* CLI_FAILED: a result was wrong; CLI_USAGE: a matrix or an operation was not possible */
+  int code; /* CLI_FAILED: a wrong result; CLI_USAGE: a matrix or an operation could not be measured */
 } running;
 
-/* Reads "32,64". False after one line on stderr. */
+/* Reads a list such as "32,64". On failure prints one line on stderr and returns false. */
 static bool read_numbers(const char *option, const char *text, numbers *out) {
   const char *at = text;
   *out = (numbers){0};
@@ -95,7 +95,7 @@ static bool read_numbers(const char *option, const char *text, numbers *out) {
   return false;
 }
 
-/* Which operation a word of so many letters names; -1 after one line on stderr: none. */
+/* Index of the operation with this name of `length` letters; -1 after one line on stderr. */
 static int find_op(const char *word, size_t length) {
   enum { MOST = 32 };
   const char *names[MOST] = {0};
@@ -111,7 +111,8 @@ static int find_op(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads "sddmm,gat", NULL for all. False after one line on stderr. */
+/* Reads a list such as "sddmm,gat"; NULL chooses all. On failure prints one line on stderr and returns false.
+ */
 static bool read_ops(const char *text, unsigned *chosen) {
   *chosen = text ? 0 : ~0U;
   while (text) {
@@ -152,7 +153,7 @@ static sley_status measure(running *r, const cli_op *op, const sley_matrix *matr
   char text[CLI_OPS_NAME + 64];
   cli_op_result result;
   if (k % heads != 0)
-    return SLEY_OK; /* told by tell_widths */
+    return SLEY_OK; /* reported by tell_widths */
   snprintf(text, sizeof text, "measuring %s of %.*s, k = %" PRId64, op->name, CLI_OPS_NAME - 1, name, k);
   cli_progress(text, 0, 0);
   sley_status status = cli_op_run(&r->bench, op, matrix, name, k, heads, &result);
@@ -164,7 +165,7 @@ static sley_status measure(running *r, const cli_op *op, const sley_matrix *matr
   return status;
 }
 
-/* Of the softmax, which has no width, or of all others of one width. */
+/* Measures the chosen operations of width k; k = 0: the softmax, which has no width. */
 static sley_status take_ops(running *r, const sley_matrix *matrix, const char *name, int64_t k) {
   static const numbers one = {1, {1}};
   sley_status status =
@@ -217,7 +218,7 @@ static sley_status take_list(running *r) {
 
 /* ---- the run */
 
-/* Widths that heads do not divide are left out, which is told once. */
+/* Reports, once per run, the widths that are left out because the heads do not divide them. */
 static void tell_widths(const running *r) {
   bool any = false;
   for (int i = 0; i < cli_ops_count(); i++)
@@ -250,7 +251,7 @@ static int run_list(running *r) {
   return code;
 }
 
-/* Options that are given and change nothing. */
+/* Reports options that were given but have no effect. */
 static void say_idle(const running *r) {
   const ops_settings *s = r->settings;
   bool by_heads = false;

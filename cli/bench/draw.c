@@ -47,14 +47,15 @@ static bool add_file(cli_files *files, const char *path) {
   return true;
 }
 
-/* "" and a name is the name. */
+/* Joins with a slash; an empty folder adds nothing. Returns false if the path is too long. */
 static bool join(char out[PATH_BYTES], const char *folder, const char *name) {
   return snprintf(out, PATH_BYTES, "%s%s%s", folder, *folder ? "/" : "", name) < PATH_BYTES;
 }
 
 static bool list_folder(const char *root, const char *below, int depth, cli_files *files);
 
-/* One entry of a folder, by its name. What cannot be looked at is no matrix. */
+/* Adds one entry of a folder, or the files below it. Skips entries whose type cannot be read. On failure
+ * prints one line on stderr and returns false. */
 static bool list_entry(const char *root, const char *below, const char *name, int depth, cli_files *files) {
   char path[PATH_BYTES], whole[PATH_BYTES];
   struct stat info;

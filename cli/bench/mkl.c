@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As in mkl_spblas.h of oneMKL, with 32-bit integers (its documentation, "Inspector-executor Sparse BLAS
- * Routines"). */
+/* Constants and types of oneMKL's mkl_spblas.h with 32-bit integers (oneMKL's documentation,
+ * "Inspector-executor Sparse BLAS Routines"). */
 enum { OPERATION_NONE = 10, GENERAL = 20, ROW_MAJOR = 101, BASE_ZERO = 0, SUCCESS = 0, CALLS = 1000 };
 typedef struct description {
   int type, mode, diagonal;
@@ -44,7 +44,7 @@ struct cli_mkl_product {
 
 static const description general = {GENERAL, 0, 0};
 
-/* Takes the functions; false: one is missing. */
+/* Looks up the functions. Returns false if one is missing. */
 static bool find_functions(void *library, cli_mkl *mkl) {
   const struct {
     const char *name;
@@ -65,7 +65,7 @@ static bool find_functions(void *library, cli_mkl *mkl) {
   return true;
 }
 
-/* 32-bit integers, and the number of threads; before any other call. */
+/* Sets 32-bit integers and the number of threads; must precede any other call of MKL. */
 static void configure(void *library, int threads) {
   int (*interface)(int);
   void (*set_threads)(int);
@@ -84,7 +84,8 @@ bool cli_mkl_load(const char *file, int threads, cli_mkl **out, const char **why
   const char *path = NULL;
   *out = NULL;
   *why = "libmkl_rt was not found";
-  setenv("KMP_BLOCKTIME", "1", 0); /* ms until its idle threads stop to wait on the cores that others need */
+  setenv("KMP_BLOCKTIME", "1", 0); /* ms that MKL's idle threads spin before they sleep, so that they free the
+                                      cores for other contenders */
   for (const char *const *name = file ? named : names; *name && !library; name++) {
     library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
     path = *name;

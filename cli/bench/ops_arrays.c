@@ -7,7 +7,7 @@ static bool has(const cli_op *op, int array) {
   return (op->reads[0] | op->reads[1] | op->writes[0] | op->writes[1]) & (1U << array);
 }
 
-/* Values of a row of an array. */
+/* Values per row of an array. */
 static int64_t width_of(const cli_op_case *c, cli_op_array array) {
   if (cli_op_of_entries(c->op, array))
     return c->heads;
@@ -45,7 +45,7 @@ bool cli_op_on_host(const cli_op_case *c) {
   return strcmp(sley_comm_device(c->comm), "cpu") == 0;
 }
 
-/* Makes an array; operands have random values. */
+/* Creates an array. Operands get random values. */
 static sley_status open_array(cli_op_case *c, cli_op_array array) {
   cli_op_data *data = &c->data[array];
   find_rows(c, array, data);

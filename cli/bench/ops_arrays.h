@@ -5,17 +5,17 @@
 
 #include "bench/ops.h"
 
-/* Whether the device's memory is the host's. */
+/* Returns true if the ranks run on the CPU, so that host and device memory are the same. */
 bool cli_op_on_host(const cli_op_case *c);
 
-/* Makes the arrays of a case whose operation is created; those that no pass writes have random values. Ended
- * by cli_op_case_close, also after an error. Errors: SLEY_ERR_MEMORY. */
+/* Creates the arrays of a case whose operation has been created. Arrays that no pass writes get random
+ * values. The caller calls cli_op_case_close, also after an error. Errors: SLEY_ERR_MEMORY. */
 sley_status cli_op_case_open(cli_op_case *c);
 
-/* Frees the arrays and the operation, which may be missing. Collective. */
+/* Frees the arrays and the operation, also if the operation was not created. Collective. */
 void cli_op_case_close(cli_op_case *c);
 
-/* Copies what the pass writes to the host's memory (back), or from there. */
+/* Copies the arrays that the pass writes from device to host (back) or from host to device. */
 sley_status cli_op_copy_written(const cli_op_case *c, cli_pass pass, bool back);
 
 #endif

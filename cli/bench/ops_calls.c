@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of graph networks as `sley bench ops` calls them, a row of a table each. Results that only
- * training needs, which entry a maximum is of and what attention saves, are written in forward calls. */
+/* The operations that `sley bench ops` measures: one row of a table each. Forward calls also write the
+ * results that only training needs: the entries that min and max choose, and the data that attention saves.
+ */
 #include <math.h>
 
 #include "bench/ops.h"
@@ -21,7 +22,7 @@ static void *at(const cli_op_case *c, cli_op_array array) {
   return c->data[array].here;
 }
 
-/* ---- the product, which the others are compared with */
+/* ---- the product, with which the other operations are compared */
 
 static sley_status product_create(cli_op_case *c) {
   sley_matrix *block = NULL;
@@ -150,7 +151,7 @@ static void softmax_destroy(cli_op_case *c) {
 
 /* ---- attention */
 
-/* So many values or more, that rows begin at multiples of 16 bytes, as sley_graph.h advises. */
+/* Rounds a width up so that rows begin at multiples of 16 bytes, as sley_graph.h advises. */
 static int64_t aligned(const cli_op_case *c, int64_t width) {
   const int64_t each = 16 / (int64_t)sley_dtype_bytes(c->dtype);
   return (width + each - 1) / each * each;

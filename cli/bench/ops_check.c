@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A result of few roundings of eps each may be off by their number times eps times the sum of the absolute
+/* A result computed with n roundings of relative size eps may differ by n eps times the sum of the absolute
  * values of its terms (Higham, Accuracy and Stability of Numerical Algorithms, 3.1). */
 #include "bench/ops_check.h"
 
@@ -11,8 +11,8 @@
 #include "bench/ops_truth.h"
 
 enum { ROWS = 48, COLUMNS = 24, PIECE = 4096 };
-/* Of a column, entries of its rows, times values of a row of sources; of the vector, all entries times these.
- */
+/* Most terms of one check. Terms of a column: the entries of all rows that it touches, times the source
+ * width; of the vector a: all entries of the rank, times the source width. */
 static const double most_terms = 4e6;
 
 static const char *const array_names[CLI_OP_ARRAYS] = {[CLI_OP_OUT] = "the result",
@@ -36,16 +36,17 @@ void cli_op_poison(const cli_op_case *c, cli_pass pass) {
 static double bound(const cli_op_case *c, const cli_op_sums *sums, int64_t i) {
   const double of_sums = c->dtype == SLEY_F64 ? 0x1p-53 : 0x1p-24;
   const double of_values = c->dtype == SLEY_F16 ? 0x1p-11 : c->dtype == SLEY_BF16 ? 0x1p-8 : 0;
-  const double least = c->dtype == SLEY_F16 ? 0x1p-23 : 1e-37; /* where values have fewer bits */
+  const double least = c->dtype == SLEY_F16 ? 0x1p-23 : 1e-37; /* error of subnormal values */
   return (2 * (double)sums->terms * of_sums + 4 * of_values) * sums->size[i] + least;
 }
 
-/* The type of an array: the gradient of a is in that of sums. */
+/* The data type of an array; the gradient of a has the type of sums. */
 static sley_dtype type_of(const cli_op_case *c, cli_op_array array) {
   return array == CLI_OP_D_A && c->dtype != SLEY_F64 ? SLEY_F32 : c->dtype;
 }
 
-/* Compares `sums->count` values from value `first` of this rank's array on. number: of the row or column. */
+/* Compares sums->count values of this rank's array, from value `first` on. number: the row or column in
+ * messages. */
 static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t first, const cli_op_sums *sums,
                            int64_t number, cli_op_finding *out) {
   const cli_op_data *data = &c->data[array];
@@ -76,7 +77,7 @@ static sley_status compare(const cli_op_case *c, cli_op_array array, int64_t fir
   return SLEY_OK;
 }
 
-/* ---- what is left out */
+/* ---- values that were not written */
 
 static bool is_nan_at(const cli_op_case *c, cli_op_array array, int64_t first, int64_t count) {
   const cli_op_data *data = &c->data[array];
@@ -142,15 +143,15 @@ static sley_status check_rows(const cli_op_case *c, cli_op_truth *t, cli_pass pa
 
 /* ---- columns */
 
-/* The columns that are looked at: every step-th of the rank's. */
+/* The columns that are checked: every step-th column of the rank. */
 typedef struct columns {
   int64_t first, step, count;
-  int64_t begin[COLUMNS + 1]; /* where the entries of each begin */
+  int64_t begin[COLUMNS + 1]; /* index of each column's first element in entry */
   double terms[COLUMNS];
   cli_op_entry *entry;
 } columns;
 
-/* Which of them entry e is in; -1: none. */
+/* Index of the checked column that has entry e; -1: none. */
 static int64_t slot_of(const cli_op_case *c, const columns *of, int64_t e) {
   const int64_t j =
       (c->csr.index == SLEY_I64 ? ((const int64_t *)c->csr.col)[e] : ((const int32_t *)c->csr.col)[e]) -
@@ -158,7 +159,7 @@ static int64_t slot_of(const cli_op_case *c, const columns *of, int64_t e) {
   return j >= 0 && j % of->step == 0 && j / of->step < of->count ? j / of->step : -1;
 }
 
-/* Counts the entries of each column and the terms that its check looks at. */
+/* Counts the entries of each checked column and the terms of its check. */
 static void measure_columns(const cli_op_case *c, const cli_op_truth *t, columns *of) {
   for (int64_t i = 0; i < c->csr.rows; i++)
     for (int64_t e = c->csr.rowptr[i]; e < c->csr.rowptr[i + 1]; e++) {
@@ -209,7 +210,8 @@ static sley_status check_columns(const cli_op_case *c, cli_op_truth *t, cli_op_f
   return status;
 }
 
-/* The gradient of GATv2's vector, to which all rows of the rank add, where they are few. */
+/* Checks the gradient of GATv2's vector, to which all rows of the rank add, if these rows have few entries.
+ */
 static sley_status check_vector(const cli_op_case *c, cli_op_truth *t, cli_op_finding *out) {
   const int rank = sley_comm_rank(c->comm);
   const int64_t begin = c->row_begin[rank], end = c->row_begin[rank + 1];

@@ -12,7 +12,7 @@
 enum { NAME_WIDTH = 24 };
 static const char *const pass_names[CLI_OPS_PASSES] = {"forward", "backward"};
 
-/* Figures of a pass; NaN: not known. */
+/* Figures of a pass. of_spmm: its time / the product's time; NaN: not known. */
 typedef struct figures {
   double entries_per_s, gb_per_s, of_spmm;
 } figures;
@@ -88,7 +88,7 @@ void cli_ops_print_result(const cli_op_result *r, FILE *stream) {
   fflush(stream);
 }
 
-/* Ratios of an operation's pass. */
+/* Sum of the logarithms of the ratios of an operation's pass, and the largest ratio with its case. */
 typedef struct mean {
   int count;
   double log_sum, worst;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sley bench ops` prints: a line for each pass of an operation, means over the cases, and JSON. */
+/* The output of `sley bench ops`: a line per pass of an operation, means over the cases, and JSON. */
 #ifndef SLEY_CLI_BENCH_OPS_REPORT_H
 #define SLEY_CLI_BENCH_OPS_REPORT_H
 
@@ -11,7 +11,8 @@
 void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream);
 void cli_ops_print_result(const cli_op_result *result, FILE *stream);
 
-/* For each pass of each operation the geometric mean and the worst of its time by the product's. */
+/* Prints, for each pass of each operation, the geometric mean and the worst of its time / the product's time.
+ */
 void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream);
 
 json_t *cli_ops_json(const cli_ops_bench *bench, const cli_op_result *results, int count);

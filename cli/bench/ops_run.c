@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measurement of one operation by `sley bench ops`, on ranks that are threads: one call of
- * each pass whose results are checked, and then turns, in which the product of the same width, the forward
- * and the backward pass follow each other. A turn of each is a call that is not timed and as many timed ones
- * as take about TURN_MS, of which the mean counts; the slowest rank's time does. */
+/* Measures one operation for `sley bench ops`, on ranks that are threads. First each pass is called once and
+ * its results are checked. Then the contenders take turns: the forward pass, the backward pass and the
+ * product of the same width. A turn consists of one untimed call and as many timed calls as take about
+ * TURN_MS; their mean on the slowest rank is the turn's time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 enum { MOST_CALLS = 1000, INDEX_BYTES = 4, ROW_BYTES = 8, NS_OF_MS = 1000000 };
 static const double TURN_MS = 0.5;
 
-/* What the ranks share. */
+/* Data that all ranks share. */
 typedef struct shared {
   cli_ops_bench *bench;
   const cli_op *op;
@@ -27,14 +27,14 @@ typedef struct shared {
   cli_op_result *out;
 } shared;
 
-/* What is timed in turns: the passes, and the product or MKL's. */
+/* A contender: a pass of the operation, the product, or MKL's product. */
 typedef struct contender {
   cli_op_case *c;
   cli_pass pass;
-  const cli_mkl_product *mkl; /* instead of the pass: MKL multiplies */
-  bool failed;                /* and has reported an error: it has no times */
-  int64_t calls;              /* of a turn; 0: not known */
-  double *ms;                 /* of each turn */
+  const cli_mkl_product *mkl; /* not NULL: MKL multiplies, and pass is not used */
+  bool failed;                /* MKL reported an error, so there are no times */
+  int64_t calls;              /* timed calls per turn; 0: not known yet */
+  double *ms;                 /* ms per call, of each turn */
   cli_op_time *out;
 } contender;
 
@@ -47,12 +47,12 @@ typedef struct work {
   cli_op_case op, product;
   contender list[CONTENDERS];
   int contenders;
-  cli_mkl_product *mkl; /* beside the product of one rank on the CPU, where MKL serves it */
+  cli_mkl_product *mkl; /* set if the operation is the product, on one rank on the CPU, and MKL supports it */
 } work;
 
 /* ---- cases */
 
-/* An operation's case on this rank, of a graph that is there. */
+/* Creates an operation and its arrays on this rank, for an existing graph. Collective. */
 static sley_status open_case(const work *w, const cli_op *op, sley_graph *graph, cli_op_case *c) {
   const shared *s = w->s;
   *c = (cli_op_case){.op = op,
@@ -76,7 +76,8 @@ static sley_status open_case(const work *w, const cli_op *op, sley_graph *graph,
 
 /* ---- results */
 
-/* Tells the others of a result that is wrong: that of the lowest rank which has one. */
+/* Shares the check's results: the message of the lowest rank with a wrong value goes to the result.
+ * Collective. */
 static sley_status conclude_check(const work *w, const cli_op_finding *finding, cli_pass pass) {
   cli_op_result *out = w->s->out;
   const int rank = sley_comm_rank(w->comm), size = sley_comm_size(w->comm);
@@ -93,7 +94,7 @@ static sley_status conclude_check(const work *w, const cli_op_finding *finding, 
   return status == SLEY_OK ? sley_comm_barrier(w->comm) : status;
 }
 
-/* One call of a pass, whose results are checked. */
+/* Calls a pass once and checks its results. Collective. */
 static sley_status check_pass(work *w, cli_pass pass) {
   cli_op_case *c = &w->op;
   cli_op_finding finding = {0};
@@ -118,7 +119,7 @@ static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, const c
   return status;
 }
 
-/* MKL's product, of the one rank, whose result is checked too. */
+/* Checks MKL's product on the one rank, and adds it as a contender. */
 static sley_status check_mkl(work *w) {
   const cli_op_data *data = w->op.data;
   cli_op_result *out = w->s->out;
@@ -193,7 +194,7 @@ static sley_status take_turns(work *w) {
 
 /* ---- bytes */
 
-/* The columns of the entries and where rows begin, and each array once; of the product the values too. */
+/* Least bytes of a pass: column indices and row pointers, each array once, and the product's values of A. */
 static sley_status count_bytes(const work *w, cli_pass pass) {
   const cli_op_case *c = &w->op;
   const int rank = sley_comm_rank(w->comm);

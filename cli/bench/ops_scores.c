@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float64, for the checks of `sley bench ops`: scores, weights and their gradients, as
- * sley_graph.h defines them. A magnitude counts also what an error of the scores makes of a weight, whose
- * relative error is theirs. */
+/* Attention in float64, for the checks of `sley bench ops`: scores, weights and their gradients, as defined
+ * in sley_graph.h. The bound of a magnitude includes the error that a score's error causes in its weight: the
+ * relative error of the weight is the absolute error of the score. */
 #include <math.h>
 
 #include "bench/ops_truth.h"
@@ -18,7 +18,7 @@ static const double *source_of(const cli_op_truth *t, int64_t e) {
   return t->at.source + e * t->c->source_ld;
 }
 
-/* The score of entry e and head h, and its magnitude. */
+/* The score of entry e and head h. *size: the sum of the absolute values of its terms. */
 static double score(const cli_op_truth *t, int64_t e, int64_t h, double *size) {
   const cli_op_case *c = t->c;
   const int64_t k = c->heads * c->width;
@@ -98,7 +98,7 @@ void cli_op_scores_query(cli_op_truth *t, int64_t e) {
   }
 }
 
-/* The gradient of the part of a row of sources that scores are made of. */
+/* Adds entry e's term to the gradient of the features of SOURCE from which its score is computed. */
 static void add_key(cli_op_truth *t, int64_t e, int64_t h, int64_t f) {
   const cli_op_case *c = t->c;
   const int64_t k = c->heads * c->width;

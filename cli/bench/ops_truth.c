@@ -13,7 +13,7 @@ static sley_status take(int64_t count, size_t bytes, void *out) {
   return status;
 }
 
-/* Values of a row that is read at once. */
+/* The largest number of values per row of the operands. */
 static int64_t widest(const cli_op_case *c) {
   int64_t most = c->heads * (c->width > 0 ? c->width : 1);
   most = c->source_ld > most ? c->source_ld : most;
@@ -24,7 +24,7 @@ bool cli_op_truth_takes(const cli_op_truth *t, int64_t length) {
   return length <= MOST_VALUES / widest(t->c);
 }
 
-/* Rows [first, first + count) of an operand, as doubles. */
+/* Computes rows [first, first + count) of an operand, as doubles. */
 static sley_status fetch(cli_op_truth *t, cli_op_array array, int64_t first, int64_t count, double *out) {
   const cli_op_case *c = t->c;
   const int64_t cols = c->data[array].cols;
@@ -72,7 +72,7 @@ static void clear(cli_op_truth *t, int64_t count, int64_t terms) {
 
 /* ---- rows */
 
-/* Values of the entries: those of the array, of the matrix, or 1. */
+/* Loads the values of the row's entries: from the array VAL, from the matrix, or 1. */
 static sley_status load_values(cli_op_truth *t) {
   const cli_op_case *c = t->c;
   cli_op_row *r = &t->at;
@@ -86,7 +86,7 @@ static sley_status load_values(cli_op_truth *t) {
   return SLEY_OK;
 }
 
-/* Which entry's value is chosen, of each feature: of equal ones the first. */
+/* Finds for each feature the entry whose value min or max chooses: the first one of equal values. */
 static void choose(cli_op_truth *t) {
   const int64_t k = t->c->source_width;
   const double *x = t->at.source;
@@ -104,7 +104,7 @@ static bool chooses(const cli_op *op) {
   return op->form == CLI_OP_SUMS && (op->kind == SLEY_AGGREGATE_MIN || op->kind == SLEY_AGGREGATE_MAX);
 }
 
-/* Reads the operands of row i, and what is common to its results. */
+/* Loads the operands of row i, and computes the parts that its results share. */
 static sley_status load(cli_op_truth *t, int64_t i) {
   const cli_op_case *c = t->c;
   cli_op_row *r = &t->at;
@@ -150,7 +150,7 @@ static void sum_out(cli_op_truth *t) {
     }
 }
 
-/* Dot products of each entry's row of sources with a row. */
+/* Dot product of each entry's row of sources with a row, for each head. */
 static void multiply(cli_op_truth *t, const double *row) {
   const cli_op_case *c = t->c;
   clear(t, t->at.length * c->heads, 0);
@@ -177,7 +177,7 @@ static void softmax_out(cli_op_truth *t) {
   }
 }
 
-/* dS = P (dP - sum P dP), of the P that the rank has. */
+/* dS = P (dP - sum P dP), with this rank's own result P. */
 static sley_status softmax_gradient(cli_op_truth *t) {
   const cli_op_case *c = t->c;
   const cli_op_data *out = &c->data[CLI_OP_OUT];
@@ -236,7 +236,7 @@ sley_status cli_op_truth_row(cli_op_truth *t, cli_op_array array, int64_t i, con
 
 /* ---- results of columns */
 
-/* Adds what entry e of the loaded row gives: val dY of sums, val dS U of SDDMM. */
+/* Adds the term of entry e of the loaded row to a row of D_SOURCE: val dY for sums, dS U for SDDMM. */
 static void add_entry(cli_op_truth *t, int64_t e) {
   const cli_op_case *c = t->c;
   if (c->op->form == CLI_OP_ATTENTION) {

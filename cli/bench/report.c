@@ -11,11 +11,11 @@
 
 enum { NAME_WIDTH = 32 };
 
-/* Widths are told apart by how much of a vector or of a line a row of X is. */
+/* Bands of widths. Rows of X in one band take about the same share of a vector register or a cache line. */
 static const int64_t band_end[] = {1, 4, 16, 64, 256, INT64_MAX};
 enum { BANDS = sizeof band_end / sizeof *band_end };
 
-/* Ratios that are summed up. */
+/* Sum of the logarithms of ratios, and the smallest ratio with its case. */
 typedef struct mean {
   int count;
   double log_sum, worst;
@@ -27,7 +27,7 @@ static double ratio_of(const cli_case *one, int who) {
   return one->ratio;
 }
 
-/* Contender `who`'s time by auto's. 0: it has none. */
+/* Time of contender `who` / time of auto. 0: one of them has no time. */
 static double time_of(const cli_case *one, int who) {
   const cli_time *own = &one->time[0], *other = &one->time[who];
   if (own->repeats == 0 || own->wrong || other->repeats == 0 || other->wrong)
@@ -35,17 +35,16 @@ static double time_of(const cli_case *one, int who) {
   return other->median_ms / own->median_ms;
 }
 
-/* How much longer auto takes than the fastest of Sley's kernels, as a ratio of at most 1 like that to rivals:
- * the fastest kernel's time by auto's. 0: not known. */
+/* Time of the fastest of Sley's kernels / time of auto, at most 1. 0: not known. */
 static double choice_of(const cli_case *one, int who) {
   (void)who;
   return one->fastest < 0 ? 0 : fmin(time_of(one, one->fastest), 1);
 }
 
-/* What is compared with auto on a case; `who`: the contender, where one is. */
+/* A ratio of a case; `who`: the contender, which some ratios do not use. */
 typedef double ratio_function(const cli_case *one, int who);
 
-/* Of the cases whose k is above `above` and at most `most`. */
+/* Mean over the cases with above < k <= most. */
 static mean mean_of(const cli_case *cases, int count, ratio_function *ratio, int who, int64_t above,
                     int64_t most) {
   mean m = {0};
@@ -75,7 +74,7 @@ static bool compares_mkl(const cli_bench *bench) {
 
 /* ---- text */
 
-/* The end of a name that is too long says more than its beginning. */
+/* A name that is too long keeps its end, which differs more between files than the beginning. */
 static const char *short_name(const char *name, char text[NAME_WIDTH + 1]) {
   size_t length = strlen(name);
   if (length <= NAME_WIDTH)

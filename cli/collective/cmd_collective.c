@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley collective`: collectives over arrays of many zeros, compressed and dense.
+/* `sley collective`: times collectives over arrays of many zeros, compressed and dense.
  *
- * collective_run.c measures on ranks, collective_data.c draws and compares arrays, collective_report.c
- * prints, collective_plot.c draws. */
+ * run.c measures on ranks, data.c draws and compares arrays, least.c computes the least times, report.c
+ * prints, plot.c draws. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,15 +28,17 @@ typedef struct collective_settings {
   bool any_order, check, sweep;
 } collective_settings;
 
-static const char *const *kinds(void) {
-  return cli_collective_kinds;
+static const char *about_kind(const char *word) {
+  sley_collective_kind_info info;
+  const int kind = cli_number_of(word, sley_collective_kinds());
+  return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
 static const char *const *ops(void) {
   return cli_collective_ops;
 }
 
-/* By sley_compress, and none is "dense". */
+/* Names indexed by sley_compress; SLEY_COMPRESS_NONE is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
@@ -75,7 +77,7 @@ static const cli_option own_options[] = {
      .value = "TYPE",
      .offset = AT(common.dtype),
      .choices = types,
-     .help = "type of all values; i8 and u8 are for allgather"},
+     .help = "type of all values; i8 and u8 are not reduced"},
     {.name = "op",
      .kind = CLI_CHOICE,
      .value = "OP",
@@ -132,11 +134,11 @@ static const collective_settings defaults = {
 static const double sweep_zeros[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 enum { SWEEP_ZEROS = sizeof sweep_zeros / sizeof *sweep_zeros, SWEEP_FACTOR = 4 };
 
-/* The count of a size, and that rounded down to it: a rank's part is a multiple of 16 bytes, as in
- * nccl-tests. */
+/* Returns the case for `bytes`. Its size is rounded down so that a rank's part is a multiple of 16 bytes, as
+ * in nccl-tests. */
 static cli_collective_case case_of(const cli_collective_bench *b, int64_t bytes, double zeros) {
   const int64_t each = (int64_t)sley_type_bytes(b->options.type);
-  const int64_t ranks = b->options.kind == SLEY_ALLREDUCE ? 1 : b->ranks.ranks;
+  const int64_t ranks = b->kind.whole ? 1 : b->ranks.ranks;
   const int64_t part = ranks == 1 ? bytes / each * each : bytes / ranks / GRAIN * GRAIN;
   return (cli_collective_case){.size = part * ranks, .count = part / each, .zeros = zeros, .wrong = -1};
 }
@@ -146,7 +148,7 @@ static void add_size(cli_collective_bench *b, const collective_settings *s, int6
     b->result->at[b->cases++] = case_of(b, bytes, s->sweep ? sweep_zeros[z] : s->zeros);
 }
 
-/* Sizes grow by a factor; the last one is --bytes. */
+/* Lists the cases. Sizes grow by a factor; the last size is --bytes. */
 static void list_cases(cli_collective_bench *b, const collective_settings *s) {
   for (int64_t bytes = INT64_C(1) << 20; s->sweep && bytes < s->bytes; bytes *= SWEEP_FACTOR) {
     add_size(b, s, bytes);
@@ -158,20 +160,20 @@ static void list_cases(cli_collective_bench *b, const collective_settings *s) {
 
 /* ---- the run */
 
-/* What can be refused before any work. Returns the exit code. */
-static int check_words(const collective_settings *s, const char *word, sley_collective_kind *kind) {
-  const int found = cli_number_of(word, cli_collective_kinds);
+/* Refuses wrong arguments before any work. *kind: the collective. Returns the exit code. */
+static int check_words(const collective_settings *s, const char *word, int *kind,
+                       sley_collective_kind_info *info) {
   char suggestion[256];
   int code;
-  if (found < 0) {
-    cli_suggest(suggestion, sizeof suggestion, word, cli_collective_kinds);
+  *kind = cli_number_of(word, sley_collective_kinds());
+  if (sley_collective_kind_get((sley_collective_kind)*kind, info) != SLEY_OK) {
+    cli_suggest(suggestion, sizeof suggestion, word, sley_collective_kinds());
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
-  *kind = (sley_collective_kind)found;
-  if (*kind != SLEY_ALLGATHER && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (info->reduces && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
-                      "collective: --dtype %s is for allgather: values of one byte are not reduced",
-                      s->common.dtype);
+                      "collective: --dtype %s is not for %s: values of one byte are not reduced", s->common.dtype,
+                      word);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
   if (s->common.plot && !s->sweep)
@@ -181,7 +183,7 @@ static int check_words(const collective_settings *s, const char *word, sley_coll
   return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Any wrong value is a failure at work. */
+/* Returns the exit code: a failure if any value is wrong. */
 static int judge(const cli_collective_bench *b) {
   for (int i = 0; i < b->cases; i++)
     if (b->result->at[i].wrong > 0)
@@ -226,18 +228,20 @@ static int measure(cli_collective_bench *b, const collective_settings *s) {
 
 static int run(void *settings, char **positionals) {
   const collective_settings *s = settings;
-  sley_collective_kind kind = SLEY_ALLREDUCE;
-  int code = check_words(s, positionals[0], &kind);
+  int kind;
+  sley_collective_kind_info info;
+  int code = check_words(s, positionals[0], &kind, &info);
   if (code != CLI_DONE)
     return code;
   cli_collective_bench b = {.options = SLEY_COLLECTIVE_OPTIONS_INIT,
+                            .kind = info,
                             .block = s->block,
                             .seed = s->common.seed,
                             .repeat = s->common.repeat,
                             .warmup = s->common.warmup,
                             .iters = s->iters,
                             .check = s->check};
-  b.options.kind = kind;
+  b.options.kind = (sley_collective_kind)kind;
   b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
   b.options.type = (sley_type)cli_number_of(s->common.dtype, cli_collective_types);
   b.options.any_order = s->any_order;
@@ -249,17 +253,18 @@ static int run(void *settings, char **positionals) {
   b.tells = cli_start_reports(&b.ranks);
   cli_workgroup_bounded("collective", s->common.workgroup, b.ranks.ranks);
   cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
-  cli_no_effect("collective", "op", kind == SLEY_ALLGATHER, "an all-gather reduces nothing");
-  cli_no_effect("collective", "any-order", kind == SLEY_ALLGATHER, "an all-gather adds nothing");
+  cli_no_effect("collective", "op", !info.reduces, "the collective reduces nothing");
+  cli_no_effect("collective", "any-order", !info.reduces, "the collective adds nothing");
   return measure(&b, s);
 }
 
 const cli_command cli_collective_command = {
     .name = "collective",
     .summary = "time collectives over arrays of many zeros, compressed and dense, and compare their results",
-    .arguments = "allreduce|allgather|reducescatter",
+    .arguments = "KIND",
     .positionals = 1,
-    .words = kinds,
+    .words = sley_collective_kinds,
+    .about = about_kind,
     .options = options,
     .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
               CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_SEED | CLI_TAKES_REPEAT | CLI_TAKES_WARMUP |

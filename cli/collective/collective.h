@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of `sley collective`: compressed and dense collectives on the same arrays, timed in turn. */
+/* Types of `sley collective`, which times compressed and dense collectives on the same arrays, and the
+ * function that runs its ranks. */
 #ifndef SLEY_CLI_COLLECTIVE_COLLECTIVE_H
 #define SLEY_CLI_COLLECTIVE_COLLECTIVE_H
 
@@ -10,48 +11,49 @@
 
 enum { CLI_COLLECTIVE_CASES = 512, CLI_COLLECTIVE_TEXT = 160 };
 
-/* What is measured of one size and one share of zeros. Size and count are those of nccl-tests: count is that
- * of the call, values of the array of an all-reduce and of a rank's part else; size is the bytes of the
- * larger of src and dst. */
+/* The measurements of one size and one share of zeros. Size and count have the meaning of nccl-tests. count:
+ * the call's count, which is the values of the array in an all-reduce, else the values of one rank's part.
+ * size: the bytes of the larger of src and dst. */
 typedef struct cli_collective_case {
   int64_t size, count;
-  double zeros;                   /* asked for: the chance of a block to be zero */
-  double density_in, density_out; /* shares of values that are not zero, of all ranks' src and dst */
-  cli_times time, dense;          /* ms of a run, of the slowest rank: compressed, and dense */
-  int64_t wrong;            /* values of all ranks' dst that are not as the dense ones; -1: not checked */
-  int64_t wire, dense_wire; /* bytes that all ranks together send in a run */
-  double copy, link;        /* bytes/s of a rank: see cli_collective_speeds */
-  double least;             /* ms that the bytes of a compressed run allow; 0: it was dense */
-  int64_t arrays;           /* compressed arrays that all ranks make in a run */
-  int64_t dense_arrays, pici_arrays, coo_arrays; /* of them, by the format that they travel in */
+  double zeros;                   /* requested probability that a block is zero */
+  double density_in, density_out; /* shares of nonzero values in all ranks' src and dst */
+  cli_times time, dense;          /* ms per run of the slowest rank, compressed and dense */
+  int64_t wrong;            /* values of all ranks' dst that differ from the dense result; -1: not checked */
+  int64_t wire, dense_wire; /* bytes that all ranks together send per run */
+  double copy, link;        /* bytes/s per rank, see cli_collective_speeds */
+  double least;             /* least ms that the bytes of a compressed run allow; 0: the run was dense */
+  int64_t arrays;           /* compressed arrays that all ranks create per run */
+  int64_t dense_arrays, pici_arrays, coo_arrays;               /* how many of these travel in each format */
   char path[CLI_COLLECTIVE_TEXT], reason[CLI_COLLECTIVE_TEXT]; /* of rank 0's last run */
 } cli_collective_case;
 
-/* What rank 0 tells, from a process of its own where ranks are processes. */
+/* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */
 typedef struct cli_collective_result {
-  char found[256]; /* the device */
+  char found[256]; /* name of the device in use */
   char transport[32];
-  char note[SLEY_ERROR_BYTES];                  /* what the device was not as asked for; "" */
-  bool told;                                    /* why the run failed is told already */
-  cli_collective_case at[CLI_COLLECTIVE_CASES]; /* size, count and zeros are filled in before */
+  char note[SLEY_ERROR_BYTES]; /* how the device differs from the requested one; "": it does not */
+  bool told;                   /* true: the error has already been printed */
+  cli_collective_case at[CLI_COLLECTIVE_CASES]; /* the caller sets size, count and zeros */
 } cli_collective_result;
 
 typedef struct cli_collective_bench {
   sley_rank_options ranks;
-  sley_collective_options options; /* count is each case's */
-  int64_t block;                   /* so many values in a row are zero or not together */
-  int64_t seed, repeat, warmup;    /* batches of runs of each: timed, and before */
-  int64_t iters;                   /* runs of a batch, started without waiting between them */
-  bool check, tells;               /* tells: progress */
+  sley_collective_options options; /* options of all cases; count is set for each case */
+  sley_collective_kind_info kind;  /* of options.kind */
+  int64_t block;                   /* number of consecutive values that are either all zero or all nonzero */
+  int64_t seed, repeat, warmup;    /* repeat and warmup: timed and untimed batches of each collective */
+  int64_t iters;                   /* runs per batch, started without waiting between them */
+  bool check, tells;               /* tells: this process reports progress */
   int cases;
   cli_collective_result *result; /* from cli_share */
 } cli_collective_bench;
 
-/* Whether the compressed result has the dense one's bits: the order of summation is the same. */
+/* Returns true if the compressed result must equal the dense one bit by bit: both sum in the same order. */
 bool cli_collective_is_exact(const cli_collective_bench *bench);
 
-/* Fills the result. Errors: the library's; SLEY_ERR_ARG where the ranks of a launcher were given different
- * words (told). */
+/* Runs the ranks and fills the result. Errors: the library's errors; SLEY_ERR_ARG, already printed, if ranks
+ * under a launcher were started with different options. */
 sley_status cli_collective_run(cli_collective_bench *bench);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "random.h"
 
-enum { PIECE = 1 << 20 }; /* values */
+enum { PIECE = 1 << 20 }; /* values per piece */
 
 static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Values that have a bit set: -0 counts. */
+/* Counts values with any bit set; so -0 counts. */
 static int64_t count_nonzeros(const void *values, int64_t count, size_t bytes) {
   int64_t nonzeros = 0;
   switch (bytes) {
@@ -42,7 +42,8 @@ static uint64_t seed_of(const cli_collective_draw *draw, int rank, uint64_t purp
   return cli_random_at(cli_random_at(draw->seed, (uint64_t)rank), purpose);
 }
 
-/* Values first .. first + count of a rank's array; returns how many are not zero. */
+/* Sets zero blocks in values [first, first + count) of a rank's array. Returns the number of nonzero values.
+ */
 static int64_t draw_piece(const cli_collective_draw *draw, int rank, int64_t first, int64_t count,
                           char *out) {
   const size_t bytes = sley_type_bytes(draw->type);
@@ -61,7 +62,7 @@ static bool is_whole(sley_type type) {
   return type > SLEY_TYPE_BF16;
 }
 
-/* Whole numbers, which are not zero: number i of those is value first + i of the rank's. */
+/* Draws nonzero whole numbers: values [first, first + count) of the rank's array. */
 static void draw_whole(uint64_t seed, int64_t first, int64_t count, sley_type type, void *out) {
   enum { LARGEST = 127 };
   for (int64_t i = 0; i < count; i++) {
@@ -98,7 +99,7 @@ sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw
     status = sley_comm_copy(comm, (char *)array + (size_t)at * bytes, piece, values * (int64_t)bytes,
                             SLEY_TO_DEVICE);
     if (status == SLEY_OK)
-      status = sley_comm_wait(comm); /* the piece is filled anew */
+      status = sley_comm_wait(comm); /* the next iteration overwrites the piece */
   }
   sley_buffer_free(piece);
   return status;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collectives are measured on: arrays of many zeros, and the comparison of results. Arrays are memory of
- * the rank's device, which is written and read by pieces. Not collective; errors: the library's. */
+/* Test data of `sley collective`: arrays with many zeros, and the comparison of results. Arrays are in device
+ * memory, and are written and read in pieces. Not collective. Errors: the library's errors. */
 #ifndef SLEY_CLI_COLLECTIVE_DATA_H
 #define SLEY_CLI_COLLECTIVE_DATA_H
 
 #include "sley.h"
 
-/* count values: a block of so many is zero with the chance zeros, else its values are random ones that are
- * not 0, of [-1, 1) or, of whole numbers, 1 to 127. They depend on seed, rank and place alone. *nonzeros: how
- * many are not zero. */
+/* The random contents of arrays: each block of `block` values is zero with probability `zeros`. Other values
+ * are nonzero: real values in [-1, 1), whole numbers from 1 to 127. Values depend only on seed, rank and
+ * position. */
 typedef struct cli_collective_draw {
   uint64_t seed;
   sley_type type;
@@ -19,13 +19,13 @@ typedef struct cli_collective_draw {
 sley_status cli_collective_fill(sley_comm *comm, const cli_collective_draw *draw, void *array, int64_t count,
                                 int64_t *nonzeros);
 
-/* How many of count values are not zero (all bits count), and how many are further than bound from the other
- * array's; bound 0: differ in a bit. other NULL: none do. */
+/* Counts the nonzero values (any bit set) among count values, and the values that differ from other's by more
+ * than bound; bound 0: in any bit. other NULL: *wrong is 0. */
 sley_status cli_collective_compare(sley_comm *comm, sley_type type, const void *array, const void *other,
                                    int64_t count, double bound, int64_t *nonzeros, int64_t *wrong);
 
-/* How far two sums of `ranks` values of [-1, 1) may be apart if they are added in different orders and
- * rounded to the type each time; of whole numbers 0. */
+/* The largest difference of two sums of `ranks` values in [-1, 1) that are added in different orders with
+ * rounding to the type after each addition; 0 for whole numbers. */
 double cli_collective_bound(sley_type type, int ranks);
 
 #endif

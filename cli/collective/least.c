@@ -41,7 +41,7 @@ static sley_status median_of(sley_comm *comm, sley_status (*run)(sley_comm *, vo
   return status;
 }
 
-/* Bytes/s; a time too short for the clock counts as one of a nanosecond. */
+/* Bytes/s. A time too short for the clock counts as 1 ns. */
 static double bandwidth(double bytes, double seconds) {
   return bytes / (seconds > 1e-9 ? seconds : 1e-9);
 }
@@ -79,13 +79,13 @@ sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t b
 
 /* ---- the formula */
 
-double cli_collective_least_ms(sley_collective_kind kind, int ranks, int64_t bytes, double wire,
+double cli_collective_least_ms(const sley_collective_kind_info *kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds) {
   const double all = (double)bytes, part = all / ranks;
-  double dense = all + part, made = wire; /* what is read and written of arrays; compressed bytes written */
-  if (kind == SLEY_ALLREDUCE)
+  double dense = all + part, made = wire; /* bytes: arrays read and written; compressed written */
+  if (kind->reduces && kind->gathers)
     dense = 2 * all + part;
-  if (kind == SLEY_ALLGATHER)
+  if (!kind->reduces)
     made = wire / (ranks - 1);
   return ((dense + made + wire) / speeds->copy + wire / speeds->link) / MS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep as two charts. */
+/* Draws a sweep as two charts. */
 #include <stdio.h>
 
 #include "collective/report.h"
@@ -27,7 +27,7 @@ bool cli_collective_plot(const char *path, const cli_collective_bench *b, int ze
     snprintf(series[z], NAME, "%g %% zeros", 100 * b->result->at[z].zeros);
     names[z] = series[z];
   }
-  snprintf(title, sizeof title, "%s, %d ranks, %s", cli_collective_kinds[b->options.kind], b->ranks.ranks,
+  snprintf(title, sizeof title, "%s, %d ranks, %s", b->kind.name, b->ranks.ranks,
            b->result->transport);
   const cli_chart time = {.title = "time of a run",
                           .unit = "ms, median",

@@ -6,7 +6,6 @@
 
 #include "matrix/job.h"
 
-const char *const cli_collective_kinds[] = {"allreduce", "reducescatter", "allgather", NULL};
 const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
 const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
 const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};
@@ -14,32 +13,32 @@ const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level"
 /* ---- figures */
 
 static const char *redop(const cli_collective_bench *b) {
-  return b->options.kind == SLEY_ALLGATHER ? "none" : cli_collective_ops[b->options.op];
+  return b->kind.reduces ? cli_collective_ops[b->options.op] : "none";
 }
 
 static double ratio(const cli_collective_case *c) {
   return c->time.median / c->dense.median;
 }
 
-/* Whether it ran compressed, so that its bytes allow a least time. */
+/* Returns true if the collective ran compressed, so that its bytes determine a least time. */
 static bool has_bound(const cli_collective_case *c) {
   return c->least > 0;
 }
 
-/* GB/s, as nccl-tests defines them (its doc/PERFORMANCE.md): size by time; and times what a rank of a ring
- * sends and receives of each byte, which the hardware's bandwidth bounds. */
+/* GB/s as nccl-tests defines them (doc/PERFORMANCE.md there). algbw: size / time. busbw: algbw times the
+ * number of times that a rank of a ring sends each byte; the hardware's bandwidth bounds it. */
 static double algbw(const cli_collective_case *c) {
   return (double)c->size / c->time.median * 1e-6;
 }
 
 static double busbw(const cli_collective_bench *b, const cli_collective_case *c) {
-  const double n = b->ranks.ranks, times = b->options.kind == SLEY_ALLREDUCE ? 2 : 1;
+  const double n = b->ranks.ranks, times = b->kind.reduces && b->kind.gathers ? 2 : 1;
   return algbw(c) * times * (n - 1) / n;
 }
 
 typedef struct summary {
   double geomean, worst;
-  const cli_collective_case *at; /* the worst */
+  const cli_collective_case *at; /* the case with the worst ratio */
 } summary;
 
 static summary sum_up(const cli_collective_bench *b) {
@@ -59,7 +58,7 @@ static summary sum_up(const cli_collective_bench *b) {
 
 /* ---- text */
 
-/* The format of most of the arrays that were compressed. */
+/* The most frequent format of the compressed arrays. */
 static const char *format_of(const cli_collective_case *c) {
   if (c->arrays == 0)
     return "";
@@ -88,7 +87,7 @@ static void print_case(const cli_collective_bench *b, const cli_collective_case 
 static void print_start(const cli_collective_bench *b, FILE *stream) {
   fprintf(stream,
           "# %s, %d rank%s, device %s, transport %s; blocks of %" PRId64 " values, seed %" PRId64 "\n",
-          cli_collective_kinds[b->options.kind], b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s",
+          b->kind.name, b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s",
           b->result->found, b->result->transport, b->block, b->seed);
   fprintf(stream,
           "# out of place; medians of %" PRId64 " measurements of %" PRId64
@@ -168,7 +167,7 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   const summary s = sum_up(b);
   cli_json json = cli_json_start();
   cli_json_text(&json, "sley", sley_version());
-  cli_json_text(&json, "collective", cli_collective_kinds[b->options.kind]);
+  cli_json_text(&json, "collective", b->kind.name);
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_text(&json, "device", b->result->found);
   cli_json_text(&json, "transport", b->result->transport);

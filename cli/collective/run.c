@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases in turn on ranks that are started once. */
+/* Runs the cases one after the other on ranks that are started once. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,17 +11,17 @@
 #include "ranks/agree.h"
 #include "ranks/processes.h"
 
-/* The two that are compared. */
+/* The two collectives that are compared. */
 enum { COMPRESSED, DENSE, BOTH };
 
-/* One rank's part of a case. */
+/* One rank's collectives and arrays for a case. */
 typedef struct part {
   const cli_collective_bench *bench;
   sley_comm *comm;
   sley_collective *collective[BOTH];
   void *src, *dst[BOTH];
   int64_t src_values, dst_values;
-  double *ms[BOTH]; /* of a run, in each measurement */
+  double *ms[BOTH]; /* ms per run, of each batch */
 } part;
 
 static bool leads(const part *p) {
@@ -30,7 +30,7 @@ static bool leads(const part *p) {
 
 bool cli_collective_is_exact(const cli_collective_bench *bench) {
   const sley_collective_options *o = &bench->options;
-  const bool sums = o->kind != SLEY_ALLGATHER && o->op == SLEY_SUM;
+  const bool sums = bench->kind.reduces && o->op == SLEY_SUM;
   return !sums || !(o->any_order || o->way == SLEY_WAY_RING || o->way == SLEY_WAY_TWO_LEVEL);
 }
 
@@ -39,9 +39,9 @@ bool cli_collective_is_exact(const cli_collective_bench *bench) {
 static sley_status take_arrays(part *p, int64_t count) {
   const int64_t all = count * sley_comm_size(p->comm),
                 each = (int64_t)sley_type_bytes(p->bench->options.type);
-  const sley_collective_kind kind = p->bench->options.kind;
-  p->src_values = kind == SLEY_REDUCE_SCATTER ? all : count;
-  p->dst_values = kind == SLEY_ALLGATHER ? all : count;
+  const sley_collective_kind_info *kind = &p->bench->kind;
+  p->src_values = kind->reduces && !kind->whole ? all : count;
+  p->dst_values = kind->gathers && !kind->whole ? all : count;
   sley_status status = sley_comm_alloc(p->comm, p->src_values * each, &p->src);
   for (int i = 0; i < BOTH && status == SLEY_OK; i++)
     status = sley_comm_alloc(p->comm, p->dst_values * each, &p->dst[i]);
@@ -86,7 +86,7 @@ static sley_status run_batch(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* *ms: of one of its runs. */
+/* Times a batch. *ms: time per run. */
 static sley_status time_batch(const part *p, int which, double *ms) {
   batch runs = {.of = p, .which = which};
   const sley_status status = cli_collective_time(p->comm, &(cli_timed){.run = run_batch, .arg = &runs}, ms);
@@ -94,7 +94,7 @@ static sley_status time_batch(const part *p, int which, double *ms) {
   return status;
 }
 
-/* The two take turns, and turns at being first, so that both see the same machine. */
+/* Times both collectives alternately, and alternates which is first, so that both see the same conditions. */
 static sley_status time_runs(const part *p) {
   const cli_collective_bench *b = p->bench;
   sley_status status = SLEY_OK;
@@ -107,7 +107,7 @@ static sley_status time_runs(const part *p) {
   return status;
 }
 
-/* ---- what a case has shown */
+/* ---- results of a case */
 
 enum {
   WRONG,
@@ -169,7 +169,7 @@ static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to
   return SLEY_OK;
 }
 
-/* Of runs that were compressed. The larger array is src or dst. */
+/* Computes the least time of runs that were compressed. The larger array is src or dst. */
 static sley_status note_least(const part *p, cli_collective_case *to) {
   const int ranks = sley_comm_size(p->comm);
   cli_collective_speeds speeds;
@@ -181,14 +181,13 @@ static sley_status note_least(const part *p, cli_collective_case *to) {
     return status;
   to->copy = speeds.copy;
   to->link = speeds.link;
-  to->least =
-      cli_collective_least_ms(p->bench->options.kind, ranks, to->size, (double)to->wire / ranks, &speeds);
+  to->least = cli_collective_least_ms(&p->bench->kind, ranks, to->size, (double)to->wire / ranks, &speeds);
   return SLEY_OK;
 }
 
 /* ---- the run */
 
-/* mine: the case as it was asked for, and on return as it was measured. */
+/* Runs one case. *mine: on entry size, count and zeros; on return also the measurements. Collective. */
 static sley_status run_case(part *p, cli_collective_case *mine) {
   const cli_collective_draw draw = {.seed = (uint64_t)p->bench->seed,
                                     .type = p->bench->options.type,
@@ -225,7 +224,8 @@ static sley_status run_cases(part *p) {
   return status;
 }
 
-/* The words that decide what the ranks of a launcher do; what the library compares is not among them. */
+/* Returns an error, already printed, if ranks under a launcher were started with different options. Leaves
+ * out options that the library itself compares. Collective. */
 static sley_status agree(sley_comm *comm, const cli_collective_bench *b) {
   static const char *const names[] = {"--bytes, --dtype or --sweep",
                                       "--zeros",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of training over ranks, and their times. */
+/* Runs steps of training on ranks, and times them. */
 #include "gnn/bench.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@
 
 enum { HALVES = 2, NS_PER_MS = 1000000 };
 
-/* Series of times, a number for each step: the whole step, the sum of a split one, and of each kind of work
- * four. */
+/* Series of times with one number per step: the whole step, the sum of a step timed by kind of work, and four
+ * series per kind of work. */
 enum { STEP, SPLIT, WORK };
 enum { FORWARD, BACKWARD, BOTH, SLOWEST, OF_WORK };
 enum { SERIES = WORK + CLI_GNN_WORKS * OF_WORK };
@@ -30,7 +30,7 @@ typedef struct part {
   const shared *s;
   sley_comm *comm;
   sley_gnn *gnn;
-  int64_t step; /* of the model, made so far */
+  int64_t step; /* number of steps of the model so far */
   void *x, *label;
   double *ms; /* SERIES x repeat */
 } part;
@@ -45,7 +45,7 @@ static int64_t ns_of(double ms) {
 
 /* ---- a step */
 
-/* Ranks begin together. */
+/* Makes one step; all ranks begin together. *ms: this rank's time. Collective. */
 static sley_status make_step(part *p, double *ms) {
   const cli_gnn_bench *b = p->s->bench;
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
@@ -68,7 +68,7 @@ static sley_status make_step(part *p, double *ms) {
   return status;
 }
 
-/* Where number i of a series stands. */
+/* Address of number i of a series. */
 static double *at(const part *p, int series, int64_t i) {
   return &p->ms[series * p->s->bench->repeat + i];
 }
@@ -87,7 +87,7 @@ static sley_status time_whole(part *p, int64_t i) {
   return status;
 }
 
-/* Of this rank, in ns. */
+/* Lists this rank's times in ns. */
 static void list_times(const sley_gnn_times *t, int64_t ns[CLI_GNN_WORKS][HALVES]) {
   const sley_gnn_time *const all[CLI_GNN_WORKS] = {
       [CLI_GNN_EXCHANGE] = &t->exchange, [CLI_GNN_SPMM] = &t->spmm, [CLI_GNN_ATTENTION] = &t->attention,
@@ -99,7 +99,7 @@ static void list_times(const sley_gnn_times *t, int64_t ns[CLI_GNN_WORKS][HALVES
   }
 }
 
-/* Of all ranks. Collective. */
+/* Combines the times of all ranks for step i. Collective. */
 static sley_status gather(part *p, int64_t i, const sley_gnn_times *times) {
   int64_t sum[CLI_GNN_WORKS][HALVES], most[CLI_GNN_WORKS];
   const double ranks = sley_comm_size(p->comm);
@@ -159,7 +159,8 @@ static void tell(const part *p, const sley_gnn_options *model, int64_t done) {
     cli_progress(sley_gnn_models()[model->model], done, b->repeat);
 }
 
-/* Whole and split steps take turns, so that both see the same machine. */
+/* Measures one model. Steps timed as a whole and steps timed by kind alternate, so that both see the same
+ * conditions. Collective. */
 static sley_status run_model(part *p, int number) {
   const cli_gnn_bench *b = p->s->bench;
   const sley_gnn_options *model = &b->model[number];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of `sley gnn bench`: steps of training of several models, timed whole and by what they do. */
+/* Types of `sley gnn bench`, which times steps of training of several models, as a whole and by kind of work,
+ * and the function that runs its ranks. */
 #ifndef SLEY_CLI_GNN_BENCH_H
 #define SLEY_CLI_GNN_BENCH_H
 
@@ -18,41 +19,42 @@ typedef enum cli_gnn_work {
   CLI_GNN_WORKS
 } cli_gnn_work;
 
-/* Over the steps; of each step the mean of the ranks, but for `slowest`. */
+/* Times of one kind of work over the steps. Each step counts the mean of the ranks, except in `slowest`. */
 typedef struct cli_gnn_work_times {
   cli_times forward, backward, both;
-  double slowest; /* median of both halves together, of the rank that spent most in each step */
+  double slowest; /* median over the steps of forward plus backward on the rank that spent most */
 } cli_gnn_work_times;
 
 typedef struct cli_gnn_case {
   sley_gnn_model model;
-  cli_times step;  /* not split: from the ranks' start together to the end of the slowest */
-  cli_times split; /* of other steps, which were split */
+  cli_times step;  /* steps timed as a whole: from the common start to the end of the slowest rank */
+  cli_times split; /* sums over the kinds of work of other steps, which were timed by kind */
   cli_gnn_work_times work[CLI_GNN_WORKS];
 } cli_gnn_case;
 
-/* What rank 0 tells, from a process of its own where ranks are processes. */
+/* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */
 typedef struct cli_gnn_bench_result {
-  char found[256]; /* the device */
+  char found[256]; /* name of the device in use */
   char transport[32];
   int cases;
-  cli_gnn_case at[]; /* one for each model */
+  cli_gnn_case at[]; /* one element per model */
 } cli_gnn_bench_result;
 
 typedef struct cli_gnn_bench {
   const cli_gnn_data *data;
   sley_rank_options ranks;
-  sley_gnn_options *model; /* so many of them: */
+  sley_gnn_options *model; /* `models` elements */
   int models;
   double rate, decay;
   sley_gnn_optimizer optimizer;
-  int64_t repeat, warmup; /* steps of each model: timed, of which there are as many split ones; and before */
-  bool tells;             /* progress */
-  cli_gnn_bench_result *result; /* from cli_share, as: */
-  sley_gnn_bytes *bytes;        /* of each model in turn, and each rank */
+  int64_t repeat, warmup; /* per model: repeat steps timed as a whole and as many timed by kind, after warmup
+                             untimed steps */
+  bool tells;             /* true: this process reports progress */
+  cli_gnn_bench_result *result; /* from cli_share, as is bytes */
+  sley_gnn_bytes *bytes;        /* memory of each model on each rank, ranks.ranks elements per model */
 } cli_gnn_bench;
 
-/* Fills the result. Errors: the library's. */
+/* Runs the ranks and fills the result. Errors: the library's errors. */
 sley_status cli_gnn_bench_run(cli_gnn_bench *bench);
 
 #endif

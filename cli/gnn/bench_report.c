@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of training as tables and as JSON. */
+/* Prints times of steps of training as tables and as JSON. */
 #include "gnn/bench_report.h"
 
 #include <inttypes.h>
@@ -21,7 +21,8 @@ static int64_t entries_of(const cli_gnn_bench *b) {
 
 /* ---- text */
 
-/* The loss and the optimizer are of one half of a step each, which needs no telling. */
+/* Returns true for work that both halves of a step contain. The loss and the optimizer belong to one half
+ * each, so the table does not divide their time. */
 static bool has_halves(int work) {
   return work != CLI_GNN_LOSS && work != CLI_GNN_OPTIMIZER;
 }

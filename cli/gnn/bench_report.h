@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sley gnn bench` tells of its steps: a table for each model, and JSON. */
+/* The output of `sley gnn bench`: a table per model, and JSON. */
 #ifndef SLEY_CLI_GNN_BENCH_REPORT_H
 #define SLEY_CLI_GNN_BENCH_REPORT_H
 
@@ -10,7 +10,7 @@
 void cli_gnn_bench_print(const cli_gnn_bench *bench, const cli_gnn_settings *settings, const char *graph,
                          FILE *stream);
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 json_t *cli_gnn_bench_json(const cli_gnn_bench *bench, const cli_gnn_settings *settings, const char *graph);
 
 #endif

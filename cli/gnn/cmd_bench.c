@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn bench`: how long a step of training takes, and what the time goes to.
+/* `sley gnn bench`: measures the time of a step of training, and the share of each kind of work.
  *
- * gnn_bench.c makes the steps, gnn_bench_report.c prints. */
+ * bench.c makes the steps, bench_report.c prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "ranks/start.h"
 
 typedef struct bench_settings {
-  cli_gnn_settings base; /* first: tables that modes share write to it */
+  cli_gnn_settings base; /* must be first: shared tables of options write to it */
   const char *model;
 } bench_settings;
 
@@ -39,7 +39,7 @@ static const bench_settings defaults = {
     .base.common.warmup = 3,
     .model = "all"};
 
-/* Which model a word of so many letters names; -1 after one line on stderr: none. */
+/* Index of the model with this name of `length` letters; -1 after one line on stderr. */
 static int find_model(const char *word, size_t length) {
   const char *const *names = sley_gnn_models();
   char name[32], suggestion[256];
@@ -52,7 +52,8 @@ static int find_model(const char *word, size_t length) {
   return -1;
 }
 
-/* Reads "gcn,gat" or "all" into one flag for each model; each counts once. False after one line on stderr. */
+/* Reads a list such as "gcn,gat", or "all", into one flag per model; repeated names count once. On failure
+ * prints one line on stderr and returns false. */
 static bool read_models(const char *text, bool *chosen) {
   const bool all = strcmp(text, "all") == 0;
   for (int i = 0; sley_gnn_models()[i]; i++)
@@ -99,9 +100,9 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
   return code;
 }
 
-/* What the chosen models are, all together. */
+/* The chosen models; heads: at least one has heads; dense_x: at least one needs dense features. */
 typedef struct chosen_models {
-  bool *chosen; /* for each model */
+  bool *chosen; /* one flag per model */
   bool heads, dense_x;
 } chosen_models;
 

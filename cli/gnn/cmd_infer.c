@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn infer`: logits of all rows by a network that `sley gnn train --out` has written. */
+/* `sley gnn infer`: computes the logits of all rows with a network that `sley gnn train --out` has written.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,18 +22,18 @@
 #include "ranks/start.h"
 
 typedef struct infer_settings {
-  cli_gnn_settings base; /* first: tables that modes share write to it */
+  cli_gnn_settings base; /* must be first: shared tables of options write to it */
   const char *weights, *out;
   bool last;
 } infer_settings;
 
 enum { TEXT_ROOM = 512 };
 
-/* What a run finds out. */
+/* The state that was read, and how the data differ from it. */
 typedef struct findings {
   cli_gnn_state state;
-  bool other_graph;           /* rows are not those that were trained on: no set is known */
-  char forced[2 * TEXT_ROOM]; /* what differs from the state; "": nothing */
+  bool other_graph;           /* the graph is not the one trained on, so the sets of its rows are not known */
+  char forced[2 * TEXT_ROOM]; /* differences from the state; "": none */
 } findings;
 
 #define AT(field) offsetof(infer_settings, field)
@@ -64,7 +65,7 @@ static const cli_option own_options[] = {
     {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options, own_options, cli_gnn_set_options,
                                             cli_gnn_seed_options, NULL};
-/* What is not given is the state's. */
+/* Settings that are not given are taken from the state. */
 static const infer_settings defaults = {
     .base = {.common = {.ranks = 1, .device = "auto", .seed = -1, .reading.base = -1},
              .train = 0,
@@ -79,7 +80,7 @@ static int64_t given_or(int64_t given, double known, int64_t standard) {
   return given >= 0 ? given : known >= 0 ? (int64_t)known : standard;
 }
 
-/* The network of the file, and how its training has read and divided the data. */
+/* Reads the state, and sets how its training read and divided the data. Returns the exit code. */
 static int read_state(const infer_settings *s, cli_gnn_state *state, cli_gnn_source *source) {
   cli_gnn_message message = {{0}};
   const double *setting = state->facts.setting;
@@ -117,8 +118,8 @@ static int check_shape(const infer_settings *s, const cli_gnn_data *data, const 
   return CLI_DONE;
 }
 
-/* Whether the data are the state's, or --force says that others will do. A row that was trained on is never
- * one of the test. */
+/* Refuses data that differ from the state's, unless --force is given. Rows that were trained on are never in
+ * the test. Returns the exit code. */
 static int check_data(const infer_settings *s, cli_gnn_data *data, findings *found) {
   const cli_gnn_state *state = &found->state;
   cli_gnn_facts now = {.graph = data->graph_print, .features = data->feature_print};
@@ -126,7 +127,7 @@ static int check_data(const infer_settings *s, cli_gnn_data *data, findings *fou
   if (code != CLI_DONE)
     return code;
   if (data->label)
-    data->classes = state->model.classes; /* labels need not have the last ones */
+    data->classes = state->model.classes; /* the labels may lack the last classes */
   sley_status status = data->label ? cli_gnn_print_labels(data, &now.labels) : SLEY_OK;
   if (status == SLEY_OK && data->label)
     status = cli_gnn_print_split(data, data->split, &now.split);

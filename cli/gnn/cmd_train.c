@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, once or several
- * times, and says how many rows it finds right.
+ * times, and reports the share of rows that it classifies correctly.
  *
- * gnn_data.c reads the graph, features, labels and sets; gnn_train.c runs the epochs, gnn_sample.c those over
- * drawn neighbourhoods; gnn_state.c has what is in the file beside the network's state; gnn_runs.c and
- * gnn_runs_report.c several trainings. */
+ * data.c reads the graph, features, labels and sets; train.c runs the epochs, and sample.c runs epochs over
+ * drawn neighbourhoods; state.c reads and writes the state; runs.c and runs_report.c serve several trainings.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ enum { MOST_EPOCHS = 1000000 };
 static const cli_command train_command;
 
 typedef struct train_settings {
-  cli_gnn_settings base; /* first: tables that modes share write to it */
+  cli_gnn_settings base; /* must be first: shared tables of options write to it */
   const char *model, *sample, *runs, *out;
   int64_t epochs, patience, batch, every;
   bool resume;
@@ -114,7 +114,7 @@ static const cli_option *const options[] = {cli_gnn_feature_options,
 static const train_settings defaults = {
     .base = {CLI_GNN_DEFAULTS}, .model = "gcn", .epochs = 200, .batch = 1024, .every = 10};
 
-/* ---- talk */
+/* ---- progress */
 
 typedef struct talk {
   const cli_gnn_training *training;
@@ -138,12 +138,12 @@ static void tell_run(void *context, int64_t number) {
   cli_gnn_runs_report_one(t->training, number, t->stream);
 }
 
-/* ---- the state to go on from */
+/* ---- the state from which training continues */
 
 enum { FORCED_ROOM = 512 };
 
-/* The state must be of this training: else it is refused, or with --force what differs is kept to be told.
- * Rows that it was trained on are in no set for validation or test. */
+/* Checks that the state is of this training. If not, refuses it, or, with --force, stores the differences in
+ * `told`. Rows that the state was trained on are removed from validation and test. Returns the exit code. */
 static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s,
                        const cli_gnn_state *state, char *told, size_t room) {
   char others[FORCED_ROOM] = "", words[FORCED_ROOM] = "";
@@ -169,7 +169,7 @@ static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_sett
   return CLI_DONE;
 }
 
-/* Epochs that the file has, into the result. */
+/* Copies the epochs of the file to the result. Returns the exit code. */
 static int take_epochs(cli_gnn_training *t) {
   cli_gnn_epoch *epoch = NULL;
   cli_gnn_message message = {{0}};
@@ -203,11 +203,11 @@ static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_setti
 
 /* ---- the run */
 
-/* What a run is told of beside its training. */
+/* Data for the report, beside the training. */
 typedef struct about {
   const train_settings *settings;
   const char *graph;
-  char forced[2 * FORCED_ROOM]; /* what differs between the state and this training; "": nothing */
+  char forced[2 * FORCED_ROOM]; /* differences between the state and this training; "": none */
 } about;
 
 static void report_start(const cli_gnn_training *t, const about *a, FILE *stream) {
@@ -219,7 +219,8 @@ static void report_start(const cli_gnn_training *t, const about *a, FILE *stream
     cli_gnn_runs_report_start(t, s->base.split, stream);
 }
 
-/* False after one line on stderr: a file could not be written. */
+/* Prints the report and writes the files. Returns false after one line on stderr if a file could not be
+ * written. */
 static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) {
   const train_settings *s = a->settings;
   if (s->runs)
@@ -237,7 +238,7 @@ static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) 
   return cli_output_json(s->base.common.json, all) && drawn;
 }
 
-/* Trainings that ended before an error, or before Ctrl-C, are told too. */
+/* Trains and reports, also the trainings that ended before an error or Ctrl-C. Returns the exit code. */
 static int run_and_report(cli_gnn_training *t, const about *a) {
   const train_settings *s = a->settings;
   FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
@@ -258,7 +259,7 @@ static int run_and_report(cli_gnn_training *t, const about *a) {
   return written ? CLI_DONE : CLI_FAILED;
 }
 
-/* What ranks that are processes tell. */
+/* Bytes of the shared memory for the results. */
 typedef struct memory {
   size_t result, run, bytes;
 } memory;
@@ -293,7 +294,7 @@ static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *
   return code;
 }
 
-/* A state and a curve are of one training. */
+/* Refuses --out and --plot, which are for one training, with --runs. Returns the exit code. */
 static int check_runs(const train_settings *s) {
   if (s->runs && (s->out || s->base.common.plot))
     return cli_refuse(SLEY_ERR_ARG,
@@ -321,7 +322,7 @@ static int check_words(const train_settings *s, const char *graph) {
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Neighbourhoods are drawn on one rank. ranks: asked for, or found. */
+/* Refuses --sample with several ranks. ranks: requested, or found. Returns the exit code. */
 static int check_one_rank(const train_settings *s, int64_t ranks) {
   if (!s->sample || ranks <= 1)
     return CLI_DONE;

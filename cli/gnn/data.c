@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph of `sley gnn`, and all that goes with it. */
+/* Reads the graph of `sley gnn` and the data that belongs to it. */
 #include "gnn/data.h"
 
 #include <inttypes.h>
@@ -15,7 +15,8 @@ enum { LOOKED_AT = 1 << 20 };
 
 /* ---- the graph */
 
-/* The sum of the values of row i from entry *e on that are in `column`; *e becomes the entry after them. */
+/* Sums the values of row i in `column`, from entry *e on, and moves *e behind them. *found: 1 if there were
+ * any, else 0. */
 static double take_column(const sley_csr *m, int64_t i, int64_t column, int64_t *e, int *found) {
   double sum = 0;
   for (*found = 0; *e < m->rowptr[i + 1] && cli_gnn_column(m, *e) == column; (*e)++, *found = 1)
@@ -23,8 +24,9 @@ static double take_column(const sley_csr *m, int64_t i, int64_t column, int64_t 
   return sum;
 }
 
-/* Writes the columns of row i of both, ascending, each once, from `at` on, with the mean of the values of
- * those that have it; col NULL: counts. */
+/* Merges row i of a and b: writes the ascending distinct columns from position `at` on, with the mean of a's
+ * value and b's value if both have the column. col NULL: only counts. Returns the position behind the last
+ * one. */
 static int64_t merge_row(const sley_csr *a, const sley_csr *b, int64_t i, int32_t *col, double *val,
                          int64_t at) {
   int64_t left = a->rowptr[i], right = b->rowptr[i];
@@ -93,7 +95,7 @@ static sley_status make_undirected(cli_gnn_data *data, int threads) {
   return SLEY_OK;
 }
 
-/* Whether row i has an entry in `column`; columns ascend. */
+/* Returns true if row i has an entry in `column`. Columns must ascend. */
 static bool has_entry(const sley_csr *m, int64_t i, int64_t column) {
   int64_t low = m->rowptr[i], high = m->rowptr[i + 1];
   while (low < high) {
@@ -106,8 +108,8 @@ static bool has_entry(const sley_csr *m, int64_t i, int64_t column) {
   return low < m->rowptr[i + 1] && cli_gnn_column(m, low) == column;
 }
 
-/* What is told of the graph: entries whose value is not 1; and of some of them, all of a small graph, how
- * many have no opposite. */
+/* Counts, for the report, the entries whose value is not 1 and, in a sample of the entries (all of a small
+ * graph), the entries without an opposite entry. */
 static sley_status look_at(cli_gnn_data *data) {
   sley_csr m;
   const sley_status status = sley_matrix_csr(data->graph, &m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Features of `sley gnn`: dense, or sparse as their file has them. */
+/* Reads the features of `sley gnn`: dense, or sparse as in their file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,8 +13,8 @@
 #include "matrix/job.h"
 #include "output/output.h"
 
-/* Features of which no more than one value in so many is there are kept sparse: the network has them twice,
- * by rows and by columns, with their places. */
+/* Features are kept sparse if at most one value in SPARSE_ENOUGH is present, because the network stores
+ * sparse features twice, by rows and by columns, with indices. */
 enum { SPARSE_ENOUGH = 8 };
 
 static sley_status check_rows(const cli_gnn_reading *r, int64_t rows) {
@@ -32,7 +32,7 @@ static sley_status check_count(const cli_gnn_reading *r, int64_t features) {
              : cli_gnn_refuse(r, r->source->features, 0, "a row has from 1 to 2^31 - 1 features");
 }
 
-/* ---- dense ones */
+/* ---- dense features */
 
 static sley_status take_features(cli_gnn_data *data, int64_t features) {
   void *x;
@@ -59,7 +59,8 @@ static sley_status random_features(const cli_gnn_reading *r, const char *count) 
   return status;
 }
 
-/* The values of an array, of which `wide` is in f64, into those of the data. */
+/* Fills the features from `wide`, in f64, or, if that is NULL, keeps them as they are. Refuses the first
+ * value that is not finite. */
 static sley_status take_values(const cli_gnn_reading *r, const double *wide) {
   const int64_t features = r->data->features;
   float *x = r->data->x;
@@ -101,9 +102,10 @@ static sley_status dense_features(const cli_gnn_reading *r) {
   return status;
 }
 
-/* ---- sparse ones */
+/* ---- sparse features */
 
-/* Archives of graph data have features as a matrix attr_ beside that of the graph. */
+/* Reads sparse features. Archives of graph data store them as a matrix with the prefix attr_, next to the
+ * graph. */
 static sley_status load_features(const cli_gnn_reading *r, sley_matrix **out) {
   static const char prefix[] = "attr_";
   const char *path = r->source->features;
@@ -127,7 +129,7 @@ static sley_status spread(cli_gnn_data *data, const sley_csr *m) {
   return status;
 }
 
-/* The same entries in f32. */
+/* Copies the matrix with values in f32. */
 static sley_status narrow(cli_gnn_data *data, const sley_csr *m) {
   void *values = NULL;
   sley_csr to = *m;
@@ -169,7 +171,7 @@ static sley_status sparse_features(const cli_gnn_reading *r) {
 
 /* ---- both */
 
-/* Rows are divided by the sums of their magnitudes. */
+/* Divides a row by the sum of its magnitudes. */
 static void normalize_row(float *value, int64_t count) {
   double sum = 0;
   for (int64_t f = 0; f < count; f++)
@@ -182,7 +184,7 @@ static sley_status normalize(cli_gnn_data *data) {
   sley_csr m;
   const sley_status status = data->sparse ? sley_matrix_csr(data->sparse, &m) : SLEY_OK;
   for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++)
-    if (data->sparse) /* the matrix is this file's own */
+    if (data->sparse) /* data->sparse belongs to this file, so its values may be changed */
       normalize_row((float *)m.val + m.rowptr[i], m.rowptr[i + 1] - m.rowptr[i]);
     else
       normalize_row(data->x + i * data->features, data->features);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels of `sley gnn`: a class for each row, or none. */
+/* Reads the labels of `sley gnn`: a class for each row, or none. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@ enum { MOST_CLASSES = 1 << 20 };
 
 static const char wanted[] = "a label is a class, a whole number from 0 on, or -1 or nan for none";
 
-/* Keeps the label of a row; what is wrong with it, or NULL. */
+/* Stores the label of a row. Returns NULL, or a message about a wrong label. */
 static const char *take(const cli_gnn_reading *r, int64_t row, double value) {
   static _Thread_local char what[200];
   cli_gnn_data *data = r->data;
@@ -85,7 +85,7 @@ static sley_status vector_labels(const cli_gnn_reading *r) {
   return status;
 }
 
-/* Archives of graph data call them labels, or y. */
+/* Reads labels of an archive of graph data, in which they are called labels or y. */
 static sley_status archived_labels(const cli_gnn_reading *r) {
   static const char *const names[] = {"labels", "y"};
   const char *path = r->source->labels;
@@ -113,7 +113,7 @@ static sley_status file_labels(const cli_gnn_reading *r) {
                                        : cli_gnn_read_lines(r, path, "labels", take_label);
 }
 
-/* Says that some numbers below the largest are no row's. */
+/* Stores a remark if some classes below the largest label have no row. */
 static sley_status tell_gaps(const cli_gnn_reading *r) {
   cli_gnn_data *data = r->data;
   bool *has = calloc((size_t)data->classes + 1, sizeof *has);
@@ -137,9 +137,10 @@ static sley_status tell_gaps(const cli_gnn_reading *r) {
   return SLEY_OK;
 }
 
-/* ---- planted ones */
+/* ---- planted labels */
 
-/* The class of a row is where random weights of its own and its neighbours' features are largest. */
+/* Computes the labels. The class of a row is the one with the largest score; the score is a random linear
+ * function of the sum of the row's features and its neighbours' features. */
 static sley_status plant(const cli_gnn_reading *r, int64_t classes) {
   cli_gnn_data *data = r->data;
   void *scores_ = NULL, *weights_ = NULL, *row_ = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of networks, rank by rank. */
+/* Gathers and reports the memory of networks, rank by rank. */
 #include "gnn/memory.h"
 
 #include <stdlib.h>

@@ -27,7 +27,7 @@ const char *cli_gnn_model_summary(const char *name) {
   return cli_gnn_model_info(cli_gnn_model_named(name)).summary;
 }
 
-/* The names of the models of which `is` is true, with commas between. */
+/* Lists the names of the models for which `is` returns true, separated by commas. */
 static const char *names_of(bool (*is)(const sley_gnn_model_info *), char *text, size_t room) {
   size_t length = 0;
   *text = '\0';
@@ -47,13 +47,13 @@ static bool has_heads(const sley_gnn_model_info *info) {
   return info->heads;
 }
 
-/* By sley_gnn_optimizer. */
+/* Names indexed by sley_gnn_optimizer. */
 static const char *const optimizers[] = {"adam", "sgd", NULL};
 const char *const *cli_gnn_optimizers(void) {
   return optimizers;
 }
 
-/* By sley_gnn_memory. */
+/* Names indexed by sley_gnn_memory. */
 static const char *const memories[] = {"keep", "recompute", "bf16", NULL};
 const char *const *cli_gnn_memories(void) {
   return memories;

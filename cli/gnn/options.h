@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that several modes of `sley gnn` have, and what they say. */
+/* The options that several modes of `sley gnn` share, and functions that interpret them. */
 #ifndef SLEY_CLI_GNN_OPTIONS_H
 #define SLEY_CLI_GNN_OPTIONS_H
 
@@ -7,8 +7,8 @@
 #include "gnn/data.h"
 #include "options.h"
 
-/* Begins the settings of each mode, which has those tables below that it takes; of others the defaults stay.
- */
+/* The shared settings, which must be the first field of each mode's settings. A mode includes some of the
+ * tables below; the fields of other tables keep their defaults. */
 typedef struct cli_gnn_settings {
   cli_common common;
   const char *features, *labels, *split, *optimizer, *algo, *memory;
@@ -17,8 +17,8 @@ typedef struct cli_gnn_settings {
   bool undirected, weights, normalize, fresh, force;
 } cli_gnn_settings;
 
-/* Says which options of the network have no effect. heads: one of its models has them; ranks: how many there
- * are. */
+/* Reports which options of the network have no effect. heads: at least one of the models has heads; ranks:
+ * number of ranks. */
 void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads, int ranks);
 
 /* Initializers of the fields whose default is not 0. */
@@ -42,29 +42,32 @@ enum {
 
 extern const cli_option cli_gnn_feature_options[]; /* --features, required */
 extern const cli_option cli_gnn_label_options[];   /* --labels, required */
-extern const cli_option cli_gnn_network_options[]; /* layers, training, how the graph is read */
-extern const cli_option cli_gnn_set_options[];     /* which rows are trained on */
+extern const cli_option cli_gnn_network_options[]; /* layers, training, treatment of the graph */
+extern const cli_option cli_gnn_set_options[];     /* which rows are used for training */
 extern const cli_option cli_gnn_seed_options[];    /* --seed */
 
-/* What a model is; the model of a name of sley_gnn_models(); and one line about that. */
+/* The description of a model, the model with this name (one of sley_gnn_models()), and the one-line summary
+ * of that model. */
 sley_gnn_model_info cli_gnn_model_info(sley_gnn_model model);
 sley_gnn_model cli_gnn_model_named(const char *name);
 const char *cli_gnn_model_summary(const char *name);
 
-/* Names by sley_gnn_optimizer and sley_gnn_memory; NULL-terminated. */
+/* Names indexed by sley_gnn_optimizer and by sley_gnn_memory; NULL-terminated. */
 const char *const *cli_gnn_optimizers(void);
 const char *const *cli_gnn_memories(void);
 
-/* Checks what the tables cannot. An exit code, after one line on stderr where it is not CLI_DONE. */
+/* Checks the settings beyond the limits in the tables. Returns an exit code; if it is not CLI_DONE, one line
+ * has been printed on stderr. */
 int cli_gnn_check(const char *command, const cli_gnn_settings *settings, const char *graph);
 
-/* Whether a model takes values of the graph; else one line on stderr. */
+/* Returns true if the model uses values of the graph, else false after one line on stderr. */
 bool cli_gnn_weighs(const char *command, const char *model);
 
 sley_gnn_optimizer cli_gnn_optimizer(const cli_gnn_settings *settings);
 cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *settings, const char *graph, int ranks);
 
-/* algo, kernel, precision and wire are those of the settings, which outlive the network. */
+/* The network's options. algo, kernel, precision and wire point into the settings, which must outlive the
+ * network. */
 sley_gnn_options cli_gnn_model_of(const cli_gnn_settings *settings, const cli_gnn_data *data,
                                   sley_gnn_model model);
 

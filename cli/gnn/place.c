@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks and rows of ranks. */
+/* Creates the networks and places the rows of ranks. */
 #include "gnn/place.h"
 
 #include <stdlib.h>

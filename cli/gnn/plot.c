@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The curve of a training as a script for gnuplot. */
+/* Writes a gnuplot script that draws the curve of a training. */
 #include "gnn/plot.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { WIDTH = 800, HEIGHT = 420 };
 
-/* A line for each epoch: its number, loss, and shares by set. */
+/* Writes a line per epoch: its number, loss, and shares by set. */
 static void put_data(FILE *script, const cli_gnn_result *r) {
   fputs("$epochs << EOD\n", script);
   for (int64_t i = 0; i < r->done; i++) {

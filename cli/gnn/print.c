@@ -10,7 +10,7 @@
 
 enum { WORD = 8, ROOM = 1 << 16 };
 
-/* Numbers that are hashed, each as 8 bytes, the lowest first. */
+/* State of a hash. Each number is hashed as 8 bytes, the lowest byte first. */
 typedef struct hash {
   crypto_generichash_state state;
   unsigned char bytes[ROOM];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages, and texts with a line for each row. */
+/* Error messages, and the reader of text files with one line per row. */
 #include "gnn/reading.h"
 
 #include <errno.h>
@@ -48,7 +48,8 @@ sley_status cli_gnn_check_entries(const cli_gnn_reading *r, const char *path, co
   return status;
 }
 
-/* What is wrong with a line, or NULL. whole: it ends as a line does. */
+/* Returns NULL, or a message about a wrong line. whole: the line ends with a newline or at the end of the
+ * file. */
 static const char *take_line(const cli_gnn_reading *r, char *line, bool whole, int64_t row,
                              cli_gnn_take_line *take) {
   static const char mark[] = "\xef\xbb\xbf";
@@ -63,7 +64,7 @@ static sley_status parse_lines(const cli_gnn_reading *r, const char *path, FILE 
                                const char *what, cli_gnn_take_line *take) {
   char message[160];
   int64_t rows = 0;
-  bool blank = false; /* the lines after the last row */
+  bool blank = false; /* a blank line was read: only blank lines may follow */
   while (fgets(line, LINE_ROOM, stream)) {
     const size_t length = strlen(line);
     const bool whole = (length > 0 && line[length - 1] == '\n') || (length < LINE_ROOM - 1 && feof(stream));

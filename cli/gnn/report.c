@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sley gnn train` says. */
+/* Prints the report of `sley gnn train`. */
 #include "gnn/report.h"
 
 #include <inttypes.h>
@@ -11,7 +11,8 @@
 #include "output/terminal.h"
 #include "output/times.h"
 
-/* Of the epochs of this run, or of what they took to draw; NaN if there are none, or memory is short. */
+/* Median ms of an epoch of this run, or of the time to draw its neighbourhoods; NaN if there is no epoch, or
+ * memory is short. */
 static double median_ms(const cli_gnn_result *r, bool drawn) {
   double *ms = malloc((size_t)r->done * sizeof *ms + 1);
   int64_t count = 0;
@@ -25,7 +26,7 @@ static double median_ms(const cli_gnn_result *r, bool drawn) {
   return median;
 }
 
-/* How many rows a set has, from the least to the most of all splits. */
+/* Prints the number of rows of a set, with the smallest and the largest number over all splits. */
 static void print_count(const cli_gnn_data *d, cli_gnn_set set, const char *what, FILE *stream) {
   int64_t least = d->split->count[set], most = least;
   for (int64_t i = 1; i < d->splits; i++) {
@@ -125,7 +126,7 @@ void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *s
   cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
 }
 
-/* By cli_gnn_end. */
+/* Words indexed by cli_gnn_end. */
 static const char *const end_words[] = {"epochs", "patience", "interrupted", "diverged"};
 
 void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of trainings, and statistics of them. */
+/* Reads the number of trainings, and computes their statistics. */
 #include "gnn/runs.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 
 enum { MOST_SPLITS = 1000, MOST_RUNS = 100000 };
 
-/* A whole number from 1 on, up to `end` or the text's end, to which *text then points. */
+/* Reads a whole number from 1 on, which must end at `end` or at the end of the text; moves *text behind it.
+ * Returns false if it is none. */
 static bool take_number(const char **text, char end, int64_t *out) {
   char *rest;
   if (**text < '0' || **text > '9')
@@ -59,7 +60,7 @@ cli_gnn_summary cli_gnn_summarize(const cli_gnn_run *run, int64_t runs) {
       continue;
     counted++;
     sum += test;
-    s.least = fmin(s.least, test); /* of a number and NaN the number */
+    s.least = fmin(s.least, test); /* fmin of a number and NaN returns the number */
     s.greatest = fmax(s.greatest, test);
   }
   s.seconds = runs > 0 ? seconds / (double)runs : NAN;

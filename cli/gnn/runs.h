@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several trainings of `sley gnn train --runs`: how many, and what they come to. */
+/* Several trainings by `sley gnn train --runs`: their number, and statistics of their results. */
 #ifndef SLEY_CLI_GNN_RUNS_H
 #define SLEY_CLI_GNN_RUNS_H
 
 #include "gnn/train.h"
 
 typedef struct cli_gnn_runs {
-  const char *words; /* of --runs; NULL: there is one training, which is told epoch by epoch */
+  const char *words; /* value of --runs; NULL: one training, which is reported epoch by epoch */
   int64_t splits, repeats;
 } cli_gnn_runs;
 
-/* words: NULL, S or SxR: splits, and trainings on each. An exit code, after one line on stderr where it is
- * not CLI_DONE. */
+/* Reads NULL, S or SxR: S splits, and R trainings on each. Returns an exit code; if it is not CLI_DONE, one
+ * line has been printed on stderr. */
 int cli_gnn_runs_parse(const char *words, cli_gnn_runs *out);
 
-/* Of the trainings that have ended, `runs` of them: shares of rows of the test that are right after the epoch
- * with the best validation; runs whose test has no rows are left out. deviation: that of a sample, by
- * one less than there are; NaN of less than two. */
+/* Statistics of the `runs` trainings that have ended, over the share of correctly classified test rows after
+ * the epoch with the best validation. Runs without test rows are left out. deviation: of a sample, with
+ * divisor count - 1; NaN for fewer than two. */
 typedef struct cli_gnn_summary {
   int64_t runs;
   double mean, deviation, least, greatest;
-  double seconds; /* mean of a run */
+  double seconds; /* mean time of a run */
 } cli_gnn_summary;
 cli_gnn_summary cli_gnn_summarize(const cli_gnn_run *run, int64_t runs);
 

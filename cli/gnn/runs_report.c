@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several trainings: lines, a table, JSON. */
+/* Prints the report of several trainings: lines, a table, JSON. */
 #include "gnn/runs_report.h"
 
 #include <inttypes.h>

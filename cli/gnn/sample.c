@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps over drawn neighbourhoods. Each has a network of its own over the drawn rows, with the parameters of
- * the one that is trained. */
+/* Steps over drawn neighbourhoods. Each step has a network of its own over the drawn rows, which shares the
+ * parameters of the trained network. */
 #include "gnn/sample.h"
 
 #include <errno.h>
@@ -11,9 +11,10 @@
 #include "command.h"
 #include "matrix/job.h"
 
-/* ---- what is asked for */
+/* ---- reading --sample */
 
-/* A number from 1 on, or all, up to a comma or the end, to which *text then points. False: it is neither. */
+/* Reads a number from 1 on, or `all`, which must end at a comma or at the end of the text; moves *text behind
+ * it. Returns false if it is neither. */
 static bool take_fan_out(const char **text, int64_t *out) {
   static const char all[] = "all";
   char *end;
@@ -133,7 +134,7 @@ void cli_gnn_sampler_close(cli_gnn_sampler *s) {
 
 /* ---- steps */
 
-/* Features and labels of the drawn rows. */
+/* Copies the features and labels of the drawn rows to the device. */
 static sley_status place(cli_gnn_sampler *s, const sley_gnn_drawn *drawn) {
   const cli_gnn_data *data = s->data;
   const size_t row = (size_t)data->features * sizeof(float);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splits of rows. */
+/* Draws splits of rows, or reads them from a file. */
 #include "gnn/split.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static void put(cli_gnn_split *split, int64_t row, int set) {
     split->count[set]++;
 }
 
-/* ---- drawn */
+/* ---- drawn splits */
 
 typedef struct keyed {
   double key;
@@ -41,7 +41,8 @@ static void deal(const cli_gnn_reading *r, const keyed *order, int64_t *dealt, c
   }
 }
 
-/* Rows in a random order, the same for the same seed, go to the sets of their classes. */
+/* Draws one split: rows, in a random order determined by the seed, are assigned to the sets of their classes.
+ */
 static sley_status draw(const cli_gnn_reading *r, cli_gnn_split *out) {
   const int64_t rows = r->data->rows;
   double *key = malloc((size_t)rows * sizeof *key + 1);
@@ -71,7 +72,7 @@ static sley_status draw_all(const cli_gnn_reading *r) {
   return status;
 }
 
-/* ---- of a file */
+/* ---- splits of a file */
 
 static int set_of(const char *word) {
   static const char *const words[CLI_GNN_SETS] = {"none", "train", "valid", "test"};
@@ -81,7 +82,7 @@ static int set_of(const char *word) {
   return -1;
 }
 
-/* A word for each split, those that nobody asked for too. */
+/* Reads a line with a word per split. Also checks the words of splits that are not used. */
 static const char *take_sets(const cli_gnn_reading *r, char *line, int64_t row, bool there) {
   cli_gnn_data *data = r->data;
   char *rest = NULL;
@@ -117,9 +118,9 @@ static sley_status read_all(const cli_gnn_reading *r) {
   return cli_gnn_refuse(r, path, 0, message);
 }
 
-/* ---- all */
+/* ---- all splits */
 
-/* Rows are in no set. */
+/* Allocates splits in which each row is in no set. */
 static sley_status take(const cli_gnn_reading *r, int64_t splits) {
   cli_gnn_data *data = r->data;
   data->split = calloc((size_t)splits, sizeof *data->split);
@@ -146,7 +147,7 @@ static sley_status check(const cli_gnn_reading *r) {
   return SLEY_OK;
 }
 
-/* The split that is known, for rows that have a label. */
+/* Copies the known split, for rows that have a label. */
 static void copy_known(const cli_gnn_reading *r) {
   const cli_gnn_split *known = r->source->known;
   cli_gnn_split *to = r->data->split;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run of `sley gnn` reads. */
+/* Reads the data of a run of `sley gnn`. */
 #include "gnn/start.h"
 
 #include "command.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a training as a file. */
+/* Reads and writes the state of a training. */
 #include "gnn/state.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "gnn/print.h"
 #include "matrix/job.h"
 
-enum { FIGURES = 4, NAME_ROOM = 128, VERSION = 2 }; /* FIGURES of an epoch */
+enum { FIGURES = 4, NAME_ROOM = 128, VERSION = 2 }; /* FIGURES: per epoch */
 
 typedef struct cli_gnn_kept_array {
   char name[NAME_ROOM];
@@ -64,7 +64,8 @@ static sley_status wrong(const char *path, const char *name, cli_gnn_message *me
   return SLEY_ERR_INPUT;
 }
 
-/* The array `name` of a file, of that shape, cols SLEY_VECTOR for one dimension; rows -1: of any length. */
+/* Reads the array `name` of a file, which must have this shape. cols SLEY_VECTOR: one dimension; rows -1: any
+ * number of rows, returned in *found. */
 static sley_status read_array(const char *path, const char *name, sley_type type, int64_t rows, int64_t cols,
                               int64_t *found, void **data, cli_gnn_message *message) {
   int64_t has_rows, has_cols;
@@ -141,10 +142,10 @@ void cli_gnn_kept_close(cli_gnn_kept *kept) {
   *kept = (cli_gnn_kept){0};
 }
 
-/* ---- what a training is of */
+/* ---- the description of a training */
 
-/* Of each setting: its array in the file, "" for one of the network's own, and its option. Flags have no
- * words. */
+/* For each setting: its array in the file ("": stored by the network itself), its option, and the names of
+ * its values. Flags have no names. */
 static const struct {
   const char *array, *option;
   const char *const *(*words)(void);
@@ -274,7 +275,7 @@ static float *sets_of(const cli_gnn_data *data) {
   return out;
 }
 
-/* What is written: arrays, and the numbers that they point to. */
+/* The arrays to be written, and the numbers that some of them point to. */
 typedef struct written {
   sley_array *more;
   int count;
@@ -305,7 +306,7 @@ static void add_facts(written *w, const cli_gnn_facts *facts) {
 sley_status cli_gnn_state_write(sley_gnn *gnn, const char *path, const cli_gnn_training *t,
                                 const cli_gnn_kept *kept) {
   enum { OTHERS = CLI_GNN_SETTINGS + 16 };
-  if (!kept) /* not rank 0 */
+  if (!kept) /* only rank 0 has kept weights */
     return sley_gnn_save(gnn, path, NULL, 0);
   double *figures = figures_of(t->result);
   float *sets = sets_of(t->data);
@@ -320,7 +321,8 @@ sley_status cli_gnn_state_write(sley_gnn *gnn, const char *path, const cli_gnn_t
       add(&w, a->name, SLEY_TYPE_F32, a->rows, a->cols, a->value);
     }
   }
-  /* Without memory the call is made all the same, for other ranks wait in it; it refuses. */
+  /* sley_gnn_save is called even if memory is short, because other ranks wait in it. Then path is NULL, and
+   * it returns an error. */
   const sley_status status = sley_gnn_save(gnn, w.count > 0 ? path : NULL, w.more, w.count);
   free(w.more);
   free(sets);
@@ -330,7 +332,7 @@ sley_status cli_gnn_state_write(sley_gnn *gnn, const char *path, const cli_gnn_t
 
 /* ---- reading */
 
-/* A vector of whole numbers. */
+/* Reads a vector of whole numbers. */
 static sley_status read_vector(const char *path, const char *name, int64_t count, int64_t *out,
                                cli_gnn_message *message) {
   int64_t found;
@@ -384,7 +386,7 @@ static sley_status read_split(const char *path, cli_gnn_state *out, cli_gnn_mess
   return status;
 }
 
-/* Old states have no version. */
+/* Checks the version. Old states have none, which counts as version 1. */
 static sley_status read_version(const char *path, cli_gnn_message *message) {
   int64_t version = 1;
   sley_status status = read_whole(path, "state", &version, message);

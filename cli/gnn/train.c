@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Epochs over ranks. */
+/* Runs epochs of training, or inference, on ranks. */
 #include "gnn/train.h"
 
 #include <inttypes.h>
@@ -13,36 +13,36 @@
 #include "matrix/job.h"
 #include "ranks/agree.h"
 
-/* What training and inference have in common. */
+/* Data that all ranks share, in training and in inference. */
 typedef struct shared {
   const cli_gnn_data *data;
   const sley_gnn_options *model;
-  cli_gnn_training *training;   /* one of them, */
-  cli_gnn_inference *inference; /* the other NULL */
+  cli_gnn_training *training;   /* exactly one of training and inference */
+  cli_gnn_inference *inference; /* is not NULL */
   cli_gnn_result *result;
   int64_t *begin;
 } shared;
 
-/* A rank's part, in its device's memory but for logits. */
+/* A rank's state. Arrays are in device memory, except host. */
 typedef struct part {
   const shared *s;
-  const cli_gnn_split *split; /* that it trains on, or the only one */
+  const cli_gnn_split *split; /* split in use, or the only one */
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
-  void *x, *label, *logits; /* label: of training rows, -1 of others */
-  float *host;              /* rows x classes */
-  cli_gnn_sampler sampler;  /* where neighbourhoods are drawn */
-  cli_gnn_kept kept;        /* of rank 0, where there is a file to write */
-  int64_t saved;            /* epochs in it */
-  bool stop;                /* a signal has asked for it */
+  void *x, *label, *logits; /* label: -1 for rows that are not for training */
+  float *host;              /* logits in host memory, rows x classes */
+  cli_gnn_sampler sampler;  /* used if neighbourhoods are drawn */
+  cli_gnn_kept kept;        /* best weights; on rank 0, if a state is written */
+  int64_t saved;            /* number of epochs in the written state */
+  bool stop;                /* a signal has asked for the end */
 } part;
 
 static bool leads(const part *p) {
   return sley_comm_rank(p->comm) == 0;
 }
 
-/* The classes of the network, which a file of weights may have more of than the data. */
+/* Number of classes of the network, which in inference may exceed that of the data. */
 static int64_t classes_of(const part *p) {
   return p->s->model->classes;
 }
@@ -64,7 +64,8 @@ static sley_status make(part *p) {
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
-/* Sums over ranks: right rows and rows of each set, logits that are not finite, and whether to stop. */
+/* Indices of sums over the ranks: correct rows and all rows of each set, logits that are not finite, and
+ * requests to stop. */
 enum { RIGHT, COUNT = CLI_GNN_SETS, STRANGE = 2 * CLI_GNN_SETS, STOP, SUMS };
 
 static void count_row(const part *p, int64_t i, int64_t *sums) {
@@ -83,7 +84,8 @@ static void count_row(const part *p, int64_t i, int64_t *sums) {
   sums[RIGHT + set] += best == data->label[row];
 }
 
-/* What is right of each set's rows on all ranks. *strange: logits that are not finite. */
+/* Computes the shares of correct rows of each set over all ranks. *strange: number of logits that are not
+ * finite. Collective. */
 static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) {
   int64_t sums[SUMS] = {0};
   for (int64_t i = 0; i < p->rows; i++)
@@ -99,13 +101,13 @@ static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) 
 
 static sley_gnn_batch batch_of(const part *p) {
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
-  batch.x = p->x; /* NULL of sparse features, which the network has */
+  batch.x = p->x; /* NULL if features are sparse: then the network has them */
   batch.ldx = p->s->data->features;
   batch.label = p->label;
   return batch;
 }
 
-/* Logits to the host, and what is right of them. */
+/* Computes the logits, copies them to the host, and computes the shares of correct rows. Collective. */
 static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch, int64_t *strange) {
   const int64_t classes = classes_of(p);
   sley_status status = sley_gnn_infer(p->gnn, batch, p->logits, classes, NULL);
@@ -115,7 +117,7 @@ static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epo
   return status == SLEY_OK ? count_right(p, epoch, strange) : status;
 }
 
-/* One step over the whole graph, or one for each batch. */
+/* Makes one step over the whole graph, or one per batch. */
 static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
   if (p->sampler.steps > 0)
     return cli_gnn_sampler_epoch(&p->sampler, batch->step, batch, &epoch->loss, &epoch->drawn_ms);
@@ -123,8 +125,9 @@ static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoc
   return status == SLEY_OK ? sley_comm_wait(p->comm) : status;
 }
 
-/* What is not finite after an epoch, whose number is counted from 0: then training is at its end. The loss
- * and the weights are the same on all ranks; rank 0 looks at these, and all agree. */
+/* Checks after epoch `number`, counted from 0, that the loss, the weights and the logits are finite; if not,
+ * training ends with a message. Loss and weights are equal on all ranks, so only rank 0 checks the weights.
+ * Collective, agreed. */
 static sley_status check_finite(part *p, int64_t number, double loss, int64_t strange) {
   char where[160] = "";
   bool finite = isfinite(loss);
@@ -164,13 +167,13 @@ static sley_status run_epoch(part *p, int64_t number, cli_gnn_epoch *epoch) {
   return status == SLEY_OK ? check_finite(p, number, epoch->loss, strange) : status;
 }
 
-/* Where training begins, and the best epoch before it. */
+/* The next epoch, and the best epoch so far with its share. */
 typedef struct progress {
   int64_t next, best_at;
   double best;
 } progress;
 
-/* Without rows for validation the last epoch is the best. */
+/* Updates the best epoch. If no rows are for validation, it is the last epoch. */
 static void see(progress *at, const cli_gnn_split *split, const cli_gnn_epoch *epoch) {
   if (epoch->right[CLI_GNN_VALID] > at->best || split->count[CLI_GNN_VALID] == 0) {
     at->best = epoch->right[CLI_GNN_VALID];
@@ -185,7 +188,8 @@ static sley_status save(part *p, int64_t epochs) {
   return cli_gnn_state_write(p->gnn, t->out, t, leads(p) ? &p->kept : NULL);
 }
 
-/* What draws, and the state that training goes on from, if there is one. Collective, agreed. */
+/* Opens the sampler if neighbourhoods are drawn, and reads the state from which training continues, if there
+ * is one. Collective, agreed. */
 static sley_status start(part *p, uint64_t seed, progress *at) {
   const cli_gnn_training *t = p->s->training;
   *at = (progress){.best = -1};
@@ -221,7 +225,7 @@ static bool ends(const part *p, const progress *at) {
   return all || no_better || p->stop;
 }
 
-/* Rank 0 notes an epoch. Collective. */
+/* Records an epoch on rank 0, and writes the state if it is due. Collective. */
 static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at) {
   const cli_gnn_training *t = p->s->training;
   sley_status status = SLEY_OK;
@@ -239,8 +243,9 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
   return status == SLEY_OK && at->next % t->every == 0 ? save(p, at->next) : status;
 }
 
-/* All ranks decide alike: what they look at is the same on all. From the first epoch on a signal asks for the
- * end of the epoch, after which the state is written. */
+/* Trains until an end condition holds. All ranks decide alike, because the data they decide by is equal on
+ * all. From the first epoch on, a signal ends training after the current epoch, and the state is written.
+ * Collective. */
 static sley_status train(part *p, uint64_t seed, progress *at) {
   const cli_gnn_training *t = p->s->training;
   sley_status status = start(p, seed, at);
@@ -259,7 +264,7 @@ static sley_status train(part *p, uint64_t seed, progress *at) {
   return status == SLEY_OK && p->stop && at->next < t->epochs ? SLEY_ERR_INTERRUPTED : status;
 }
 
-/* The network and the labels for a training after the first one. Collective, agreed. */
+/* Restarts the network and replaces the labels for a training after the first one. Collective, agreed. */
 static sley_status begin_again(part *p, uint64_t seed) {
   if (leads(p))
     p->s->result->done = 0;
@@ -290,7 +295,8 @@ static sley_status run_training(part *p, int64_t number) {
   progress at = {0};
   p->split = &p->s->data->split[run.split];
   sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
-  const bool one = p->s->data->splits * t->repeats == 1; /* told also where it has not ended as it should */
+  /* A single training is also reported if it ended early. */
+  const bool one = p->s->data->splits * t->repeats == 1;
   if (status == SLEY_OK)
     status = train(p, run.seed, &at);
   if (leads(p) &&

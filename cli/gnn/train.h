@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of `sley gnn`: epochs, how many rows each finds right, and the state that is written meanwhile.
- */
+/* The ranks of `sley gnn`: they run epochs, count the rows that each epoch classifies correctly, and write
+ * the state. */
 #ifndef SLEY_CLI_GNN_TRAIN_H
 #define SLEY_CLI_GNN_TRAIN_H
 
@@ -8,45 +8,45 @@
 #include "gnn/sample.h"
 
 typedef struct cli_gnn_epoch {
-  double loss;                /* of the training rows, with dropout, before the step */
-  double right[CLI_GNN_SETS]; /* share of the set's rows whose largest logit is that of their label, after it;
-                               * NaN: it has no rows. CLI_GNN_NONE: rows with a label that are in no set */
-  double ms;                  /* of its steps; NaN: they were made by an earlier run */
-  double drawn_ms;            /* of these, to draw neighbourhoods and make networks over them */
+  double loss;                /* loss of the training rows, with dropout, before the step */
+  double right[CLI_GNN_SETS]; /* for each set the share of rows whose largest logit is their label's, after
+                                 the step; NaN: no rows. CLI_GNN_NONE: rows with a label that are in no set */
+  double ms;                  /* ms of its steps; NaN: an earlier run made them */
+  double drawn_ms;            /* part of ms spent to draw neighbourhoods and create networks over them */
 } cli_gnn_epoch;
 
-/* Of an error that is the command's own; empty: the library has it. */
+/* The message of an error of the command; "": the library has the message. */
 typedef struct cli_gnn_message {
   char text[512];
 } cli_gnn_message;
 
-/* A training, once it has ended. */
+/* The result of a training that has ended. */
 typedef struct cli_gnn_run {
-  int64_t split;        /* of the data */
-  uint64_t seed;        /* of first weights, dropout and drawn neighbourhoods */
-  int64_t epochs, best; /* how many; the one with the best validation, the first of equals; without rows for
-                         * validation the last */
+  int64_t split;        /* index of the split in the data */
+  uint64_t seed;        /* seed of the initial weights, dropout and drawn neighbourhoods */
+  int64_t epochs, best; /* epochs: their number; best: the first epoch with the best validation, or the last
+                           epoch if no rows are for validation */
   cli_gnn_epoch at_best;
-  double loss;    /* of the last epoch */
-  double seconds; /* all of it, but for reading, and planning the sums */
+  double loss;    /* loss of the last epoch */
+  double seconds; /* time of the training, without reading the data and planning */
 } cli_gnn_run;
 
-/* How a training has ended. */
+/* Why a training ended. */
 typedef enum cli_gnn_end {
   CLI_GNN_ALL_EPOCHS,
-  CLI_GNN_NO_BETTER,   /* patience was at its end */
-  CLI_GNN_INTERRUPTED, /* after an epoch */
-  CLI_GNN_DIVERGED     /* in the epoch after the last one that counts */
+  CLI_GNN_NO_BETTER,   /* no better validation within `patience` epochs */
+  CLI_GNN_INTERRUPTED, /* a signal ended it after an epoch */
+  CLI_GNN_DIVERGED     /* in the epoch after the last recorded one */
 } cli_gnn_end;
 
-/* What rank 0 tells, from a process of its own where ranks are processes. */
+/* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */
 typedef struct cli_gnn_result {
   cli_patience patience;
-  cli_gnn_end end; /* of the last training */
-  int64_t runs;    /* that have ended */
-  int64_t done;    /* epochs of the last one */
-  double plan_ms;  /* to make the network: plans of the sums, memory, first weights */
-  char found[256]; /* the device */
+  cli_gnn_end end; /* how the last training ended */
+  int64_t runs;    /* number of trainings that have ended */
+  int64_t done;    /* epochs of the last training */
+  double plan_ms;  /* ms to create the network: plans, memory, initial weights */
+  char found[256]; /* name of the device in use */
   char transport[32];
   cli_gnn_message message;
   cli_gnn_epoch epoch[];
@@ -56,42 +56,44 @@ typedef struct cli_gnn_training {
   const cli_gnn_data *data;
   sley_gnn_options model;
   sley_rank_options ranks;
-  int64_t epochs, patience; /* patience: epochs without a better validation, after which it ends; 0: never */
+  int64_t epochs, patience; /* patience: epochs without a better validation; 0: no limit */
   double rate, decay;
   sley_gnn_optimizer optimizer;
-  int64_t repeats; /* trainings on each split of the data, with seeds model.seed and those after it */
-  cli_gnn_sampling sampling;         /* with words there is one rank */
-  const char *out;                   /* where the state goes, or NULL; each `every` epochs, and at the end */
-  int64_t every;                     /* with `out` there is one training */
-  const struct cli_gnn_facts *facts; /* what the state holds of the data; with `out` */
-  bool resumes;                      /* out has the state that training goes on from, */
-  int64_t before;                    /* after so many epochs, which the result has; */
-  bool anew; /* they were of other data, so that none of them can be the best: that is looked for anew */
-  cli_gnn_result *result; /* room for `epochs` of them; from cli_share */
-  cli_gnn_run *run;       /* room for all; from cli_share */
-  sley_gnn_bytes *bytes;  /* of the network on each rank; from cli_share */
-  /* NULL, or called by rank 0 after each epoch, and after each training. */
+  int64_t repeats;                   /* trainings per split, with the seeds model.seed, model.seed + 1, ... */
+  cli_gnn_sampling sampling;         /* if neighbourhoods are drawn there is one rank */
+  const char *out;                   /* file of the state, or NULL; then there is one training */
+  int64_t every;                     /* the state is written after each `every` epochs, and at the end */
+  const struct cli_gnn_facts *facts; /* description of the training for the state; set if out is */
+  bool resumes;                      /* true: training continues from the state in out */
+  int64_t before;                    /* number of epochs in that state, which result holds already */
+  bool anew;              /* true: those epochs used other data, so none of them can be the best epoch */
+  cli_gnn_result *result; /* has room for `epochs` epochs; from cli_share */
+  cli_gnn_run *run;       /* has room for all trainings; from cli_share */
+  sley_gnn_bytes *bytes;  /* memory of the network on each rank; from cli_share */
+  /* Functions that rank 0 calls after each epoch and after each training, or NULL. */
   void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
   void (*tell_run)(void *context, int64_t number);
   void *context;
 } cli_gnn_training;
 
-/* Trains on each split in turn, `repeats` times, with one network that is restarted; fills result, run and
- * bytes. Errors: the library's; SLEY_ERR_INTERRUPTED after an epoch, with the state written;
- * SLEY_ERR_INTERNAL with a message: training diverged, and no state of it is written. What has ended by then
- * is there, and of one training what it has done. */
+/* Trains `repeats` times on each split, one after the other, with one network that is restarted. Fills
+ * result, run and bytes. Errors: the library's errors; SLEY_ERR_INTERRUPTED after an epoch, with the state
+ * written; SLEY_ERR_INTERNAL with a message: training diverged, and the diverged state is not written. After
+ * an error, the results of the trainings that ended are valid; if there is only one training, so are its
+ * epochs up to the error. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
-/* Logits of all rows by the network of the file
- * `weights`, of its best epoch, or with `last` of its last. out: .npy that gets them, or NULL. *result: one
- * epoch, whose shares are those of the sets and whose loss is 0. Errors: the library's. */
+/* Computes the logits of all rows with the network in the file `weights`: with the weights of its best epoch,
+ * or, if `last`, of its last epoch. out: .npy file for the logits, or NULL. *result: one epoch with the
+ * shares of the sets and loss 0. Errors: the library's errors; SLEY_ERR_INTERNAL with a message: some logits
+ * are not finite. */
 typedef struct cli_gnn_inference {
   const cli_gnn_data *data;
   sley_gnn_options model;
   sley_rank_options ranks;
   const char *weights, *out;
   bool last;
-  cli_gnn_result *result; /* room for one epoch */
+  cli_gnn_result *result; /* has room for one epoch */
 } cli_gnn_inference;
 sley_status cli_gnn_infer(cli_gnn_inference *inference);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley convert`: a matrix in, a file in another format out. */
+/* `sley convert`: reads a matrix and writes it in another format. */
 
 #include "command.h"
 #include "common.h"

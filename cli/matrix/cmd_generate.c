@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley generate`: runs a generator and writes what it makes. */
+/* `sley generate`: runs a generator and writes its matrix. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley order`: finds an order of rows and columns and writes the matrix in it, the order itself, or both. */
+/* `sley order`: computes an order of rows and columns, and writes the ordered matrix, the order itself, or
+ * both. */
 #include <string.h>
 
 #include "command.h"
@@ -54,7 +55,7 @@ static int write_results(const order_settings *settings, const sley_matrix *matr
   return cli_finish(status);
 }
 
-/* What the order has done to the windows. */
+/* Prints how the order changed the windows. */
 static sley_status say_windows(const order_settings *settings, const sley_matrix *matrix,
                                const int64_t *place) {
   cli_windows windows;

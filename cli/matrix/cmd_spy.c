@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley spy`: a picture of a matrix, darker where nonzeros are denser, with the partition's lines. */
+/* `sley spy`: draws a picture of a matrix, darker where nonzeros are denser, with the lines of the partition.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {
     .common = {.order = "none", .partition = "rows", .ranks = 1, .seed = 1, .reading.base = -1}, .size = 800};
 
-/* The matrix's name and size, its order and the ranks. */
+/* Writes the title: the matrix's name and size, its order, and the ranks. */
 static void write_title(const spy_settings *settings, const char *name, const sley_matrix *matrix, char *out,
                         size_t bytes) {
   sley_matrix_info info;
@@ -69,7 +70,7 @@ static void write_title(const spy_settings *settings, const char *name, const sl
            info.rows, info.cols, info.nnz, order, ranks);
 }
 
-/* With axes, or without where gnuplot is missing, which is told. */
+/* Writes the picture with axes, or, if gnuplot is missing, without axes and with a message. */
 static bool write_picture(const spy_settings *settings, const char *name, const sley_matrix *matrix,
                           const cli_picture *picture) {
   char title[256];

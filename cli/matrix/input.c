@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard input as a file, and names as UTF-8. */
+/* Standard input as a file in memory, and the check that names are UTF-8. */
 #define _GNU_SOURCE
 #include "matrix/input.h"
 
@@ -30,14 +30,15 @@ static bool put_all(int file, const char *bytes, size_t count) {
   return true;
 }
 
-/* Everything from standard input into file; errno EFBIG: it is longer than limit. */
+/* Copies all of standard input to file. Returns false on failure; errno EFBIG: the input is longer than
+ * limit. */
 static bool copy_all(int file, int64_t limit) {
   static char room[1 << 16];
   for (int64_t copied = 0;;) {
     ssize_t got = read(STDIN_FILENO, room, sizeof room);
     if (got == 0)
       return true;
-    if (got < 0) /* a signal, too: then all ends */
+    if (got < 0) /* also after a signal, because the command then ends */
       return false;
     copied += got;
     errno = copied > limit ? EFBIG : 0;
@@ -62,13 +63,13 @@ int cli_take_stdin(const char *command, const char *name, const char *other, int
   if (fstat(STDIN_FILENO, &info) == 0 && S_ISREG(info.st_mode))
     return CLI_DONE;
   int file = memfd_create("standard input", MFD_CLOEXEC);
-  if (limit <= 0) /* what has no end must not take the machine's memory */
+  if (limit <= 0) /* an endless input must not fill the machine's memory */
     limit = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
   bool taken = file >= 0 && copy_all(file, limit) && dup2(file, STDIN_FILENO) >= 0;
   int reason = taken ? 0 : errno;
   if (file >= 0)
     close(file);
-  if (reason == EINTR) /* by the signal that asks all to end */
+  if (reason == EINTR) /* interrupted by the signal that ends the command */
     return cli_finish(SLEY_ERR_INTERRUPTED);
   if (reason == EFBIG)
     return cli_refuse(SLEY_ERR_MEMORY,

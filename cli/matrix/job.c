@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Load, order, partition, row blocks. */
+/* Loads, orders and partitions a matrix, and takes row blocks. */
 #include "matrix/job.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ double cli_now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* count whole numbers and one to spare, freed by sley_buffer_free. */
+/* Allocates count + 1 whole numbers, freed with sley_buffer_free. */
 static sley_status numbers(int64_t count, int64_t **out) {
   void *block = NULL;
   sley_status status = sley_buffer_alloc((count + 1) * (int64_t)sizeof **out, &block);
@@ -83,7 +83,7 @@ sley_status cli_input_status(sley_status status, const char *name) {
   return status == SLEY_ERR_IO && strcmp(name, "-") != 0 && access(name, F_OK) != 0 ? SLEY_ERR_INPUT : status;
 }
 
-/* How a file is read. */
+/* Converts the options of reading to the library's options. */
 static sley_read_options options_of(const cli_reading *reading) {
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   if (reading) {
@@ -174,14 +174,14 @@ static sley_status invert(const int64_t *place, int64_t rows, int64_t **out) {
   return SLEY_OK;
 }
 
-/* The rows of X and Y follow from the matrix. */
+/* Computes the rows of X and Y from the shape of the matrix. */
 static void set_operand_rows(cli_job *job) {
   bool transpose = job->settings->transpose;
   job->x_rows = transpose ? job->info.rows : job->info.cols;
   job->y_rows = transpose ? job->info.cols : job->info.rows;
 }
 
-/* What all ranks may take, the matrix's file may unpack to. */
+/* Most bytes to which the matrix's file may unpack: the memory limit of all ranks together; 0: no limit. */
 static int64_t unpack_limit(const cli_job *job) {
   int64_t limit = job->settings->common.mem_limit, all;
   return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
@@ -306,9 +306,9 @@ static sley_status do_nothing(sley_comm *comm, void *arg) {
 sley_status cli_check_device(const char *device, const char *transport) {
   sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
   if (transport && cli_launched())
-    return SLEY_OK; /* it is found when the ranks meet */
-  ranks.transport =
-      transport ? "tcp" : NULL; /* in a process of its own, for none may be touched before ranks fork */
+    return SLEY_OK; /* checked when the ranks meet */
+  /* Over tcp another process looks for the GPU, because no GPU may be used before ranks fork. */
+  ranks.transport = transport ? "tcp" : NULL;
   ranks.device = device;
   return strcmp(device, "cuda") == 0 ? sley_run_ranks(&ranks, do_nothing, NULL) : SLEY_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting nonzeros into pixels, colouring them, and PNG. */
+/* Counts nonzeros per pixel, colours pixels, and writes PNG. */
 #include "matrix/picture.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static void put(cli_picture *picture, int x, int y, const unsigned char *colour)
   memcpy(picture->rgb + ((size_t)y * (size_t)picture->width + (size_t)x) * CHANNELS, colour, CHANNELS);
 }
 
-/* The colour of t in 0..1: from light to dark blue, through five anchors whose CIE lightness falls evenly
- * from 86 to 14, so that equal steps of t look equal. */
+/* Interpolates between five anchors, from light to dark blue, whose CIE lightness falls evenly from 86 to 14,
+ * so that equal steps of t look equal. */
 void cli_picture_colour(double t, unsigned char *out) {
   static const double anchor[5][CHANNELS] = {
       {166, 199, 230}, {108, 158, 209}, {62, 118, 178}, {28, 78, 138}, {8, 38, 84}};
@@ -32,8 +32,8 @@ void cli_picture_colour(double t, unsigned char *out) {
     out[c] = (unsigned char)lround(anchor[low][c] + part * (anchor[low + 1][c] - anchor[low][c]));
 }
 
-/* Pixels of a side of length cells, where the longer side has most cells and takes size pixels at most. A
- * side has an eighth of size at least, and 8 pixels: what is long and narrow is drawn wider than it is. */
+/* Returns the pixels of a side with `cells` cells, if the longer side has `most` cells and at most size
+ * pixels. A side has at least size / 8 and at least 8 pixels, so long narrow matrices are drawn wider. */
 static int side(int64_t cells, int64_t most, int size) {
   if (most <= 0)
     return size;
@@ -44,18 +44,18 @@ static int side(int64_t cells, int64_t most, int size) {
   return (int)lround(fmax((double)cells * scale, least));
 }
 
-/* Where the drawing of a cell of pixels begin .. end ends: large cells keep a gap. */
+/* Returns the end of the drawing of a cell of pixels [begin, end): large cells keep a gap. */
 static int64_t cell_end(int64_t begin, int64_t end) {
   return end - begin > 3 ? end - 1 : end;
 }
 
-/* The pixel in which a cell starts. */
+/* Returns the pixel in which a cell begins. */
 static int64_t pixel_of(int64_t cell, int pixels, int64_t cells) {
   return (int64_t)((double)cell * (double)pixels / (double)cells);
 }
 
-/* Counts every nonzero in the pixels that its cell touches: one for a large matrix, a square for a small one.
- */
+/* Counts each nonzero in every pixel that its cell covers: one pixel in a large matrix, a rectangle in a
+ * small one. */
 static void count(const sley_csr *a, const cli_picture *picture, uint32_t *counts) {
   int width = picture->inner_width, height = picture->inner_height;
   bool enlarged_x = width > a->cols, enlarged_y = height > a->rows;
@@ -73,8 +73,9 @@ static void count(const sley_csr *a, const cli_picture *picture, uint32_t *count
   }
 }
 
-/* Colours by log(count): the scale's ends are one nonzero and the 99.5th percentile of the pixels that have
- * any, so that a few full pixels do not wash out the rest. */
+/* Returns the number of nonzeros at the dark end of the scale. Colours depend on log(count), from one nonzero
+ * to about the 99.5th percentile of the pixels with nonzeros, so that a few full pixels do not make all
+ * others light. */
 static uint32_t dense_end(const uint32_t *counts, size_t pixels) {
   enum { BINS = 33 };
   uint64_t bin[BINS] = {0}, filled = 0, seen = 0;
@@ -100,7 +101,7 @@ static void paint(cli_picture *picture, const uint32_t *counts) {
   size_t filled = 0;
   for (size_t i = 0; i < pixels; i++)
     filled += counts[i] != 0;
-  /* Lone points need contrast: an almost empty picture leaves out the light half of the scale. */
+  /* Single points need contrast, so an almost empty picture does not use the light half of the scale. */
   double lightest = (double)filled < 0.03 * (double)pixels ? 0.5 : 0;
   picture->most = most;
   picture->lightest = lightest;
@@ -117,7 +118,7 @@ static void paint(cli_picture *picture, const uint32_t *counts) {
   }
 }
 
-/* Colours a pixel of the matrix's area that holds no nonzero. */
+/* Colours a pixel of the matrix's area if it has no nonzero. */
 static void put_behind(cli_picture *picture, int x, int y, const unsigned char *colour) {
   const unsigned char *here = picture->rgb + ((size_t)y * (size_t)picture->width + (size_t)x) * CHANNELS;
   if (memcmp(here, background, CHANNELS) == 0)
@@ -193,13 +194,13 @@ static void flush_png(png_structp png) {
   (void)png;
 }
 
-/* In place of libpng's own, which prints. */
+/* Replaces libpng's error function, which prints. */
 static void fail_png(png_structp png, png_const_charp text) {
   (void)text;
   png_longjmp(png, 1);
 }
 
-/* libpng reports errors by a jump back to here. */
+/* libpng reports errors by a jump back to setjmp. */
 static bool write_png(const cli_picture *picture, cli_output *output) {
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, fail_png, NULL);
   png_infop info = png ? png_create_info_struct(png) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What files were read as: noted where they are loaded, printed in reports and put into JSON. */
+/* Records how files were read, prints it in reports, and writes it to JSON. */
 #include "matrix/source.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ void cli_source_note(const char *name, const sley_matrix_source *source) {
   noted *longer = realloc(list, ((size_t)count + 1) * sizeof *list);
   char *copy = longer ? strdup(name) : NULL;
   list = longer ? longer : list;
-  if (copy) /* else it is not said, for want of a few bytes */
+  if (copy) /* without memory for it, this file is left out of the report */
     list[count++] = (noted){copy, *source};
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How files of matrices are to be read, which every command that reads one can be told, and what they were
- * read as, which every command says. */
+/* How the files of matrices are read: the options that all commands share, and the format and base of each
+ * file that was read, for reports. */
 #ifndef SLEY_CLI_MATRIX_SOURCE_H
 #define SLEY_CLI_MATRIX_SOURCE_H
 
@@ -10,21 +10,21 @@
 #include "options.h"
 #include "sley.h"
 
-/* What --format and --base say. */
+/* The values of --format and --base, in the settings of each command that reads matrices. */
 typedef struct cli_reading {
-  const char *format; /* NULL: told by the file */
-  int64_t base;       /* -1: told by the file; the default of each command that reads a matrix */
+  const char *format; /* NULL: determined from the file */
+  int64_t base;       /* number from which rows and columns count, 0 or 1; -1: determined from the file */
 } cli_reading;
 
-/* Notes what a file was read as; nothing of a matrix that is of no file, or of a name that is noted already.
- */
+/* Records how a file was read. Does nothing for a matrix without a file, and for a name that is recorded
+ * already. */
 void cli_source_note(const char *name, const sley_matrix_source *source);
 
-/* A line for each that was noted and not yet printed: its format, and of edge lists and the like what they
- * were counted from, why, and what was not read. */
+/* Prints a line for each recorded file that has not been printed: its format, and, for edge lists and similar
+ * formats, the base, the reason for it, and fields that were not read. */
 void cli_sources_print(FILE *stream);
 
-/* All that were noted, as the list "inputs" of a JSON object. False if memory is short. */
+/* Adds all recorded files to a JSON object, as the list "inputs". Returns false if memory is short. */
 bool cli_sources_json(json_t *object);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A script for gnuplot: the pixels of the matrix's area, one for one, between margins for text. */
+/* Writes a gnuplot script with the pixels of the matrix's area, each pixel unscaled, between margins for
+ * text. */
 #include "matrix/spy_axes.h"
 
 #include <inttypes.h>
@@ -9,7 +10,7 @@
 
 enum { LEFT = 90, RIGHT = 130, TOP = 46, BOTTOM = 58, LEAST = 240, STEPS = 8, CHANNELS = 3 };
 
-/* The matrix's area alone, row by row. */
+/* Writes the pixels of the matrix's area to a temporary file, row by row. */
 static FILE *pixels_of(const cli_picture *p, const char *path) {
   FILE *data = cli_gnuplot_file(path);
   for (int y = 0; data && y < p->inner_height; y++)
@@ -18,7 +19,7 @@ static FILE *pixels_of(const cli_picture *p, const char *path) {
   return data;
 }
 
-/* The scale beside the picture: colours by the number of nonzeros. */
+/* Writes the scale beside the picture: colours by the number of nonzeros. */
 static void put_scale(FILE *script, const cli_picture *p) {
   if (p->most <= 1) {
     fputs("unset colorbox\n", script);
@@ -35,7 +36,8 @@ static void put_scale(FILE *script, const cli_picture *p) {
           p->most);
 }
 
-/* Pixels of the picture as a part of its side, which gnuplot counts from the left and from below. */
+/* Writes the margins as fractions of the picture's sides, which gnuplot measures from the left and from the
+ * bottom. */
 static void put_margins(FILE *script, const cli_picture *p, int width, int height) {
   double left = LEFT + (width - LEFT - RIGHT - p->inner_width) / 2, below = height - TOP - p->inner_height;
   fprintf(script, "set lmargin at screen %.9g\nset rmargin at screen %.9g\n", left / width,
@@ -44,7 +46,7 @@ static void put_margins(FILE *script, const cli_picture *p, int width, int heigh
           (below + p->inner_height) / height);
 }
 
-/* Whole numbers of rows or columns, of few as well. */
+/* Writes tics at whole numbers, also for few rows or columns. */
 static void put_tics(FILE *script, const char *axis, int64_t cells) {
   if (cells <= STEPS)
     fprintf(script, "set %s 1\n", axis);
@@ -52,9 +54,9 @@ static void put_tics(FILE *script, const char *axis, int64_t cells) {
 
 static void put_script(FILE *script, const cli_picture *p, const char *title, const char *path) {
   int width = p->inner_width + LEFT + RIGHT, height = p->inner_height + TOP + BOTTOM;
-  width = width < LEAST + LEFT + RIGHT ? LEAST + LEFT + RIGHT : width; /* room for the title */
+  width = width < LEAST + LEFT + RIGHT ? LEAST + LEFT + RIGHT : width; /* the title needs room */
   height = height < LEAST ? LEAST : height;
-  int64_t cols = p->cols > 0 ? p->cols : 1, rows = p->rows > 0 ? p->rows : 1; /* an axis has a length */
+  int64_t cols = p->cols > 0 ? p->cols : 1, rows = p->rows > 0 ? p->rows : 1; /* an axis must not be empty */
   double dx = (double)cols / p->inner_width, dy = (double)rows / p->inner_height;
   cli_gnuplot_begin(script, path, width, height);
   fputs("unset key\nset tics out nomirror format \"%.0f\"\nset xtics rotate by -30\n", script);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Density of windows: counting, text, JSON. */
+/* Counts the density of windows, and reports it as text and JSON. */
 #include "matrix/windows.h"
 
-/* Shares are told of windows of so much intensity or more. */
+/* Lower bounds of intensity for which the share of nonzeros is reported. */
 static const int steps[] = {2, 4, 8};
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -19,7 +19,7 @@ double cli_intensity(const sley_window_info *info) {
   return info->columns > 0 ? (double)info->entries / (double)info->columns : 0;
 }
 
-/* The share of the nonzeros in windows of an intensity of least or more. */
+/* Share of the nonzeros in windows with an intensity of `least` or more. */
 static double share_from(const sley_window_info *info, int least) {
   int64_t entries = 0;
   for (int i = least; i < SLEY_INTENSITIES; i++)

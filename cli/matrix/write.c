@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a matrix, with a word about it. */
+/* Writes a matrix, with a message about it. */
 #include "matrix/write.h"
 
 #include <inttypes.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a matrix, with a word about it. */
+/* Writes a matrix, with a message about it. */
 #ifndef SLEY_CLI_MATRIX_WRITE_H
 #define SLEY_CLI_MATRIX_WRITE_H
 
 #include "sley.h"
 
-/* sley_matrix_write with progress; on success one line on stderr: the path, rows, columns and nonzeros. */
+/* Calls sley_matrix_write, with progress. On success prints one line on stderr: the path, rows, columns and
+ * nonzeros. */
 sley_status cli_write_matrix(const sley_matrix *matrix, const char *path);
 
 #endif

@@ -35,7 +35,7 @@ void cli_no_effect(const char *command, const char *option, bool idle, const cha
     cli_changed("%s: --%s has no effect: %s", command, option, why);
 }
 
-/* A matrix that is made by a seed of the command's. */
+/* Returns true if the name is a generator whose seed the command supplies. */
 static bool is_drawn(const char *name) {
   return name && strchr(name, ':') && access(name, F_OK) != 0 && !strstr(name, "seed=");
 }

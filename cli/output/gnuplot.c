@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gnuplot reads a script, and data from a file that it inherits. It writes the picture to a pipe, since it
- * does not tell when a file system is full. */
+/* Runs gnuplot, which reads the script from its input, and data from an inherited file. gnuplot writes the
+ * picture to a pipe, because it does not report a full file system. */
 #include "output/gnuplot.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ void cli_gnuplot_begin(FILE *script, const char *path, int width, int height) {
           cli_ends_with(path, ".svg") ? "svg" : "png", width, height);
 }
 
-/* In double quotes gnuplot would run what stands between backquotes. */
+/* Replaces backquotes, because gnuplot runs commands between backquotes in double quotes. */
 void cli_gnuplot_text(FILE *script, const char *text) {
   fputc('"', script);
   for (text = cli_shown(text); *text; text++) {
@@ -56,8 +56,8 @@ enum {
   LOOK_MS = 50
 };
 
-/* Its complaints go nowhere. A group of its own, so that Ctrl-C comes to this process alone, which ends it.
- */
+/* Starts gnuplot, and discards its error messages. gnuplot gets a process group of its own, so that only this
+ * process receives Ctrl-C, and then ends gnuplot. Returns the child's process id, or -1. */
 static pid_t start(FILE *script, FILE *data, const int picture[2]) {
   pid_t child = fork();
   if (child != 0)
@@ -71,13 +71,13 @@ static pid_t start(FILE *script, FILE *data, const int picture[2]) {
   _exit(127);
 }
 
-/* Ends it where this process has been interrupted. */
+/* Ends gnuplot if this process was interrupted. */
 static void look(pid_t child) {
   if (cli_interrupted())
     kill(child, SIGKILL);
 }
 
-/* Copies what comes from a pipe to the picture, until its end. */
+/* Copies the bytes from a pipe to the picture until the pipe ends. */
 static void copy(int from, cli_output *picture, pid_t child) {
   char piece[65536];
   struct pollfd ready = {.fd = from, .events = POLLIN};
@@ -93,7 +93,7 @@ static void copy(int from, cli_output *picture, pid_t child) {
   }
 }
 
-/* Whether gnuplot has drawn it. */
+/* Draws the picture. Returns true if gnuplot succeeded. */
 static bool draw(FILE *script, FILE *data, cli_output *picture) {
   int ends[2], ended = 0;
   rewind(script);
@@ -117,7 +117,7 @@ static bool draw(FILE *script, FILE *data, cli_output *picture) {
   return child > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == 0;
 }
 
-/* Whether everything was written to a temporary file. */
+/* Returns true if all bytes were written to a temporary file. file NULL: true. */
 static bool is_whole(FILE *file) {
   return !file || (fflush(file) == 0 && !ferror(file));
 }

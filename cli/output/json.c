@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON objects built field by field. */
+/* Builds JSON objects field by field. */
 #include "output/json.h"
 
 #include <math.h>
 
 #include "output/terminal.h"
 
-/* jansson takes a NULL value or object for a failure, and keeps no reference then. */
+/* jansson treats a NULL value or object as a failure, and then keeps no reference. */
 static void set(cli_json *json, const char *name, json_t *value) {
   if (json_object_set_new(json->object, name, value) != 0)
     json->whole = false;
@@ -31,7 +31,7 @@ void cli_json_bool(cli_json *json, const char *name, bool value) {
 
 void cli_json_text(cli_json *json, const char *name, const char *value) {
   json_t *text = value ? json_string(value) : json_null();
-  set(json, name, text ? text : json_string(cli_shown(value))); /* what is no UTF-8, as reports show it */
+  set(json, name, text ? text : json_string(cli_shown(value))); /* not UTF-8: as in reports */
 }
 
 void cli_json_object(cli_json *json, const char *name, cli_json inner) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON objects built field by field; a failure is remembered and asked for once, at the end. */
+/* Builds JSON objects field by field. A failure is recorded, and reported once by cli_json_end. */
 #ifndef SLEY_CLI_OUTPUT_JSON_H
 #define SLEY_CLI_OUTPUT_JSON_H
 
@@ -18,13 +18,13 @@ void cli_json_real(cli_json *json, const char *name, double value); /* infinitie
 void cli_json_bool(cli_json *json, const char *name, bool value);
 void cli_json_text(cli_json *json, const char *name, const char *value); /* NULL becomes null */
 
-/* The object inner becomes a field and belongs to json. */
+/* Adds the object inner as a field; json takes ownership of it. */
 void cli_json_object(cli_json *json, const char *name, cli_json inner);
 
-/* A list of count objects, which then belong to json. */
+/* Adds a list of count objects; json takes ownership of them. */
 void cli_json_list(cli_json *json, const char *name, const cli_json *objects, int count);
 
-/* The object, or NULL if a field failed. */
+/* Returns the object, or NULL if adding a field failed. */
 json_t *cli_json_end(cli_json json);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files the command itself writes, made aside and renamed when whole. */
+/* Files that the command itself writes: under a temporary name, renamed when complete. */
 #include "output/output.h"
 
 #include <errno.h>
@@ -19,14 +19,15 @@ static bool is_stdout(const char *path) {
   return strcmp(path, "-") == 0;
 }
 
-static const char *volatile pending; /* the file aside that is being written */
+static const char *volatile pending; /* temporary name of the file that is being written */
 
 void cli_output_abandon(void) {
   if (pending)
     unlink(pending);
 }
 
-/* What path names once links are followed, freed by free. NULL: it cannot be written, errno says why. */
+/* Returns the name of the file after links are followed; the caller frees it. NULL: it cannot be written, for
+ * the reason in errno. */
 static char *resolve(const char *path) {
   struct stat info;
   char *target = realpath(path, NULL);
@@ -63,11 +64,11 @@ bool cli_output_possible(const char *path) {
   return possible;
 }
 
-/* The new file looks as the one that it replaces, if there is one. */
+/* Sets owner and mode of the new file to those of the replaced file, if there is one. */
 static bool set_mode(int descriptor, const struct stat *replaced) {
   if (replaced) {
     if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())
-      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only some may */
+      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only privileged users may */
     return fchmod(descriptor, replaced->st_mode & 07777) == 0;
   }
   mode_t mask = umask(0);
@@ -75,7 +76,7 @@ static bool set_mode(int descriptor, const struct stat *replaced) {
   return fchmod(descriptor, 0666 & ~mask) == 0;
 }
 
-/* A new file beside path, whose name with room for the suffix aside holds. */
+/* Creates a temporary file. aside: its name, ending in XXXXXX, which mkstemp replaces. */
 static FILE *open_aside(char *aside, const struct stat *replaced) {
   pending = aside;
   int descriptor = mkstemp(aside);
@@ -117,7 +118,7 @@ bool cli_output_ending(const char *what, const char *path, const char *const *en
 bool cli_output_matrix_ending(const char *path) {
   struct stat info;
   const bool folder =
-      path && stat(path, &info) == 0 && S_ISDIR(info.st_mode); /* cli_output_possible says so */
+      path && stat(path, &info) == 0 && S_ISDIR(info.st_mode); /* cli_output_possible reports this */
   const bool known = !path || folder || sley_matrix_check_ending(path) == SLEY_OK;
   if (!known)
     cli_error("%s", sley_last_error());
@@ -172,7 +173,7 @@ bool cli_output_put(cli_output *output, const void *bytes, size_t count) {
 }
 
 bool cli_output_commit(cli_output *output) {
-  if (output->stream == stdout) { /* checked once, when the command ends */
+  if (output->stream == stdout) { /* main checks stdout once, at the end */
     *output = (cli_output){0};
     return true;
   }
@@ -233,8 +234,8 @@ bool cli_output_json(const char *path, json_t *value) {
   return done;
 }
 
-/* The format: magic, version 1.0, the header's length in two bytes, then a Python literal padded so that the
- * values start at a multiple of 64. */
+/* Format of .npy: magic, version 1.0, the header's length in two bytes, and a Python literal, padded so that
+ * the values start at a multiple of 64. */
 bool cli_output_npy_int64(const char *path, const int64_t *values, int64_t count) {
   enum { PREFIX = 10, TOTAL = 128 };
   static const uint16_t probe = 1;

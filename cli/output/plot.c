@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts as scripts for gnuplot, the data in them. */
+/* Writes charts as gnuplot scripts that contain the data. */
 #include "output/plot.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@
 #include "output/terminal.h"
 
 #define MIB (1024.0 * 1024.0)
-/* Pixels. LEGEND: for the legend of lines, beside the charts; LEFT, RIGHT: of a chart of lines. */
+/* Widths and heights in pixels. LEGEND: width of the legend of lines; LEFT, RIGHT: margins of a chart of
+ * lines. */
 enum { WIDTH = 560, HEIGHT = 420, LEGEND = 230, LEFT = 120, RIGHT = 20 };
 
 bool cli_plot_possible(const char *command, const char *path, int *code) {
@@ -32,7 +33,7 @@ bool cli_plot_possible(const char *command, const char *path, int *code) {
   return cli_output_possible(path);
 }
 
-/* A block of data: a line for each point, its name and a column for each series. */
+/* Writes a block of data with a line per point: its name, and a column per series. */
 static void put_data(FILE *script, const cli_chart *c, int number) {
   fprintf(script, "$chart%d << EOD\n", number);
   for (int p = 0; p < c->points; p++) {
@@ -41,7 +42,7 @@ static void put_data(FILE *script, const cli_chart *c, int number) {
       if (c->value[s * c->points + p] > 0 || !c->lines)
         fprintf(script, " %.9g", c->value[s * c->points + p]);
       else
-        fputs(" NaN", script); /* it has no logarithm */
+        fputs(" NaN", script); /* 0 has no logarithm */
     fputc('\n', script);
   }
   fputs("EOD\n", script);
@@ -54,7 +55,7 @@ static bool has_positive(const cli_chart *c, int series) {
   return false;
 }
 
-/* A tic at each point. */
+/* Puts a tic at each point. */
 static void put_tics(FILE *script, const cli_chart *c) {
   fputs("set xtics rotate by -35 (", script);
   for (int p = 0; p < c->points; p++) {
@@ -65,7 +66,8 @@ static void put_tics(FILE *script, const cli_chart *c) {
   fputs(")\n", script);
 }
 
-/* Charts of lines have a legend at the right of the last one, and all the same width beside it. */
+/* Places the chart and its legend. Charts of lines have equal widths, and one legend right of the last chart.
+ */
 static void put_place(FILE *script, const cli_chart *c, int number, int count) {
   if (!c->lines) {
     fputs(c->series > 1 ? "set key outside top center horizontal\n" : "set key off\n", script);
@@ -104,7 +106,7 @@ static void put_chart(FILE *script, const cli_chart *c, int number, int count) {
   for (int s = 0; s < c->series; s++) {
     const bool shown = !c->lines || has_positive(c, s);
     fputs(s > 0 ? ", " : "", script);
-    if (!shown) /* for the legend */
+    if (!shown) /* only appears in the legend */
       fprintf(script, "NaN with linespoints linetype %d title ", s + 1);
     else if (c->lines)
       fprintf(script, "$chart%d using (real(strcol(1))):%d with linespoints linetype %d title ", number,
@@ -114,7 +116,7 @@ static void put_chart(FILE *script, const cli_chart *c, int number, int count) {
     cli_gnuplot_text(script, c->name[s]);
     drawn |= shown;
   }
-  if (!drawn) /* gnuplot refuses an empty chart: nothing of this is seen */
+  if (!drawn) /* gnuplot refuses an empty chart, so an invisible curve is drawn */
     fprintf(script, "%s1 with dots linecolor rgb \"white\" notitle", c->series > 0 ? ", " : "");
   fputc('\n', script);
 }

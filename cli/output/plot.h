@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts of times and volumes, drawn by gnuplot. */
+/* Draws charts of times and volumes with gnuplot. */
 #ifndef SLEY_CLI_OUTPUT_PLOT_H
 #define SLEY_CLI_OUTPUT_PLOT_H
 
@@ -8,28 +8,29 @@
 #include "matrix/job.h"
 #include "product/ablation.h"
 
-/* Bars, of several series stacked, or lines over numbers, on logarithmic scales. */
+/* A chart: bars, stacked if there are several series, or lines over numbers on logarithmic scales. */
 typedef struct cli_chart {
-  const char *title, *unit; /* unit: of the values */
+  const char *title, *unit; /* unit: unit of the values */
   bool lines;
-  const char *across; /* of lines: what the points are numbers of */
+  const char *across; /* for lines: label of the horizontal axis */
   int points;
-  const char *const *point; /* names of the points; of lines numbers */
+  const char *const *point; /* names of the points; for lines, numbers */
   int series;
-  const char *const *name; /* of the series */
-  const double *value;     /* series by series; 0: there is none */
+  const char *const *name; /* names of the series */
+  const double *value;     /* series x points; 0: no value */
 } cli_chart;
 
-/* Before long work. True for NULL. Else false after one line on stderr: FILE's name does not end in .svg or
- * .png, it cannot be written (*code: CLI_FAILED), or there is no gnuplot. */
+/* Checks a --plot before long work. Returns true for NULL. Returns false after one line on stderr if the path
+ * does not end in .svg or .png, if it cannot be written (then *code is CLI_FAILED, else CLI_USAGE), or if
+ * gnuplot is missing. */
 bool cli_plot_possible(const char *command, const char *path, int *code);
 
-/* Draws the charts side by side; of those of lines the last has a legend, for all. False, with nothing left
- * behind, after one line on stderr. */
+/* Draws the charts side by side. Charts of lines share one legend, right of the last chart. On failure
+ * returns false after one line on stderr, and leaves no file behind. */
 bool cli_plot(const char *path, const char *title, const cli_chart *charts, int count);
 
-/* Draws the times and the bytes of count algorithms, CLI_ALGORITHMS + 1 at most, two charts. times: title and
- * unit of the first. Returns as cli_plot. */
+/* Draws two charts, the times and the bytes of count algorithms, at most CLI_ALGORITHMS + 1. times: title and
+ * unit of the first chart. Returns as cli_plot. */
 bool cli_plot_steps(const char *path, const cli_job *job, int64_t k, const cli_step *steps, int count,
                     const cli_chart *times);
 

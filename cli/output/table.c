@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aligned text tables. */
+/* Collects and prints aligned text tables. */
 #include "output/table.h"
 
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors, talk and progress on stderr, and what reports show of names. Called by one thread at a time. */
+/* Errors, messages and progress on stderr, and printable forms of names. Must be called by one thread at a
+ * time. */
 #include "output/terminal.h"
 
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static bool in_colour(void) {
   return on_terminal() && !(off && *off);
 }
 
-/* A text that is kept until the process ends. */
+/* A printable text, and the original behind it, stored until the process ends. */
 typedef struct kept {
   struct kept *before;
   char text[];
@@ -38,7 +39,7 @@ const char *cli_shown(const char *text) {
   if (!text || bytes == strlen(text))
     return text;
   for (kept *one = all; one; one = one->before) {
-    /* the same name again: of a table's rows, say */
+    /* the same name may occur often, for example in the rows of a table */
     char *again = one->text + strlen(one->text) + 1;
     if (strcmp(again, text) == 0)
       return one->text;
@@ -53,7 +54,7 @@ const char *cli_shown(const char *text) {
   return one->text;
 }
 
-/* One line of stderr, which ends here whatever is quoted in it. */
+/* Prints one line to stderr; line breaks in quoted text are made printable. */
 static void print_line(const char *format, va_list arguments) {
   va_list again;
   va_copy(again, arguments);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Medians and percentiles. */
+/* Computes medians and percentiles. */
 #include "output/times.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ablation as one table. */
+/* Prints the ablation as one table. */
 #include "product/ablation.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* What makes a step its idea: otherwise a run cannot show it. */
+/* The effect that shows a step's idea. If a run lacks it, the run cannot show the step. */
 typedef enum sign { NONE, FEWER_BYTES, FEWER_FAR_BYTES, FEWER_MESSAGES, OTHER_PLAN } sign;
 
 static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --algo: a word for several algorithms, or a list of their names. */
+/* Reads --algo: a word for several algorithms, or a list of names. */
 #include "product/algos.h"
 
 #include <stdio.h>
@@ -52,7 +52,7 @@ const char *const *cli_spgemm_algos(void) {
   return names;
 }
 
-/* Whether a word stands for several algorithms; these are added. */
+/* If the word stands for several algorithms, appends them to *out and returns true. */
 static bool take_group(const char *word, cli_algos *out) {
   if (strcmp(word, "cola") == 0) {
     cli_ablation_names(out);
@@ -66,7 +66,8 @@ static bool take_group(const char *word, cli_algos *out) {
   return out->several;
 }
 
-/* Whether the name is known, and takes parameters if the word has any. The library checks keys and values. */
+/* Returns true if the name is known, and takes parameters if the word has any; the library checks their keys
+ * and values. Else prints one line on stderr. */
 static bool is_known(const char *command, const char *word, const char *const *known) {
   char name[NAME_BYTES], suggestion[512];
   const size_t length = strcspn(word, ":");
@@ -82,8 +83,8 @@ static bool is_known(const char *command, const char *word, const char *const *k
   return false;
 }
 
-/* The comma after a name and its parameters, which have commas between them too: a part KEY=VALUE belongs to
- * the name before. NULL: the text ends. */
+/* Returns the comma after a name and its parameters, which have commas between them too: a part KEY=VALUE
+ * belongs to the name before. NULL: the end of the text. */
 static char *comma_after(char *word) {
   char *comma = strchr(word, ',');
   const bool takes = strcspn(word, ":") < strcspn(word, ",");
@@ -92,7 +93,7 @@ static char *comma_after(char *word) {
   return comma;
 }
 
-/* The names of a list, which are cut out of out->text. */
+/* Reads a list of names, cutting out->text at commas. On failure prints one line on stderr. */
 static bool take_names(const char *command, const char *const *known, cli_algos *out) {
   cli_algos group = {0};
   for (char *word = out->text, *end = word; end; word = end + 1) {

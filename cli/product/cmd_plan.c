@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley plan`: what every algorithm would move, take and need on a matrix. Nothing is multiplied. */
+/* `sley plan`: predicts traffic, time and memory of every algorithm on a matrix. Nothing is multiplied. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 #include "product/report.h"
 
 #define MIB (1024.0 * 1024.0)
-enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* budget: seconds of measuring for each algorithm */
+enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* BUDGET: seconds of measuring per algorithm */
 
 typedef struct plan_settings {
-  cli_job_settings job; /* first */
+  cli_job_settings job; /* must be first, so that the shared table's offsets are valid */
   const char *scaling;
   bool measure;
 } plan_settings;
@@ -51,7 +51,8 @@ static const plan_settings defaults = {.job = CLI_JOB_DEFAULTS};
 
 /* ---- reports */
 
-/* The figures of the matrix's split are the same in every plan, except that not every plan counts covers. */
+/* Figures of the matrix's division, which are the same in every plan, except that not every plan counts cover
+ * rows. */
 static sley_plan_info shared_info(const cli_planning *shared) {
   sley_plan_info info = shared->plans[0].info;
   for (int i = 0; i < shared->count; i++)
@@ -67,7 +68,7 @@ static const cli_result *result_of(const cli_result *results, const char *algo) 
   return NULL;
 }
 
-/* Where predicted times go, and, where they were measured, the times beside them. */
+/* Prints the phases of the predicted times and, if measured, the measured times. */
 static void print_phases(const cli_planning *shared, const cli_result *results, FILE *stream) {
   static const char *const headings[] = {
       "<predicted ms", "pack",     "transfer",           "local", "remote", "wait",
@@ -93,7 +94,7 @@ static void print_phases(const cli_planning *shared, const cli_result *results, 
   cli_table_print(&table, stream);
 }
 
-/* The steps of --algo cola, as predicted. */
+/* Prints the predicted steps of --algo cola. */
 static void print_ablation(const cli_planning *shared, FILE *stream) {
   cli_step steps[CLI_ALGORITHMS + 1];
   int count = cli_planning_steps(shared, steps);
@@ -101,7 +102,8 @@ static void print_ablation(const cli_planning *shared, FILE *stream) {
   cli_ablation_print(steps, count, "predicted ms", NULL, stream);
 }
 
-/* Which algorithms the choice has not looked at is of no interest above a table that has them. */
+/* Prints the reason of the choice. If a table of several algorithms follows, leaves out the part of the
+ * reason about algorithms that were not considered. */
 static void print_reason(const cli_planning *shared, FILE *stream) {
   static const char not_considered[] = " not considered: ";
   char reason[sizeof shared->plans[0].reason];
@@ -118,10 +120,10 @@ static void print_reason(const cli_planning *shared, FILE *stream) {
 
 static const char *name_of(const void *context, int i) {
   const cli_planning *shared = context;
-  return i == 0 && shared->count > 1 ? NULL : shared->plans[i].algo; /* the first is auto's */
+  return i == 0 && shared->count > 1 ? NULL : shared->plans[i].algo; /* the first is auto's choice */
 }
 
-/* names[0] is "auto" or the one algorithm asked for. */
+/* Prints the report. shared->names[0] is "auto" or the one requested algorithm. */
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
   static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages", "a rank",
@@ -205,7 +207,8 @@ static json_t *plan_json(const cli_planning *shared, const sley_machine_info *ma
 
 /* ---- run */
 
-/* One algorithm, or auto and then those that were named, which are all where none was. */
+/* Lists one algorithm, or auto and then the named algorithms (all if none were named). Returns their number.
+ */
 static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS + 2]) {
   int count = 0;
   bool automatic = strcmp(algos->name[0], "auto") == 0 && !algos->several;
@@ -218,7 +221,8 @@ static int list_names(const cli_algos *algos, const char *names[CLI_ALGORITHMS +
   return count;
 }
 
-/* Runs each planned algorithm; results: one for each, those that have not run at the end. */
+/* Runs and measures each planned algorithm. results has one element per algorithm; elements of algorithms
+ * that did not run are at the end. */
 static sley_status run_all(const cli_planning *shared, cli_result *results) {
   cli_algos algos = {.several = true};
   cli_operands operands;
@@ -280,8 +284,8 @@ static int plan_job(cli_planning *shared, bool measured) {
   return code;
 }
 
-/* The machine described, if one is; the ranks must have places on it, and those of a node are a workgroup
- * unless the job says otherwise. */
+/* Reads the machine description, if one is given. The machine must have enough nodes for the ranks. Its ranks
+ * per node become the workgroup, unless the job sets one. */
 static sley_status read_machine(const plan_settings *settings, int64_t most_ranks, cli_job *job,
                                 sley_machine **out, bool *told) {
   sley_machine_info info;

@@ -68,7 +68,7 @@ static const cli_spgemm_settings defaults = {
 
 /* ---- which algorithm */
 
-/* Whether the device is GPUs: auto is, where there are any. */
+/* Returns true if the device is cuda, or auto on a machine with a GPU. */
 static bool is_gpus(const char *device) {
   const sley_backend *backends;
   int count = 0;
@@ -81,13 +81,13 @@ static bool is_gpus(const char *device) {
   return found;
 }
 
-/* One process makes rows on its cores, or on as many GPUs as there are ranks; all else is in tiles. */
+/* The algorithm of auto: rows for one rank and for ranks that are GPUs of one process, else tile-c. */
 static const char *choose(const cli_spgemm_settings *settings, const sley_rank_options *ranks) {
   const bool one = ranks->ranks == 1 || is_gpus(settings->common.device);
   return !ranks->transport && one ? "rows" : "tile-c";
 }
 
-/* Says which options the run has no use for. */
+/* Reports options that were given but have no effect. */
 static void say_idle(const cli_spgemm_settings *settings, const sley_rank_options *ranks, bool tiles) {
   cli_no_effect("spgemm", "timeout", !ranks->transport, "ranks are threads of one process");
   cli_no_effect("spgemm", "workgroup", !tiles, "no algorithm that runs is in tiles");
@@ -97,7 +97,7 @@ static void say_idle(const cli_spgemm_settings *settings, const sley_rank_option
     cli_tile_idle("spgemm");
 }
 
-/* What the algorithms cannot do. Returns the exit code. */
+/* Refuses options that the algorithms do not have. Returns the exit code. */
 static int check_algos(const cli_spgemm_settings *settings, const cli_algos *algos,
                        const sley_rank_options *ranks) {
   if (algos->tiles && strcmp(settings->local, "sley") != 0)
@@ -135,7 +135,7 @@ static void unload(cli_spgemm_factors *f) {
   sley_matrix_destroy(f->mask);
 }
 
-/* B as tiles need it. */
+/* Replaces B by its transpose if --transpose-b was given. */
 static sley_status transpose_b(const cli_spgemm_settings *s, cli_spgemm_factors *f) {
   sley_matrix *transposed = NULL;
   const sley_status status =
@@ -148,7 +148,7 @@ static sley_status transpose_b(const cli_spgemm_settings *s, cli_spgemm_factors 
   return status;
 }
 
-/* Whether what is to be multiplied, and the mask, fit. Returns the exit code. */
+/* Checks the shapes of the factors and of the mask. Returns the exit code. */
 static int check_sizes(const cli_tile_bench *b) {
   const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
   if (left->cols != right->rows)
@@ -194,7 +194,7 @@ static int run_tiles(const cli_spgemm_settings *s, cli_spgemm_factors *f, const 
   return code == CLI_DONE ? cli_tile_measure(&bench, &s->common) : code;
 }
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. Returns the exit code. */
 static int check_words(const cli_spgemm_settings *s, const cli_spgemm_factors *f) {
   if (!cli_name_fits_json("spgemm", f->name_a, s->common.json) ||
       !cli_name_fits_json("spgemm", f->name_b, s->common.json) ||
@@ -204,7 +204,7 @@ static int check_words(const cli_spgemm_settings *s, const cli_spgemm_factors *f
   return cli_output_possible(s->out) && cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Standard input, which one of the three may be. Returns the exit code. */
+/* Takes standard input; at most one of the three may be "-". Returns the exit code. */
 static int take_stdin(const cli_spgemm_settings *s, const char *a, const char *b) {
   const int code = cli_take_stdin("spgemm", a, b, 0);
   return code == CLI_DONE && s->mask ? cli_take_stdin("spgemm", s->mask, b && strcmp(b, "-") == 0 ? b : a, 0)

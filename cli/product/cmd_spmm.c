@@ -22,7 +22,7 @@
 #include "tile/tile.h"
 
 typedef struct spmm_settings {
-  cli_job_settings job; /* first, so that the shared table's offsets hold */
+  cli_job_settings job; /* must be first, so that the shared table's offsets are valid */
   const char *x, *out, *trace, *local;
   double alpha, beta;
   bool unchanged;
@@ -95,7 +95,7 @@ static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
     .job = CLI_JOB_DEFAULTS, .job.common.warmup = -1, .job.common.verify = true, .alpha = 1, .beta = 0};
 
-/* A wrong product or a wrong count is a failure at work. */
+/* Returns the exit code: a failure if the product is wrong or the traffic is not as predicted. */
 static int judge(const cli_result *result) {
   if (result->verified && !result->check.ok)
     return cli_refuse(SLEY_ERR_INTERNAL,
@@ -117,7 +117,7 @@ static void fill_steps(const cli_result *results, int count, cli_step *out) {
                         .plan = results[i].plan};
 }
 
-/* The JSON of one algorithm is one object; of all, the shared fields and a list "algorithms". */
+/* Writes the JSON: one object for one algorithm; for several, the shared fields and a list "algorithms". */
 static int write_json(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                       const cli_result *results, const cli_algos *algos, const cli_found *found) {
   const int count = algos->count;
@@ -176,7 +176,7 @@ static bool plot_results(const cli_job *job, const cli_operands *operands, const
                         &(cli_chart){.title = "time of a product", .unit = "ms, median"});
 }
 
-/* Parameters shape kernels of GPUs. */
+/* Reports if parameters have no effect: they shape kernels of GPUs. */
 static void say_idle_parameters(const cli_algos *algos, const cli_result *first) {
   for (int i = 0; i < algos->count; i++)
     if (strchr(algos->name[i], ':') && strcmp(first->device, "cpu") == 0)
@@ -185,7 +185,7 @@ static void say_idle_parameters(const cli_algos *algos, const cli_result *first)
           algos->name[i]);
 }
 
-/* Reports what ran, and writes what was asked for. code: so far. */
+/* Prints the report and writes the requested files. code: the exit code so far. Returns the exit code. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
   bool to_stdout = settings->job.common.json && strcmp(settings->job.common.json, "-") == 0;
@@ -219,12 +219,13 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   return code;
 }
 
-/* How a run that has failed ends. */
+/* Prints the error of a failed run, unless it has been printed. Returns the exit code. */
 static int end_failed(const cli_job *job, const cli_result *results, const cli_found *found,
                       sley_status status) {
   if (results->told)
     return found->status != SLEY_OK ? cli_quiet_code(found->status) : CLI_USAGE;
-  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED) /* all ranks know, and one tells */
+  /* All ranks have the error in found, and one prints it. */
+  if (found->status != SLEY_OK && status != SLEY_ERR_INTERRUPTED)
     return cli_reports(job) ? cli_refuse(found->status, "%s", found->message) : cli_quiet_code(found->status);
   return cli_tells(job, status) ? cli_finish(status) : cli_finish_quietly(status);
 }
@@ -252,13 +253,14 @@ static cli_measure measure_of(const spmm_settings *settings, const cli_algos *al
                        .covers = settings->job.common.json != NULL};
 }
 
-/* Runs the algorithms, judges and reports. */
+/* Runs the algorithms, checks the results and reports. Returns the exit code. */
 static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_settings *settings,
                           const cli_algos *algos, cli_result *results, cli_found *found) {
   const cli_measure measure = measure_of(settings, algos);
   sley_status status = cli_measure_run(job, operands, &measure, results, found);
   int code = status == SLEY_OK ? CLI_DONE : end_failed(job, results, found, status);
-  for (int i = 0; i < algos->count; i++) /* of ranks that share no memory it is smaller than asked for */
+  /* Ranks without shared memory have smaller workgroups than requested. */
+  for (int i = 0; i < algos->count; i++)
     if (results[i].ran)
       job->ranks.workgroup = results[i].workgroup;
   if (job->spread) {
@@ -277,7 +279,7 @@ static int run_algorithms(cli_job *job, cli_operands *operands, const spmm_setti
                                                : code;
 }
 
-/* The same of products in tiles. */
+/* Runs algorithms in tiles, reports, and writes Y. Returns the exit code. */
 static int run_tiles(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                      const cli_algos *algos) {
   const cli_measure measure = measure_of(settings, algos);
@@ -305,7 +307,7 @@ static int run_tiles(const cli_job *job, const cli_operands *operands, const spm
              : code;
 }
 
-/* What the ranks write to, in memory that they share with this process. */
+/* The results that ranks write, in memory that they share with this process. */
 typedef struct board {
   cli_found found;
   cli_result results[];
@@ -330,7 +332,8 @@ static int run_job(cli_job *job, const spmm_settings *settings, const cli_algos 
   return code;
 }
 
-/* Who gives X, or wants Y, wants the product; times are measured otherwise, or if --repeat asks for them. */
+/* Sets the default numbers of products. With a file for X or Y the user wants the product, so one run is
+ * enough; otherwise times are measured. */
 static void settle_repeats(spmm_settings *settings) {
   bool one = settings->job.common.repeat == 0 && (settings->x || settings->out);
   if (settings->job.common.repeat == 0)
@@ -339,7 +342,7 @@ static void settle_repeats(spmm_settings *settings) {
     settings->job.common.warmup = one ? 0 : 2;
 }
 
-/* Options of plans, which products in tiles do not have. */
+/* Refuses options of plans, which products in tiles do not have. Returns the exit code. */
 static int check_tiles(const char *algo) {
   static const char *const of_plans[] = {"budget",    "kernel",    "local",        "mem-limit",
                                          "partition", "precision", "reproducible", "transpose",
@@ -352,7 +355,7 @@ static int check_tiles(const char *algo) {
   return CLI_DONE;
 }
 
-/* What can be refused before any work. Returns the exit code. */
+/* Refuses wrong arguments before any work. Returns the exit code. */
 static int check_words(const spmm_settings *settings, const cli_algos *algos, const char *matrix) {
   int code = algos->tiles ? check_tiles(settings->job.algo) : CLI_DONE;
   if (code != CLI_DONE)

@@ -29,7 +29,7 @@ static double share_of(const cli_kernels *kernels, int index) {
   return (double)kernels->entries[index] / (double)all;
 }
 
-/* Whether the kernel of that use stands in an earlier one. */
+/* Returns true if an earlier element names the same kernel. */
 static bool named_before(const cli_kernels *kernels, int index) {
   for (int i = 0; i < index; i++)
     if (strcmp(kernels->name[i], kernels->name[index]) == 0)

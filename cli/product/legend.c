@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Legends. */
+/* The text of the explanations. */
 #include "product/legend.h"
 
 #include <string.h>

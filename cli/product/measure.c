@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every rank does in `sley spmm`, and the times it collects. */
+/* The work of each rank in `sley spmm`, and its times. */
 #include "product/measure.h"
 
 #include <math.h>
@@ -14,13 +14,13 @@
 #include "ranks/agree.h"
 #include "ranks/processes.h"
 
-/* What the ranks are given. Y and the result are shared memory where ranks are forked. */
+/* The data that ranks receive. Y and the results are shared memory if ranks are forked processes. */
 typedef struct run {
   const cli_job *job;
   const cli_operands *operands;
   const cli_measure *measure;
-  cli_result *results; /* rank 0 writes, or, under a launcher, every process its own */
-  cli_found *found;    /* likewise, where the job is spread */
+  cli_result *results; /* written by rank 0; under a launcher each process writes its own */
+  cli_found *found;    /* the same, in a spread job */
 } run;
 
 bool cli_result_as_predicted(const cli_result *result) {
@@ -49,7 +49,7 @@ sley_update cli_update(const cli_operands *operands, const cli_measure *measure)
   return update;
 }
 
-/* Columns of whole rows in the host's memory to packed rows, or back. */
+/* Copies columns [first, first + columns) of whole rows in host memory to packed rows, or back. */
 static void pack(const cli_operands *operands, char *whole, char *packed, int64_t rows, int64_t first,
                  int64_t columns, bool back) {
   size_t value = sley_dtype_bytes(operands->dtype), bytes = (size_t)columns * value;
@@ -59,7 +59,7 @@ static void pack(const cli_operands *operands, char *whole, char *packed, int64_
   }
 }
 
-/* One product in blocks of columns, which are copied to the device and back. */
+/* Multiplies in blocks of columns, which are copied to the device and back. */
 static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p) {
   const cli_operands *operands = shared->operands;
   const cli_measure *measure = shared->measure;
@@ -84,7 +84,7 @@ static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *
   return status;
 }
 
-/* All ranks meet; *spent: on one of them the budget is. */
+/* Waits for all ranks. *spent: the budget is spent on at least one rank. Collective. */
 static sley_status meet(sley_comm *comm, const cli_measure *measure, double begin, bool *spent) {
   *spent = false;
   if (measure->budget <= 0)
@@ -95,7 +95,7 @@ static sley_status meet(sley_comm *comm, const cli_measure *measure, double begi
   return status;
 }
 
-/* One product of all columns. */
+/* Multiplies all columns at once. first: the plan's first product. */
 static sley_status multiply_all(sley_plan *plan, const run *shared, const cli_placed *p, bool first) {
   const cli_measure *measure = shared->measure;
   int64_t k = shared->operands->k;
@@ -110,7 +110,7 @@ static sley_status multiply_all(sley_plan *plan, const run *shared, const cli_pl
   return sley_spmm(plan, measure->alpha, p->x, k, measure->beta, p->y, k);
 }
 
-/* One product; its nanoseconds on this rank. first: of the plan. */
+/* Multiplies once. *taken: nanoseconds on this rank. first: the plan's first product. */
 static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p,
                             bool first, int64_t *taken) {
   double start = cli_now_ms();
@@ -122,8 +122,9 @@ static sley_status multiply(sley_comm *comm, sley_plan *plan, const run *shared,
   return status;
 }
 
-/* Executes warmup + repeat times, or as often as the budget lets it, each begun together, and notes how many
- * nanoseconds this rank took. *repeats: the same on all ranks. */
+/* Runs warmup + repeat products, or as many as the budget allows. All ranks begin each product together.
+ * elapsed: this rank's nanoseconds for each timed product. *repeats: number of timed products, equal on all
+ * ranks. Collective. */
 static sley_status execute(sley_comm *comm, sley_plan *plan, const run *shared, const cli_placed *p,
                            const char *algo, int64_t *elapsed, int64_t *repeats) {
   const cli_measure *measure = shared->measure;
@@ -164,7 +165,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Turns the times of the slowest rank into the result's figures. */
+/* Computes the result's times and rate from the slowest rank's times. */
 static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
   int64_t repeat = result->repeats;
   qsort(elapsed, (size_t)repeat, sizeof *elapsed, by_value);
@@ -178,8 +179,8 @@ static void summarise(const run *shared, int64_t *elapsed, cli_result *result) {
   result->gflops = result->median_ms > 0 ? flops / (result->median_ms * 1e6) : 0;
 }
 
-/* Under a launcher rank 0 gets all rows of Y; ranks of one process, and forked ones, have written to one Y.
- */
+/* Gathers all rows of Y on rank 0 under a launcher. Threads of one process and forked ranks have already
+ * written to one Y. */
 static sley_status collect_y(sley_comm *comm, const run *shared) {
   const cli_operands *operands = shared->operands;
   if (sley_comm_one_process(comm) || !cli_launched() || shared->job->spread)
@@ -199,7 +200,7 @@ static sley_status collect_y(sley_comm *comm, const run *shared) {
   return status;
 }
 
-/* Runs the plan, and combines what the ranks found. */
+/* Runs the plan, and combines the figures of the ranks. Collective. */
 static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared, cli_result *result) {
   cli_placed operands = {0};
   void *elapsed = NULL;
@@ -223,7 +224,7 @@ static sley_status run_plan(sley_comm *comm, sley_plan *plan, const run *shared,
   return status;
 }
 
-/* Plans one algorithm. The plan is there on all ranks or on none. */
+/* Creates a plan and stores its figures. On return either all ranks have a plan or none. Collective. */
 static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const run *shared, const char *algo,
                              sley_update_way update, sley_plan **plan, cli_result *result) {
   const cli_measure *measure = shared->measure;
@@ -257,8 +258,8 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   return status == SLEY_OK ? cli_kernels_of(*plan, &result->kernels) : status;
 }
 
-/* Whether a plan was not made because the algorithm is impossible here, rather than for a failure: the ranks
- * ask each other, and the message is kept. */
+/* Returns true if no plan was made because the algorithm is not possible here, and stores the reason in the
+ * result. Returns false for other errors. All ranks return the same. Collective. */
 static bool is_impossible(sley_comm *comm, sley_status status, const char *algo, cli_result *result) {
   int64_t found[2] = {status == SLEY_ERR_UNSUPPORTED,
                       status != SLEY_ERR_UNSUPPORTED && status != SLEY_ERR_PEER};
@@ -272,7 +273,7 @@ static bool is_impossible(sley_comm *comm, sley_status status, const char *algo,
   return true;
 }
 
-/* Values of count that are NaN or infinite: those whose exponent has all its bits. */
+/* Number of values that are NaN or infinite: all bits of their exponents are set. */
 static int64_t not_finite(sley_dtype dtype, const void *values, int64_t count) {
   int64_t found = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -287,7 +288,8 @@ static int64_t not_finite(sley_dtype dtype, const void *values, int64_t count) {
   return found;
 }
 
-/* Of all of Y, on rank 0; where ranks have their own rows of it alone, together. */
+/* Counts the values of Y that are not finite: rank 0 counts all of Y; in a spread job each rank counts its
+ * own rows, and the counts are added. */
 static sley_status count_not_finite(sley_comm *comm, const run *shared, cli_result *result) {
   const cli_operands *operands = shared->operands;
   bool spread = shared->job->spread;
@@ -299,7 +301,7 @@ static sley_status count_not_finite(sley_comm *comm, const run *shared, cli_resu
   return spread ? sley_comm_allreduce(comm, SLEY_SUM, &result->not_finite, 1) : SLEY_OK;
 }
 
-/* The time of the product and of the update after it, of the algorithm of the result. */
+/* Measures the product followed by a separate update, with the algorithm of the result. */
 static sley_status time_apart(sley_comm *comm, const sley_matrix *block, const run *shared,
                               cli_result *result) {
   cli_result apart = {0};
@@ -312,7 +314,7 @@ static sley_status time_apart(sley_comm *comm, const sley_matrix *block, const r
   return status;
 }
 
-/* Plans, runs and checks one algorithm. */
+/* Plans, runs and checks one algorithm. Collective. */
 static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const run *shared, int index) {
   const cli_measure *measure = shared->measure;
   const char *algo = measure->algos->name[index];
@@ -333,7 +335,7 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
     if (status == SLEY_OK)
       status = sley_comm_allreduce(comm, SLEY_SUM, &result.plan, 1);
   }
-  if (status == SLEY_OK && updates) /* first, so that Z is that of the two in one */
+  if (status == SLEY_OK && updates) /* before the fused run, so that Z is left by that run */
     status = time_apart(comm, block, shared, &result);
   if (status == SLEY_OK)
     status = run_plan(comm, plan, shared, &result);
@@ -353,12 +355,12 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
   return status;
 }
 
-/* Whether this rank writes down what all have in common. */
+/* Returns true if this rank stores the data that all ranks have in common. */
 static bool writes(const sley_comm *comm) {
   return sley_comm_rank(comm) == 0 || cli_launched();
 }
 
-/* Keeps the message of an error that every rank has alike: any of them may be the first to end the run. */
+/* Stores the message of an error that all ranks have, because any of them may be the first to end the run. */
 static sley_status keep_failure(const run *shared, sley_status status, const char *message) {
   if (status == SLEY_OK || status == SLEY_ERR_PEER || status == SLEY_ERR_INTERRUPTED)
     return status;
@@ -367,8 +369,8 @@ static sley_status keep_failure(const run *shared, sley_status status, const cha
   return status;
 }
 
-/* The same where a launcher may end all ranks once the first has ended: it is told before any of them ends.
- * Collective; but a lack of memory may be one rank's alone. */
+/* Stores the message. Under a launcher, which may end all ranks when the first one ends, also prints it
+ * before any rank ends. Collective, except for SLEY_ERR_MEMORY, which a single rank may have. */
 static sley_status fail_together(sley_comm *comm, const run *shared, sley_status status,
                                  const char *message) {
   keep_failure(shared, status, message);
@@ -381,7 +383,7 @@ static sley_status fail_together(sley_comm *comm, const run *shared, sley_status
   return status;
 }
 
-/* Reads the rank's rows of A and X. */
+/* Reads the rank's rows of A and X. Collective. */
 static sley_status read_rows(sley_comm *comm, const run *shared, cli_job *job, cli_operands *operands) {
   char message[CLI_REASON];
   sley_status status = cli_job_read(shared->job, comm, job);
@@ -402,7 +404,7 @@ static sley_status read_rows(sley_comm *comm, const run *shared, cli_job *job, c
   return SLEY_OK;
 }
 
-/* Whether every result there is is right, on rank 0. */
+/* Returns true on rank 0 if at least one algorithm ran and all results are right. */
 static bool all_right(const run *shared) {
   bool any = false;
   for (int i = 0; i < shared->measure->algos->count; i++) {
@@ -414,14 +416,14 @@ static bool all_right(const run *shared) {
   return any;
 }
 
-/* The least covers' size, where no algorithm has told it, and Y's file. */
+/* Computes the size of the least covers if no algorithm has, and writes Y's file. Collective. */
 static sley_status finish_spread(sley_comm *comm, const run *own) {
   const cli_measure *measure = own->measure;
   int64_t covers = -1;
   for (int i = 0; i < measure->algos->count && sley_comm_rank(comm) == 0; i++)
     covers = own->results[i].ran && own->results[i].info.cover_rows >= 0 ? own->results[i].info.cover_rows
                                                                          : covers;
-  int64_t told[2] = {covers, measure->covers}; /* rank 0 may be the only one that reports */
+  int64_t told[2] = {covers, measure->covers}; /* only rank 0 knows them if only it has results */
   sley_status status = sley_comm_allreduce(comm, SLEY_MAX, told, 2);
   covers = told[0];
   if (status == SLEY_OK && covers < 0 && told[1])
@@ -435,7 +437,7 @@ static sley_status finish_spread(sley_comm *comm, const run *own) {
   return status;
 }
 
-/* A rank of a job of which it holds its own rows alone. */
+/* The work of a rank that holds only its own rows. */
 static sley_status spread_main(sley_comm *comm, const run *shared) {
   cli_job job;
   cli_operands operands;
@@ -522,7 +524,7 @@ sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose
   dry_run shared = {.job = job, .k = k, .transpose = transpose, .cover_rows = -1};
   sley_rank_options ranks = job->ranks;
   ranks.trace = NULL;
-  ranks.transport = NULL; /* nothing is moved */
+  ranks.transport = NULL; /* a dry plan moves no rows */
   ranks.device = NULL;
   cli_progress("counting covers", 0, 0);
   sley_status status = sley_run_ranks(&ranks, dry_main, &shared);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Algorithms on one job: plan, warm up, repeat, count, check. */
+/* Runs algorithms on one job: planning, untimed and timed products, counting, checking. */
 #ifndef SLEY_CLI_PRODUCT_MEASURE_H
 #define SLEY_CLI_PRODUCT_MEASURE_H
 
@@ -10,85 +10,92 @@
 typedef struct cli_measure {
   const cli_algos *algos;
   int64_t repeat, warmup;
-  double budget; /* seconds for the products of one algorithm, after which no more are begun than a warming
-                    one and CLI_LEAST timed ones; 0: no limit */
+  double budget; /* seconds for the products of one algorithm; when they are spent, only products that
+                    complete one warmup and CLI_LEAST timed products are begun; 0: no limit */
   double alpha, beta;
   bool reproducible, transpose, verify;
-  int64_t mem_limit;     /* bytes a rank may take on its device, X and Y included; 0: what is free */
-  const char *local;     /* whose kernels; NULL: Sley's own */
-  const char *kernel;    /* the one that multiplies; NULL or "auto": the cheapest */
+  int64_t mem_limit;     /* most bytes per rank on its device, including X and Y; 0: the free memory */
+  const char *local;     /* library whose kernels multiply; NULL: Sley's own */
+  const char *kernel;    /* name of the kernel; NULL or "auto": the cheapest */
   const char *precision; /* "full" or "tf32" */
-  const char *wire;      /* type that values travel in */
-  bool unchanged;        /* all products but the first call X unchanged */
-  /* Where ranks read and write their own rows: */
-  int64_t k;     /* -1: as X's file has it, else 32 */
-  const char *x; /* X's file; NULL: random values */
-  bool vector;   /* which has one dimension, as Y's shall have */
+  const char *wire;      /* data type in which values travel */
+  bool unchanged;        /* true: all products except the first declare that X is unchanged */
+  /* The next fields are for jobs whose ranks read and write their own rows. */
+  int64_t k;     /* columns of X; -1: as in X's file, else 32 */
+  const char *x; /* file of X; NULL: random values */
+  bool vector;   /* true: X's file has one dimension, so Y's file gets one too */
   const char *out;
-  bool covers; /* the least covers' size is wanted */
+  bool covers; /* true: compute sley_plan_info.cover_rows */
 } cli_measure;
 
 enum { CLI_NAME = 128, CLI_REASON = SLEY_ERROR_BYTES, CLI_DEVICE = 16, CLI_TRIALS = 32, CLI_LEAST = 3 };
 
 typedef struct cli_result {
-  char algo[CLI_NAME]; /* that ran, with the parameters that were given */
+  char algo[CLI_NAME]; /* name of the algorithm that ran, with the parameters that were given */
   char reason[CLI_REASON];
-  char device[CLI_DEVICE], transport[CLI_DEVICE]; /* that it ran on */
-  char note[CLI_REASON];                          /* what the device was not as asked for; "" */
-  char network[CLI_REASON];                       /* sley_comm_network_note */
-  sley_plan_info info;                            /* its texts are not valid any more: use the two above */
+  char device[CLI_DEVICE], transport[CLI_DEVICE]; /* device and transport in use */
+  char note[CLI_REASON];    /* how the device differs from the requested one; "": it does not */
+  char network[CLI_REASON]; /* sley_comm_network_note */
+  sley_plan_info info;      /* algo and reason are NULL: use the two fields above */
   sley_traffic counted;
-  sley_trial trial[CLI_TRIALS]; /* the shapes that rank 0 timed while it planned */
+  sley_trial trial[CLI_TRIALS]; /* kernel shapes that rank 0 timed during planning */
   int trials;
   cli_kernels kernels;
   double plan_ms;
   int64_t repeats;
-  double min_ms, median_ms, p95_ms; /* over the repetitions, of the slowest rank each */
-  double gflops;                    /* 2 nnz k per median time */
-  int64_t y_values, not_finite;     /* Y's values, and those that are NaN or infinite */
+  double min_ms, median_ms, p95_ms; /* statistics over the repetitions of the slowest rank's time */
+  double gflops;                    /* 2 nnz k / median time, plus the flops of an update */
+  int64_t y_values, not_finite;     /* number of values of Y, and of NaN and infinite values among them */
   bool ran, verified;
-  bool impossible; /* with this transport or device: reason says why */
-  bool unchanged;  /* the last product called X unchanged */
-  int workgroup;   /* of the comm */
-  int64_t plan;    /* of an ablation: cli_plan_number, summed over the ranks */
-  bool told;       /* why the run failed is told already: the job differs, or what cli_found says */
+  bool impossible; /* not possible with this transport or device, for the reason in reason */
+  bool unchanged;  /* the last product declared that X was unchanged */
+  int workgroup;   /* ranks per workgroup of the comm */
+  int64_t plan;    /* in an ablation: cli_plan_number, summed over the ranks */
+  bool told;       /* true: the error has already been printed (different options on ranks, or the error in
+                      cli_found) */
   sley_check check;
-  int64_t update;  /* columns of an update's W; 0: there was none */
-  double apart_ms; /* the median time of the product and the update after it; those above are of the two in
-                      one */
+  int64_t update;  /* columns of W of an update; 0: there was none */
+  double apart_ms; /* median time of a product followed by a separate update; the times above are of the fused
+                      operation */
 } cli_result;
 
-/* The update of a run that has one; w in the host's memory. */
+/* The update of a run with operands->w, which is in host memory. */
 sley_update cli_update(const cli_operands *operands, const cli_measure *measure);
 
-/* What the ranks of a spread job tell of it. */
+/* What the ranks of a spread job (cli_job.spread) report about it. */
 typedef struct cli_found {
-  sley_matrix_info info; /* of the whole matrix */
+  sley_matrix_info info; /* information about the whole matrix */
   sley_matrix_source source;
   int64_t k, cover_rows;
   double load_ms;
-  sley_status status; /* that reading or writing failed with, on all ranks, with this message */
+  sley_status status; /* error of reading or writing, which all ranks have, with its message */
   char message[CLI_REASON];
 } cli_found;
 
-/* Whether the transport counted what the plan predicted. */
+/* Returns true if the transport counted the traffic that the plan predicted. */
 bool cli_result_as_predicted(const cli_result *result);
 
-/* Runs the algorithms in turn on ranks that are started once; rank 0 checks each one's Y, if asked to, before
- * the next begins. results, one for each algorithm, are zeroed and shared memory where ranks are processes;
- * under a launcher only rank 0's are checked. Y of the last is left in operands (under a launcher: rank 0's).
- * One of several algorithms may be impossible. On devices other than the CPU X and Y are copied there and
- * back outside the times, and a product's time ends when the device is done. Where the device does not hold
- * all columns beside the plan, X and Y stay in the host's memory and one block of columns is copied at a
- * time, within the times. After an error those results hold that have run. Of a spread job operands is not
- * looked at, and Y is written as measure says; found, shared memory too, receives what is known then. */
+/* Runs the algorithms one after the other on ranks that are started once. If asked to, rank 0 checks each Y
+ * before the next algorithm begins.
+ *
+ * results has one zeroed element per algorithm, in shared memory if ranks are processes; under a launcher
+ * only rank 0's elements are checked. Afterwards operands holds the Y of the last algorithm (under a
+ * launcher: only on rank 0). One of several algorithms may be impossible.
+ *
+ * On devices other than the CPU, X and Y are copied to the device and back outside the times, and a product's
+ * time ends when the device has finished. If the device's memory does not hold all columns beside the plan, X
+ * and Y stay in host memory and one block of columns is copied at a time, within the times.
+ *
+ * After an error, the results of the algorithms that ran are valid. In a spread job operands is not used and
+ * Y is written as measure says; found, also shared memory, receives what the ranks report. */
 sley_status cli_measure_run(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                             cli_result *results, cli_found *found);
 
-/* The least covers' size (sley_plan_info.cover_rows) by a dry plan, for algorithms that do not compute it. */
+/* Computes the size of the least covers (sley_plan_info.cover_rows) with a dry plan, for algorithms that do
+ * not compute it. */
 sley_status cli_measure_cover_rows(const cli_job *job, int64_t k, bool transpose, int64_t *out);
 
-/* Checks Y against alpha A X + beta Y0 in float64; fills result->check. */
+/* Compares Y with alpha A X + beta Y0 in float64; sets result->check. */
 sley_status cli_measure_verify(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                                cli_result *result);
 

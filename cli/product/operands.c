@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* X and Y of a run. Where the matrix was reordered, X's rows move in and Y's rows move back out. */
+/* Creates, reads and writes X and Y. If the matrix was reordered, rows of X are moved to the new order, and
+ * rows of Y back to the order of the file. */
 #include "product/operands.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ static sley_status dense_alloc(const cli_operands *operands, int64_t rows, int64
   return sley_buffer_alloc(bytes, out);
 }
 
-/* Bytes of a row of so many columns. */
+/* Bytes of a row with cols columns. */
 static size_t row_bytes(const cli_operands *operands, int64_t cols) {
   return (size_t)cols * sley_dtype_bytes(operands->dtype);
 }
@@ -43,7 +44,8 @@ void cli_operands_tell_columns(char *text, size_t room, const char *path, int64_
   snprintf(text, room, "%s: X has %" PRId64 " columns, but --k says %" PRId64, path, cols, k);
 }
 
-/* Row i of source goes to row place[i], or comes from it if back. */
+/* Copies row i of source to row place[i] of *out, or, if back, row place[i] to row i. The caller frees *out.
+ */
 static sley_status permuted(const cli_operands *operands, const void *source, int64_t rows, int64_t cols,
                             const int64_t *place, bool back, void **out) {
   sley_status status = dense_alloc(operands, rows, cols, out);
@@ -86,7 +88,7 @@ static sley_status read_x(const cli_job *job, const char *path, int64_t k, cli_o
   return status;
 }
 
-/* Y where forked ranks write to it. */
+/* Allocates Y in memory that forked ranks share. */
 static sley_status share_y(cli_operands *operands) {
   size_t bytes;
   operands->y = NULL;
@@ -95,7 +97,7 @@ static sley_status share_y(cli_operands *operands) {
     operands->y = cli_share(operands->shared);
   }
   return operands->y ? SLEY_OK
-                     : sley_buffer_alloc(INT64_MAX, &operands->y); /* which says that memory is short */
+                     : sley_buffer_alloc(INT64_MAX, &operands->y); /* reports that memory is short */
 }
 
 static sley_status make_w(int64_t seed, cli_operands *out) {

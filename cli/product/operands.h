@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dense operands of a run, in the matrix's order, whole unless spread.h makes them: X read or random, W
- * of an update, Y, or Z, before and after. */
+/* The dense operands of a run: X, read or random; Y, or Z of an update, before and after; W of an update.
+ * Rows are in the matrix's order. Operands are whole, unless spread.h creates them. */
 #ifndef SLEY_CLI_PRODUCT_OPERANDS_H
 #define SLEY_CLI_PRODUCT_OPERANDS_H
 
@@ -10,43 +10,44 @@ enum { CLI_DEFAULT_K = 32 };
 
 typedef struct cli_operands {
   sley_dtype dtype;
-  int64_t k, y_cols; /* columns and leading dimensions: of X, and of Y, or Z in its place */
+  int64_t k, y_cols; /* columns and leading dimensions of X, and of Y or Z */
   int64_t x_rows, y_rows;
-  void *w;                  /* k x y_cols, of an update; else NULL */
-  bool vector;              /* X has one dimension, and so shall Y's file */
-  int64_t x_first, y_first; /* the rows that x and y begin with: 0 unless they are a rank's rows alone */
+  void *w;                  /* W of an update, k x y_cols; else NULL */
+  bool vector;              /* X's file has one dimension, so Y's file gets one too */
+  int64_t x_first, y_first; /* first row in x and in y; 0 unless they hold only a rank's rows */
   void *x, *y;
-  size_t shared; /* y is so many bytes of shared memory; 0: ordinary memory */
-  void *y_start; /* what Y holds before a run with beta other than 0; else NULL */
+  size_t shared; /* bytes of y in shared memory; 0: ordinary memory */
+  void *y_start; /* initial values of Y if beta is not 0; else NULL */
 } cli_operands;
 
-/* Makes W of random values, if the job is to have an update, and X of the .npy at x_path (rows given in the
- * file's order), or of random values that depend on seed, the row's number in the file, and the column. k -1:
- * as x_path has it, else 32. with_start: Y starts from random values. Errors: SLEY_ERR_ARG and SLEY_ERR_INPUT
- * with their message on stderr already (*told set), else the library's. */
+/* Creates the operands. X is read from the .npy file x_path, whose rows are in the order of the matrix's
+ * file; if x_path is NULL, X is random and depends on seed, the row's number in the matrix's file, and the
+ * column. k -1: as in x_path, else 32. W is random, and created if the job has an update. with_start: Y gets
+ * random initial values. *told: the message of SLEY_ERR_ARG or SLEY_ERR_INPUT has already been printed. Other
+ * errors: the library's errors. */
 sley_status cli_operands_make(const cli_job *job, const char *x_path, int64_t k, sley_dtype dtype,
                               int64_t seed, bool with_start, cli_operands *out, bool *told);
 void cli_operands_free(cli_operands *operands);
 
-/* Puts Y's rows [first, first + count) back to what they were before the run. */
+/* Sets Y's rows [first, first + count) back to their values before the run. */
 void cli_operands_reset(const cli_operands *operands, int64_t first, int64_t count);
 
-/* Row first of X or Y. */
+/* Address of row `first` of X or Y. */
 void *cli_operands_x(const cli_operands *operands, int64_t first);
 void *cli_operands_y(const cli_operands *operands, int64_t first);
 
-/* What is wrong with X's file: its rows, its columns. */
+/* Write a message about X's file to text, of room bytes: a wrong number of rows, or of columns. */
 void cli_operands_tell_rows(char *text, size_t room, const char *path, const cli_job *job, int64_t rows,
                             int64_t wanted);
 void cli_operands_tell_columns(char *text, size_t room, const char *path, int64_t cols, int64_t k);
 
-/* The columns of Y's file. */
+/* The columns of Y's file; SLEY_VECTOR: one dimension. */
 int64_t cli_operands_file_columns(const cli_operands *operands);
 
-/* Whether X's file has one dimension. */
+/* Returns true if X's file has one dimension. */
 bool cli_x_is_vector(const char *path);
 
-/* Writes Y in the file's order. */
+/* Writes Y with the rows in the order of the matrix's file. */
 sley_status cli_operands_write(const cli_operands *operands, const cli_job *job, const char *path);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Device memory for one block of columns, and a place to pack it. */
+/* Allocates device memory for one block of columns, and host memory to pack it. */
 static sley_status place_block(sley_comm *comm, const cli_operands *operands, cli_placed *out) {
   int64_t row = out->width * (int64_t)sley_dtype_bytes(operands->dtype);
   int64_t x_bytes = out->x_count * row, y_bytes = out->y_count * row;
@@ -18,7 +18,7 @@ static sley_status place_block(sley_comm *comm, const cli_operands *operands, cl
   return status == SLEY_OK ? sley_buffer_alloc(x_bytes > y_bytes ? x_bytes : y_bytes, &out->packed) : status;
 }
 
-/* Copies of X's rows and of W on the device, and room for Y. */
+/* Copies X's rows and W to the device, and allocates Y there. */
 static sley_status place_whole(sley_comm *comm, const cli_operands *operands, int64_t x_bytes,
                                cli_placed *out) {
   int64_t w_bytes = operands->k * operands->y_cols * (int64_t)sley_dtype_bytes(operands->dtype);
@@ -53,7 +53,7 @@ sley_status cli_place(sley_comm *comm, const cli_job *job, const cli_operands *o
   out->y_bytes = out->y_count * operands->y_cols * (int64_t)sley_dtype_bytes(operands->dtype);
   out->host_x = host_x;
   out->x_count = x_begin[rank + 1] - x_begin[rank];
-  out->blocks = operands->w ? 1 : info->column_blocks; /* an update takes all columns */
+  out->blocks = operands->w ? 1 : info->column_blocks; /* an update needs all columns at once */
   out->width = info->column_width;
   if (out->blocks > 1)
     return place_block(comm, operands, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dry plans of all algorithms, for one number of ranks or for several. */
+/* Creates dry plans of all algorithms, for one number of ranks or for several. */
 #include "product/planning.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static sley_plan_options options_of(const sley_comm *comm, const cli_planning *s
   return options;
 }
 
-/* What rank 0 has to say while it plans. */
+/* The progress that rank 0 shows while it plans. */
 typedef struct progress {
   int ranks, done, count;
 } progress;
@@ -53,7 +53,7 @@ static void show_progress(void *context, const char *name) {
   cli_progress(what, p->done++, p->count);
 }
 
-/* The one algorithm that is described as well. */
+/* Plans the single algorithm and describes it. */
 static sley_status plan_one(sley_comm *comm, const sley_matrix *block, cli_planning *shared) {
   const cli_job *job = shared->job;
   sley_plan_options options = options_of(comm, shared);
@@ -116,7 +116,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 sley_status cli_plan_all(cli_planning *planning) {
   sley_rank_options ranks = planning->job->ranks;
   if (planning->machine) {
-    ranks.device = "cpu"; /* nothing of this machine is asked for but to plan */
+    ranks.device = "cpu"; /* this machine only computes the plans */
     ranks.threads = 1;
   }
   sley_status status = sley_run_ranks(&ranks, rank_main, planning);
@@ -139,7 +139,7 @@ cli_json cli_planned_json(const cli_planned *plan) {
   return json;
 }
 
-/* Plans that are one have all figures alike, to the bit of the time. */
+/* A number made from a plan's figures: equal plans have equal figures, in all bits of the times. */
 static int64_t number_of(const sley_plan_info *info) {
   char text[256];
   snprintf(text, sizeof text, "\n%a %a %a %" PRId64 " %" PRId64 " %" PRId64, info->predicted_ms,
@@ -209,7 +209,8 @@ static void write_cell(cli_table *table, int column, const sley_plan_info *info,
   }
 }
 
-/* plans: for each of the scales, `count` plans; the first is skipped where it is auto's. */
+/* Prints one table per figure. plans: `count` plans per scale; first: 1 to leave out auto's choice, else 0.
+ */
 static void print_scaling(const cli_planned *plans, const int64_t *ranks, int scales, int count, int first,
                           FILE *stream) {
   static cli_table table;
@@ -253,7 +254,7 @@ static json_t *scaling_json(const cli_job *job, const cli_planning *planning, co
   return cli_json_end(json);
 }
 
-/* Lines of time and traffic by the number of ranks. */
+/* Draws time and traffic over the number of ranks. */
 static bool plot_scaling(const cli_job *job, const cli_planning *planning, const cli_planned *plans,
                          const int64_t *ranks, int scales, int first) {
   double ms[CLI_SCALES * CLI_ALGORITHMS], mib[CLI_SCALES * CLI_ALGORITHMS];

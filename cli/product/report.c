@@ -57,7 +57,7 @@ static const char *verdict(const cli_result *result) {
   return !result->verified ? "-" : result->check.ok ? "ok" : "WRONG";
 }
 
-/* What travelling narrower has cost, or that no values did, if it was asked for. */
+/* If a type for the wire was requested: prints the error that it caused, or that it had no effect. */
 static void report_wire(const cli_job *job, const cli_result *result, FILE *stream) {
   double bound = result->info.wire_bound;
   if (bound == 0) {
@@ -73,7 +73,7 @@ static void report_wire(const cli_job *job, const cli_result *result, FILE *stre
   fprintf(stream, "at most %.3g of |A||X|\n", bound);
 }
 
-/* What rounding to tf32 has cost, or that nothing was rounded, if it was allowed. */
+/* If tf32 was allowed: prints the error that it caused, or that nothing was rounded. */
 static void report_precision(const cli_job *job, const cli_result *result, FILE *stream) {
   if (strcmp(job->settings->common.precision, "full") == 0)
     return;
@@ -87,7 +87,7 @@ static void report_precision(const cli_job *job, const cli_result *result, FILE 
   fprintf(stream, "each product within %.3g of itself\n", result->info.more_roundings * 0x1p-24);
 }
 
-/* The update, in one with the product or not, and the two apart. */
+/* Prints the times of the update together with the product and apart from it. */
 static void report_update(const cli_operands *operands, const cli_result *result, FILE *stream) {
   fprintf(stream,
           "update     W %" PRId64 " x %" PRId64 ", %s: median %.3f ms; product and update apart %.3f ms\n",
@@ -96,7 +96,7 @@ static void report_update(const cli_operands *operands, const cli_result *result
           result->apart_ms);
 }
 
-/* How many results are NaN or infinite, if any. */
+/* Prints how many results are NaN or infinite, if any are. */
 static void report_not_finite(const cli_result *result, FILE *stream) {
   if (result->not_finite == 0)
     return;

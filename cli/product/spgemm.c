@@ -14,7 +14,7 @@
 #include "output/terminal.h"
 #include "output/times.h"
 
-/* The product and what is known of it. */
+/* The state of a run: operands, the product, and figures of the product. */
 typedef struct spgemm_run {
   const cli_spgemm_settings *settings;
   const cli_spgemm_factors *factors;
@@ -22,7 +22,7 @@ typedef struct spgemm_run {
   sley_matrix *c;
   sley_spgemm_options options;
   sley_spgemm_info info;
-  sley_matrix_info size_a, size; /* size: of C */
+  sley_matrix_info size_a, size; /* information about A and about C */
   cli_times times;
   sley_check check;
 } spgemm_run;
@@ -59,7 +59,7 @@ static sley_status verify(spgemm_run *run) {
   return status;
 }
 
-/* Operations a second, in billions: two for each product. */
+/* Billions of operations per second; a product counts two. */
 static double rate(const spgemm_run *run) {
   return run->times.median > 0 ? 2e-6 * (double)run->info.products / run->times.median : 0;
 }
@@ -124,7 +124,7 @@ static bool write_json(const spgemm_run *run) {
   return cli_output_json(s->common.json, cli_json_end(json));
 }
 
-/* Reports, and writes what was asked for. */
+/* Prints the report and writes the requested files. Returns the exit code. */
 static int report(const spgemm_run *run) {
   const cli_spgemm_settings *s = run->settings;
   print(run, s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that hold their own rows alone: loading, operands, check and output. */
+/* Operands, check and output of ranks that hold only their own rows. */
 #include "product/spread.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static sley_status alloc(int64_t count, int64_t each, void **out) {
 
 /* ---- operands */
 
-/* Looks at the header of X's file, and reads the rank's rows. */
+/* Checks the shape of X in its file, and reads the rank's rows. */
 static sley_status read_x(const cli_job *job, const cli_measure *measure, int64_t first, int64_t count,
                           cli_operands *out, char *message) {
   int64_t rows = 0, cols = 0;
@@ -78,12 +78,12 @@ sley_status cli_spread_operands(const sley_comm *comm, const cli_job *job, const
 
 enum { BITS = 64 };
 
-/* The columns that a block names, numbered in their order. */
+/* The distinct columns of a block's entries, numbered in ascending order. */
 typedef struct columns {
-  uint64_t *bits;  /* of all columns */
-  int64_t *before; /* named columns before each word's */
+  uint64_t *bits;  /* one bit per column of the matrix: whether the block has entries there */
+  int64_t *before; /* for each word of bits, the number of columns set before it */
   int64_t count;
-  int64_t *name; /* of each named column: its number in the matrix */
+  int64_t *name; /* for each listed column, its number in the matrix */
 } columns;
 
 static int64_t column(const sley_csr *csr, int64_t e) {
@@ -118,7 +118,7 @@ static sley_status find_columns(const sley_csr *csr, columns *out) {
   return status;
 }
 
-/* The block with its columns renumbered, and the rows of X that they stand for. */
+/* The block with renumbered columns, and the corresponding rows of X. */
 typedef struct oracle {
   int64_t *rowptr, *col;
   sley_matrix *matrix;
@@ -179,14 +179,14 @@ static sley_status make_oracle(const cli_job *job, const cli_operands *operands,
   return status;
 }
 
-/* How near an entry came to its bound; above 1: wrong. */
+/* The largest error in units of its bound; above 1: wrong. */
 static double units(const sley_check *check) {
   if (!check->ok)
     return 2;
   return check->bound > 0 ? check->max_error / check->bound : 0;
 }
 
-/* The worst of all ranks' findings, on rank 0. */
+/* Collects the worst finding of all ranks on rank 0. Collective. */
 static sley_status gather_checks(sley_comm *comm, sley_check *check) {
   int size = sley_comm_size(comm);
   void *bytes = NULL, *all = NULL;
@@ -203,14 +203,14 @@ static sley_status gather_checks(sley_comm *comm, sley_check *check) {
         other->relative_error > check->relative_error ? other->relative_error : check->relative_error;
     if (units(other) > units(check))
       *check = *other;
-    check->relative_error = relative; /* of the largest value of the rank's rows, if not of all */
+    check->relative_error = relative; /* relative to the largest value of that rank's rows, not of all rows */
   }
   sley_buffer_free(all);
   sley_buffer_free(bytes);
   return status;
 }
 
-/* The ranks of a host share its cores. */
+/* Threads of this rank's check: the ranks of a host share its cores. */
 static int threads_of(const sley_comm *comm, const cli_job *job) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN) / sley_comm_workgroup(comm);
   return job->ranks.threads > 0 ? job->ranks.threads : cores > 1 ? (int)cores : 1;
@@ -220,7 +220,7 @@ sley_status cli_spread_verify(sley_comm *comm, const cli_job *job, const cli_ope
                               const cli_measure *measure, cli_result *result) {
   oracle o;
   int64_t k = operands->k;
-  double beta = operands->y_start ? measure->beta : 0; /* without a start Y was zero */
+  double beta = operands->y_start ? measure->beta : 0; /* without initial values Y was zero */
   if (sley_comm_rank(comm) == 0)
     cli_progress("verifying", 0, 0);
   sley_status status = make_oracle(job, operands, measure, &o);

@@ -9,7 +9,7 @@
 
 enum { PS_BYTES = 16 };
 
-/* The entries of a partition at most, in words. */
+/* The most entries per partition, as text. */
 static const char *ps_of(const sley_trial *trial, char text[PS_BYTES]) {
   snprintf(text, PS_BYTES, trial->ps > 0 ? "%d" : "whole", trial->ps);
   return text;

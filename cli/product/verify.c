@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check of a run against the library's float64 product. */
+/* Checks the result of a run against the library's float64 product. */
 #include "output/terminal.h"
 #include "product/measure.h"
 
 sley_status cli_measure_verify(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                                cli_result *result) {
   int64_t k = operands->k;
-  double beta = operands->y_start ? measure->beta : 0; /* without a start Y was zero */
+  double beta = operands->y_start ? measure->beta : 0; /* without initial values Y was zero */
   cli_progress("verifying", 0, 0);
   sley_update update = cli_update(operands, measure);
   update.beta = beta;

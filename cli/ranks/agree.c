@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Agreement of ranks. Under a launcher: compares what all were asked for, and samples of the matrix and of X.
- */
+/* Agreement of ranks. Under a launcher, compares the options of all processes, and samples of the matrix and
+ * of X. */
 #include "ranks/agree.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static int64_t hash_text(uint64_t hash, const char *text) {
   return (int64_t)mix(hash, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-/* Evenly spaced items of an array, the last one included. */
+/* Hashes evenly spaced items of an array, including the last one. */
 static uint64_t sample(uint64_t hash, const void *data, int64_t count, size_t bytes) {
   int64_t taken = count < SAMPLES ? count : SAMPLES;
   for (int64_t i = 0; i < taken; i++) {
@@ -57,7 +57,8 @@ static sley_status hash_matrix(const cli_job *job, int64_t *out) {
   return SLEY_OK;
 }
 
-/* A file's size and samples of its bytes; of what is no plain file the words and the seed. */
+/* Hashes a file's size and samples of its bytes; if the name is not a regular file, hashes the name and the
+ * seed. */
 static int64_t hash_file(const char *name, int64_t seed) {
   enum { SAMPLE = 64, FILE_SAMPLES = 256 };
   struct stat info;
@@ -75,7 +76,7 @@ static int64_t hash_file(const char *name, int64_t seed) {
   return (int64_t)hash;
 }
 
-/* What the ranks will read, each its own rows. */
+/* Adds hashes of the inputs that the ranks will read, each its own rows. */
 static void add_names(fields *f, const cli_job *job, const cli_measure *measure) {
   const cli_job_settings *settings = job->settings;
   add(f, "the matrix (the file's content, or the generator's words and --seed)",
@@ -84,7 +85,7 @@ static void add_names(fields *f, const cli_job *job, const cli_measure *measure)
   add(f, "X (--x or --seed)", hash_file(measure->x ? measure->x : "", settings->common.seed));
 }
 
-/* What the process has read. */
+/* Adds hashes of the inputs that this process has read. */
 static sley_status add_content(fields *f, const cli_job *job, const cli_operands *operands) {
   int64_t matrix = 0, parts = (int64_t)FNV_BASIS, begins = job->ranks.ranks + (int64_t)1;
   sley_status status = hash_matrix(job, &matrix);
@@ -102,7 +103,8 @@ static sley_status add_content(fields *f, const cli_job *job, const cli_operands
   return SLEY_OK;
 }
 
-/* The words that decide how a process reads come first, for what follows differs with them. */
+/* Collects the values to compare. Options that affect how inputs are read come first, because the inputs'
+ * hashes differ if they do, and the first difference is reported. */
 static sley_status collect(const cli_job *job, const cli_operands *operands, const cli_measure *measure,
                            fields *f) {
   int64_t algos = (int64_t)FNV_BASIS;
@@ -132,7 +134,7 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   return SLEY_OK;
 }
 
-/* Of each value and of its complement the least is that of every rank. */
+/* All values are equal if the minimum over the ranks of each value, and of its complement, is this rank's. */
 sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int64_t *values, int count,
                             bool *told) {
   int64_t low[2 * CLI_AGREE_WORDS] = {0};
@@ -143,7 +145,7 @@ sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int
   sley_status status = sley_comm_allreduce(comm, SLEY_MIN, low, 2 * CLI_AGREE_WORDS);
   for (int i = 0; i < count && status == SLEY_OK; i++)
     if (low[i] != ~low[CLI_AGREE_WORDS + i]) {
-      (void)sley_comm_barrier(comm); /* so that all have seen it before the first ends */
+      (void)sley_comm_barrier(comm); /* so that all ranks have compared before the first one ends */
       cli_error("the ranks were given different values of %s: start all with the same words", names[i]);
       *told = true;
       status = SLEY_ERR_ARG;

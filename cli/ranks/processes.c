@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs whose ranks are processes: what they tell the process of the command in shared memory. */
+/* Runs whose ranks are processes, and the shared memory through which these return results. */
 #include "ranks/processes.h"
 
 #include <errno.h>
@@ -60,7 +60,8 @@ bool cli_wants_mpirun(const char *transport) {
   return transport && strcmp(transport, "mpi") == 0 && !cli_launched();
 }
 
-/* Ranks of one host share its cores as ranks that are forked do, however many they are. */
+/* Lets mpirun start more ranks than there are cores, and does not bind them to cores, so that they share the
+ * cores of a host as forked ranks do. */
 static void set_habits(void) {
   static const char *const habits[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                           {"OMPI_MCA_hwloc_base_binding_policy", "none"},
@@ -102,7 +103,7 @@ bool cli_reports(const cli_job *job) {
   return !job->ranks.transport || !cli_launched() || cli_is_first();
 }
 
-/* Every rank tells how it ended, but for what another rank says of itself. */
+/* Every rank prints its error, except an error of another rank that that rank prints itself. */
 bool cli_tells(const cli_job *job, sley_status status) {
   if (status != SLEY_ERR_PEER || !job->ranks.transport || !cli_launched())
     return true;

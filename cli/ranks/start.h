@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of commands that have no job of one matrix (job.h): how they start, who reports, how they end. */
+/* Ranks of commands that do not use cli_job (job.h): how they start, which process reports, and how they end.
+ */
 #ifndef SLEY_CLI_RANKS_START_H
 #define SLEY_CLI_RANKS_START_H
 
@@ -9,14 +10,16 @@
 #include "common.h"
 #include "sley.h"
 
-/* Ranks as the common options say. Becomes mpirun where that starts them. An exit code, after one line on
- * stderr where it is not CLI_DONE. */
+/* Sets the options of ranks from the common options. Replaces this process by mpirun if that starts the ranks.
+ * Returns an exit code; if it is not CLI_DONE, one line has been printed on stderr. */
 int cli_start(const cli_common *common, sley_rank_options *out);
 
-/* Whether this process reports: rank 0 of those of a launcher, else the one that the ranks are of. */
+/* Returns true if this process prints the report: under a launcher rank 0, else the process that starts the
+ * ranks. */
 bool cli_start_reports(const sley_rank_options *ranks);
 
-/* The exit code of what ranks have returned. message: the command's own, or empty for the library's. */
+/* Prints the error with which the ranks ended, and returns its exit code. message: the command's own message;
+ * "": the library has the message. */
 int cli_start_failed(const sley_rank_options *ranks, sley_status status, const char *message);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley roofline`: what bounds a product of matrices in tiles, and how long it takes. Nothing is multiplied
- * by ranks. */
+/* `sley roofline`: predicts which resource limits a product of matrices in tiles, and its time. No ranks run,
+ * and the ranks' products are not computed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +124,7 @@ static const roofline_settings defaults = {
 
 typedef struct roofline_run {
   const roofline_settings *settings;
-  sley_matrix *a, *b; /* b NULL: A */
+  sley_matrix *a, *b; /* b NULL: A is multiplied by itself */
   sley_machine *machine;
   sley_roofline_options options;
   cli_roofline r;
@@ -132,7 +132,7 @@ typedef struct roofline_run {
 
 /* ---- words */
 
-/* Calls take for each word of a list that commas separate. False as soon as that is. */
+/* Calls take for each word of a list separated by commas. Returns false as soon as take does. */
 static bool each_word(const char *list, bool (*take)(roofline_run *run, const char *word),
                       roofline_run *run) {
   char word[1024];
@@ -236,7 +236,7 @@ static void fill_options(roofline_run *run) {
   o->compression = s->compression;
 }
 
-/* summa-2d has a grid and tiles of its own. */
+/* Fills a row with the algorithm's roofline. summa-2d has a grid and tiles of its own. */
 static sley_status find_row(roofline_run *run, cli_roofline_row *row) {
   sley_roofline_options o = run->options;
   o.algo = row->algo;
@@ -260,7 +260,7 @@ static sley_status find_rows(roofline_run *run) {
   return status;
 }
 
-/* Adds what was measured, and reports. */
+/* Adds measured times and prints the report. Returns the exit code. */
 static int report(roofline_run *run) {
   const roofline_settings *s = run->settings;
   run->r.row[0].measured_ms = s->measured_ms;

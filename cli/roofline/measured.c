@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times that other commands have measured, from their JSON. */
+/* Reads times measured by other commands from their JSON. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static double time_of(const json_t *object) {
   return median > 0 ? median : ms > 0 ? ms : number_at(object, "total_ms");
 }
 
-/* Bytes over what is the network of the roofline; negative: not told. */
+/* Bytes over the links that are the network in the roofline: messages if there are several nodes, else direct
+ * links. Negative: not known. */
 static double bytes_of(const json_t *object, int nodes) {
   const json_t *by_link = json_object_get(object, "volume_bytes");
   const json_t *bytes = by_link ? json_object_get(by_link, nodes > 1 ? "message" : "direct")
@@ -25,7 +26,8 @@ static double bytes_of(const json_t *object, int nodes) {
   return json_is_number(bytes) ? json_number_value(bytes) : -1;
 }
 
-/* Whether a whole number of the file, if it is there, is the one of this run. */
+/* Returns true if the file lacks this whole number or it equals `wanted`, else false after one line on
+ * stderr. */
 static bool agrees(const char *path, const json_t *root, const char *name, int64_t wanted) {
   const json_t *found = json_object_get(root, name);
   if (!json_is_integer(found) || json_integer_value(found) == wanted)

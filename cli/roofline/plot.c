@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The picture of rooflines as a script for gnuplot: the network's roof rises to the local ones, which are
- * level; below them are the points, on the lines of their algorithms. */
+/* Writes a gnuplot script that draws rooflines: the network's roof rises until it meets the horizontal local
+ * roofs, and each algorithm has a vertical line with its predicted and measured points. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -9,9 +9,9 @@
 #include "roofline/roofline.h"
 
 enum { WIDTH = 760, HEIGHT = 440, COLOURS = 8 };
-#define MARGIN 4.0 /* factor between what is drawn and the edges */
+#define MARGIN 4.0 /* factor between the outermost values and the edges */
 
-/* Okabe and Ito's colours, which the colour-blind can tell apart. */
+/* Okabe and Ito's colours, which colour-blind readers can distinguish. */
 static const char *const colours[COLOURS] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
                                              "#56b4e9", "#d55e00", "#f0e442", "#000000"};
 
@@ -41,7 +41,7 @@ static window window_of(const cli_roofline *r) {
     widen(&w.left, &w.right, cli_roofline_intensity(row, false));
     widen(&w.left, &w.right, cli_roofline_intensity(row, true));
     if (row->known) {
-      widen(&w.left, &w.right, roof_of(row) / slope(r)); /* where the roofs meet */
+      widen(&w.left, &w.right, roof_of(row) / slope(r)); /* intensity at which the roofs meet */
       widen(&w.low, &w.high, roof_of(row));
       widen(&w.low, &w.high, cli_roofline_rate(r, row, row->line.predicted_ms));
     }
@@ -55,7 +55,7 @@ static window window_of(const cli_roofline *r) {
   return (window){w.left / MARGIN, w.right * MARGIN, w.low / MARGIN, w.high * MARGIN};
 }
 
-/* A line of the plot command, through the points of a block of data. */
+/* Adds a curve to the plot command. data: the name of a data block; title NULL: not in the key. */
 static void put_curve(FILE *script, int *drawn, const char *data, const char *style, const char *title) {
   fprintf(script, "%s%s %s ", (*drawn)++ > 0 ? ", \\\n  " : "plot ", data, style);
   if (!title) {
@@ -66,7 +66,7 @@ static void put_curve(FILE *script, int *drawn, const char *data, const char *st
   cli_gnuplot_text(script, title);
 }
 
-/* Data come before the plot command. */
+/* Writes the data blocks, which must precede the plot command. */
 static void put_data(FILE *script, const cli_roofline *r, const window *w) {
   double highest = r->row[0].line.peak / 1e9;
   for (int i = 0; i < r->count; i++)
@@ -94,7 +94,7 @@ static void put_data(FILE *script, const cli_roofline *r, const window *w) {
   }
 }
 
-/* Whether the row is the first that has such a point, whose name the key shows. */
+/* Returns true if this is the first row with such a point; only its point is named in the key. */
 static bool is_first(const cli_roofline *r, int row, bool measured) {
   for (int i = 0; i < row; i++)
     if (measured ? r->row[i].measured_ms > 0 : r->row[i].known)

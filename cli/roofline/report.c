@@ -52,7 +52,7 @@ static void print_head(const cli_roofline *r, FILE *stream) {
   fprintf(stream, "\n\n");
 }
 
-/* A rate or an intensity; a dash where there is none. */
+/* Writes a rate or an intensity, or a dash if there is none. */
 static void put_figure(cli_table *table, int column, double value, const char *format) {
   char text[32];
   if (!(value > 0) || isinf(value)) {
@@ -97,7 +97,7 @@ static void print_rows(const cli_roofline *r, FILE *stream) {
   cli_table_print(&table, stream);
 }
 
-/* Of the first algorithm. */
+/* Prints the ranks of the first algorithm. */
 static void print_ranks(const cli_roofline *r, FILE *stream) {
   const cli_roofline_row *row = &r->row[0];
   fprintf(stream, "\n%s by ranks:\n%6s %8s %10s %10s %10s %9s %10s %11s %13s\n", row->algo, "rank", "tasks",
@@ -146,7 +146,7 @@ static cli_json rank_json(const sley_roofline_rank *rank) {
   return json;
 }
 
-/* False: out of memory. */
+/* Returns false if out of memory. */
 static bool add_ranks(const cli_roofline *r, const cli_roofline_row *row, cli_json *json) {
   cli_json *list = malloc((size_t)r->ranks * sizeof *list);
   if (!list)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of products in tiles: the division, the ranks, the report, the verdict. */
+/* Divides the matrices of a product in tiles, starts the ranks, reports and checks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ranks/start.h"
 #include "tile/tile.h"
 
-/* Wrong values or wrong counts are a failure at work. */
+/* Returns the exit code: a failure if a result is wrong or the counted traffic is not as predicted. */
 static int judge(const cli_tile_bench *b) {
   for (int i = 0; i < b->algos->count; i++) {
     const cli_tile_result *r = &b->result[i];
@@ -38,8 +38,8 @@ static int report(const cli_tile_bench *b, const char *json) {
   return code;
 }
 
-/* Memory that ranks write to, shared where they are processes: results, ranks' figures, and what is known of
- * all. */
+/* Results that ranks write, in memory that is shared if ranks are processes. rank: one element per algorithm
+ * and rank. */
 typedef struct board {
   sley_tiled_info info;
   bool told;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What products in tiles print and write. */
+/* The text, the JSON and the picture of products in tiles. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,10 +27,10 @@ static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) 
     mean.flops += r->rank[i].flops;
     mean.stolen += r->rank[i].stolen;
   }
-  return mean; /* numbers that are not times: of all */
+  return mean; /* times are means over the ranks, the other numbers are sums */
 }
 
-/* Whether sparse products, whose sizes are not known beforehand, go to other ranks. */
+/* Returns true if sparse products, whose sizes are not known in advance, are sent to other ranks. */
 static bool sends_sparse(const cli_tile_bench *b, const cli_tile_result *r) {
   return b->b && strncmp(r->algo, "tile-c", 6) != 0;
 }
@@ -43,7 +43,7 @@ bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r
           a->self_bytes == b->self_bytes && a->self_messages == b->self_messages);
 }
 
-/* What to say of the traffic. */
+/* The remark on the traffic. */
 static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
   return mean_of(b, r).stolen > 0      ? "some for stolen work"
          : sends_sparse(b, r)          ? "products with it"
@@ -51,7 +51,7 @@ static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
                                        : "NOT AS PREDICTED";
 }
 
-/* The most flops of a rank, by the mean. */
+/* Ratio of the largest flops of a rank to the mean. */
 static double flops_imbalance(const cli_tile_bench *b, const cli_tile_result *r) {
   int64_t most = 0;
   for (int i = 0; i < b->ranks.ranks; i++)
@@ -64,7 +64,7 @@ static double over_mean(int64_t most, int64_t all, int64_t parts) {
   return all > 0 ? (double)most * (double)parts / (double)all : 1;
 }
 
-/* Of entries of A and B. */
+/* Number of products of an entry of A and an entry of B. */
 static int64_t products_of(const cli_tile_bench *b, const cli_tile_result *r) {
   return mean_of(b, r).flops / 2;
 }

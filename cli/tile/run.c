@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One algorithm after the other on ranks that are started once. */
+/* Runs the algorithms one after the other on ranks that are started once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* One rank's part. */
+/* One rank's matrices and times. */
 typedef struct part {
   const cli_tile_bench *bench;
   sley_comm *comm;
-  sley_tiled *a, *x, *y;          /* or A, B and the C of the last run */
+  sley_tiled *a, *x, *y;          /* A, X and Y, or A, B and the C of the last run */
   sley_tiled *mask;               /* NULL: none */
-  int64_t *row_begin, *col_begin; /* who has which rows of Y and of X */
-  double *ms;                     /* of each timed run */
+  int64_t *row_begin, *col_begin; /* the rows of Y and of X that each rank sets, reads and checks */
+  double *ms;                     /* ms of each timed run */
 } part;
 
 static bool leads(const part *p) {
@@ -33,7 +33,7 @@ static void divide(int64_t rows, int ranks, int64_t *begin) {
     begin[r] = rows / ranks * r + (r < rows % ranks ? r : rows % ranks);
 }
 
-/* X, of which each rank sets its rows, and Y. */
+/* Creates X and Y. Each rank sets its rows of X. Collective. */
 static sley_status make_dense(part *p, int me) {
   const cli_tile_bench *b = p->bench;
   sley_status status = sley_tiled_create_dense(p->comm, b->size.cols, b->k, b->size.dtype, &b->of_x, &p->x);
@@ -86,7 +86,7 @@ static sley_tile_spgemm_options spgemm_options(const part *p, const char *algo) 
   return options;
 }
 
-/* Y as it is before a product that adds to it. */
+/* Sets this rank's rows of Y to their values before a product that adds to Y. Collective. */
 static sley_status reset_y(const part *p) {
   const cli_operands *operands = p->bench->operands;
   if (!operands || !operands->y_start)
@@ -97,7 +97,7 @@ static sley_status reset_y(const part *p) {
                              operands->k);
 }
 
-/* One product. product: of dense matrices; NULL: C = A B. */
+/* Multiplies once. product: of dense X and Y; NULL: C = A B. */
 static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, sley_tile_report *report) {
   if (product) {
     const cli_measure *measure = p->bench->measure;
@@ -110,7 +110,7 @@ static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, 
   return sley_tile_spgemm(p->a, p->x, &options, &p->y, report);
 }
 
-/* Ranks begin together; the slowest one's time counts. */
+/* Multiplies once; all ranks begin together. *ms: time of the slowest rank. Collective. */
 static sley_status run_once(part *p, sley_tile_spmm *product, const char *algo, double *ms,
                             cli_tile_rank *sum, sley_tile_report *report) {
   sley_status status = reset_y(p);
@@ -130,11 +130,11 @@ static sley_status run_once(part *p, sley_tile_spmm *product, const char *algo, 
   return status;
 }
 
-/* ---- what the ranks have seen */
+/* ---- figures of the ranks */
 
 enum { TIMES = 4, FIGURES = TIMES + 3, TRAFFIC = 12 };
 
-/* Every rank's figures become known to all. */
+/* Collects the figures of all ranks in `all` on rank 0. Collective. */
 static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_tile_rank *all) {
   const int size = sley_comm_size(p->comm), me = sley_comm_rank(p->comm);
   int64_t *number = calloc((size_t)size * FIGURES, sizeof *number);
@@ -184,7 +184,7 @@ static sley_status share_traffic(const part *p, const sley_tile_report *report, 
   return status;
 }
 
-/* This rank's rows of Y, which it has at y, against sums in float64. */
+/* Compares this rank's rows of Y, at y, with float64 sums. */
 static sley_status compare(const part *p, const sley_matrix *block, const void *y, sley_check *out) {
   const cli_operands *o = p->bench->operands;
   const cli_measure *m = p->bench->measure;
@@ -209,7 +209,7 @@ static sley_status check_dense(const part *p, const sley_matrix *block, sley_che
   return status;
 }
 
-/* The same of C. */
+/* Checks this rank's rows of C. Collective. */
 static sley_status check_sparse(const part *p, const sley_matrix *block, sley_check *out) {
   const int64_t *begin = p->row_begin + sley_comm_rank(p->comm);
   sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
@@ -244,7 +244,8 @@ static sley_status verify(const part *p, cli_tile_result *to) {
   if (!p->bench->verify)
     return SLEY_OK;
   sley_status status = cli_agree_status(p->comm, check_rows(p, &mine));
-  /* Doubles that are not negative ascend as their bits do. */
+  /* Nonnegative doubles have the same order as their bits, so the maximum of the bits is the maximum error.
+   */
   int64_t row = mine.ok ? INT64_MAX : p->row_begin[sley_comm_rank(p->comm)] + mine.row;
   int64_t error = cli_agree_real(mine.relative_error);
   if (status == SLEY_OK)
@@ -260,9 +261,9 @@ static sley_status verify(const part *p, cli_tile_result *to) {
   return status;
 }
 
-/* ---- the last product, for who wants it */
+/* ---- the last product */
 
-/* All rows go to rank 0. */
+/* Fills begin[0..ranks]: rank 0 has all rows. */
 static void give_all_to_first(int64_t *begin, int64_t rows, int ranks) {
   begin[0] = 0;
   for (int r = 1; r <= ranks; r++)
@@ -278,7 +279,7 @@ static sley_status keep_c(const part *p, const int64_t *begin, bool right) {
   return cli_agree_status(p->comm, status);
 }
 
-/* To the operands' Y, or to the file of C. */
+/* Copies the last product to the operands' Y on rank 0, or writes C to its file. Collective. */
 static sley_status keep_product(const part *p, const cli_tile_result *last) {
   const cli_tile_bench *b = p->bench;
   const int size = sley_comm_size(p->comm);
@@ -297,7 +298,8 @@ static sley_status keep_product(const part *p, const cli_tile_result *last) {
 
 /* ---- the run */
 
-/* product NULL: C = A B. */
+/* Runs the untimed and the timed products of one algorithm, then collects and checks. product NULL: C = A B.
+ * Collective. */
 static sley_status run_product(part *p, sley_tile_spmm *product, cli_tile_result *to) {
   const cli_tile_bench *b = p->bench;
   cli_tile_rank sum = {0}, unused = {0};
@@ -343,7 +345,8 @@ static sley_status run_algorithm(part *p, cli_tile_result *to) {
   return status;
 }
 
-/* The words that decide what the ranks of a launcher do; what the library compares is not among them. */
+/* Returns an error, already printed, if ranks under a launcher were started with different options. Leaves
+ * out options that the library itself compares. Collective. */
 static sley_status agree(sley_comm *comm, const cli_tile_bench *b) {
   static const char *const names[] = {
       "the matrix, or --dtype", "--seed", "--repeat", "--warmup", "--verify", "--algo",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices in tiles, of `sley spmm` and `sley spgemm`: one or more algorithms on ranks that are
- * started once, timed by what each rank does, and checked. */
+/* Products of matrices in tiles, of `sley spmm` and `sley spgemm`: types, and the functions that run one or
+ * more algorithms on ranks, check the products and report. */
 #ifndef SLEY_CLI_TILE_TILE_H
 #define SLEY_CLI_TILE_TILE_H
 
@@ -13,7 +13,8 @@
 #include "sley.h"
 #include "sley_tile.h"
 
-/* What a rank's time went to, ms of a run on average, and what its tiles took. */
+/* A rank's times, in ms per run on average, and its work in the last run: products of tiles, their flops, and
+ * stolen products. */
 typedef struct cli_tile_rank {
   double compute, communicate, accumulate, imbalance;
   int64_t tasks, flops, stolen;
@@ -21,13 +22,13 @@ typedef struct cli_tile_rank {
 
 typedef struct cli_tile_result {
   const char *algo;
-  cli_times time;                  /* ms of a run, of the slowest rank */
-  cli_tile_rank *rank;             /* of each */
-  sley_traffic predicted, counted; /* of a run, over all ranks */
+  cli_times time;                  /* ms per run, of the slowest rank */
+  cli_tile_rank *rank;             /* one element per rank */
+  sley_traffic predicted, counted; /* per run, over all ranks */
   bool checked, right;
-  int64_t wrong_row; /* the first row of the product that is wrong */
+  int64_t wrong_row; /* the first wrong row of the product */
   double relative_error;
-  int64_t c_entries; /* of C = A B */
+  int64_t c_entries; /* nonzeros of C = A B */
 } cli_tile_result;
 
 typedef struct cli_tile_bench {
@@ -39,48 +40,48 @@ typedef struct cli_tile_bench {
   sley_matrix_info size;
   /* Y = alpha A X + beta Y; all NULL: C = A B */
   const cli_job *job;
-  const cli_operands *operands; /* Y receives the last algorithm's product, on rank 0 */
+  const cli_operands *operands; /* on rank 0 Y receives the product of the last algorithm */
   const cli_measure *measure;
-  const char *plot; /* NULL, or where times and bytes are drawn */
+  const char *plot; /* file of the picture of times and bytes; NULL: none */
   /* C = A B */
   const char *name_b;
-  const sley_matrix *b; /* transposed already */
+  const sley_matrix *b; /* already transposed if --transpose-b was given */
   sley_matrix_info size_b;
   bool transpose_b;
   const char *name_mask;
-  const sley_matrix *mask; /* of C; NULL: none */
+  const sley_matrix *mask; /* mask of C; NULL: none */
   sley_matrix_info size_mask;
   sley_semiring semiring;
-  int64_t mem_limit; /* of a product of two sparse tiles; 0: none */
-  const char *out;   /* NULL, or where rank 0 writes the last algorithm's C, unless it is wrong */
-  /* both */
+  int64_t mem_limit; /* most bytes of a product of two sparse tiles; 0: no limit */
+  const char *out;   /* file to which rank 0 writes C of the last algorithm, unless it is wrong; NULL: none */
+  /* both products */
   int64_t k, seed, repeat, warmup, buffers;
-  sley_tiling a, of_x, y;  /* of_x: of X or B */
-  bool verify, tells;      /* tells: progress and the report */
-  cli_tile_result *result; /* from cli_share, as what rank points to */
-  sley_tiled_info *info;   /* of A; likewise */
-  char *found;             /* the device; likewise, SLEY_ERROR_BYTES */
-  char *note;              /* what is not as asked for, as sley_comm_device_note; likewise */
-  bool *told;              /* why the run failed is told already; likewise */
+  sley_tiling a, of_x, y;  /* tilings of A, of X or B, and of Y or C */
+  bool verify, tells;      /* tells: this process reports progress and results */
+  cli_tile_result *result; /* from cli_share, like the following pointers and each result's rank */
+  sley_tiled_info *info;   /* information about A */
+  char *found;             /* name of the device in use, SLEY_ERROR_BYTES */
+  char *note;              /* how the device differs from the requested one, as sley_comm_device_note */
+  bool *told;              /* true: the error has already been printed */
 } cli_tile_bench;
 
-/* Divides the matrices, multiplies, reports and judges, as the common options say. Returns the exit code. */
+/* Divides the matrices, multiplies, checks and reports, as the common options say. Returns the exit code. */
 int cli_tile_measure(cli_tile_bench *bench, const cli_common *common);
 
-/* Says which of these options a run without tiles has no use for. */
+/* Reports options of products in tiles that were given to a run without tiles. */
 void cli_tile_idle(const char *command);
 
-/* Fills the results. Errors: the library's; SLEY_ERR_ARG where the ranks of a launcher were given different
- * words (told). */
+/* Runs the ranks and fills the results. Errors: the library's errors; SLEY_ERR_ARG, already printed, if ranks
+ * under a launcher were started with different options. */
 sley_status cli_tile_run(cli_tile_bench *bench);
 
-/* report.c */
+/* Defined in report.c. */
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
-bool cli_tile_plot(const cli_tile_bench *bench); /* to its plot; of a job */
+bool cli_tile_plot(const cli_tile_bench *bench); /* draws Y = A X to bench->plot */
 
-/* Whether what moved is what was predicted, or some of it cannot be: stolen work, and products of two sparse
- * tiles that go to other ranks. */
+/* Returns true if the counted traffic equals the predicted traffic, or if some traffic cannot be predicted:
+ * stolen work, and products of two sparse tiles that are sent to other ranks. */
 bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *result);
 
 #endif

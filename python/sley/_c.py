@@ -733,6 +733,16 @@ class sley_adam_spec(Structure):
     ]
 
 
+class sley_collective_kind_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("reduces", c_bool),
+        ("gathers", c_bool),
+        ("whole", c_bool),
+    ]
+
+
 class sley_collective_options(Structure):
     INITIAL: ClassVar[dict[str, Any]] = {}
     _fields_ = [
@@ -1189,6 +1199,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_nll": (c_int, [c_void_p, POINTER(sley_nll_spec)]),
     "sley_adam": (c_int, [c_void_p, POINTER(sley_adam_spec)]),
     "sley_type_bytes": (c_size_t, [c_int]),
+    "sley_collective_kinds": (POINTER(c_char_p), []),
+    "sley_collective_kind_get": (c_int, [c_int, POINTER(sley_collective_kind_info)]),
     "sley_collective_create": (c_int, [c_void_p, POINTER(sley_collective_options), POINTER(c_void_p)]),
     "sley_collective_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "sley_collective_info_get": (c_int, [c_void_p, POINTER(sley_collective_info)]),

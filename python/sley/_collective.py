@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from sley import _c
 from sley._arrays import Array, code_of
-from sley._library import decoded, initial, lib
+from sley._calls import call
+from sley._library import decoded, initial, lib, names_of
 from sley._process import NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
-KINDS = {"allreduce": _c.sley_collective_kind.SLEY_ALLREDUCE,
-         "reducescatter": _c.sley_collective_kind.SLEY_REDUCE_SCATTER,
-         "allgather": _c.sley_collective_kind.SLEY_ALLGATHER}
 OPS = {"sum": _c.sley_reduce.SLEY_SUM, "min": _c.sley_reduce.SLEY_MIN, "max": _c.sley_reduce.SLEY_MAX}
 COMPRESSIONS = {"none": _c.sley_compress.SLEY_COMPRESS_NONE, "auto": _c.sley_compress.SLEY_COMPRESS_AUTO,
                 "pici": _c.sley_compress.SLEY_COMPRESS_PICI, "coo": _c.sley_compress.SLEY_COMPRESS_COO}
@@ -34,6 +32,11 @@ def one_of(names: dict[str, Any], word: str, what: str) -> int:
     if word not in names:
         raise SleyArgumentError(f"there is no {what} {word!r}: take one of {', '.join(names)}")
     return int(names[word])
+
+
+def kinds() -> dict[str, int]:
+    """The kinds of collectives, by their names."""
+    return {name: kind for kind, name in enumerate(names_of(lib.sley_collective_kinds()))}
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,17 @@ class Collective(NotCopied):
                  op: str = "sum", compress: str = "none", way: str = "auto") -> None:
         if comm.device != "cpu" or comm.here != 1:
             raise SleyUnsupportedError("collectives take a comm of sley.dist whose ranks are on the CPU")
-        self._comm, self._kind, self._dtype = comm, kind, np.dtype(dtype)
+        self._comm, self._name, self._dtype = comm, kind, np.dtype(dtype)
+        number = one_of(kinds(), kind, "collective")
+        self._kind = _c.sley_collective_kind_info()
+        call(lib.sley_collective_kind_get, number, ctypes.byref(self._kind))
         each = isinstance(count, (int, np.integer))
         self._counts = np.full(comm.size, count, np.int64) if each else np.array(count, np.int64)
-        if self._counts.shape != (comm.size,) or (kind == "allreduce" and not each):
+        if self._counts.shape != (comm.size,) or (self._kind.whole and not each):
             raise SleyArgumentError(f"count is {count}: give one number, or, of a reduce-scatter or an all-gather, "
                                     f"one for each of {comm.size} ranks")
         code = WHOLE[self._dtype.name] if self._dtype.name in WHOLE else code_of(self._dtype)
-        options = initial(_c.sley_collective_options, kind=one_of(KINDS, kind, "collective"), type=code,
+        options = initial(_c.sley_collective_options, kind=number, type=code,
                           op=one_of(OPS, op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
                           way=one_of(WAYS, way, "way"), count=int(self._counts[0]),
                           counts=None if each else self._counts.ctypes.data)
@@ -117,7 +123,7 @@ class Collective(NotCopied):
 
     def _values(self, whole: bool) -> int:
         part = int(self._counts[self._comm.first])
-        return part if self._kind == "allreduce" or not whole else int(self._counts.sum())
+        return part if self._kind.whole or not whole else int(self._counts.sum())
 
     def _check_open(self) -> None:
         if self.closed:
@@ -142,17 +148,17 @@ class Collective(NotCopied):
         """
         self._check_open()
         read = np.ascontiguousarray(src)
-        shape = np.shape(src) if self._kind == "allreduce" else (self._values(self._kind == "allgather"),)
+        shape = np.shape(src) if self._kind.whole else (self._values(self._kind.gathers),)
         made = np.empty(shape, self._dtype) if out is None else out
-        if read.dtype != self._dtype or read.size != self._values(self._kind == "reducescatter"):
+        if read.dtype != self._dtype or read.size != self._values(self._kind.reduces):
             raise SleyArgumentError(f"src has {read.size} values of type {read.dtype.name}: expected "
-                                    f"{self._values(self._kind == 'reducescatter')} of {self._dtype.name}")
-        if made.dtype != self._dtype or made.size != self._values(self._kind == "allgather"):
+                                    f"{self._values(self._kind.reduces)} of {self._dtype.name}")
+        if made.dtype != self._dtype or made.size != self._values(self._kind.gathers):
             raise SleyArgumentError(f"out has {made.size} values of type {made.dtype.name}: expected "
-                                    f"{self._values(self._kind == 'allgather')} of {self._dtype.name}")
+                                    f"{self._values(self._kind.gathers)} of {self._dtype.name}")
         if not (made.flags.c_contiguous and made.flags.writeable and made.flags.aligned):
             raise SleyArgumentError("out must be writable, and its values must follow each other")
-        if np.may_share_memory(read, made) and (self._kind != "allreduce" or read.ctypes.data != made.ctypes.data):
+        if np.may_share_memory(read, made) and (not self._kind.whole or read.ctypes.data != made.ctypes.data):
             read = read.copy()
         self._comm._run(lambda i, _: lib.sley_collective_run(self._handles[i], read.ctypes.data, made.ctypes.data))
         return made
@@ -184,5 +190,5 @@ class Collective(NotCopied):
         self.close()
 
     def __repr__(self) -> str:
-        return (f"<sley.dist.Collective, {self._kind} of {self._dtype.name}, {self._comm.size} ranks"
+        return (f"<sley.dist.Collective, {self._name} of {self._dtype.name}, {self._comm.size} ranks"
                 f"{', closed' if self.closed else ''}>")

@@ -3,6 +3,18 @@
 #include "base/structs.h"
 #include "collective/handle.h"
 
+const char *const *sley_collective_kinds(void) {
+  return sl_collective_kind_names();
+}
+
+sley_status sley_collective_kind_get(sley_collective_kind kind, sley_collective_kind_info *out) {
+  const sl_collective_kind *row = sl_collective_kind_of(kind);
+  if (!row || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_collective_kind_get: out is NULL, or there is no kind %d", (int)kind);
+  *out = row->info;
+  return SLEY_OK;
+}
+
 /* Takes the caller's options over the defaults. */
 static sley_status take_options(const sley_collective_options *given, sley_collective_options *out) {
   *out = (sley_collective_options)SLEY_COLLECTIVE_OPTIONS_INIT;
@@ -27,8 +39,9 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
   if (out)
     *out = NULL;
   SL_TRY(sl_agree_alike(comm, status));
+  const sl_collective_kind *kind = sl_collective_kind_of(o.kind); /* NULL is refused below */
   const sl_dense_spec spec = {.kind = o.kind,
-                              .op = o.kind == SLEY_ALLGATHER ? SLEY_SUM : o.op,
+                              .op = kind && !kind->info.reduces ? SLEY_SUM : o.op,
                               .type = o.type,
                               .count = o.counts ? 0 : o.count,
                               .counts = o.counts,

@@ -155,6 +155,14 @@ static int64_t values_of(const sl_sparse_shape *s, int rank) {
   return s->begin[rank + 1] - s->begin[rank];
 }
 
+static bool reduces(const sl_sparse_shape *s) {
+  return sl_collective_kind_of(s->spec->kind)->info.reduces;
+}
+
+static bool gathers(const sl_sparse_shape *s) {
+  return sl_collective_kind_of(s->spec->kind)->info.gathers;
+}
+
 /* ---- dense */
 
 double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
@@ -170,13 +178,13 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
     receive(c, &scatter, sl_link_to(s->comm, p), dense_bytes(type, reduced));
     receive(c, &gather, sl_link_to(s->comm, p), dense_bytes(type, values_of(s, p)));
   }
-  if (s->spec->kind != SLEY_ALLGATHER) {
+  if (reduces(s)) {
     const double moved = receipt_seconds(c, s->comm, &scatter),
                  added = size * dense_bytes(type, reduced) / c->reduce.bandwidth;
     seconds += sl_dense_is_mapped(s->spec, s->comm) ? fmax(moved, added) : moved + added;
     seconds += c->machine->meeting;
   }
-  if (s->spec->kind != SLEY_REDUCE_SCATTER && !whole)
+  if (gathers(s) && !whole)
     seconds += receipt_seconds(c, s->comm, &gather) + c->machine->meeting;
   return seconds;
 }
@@ -297,13 +305,13 @@ static double direct_whole(const sl_sparse_costs *c, const sl_sparse_shape *s, d
 
 double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
   double seconds = 0, sums = density;
-  if (s->spec->kind == SLEY_ALLREDUCE && s->comm->size == 2 && !s->in_place)
+  if (reduces(s) && gathers(s) && s->comm->size == 2 && !s->in_place)
     return direct_whole(costs, s, density);
-  if (s->spec->kind != SLEY_ALLGATHER)
+  if (reduces(s))
     seconds += direct_scatter(costs, s, density);
-  if (s->spec->kind == SLEY_ALLREDUCE)
+  if (reduces(s) && gathers(s))
     sums = sl_density_of_sums(density, s->comm->size);
-  if (s->spec->kind != SLEY_REDUCE_SCATTER)
+  if (gathers(s))
     seconds += direct_gather(costs, s, sums);
   return seconds;
 }
@@ -350,11 +358,11 @@ static double two_level_gather(const sl_sparse_costs *c, const sl_sparse_shape *
 
 double sl_two_level_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s, double density) {
   double seconds = 0, sums = density;
-  if (s->spec->kind != SLEY_ALLGATHER)
+  if (reduces(s))
     seconds += two_level_scatter(costs, s, density);
-  if (s->spec->kind == SLEY_ALLREDUCE)
+  if (reduces(s) && gathers(s))
     sums = sl_density_of_sums(density, s->comm->size);
-  if (s->spec->kind != SLEY_REDUCE_SCATTER)
+  if (gathers(s))
     seconds += two_level_gather(costs, s, sums);
   return seconds;
 }

@@ -74,17 +74,17 @@ sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait);
 sley_status sl_route_check(uint32_t wrong);
 
 static inline bool sl_route_reduces(const sl_sparse_base *base) {
-  return base->spec.dense.kind != SLEY_ALLGATHER;
+  return sl_collective_kind_of(base->spec.dense.kind)->info.reduces;
 }
 
 static inline bool sl_route_gathers(const sl_sparse_base *base) {
-  return base->spec.dense.kind != SLEY_REDUCE_SCATTER;
+  return sl_collective_kind_of(base->spec.dense.kind)->info.gathers;
 }
 
 /* Whether two ranks exchange whole arrays: sums of parts would be denser than the arrays, and need a second
  * transfer. If arrays are read in place, nothing is transferred, and each rank adds only its part. */
 static inline bool sl_route_is_whole(const sl_sparse_base *base) {
-  return base->spec.dense.kind == SLEY_ALLREDUCE && base->comm->size == 2 &&
+  return sl_route_reduces(base) && sl_route_gathers(base) && base->comm->size == 2 &&
          base->spec.way != SL_SPARSE_WAY_RING && !sl_mapped_serves(base->comm);
 }
 

@@ -84,8 +84,8 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
 
 /* Whether the bits do not depend on the order in which ranks' values are reduced, or are allowed to. */
 static bool is_free(const sl_dense_spec *spec) {
-  return spec->kind == SLEY_ALLGATHER || spec->op != SLEY_SUM || spec->type == SLEY_TYPE_I64 ||
-         spec->any_order;
+  return !sl_collective_kind_of(spec->kind)->info.reduces || spec->op != SLEY_SUM ||
+         spec->type == SLEY_TYPE_I64 || spec->any_order;
 }
 
 /* Whether the library chooses the way, and there are two to choose from. */
@@ -329,14 +329,13 @@ static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl
 static sley_status run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
   sl_sparse_base *base = &sparse->base;
   const sl_comm *comm = base->comm;
-  sley_collective_kind kind = base->spec.dense.kind;
   int64_t part = sl_route_values(base, comm->rank);
-  int64_t given = kind == SLEY_ALLGATHER ? part : all_values(base);
+  int64_t given = sl_route_reduces(base) ? all_values(base) : part;
   bool is_sparse;
   if (sparse->route)
     SL_TRY(sparse->route->ops->settle(sparse->route, false));
   SL_TRY(check_array(base, src, given, "src"));
-  SL_TRY(check_array(base, dst, kind == SLEY_REDUCE_SCATTER ? part : all_values(base), "dst"));
+  SL_TRY(check_array(base, dst, sl_route_gathers(base) ? all_values(base) : part, "dst"));
   base->report = (sl_sparse_report){.result_nonzeros = -1,
                                     .dense_sent = sl_dense_sent(&base->spec.dense, comm, base->begin)};
   SL_TRY(choose(sparse, src, given, queue, &is_sparse));

@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "transport/stopwatch.h"
 
-/* Alignment of the parts of an all-reduce, and of the peers' values in the collective's own memory, in bytes:
- * devices load and store them in wide words. */
-enum { PART_BYTES = 128, SLOT_BYTES = 256 };
+/* Alignment of the peers' values in the collective's own memory, in bytes: devices load and store them in
+ * wide words. */
+enum { SLOT_BYTES = 256 };
 
 /* An all-gather uses a ring if the ranks are workgroups of their own, at most RING_RANKS, and their parts
  * have at least RING_BYTES bytes on average. */
@@ -37,30 +37,37 @@ struct sl_dense {
   sl_counters traffic; /* traffic of one run */
 };
 
-static const char *const kind_names[] = {"all-reduce", "reduce-scatter", "all-gather"};
+static const sley_collective_kind_info *kind_of(const sl_dense_spec *spec) {
+  return &sl_collective_kind_of(spec->kind)->info;
+}
+
+static const char *title_of(const sl_dense_spec *spec) {
+  return sl_collective_kind_of(spec->kind)->title;
+}
 
 static bool reduces(const sl_dense *dense) {
-  return dense->spec.kind != SLEY_ALLGATHER;
+  return kind_of(&dense->spec)->reduces;
 }
 
 /* ---- checks */
 
 static sley_status check_spec(const sl_comm *comm, const sl_dense_spec *spec) {
   int64_t total = 0, each = (int64_t)sley_type_bytes(spec->type);
-  if ((unsigned)spec->kind > SLEY_ALLGATHER || (unsigned)spec->op > SLEY_MAX || each == 0)
+  if (!sl_collective_kind_of(spec->kind) || (unsigned)spec->op > SLEY_MAX || each == 0)
     return sl_fail(SLEY_ERR_ARG, "a collective of kind %d, operator %d, type %d: there is none",
                    (int)spec->kind, (int)spec->op, (int)spec->type);
-  if (spec->kind != SLEY_ALLGATHER && (unsigned)spec->type > SLEY_TYPE_I64)
+  if (kind_of(spec)->reduces && (unsigned)spec->type > SLEY_TYPE_I64)
     return sl_fail(SLEY_ERR_ARG, "%s: values of one byte are gathered, and not reduced: give another type",
-                   kind_names[spec->kind]);
-  if (spec->kind == SLEY_ALLREDUCE && spec->counts)
-    return sl_fail(SLEY_ERR_ARG, "an all-reduce has one count, not one for each rank: give count");
+                   title_of(spec));
+  if (kind_of(spec)->whole && spec->counts)
+    return sl_fail(SLEY_ERR_ARG, "a collective of kind %s has one count, not one for each rank: give count",
+                   title_of(spec));
   for (int r = 0; r < comm->size; r++) {
     int64_t count = spec->counts ? spec->counts[r] : spec->count;
     if (count < 0)
-      return sl_fail(SLEY_ERR_ARG, "%s: %lld values of rank %d", kind_names[spec->kind], (long long)count, r);
+      return sl_fail(SLEY_ERR_ARG, "%s: %lld values of rank %d", title_of(spec), (long long)count, r);
     if (__builtin_add_overflow(total, count, &total) || total > INT64_MAX / 4 / each)
-      return sl_fail(SLEY_ERR_OVERFLOW, "%s: the ranks' values together do not fit", kind_names[spec->kind]);
+      return sl_fail(SLEY_ERR_OVERFLOW, "%s: the ranks' values together do not fit", title_of(spec));
   }
   return SLEY_OK;
 }
@@ -87,7 +94,7 @@ static sley_status compare(sl_comm *comm, const sl_dense_spec *spec, int64_t *wo
       return sl_fail(SLEY_ERR_ARG, "a collective: the ranks disagree on %s: give the same on all", names[i]);
     else if (words[i] != -words[count + i])
       return sl_fail(SLEY_ERR_ARG, "%s: the ranks disagree on the values of rank %d, from %lld to %lld",
-                     kind_names[spec->kind], i - COUNTS, (long long)words[i], -(long long)words[count + i]);
+                     title_of(spec), i - COUNTS, (long long)words[i], -(long long)words[count + i]);
   return SLEY_OK;
 }
 
@@ -104,17 +111,7 @@ sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec) {
 /* ---- making */
 
 void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
-  int64_t unit = PART_BYTES / (int64_t)sley_type_bytes(spec->type), units = (spec->count + unit - 1) / unit;
-  begin[0] = 0;
-  for (int r = 0; r < size; r++) {
-    int64_t count = spec->counts ? spec->counts[r] : spec->count;
-    if (spec->kind == SLEY_ALLREDUCE) {
-      int64_t end = (units / size * (r + 1) + (r + 1 < units % size ? r + 1 : units % size)) * unit;
-      begin[r + 1] = end < spec->count ? end : spec->count;
-    } else {
-      begin[r + 1] = begin[r] + count;
-    }
-  }
+  sl_collective_kind_of(spec->kind)->lay_out(spec, size, begin);
 }
 
 /* Whether every rank can read all others' arrays in place. */
@@ -124,13 +121,13 @@ static bool can_map(const sl_comm *comm) {
 
 bool sl_dense_is_whole(const sl_dense_spec *spec, const sl_comm *comm) {
   const int64_t each = (int64_t)sley_type_bytes(spec->type);
-  if (spec->kind != SLEY_ALLREDUCE)
+  if (!kind_of(spec)->reduces || !kind_of(spec)->gathers)
     return false;
   return spec->count <= SL_DENSE_ONE_EXCHANGE / comm->size / each || (comm->size <= 2 && !can_map(comm));
 }
 
 bool sl_dense_is_mapped(const sl_dense_spec *spec, const sl_comm *comm) {
-  return spec->kind != SLEY_ALLGATHER && can_map(comm) && !sl_dense_is_whole(spec, comm);
+  return kind_of(spec)->reduces && can_map(comm) && !sl_dense_is_whole(spec, comm);
 }
 
 static bool is_ring(const sl_dense_spec *spec, const sl_comm *comm, const int64_t *begin) {
@@ -143,9 +140,9 @@ int64_t sl_dense_sent(const sl_dense_spec *spec, const sl_comm *comm, const int6
   int64_t own = begin[rank + 1] - begin[rank], peers = size - 1, values = 0;
   if (sl_dense_is_whole(spec, comm))
     values = spec->count * peers;
-  else if (spec->kind != SLEY_ALLGATHER)
+  else if (kind_of(spec)->reduces)
     values = begin[size] - own;
-  if (spec->kind == SLEY_ALLGATHER || (spec->kind == SLEY_ALLREDUCE && !sl_dense_is_whole(spec, comm)))
+  if (kind_of(spec)->gathers && !sl_dense_is_whole(spec, comm))
     values += is_ring(spec, comm, begin) ? begin[size] - (begin[next + 1] - begin[next]) : own * peers;
   return values * (int64_t)sley_type_bytes(spec->type);
 }
@@ -202,7 +199,7 @@ static sley_status open_scatter(sl_dense *dense) {
  * else from the reduced array. */
 static sley_status open_gather(sl_dense *dense) {
   int rank = dense->comm->rank, size = dense->comm->size, sends = 0, recvs = 0;
-  int64_t each = dense->value_bytes, own = dense->spec.kind == SLEY_ALLGATHER ? 0 : dense->begin[rank] * each;
+  int64_t each = dense->value_bytes, own = reduces(dense) ? dense->begin[rank] * each : 0;
   sl_row_list *send = dense->lists + 2 * size, *recv = dense->lists + 3 * size;
   for (int p = 0; p < size; p++) {
     if (p == rank)
@@ -233,11 +230,12 @@ static sley_status open_ring(sl_dense *dense) {
 /* Whether the library may choose the order: because the result does not depend on it, or because of
  * any_order. */
 static bool is_free(const sl_dense_spec *spec) {
-  return spec->kind == SLEY_ALLGATHER || spec->type == SLEY_TYPE_I64 || spec->any_order;
+  return !kind_of(spec)->reduces || spec->type == SLEY_TYPE_I64 || spec->any_order;
 }
 
 static sley_status ask_native(sl_dense *dense, const sl_dense_spec *spec) {
-  if (!is_free(spec) || dense->comm->size == 1 || dense->begin[dense->comm->size] == 0)
+  if (!sl_collective_kind_of(spec->kind)->native || !is_free(spec) || dense->comm->size == 1 ||
+      dense->begin[dense->comm->size] == 0)
     return SLEY_OK;
   sley_status status = dense->comm->ops->dense_native(dense->comm, spec, &dense->native);
   return status == SLEY_ERR_UNSUPPORTED ? SLEY_OK : status;
@@ -256,7 +254,7 @@ static sley_status take_memory(sl_dense *dense) {
   }
   int64_t bytes;
   if (__builtin_mul_overflow(dense->slot, comm->size - 1, &bytes))
-    return sl_fail(SLEY_ERR_OVERFLOW, "%s: the peers' values do not fit", kind_names[dense->spec.kind]);
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: the peers' values do not fit", title_of(&dense->spec));
   return comm->device->ops->alloc(comm->device, bytes, "a collective", &dense->peers);
 }
 
@@ -286,7 +284,7 @@ static sley_status finish(sl_dense *dense, const sl_dense_spec *spec) {
     return SLEY_OK;
   if (reduces(dense))
     SL_TRY(open_scatter(dense));
-  if (dense->whole || spec->kind == SLEY_REDUCE_SCATTER)
+  if (dense->whole || !kind_of(spec)->gathers)
     return SLEY_OK;
   return dense->steps > 1 ? open_ring(dense) : open_gather(dense);
 }
@@ -471,22 +469,22 @@ static sley_status run_native(sl_dense *dense, const void *src, void *dst, sl_qu
 static sley_status check_array(const sl_dense *dense, const void *array, int64_t values, const char *what) {
   if (values > 0 && (!array || (uintptr_t)array % (uintptr_t)dense->value_bytes != 0))
     return sl_fail(SLEY_ERR_ARG, "%s: %s is %p: an array aligned to %lld bytes is needed",
-                   kind_names[dense->spec.kind], what, array, (long long)dense->value_bytes);
+                   title_of(&dense->spec), what, array, (long long)dense->value_bytes);
   return SLEY_OK;
 }
 
 static sley_status run(sl_dense *dense, const void *src, void *dst, sl_queue *queue) {
-  int64_t all = dense->spec.kind == SLEY_ALLREDUCE ? dense->spec.count : dense->begin[dense->comm->size];
+  int64_t all = dense->begin[dense->comm->size];
   int64_t part = values_of(dense, dense->comm->rank);
-  SL_TRY(check_array(dense, src, dense->spec.kind == SLEY_ALLGATHER ? part : all, "src"));
-  SL_TRY(check_array(dense, dst, dense->spec.kind == SLEY_REDUCE_SCATTER ? part : all, "dst"));
+  SL_TRY(check_array(dense, src, reduces(dense) ? all : part, "src"));
+  SL_TRY(check_array(dense, dst, kind_of(&dense->spec)->gathers ? all : part, "dst"));
   if (all == 0)
     return SLEY_OK;
   if (dense->native)
     return run_native(dense, src, dst, queue);
-  if (dense->spec.kind == SLEY_ALLGATHER)
+  if (!reduces(dense))
     return run_all_gather(dense, src, dst, queue);
-  if (dense->spec.kind == SLEY_REDUCE_SCATTER)
+  if (!kind_of(&dense->spec)->gathers)
     return run_reduce_scatter(dense, src, dst, queue);
   return dense->whole ? run_whole(dense, src, dst, queue) : run_in_parts(dense, src, dst, queue);
 }

@@ -25,6 +25,21 @@
  * there are two ranks that cannot read each other's memory. */
 #define SL_DENSE_ONE_EXCHANGE (INT64_C(128) << 10)
 
+/* A row of the table of kinds, collective_kinds.c. */
+typedef struct sl_collective_kind {
+  sley_collective_kind_info info;
+  const char *title; /* name in messages */
+  bool native;       /* libraries of transports have this kind */
+  /* Fills begin; see sl_dense_lay_out. */
+  void (*lay_out)(const sl_dense_spec *spec, int size, int64_t *begin);
+} sl_collective_kind;
+
+/* Returns the row of a kind; NULL if there is none. */
+const sl_collective_kind *sl_collective_kind_of(sley_collective_kind kind);
+
+/* The same as sley_collective_kinds. */
+const char *const *sl_collective_kind_names(void);
+
 /* Fields as in sley_collective_options. */
 struct sl_dense_spec {
   sley_collective_kind kind;

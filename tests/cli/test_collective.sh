@@ -214,7 +214,7 @@ one_line "no such way" "--way"
 run 2 collective allreduce --dtype i16
 one_line "no such type" "--dtype"
 run 2 collective reducescatter --dtype u8
-one_line "bytes that would be reduced" "--dtype u8 is for allgather"
+one_line "bytes that would be reduced" "--dtype u8 is not for reducescatter"
 run 2 collective allreduce --repeat 0
 one_line "no runs" "--repeat takes a whole number from 1"
 run 2 collective allreduce --plot "$work/one.svg"

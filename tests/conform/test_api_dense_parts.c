@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense parts of graph networks through the public interface: a network of two layers with dropout whose
- * ranks each have some of the rows. Its mask is the same for every number of ranks, its gradients are those
- * of differences of its loss, steps of Adam give all ranks the same parameters and a smaller loss. A bias, an
- * activation and dropout in one call, and their gradient, are what the calls of each are. */
+/* Dense parts of graph networks through the public interface: a network of two layers with dropout, whose
+ * rows are divided among the ranks. The dropout mask is the same for every number of ranks, gradients equal
+ * differences of the loss, and steps of Adam produce the same parameters on all ranks and a smaller loss. One
+ * call with a bias, an activation and dropout, and its gradient, equal separate calls. */
 #include <math.h>
 
 #include "base/random.h"
@@ -11,7 +11,8 @@
 
 enum { ROWS = 23, INPUTS = 5, HIDDEN = 7, CLASSES = 4, MOST_RANKS = 8, STEPS = 8 };
 
-/* Parameters, one after the other, and the two sums of the loss behind their gradients. */
+/* Offsets of the parameters, which are stored one after the other, and of the two sums of the loss, which are
+ * stored after the gradients. */
 enum {
   W1 = 0,
   B1 = W1 + INPUTS * HIDDEN,
@@ -24,12 +25,12 @@ enum {
 
 static const double P = 0.4, SLOPE = 0.7;
 
-/* Of one rank, all in the memory of its device. */
+/* The network of one rank, in the memory of its device. */
 typedef struct network {
   sley_comm *comm;
   sley_collective *reduce;
   int64_t first, rows;
-  double *x, *hidden, *dropped, *logits, *d_logits, *d_hidden; /* a row for each of the rank's */
+  double *x, *hidden, *dropped, *logits, *d_logits, *d_hidden; /* one row for each row of the rank */
   double *parameter, *sum, *m, *v;
   int32_t *label;
 } network;
@@ -49,7 +50,7 @@ static sley_status fill(sley_comm *comm, uint64_t stream, int64_t first, int64_t
 static sley_status open_labels(network *n) {
   int32_t host[ROWS];
   for (int64_t i = 0; i < n->rows; i++)
-    host[i] = (int32_t)((n->first + i) % (CLASSES + 1)) - 1; /* every fifth row is not counted */
+    host[i] = (int32_t)((n->first + i) % (CLASSES + 1)) - 1; /* every fifth row has no label */
   SL_TRY(sley_comm_alloc(n->comm, n->rows * (int64_t)sizeof *host, (void **)&n->label));
   return sley_comm_copy(n->comm, n->label, host, n->rows * (int64_t)sizeof *host, SLEY_TO_DEVICE);
 }
@@ -80,7 +81,7 @@ static void close_network(network *n) {
   sley_collective_destroy(n->reduce);
 }
 
-/* C = op(A) op(B), m x n, all without gaps. */
+/* C = op(A) op(B), m x n; all matrices are contiguous. */
 static sley_status multiply(const network *n, bool ta, bool tb, int64_t rows, int64_t cols, int64_t k,
                             const double *a, const double *b, double *c, const double *bias,
                             sley_activation act) {
@@ -116,7 +117,7 @@ static sley_status drop(const network *n, int64_t first, int64_t rows, const dou
   return sley_dropout(n->comm, &d);
 }
 
-/* The logits, their gradient, and the sums of the loss. */
+/* Computes the logits, their gradient, and the sums of the loss. */
 static sley_status go_forward(const network *n) {
   SL_TRY(multiply(n, false, false, n->rows, HIDDEN, INPUTS, n->x, n->parameter + W1, n->hidden,
                   n->parameter + B1, SLEY_ELU));
@@ -156,7 +157,7 @@ static sley_status go_back(const network *n) {
   return sley_column_sums(n->comm, SLEY_F64, n->rows, HIDDEN, n->d_hidden, HIDDEN, n->sum + B1);
 }
 
-/* Gradients and the loss, of all ranks. */
+/* Computes gradients and the loss, summed over the ranks. */
 static sley_status differentiate(const network *n, double *sums) {
   SL_TRY(go_forward(n));
   SL_TRY(go_back(n));
@@ -192,7 +193,7 @@ static sley_status check_gradient(const network *n, const double *sums) {
   return loss_with(n, parameter, &above);
 }
 
-/* The rank's rows of the mask are those of a mask of all rows. */
+/* Checks that the rank's rows of the mask equal these rows of a mask computed for all rows. */
 static sley_status check_mask(const network *n) {
   double *ones, *all, mine[ROWS * HIDDEN], whole[ROWS * HIDDEN], host[ROWS * HIDDEN];
   const int64_t bytes = n->rows * HIDDEN * (int64_t)sizeof *mine;
@@ -240,7 +241,7 @@ static sley_activate_grad_spec gradient_of(const network *n, const void *y, void
 
 enum { TOGETHER, APART, WAYS };
 
-/* Values of rows, and behind them sums of columns, in the host's memory. */
+/* Values of rows, and sums of columns, in host memory. */
 typedef struct made {
   double rows[ROWS * HIDDEN], sums[HIDDEN];
 } made;
@@ -250,8 +251,8 @@ static sley_status take(const network *n, const double *rows, const double *sums
   return sums ? sley_comm_copy(n->comm, out->sums, sums, sizeof out->sums, SLEY_TO_HOST) : SLEY_OK;
 }
 
-/* dropped = relu(x W + b) after dropout; then d_hidden, of ones, and the gradient of b behind the sums of
- * loss. */
+/* Computes dropped = relu(x W + b) after dropout; then d_hidden for a gradient of ones, and the gradient of
+ * b. */
 static sley_status go_one_way(const network *n, int way, const uint64_t *seed, const double *ones,
                               made *out) {
   const double *bias = n->parameter + B1;
@@ -285,7 +286,8 @@ static sley_status go_one_way(const network *n, int way, const uint64_t *seed, c
   return take(n, n->d_hidden, n->sum + B1, &out[1]);
 }
 
-/* A seed in the device's memory, a bias, an activation and dropout by one call, beside one call for each. */
+/* Compares one call with a seed in device memory, a bias, an activation and dropout with one call for each.
+ */
 static sley_status check_together(const network *n) {
   static const uint64_t SEED = 77;
   made all[WAYS][2] = {0};

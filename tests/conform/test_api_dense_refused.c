@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense parts of graph networks: arguments that are wrong are refused, in words that name them. */
+/* Dense parts of graph networks: wrong arguments are refused with messages that name them. */
 #include "mirror.h"
 #include "ranks.h"
 
-/* Each of these is refused, and the message has the words; the comm can be used afterwards. */
+/* Checks that a call was refused with a message that contains the words. The comm stays usable. */
 static sley_status refused(sley_status status, const char *words) {
   if (status != SLEY_ERR_ARG || !strstr(sley_last_error(), words))
     return sl_fail(SLEY_ERR_INTERNAL, "\"%s\": status %d, %s", words, (int)status, sley_last_error());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halos through the public interface: gathered rows are the owners' rows, scatter-added buffers give what a
- * model in float64 gives, with strides wider than k, several halos in turn; a plan's halo outlives its plan.
- */
+/* Halos through the public interface: gathered rows equal the owners' rows, and scatter-added buffers have
+ * the sums of a float64 model, with strides wider than k, for several halos in turn. A plan's halo outlives
+ * its plan. */
 #include "base/random.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
@@ -15,7 +15,7 @@ static const int64_t widths[] = {0, 1, 5, 8};
 typedef struct sample {
   uint64_t seed;
   int ranks;
-  int64_t rows, k, ld; /* of X */
+  int64_t rows, k, ld; /* rows, columns and leading dimension of X */
   sley_dtype dtype;
   int64_t begin[MOST_RANKS + 1];
   bool of_plan;
@@ -30,7 +30,7 @@ static bool needs(const sample *s, int rank, int64_t row) {
          !(is_own(s, rank, row) && s->of_plan);
 }
 
-/* Quarters of small numbers, whose sums have no rounding in any dtype. */
+/* A multiple of 1/4, so small that sums are exact in every dtype. */
 static double value_at(const sample *s, int64_t row, int64_t j) {
   return (double)sl_below(sl_random(s->seed + 100, 0, (uint64_t)(row * 64 + j)), 4) / 4;
 }
@@ -58,7 +58,8 @@ static int64_t list_needs(const sample *s, int rank, int64_t *row) {
   return count;
 }
 
-/* Of the plan of a block with a row on each rank, which has the entries needed and all its own columns. */
+/* Creates a halo from the plan of a block with one row per rank, which has the needed entries and all columns
+ * of the rank itself. */
 static sley_status halo_of_plan(sl_comm *comm, const sample *s, sley_halo **out) {
   int64_t rowptr[2] = {0, 0}, rows[MOST_RANKS + 1], col[MOST_ROWS];
   double val[MOST_ROWS] = {0};
@@ -115,7 +116,7 @@ static sley_status check_info(const sl_comm *comm, const sample *s, const sley_h
   return SLEY_OK;
 }
 
-/* Columns beyond k, of a buffer that was filled with zeros. */
+/* Checks that the columns beyond k of a buffer filled with zeros are still zero. */
 static sley_status check_pads(const sample *s, const void *values, int64_t rows) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = s->k; j < s->ld; j++)
@@ -131,7 +132,8 @@ static sley_status check_gathered(const sl_comm *comm, const sample *s, const vo
   return check_pads(s, buffer, count);
 }
 
-/* X once all ranks' buffers, which hold it once or twice, were added `rounds` times. */
+/* Checks X after the buffers of all ranks, which contain each row once or twice, were added `rounds` times.
+ */
 static sley_status check_added(const sl_comm *comm, const sample *s, const void *x, int rounds) {
   int64_t first = s->begin[comm->rank], rows = s->begin[comm->rank + 1] - first;
   for (int64_t i = 0; i < rows; i++)
@@ -209,7 +211,7 @@ static void rows_come_and_are_added(void **state) {
   each_case(run_samples);
 }
 
-/* What is wrong on one rank is an error on all, after which the comm can be used. */
+/* A wrong argument on one rank is an error on all ranks; the comm stays usable. */
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   (void)arg;
   static const int64_t begin[] = {0, 2, 4}, other[] = {0, 1, 4}, descends[] = {3, 1}, beyond[] = {1, 4};
@@ -236,7 +238,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   return sley_comm_barrier(comm);
 }
 
-/* A wrong operand of one rank ends the others. */
+/* A wrong operand on one rank ends the other ranks too. */
 static sley_status abort_main(sl_comm *comm, void *arg) {
   (void)arg;
   static const int64_t begin[] = {0, 2, 4}, all[] = {0, 1, 2, 3};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans with a kernel that is asked for by name: those that it serves use it for every entry and have the
- * bits of the plan that chooses by itself, where these are documented; the others are refused on all ranks,
- * by name. And what plans say of their kernels adds up to the entries of the matrix. */
+/* Plans with a kernel that is requested by name. If the kernel supports the matrix, the plan uses it for
+ * every entry, with the bits of the automatic choice where the documentation promises them; otherwise all
+ * ranks refuse it by name. The reported entries of a plan's kernels add up to the entries of the matrix. */
 #include "base/random.h"
 #include "device/device.h"
 #include "matrix/matrix.h"
@@ -31,7 +31,8 @@ static sley_status plan_with(sl_comm *comm, const sample *s, const sley_matrix *
   return sley_plan_create(comm, block, s->begin, s->begin, K, &options, out);
 }
 
-/* This rank's rows of Y for values of X that depend on the row alone; *y is freed by sley_buffer_free. */
+/* Computes this rank's rows of Y, for values of X that depend only on the row. *y is freed with
+ * sley_buffer_free. */
 static sley_status multiply(sl_comm *comm, sley_plan *plan, const sample *s, void **y) {
   int64_t bytes = own_rows(comm, s) * K * (int64_t)sley_dtype_bytes(s->dtype);
   void *host, *device_x, *device_y;
@@ -49,7 +50,7 @@ static sley_status multiply(sl_comm *comm, sley_plan *plan, const sample *s, voi
   return SLEY_OK;
 }
 
-/* The uses of a plan: of one kernel alone, unless kernel is NULL, and of all entries. */
+/* Checks the uses of a plan: they add up to all entries, and all are of `kernel` unless that is NULL. */
 static sley_status check_uses(const sley_plan *plan, const sample *s, const char *kernel) {
   sley_kernel_use use[MOST_USES];
   int count, again;
@@ -61,19 +62,19 @@ static sley_status check_uses(const sley_plan *plan, const sample *s, const char
     EXPECT(i == 0 || use[i].kind > use[i - 1].kind || !kernel || strcmp(kernel, "hybrid") == 0);
     EXPECT(
         !kernel || strcmp(use[i].kernel, kernel) == 0 ||
-        (strcmp(kernel, "hybrid") == 0 && strcmp(use[i].kernel, "stream") == 0)); /* no window was chosen */
+        (strcmp(kernel, "hybrid") == 0 && strcmp(use[i].kernel, "stream") == 0)); /* no window was suitable */
     EXPECT(use[i].copied >= 0 && use[i].copied <= use[i].entries &&
            (use[i].copied > 0) == (use[i].layout != NULL));
     entries += use[i].entries;
   }
-  bool slices = strcmp(s->algo, "summa-2d") == 0; /* each for columns of its own */
+  bool slices = strcmp(s->algo, "summa-2d") == 0; /* each slice has its own columns */
   EXPECT(slices ? entries >= s->matrix->nnz : entries == s->matrix->nnz);
   SL_TRY(sley_plan_kernels(plan, NULL, 0, &again));
   EXPECT(again == count);
   return SLEY_OK;
 }
 
-/* Of a dry plan they may be about all entries, and none where entries travel. */
+/* Checks the uses of a dry plan, which may cover all entries, or none if entries travel. */
 static sley_status check_dry(sl_comm *comm, const sample *s, const sley_matrix *block, const char *kernel) {
   sley_kernel_use use[MOST_USES];
   sley_plan *plan;
@@ -133,7 +134,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   sley_plan_destroy(plan);
   SL_TRY(check_dry(comm, s, block, "auto"));
   for (int i = 0; i < count; i++)
-    if (!kernel[i].library) /* which a machine may lack */
+    if (!kernel[i].library) /* a machine may lack kernels of other libraries */
       SL_TRY(check_kernel(comm, s, block, kernel[i].name, expected, &served));
   EXPECT(served > 0);
   sley_buffer_free(expected);
@@ -164,7 +165,7 @@ static void uses_what_is_asked_for(void **state) {
   each_case(run_samples);
 }
 
-/* Wrong names, and names that differ between ranks. */
+/* Wrong names, and names that differ between ranks, are refused. */
 static sley_status arguments_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_kernel kernel[1];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention through the public interface, with its gradients, on random graphs over ranks: against float64,
- * the bits of rows for every number of ranks, and without what a forward call saves. */
+/* Attention through the public interface, with its gradients, on random graphs over ranks: compared with
+ * float64, with equal bits of rows for every number of ranks, and without the data that a forward call saves.
+ */
 #include <math.h>
 
 #include "attention_case.h"
@@ -21,7 +22,7 @@ static int64_t key_width(const ranked_run *s) {
   return kind_of(s) == SLEY_ATTENTION_GATV2 ? 0 : query_width(s);
 }
 
-/* a is one row, which every rank has: as many values as the case's features, of a graph with one column. */
+/* Opens the arrays. The vector a is an array with one row, equal on all ranks, of a graph with one column. */
 static sley_status open_arrays(sley_comm *comm, const ranked_run *s, const ranked_graph *of_a,
                                graph_array *of) {
   const ranked_graph *c = s->c;
@@ -36,7 +37,7 @@ static sley_status open_arrays(sley_comm *comm, const ranked_run *s, const ranke
   return graph_array_open_as(comm, of_a, GRAPH_COLS, k, sl_sum_dtype(c->dtype), &of[DA]);
 }
 
-/* Columns [first, first + count) of rows of `features` values. */
+/* Copies columns [first, first + count) of rows with `features` values. */
 static double *part_of(const double *whole, int64_t rows, int64_t features, int64_t first, int64_t count) {
   double *part = calloc((size_t)(rows * count) + 1, sizeof *part);
   for (int64_t i = 0; i < rows; i++)
@@ -67,8 +68,8 @@ static attention_case whole_case(const ranked_run *s, const graph_array *of) {
                           .dy = of[DY].whole};
 }
 
-/* Values [from, from + count) of each of the array's rows: those of rows of `count` values. slack: more that
- * each may be off by, in units of its type, relative to its bound and value. */
+/* Checks values [from, from + count) of each of the array's rows against rows of `count` values. slack:
+ * additional error allowed, in units of the type, relative to the bound and to the value. */
 static sley_status check(const graph_array *a, int64_t from, int64_t count, const bounded *b, double slack,
                          const char *what) {
   SL_TRY(mirror_fetch(&a->m));
@@ -86,14 +87,14 @@ static sley_status check(const graph_array *a, int64_t from, int64_t count, cons
   return SLEY_OK;
 }
 
-/* Sums of several ranks are rounded to the dtype once for each. */
+/* Additional error of results that are summed over ranks: one rounding to the dtype per rank. */
 static double slack_of(const ranked_graph *c) {
   static const double of[] = {
       [SLEY_F32] = 0x1p-22, [SLEY_F64] = 0x1p-51, [SLEY_F16] = 0x1p-9, [SLEY_BF16] = 0x1p-6};
   return c->ranks > 1 ? of[c->dtype] * c->ranks : 0;
 }
 
-/* da is of this rank's rows: the sum over all ranks is checked on rank 0. */
+/* Each rank's da covers its own rows, so the sum over the ranks is checked, on rank 0. */
 static sley_status check_da(sley_comm *comm, const ranked_run *s, graph_array *da, const bounded *b) {
   double sum[512] = {0}, all[RANKED_GRAPH_MOST * 512];
   int64_t bytes[RANKED_GRAPH_MOST];
@@ -113,7 +114,7 @@ static sley_status check_da(sley_comm *comm, const ranked_run *s, graph_array *d
   return SLEY_OK;
 }
 
-/* Y as all ranks have made it: gradients are made of that. */
+/* Gathers the Y that the ranks computed, from which they also compute gradients. */
 static sley_status gather_y(sley_comm *comm, const graph_array *y, double *whole) {
   const ranked_graph *c = y->c;
   const int64_t k = y->features, most = c->a->rows * k * (int64_t)sizeof *whole;
@@ -203,7 +204,7 @@ static sley_status attend(sley_comm *comm, ranked_run *s, sley_attention *attent
   return same_bits(comm, s, of);
 }
 
-/* Whether rows go on to the next multiple of 16 bytes. */
+/* Whether rows are padded to a multiple of 16 bytes. */
 static bool has_room(const ranked_graph *c, const graph_array *a) {
   const int64_t step = 16 / (int64_t)sley_dtype_bytes(c->dtype);
   return a->ld >= (a->features + step - 1) / step * step;
@@ -241,7 +242,7 @@ static sley_status attend_all(sley_comm *comm, ranked_run *s, const ranked_graph
 static sley_status rank_main(sl_comm *comm, void *arg) {
   ranked_run *s = arg;
   const ranked_graph *c = s->c;
-  ranked_graph of_a = *c; /* one column, which is every rank's */
+  ranked_graph of_a = *c; /* one column, which every rank owns */
   sley_matrix *rows = NULL;
   sley_graph *graph = NULL;
   const int64_t first = c->row_begin[comm->rank];

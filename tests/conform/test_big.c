@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes beyond 31 bits: a message of 3 10^9 bytes, by an exchange and by a collective; a product whose X has
- * more than 2^31 values, of which another rank needs the last ones; one whose matrix has more than 2^31
- * nonzeros; and such a Y written by rows. They take up to 18 GiB and minutes, so they run where SLEY_TEST_BIG
- * is set and so much memory is free, on two ranks of the transport that SLEY_TEST_TRANSPORT names. */
+/* Sizes beyond 31 bits: a message of 3 10^9 bytes, in an exchange and in a collective; a product whose X has
+ * more than 2^31 values, the last of which another rank needs; a product whose matrix has more than 2^31
+ * nonzeros; and a Y of this size written by rows. The tests need up to 18 GiB and minutes, so they run only
+ * if SLEY_TEST_BIG is set and enough memory is free, on two ranks of the transport that SLEY_TEST_TRANSPORT
+ * names. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,7 @@
 
 #define GIB (INT64_C(1) << 30)
 
-/* Skips the test unless it was asked for and the memory is there. */
+/* Skips the test unless it was requested and enough memory is free. */
 static void need(int64_t bytes) {
   char line[128];
   long long available = 0;
@@ -42,7 +43,7 @@ static const char *transport(void) {
   return given ? given : "threads";
 }
 
-/* workgroup 1: rows travel as messages. */
+/* Runs two ranks in workgroups of 1, so that rows travel as messages. */
 static void run_on_two(sl_rank_main main, void *arg) {
   rank_case c = {transport(), false, 2, 1, 1, 1};
   assert_case_ok(&c, run_case(&c, main, arg));
@@ -85,7 +86,7 @@ static sley_status exchange_rows(sl_comm *comm, void *arg) {
   comm->ops->exchange_destroy(exchange);
   sl_free(data);
   EXPECT(wrong == 0);
-  /* Who sends a message counts it; MPI cuts what is longer than 1 GiB. */
+  /* The sender of a message counts it; MPI divides messages longer than 1 GiB. */
   int64_t most = strcmp(comm->transport, "mpi") == 0 ? INT64_C(1) << 30 : ROWS * bytes;
   EXPECT(counters.bytes[SL_LINK_MESSAGE] == (sends ? ROWS * bytes : 0));
   EXPECT(counters.messages[SL_LINK_MESSAGE] == (sends ? (ROWS * bytes + most - 1) / most : 0));
@@ -123,7 +124,7 @@ static void a_collective_of_3e9_bytes(void **state) {
 
 /* ---- products */
 
-/* Values of X that 16 bits hold, as do sums of a few. */
+/* Values of X that 16-bit types represent exactly, as they do sums of a few of them. */
 static int x_value(int64_t row, int64_t col) {
   return (int)((row * 31 + col * 7) % 61) - 30;
 }
@@ -132,11 +133,11 @@ enum { K = 64, LAST = 8 };
 
 typedef struct product {
   int64_t rows;
-  const char *path; /* of Y, or NULL */
+  const char *path; /* file for Y, or NULL */
 } product;
 
-/* Rank 0 has all but the last rows, each with its diagonal entry; each of rank 1's rows names itself, and the
- * first and last rows of rank 0. */
+/* Rank 0 has all rows except the last ones, each with its diagonal entry. Each row of rank 1 has entries in
+ * its own column and in the columns of rank 0's first and last rows. */
 static sley_status many_values(sl_comm *comm, void *arg) {
   const product *p = arg;
   int64_t begin[3] = {0, p->rows - LAST, p->rows}, first = begin[comm->rank];
@@ -194,7 +195,7 @@ static sley_status many_values(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* The first and the last values of a file of rows x K. */
+/* Checks the first and the last values of a file of rows x K values. */
 static void check_ends(const char *path, int64_t rows) {
   struct stat info;
   uint16_t last[K];
@@ -221,7 +222,7 @@ static sley_status meet(sl_comm *comm, void *arg) {
 static void more_than_2_31_values_of_x(void **state) {
   (void)state;
   need(10 * GIB);
-  static char paths[2][256]; /* of each rank that a launcher has started: rank 0's counts */
+  static char paths[2][256]; /* one per launched rank; rank 0's is used */
   const char *name;
   int rank, ranks;
   assert_sley_ok(sley_launcher(&name, &rank, &ranks));
@@ -231,10 +232,10 @@ static void more_than_2_31_values_of_x(void **state) {
   product p = {.rows = (INT64_C(1) << 31) / K + 1000, .path = paths[0]};
   run_on_two(many_values, &p);
   check_ends(p.path, p.rows);
-  share_seen(paths, sizeof paths[0]); /* before it is removed */
+  share_seen(paths, sizeof paths[0]); /* all ranks learn the path before the file is removed */
 }
 
-/* Rank 0 has nearly all entries, more than 2^31; rank 1 has one row, and needs all of X. */
+/* Rank 0 has nearly all entries, more than 2^31; rank 1 has one row, and needs all rows of X. */
 static sley_status many_nonzeros(sl_comm *comm, void *arg) {
   (void)arg;
   enum { COLS = 1 << 20 };
@@ -252,7 +253,7 @@ static sley_status many_nonzeros(sl_comm *comm, void *arg) {
     SL_TRY(SL_NEW(x_own, x_rows, "x"));
   for (int64_t j = 0; j < x_rows; j++)
     x_own[j] = one;
-  /* Row i has a one in its first 7 columns and its last i mod 600. */
+  /* Row i has ones in its first 7 columns and in its last i mod 600 columns. */
   for (int64_t i = 0; i < rows; i++) {
     int64_t last = (row_begin[comm->rank] + i) % 600;
     rowptr[i] = i * COLS;
@@ -267,7 +268,7 @@ static sley_status many_nonzeros(sl_comm *comm, void *arg) {
   sley_plan *plan;
   sley_plan_info info;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = "halo-coalesced"; /* not a message a row, which are a million */
+  options.algo = "halo-coalesced"; /* one message per row would mean a million messages */
   SL_TRY(sley_matrix_from_csr(&csr, SLEY_BORROW, &block));
   SL_TRY(sley_plan_create(comm, block, row_begin, col_begin, 1, &options, &plan));
   SL_TRY(sley_plan_info_get(plan, &info));

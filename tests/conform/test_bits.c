@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same bits of Y on every transport, without column order: by every algorithm, with the same ranks,
- * workgroup and threads, what ranks that are threads make of a product is what the ranks of another transport
- * make of it. */
+/* Y has the same bits on every transport, without an order of summation by columns: for every algorithm, and
+ * with equal ranks, workgroups and threads, ranks as threads and ranks of another transport compute equal
+ * bits. */
 #include "base/random.h"
 #include "mirror.h"
 #include "ranks.h"
 
 enum { MOST_ALGORITHMS = 16, MOST_RANKS = 8, PAD = 1 };
 
-/* Rows long enough for many orders of summation. */
+/* Shapes with rows long enough to have many orders of summation. */
 static const char *const shapes[] = {"er:rows=97,cols=97,nnz=3000,seed=1",
                                      "er:rows=40,cols=151,nnz=900,seed=2", "dense:rows=23,cols=19",
                                      "rmat:scale=7,edgefactor=9,seed=5", "er:rows=5,cols=5,nnz=9,seed=4"};
@@ -17,20 +17,20 @@ static const char *const dtype_names[] = {
 static const int64_t widths[] = {1, 3, 8, 17};
 enum { SHAPES = 5, DTYPES = 4, WIDTHS = 4 };
 
-/* What a case's ranks are given. */
+/* The operands and results of a case. */
 typedef struct job {
   sley_matrix *matrix;
   sley_matrix_info info;
   int64_t k, ld, row_begin[MOST_RANKS + 1], col_begin[MOST_RANKS + 1];
   double alpha, beta;
-  char *x, *start;          /* whole operands; Y before the product */
-  char *y[MOST_ALGORITHMS]; /* whole, of each algorithm, by ranks that are threads */
+  char *x, *start;          /* whole X, and whole Y before the product */
+  char *y[MOST_ALGORITHMS]; /* whole Y of each algorithm, computed by ranks that are threads */
 } job;
 
 typedef struct jobs {
   job job[DTYPES];
-  int first, end; /* of the dtypes that the case tries */
-  bool compare;   /* with y; else y is written */
+  int first, end; /* range of the dtypes that the case uses */
+  bool compare;   /* true: compare with y; false: write y */
   int workgroup;
 } jobs;
 
@@ -38,7 +38,8 @@ static size_t row_bytes(const job *j) {
   return (size_t)j->ld * sley_dtype_bytes(j->info.dtype);
 }
 
-/* Of devices with memory of their own that lend it, rowwise is a kernel whose order is settled by timing. */
+/* On devices, rowwise reads the memory of peers with a kernel whose order of summation is chosen by timing.
+ */
 static bool has_an_order(const char *algo) {
   return test_on_cpu() || strcmp(algo, "rowwise") != 0;
 }
@@ -83,7 +84,7 @@ static sley_status differs(const job *j, const char *algo, bool keep, const char
       algo, keep ? " keep_input" : "", dtype_names[j->info.dtype], (long long)j->k, j->beta, (long long)row);
 }
 
-/* Products with every algorithm, as the job says and with keep_input. */
+/* Runs every algorithm, with the job's options and with keep_input. */
 static sley_status run_job(sley_comm *comm, const job *j, bool compare, const sley_matrix *block,
                            char *rows) {
   int64_t first = j->row_begin[sley_comm_rank(comm)], count = j->row_begin[sley_comm_rank(comm) + 1] - first;
@@ -107,7 +108,7 @@ static sley_status run_job(sley_comm *comm, const job *j, bool compare, const sl
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const jobs *all = arg;
   sley_status status = SLEY_OK;
-  /* Where GPUs of several processes do not reach each other's memory, each is a workgroup of its own. */
+  /* If GPUs of several processes cannot read each other's memory, each is a workgroup of its own. */
   if (sley_comm_workgroup(comm) != all->workgroup)
     return test_on_cpu() ? sl_fail(SLEY_ERR_INTERNAL, "a workgroup of %d ranks", sley_comm_workgroup(comm))
                          : SLEY_OK;
@@ -164,8 +165,8 @@ static const char *other_transport(void) {
   return given ? given : "tcp";
 }
 
-/* Three of four with as many slices of each rank's rows as there may be, which matrices of this size would
- * not get. */
+/* Three of four cases divide each rank's rows into as many slices as possible; matrices of this size would
+ * otherwise have one slice. */
 static void same_bits(const rank_case *c) {
   if (c->seed % 4 != 0)
     setenv("SLEY_STAGE_BYTES", "40", 1);
@@ -175,7 +176,7 @@ static void same_bits(const rank_case *c) {
   threads.transport = "threads";
   other.transport = other_transport();
   jobs all = {.workgroup = c->workgroup, .end = DTYPES};
-  if (!test_on_cpu()) { /* a device's products take longer: one dtype a case */
+  if (!test_on_cpu()) { /* devices are slower, so they test one dtype per case */
     all.first = (int)(c->seed / 4 % DTYPES);
     all.end = all.first + 1;
   }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives: the bits of the dense ones, for every kind, operator, type, format, way, length and
- * share of zeros, on every transport; the choice between sparse and dense; what is wrong; and peers that send
- * what they must not. */
+/* Sparse collectives have the bits of the dense ones, for every kind, operator, type, format, way, length and
+ * share of zeros, on every transport. Also tests the order of sums that are not exact. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "dense_oracle.h"
@@ -19,15 +18,16 @@ static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
   return sl_random(seed, what, 0) % choices;
 }
 
-/* bytes: whether the device compresses values of one byte. */
+/* Draws a job. bytes: whether the device compresses one-byte values. */
 static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   static const double limits[] = {0, 0.05, 0.3, 1};
   *j = (sparse_job){.seed = seed};
   sl_dense_spec *dense = &j->spec.dense;
-  dense->kind = (sley_collective_kind)draw(seed, 1, 3);
-  dense->type = (sley_type)draw(seed, 2, dense->kind == SLEY_ALLGATHER && bytes ? 7 : 5);
+  dense->kind = (sley_collective_kind)draw(seed, 1, (uint64_t)oracle_kinds());
+  const sley_collective_kind_info *kind = &sl_collective_kind_of(dense->kind)->info;
+  dense->type = (sley_type)draw(seed, 2, !kind->reduces && bytes ? 7 : 5);
   dense->count = length(sl_random(seed, 3, 0));
-  dense->op = dense->kind == SLEY_ALLGATHER || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
+  dense->op = !kind->reduces || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
   j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
   j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
   j->spec.dense_above = limits[draw(seed, 12, 4)];
@@ -37,7 +37,7 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   j->whole_numbers =
       dense->any_order || j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
   j->blocks = draw(seed, 13, 3) == 0;
-  bool differ = dense->kind != SLEY_ALLREDUCE && draw(seed, 7, 2);
+  bool differ = !kind->whole && draw(seed, 7, 2);
   for (int r = 0; r < size; r++)
     j->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r)) : dense->count;
   if (differ)
@@ -50,7 +50,7 @@ static sley_status open_job(sl_comm *comm, sparse_job *j, uint64_t seed) {
   return sparse_job_open(comm, j);
 }
 
-/* The way that must have been taken, if the spec leaves no choice; else -1. */
+/* The way that the collective must take if the spec leaves no choice; else -1. */
 static int expected_path(const sl_comm *comm, const sparse_job *j) {
   const sl_sparse_spec *spec = &j->spec;
   int64_t all = spec->dense.kind == SLEY_ALLREDUCE ? spec->dense.count : j->begin[comm->size];
@@ -64,12 +64,13 @@ static int expected_path(const sl_comm *comm, const sparse_job *j) {
   return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
 }
 
-/* What has come, on all ranks, is what the comm has counted, and the numbers agree with each other. */
+/* Checks that the reported bytes received on all ranks equal the comm's counters, and that the reported
+ * numbers agree with each other. */
 static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   sl_sparse_report report;
   sl_counters counted;
   SL_TRY(sl_sparse_report_of(j->one, &report));
-  comm->ops->counters(comm, &counted); /* those of arrays read in place since the report */
+  comm->ops->counters(comm, &counted); /* counts arrays that peers read in place after the report */
   int64_t formats = 0;
   int path = expected_path(comm, j);
   for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
@@ -98,7 +99,7 @@ static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   return SLEY_OK;
 }
 
-/* Of the result. */
+/* Checks the reported number of nonzeros of the result. */
 static sley_status check_result_nonzeros(const sl_comm *comm, const sparse_job *j) {
   static const char zero[8];
   sl_sparse_report report;
@@ -150,7 +151,8 @@ static void test_bits_of_the_dense_ones(void **state) {
   each_case(random_body);
 }
 
-/* Whole numbers, 99 % zeros: in every way and format the sums by hand, and fewer bytes than dense by far. */
+/* Whole numbers, of which 99 % are zeros: in every way and format the sums are right, and far fewer bytes
+ * travel than in dense collectives. */
 enum { LONG = 1000007, SHORT = 70001 };
 
 static float whole(int rank, int64_t i) {
@@ -158,7 +160,7 @@ static float whole(int rank, int64_t i) {
   return bits % 100 ? 0.0F : (float)(int)(bits / 100 % 2001) - 1000;
 }
 
-/* The ranks look at different parts of the result. */
+/* Checks the sums; each rank checks a different part of the result. */
 static sley_status check_sums(const sl_comm *comm, const float *values, int64_t count) {
   for (int64_t i = comm->rank; i < count; i += comm->size) {
     float expected = 0;
@@ -218,7 +220,7 @@ static sley_status whole_main(sl_comm *comm, void *arg) {
 
 enum { ORDER_COUNT = 701 };
 
-/* The values of all ranks, the same wherever it is called. */
+/* Fills a rank's values, which any rank can compute. */
 static void fill_order(void *array, sley_type type, int rank) {
   for (int64_t i = 0; i < ORDER_COUNT; i++) {
     uint64_t bits = sl_random(23, (uint64_t)rank, (uint64_t)i);
@@ -228,7 +230,8 @@ static void fill_order(void *array, sley_type type, int rank) {
   }
 }
 
-/* Value i of all ranks added as the ring does whose part it is: from the next rank on, rounded at each. */
+/* Adds value i of all ranks as a ring does: from the rank after the owner of the part on, rounded after each
+ * addition. */
 static void sum_in_ring(const sl_comm *comm, sley_type type, char *const *all, int64_t at, int owner,
                         void *out) {
   size_t each = sley_type_bytes(type);
@@ -241,7 +244,7 @@ static void sum_in_ring(const sl_comm *comm, sley_type type, char *const *all, i
   }
 }
 
-/* Each workgroup's values, rounded, and then these. */
+/* Adds and rounds the values of each workgroup, and then adds these sums. */
 static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all, int64_t at, void *out) {
   char sums[SPARSE_JOB_RANKS][8];
   const void *of[SPARSE_JOB_RANKS], *values[SPARSE_JOB_RANKS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives: the choice between sparse and dense; what is wrong; and peers that send what they must
- * not. */
+/* Sparse collectives: the choice between sparse and dense, wrong arguments, and peers that send invalid data.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,11 @@
 #include "mirror.h"
 #include "ranks.h"
 
-/* Which values are not zero, on all ranks. */
+/* The values that are not zero, on all ranks. */
 typedef enum pattern { NONE, SOME, ALL, BESIDE_SAMPLES } pattern;
 
-/* 8 stretches of 4 blocks: the least sample is one block of each, the next one in every run. */
+/* 8 stretches of 4 blocks. The smallest sample is one block of each stretch; each run samples the next block.
+ */
 enum { BLOCK = SL_PROBE_LEAST / SL_PROBE_BLOCKS, CHOICE_COUNT = SL_PROBE_BLOCKS * 4 * BLOCK };
 
 typedef struct choice_run {
@@ -29,16 +30,17 @@ static void fill_pattern(float *values, pattern p) {
     values[i] = p == ALL || (p == SOME && i % 50 == 0) || (p == BESIDE_SAMPLES && i / BLOCK % 4 < 2);
 }
 
-/* Runs of one all-reduce, whatever the sample is. */
+/* Runs of one all-reduce whose choices follow from samples. "Held" runs keep the last choice without a
+ * sample. */
 static const choice_run by_samples[] = {
     {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_FEW_ZEROS}, /* one run is held */
-    {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two are */
+    {NONE, SL_SPARSE_HELD},         {ALL, SL_SPARSE_FEW_ZEROS}, /* two runs are held */
     {SOME, SL_SPARSE_HELD},         {NONE, SL_SPARSE_HELD},
-    {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* which confirms the last one */
-    {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one is again */
+    {SOME, SL_SPARSE_ENOUGH_ZEROS}, {NONE, SL_SPARSE_ENOUGH_ZEROS}, /* confirms the last choice */
+    {ALL, SL_SPARSE_FEW_ZEROS},                                     /* so only one run is held again */
     {ALL, SL_SPARSE_HELD},          {SOME, SL_SPARSE_ENOUGH_ZEROS}};
 
-/* Where a sparse run decides the next one. */
+/* The same if a sparse run itself determines the next choice. */
 static const choice_run by_last_runs[] = {
     {SOME, SL_SPARSE_ENOUGH_ZEROS}, {ALL, SL_SPARSE_ENOUGH_ZEROS},
     {NONE, SL_SPARSE_MISSED},       {SOME, SL_SPARSE_HELD}, /* one run is held */
@@ -81,7 +83,7 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* An all-gather makes an array for each format that the model takes for a link class, and no more. */
+/* An all-gather creates one array for each format that the model chooses for a link class, and no others. */
 static sley_status formats_main(sl_comm *comm, void *arg) {
   enum { COUNT = 20000 };
   (void)arg;
@@ -114,11 +116,11 @@ static sley_status formats_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* The least samples miss half of the values; true counts tell. */
+/* The smallest samples miss half of the nonzeros, but the counts of a sparse run show them. */
 static sley_status probe_main(sl_comm *comm, void *arg) {
-  static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* block 1 of each stretch */
+  static const choice_run runs[] = {{BESIDE_SAMPLES, SL_SPARSE_FEW_ZEROS}, /* samples block 1 */
                                     {BESIDE_SAMPLES, SL_SPARSE_HELD},
-                                    {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* 3 */
+                                    {BESIDE_SAMPLES, SL_SPARSE_ENOUGH_ZEROS}, /* samples block 3 */
                                     {NONE, SL_SPARSE_MISSED},
                                     {NONE, SL_SPARSE_HELD},
                                     {NONE, SL_SPARSE_HELD},
@@ -153,7 +155,8 @@ static sley_status probe_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* What none may be given, and what all must be given alike: all get the same error, and the comm goes on. */
+/* Wrong arguments, and arguments that differ between ranks although they must not: all ranks get the same
+ * error, and the comm stays usable. */
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   bool last = comm->rank == comm->size - 1;
@@ -182,9 +185,8 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   return sley_comm_barrier(comm);
 }
 
-/* The last rank sends what is no compressed array of so many values: its peers find out, and say whose it
- * was.
- */
+/* The last rank sends data that is not a compressed array of the expected length. Its peers detect this, and
+ * name the rank. */
 enum { SENT = 5000, FAULTS = 6 };
 
 static void spoil(sl_transfer *transfer, char *area, int fault) {
@@ -192,7 +194,7 @@ static void spoil(sl_transfer *transfer, char *area, int fault) {
   header->magic ^= fault == 0;
   header->nonzeros += fault == 1 ? INT64_C(1) << 62 : 0;
   header->count -= fault == 2;
-  if (fault == 5) /* no value is kept, and the message goes on */
+  if (fault == 5) /* says that no value is present, although the message continues */
     *header = (sl_compressed_header){.magic = SL_COMPRESSED_MAGIC,
                                      .version = SL_COMPRESSED_VERSION,
                                      .format = SL_COMPRESSED_COO,
@@ -248,8 +250,8 @@ static sley_status spoilt_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Links are measured where the machine is built in on all ranks, messages travel and there is enough of them:
- * all ranks then have the same figures. */
+/* Links are measured if all ranks use the built-in machine and enough messages travel. Then all ranks have
+ * the same figures. */
 static sley_status links_main(sl_comm *comm, void *arg) {
   enum { ENOUGH = 4 << 20 };
   (void)arg;
@@ -284,12 +286,12 @@ static bool same_traffic(const sl_counters *a, const sl_counters *b) {
          memcmp(a->messages, b->messages, sizeof a->messages) == 0;
 }
 
-/* Where links are measured, the first collective of a comm that chooses by times does so, and those made
- * later move nothing. */
+/* If links are measured, the first collective of a comm that chooses by predicted times measures them, and
+ * later ones send nothing when they are created. */
 static sley_status kept_main(sl_comm *comm, void *arg) {
   enum { COUNT = 1 << 16, COLLECTIVES = 4 };
   (void)arg;
-  const sl_machine *machine; /* of SLEY_MACHINE, if that has been read before */
+  const sl_machine *machine; /* machine of SLEY_MACHINE, if it was read before */
   SL_TRY(sl_machine_find(sl_machine_of(comm->device), &machine));
   const bool measures = sl_workgroups(comm) > 1 && sl_machine_is_built_in(machine);
   const sl_counters nothing = {{0}, {0}};
@@ -317,7 +319,7 @@ static void links_body(const rank_case *c) {
   assert_int_equal(sl_memory_now(), before);
 }
 
-/* SLEY_MACHINE, which tests have set, asks for figures that do not change. */
+/* Unsets SLEY_MACHINE, which the tests set to a description with fixed figures. */
 static void test_links(void **state) {
   (void)state;
   const char *set = getenv("SLEY_MACHINE");

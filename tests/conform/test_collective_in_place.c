@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives whose arrays peers read where they are: the bits of the dense ones for every kind,
- * operator, type and format, with parts of no values; that no host waits for a device, and what is told
- * later; and arrays that are wrong. On comms whose kernels cannot read all peers' memory the same runs take
- * the direct way with copies. */
+/* Sparse collectives whose arrays peers read in place: the bits of the dense ones for every kind, operator,
+ * type and format, also with parts without values; no host waits for a device; reports that are available
+ * later; invalid arrays. On comms whose kernels cannot read the memory of all peers, the same runs take the
+ * direct way with copies. */
 #include "base/memory.h"
 #include "collective/headers.h"
 #include "collective/mapped.h"
@@ -18,7 +18,7 @@ static bool serves(const sl_comm *comm) {
   return comm->size > 1 && sl_mapped_serves(comm);
 }
 
-/* Job i of all: in every second shape some ranks have no values. */
+/* Sets job i. In every second shape some ranks have no values. */
 static void set_job(sparse_job *j, int i, int size, uint64_t seed) {
   static const int64_t lengths[] = {1, 65, 4097, 9001};
   *j = (sparse_job){.seed = seed * JOBS + (uint64_t)i, .blocks = i % 7 == 0};
@@ -37,7 +37,7 @@ static void set_job(sparse_job *j, int i, int size, uint64_t seed) {
   dense->op = i / KINDS == 0 || dense->kind == SLEY_ALLGATHER ? SLEY_SUM : SLEY_MAX;
   dense->count = lengths[(seed + j->seed) % (sizeof lengths / sizeof *lengths)];
   if (gaps && dense->kind == SLEY_ALLREDUCE)
-    dense->count = 40; /* fewer than a part for each rank */
+    dense->count = 40; /* fewer values than ranks */
   for (int r = 0; r < size; r++)
     j->counts[r] = gaps && dense->kind != SLEY_ALLREDUCE && r % 2 ? 0 : dense->count + r;
   if (dense->kind != SLEY_ALLREDUCE)
@@ -50,8 +50,8 @@ static int64_t waits(const sl_comm *comm) {
   return counted.waits;
 }
 
-/* Runs that nobody looks at in between, and then the dense ones. The first one of SL_SPARSE_AUTO counts a
- * sample. */
+/* Starts runs without looking at results in between, and then the dense ones. The first run of SL_SPARSE_AUTO
+ * counts a sample. */
 static sley_status run_job(sl_comm *comm, sparse_job *j) {
   sl_sparse_report report;
   SL_TRY(sparse_job_fill(j, comm->rank, 0));
@@ -70,7 +70,7 @@ static sley_status run_job(sl_comm *comm, sparse_job *j) {
   return SLEY_OK;
 }
 
-/* Each job in one of the cases of several ranks that make up one workgroup, of which there are SERVED. */
+/* Runs each job in one of the cases with several ranks in one workgroup, of which there are SERVED. */
 static sley_status jobs_main(sl_comm *comm, void *arg) {
   const int *turn = arg;
   const int share = serves(comm) ? SERVED : 4 * SERVED;
@@ -88,11 +88,11 @@ static sley_status jobs_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* ---- what is told later */
+/* ---- reports that are available later */
 
 enum { COUNT = 6000, MANY = 3 * SL_HEADERS_RUNS };
 
-/* More runs than may be on their way: each is counted once, and the report is of the last one. */
+/* Starts more runs than may be in flight: each is counted once, and the report describes the last one. */
 static sley_status many_main(sl_comm *comm, void *arg) {
   (void)arg;
   sparse_job j = {.seed = 5,
@@ -123,9 +123,9 @@ static sley_status many_main(sl_comm *comm, void *arg) {
   return sley_comm_barrier(comm);
 }
 
-/* ---- arrays that are wrong */
+/* ---- invalid arrays */
 
-/* Where the mapped rows of the first peer seem to lie, once they are asked for. */
+/* Operations that return a wrong address for the rows of the first peer. */
 static sl_transport_ops spoiling;
 static const sl_transport_ops *sound;
 static _Atomic(void *) false_rows;
@@ -137,8 +137,8 @@ static sley_status map_falsely(sl_exchange *exchange, sl_mapped_rows *mapped, sl
   return SLEY_OK;
 }
 
-/* Rank 0 reads garbage in the place of its first peer's array. The run cannot know; the host learns of it
- * later: at the next run or the report, which end the comm. */
+/* Rank 0 reads garbage instead of its first peer's array. The run itself cannot detect this; the host learns
+ * of it at the next run or report, which then ends the comm. */
 static sley_status garbage_main(sl_comm *comm, void *arg) {
   const bool asks = arg;
   if (!serves(comm))
@@ -196,7 +196,7 @@ static void test_in_place(void **state) {
   each_case(body);
 }
 
-/* The table of the transport that ranks run on. */
+/* Stores the table of operations of the transport. */
 static sley_status note_ops(sl_comm *comm, void *arg) {
   (void)arg;
   if (comm->rank == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compressed collectives through the public header: the bits of the dense ones, whatever is asked for, what
- * they tell of a run, structs of older headers, and what is refused. */
+/* Compressed collectives through the public header: the bits of the dense ones for all options, reports of a
+ * run, structs of older headers, and refused arguments. */
 #include <stddef.h>
 
 #include "base/memory.h"
@@ -16,11 +16,11 @@ static bool keeps_order(const sley_collective_options *o) {
 
 typedef struct arrays {
   float *values;
-  int64_t src, dst; /* values; dst follows src */
+  int64_t src, dst; /* numbers of values; dst follows src in memory */
   mirror there;
 } arrays;
 
-/* Whole numbers where sums may be added in any order: the bits are the same in each. */
+/* Opens arrays of whole numbers if sums may be added in any order, so that all orders have the same bits. */
 static sley_status open_arrays(sley_comm *comm, const sley_collective_options *o, uint64_t seed,
                                arrays *out) {
   const int size = sley_comm_size(comm), rank = sley_comm_rank(comm);
@@ -58,7 +58,8 @@ static sley_status run_one(sley_comm *comm, const sley_collective_options *o, ar
   return status == SLEY_OK ? mirror_fetch(&a->there) : status;
 }
 
-/* What is told is of one run of the two, adds up over the ranks, and is less than dense for 5 % of values. */
+/* Checks that the report describes one of the two runs, adds up over the ranks, and has fewer bytes than the
+ * dense run if 5 % of the values are nonzero. */
 static sley_status check_info(sley_comm *comm, const sley_collective_options *o,
                               const sley_collective_info *info, const sley_collective_info *dense) {
   int64_t sums[] = {info->sent, info->received, info->dense_sent, dense->sent, dense->received};
@@ -96,7 +97,7 @@ static sley_status compare(sley_comm *comm, sley_collective_options *o, uint64_t
   return SLEY_OK;
 }
 
-/* Half of the kinds and compressions, drawn by the case. */
+/* Tests half of the kinds and compressions, chosen by the case. */
 static sley_status bits_main(sley_comm *comm, void *arg) {
   static const int64_t counts[] = {0, 1, 37, 1000, MOST_COUNT};
   const rank_case *c = arg;
@@ -111,8 +112,8 @@ static sley_status bits_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* A program of a header without compression: its struct is shorter, and what stands behind it, and in its
- * padding, is not looked at. */
+/* A program compiled with a header without compression: its struct is shorter, and the bytes behind it and in
+ * its padding are not read. */
 static sley_status old_main(sley_comm *comm, void *arg) {
   (void)arg;
   sley_collective_options o;
@@ -126,7 +127,7 @@ static sley_status old_main(sley_comm *comm, void *arg) {
   o.count = 100;
   o.counts = NULL;
   o.any_order = false;
-  EXPECT(o.struct_size == 48); /* of that header on 64-bit machines */
+  EXPECT(o.struct_size == 48); /* size in that header on 64-bit machines */
   SL_TRY(open_arrays(comm, &o, 5, &a));
   SL_TRY(run_one(comm, &o, &a, &info));
   EXPECT(strcmp(info.path, "dense") == 0);
@@ -134,7 +135,7 @@ static sley_status old_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* All ranks get the same error, and the comm goes on. */
+/* Checks that all ranks get the same error, and that the comm stays usable. */
 static sley_status refused(sley_comm *comm, const sley_collective_options *o, sley_status expected) {
   sley_collective *made = NULL;
   sley_status status = sley_collective_create(comm, o, &made);
@@ -158,7 +159,7 @@ static sley_status wrong_main(sley_comm *comm, void *arg) {
   SL_TRY(refused(comm, &o, SLEY_ERR_ARG));
   o.way = last ? SLEY_WAY_DIRECT : SLEY_WAY_AUTO;
   SL_TRY(refused(comm, &o, alone));
-  o.compress = SLEY_COMPRESS_NONE; /* which does not look at the way */
+  o.compress = SLEY_COMPRESS_NONE; /* ignores the way */
   SL_TRY(refused(comm, &o, SLEY_OK));
   o.compress = last ? SLEY_COMPRESS_NONE : SLEY_COMPRESS_COO;
   o.way = SLEY_WAY_AUTO;

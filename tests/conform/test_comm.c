@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comms of processes that are the ranks themselves. The ranks are this process and copies of it, started with
- * the variables that torchrun sets, or, where a launcher has started this one, its ranks. Each opens a comm
- * in one thread and multiplies in others; opens another when that is closed, and two at a time; and finds out
- * that a rank has left, or failed, without hanging. */
+ * the variables that torchrun sets, or, if a launcher started this process, the launcher's ranks. Each opens
+ * a comm in one thread and multiplies in others, opens another one after closing the first, and has two open
+ * at a time. Each detects without hanging that a rank has left or failed. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -115,7 +115,7 @@ static sley_status run(work *w) {
       int count = columns_of(w->first + r, columns);
       for (int e = 0; e < count; e++)
         sum += entry(w->first + r, columns[e]) * (double)(columns[e] + 7 * c);
-      EXPECT(host[r * K + c] == sum); /* whole numbers: exact */
+      EXPECT(host[r * K + c] == sum); /* exact, because all values are whole numbers */
     }
   free(host);
   return SLEY_OK;
@@ -153,7 +153,7 @@ static sley_status in_thread(void *(*body)(void *), work *w) {
   return w->status == SLEY_OK ? SLEY_OK : sl_fail(w->status, "in a thread: %s", w->message);
 }
 
-/* Opened here, planned, run twice and closed in threads of their own. */
+/* A comm is opened in this thread, and planned, run twice and closed in other threads. */
 static sley_status from_any_thread(void) {
   static work w;
   const sley_comm_options options = options_here();
@@ -166,7 +166,7 @@ static sley_status from_any_thread(void) {
   return in_thread(close_thread, &w);
 }
 
-/* Two comms at a time, the one opened first closed first. */
+/* Two comms are open at the same time; the one opened first is closed first. */
 static sley_status two_at_once(void) {
   static work w[2];
   const sley_comm_options options = options_here();
@@ -198,7 +198,7 @@ static sley_status one_leaves(void) {
   return SLEY_OK;
 }
 
-/* A timeline, and CSR arrays in the device's memory with row pointers of both widths. */
+/* A timeline, and CSR arrays in device memory with row pointers of both widths. */
 static sley_status arrays_on_the_device(sley_comm *comm, bool narrow) {
   static const int64_t wide[] = {2, 4, 4, 5};
   static const int32_t thin[] = {2, 4, 4, 5}, col[] = {9, 9, 2, 0, 1};
@@ -255,7 +255,7 @@ static sley_status with_a_timeline(void) {
   return SLEY_OK;
 }
 
-/* Errors of one process alone. */
+/* Errors that concern one process only. */
 static sley_status misuse(void) {
   sley_comm_options options = options_here();
   sley_comm *comm = NULL;
@@ -289,9 +289,10 @@ static int tell(sley_status status) {
   return status != SLEY_OK;
 }
 
-/* ---- a failure: the last rank ends without a word */
+/* ---- a failure: the last rank ends without closing its comm */
 
-/* On a loaded machine it may end while the others still open their comms, which then fail likewise. */
+/* On a busy machine the last rank may end while others still open their comms; then opening fails in the same
+ * way. */
 static sley_status one_dies(void) {
   const sley_comm_options options = options_here();
   const int last = atoi(getenv("WORLD_SIZE")) - 1;
@@ -307,7 +308,7 @@ static sley_status one_dies(void) {
   return SLEY_OK;
 }
 
-/* Copies of this process as `ranks` ranks; 0 if all have ended well. */
+/* Starts copies of this process as `ranks` ranks. Returns 0 if all ended successfully. */
 static int launch(int ranks, sley_status (*body)(void)) {
   static int launches;
   pid_t pids[8];
@@ -354,7 +355,7 @@ static void a_rank_that_dies_is_named(void **state) {
     assert_int_equal(launch(ranks, one_dies), 0);
 }
 
-/* A comm of one rank, as a transport that runs. */
+/* Opens a comm of one rank, and checks the name of the transport in use. */
 static sley_status one_rank(const char *name, const char *runs) {
   sley_comm_options options = options_here();
   static work w;
@@ -375,7 +376,7 @@ static sley_status alone(void) {
   SL_TRY(one_rank("tcp", "tcp"));
   SL_TRY(one_rank("self", "threads"));
   SL_TRY(one_rank(NULL, "threads"));
-  /* One of two ranks, as a launcher would say, may have a comm of its own. */
+  /* A process that a launcher started as one of two ranks may open a comm of its own. */
   EXPECT(setenv("RANK", "1", 1) == 0 && setenv("WORLD_SIZE", "2", 1) == 0);
   EXPECT(setenv("MASTER_ADDR", "127.0.0.1", 1) == 0 && setenv("MASTER_PORT", "1", 1) == 0);
   SL_TRY(one_rank("self", "threads"));
@@ -401,7 +402,7 @@ static sley_status refuse_close(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* Ranks that sley_run_ranks has started are not closed. */
+/* Comms that sley_run_ranks has opened cannot be closed by the caller. */
 static void only_what_was_opened_is_closed(void **state) {
   (void)state;
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison says of each algorithm what a dry plan of it says, figure for figure, and of auto what a plan
- * made by choice says; whatever the shapes, partitions and wishes, also where columns do not fit. Where no
- * plan can be made there is no comparison, for the same reason. */
+/* A comparison has, for each algorithm, exactly the figures of a dry plan, and for auto the figures of the
+ * chosen plan, for all shapes, partitions and options, also if not all columns fit. If no plan is possible,
+ * the comparison fails with the same error. */
 #include "base/random.h"
 #include "matrix/matrix.h"
 #include "ranks.h"
@@ -21,7 +21,8 @@ static sley_status same_texts(const sley_plan_info *a, const sley_plan_info *b) 
   return SLEY_OK;
 }
 
-/* limit_bytes is not among them: without a limit it is a share of what is free now. */
+/* Compares all figures except limit_bytes, which without a limit is a share of the memory that is free at the
+ * moment. */
 static sley_status same_figures(const sley_plan_info *a, const sley_plan_info *b) {
   EXPECT(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && a->k == b->k);
   EXPECT(a->remote_nnz == b->remote_nnz && a->halo_rows == b->halo_rows);
@@ -42,8 +43,8 @@ static sley_status plan_dry(sley_comm *comm, const sample *s, const sley_matrix 
   return sley_plan_create(comm, block, s->begin, s->x_begin, s->k, &options, out);
 }
 
-/* The plan of names[i] beside what the comparison says of it. A cover that was counted for one algorithm is
- * known to those that come after it, as it is to auto's plan where the choice has looked at it. */
+/* Compares the plan of names[i] with its entry in the comparison. Cover rows that were counted for one
+ * algorithm are also known to later algorithms, and to auto's plan if the choice has considered cover. */
 static sley_status compare_with_plan(sley_comm *comm, const sample *s, const sley_matrix *block, int i,
                                      const sley_comparison *comparison) {
   sley_plan_info compared, planned;
@@ -65,7 +66,7 @@ static sley_status compare_with_plan(sley_comm *comm, const sample *s, const sle
   return SLEY_OK;
 }
 
-/* Whether a plan of every name can be made. */
+/* Returns an error unless a plan of every name is possible. */
 static sley_status try_plans(sley_comm *comm, const sample *s, const sley_matrix *block) {
   for (int i = 0; s->names[i]; i++) {
     sley_plan *plan = NULL;
@@ -104,7 +105,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Less than all columns need, so that some are split and some refused. */
+/* Draws a memory limit below the need of all columns, so that some plans use blocks and some are refused. */
 static int64_t draw_limit(uint64_t draw, int64_t k) {
   return draw % 4 == 3 ? 2000 + sl_below(draw >> 8, 200 * (k + 1)) : 0;
 }
@@ -135,7 +136,7 @@ static void draw_sample(const rank_case *c, uint64_t round, sample *s) {
     s->names[count++] = "auto";
   for (const char *const *name = sley_algorithms(); *name; name++)
     s->names[count++] = *name;
-  if (s->options.renewable || s->options.keep_input || s->options.wire) { /* what few can: auto, and halo */
+  if (s->options.renewable || s->options.keep_input || s->options.wire) { /* few algorithms support these */
     s->names[0] = "auto";
     s->names[1] = draw >> 58 & 1 ? "halo" : s->names[2];
     s->names[2] = NULL;
@@ -168,7 +169,7 @@ static void note(void *context, const char *algo) {
   snprintf(t->last, sizeof t->last, "%s", algo);
 }
 
-/* auto's choice and names that stand twice are planned once; all ranks must give the same names. */
+/* Names that appear twice, also as auto's choice, are planned once. All ranks must pass the same names. */
 static sley_status arguments_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_matrix *block;

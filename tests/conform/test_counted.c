@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a product is counted to have moved, beside what its plan predicts: equal for every algorithm on every
- * transport; and different as soon as the transport moves something else, namely a message more, fewer bytes
- * of each row, or nothing in place of an exchange. So the two are independent figures. */
+/* The counted traffic of a product equals its plan's prediction, for every algorithm on every transport. It
+ * differs as soon as the transport moves something else: one more message, fewer bytes per row, or nothing
+ * instead of an exchange. So the two figures are independent. */
 #include <string.h>
 
 #include "ranks.h"
@@ -10,14 +10,14 @@ enum { ROWS = 90, K = 5 };
 
 typedef enum change { SOUND, ONE_MORE, FEWER_BYTES, NOT_SENT, CHANGES } change;
 
-/* The comm's own operations, and what replaces some of them: of a rank, which is a thread. */
+/* The comm's original operations, and the modified table; per rank, which is a thread. */
 static _Thread_local const sl_transport_ops *sound;
 static _Thread_local sl_transport_ops changed;
 
-/* An exchange beside the others: rank 0 sends rank 1 one row of one byte. */
+/* An additional exchange: rank 0 sends rank 1 one row of one byte. */
 static _Thread_local sl_exchange *extra;
 static _Thread_local bool adds_one;
-static _Thread_local char *extra_bytes; /* two, of the device */
+static _Thread_local char *extra_bytes; /* two bytes of device memory */
 
 static sley_status open_extra(sl_comm *comm) {
   const sl_row_list list = {.peer = !comm->rank, .count = 1, .bytes = 1};
@@ -30,7 +30,7 @@ static sley_status open_extra(sl_comm *comm) {
   return sound->exchange_create(comm, &spec, &extra);
 }
 
-/* Before a product's first exchange, on every rank. */
+/* Runs before a product's first exchange, on every rank. */
 static sley_status begin_one_more(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
                                   int64_t dst_stride, sl_queue *queue) {
   if (adds_one) {
@@ -41,7 +41,7 @@ static sley_status begin_one_more(sl_exchange *exchange, const void *src, int64_
   return sound->exchange_begin(exchange, src, src_stride, dst, dst_stride, queue);
 }
 
-/* Each row is sent without its last byte. */
+/* Sends each row without its last byte. */
 static sley_status create_narrower(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out) {
   sl_exchange_spec narrow = *spec;
   sl_row_list lists[2][16];
@@ -127,7 +127,7 @@ static sley_status multiply(sl_comm *comm, const job *j, const sley_matrix *bloc
   sley_traffic counted;
   options.algo = j->algo;
   sley_status status = sley_plan_create(comm, block, j->begin, j->begin, K, &options, &plan);
-  for (int i = 0; i < 2 && status == SLEY_OK; i++) { /* the last one is counted */
+  for (int i = 0; i < 2 && status == SLEY_OK; i++) { /* counters are of the last product */
     adds_one = j->what == ONE_MORE;
     status = sley_spmm(plan, 1, x, K, 0, y, K);
   }
@@ -147,7 +147,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   int64_t rows = j->begin[comm->rank + 1] - j->begin[comm->rank];
   sley_status status = SLEY_OK;
   extra = NULL;
-  if (j->what == NOT_SENT && comm->zero_copy && comm->workgroup > 1) /* nothing can stand for lent rows */
+  /* Rows that are read in place cannot be replaced. */
+  if (j->what == NOT_SENT && comm->zero_copy && comm->workgroup > 1)
     return SLEY_OK;
   replace(comm, j->what);
   TRY(sley_matrix_row_block(j->matrix, j->begin[comm->rank], rows, &block));
@@ -177,7 +178,7 @@ static void run_job(const rank_case *c, job *j, const char *algo, change what) {
   assert_case_ok(c, run_case(c, rank_main, j));
 }
 
-/* Every algorithm in turn from case to case, and all changes. */
+/* Cases take the algorithms in turn, and each case makes all changes. */
 static void body(const rank_case *c) {
   char text[80];
   job j = {0};

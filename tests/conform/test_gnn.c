@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph networks on every transport: gradients of all parameters against differences of the loss in f64, with
- * dropout; the same gradients on any number of ranks; a loss that falls; what a step's time goes to; and
- * networks that are restarted. */
+/* Graph networks on every transport: gradients of all parameters equal differences of the loss in f64, with
+ * dropout; gradients are the same on any number of ranks; the loss falls; the times of a step are complete;
+ * restarted networks equal new ones. */
 #include "sley_gnn.h"
 
 #include <math.h>
@@ -19,16 +19,16 @@ enum { ROWS = 23, FEATURES = 5, CLASSES = 3, MOST_RANKS = 8, MOST_VALUES = 4096 
 typedef struct sample {
   sley_gnn_model model;
   int layers, ranks;
-  bool compares; /* with one rank, whose gradients are there */
+  bool compares; /* true: compare with the gradients of one rank */
   uint64_t seed;
   sley_matrix *a;
   int64_t begin[MOST_RANKS + 1];
-  double gradient[MOST_VALUES]; /* of one rank */
-  double sparse[MOST_VALUES];   /* the same of sparse features, reproducible */
-  char path[64];                /* of a state */
+  double gradient[MOST_VALUES]; /* gradients of one rank */
+  double sparse[MOST_VALUES];   /* the same with sparse features, reproducible */
+  char path[64];                /* file of a state */
 } sample;
 
-/* A rank's part. */
+/* A rank's network and rows. */
 typedef struct here {
   sley_comm *comm;
   sample *s;
@@ -42,7 +42,7 @@ static double feature(uint64_t seed, int64_t row, int64_t f) {
   return 2 * sl_unit(sl_random(seed, (uint64_t)row, (uint64_t)f)) - 1;
 }
 
-/* Every fourth row is not counted. */
+/* Every fourth row has no label. */
 static int32_t label(uint64_t seed, int64_t row) {
   return row % 4 == 3 ? -1 : (int32_t)sl_below(sl_random(seed, (uint64_t)row, 100), CLASSES);
 }
@@ -101,7 +101,7 @@ static sley_status copy(here *h, sl_copy_kind kind, void *to, const void *from, 
   return queue->ops->queue_wait(queue);
 }
 
-/* First biases are 0, and so are values that relu makes 0: there it has no derivative. */
+/* Draws parameters. Initial biases would be 0, and relu then has values at 0, where it has no derivative. */
 static sley_status draw_parameters(here *h) {
   int count;
   SL_TRY(sley_gnn_parameters(h->gnn, &count));
@@ -122,7 +122,7 @@ static sley_status loss_with(here *h, const sley_gnn_parameter *p, int64_t i, do
   return train(h, 0, 0, loss);
 }
 
-/* One value of a parameter: its gradient and the difference of the loss. */
+/* Compares the gradient of one value of a parameter with the difference of the loss. */
 static sley_status check_value(here *h, const sley_gnn_parameter *p, int64_t i, double gradient) {
   const double step = 1e-5;
   double value, above, below;
@@ -137,7 +137,8 @@ static sley_status check_value(here *h, const sley_gnn_parameter *p, int64_t i, 
                  p->name, (long long)i, gradient, difference);
 }
 
-/* Against differences, where asked for, and against one rank's gradients. */
+/* Compares a parameter's gradients with differences of the loss, if requested, and with one rank's gradients.
+ */
 static sley_status check_parameter(here *h, const sley_gnn_parameter *p, bool differences, int64_t *at) {
   const int64_t values = p->rows * p->cols;
   double gradient[MOST_VALUES];
@@ -162,7 +163,7 @@ static sley_status check_gradients(here *h) {
   SL_TRY(sley_gnn_parameters(h->gnn, &count));
   for (int n = 0; n < count; n++) {
     sley_gnn_parameter p;
-    SL_TRY(train(h, 0, 0, &loss)); /* the differences have written gradients of their own */
+    SL_TRY(train(h, 0, 0, &loss)); /* computing the differences has overwritten the gradients */
     SL_TRY(sley_gnn_parameter_get(h->gnn, n, &p));
     SL_TRY(check_parameter(h, &p, true, &at));
   }
@@ -204,7 +205,7 @@ static sley_status parameters_of(here *h, double *to, int64_t *count) {
   return SLEY_OK;
 }
 
-/* From a state on, steps have the same bits; of another network it is refused. */
+/* Steps that continue from a state have the same bits. A state of another network is refused. */
 static sley_status check_state(here *h, const sley_matrix *block) {
   static _Thread_local double after[MOST_VALUES], again[MOST_VALUES];
   int64_t values;
@@ -229,7 +230,7 @@ static sley_status check_state(here *h, const sley_matrix *block) {
   return SLEY_OK;
 }
 
-/* A step of gradient descent. */
+/* Checks a step of gradient descent. */
 static sley_status check_descent(here *h) {
   static _Thread_local double before[MOST_VALUES], after[MOST_VALUES];
   const double rate = 0.1, decay = 0.01;
@@ -262,7 +263,7 @@ static double all_of(sley_gnn_time time) {
   return time.forward_ms + time.backward_ms;
 }
 
-/* A step that is timed has the bits of one that is not, and its times are all there, within the step's. */
+/* A timed step has the bits of an untimed one, and all its times are present and within the step's time. */
 static sley_status check_times(here *h) {
   static _Thread_local double plain[MOST_VALUES], timed[MOST_VALUES];
   const bool attends = model_of(h).heads;
@@ -301,7 +302,7 @@ static sley_status check_times(here *h) {
   return SLEY_OK;
 }
 
-/* x being the same, logits have the same bits. */
+/* If x does not change, logits have the same bits. */
 static sley_status check_same_x(here *h) {
   double first[ROWS * CLASSES], second[ROWS * CLASSES];
   const int64_t rows = h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank];
@@ -322,7 +323,7 @@ static sley_status check_same_x(here *h) {
 
 enum { STEPS = 3 };
 
-/* Steps of a network, their losses, and the parameters after them. */
+/* Makes steps of a network, and stores their losses and the parameters after them. */
 static sley_status take_steps(here *h, sley_gnn *gnn, double rate, double *losses, double *parameters,
                               int64_t *values) {
   sley_gnn *const before = h->gnn;
@@ -336,7 +337,7 @@ static sley_status take_steps(here *h, sley_gnn *gnn, double rate, double *losse
   return status;
 }
 
-/* Weights that are no numbers, and a step with them, which leaves such values wherever it writes. */
+/* Sets weights to NaN and makes a step, which leaves NaN in all memory that it writes. */
 static sley_status spoil(here *h, sley_gnn *gnn) {
   static _Thread_local double spoilt[MOST_VALUES];
   double losses[STEPS];
@@ -353,7 +354,8 @@ static sley_status spoil(here *h, sley_gnn *gnn) {
   return take_steps(h, gnn, 0.02, losses, spoilt, &values);
 }
 
-/* `fresh` is new, and of another seed than gnn. */
+/* Compares gnn, restarted with `seed`, with `fresh`, a new network created with `seed`. gnn was created with
+ * another seed. */
 static sley_status compare_restarted(here *h, sley_gnn *gnn, sley_gnn *fresh, uint64_t seed) {
   static _Thread_local double expected[MOST_VALUES], got[MOST_VALUES];
   double losses[STEPS], again[STEPS];
@@ -378,7 +380,7 @@ static sley_status check_refusals(here *h, const sley_matrix *block, sley_gnn *g
   return SLEY_OK;
 }
 
-/* A restarted network makes the steps of a new one, whatever it has made before. */
+/* A restarted network makes the same steps as a new one, whatever it did before. */
 static sley_status check_restart(here *h, const sley_matrix *block, sley_gnn_memory memory) {
   sley_gnn *gnn = NULL, *fresh = NULL;
   sley_gnn_options o = options_of(h->s);
@@ -398,7 +400,7 @@ static sley_status check_restart(here *h, const sley_matrix *block, sley_gnn_mem
 
 /* ---- sparse features */
 
-/* The rank's rows of x without its zeros. */
+/* Creates a matrix of the nonzeros of the rank's rows of x. */
 static sley_status sparse_x(const here *h, sley_matrix **out) {
   int64_t rowptr[ROWS + 1] = {0}, col[ROWS * FEATURES];
   double val[ROWS * FEATURES];
@@ -449,8 +451,8 @@ static sley_status loss_of(here *h, sley_gnn *gnn, double *loss) {
   return sley_gnn_infer(gnn, &batch, NULL, CLASSES, loss);
 }
 
-/* Steps by sparse features have the losses and gradients of dense ones, with the same dropout; after them
- * nothing is dropped where it should not be. */
+/* Steps with sparse features have the losses and gradients of dense ones, with the same dropout; afterwards
+ * inference drops nothing. */
 static sley_status compare_sparse(here *h, sley_gnn *dense, sley_gnn *sparse, bool reproducible) {
   static _Thread_local double expected[MOST_VALUES], got[MOST_VALUES];
   double loss = 0, again = 0;
@@ -555,7 +557,7 @@ static void run_samples(const rank_case *c) {
   }
 }
 
-/* The table and the constants agree, and there is no model beside them. */
+/* The table of models and the constants agree, and there are no other models. */
 static void test_models(void **state) {
   static const char *const known[] = {[SLEY_GNN_GCN] = "gcn",
                                       [SLEY_GNN_GIN] = "gin",

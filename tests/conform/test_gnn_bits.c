@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reproducible networks: on every transport, with any number of ranks and threads and however the rows are
- * divided, losses, gradients, weights and logits of all models have the bits of one rank, and the values of
- * networks that are not reproducible. These have other bits on several ranks, so the comparison can fail. */
+/* Reproducible networks: on every transport, with any number of ranks and threads and any division of the
+ * rows, losses, gradients, weights and logits of all models have the bits of one rank, and the values of
+ * networks that are not reproducible. The latter have other bits on several ranks, so the comparison can
+ * fail. */
 #include "sley_gnn.h"
 
 #include <math.h>
@@ -15,19 +16,19 @@
 enum { FEATURES = 7, CLASSES = 3, STEPS = 3, MOST_RANKS = 8, MOST_ROWS = 1400, MOST_VALUES = 4096 };
 enum { GRAPHS = 5, LARGE = 2, DTYPES = 4, WAYS = 3 };
 
-/* Fewer rows than a block has, one more than a block, several blocks; rows so long that devices share them
- * among groups of threads; and no rows. */
+/* Fewer rows than a block has; one more than a block; several blocks; rows so long that groups of threads of
+ * a device share them; no rows. */
 static const char *const graphs[GRAPHS] = {
     "er:rows=50,cols=50,nnz=250,seed=3",
     "er:rows=257,cols=257,nnz=1500,seed=4", [LARGE] = "er:rows=1400,cols=1400,nnz=7000,seed=5",
     "dense:rows=300,cols=300", "er:rows=0,cols=0,nnz=0,seed=6"};
 
-/* What a training has given. */
+/* The results of a training. */
 typedef struct outcome {
-  double loss[STEPS + 1]; /* the last of inference */
-  int64_t values;         /* of all parameters */
+  double loss[STEPS + 1]; /* the last one is of inference */
+  int64_t values;         /* number of values of all parameters */
   double gradient[STEPS][MOST_VALUES], weight[MOST_VALUES];
-  double logits[MOST_ROWS * CLASSES]; /* of all ranks' rows */
+  double logits[MOST_ROWS * CLASSES]; /* logits of all ranks' rows */
 } outcome;
 
 typedef struct sample {
@@ -35,21 +36,21 @@ typedef struct sample {
   sley_gnn_optimizer optimizer;
   sley_matrix *a;
   int64_t rows, begin[MOST_RANKS + 1];
-  outcome one;      /* of one rank */
-  bool one_of_bits; /* whether that is of a reproducible network */
+  outcome one;      /* results of one rank */
+  bool one_of_bits; /* true: the network of `one` was reproducible */
   bool compares;
-  double tolerance;         /* 0: the same bits */
-  bool differs[MOST_RANKS]; /* written instead of an error, where it is asked for */
+  double tolerance;         /* 0: bits must be equal */
+  bool differs[MOST_RANKS]; /* set instead of an error, if may_differ */
   bool may_differ;
 } sample;
 
-/* A rank's part. */
+/* A rank's network and rows. */
 typedef struct here {
   sley_comm *comm;
   sample *s;
   sley_gnn *gnn;
   int64_t first, rows;
-  double x[MOST_ROWS * FEATURES], logits[MOST_ROWS * CLASSES]; /* memory for values of any dtype */
+  double x[MOST_ROWS * FEATURES], logits[MOST_ROWS * CLASSES]; /* memory that suffices for any dtype */
   int32_t label[MOST_ROWS];
   mirror mx, ml, mo;
   outcome outcome;
@@ -74,7 +75,7 @@ static sley_status open(here *h, const sley_matrix *block) {
   return sley_gnn_create(h->comm, block, s->begin, &s->options, &h->gnn);
 }
 
-/* Gradients or values of all parameters, as doubles, which have the bits of narrower values. */
+/* Reads gradients or values of all parameters as doubles, which keep the bits of narrower values. */
 static sley_status read_parameters(here *h, bool gradients, double *to) {
   const sley_dtype dtype = h->s->options.dtype;
   sl_queue *queue = h->comm->queue;
@@ -188,7 +189,8 @@ static void make_graph(sample *s, int number) {
   s->rows = info.rows;
 }
 
-/* Equal parts; parts that begin at one of six rows, some of them empty; or all rows with one rank. */
+/* Divides the rows: equal parts; parts that begin at one of six rows, some of them empty; or all rows on one
+ * rank. */
 static void divide(sample *s, int ranks, uint64_t way) {
   s->begin[0] = 0;
   for (int r = 1; r < ranks; r++) {
@@ -196,7 +198,7 @@ static void divide(sample *s, int ranks, uint64_t way) {
     s->begin[r] = way % 3 == 0 ? s->rows * r / ranks : way % 3 == 1 ? sixth : r > ranks / 2 ? s->rows : 0;
   }
   s->begin[ranks] = s->rows;
-  for (int r = 1; r <= ranks; r++) /* ascending, by insertion */
+  for (int r = 1; r <= ranks; r++) /* sorts by insertion */
     for (int q = r; q > 1 && s->begin[q] < s->begin[q - 1]; q--) {
       const int64_t other = s->begin[q];
       s->begin[q] = s->begin[q - 1];
@@ -204,7 +206,7 @@ static void divide(sample *s, int ranks, uint64_t way) {
     }
 }
 
-/* One rank first; then those of the case, whose outcome is compared with it. */
+/* Runs one rank first, then the ranks of the case, and compares the results. */
 static void run_both(const rank_case *c, sample *s, uint64_t way) {
   rank_case one = *c;
   one.ranks = one.workgroup = one.threads = 1;
@@ -254,7 +256,7 @@ static void bits_do_not_depend_on_ranks(void **state) {
   each_case(same_bits);
 }
 
-/* Four ranks, or as many as were launched, but not one. */
+/* Chooses cases with four ranks, or with the launched number of ranks if that is not one. */
 static bool is_chosen(const rank_case *c) {
   return c->ranks > 1 && (c->ranks == 4 || test_launched()) && !c->traced && c->workgroup == c->ranks;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of rows between the halves of a step, on every transport, of every model and 1 to 7 layers:
- * where they are made again, losses, logits, gradients and weights have the bits of a network that keeps
- * them; where they are narrowed, the first loss and gradients of biases have, and gradients of weights differ
- * as sley_gnn.h says; and neither takes more memory. */
+/* The options for rows between the halves of a step, on every transport, for every model and 1 to 7 layers.
+ * If rows are recomputed, losses, logits, gradients and weights have the bits of a network that keeps its
+ * rows. If rows are stored in a narrower type, the first loss and the gradients of biases have these bits,
+ * and gradients of weights differ as sley_gnn.h says. Neither option needs more memory. */
 #include "sley_gnn.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ typedef struct sample {
   int64_t begin[MOST_RANKS + 1];
 } sample;
 
-/* A rank's part. */
+/* A rank's networks and rows. */
 typedef struct here {
   sley_comm *comm;
   const sample *s;
@@ -35,7 +35,7 @@ typedef struct here {
   mirror mx, ml;
 } here;
 
-/* What a step gives: gradients or weights of all parameters, one after the other. */
+/* Gradients or weights of all parameters after a step, one after the other. */
 typedef struct values {
   int64_t count;
   float at[MOST_VALUES];
@@ -96,15 +96,15 @@ static sley_status logits_of(const here *h, sley_gnn_memory way, float *out) {
   const sley_gnn_batch batch = batch_of(h, 0, 0);
   mirror m = {0};
   SL_TRY(mirror_open(h->comm, out, ROWS * CLASSES * (int64_t)sizeof *out, &m));
-  for (int pass = 0; pass < 2; pass++) /* the second may have sums of the first */
+  for (int pass = 0; pass < 2; pass++) /* the second pass may use sums of the first */
     SL_TRY(sley_gnn_infer(h->gnn[way], &batch, m.here, CLASSES, NULL));
   SL_TRY(mirror_fetch(&m));
   mirror_close(&m);
   return SLEY_OK;
 }
 
-/* Steps, with inference between them, which uses the same memory. Steps with narrowed rows go a similar way.
- */
+/* Checks steps with inference between them, which uses the same memory. With narrowed rows, losses may differ
+ * by 5 %. */
 static sley_status check_steps(const here *h) {
   static _Thread_local values kept, again;
   float logits[WAYS][ROWS * CLASSES] = {{0}};
@@ -130,7 +130,8 @@ static sley_status check_steps(const here *h) {
 
 /* ---- narrowed: the first step */
 
-/* So much of the norm of all gradients; a rounding is 2^-9. 0.0024 and, of GAT, 0.0080 were seen. */
+/* Allowed errors, relative to the norm of all gradients; a rounding is 2^-9. The largest observed errors are
+ * 0.0024 and, for GAT, 0.0080. */
 static const double OFF = 0x1p-8, GAT_OFF = 0x1p-6;
 
 static double norm_of(const float *at, int64_t count) {
@@ -140,8 +141,8 @@ static double norm_of(const float *at, int64_t count) {
   return sqrt(sum);
 }
 
-/* Of one parameter, beside the gradients of all: |X|^T |D| is not to be had here, and those of GAT's vectors
- * are small differences of large numbers. */
+/* Checks the gradient of one parameter relative to the norm of all gradients, because |X|^T |D| is not
+ * available here, and gradients of GAT's vectors are small differences of large numbers. */
 static sley_status check_gradient(const sley_gnn_parameter *p, bool attends, double norm_of_all,
                                   const float *kept, const float *narrow) {
   const int64_t count = p->rows * p->cols;
@@ -168,7 +169,7 @@ static sley_status check_narrow(const here *h) {
   SL_TRY(fetch(h, SLEY_GNN_KEEP, true, &kept));
   SL_TRY(fetch(h, SLEY_GNN_BF16, true, &narrow));
   const bool lost = sl_activations_any_lost(&h->gnn[SLEY_GNN_BF16]->activations);
-  EXPECT(same(&kept, &narrow) ? !lost || !attends : lost); /* relu may have made all of them 0 */
+  EXPECT(same(&kept, &narrow) ? !lost || !attends : lost); /* relu may have set all of them to 0 */
   SL_TRY(sley_gnn_parameters(h->gnn[SLEY_GNN_KEEP], &count));
   for (int64_t n = 0, at = 0; n < count; n++) {
     sley_gnn_parameter p;
@@ -206,7 +207,8 @@ static sley_status check_refused(const here *h, const sley_matrix *block) {
   return SLEY_OK;
 }
 
-/* Of one rank, wherever memory of the host runs short. A trace keeps events. */
+/* Lets each allocation fail while one rank creates a network: memory must not leak. Not with a trace, which
+ * keeps its events. */
 static sley_status check_short(const here *h, const sley_matrix *block) {
   sley_gnn_options o = h->s->options;
   if (h->comm->size > 1 || h->s->traced || !h->comm->device->ops->host_addresses)
@@ -255,7 +257,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Every model gets all numbers of layers within as many cases. */
+/* Every model is tested with all numbers of layers within that many cases. */
 static void run_samples(const rank_case *c) {
   for (int model = 0; sley_gnn_models()[model]; model++) {
     static sample s;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations, SDDMM and the softmax of values of entries through the public interface, with their
- * gradients, on random graphs over ranks: against float64, the same bits twice, and those of rows for every
- * number of ranks. */
+/* Aggregations, SDDMM and the softmax of entry values through the public interface, with their gradients, on
+ * random graphs over ranks: compared with float64, with the same bits twice, and with equal bits of rows for
+ * every number of ranks. */
 #include "base/value.h"
 #include "graph/graph.h"
 #include "graph_ranks.h"
 
-/* Sums err by a unit for each term, and the ranks' sums are rounded to the dtype once for each rank. */
+/* Rounding errors of a sum, in units: one per term, and one per rank, since the sums of ranks are rounded to
+ * the dtype. */
 static double terms_of(const ranked_graph *c) {
   const double ranks =
       sl_is_16_bit(c->dtype) ? (double)c->ranks * (c->dtype == SLEY_BF16 ? 0x1p16 : 0x1p13) : 8;
   return (double)(c->a->rows + c->a->cols + c->heads * c->width) + 8 + ranks;
 }
 
-/* Memory for the rows of other ranks. */
+/* Allocates memory for the rows of other ranks. */
 static sley_status open_fetched(sley_comm *comm, const sley_graph *graph, int64_t features, sley_dtype dtype,
                                 sley_fetched *out) {
   sley_graph_info info;
@@ -33,7 +34,7 @@ static sley_status open_arrays(sley_comm *comm, const ranked_graph *c, graph_arr
   SL_TRY(graph_array_open_as(comm, c, GRAPH_COLS, k, c->dtype, &of[DX]));
   SL_TRY(graph_array_open_as(comm, c, GRAPH_ENTRIES, c->heads, c->dtype, &of[DVAL]));
   SL_TRY(graph_array_open_as(comm, c, GRAPH_ROWS, k, SLEY_F32, &of[ARG]));
-  of[ARG].ld = k; /* without gaps */
+  of[ARG].ld = k; /* contiguous */
   return SLEY_OK;
 }
 
@@ -49,7 +50,7 @@ static sley_status check_arg(const graph_array *a, const int32_t *expected) {
   return SLEY_OK;
 }
 
-/* What an aggregation is to give. */
+/* The expected results of an aggregation. */
 typedef struct wanted {
   oracle_result y, dx, dval;
   int32_t *arg;
@@ -247,8 +248,8 @@ static sley_status soften_all(sley_comm *comm, ranked_run *s, sley_graph *graph)
   return status;
 }
 
-/* Of several ranks, which rows need nothing of the halo; both kinds are listed if these have a sixteenth of
- * the entries or more, but not on the CPU. */
+/* Checks, on several ranks, the lists of rows that need no halo and of the others: both lists exist if these
+ * rows have at least a sixteenth of the entries, except on the CPU. */
 static sley_status check_parts(const sl_comm *comm, const ranked_graph *c, const sley_graph *graph) {
   const sl_relation *r = graph->relation;
   const int64_t first = c->row_begin[comm->rank], end = c->row_begin[comm->rank + 1];

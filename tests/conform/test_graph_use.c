@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a graph takes and refuses: several relations over one X, a graph for forward operations, and wrong
- * arguments, which give one clear message on every rank and leave the comm usable where nothing was in
- * flight. */
+/* Uses of a graph: several relations over one X, a graph for forward operations only, and wrong arguments,
+ * which are refused with a clear message on every rank and leave the comm usable if nothing was in flight. */
 #include "base/value.h"
 #include "graph_ranks.h"
 
@@ -37,7 +36,8 @@ static sley_status prepare(const here *h, sley_aggregate kind, int relation, sle
   return sley_aggregation_create(h->graph, &options, out);
 }
 
-/* Y = A0 X + A1 X, of ones: in each row the entries of both relations. The rows of X travel once. */
+/* Y = A0 X + A1 X with an X of ones: each row is the number of its entries in both relations. The rows of X
+ * travel once. */
 static sley_status sum_relations(here *h) {
   const int64_t bytes = h->rows * K * (int64_t)sizeof(float);
   float *x = calloc((size_t)bytes + 1, 1), *y = calloc((size_t)bytes + 1, 1);
@@ -78,7 +78,7 @@ static sley_status sum_relations(here *h) {
   return SLEY_OK;
 }
 
-/* All ranks make the same mistake, or rank 0 alone. */
+/* All ranks make the same mistake, or only rank 0 does. */
 static sley_status refuse(here *h) {
   sley_aggregation *aggregation = NULL;
   sley_attention *attention = NULL;
@@ -113,7 +113,7 @@ static sley_status refuse(here *h) {
   return SLEY_OK;
 }
 
-/* The last call of a comm of several ranks, which it ends: rank 0 gives no X. */
+/* The last call on a comm of several ranks, which it ends: rank 0 passes no X. */
 static sley_status refuse_operands(here *h) {
   sley_aggregation *aggregation = NULL;
   sley_aggregation_operands o = SLEY_AGGREGATION_OPERANDS_INIT;
@@ -128,7 +128,8 @@ static sley_status refuse_operands(here *h) {
   return sl_fail(SLEY_ERR_UNSUPPORTED, "as it should");
 }
 
-/* Rows are said to be there, and are not: refused where there would be any, forward and backward. */
+/* Fetched rows are declared present without an address: refused if a rank has halo rows, forward and
+ * backward. */
 static sley_status refuse_fetched(here *h) {
   float value[ROWS * K] = {0};
   sley_aggregation *aggregation = NULL;
@@ -144,7 +145,7 @@ static sley_status refuse_fetched(here *h) {
   o.fetched.there = true;
   sley_status backward = SLEY_ERR_ARG, forward = backward;
   bool said = true;
-  if (info.halo_rows > 0) { /* which every rank of several has here */
+  if (info.halo_rows > 0) { /* with several ranks, every rank has halo rows here */
     backward = sley_aggregate_backward(aggregation, &o, &to);
     said = strstr(sley_last_error(), "fetched.rows is NULL") != NULL;
     forward = sley_aggregate_forward(aggregation, &o);

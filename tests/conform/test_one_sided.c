@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of one-sided memory, asked for by the capabilities that its comm tells. */
+/* Tests that every transport provides one-sided memory as promised, depending on the capabilities of its
+ * comm. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "mirror.h"
@@ -13,8 +14,8 @@ static bool has(const sl_comm *comm, unsigned wanted) {
 
 /* ---- many handles */
 
-/* The block of rank `at` has a segment for each rank, which alone writes it. Not a multiple of anything; one
- * of them longer than what a request may bring of a device's memory. */
+/* Bytes of the segment that rank `from` alone writes in the block of rank `at`. Lengths are not multiples of
+ * anything; one is longer than a request may bring from device memory. */
 static int64_t segment_bytes(uint64_t seed, int at, int from, int size) {
   uint64_t bits = sl_random(seed, (uint64_t)at, (uint64_t)from);
   if (from == (at + 1) % size)
@@ -33,14 +34,14 @@ static char byte_of(uint64_t seed, int at, int64_t i) {
   return (char)((uint64_t)i * 131 + (uint64_t)(i >> 8) * 7 + (uint64_t)at * 29 + seed);
 }
 
-/* Handles in flight, completed in any order. */
+/* Handles in flight, which are completed in any order. */
 typedef struct flight {
   sl_rma rma[HANDLES];
   bool used[HANDLES];
   uint64_t draws;
 } flight;
 
-/* A handle that is free, perhaps after completing the operation that had it. */
+/* Returns a free handle, sometimes after completing the operation that used it. */
 static sley_status free_handle(flight *f, uint64_t seed, sl_rma **out) {
   uint64_t bits = sl_random(seed, 77, f->draws++);
   int i = (int)(bits % HANDLES);
@@ -66,7 +67,8 @@ static sley_status land(flight *f) {
   return SLEY_OK;
 }
 
-/* Random pieces of bytes 0 .. bytes - 1 in ascending order, most of them short: the next one's length. */
+/* Divides bytes 0 .. bytes - 1 into random pieces in ascending order, most of them short. Returns the length
+ * of the next one. */
 static int64_t piece_of(uint64_t seed, int which, int64_t at, int64_t bytes) {
   uint64_t bits = sl_random(seed, 1000 + (uint64_t)which, (uint64_t)at);
   int64_t most = bits % 7 == 0 ? bytes : bits % 3 == 0 ? 8 : bytes / 5 + 1, left = bytes - at;
@@ -110,7 +112,7 @@ static sley_status get_blocks(sl_comm *comm, sl_symm *symm, uint64_t seed, fligh
       tally(comm, expected, from, piece);
     }
     SL_TRY(free_handle(f, seed, &rma));
-    SL_TRY(sl_get_begin(symm, from, bytes, here, 0, rma)); /* nothing, at the end */
+    SL_TRY(sl_get_begin(symm, from, bytes, here, 0, rma)); /* no bytes, at the end of the block */
   }
   return SLEY_OK;
 }
@@ -125,8 +127,8 @@ static sley_status check_counters(sl_comm *comm, const sl_counters *expected) {
   return SLEY_OK;
 }
 
-/* Every rank writes its segment of every block, and reads all blocks; this rank's side is the host's memory,
- * or its device's. */
+/* Every rank writes its segment of every block, and reads all blocks, from and to host memory or device
+ * memory. */
 static sley_status handles_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   uint64_t seed = c->seed;
@@ -152,17 +154,17 @@ static sley_status handles_main(sl_comm *comm, void *arg) {
     for (int64_t i = 0; i < segment_bytes(seed, p, rank, size); i++)
       host[p * row + i] = byte_of(seed, p, segment_begin(seed, p, rank, size) + i);
   TRY(mirror_open(comm, host, size * row, &there));
-  TRY(sl_rma_after(symm, comm->queue)); /* which the copy was given to */
+  TRY(sl_rma_after(symm, comm->queue)); /* the queue to which the copy was given */
   bool from_host = seed % 2;
   char *here = from_host ? host : there.here;
   comm->ops->counters_reset(comm);
   TRY(put_segments(comm, symm, seed, f, here, row, &expected));
   if (seed % 3 == 0)
-    TRY(sl_flush_all(symm)); /* before the handles are waited for */
+    TRY(sl_flush_all(symm)); /* before waiting for the handles */
   TRY(land(f));
   for (int p = 0; p < size && seed % 3 == 1; p++)
     TRY(sl_flush(symm, p));
-  TRY(comm->ops->barrier(comm)); /* flushes too */
+  TRY(comm->ops->barrier(comm)); /* also flushes */
   memset(host, 0x55, (size_t)(size * row));
   TRY(mirror_send(&there));
   TRY(sl_rma_after(symm, comm->queue));
@@ -179,7 +181,7 @@ static sley_status handles_main(sl_comm *comm, void *arg) {
       }
   status = comm->ops->barrier(comm);
 done:
-  if (status != SLEY_OK) /* before what is in flight is freed */
+  if (status != SLEY_OK) /* before memory in use is freed */
     comm->ops->abort(comm, status);
   mirror_close(&there);
   sl_symm_free(symm);
@@ -201,7 +203,7 @@ static void test_many_handles(void **state) {
 
 enum { DRAWS = 20, TICKET = 8, LOCK = 16, GUARDED = 24, BLOCK = 1024 };
 
-/* All ranks draw from a counter at each rank, while gets are in flight; each number comes up once. */
+/* All ranks draw numbers from a counter on each rank, while gets are in flight; each number appears once. */
 static sley_status draw_tickets(sl_comm *comm, sl_symm *symm) {
   int64_t drawn[RANKS * RANKS * DRAWS] = {0}, old;
   char bytes[64];
@@ -220,15 +222,15 @@ static sley_status draw_tickets(sl_comm *comm, sl_symm *symm) {
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, drawn, comm->size * all));
   for (int i = 0; i < comm->size * all; i++)
     EXPECT(drawn[i] == 1);
-  SL_TRY(sl_fetch_add(symm, comm->rank, TICKET, -5, NULL)); /* what was there is not wanted */
+  SL_TRY(sl_fetch_add(symm, comm->rank, TICKET, -5, NULL)); /* the old value is not requested */
   SL_TRY(sl_fetch_add(symm, comm->rank, TICKET, INT64_MIN, &old));
   EXPECT(old == all - 5);
-  SL_TRY(sl_fetch_add(symm, comm->rank, TICKET, 0, &old)); /* wraps around as unsigned numbers do */
+  SL_TRY(sl_fetch_add(symm, comm->rank, TICKET, 0, &old)); /* wraps around like unsigned numbers */
   EXPECT(old == (int64_t)((uint64_t)(all - 5) + (uint64_t)INT64_MIN));
   return SLEY_OK;
 }
 
-/* Two words that are not atomic, guarded by a lock. */
+/* Two words that are not atomic are protected by a lock. */
 static sley_status use_lock(sl_comm *comm, sl_symm *symm, int at, int rounds) {
   int64_t old, mine = comm->rank + 1, pair[2];
   for (int i = 0; i < rounds; i++) {
@@ -241,7 +243,7 @@ static sley_status use_lock(sl_comm *comm, sl_symm *symm, int at, int rounds) {
     pair[1] = 3 * pair[0];
     SL_TRY(sl_put(symm, at, GUARDED, pair, sizeof pair));
     SL_TRY(sl_flush(symm, at));
-    SL_TRY(sl_compare_swap(symm, at, LOCK, mine + 1, 0, &old)); /* is not what is there */
+    SL_TRY(sl_compare_swap(symm, at, LOCK, mine + 1, 0, &old)); /* fails: other value */
     EXPECT(old == mine);
     SL_TRY(sl_compare_swap(symm, at, LOCK, mine, 0, &old));
     EXPECT(old == mine);
@@ -280,7 +282,7 @@ static void test_atomics(void **state) {
   each_case(words_body);
 }
 
-/* ---- when it can be seen */
+/* ---- visibility */
 
 enum { FLAG = 8, ACK = 16, DATA = 64, LENGTH = 201, STEPS = 6 };
 
@@ -291,7 +293,7 @@ static sley_status await_word(sl_symm *symm, int rank, int64_t offset, int64_t l
   return SLEY_OK;
 }
 
-/* Puts to the next rank, flush, a flag: who sees the flag sees what was put. */
+/* Puts to the next rank, a flush, and then a flag: a rank that sees the flag sees the data. */
 static sley_status pass_on(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   int next = (comm->rank + 1) % comm->size, before = (comm->rank + comm->size - 1) % comm->size;
   for (int64_t s = 1; s <= STEPS; s++) {
@@ -299,12 +301,12 @@ static sley_status pass_on(sl_comm *comm, sl_symm *symm, uint64_t seed) {
     sl_rma rma[3];
     for (int64_t i = 0; i < LENGTH; i++)
       out[i] = byte_of(seed + (uint64_t)s, comm->rank, i);
-    SL_TRY(await_word(symm, comm->rank, ACK, s - 1)); /* the next rank has read the last ones */
+    SL_TRY(await_word(symm, comm->rank, ACK, s - 1)); /* the next rank has read the previous data */
     for (int i = 0; i < 3; i++)
       SL_TRY(sl_put_begin(symm, next, DATA + i * (LENGTH / 3), out + i * (LENGTH / 3), LENGTH / 3, &rma[i]));
     for (int i = 0; i < 3; i++)
       SL_TRY(sl_rma_wait(&rma[i]));
-    memset(out, 0, sizeof out); /* they are complete here */
+    memset(out, 0, sizeof out); /* the puts are complete here */
     SL_TRY(sl_flush(symm, next));
     SL_TRY(sl_fetch_add(symm, next, FLAG, 1, NULL));
     SL_TRY(await_word(symm, comm->rank, FLAG, s));
@@ -317,7 +319,7 @@ static sley_status pass_on(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   return SLEY_OK;
 }
 
-/* What queue has been given precedes a put after it. */
+/* Work that was given to the queue is done before a put that follows it. */
 static sley_status put_after(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   enum { BYTES = 700 };
   char from[BYTES], to[BYTES] = {0}, seen[BYTES];
@@ -375,7 +377,7 @@ static void test_order(void **state) {
 
 enum { FINISHED = 48 };
 
-/* Calls nothing of the comm until the word of its own memory is there. */
+/* Computes, without calling the comm, until a word in its own memory has a value. */
 static sley_status compute(sl_comm *comm, int64_t *word, int64_t until) {
   int64_t seen = 0;
   while (seen < until)
@@ -428,7 +430,7 @@ static void test_owner_that_computes(void **state) {
   each_case(passive_body);
 }
 
-/* ---- what is refused, and failure */
+/* ---- refused arguments, and failure */
 
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   (void)arg;
@@ -439,7 +441,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   sl_rma rma;
   sley_status status;
   TRY(comm->ops->allreduce(comm, SL_MAX, told, 2));
-  CHECK(told[0] == -told[1]); /* the same on all ranks */
+  CHECK(told[0] == -told[1]); /* equal on all ranks */
   CHECK(has(comm, SL_ONE_SIDED_DEVICE) == !comm->device->ops->host_addresses);
   if (!has(comm, SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS))
     return SLEY_OK;
@@ -460,7 +462,7 @@ static sley_status refuse_main(sl_comm *comm, void *arg) {
   CHECK(sl_compare_swap(symm, last, -8, 0, 1, &old) == SLEY_ERR_ARG);
   CHECK(sl_compare_swap(symm, comm->size, 0, 0, 1, &old) == SLEY_ERR_ARG);
   CHECK(sl_flush(symm, comm->size) == SLEY_ERR_ARG && sl_flush(symm, -2) == SLEY_ERR_ARG);
-  /* And all is as before: nothing was written. */
+  /* Afterwards nothing has changed: nothing was written. */
   TRY(comm->ops->barrier(comm));
   TRY(sl_get(symm, last, end - 9, bytes, 9));
   for (int i = 0; i < 9; i++)
@@ -491,7 +493,8 @@ typedef struct failure {
 
 enum { FAR_BYTES = 200000 };
 
-/* Until something fails: operations of all kinds in flight to all ranks, waited for in one way or another. */
+/* Starts operations of all kinds to all ranks, and waits for them in different ways, until something fails.
+ */
 static sley_status work_on(sl_comm *comm, sl_symm *symm, char *host, int64_t step) {
   sl_rma rma[RANKS];
   bool begun[RANKS] = {false}, done = false;
@@ -534,9 +537,9 @@ static sley_status failing_main(sl_comm *comm, void *arg) {
     for (int64_t step = 0; step < 3; step++)
       TRY(work_on(comm, symm, host, step));
     status = sl_fail(SLEY_ERR_IO, "disk on fire");
-    comm->ops->abort(comm, status); /* before it frees what the others read */
+    comm->ops->abort(comm, status); /* before it frees memory that others read */
   }
-  /* Another waits for a lock that is never opened. */
+  /* Another rank waits for a lock that is never released. */
   bool waits = comm->size > 1 && comm->rank == (f->rank + 1) % comm->size;
   if (waits)
     TRY(sl_fetch_add(symm, comm->rank, 8, 1, NULL));
@@ -560,7 +563,7 @@ static void failing_body(const rank_case *c) {
   snprintf(told, sizeof told, "%s", sley_last_error());
   share_seen(f.seen.status, sizeof f.seen.status[0]);
   share_seen(f.seen.message, sizeof f.seen.message[0]);
-  if (status == SLEY_OK) /* there is no one-sided access */
+  if (status == SLEY_OK) /* the comm has no one-sided access */
     return;
   assert_int_equal(status, SLEY_ERR_IO);
   assert_non_null(strstr(told, "disk on fire"));

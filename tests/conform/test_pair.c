@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A and A^T as a pair of plans: both products are those of a float64 oracle, have the bits of plans made one
- * by one, also after either plan has gone, and those of new plans once the values were set anew. Matrices are
- * square and symmetric, square and not, rectangular, and of few rows, some ranks own nothing. */
+/* A and A^T as a pair of plans: both products agree with a float64 oracle, have the bits of plans that were
+ * created separately, also after one plan was destroyed, and, after values were replaced, the bits of new
+ * plans. Matrices are square and symmetric, square and unsymmetric, rectangular, or have few rows; some ranks
+ * own no rows. */
 #include "base/random.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
@@ -14,7 +15,7 @@ enum { MOST_RANKS = 8 };
 static const char *const matrices[] = {"er:rows=41,cols=41,nnz=300,seed=3",
                                        "er:rows=41,cols=63,nnz=400,seed=4",
                                        "er:rows=57,cols=19,nnz=300,seed=5", "er:rows=3,cols=5,nnz=7,seed=6"};
-enum { MATRICES = 4, SYMMETRIC = MATRICES }; /* and A + A^T of the first */
+enum { MATRICES = 4, SYMMETRIC = MATRICES }; /* SYMMETRIC is A + A^T of the first matrix */
 static const int64_t widths[] = {0, 1, 5, 33};
 
 typedef struct sample {
@@ -23,10 +24,10 @@ typedef struct sample {
   int64_t k;
   const char *algo;
   bool reproducible, renewable;
-  bool symmetric; /* the pattern is, and the partitions are equal */
+  bool symmetric; /* the pattern is symmetric, and the partitions are equal */
 } sample;
 
-/* One direction: this rank's rows of the operands, on the device and not, and what is expected. */
+/* One direction: this rank's rows of the operands, in host and device memory, and the expected result. */
 typedef struct side {
   const sley_matrix *whole; /* A or A^T, all rows */
   const int64_t *row_begin, *col_begin;
@@ -64,7 +65,7 @@ static sley_status multiply(const sample *s, const side *one, sley_plan *plan) {
   return mirror_fetch(&one->y);
 }
 
-/* The last product is that of the rows of `whole`, within its rounding. */
+/* Checks that the last product is the product with the rows of `whole`, within its rounding bound. */
 static sley_status check_product(sley_comm *comm, const sample *s, const side *one,
                                  const sley_matrix *whole) {
   sley_matrix *rows = NULL;
@@ -91,7 +92,7 @@ static sley_status compare_bits(const sample *s, const side *one, const char *wh
                  s->reproducible ? " reproducible" : "", what);
 }
 
-/* The product of a plan made by itself goes to one->first. */
+/* Stores the product of a separately created plan in one->first. */
 static sley_status multiply_alone(sley_comm *comm, const sample *s, const sley_matrix *block, bool transpose,
                                   const side *one) {
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
@@ -107,7 +108,8 @@ static sley_status multiply_alone(sley_comm *comm, const sample *s, const sley_m
   return status;
 }
 
-/* Both plans' products are right, and have the bits of plans made alone, of the block with these values. */
+/* Checks that both plans' products are right, and have the bits of separately created plans of the block with
+ * these values. */
 static sley_status check_pair(sley_comm *comm, const sample *s, const sley_matrix *block,
                               const sley_matrix *const whole[2], const side sides[2],
                               sley_plan *const pair[2]) {
@@ -127,7 +129,7 @@ static const void *values_of(const sley_matrix *block) {
 
 static sley_status use_pair(sley_comm *comm, const sample *s, sley_matrix *const block[2],
                             const side sides[2], sley_plan *pair[2]) {
-  EXPECT((pair[0]->halo == pair[1]->halo) == s->symmetric); /* all that was inspected is shared */
+  EXPECT((pair[0]->halo == pair[1]->halo) == s->symmetric); /* all results of the inspection are shared */
   const sley_matrix *old[2] = {s->old, s->old_transposed}, *fresh[2] = {s->fresh, s->fresh_transposed};
   SL_TRY(check_pair(comm, s, block[0], old, sides, pair));
   if (s->renewable) {
@@ -177,7 +179,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* The same entries with other values. */
+/* Returns a matrix with the same pattern and other values. */
 static sley_matrix *revalue(const sley_matrix *old) {
   char *val = malloc((size_t)old->nnz * sley_dtype_bytes(old->dtype) + 1);
   for (int64_t e = 0; e < old->nnz; e++)
@@ -190,7 +192,7 @@ static sley_matrix *revalue(const sley_matrix *old) {
   return fresh;
 }
 
-/* Entries wherever the square matrix or its transpose has some. */
+/* Returns a matrix with entries at all positions of the square matrix and of its transpose. */
 static sley_matrix *symmetric_of(sley_matrix *a) {
   sl_coo coo = {.rows = a->rows, .cols = a->cols, .index = a->index, .dtype = a->dtype};
   int64_t at = 0;
@@ -217,7 +219,7 @@ static sley_matrix *symmetric_of(sley_matrix *a) {
 
 static void run_sample(const rank_case *c, sample *s) {
   if (!test_on_cpu() && strcmp(s->algo, "rowwise") == 0 && !s->reproducible)
-    return; /* the order of its kernel is found by timing */
+    return; /* its kernel's order of summation is chosen by timing */
   sley_status status = run_case(c, rank_main, s);
   if (s->renewable && entries_travel(s->algo, s->reproducible, c->ranks))
     assert_int_equal(status, SLEY_ERR_UNSUPPORTED);
@@ -268,7 +270,7 @@ static void pairs_are_two_plans(void **state) {
   each_case(run_samples);
 }
 
-/* An array that is wrong on one rank is an error on all, and nothing is left behind. */
+/* A wrong array on one rank is an error on all ranks, and all memory is freed. */
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_plan *pair[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between all ranks at once, of any length, through few and small buffers: each arrives once, whole,
- * and in the order in which its sender sent it; what cannot be a piece is an error. */
+/* Messages of any length between all ranks at once, through few small buffers: each arrives once, complete,
+ * and in the order in which its sender sent it. Invalid pieces are errors. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "ranks.h"
@@ -8,15 +8,15 @@
 
 enum { MESSAGES = 5, MOST_WORDS = 60, BUFFER_BYTES = 64, MOST_RANKS = 8 };
 
-/* What a rank has received. */
+/* The messages that a rank has received. */
 typedef struct received {
   uint64_t seed;
   int me, messages;
-  int from[MOST_RANKS]; /* of each rank */
+  int from[MOST_RANKS]; /* number of messages from each rank */
   bool wrong;
 } received;
 
-/* Words of a message, its length included. */
+/* Number of words of a message, including its length. */
 static int64_t words_of(uint64_t seed, int from, int to, int number) {
   return 1 + (int64_t)(sl_random(seed, (uint64_t)from, (uint64_t)(to * MESSAGES + number)) % MOST_WORDS);
 }
@@ -70,14 +70,14 @@ static void messages_arrive_once_whole_and_in_order(void **state) {
   each_case(exchanges);
 }
 
-/* ---- what cannot be */
+/* ---- invalid pieces */
 
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   const uint64_t seed = *(const uint64_t *)arg;
-  const int64_t none[] = {INT64_MAX, -1, INT64_MIN, 1}; /* 1: a piece of no bytes */
+  const int64_t none[] = {INT64_MAX, -1, INT64_MIN, 1}; /* 1: a piece without bytes */
   received r = {.seed = seed, .me = comm->rank};
   sl_product_stream *stream = NULL;
-  int64_t short_message[] = {4}; /* shorter than its own first word */
+  int64_t short_message[] = {4}; /* shorter than its first word claims */
   sley_status status = SLEY_OK;
   TRY(sl_product_stream_create(comm, 1, BUFFER_BYTES, receive, &r, &stream));
   if (comm->rank == comm->size - 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New values for a plan: after sley_plan_set_values a product has the bits of a new plan of the new values,
- * and after the old ones are set again those of the first product; by every algorithm, in every type, whole
- * and in blocks of columns. What cannot be renewed says so on all ranks. */
+/* New values for a plan: after sley_plan_set_values a product has the bits of a new plan with the new values,
+ * and after the old values are set again, the bits of the first product. For every algorithm and type, with
+ * all columns at once and in blocks of columns. Plans that do not support it return an error on all ranks. */
 #include "base/random.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
@@ -24,7 +24,7 @@ static sley_status make_plan(sley_comm *comm, const sample *s, const sley_matrix
   options.reproducible = s->reproducible;
   options.renewable = renewable;
   sley_plan_info info;
-  if (s->blocks) { /* half of what all columns need */
+  if (s->blocks) { /* half of the memory that all columns need */
     options.dry = true;
     sley_plan *dry;
     SL_TRY(sley_plan_create(comm, block, s->begin, s->x_begin, K, &options, &dry));
@@ -35,7 +35,7 @@ static sley_status make_plan(sley_comm *comm, const sample *s, const sley_matrix
     options.mem_limit = info.needed_bytes * 3 / 4;
   }
   sley_status status = sley_plan_create(comm, block, s->begin, s->x_begin, K, &options, out);
-  if (s->blocks && status == SLEY_ERR_MEMORY) { /* too little for any: all columns, then */
+  if (s->blocks && status == SLEY_ERR_MEMORY) { /* not even one column fits: use all columns */
     options.mem_limit = 0;
     status = sley_plan_create(comm, block, s->begin, s->x_begin, K, &options, out);
   }
@@ -49,7 +49,7 @@ static sley_status multiply(sley_plan *plan, const mirror *x, const mirror *y, v
   return SLEY_OK;
 }
 
-/* y: three products of this rank. */
+/* Compares this rank's three products y. */
 static sley_status compare(sley_comm *comm, const sample *s, sley_matrix *const block[2], const mirror *x,
                            const mirror *y, char *const product[3]) {
   const void *val[2];
@@ -57,7 +57,7 @@ static sley_status compare(sley_comm *comm, const sample *s, sley_matrix *const 
   for (int i = 0; i < 2; i++)
     val[i] = (const char *)block[i]->val + (size_t)block[i]->rowptr[0] * sley_dtype_bytes(s->old->dtype);
   sley_status status = make_plan(comm, s, block[0], true, &renewed);
-  /* auto leaves out what is not renewable: for the same choice it must be asked for both */
+  /* auto only chooses renewable plans: both plans must request this, to get the same choice */
   if (status == SLEY_OK)
     status = make_plan(comm, s, block[1], strcmp(s->algo, "auto") == 0, &plan);
   if (status == SLEY_OK)
@@ -110,7 +110,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* The same entries with other values. */
+/* Returns a matrix with the same pattern and other values. */
 static sley_matrix *revalue(const sley_matrix *old) {
   char *val = malloc((size_t)old->nnz * sley_dtype_bytes(old->dtype) + 1);
   for (int64_t e = 0; e < old->nnz; e++)
@@ -130,7 +130,7 @@ static sley_matrix *revalue(const sley_matrix *old) {
 
 static void run_sample(const rank_case *c, sample *s) {
   if (!test_on_cpu() && strcmp(s->algo, "rowwise") == 0 && !s->reproducible)
-    return; /* the order of its kernel is found by timing */
+    return; /* its kernel's order of summation is chosen by timing */
   sley_status status = run_case(c, rank_main, s);
   if (entries_travel(s->algo, s->reproducible, c->ranks))
     assert_int_equal(status, SLEY_ERR_UNSUPPORTED);
@@ -166,7 +166,7 @@ static void values_are_renewed(void **state) {
   each_case(run_samples);
 }
 
-/* What is not asked for is refused. */
+/* Setting values is refused if it was not requested. */
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_plan *plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by a vector: the bits of sley_spmm with the same plan, within rounding of a product in double
- * precision; a plan of another width is refused. */
+/* Products with a vector have the bits of sley_spmm with the same plan, and are within rounding of a product
+ * in double precision. A plan of another width is refused. */
 #include "base/random.h"
 #include "matrix/matrix.h"
 #include "ranks.h"
@@ -12,10 +12,10 @@ typedef struct sample {
   int64_t begin[MOST_RANKS + 1];
   sley_dtype dtype;
   double alpha, beta;
-  bool refused; /* a rank has seen what it should */
+  bool refused; /* a rank has seen the expected error */
 } sample;
 
-/* Memory of one rank: on the device, and what it should hold on the host. */
+/* Vectors of one rank in device memory, and their expected values in host memory. */
 typedef struct vectors {
   void *x_host, *y_host[2], *x, *y;
   int64_t bytes;
@@ -39,7 +39,7 @@ static void close_vectors(sl_comm *comm, vectors *v) {
   sley_buffer_free(v->y_host[1]);
 }
 
-/* y begins as x, so that beta y counts. */
+/* y starts with the values of x, so that beta y matters. */
 static sley_status multiply(sl_comm *comm, sley_plan *plan, const sample *s, vectors *v, bool vector,
                             int to) {
   SL_TRY(sley_buffer_alloc(v->bytes, &v->y_host[to]));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An algorithm with a kind of step of its own, whole in this file: what CONTRIBUTING says is enough. It first
- * copies X to a buffer, by the new step, and takes the halo and the products from there. Plans of it are
- * predicted, described, executed, executed again with an input that is kept, with values that travel narrower
- * and in column order, on every transport and device. */
+/* A complete algorithm with a kind of step of its own in one file, as CONTRIBUTING describes it. The new step
+ * first copies X to a buffer, from which the halo and the products read. Its plans are predicted, described,
+ * executed, executed again with an unchanged input, and with values that travel in a narrower type, on every
+ * transport and device. */
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 #include "predict/cost.h"
 #include "ranks.h"
 
-/* ---- the kind of step: X's rows become those of buffer `index`; data: bytes to predict it by */
+/* ---- the kind of step: copies X's rows to buffer `index`; data: bytes for its prediction */
 
 static _Atomic int bound, released;
 
@@ -120,7 +120,7 @@ static const sl_algorithm dear = {.name = "halo-dear",
                                   .prepare = sl_prepare_no_more,
                                   .build = build_dear};
 
-/* ---- products of it: whole numbers, whose sums have no rounding */
+/* ---- products with whole numbers, whose sums are exact */
 
 enum { ROWS = 37, K = 5, LD = 7 };
 
@@ -174,7 +174,8 @@ static sley_status check(const sample *s, int rank, const float *y, double scale
   return SLEY_OK;
 }
 
-/* Runs the plan; with an input that is kept a second time, with other rows of X that must not be read. */
+/* Runs the plan. With an unchanged input, runs it a second time with other rows of X, which must not be read.
+ */
 static sley_status execute(const sample *s, const sl_plan *plan, sl_exec *exec, const mirror *x,
                            float *values, const mirror *y) {
   SL_TRY(sl_exec_run(exec, false, 1, x->here, LD, 0, y->here, LD));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tile for a caller: any rank gets every tile, several at a time, and puts new values, while the owner
+/* Access to single tiles: any rank gets every tile, several at a time, and puts new values, while the owner
  * waits in a barrier. */
 #include <math.h>
 
@@ -28,7 +28,7 @@ static sley_status make(const tile_case *c, sl_comm *comm, bool sparse, sley_til
   return status;
 }
 
-/* ---- what a tile should be */
+/* ---- expected tiles */
 
 static sley_status check_sparse(const tile_case *c, sley_tile_future *future, const sley_tile_info *t,
                                 double factor) {
@@ -67,7 +67,7 @@ done:
   return status;
 }
 
-/* All tiles, of which AHEAD are on their way at a time, from another one on each rank. */
+/* Reads all tiles, AHEAD of them in flight at a time; each rank begins with another tile. */
 static sley_status read_all(const tile_case *c, sl_comm *comm, const sley_tiled *t, double factor) {
   sley_tiled_info whole;
   sley_tile_info info;
@@ -98,7 +98,7 @@ done:
 
 /* ---- new values */
 
-/* Twice what tile (i, j) has, whoever has it. */
+/* Doubles the values of tile (i, j), whichever rank owns it. */
 static sley_status double_tile(const tile_case *c, sley_tiled *t, int64_t i, int64_t j, bool sparse) {
   sley_tile_info info;
   sley_tile_future *future = NULL;
@@ -133,7 +133,7 @@ static sley_status access_main(sl_comm *comm, const tile_case *c, bool sparse) {
   TRY(status);
   TRY(read_all(c, comm, t, 1));
   TRY(comm->ops->barrier(comm));
-  for (int64_t n = 0; n < sl_tiles(tiling); n++) /* another rank than the owner, as a rule */
+  for (int64_t n = 0; n < sl_tiles(tiling); n++) /* usually not by the owner */
     if (n % comm->size == comm->rank)
       TRY(double_tile(c, t, n / tiling->across, n % tiling->across, sparse));
   TRY(comm->ops->barrier(comm));
@@ -168,7 +168,7 @@ static void any_rank_gets_and_puts_every_tile(void **state) {
 
 /* ---- errors */
 
-/* That a call was refused with these words. */
+/* Checks that a call was refused with a message that contains these words. */
 #define REFUSED(call, words) CHECK((call) == SLEY_ERR_ARG && strstr(sley_last_error(), words))
 
 static sley_status refused_main(sl_comm *comm, void *arg) {
@@ -215,7 +215,7 @@ static void wrong_arguments_are_refused(void **state) {
   each_case(refusals);
 }
 
-/* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. */
+/* Each allocation fails once: an error on some rank, no hang, and all memory is freed. */
 static void every_allocation_may_fail(void **state) {
   (void)state;
   rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of two sparse matrices in tiles: entries and values against sums over all entries, in every
- * semiring and dtype, by every algorithm, with and without a mask; limits of memory; the same bits on every
- * transport; wrong operands; failures. */
+/* Products of two sparse matrices in tiles: entries and values equal sums over all entries, for every
+ * semiring, dtype and algorithm, with and without a mask; limits of memory; the same bits on every transport;
+ * wrong operands; failures. */
 #include <math.h>
 
 #include "allocations.h"
@@ -13,7 +13,7 @@ enum { SAMPLES = 3, ALGORITHMS = 9, ENOUGH = 1 << 16, TOO_LITTLE = 1000 };
 /* A is m x n in tiles, B is A^T. */
 typedef struct sample {
   tile_case c;
-  sley_matrix *b, *mask; /* mask, m x m: NULL: none */
+  sley_matrix *b, *mask; /* mask: m x m, or NULL */
   sl_tiling of_b;
   sley_tile_spgemm_options options;
   uint64_t bits[TILE_MOST_RANKS];
@@ -26,7 +26,7 @@ static uint64_t semirings(void) {
   return count;
 }
 
-/* Of values that no product could be compared with, and a dtype that need not be that of C. */
+/* Draws a mask. Its values must not affect the product, and its dtype may differ from that of C. */
 static sley_matrix *draw_mask(const tile_case *c) {
   sl_csr_arrays arrays;
   sley_matrix *mask;
@@ -49,7 +49,7 @@ static sley_matrix *draw_mask(const tile_case *c) {
   return mask;
 }
 
-/* Algorithms take turns, the first time round without a mask, then with one. */
+/* Draws a sample. Samples take the algorithms in turn, the first time without a mask, then with one. */
 static sample draw(const rank_case *rank, uint64_t n) {
   sample s = {.c = tile_case_draw(rank->seed * 2000 + n, rank->ranks)};
   const sl_tiling *a = &s.c.a;
@@ -73,7 +73,7 @@ static void drop(sample *s) {
 typedef struct factors {
   sley_matrix *block;
   sley_tiled *a, *b, *mask;
-  sley_tile_spgemm_options options; /* with the mask */
+  sley_tile_spgemm_options options; /* options that include the mask */
 } factors;
 
 static sl_tiling tiling_of_c(const sample *s) {
@@ -103,7 +103,7 @@ static void end(factors *f) {
 
 /* ---- right results */
 
-/* Row `row` of C by the definition: sums, and in how many products; all numbers are exact. */
+/* Computes row `row` of C by the definition: each sum and its number of products. All numbers are exact. */
 static void oracle_row(const sample *s, int64_t row, double *sum, int64_t *products) {
   const sley_matrix *a = s->c.matrix, *b = s->b;
   for (int64_t j = 0; j < s->c.m; j++)
@@ -145,7 +145,7 @@ static int64_t part_of(int64_t total, int64_t shares, int64_t at) {
   return share;
 }
 
-/* Whether the tile of C that has (row, col) is made: the mask allows some entry of it. */
+/* Whether the tile of C with (row, col) is computed: the mask allows at least one of its entries. */
 static bool tile_is_made(const sample *s, int64_t row, int64_t col) {
   const sl_tiling t = tiling_of_c(s);
   const int64_t i = part_of(t.rows, t.down, row), j = part_of(t.cols, t.across, col);
@@ -176,7 +176,7 @@ static sley_status compare(const sample *s, const sley_matrix *c, int64_t first)
   return SLEY_OK;
 }
 
-/* Only products that are pushed are not predicted. */
+/* Checks the report. Traffic is predicted completely unless products are pushed to other ranks. */
 static sley_status check_report(sl_comm *comm, const sample *s, const sley_tile_report *r) {
   const sley_traffic *less = &r->predicted, *more = &r->counted;
   const bool steals = strstr(s->options.algo, "steal") != NULL;
@@ -222,7 +222,7 @@ done:
 }
 
 static void products(const rank_case *rank) {
-  for (uint64_t n = 0; n < SAMPLES; n++) { /* the cases take turns with the algorithms */
+  for (uint64_t n = 0; n < SAMPLES; n++) { /* numbers continue over all cases */
     sample s = draw(rank, rank->seed * SAMPLES + n);
     assert_case_ok(rank, run_case(rank, product_main, &s));
     drop(&s);
@@ -234,8 +234,9 @@ static void products_are_exact_and_move_what_is_predicted(void **state) {
   each_case(products);
 }
 
-/* A limit that no product of two tiles fits is told of by the rank that finds it, and ends all. */
-static int refused; /* cases with a product */
+/* A memory limit below the need of any product of two tiles: the rank that detects it reports it, and all
+ * ranks end. */
+static int refused; /* number of cases with a product */
 
 static void limits(const rank_case *rank) {
   sample s = draw(rank, 30 + rank->seed);
@@ -262,10 +263,10 @@ static void a_product_that_exceeds_the_limit_is_refused(void **state) {
   assert_true(refused > 0 || test_launched());
 }
 
-/* ---- products of products, and what went in comes out */
+/* ---- chains of products, and rows that are read back */
 
-/* (A A^T) A, by the tiles of the first product, is that of whole matrices; A's rows come back as they were.
- */
+/* (A A^T) A, from the tiles of the first product, equals the product of whole matrices; A's rows are read
+ * back unchanged. */
 static sley_status chain_main(sl_comm *comm, void *arg) {
   sample *s = arg;
   const tile_case *c = &s->c;
@@ -323,7 +324,7 @@ static void products_can_be_multiplied(void **state) {
 
 /* ---- the same bits */
 
-/* Values of which no sum is exact, and zeros whose sign may be lost. */
+/* Sets real values, whose sums are not exact, and zeros of both signs. */
 static void make_real(const sley_matrix *m, uint64_t seed) {
   for (int64_t e = 0; e < m->nnz; e++) {
     const double real = sl_unit(sl_random(seed, 4, (uint64_t)e)) - 0.3;
@@ -360,7 +361,7 @@ done:
   return status;
 }
 
-/* Those of one rank that steals nothing, on the cpu. */
+/* Compares with the bits of one rank without work stealing, on the CPU. */
 static void same_bits(const rank_case *rank) {
   const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2, .device = "cpu"};
   sample here = draw(rank, 80 + rank->seed);
@@ -422,14 +423,14 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   options.mem_limit = ENOUGH + comm->rank;
   CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
   options.mem_limit = 0;
-  options.mask = f.a; /* of another size */
+  options.mask = f.a; /* has another size */
   CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
   CHECK(strstr(sley_last_error(), "the mask must be"));
   options.mask = dense;
   CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
   options.mask = comm->rank == 0 ? f.mask : NULL;
   CHECK(sley_tile_spgemm(f.a, f.b, &options, &c, NULL) == SLEY_ERR_ARG);
-  TRY(sley_tile_spgemm(f.a, f.b, NULL, &c, NULL)); /* all is as good as before */
+  TRY(sley_tile_spgemm(f.a, f.b, NULL, &c, NULL)); /* the comm and the operands stay usable */
 done:
   sley_tiled_destroy(c);
   sley_tiled_destroy(dense);
@@ -442,9 +443,9 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
   rank_case rank = {.transport = transport ? transport : "threads", .ranks = 2, .workgroup = 2, .threads = 1};
   if (test_launched())
-    skip(); /* of another number of ranks */
+    skip(); /* made for another number of ranks */
   sample s = draw(&rank, ALGORITHMS);
-  while (s.c.m == s.c.n) { /* so that A does not fit as B */
+  while (s.c.m == s.c.n) { /* until A has the wrong shape for B */
     drop(&s);
     rank.seed++;
     s = draw(&rank, ALGORITHMS);
@@ -453,8 +454,8 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
   drop(&s);
 }
 
-/* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. Products
- * are pushed; how many allocations there are depends on timing where some are stolen. */
+/* Each allocation fails once: an error on some rank, no hang, and all memory is freed. Products are pushed
+ * but not stolen, because with stealing the number of allocations depends on timing. */
 static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices in tiles, through the public interface: against sums in float64, the same bits on
- * every transport and every time, what moves as predicted; wrong operands; failures. */
+/* Products of matrices in tiles through the public interface: compared with sums in float64; the same bits on
+ * every transport and in every run; traffic as predicted; wrong operands; failures. */
 #include <math.h>
 
 #include "allocations.h"
@@ -16,11 +16,11 @@ typedef struct sample {
   const char *algo;
   int buffers;
   double alpha, beta;
-  bool real;                      /* values are real numbers, of which no sum is exact */
-  uint64_t bits[TILE_MOST_RANKS]; /* of Y's rows */
+  bool real;                      /* values are real numbers, whose sums are not exact */
+  uint64_t bits[TILE_MOST_RANKS]; /* hashes of Y's rows, per rank */
 } sample;
 
-/* What one rank has. */
+/* The operands of one rank. */
 typedef struct operands {
   sley_matrix *block;
   sley_tiled *a, *x, *y;
@@ -28,7 +28,7 @@ typedef struct operands {
   int64_t x_first, y_first, y_last, ld;
 } operands;
 
-/* Rows of X of which no sum is exact. */
+/* Sets rows of X to real values, whose sums are not exact. */
 static void make_real(const sample *s, int64_t first, int64_t last, void *rows) {
   const int64_t ld = s->c.k + PAD;
   for (int64_t i = 0; i < (last - first) * ld; i++)
@@ -65,7 +65,7 @@ static void end(operands *o) {
 
 /* ---- right results */
 
-/* Whether Y is factor alpha A X + beta Y0, rounded once: all sums are exact before. */
+/* Checks that Y is factor alpha A X + beta Y0, rounded once; all sums are exact before rounding. */
 static sley_status compare(const sample *s, const operands *o, double factor, double beta) {
   const tile_case *c = &s->c;
   for (int64_t i = o->y_first; i < o->y_last; i++)
@@ -80,8 +80,8 @@ static sley_status compare(const sample *s, const operands *o, double factor, do
   return SLEY_OK;
 }
 
-/* What the reports say of one run adds up: all tasks were done once, and what moved was predicted, unless
- * some were stolen. */
+/* Checks the reports of one run: each task was done once, and traffic is as predicted unless tasks were
+ * stolen. */
 static sley_status check_report(sl_comm *comm, const sample *s, const sley_tile_spmm *product) {
   sley_tile_report r;
   SL_TRY(sley_tile_spmm_report_get(product, &r));
@@ -113,7 +113,7 @@ static sley_status product_main(sl_comm *comm, void *arg) {
   TRY(check_report(comm, s, product));
   TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));
   TRY(compare(s, &o, 1, s->beta));
-  TRY(sley_tile_spmm_run(product, s->alpha, 0)); /* does not read Y */
+  TRY(sley_tile_spmm_run(product, s->alpha, 0)); /* beta is 0, so Y is not read */
   TRY(tile_block(c, c->renewed, comm->rank, &renewed));
   TRY(sley_tiled_renew(o.a, renewed, rows));
   TRY(sley_tile_spmm_run(product, s->alpha, 0));
@@ -144,7 +144,7 @@ static void products(const rank_case *rank) {
   }
 }
 
-/* The algorithms that a case of a slow test takes: two, which differ from case to case. */
+/* The algorithms of a case of a slow test: two, which differ between cases. */
 static const char *algorithm_of(const rank_case *rank, int which) {
   return sley_tile_algorithms()[(rank->seed + 2 * (uint64_t)which) % ALGORITHMS];
 }
@@ -156,7 +156,7 @@ static void products_are_exact_and_move_what_is_predicted(void **state) {
 
 /* ---- the same bits */
 
-/* Whether the rows of Y are within the bound of their sums in float64. */
+/* Checks that the rows of Y are within the bound of their sums in float64. */
 static sley_status check_bound(const sample *s, const operands *o) {
   const tile_case *c = &s->c;
   sley_matrix *rows;
@@ -189,7 +189,7 @@ static sley_status bits_main(sl_comm *comm, void *arg) {
   for (int repeat = 0; repeat < 3; repeat++) {
     TRY(sley_tile_spmm_run(product, 1, 0));
     TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));
-    uint64_t hash = 0; /* a sum of rows, so that it can be compared for other divisions into rows */
+    uint64_t hash = 0; /* a sum over rows, so that it does not depend on the division of the rows */
     for (int64_t i = 0; i < o.y_last - o.y_first; i++) {
       uint64_t row = (uint64_t)(o.y_first + i);
       for (int64_t j = 0; j < c->k; j++) {
@@ -211,7 +211,7 @@ done:
   return status;
 }
 
-/* Of tile-c, whose bits depend on nothing but the tiles. */
+/* Compares with the bits of one rank, for tile-c, whose bits depend only on the tiles. */
 static void same_bits_of_one_rank(const sample *here) {
   const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
   sample one = *here;
@@ -227,7 +227,8 @@ static void same_bits_of_one_rank(const sample *here) {
   assert_true(one.bits[0] == sum);
 }
 
-/* Of a case on this transport, in workgroups, with another number of buffers, and on threads. */
+/* Compares the bits of a case on this transport, in workgroups, with the bits of ranks that are threads, with
+ * another number of buffers. */
 static void same_bits(const rank_case *rank) {
   for (int a = 0; a < 2; a++) {
     sample here = draw(rank, 500 + (uint64_t)a, algorithm_of(rank, a));
@@ -288,7 +289,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   CHECK(sley_tiled_create_sparse(comm, o.block, c->whole ? NULL : c->row_begin, &other, &none) ==
         SLEY_ERR_ARG);
   CHECK(strstr(sley_last_error(), "tiles_down"));
-  TRY(sley_tile_spmm_create(o.a, o.x, o.y, NULL, &product)); /* all is as good as before */
+  TRY(sley_tile_spmm_create(o.a, o.x, o.y, NULL, &product)); /* the comm and the operands stay usable */
   TRY(sley_tile_spmm_run(product, s->alpha, 0));
   TRY(sley_tiled_get_rows(o.y, c->row_begin, o.y_rows, o.ld));
   TRY(compare(s, &o, 1, 0));
@@ -303,9 +304,9 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
   rank_case rank = {.transport = transport ? transport : "threads", .ranks = 2, .workgroup = 2, .threads = 1};
   if (test_launched())
-    skip(); /* of another number of ranks */
+    skip(); /* made for another number of ranks */
   sample s = draw(&rank, 7, "tile-c");
-  while (s.c.m == s.c.n || s.c.k == 0) { /* so that X does not fit as Y */
+  while (s.c.m == s.c.n || s.c.k == 0) { /* until X has the wrong shape for Y */
     tile_case_free(&s.c);
     rank.seed++;
     s = draw(&rank, 7, "tile-c");
@@ -345,7 +346,7 @@ static void every_algorithm_has_a_summary(void **state) {
 
 /* ---- failures */
 
-/* A rank ends where the others run: all of them get an error, and none waits for ever. */
+/* A rank ends early while the others run: all get an error, and none waits for ever. */
 static sley_status early_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
   operands o = {0};
@@ -380,13 +381,14 @@ static void a_rank_that_fails_ends_all(void **state) {
   each_case(early_ends);
 }
 
-/* What a rank finds in its queue is checked: entries of no task, of a tile that is not its own, or twice. */
+/* Entries in a rank's queue are checked: entries without a task, of a tile of another rank, or repeated
+ * entries are errors. */
 typedef struct wrong_entry {
   sample s;
   int64_t entry;
 } wrong_entry;
 
-static int found_wrong; /* cases in which it was noticed */
+static int found_wrong; /* number of cases in which the entry was detected */
 
 static sley_status wrong_entry_main(sl_comm *comm, void *arg) {
   const wrong_entry *w = arg;
@@ -416,7 +418,7 @@ static void wrong_entries(const rank_case *rank) {
   const sley_status status = run_case(rank, wrong_entry_main, &w);
   if (status == SLEY_ERR_INTERNAL)
     assert_non_null(strstr(sley_last_error(), "no product that it waits for"));
-  else /* rank 0 owns no tile of Y with products, and does not look */
+  else /* rank 0 owns no tile of Y with products, and does not read its queue */
     assert_int_equal(status, SLEY_OK);
   found_wrong += status == SLEY_ERR_INTERNAL;
   tile_case_free(&w.s.c);
@@ -426,18 +428,18 @@ static void entries_that_cannot_be_are_an_error(void **state) {
   (void)state;
   found_wrong = 0;
   each_case_until(&found_wrong, wrong_entries);
-  assert_true(found_wrong > 0 || test_launched()); /* a launcher's number of ranks gives few cases */
+  assert_true(found_wrong > 0 || test_launched()); /* a launcher's single number of ranks has few cases */
 }
 
-/* A product that names rows which its tile does not have, made by another process. */
+/* A product from another process that names rows which its tile does not have. */
 typedef struct spoiled_product {
-  int64_t maker, i, j, l; /* maker -1: this rank waits for none that it would check */
+  int64_t maker, i, j, l; /* maker -1: this rank receives no product that it would check */
 } spoiled_product;
 
-static int found_spoiled; /* cases in which there was one */
+static int found_spoiled; /* number of cases with such a product */
 
-/* The first product for one of this rank's tiles, if another process makes it, only some of its rows are
- * stored, and they are checked: see sums.c. */
+/* Finds the first product for one of this rank's tiles if another process makes it and its rows are checked,
+ * because only some of them are stored; see sums.c. */
 static spoiled_product first_of_another(const sl_tile_sums *s) {
   const sl_tiling *t = &s->o->y->tiling;
   for (sl_own_tile at = sl_own_first(t, s->comm->rank); sl_own_is(t, &at); sl_own_next(t, &at)) {
@@ -511,17 +513,17 @@ static void spoiled_products(const rank_case *rank) {
 static void products_of_other_processes_are_checked(void **state) {
   (void)state;
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
-  if (!transport || strcmp(transport, "threads") == 0) /* threads of one process are not doubted */
+  if (!transport || strcmp(transport, "threads") == 0) /* data of threads of one process is not checked */
     skip();
   found_spoiled = 0;
   if (test_on_cpu())
     each_case_until(&found_spoiled, spoiled_products);
   else
     each_case(spoiled_products);
-  assert_true(found_spoiled > 0 || test_launched() || !test_on_cpu()); /* devices may share all memory */
+  assert_true(found_spoiled > 0 || test_launched() || !test_on_cpu()); /* devices may share memory */
 }
 
-/* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. */
+/* Each allocation fails once: an error on some rank, no hang, and all memory is freed. */
 static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};

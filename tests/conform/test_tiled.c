@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices in tiles: every rank reads every tile, sparse and dense, blocking and as a future, also after new
- * values; rows go to tiles and back. */
+ * values; rows are written to tiles and read back. */
 #include <math.h>
 
 #include "allocations.h"
@@ -11,7 +11,7 @@
 
 enum { PAD = 2 };
 
-/* ---- what a tile should be */
+/* ---- expected tiles */
 
 static sley_status compare_sparse(const tile_case *c, const sl_tile *tile, int64_t i, int64_t j,
                                   sley_index index, double factor) {
@@ -46,8 +46,8 @@ static sley_status compare(const tile_case *c, const sl_tiled *t, const sl_tile 
 
 /* ---- reading all tiles */
 
-/* From a tile of its own on, so that ranks read different ones at a time; the next one is on its way
- * meanwhile. */
+/* Reads all tiles. Ranks begin with different tiles, so that they read different ones at a time; the next
+ * tile is in flight meanwhile. */
 static sley_status read_ahead(const tile_case *c, const sl_tiled *t, double factor) {
   const int64_t count = sl_tiles(&t->tiling), across = t->tiling.across;
   sl_tile_fetch fetch[2] = {0};
@@ -70,7 +70,7 @@ done:
   return status;
 }
 
-/* Bytes that moved are those of the tiles. */
+/* Reads all tiles, blocking, and checks that the counted bytes equal the tiles' bytes. */
 static sley_status read_blocking(const tile_case *c, const sl_tiled *t, double factor) {
   sl_tile_fetch fetch = {0};
   sl_tile tile;
@@ -176,7 +176,7 @@ static void all_ranks_read_dense_tiles_and_rows(void **state) {
 
 /* ---- failures */
 
-/* Other rows and columns are refused on all ranks, and the comm and the tiles stay good. */
+/* Values with another pattern are refused on all ranks; the comm and the tiles stay usable. */
 static sley_status other_pattern_main(sl_comm *comm, void *arg) {
   const tile_case *c = arg;
   sley_matrix *block;
@@ -216,7 +216,7 @@ static void another_pattern_is_refused_on_all_ranks(void **state) {
   each_case(another_pattern);
 }
 
-/* A rank that ends early is an error on the others. */
+/* A rank that ends early causes an error on the others. */
 static sley_status early_main(sl_comm *comm, void *arg) {
   const tile_case *c = arg;
   sl_tiled *t = NULL;
@@ -244,8 +244,8 @@ static void a_rank_that_fails_ends_all(void **state) {
   each_case(an_early_end);
 }
 
-/* A tile of another process that is no CSR matrix is found when it is read, whichever of its arrays is wrong.
- */
+/* A tile of another process that is not a valid CSR matrix is detected when it is read, whichever of its
+ * arrays is wrong. */
 static void spoil(const sl_tiled *t, int64_t i, int64_t j, char *own, int which) {
   const sl_tile tile = sl_tile_view(t, i, j, own + sl_tile_at(t, i, j)->offset);
   if (which == 0)
@@ -314,12 +314,12 @@ static void spoiled_tiles(const rank_case *rank) {
 static void what_other_processes_send_is_checked(void **state) {
   (void)state;
   const char *transport = getenv("SLEY_TEST_TRANSPORT");
-  if (!transport || strcmp(transport, "threads") == 0) /* threads of one process are not doubted */
+  if (!transport || strcmp(transport, "threads") == 0) /* data of threads of one process is not checked */
     skip();
   each_case(spoiled_tiles);
 }
 
-/* Every allocation in turn fails once: an error on some rank, no hang, and nothing stays allocated. */
+/* Each allocation fails once: an error on some rank, no hang, and all memory is freed. */
 static void every_allocation_may_fail(void **state) {
   (void)state;
   rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1};
@@ -354,7 +354,7 @@ static void grids_are_nearly_square(void **state) {
   }
 }
 
-/* Every tile has one owner, whose tiles are counted from 0 without gaps; parts cover everything. */
+/* Every tile has one owner, which numbers its tiles from 0 without gaps; the tiles cover the whole matrix. */
 static void every_tile_has_one_owner(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 200; seed++) {

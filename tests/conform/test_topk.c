@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Top-k through the public interface: over steps and ranks what a sparse all-reduce sums, and what is left in
- * the residuals, are all gradients; how much is kept; special values by hand; residuals that are the
- * caller's, or copied; what is refused, and memory that runs out. */
+/* Top-k through the public interface: over steps and ranks, the sums of the sparse all-reduces and the
+ * residuals add up to all gradients; the share of values sent; special values with expected results;
+ * residuals of the caller, and copied ones; refused arguments; failing allocations. */
 #include <math.h>
 #include <stddef.h>
 
@@ -17,7 +17,7 @@ static int64_t bytes_of(const sley_topk_options *o) {
   return o->count * (int64_t)sley_dtype_bytes(o->dtype);
 }
 
-/* src becomes what is sent of it, in place, through the device's memory. */
+/* Runs top-k in place through device memory: src is replaced by its values that are sent. */
 static sley_status run_host(sley_comm *comm, sley_topk *topk, void *src, int64_t bytes) {
   mirror there;
   SL_TRY(mirror_open(comm, src, bytes, &there));
@@ -30,7 +30,7 @@ static sley_status run_host(sley_comm *comm, sley_topk *topk, void *src, int64_t
 
 /* ---- steps over ranks */
 
-/* Whole numbers, so small that no sum of them is rounded, mostly zeros. */
+/* Gradients of whole numbers, mostly zeros, so small that their sums are exact. */
 static double gradient_at(uint64_t seed, int rank, int step, int64_t i) {
   const uint64_t bits = sl_random(seed, (uint64_t)(rank * STEPS + step), (uint64_t)i);
   return bits % 4 ? 0 : (double)(bits / 4 % 7) - 3;
@@ -43,7 +43,7 @@ typedef struct training {
   sley_collective *sum;
   mirror there;
   void *gradient;
-  double *received; /* the sum of all steps' sums */
+  double *received; /* sum over all steps of the received sums */
   void *residual;
 } training;
 
@@ -94,7 +94,8 @@ static sley_status take_step(training *t, uint64_t seed, int step) {
   return SLEY_OK;
 }
 
-/* The residuals of all ranks, and what has been received: whole numbers. */
+/* Checks that the residuals of all ranks and the received sums add up to all gradients; all are whole
+ * numbers. */
 static sley_status check_sums(const training *t, uint64_t seed) {
   const sley_topk_options *o = &t->options;
   int64_t *left;
@@ -133,7 +134,8 @@ static sley_status steps_main(sley_comm *comm, void *arg) {
 
 /* ---- one rank by itself */
 
-/* The share that is kept, and the threshold, of values that are about normal. */
+/* Measures the share of values that is sent, and the threshold, for values with an approximately normal
+ * distribution. */
 static sley_status share_of(sley_comm *comm, double density, double sample, int64_t count, uint64_t seed,
                             double *share, double *threshold) {
   sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
@@ -167,18 +169,18 @@ static sley_status share_main(sley_comm *comm, void *arg) {
   for (size_t i = 0; i < sizeof densities / sizeof *densities; i++) {
     SL_TRY(share_of(comm, densities[i], 0.001, LONGEST, 1, &share, &threshold));
     EXPECT(share > 0.5 * densities[i] && share < 1.6 * densities[i]);
-    SL_TRY(share_of(comm, densities[i], 1, LONGEST, 1, &share, &other)); /* the sample is the array: exact */
+    SL_TRY(share_of(comm, densities[i], 1, LONGEST, 1, &share, &other)); /* exact: the sample is the array */
     EXPECT(fabs(share - densities[i]) < 1.0 / LONGEST);
   }
   SL_TRY(share_of(comm, 0.5, 0.001, LONGEST, 1, &share, &again));
-  SL_TRY(share_of(comm, 0.5, 0.001, LONGEST, 2, &share, &other)); /* places depend on the seed alone */
+  SL_TRY(share_of(comm, 0.5, 0.001, LONGEST, 2, &share, &other)); /* only the seed sets the places */
   EXPECT(again == threshold && other != threshold);
   SL_TRY(share_of(comm, 1, 0.001, LONGEST, 1, &share, &threshold));
   EXPECT(share > 0.9999 && threshold == 0);
   return share_of(comm, 0.5, 0.5, 0, 1, &share, &threshold);
 }
 
-/* count values of f32, and the residual, become those expected. */
+/* A case with expected results: values src in f32 and the residual before become dst and after. */
 typedef struct by_hand {
   double density;
   int64_t count, kept;
@@ -225,7 +227,7 @@ static sley_status check_by_hand(sley_comm *comm, const by_hand *c) {
   return SLEY_OK;
 }
 
-/* A sum beyond the largest number of f16 leaves the rest, and so does rounding. */
+/* In f16, the rest of a sum beyond the largest number, or of rounding, stays in the residual. */
 static sley_status narrow_main(sley_comm *comm, void *arg) {
   sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
   sley_topk *topk;
@@ -254,7 +256,7 @@ static sley_status hand_main(sley_comm *comm, void *arg) {
   return narrow_main(comm, arg);
 }
 
-/* A residual in the caller's memory, and one that goes through the host's, give the same. */
+/* A residual in the caller's memory has the same results as one that is copied through host memory. */
 static sley_status residual_main(sley_comm *comm, void *arg) {
   float mine[4] = {8, 0, 0, 0}, src[4] = {1, 2, 3, 4}, again[4] = {1, 2, 3, 4}, left[4];
   sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
@@ -280,7 +282,7 @@ static sley_status residual_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* ---- what is refused */
+/* ---- refused arguments */
 
 static sley_status refused(sley_comm *comm, const sley_topk_options *o, sley_status expected,
                            const char *says) {
@@ -346,7 +348,7 @@ static sley_status wrong_run_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* Each allocation of a create fails once; only where no other rank takes memory at the same time. */
+/* Each allocation of a create fails once, in cases in which no other rank allocates at the same time. */
 static sley_status memory_main(sley_comm *comm, void *arg) {
   sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
   sley_topk *topk = NULL;

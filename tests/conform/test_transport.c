@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of collectives and symmetric memory. */
+/* Tests that every transport provides collectives and symmetric memory as promised. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "mirror.h"
@@ -113,7 +113,8 @@ static void test_allreduce(void **state) {
   each_case(allreduce_body);
 }
 
-/* Wrong arguments are told to the ranks they concern; the others learn of it, and the comm stays usable. */
+/* Wrong arguments are reported to the ranks that they concern; the other ranks learn of the failure, and
+ * the comm stays usable. */
 static sley_status disagree_main(sl_comm *comm, void *arg) {
   (void)arg;
   int last = comm->size - 1;
@@ -179,7 +180,7 @@ static void test_agree(void **state) {
   each_case(agree_body);
 }
 
-/* Any count of numbers, of which one differs on the last rank. */
+/* Compares numbers over the ranks, of which at most one differs, on the last rank. */
 static sley_status same_main(sl_comm *comm, void *arg) {
   enum { COUNT = 40 };
   static const int counts[] = {1, 16, 17, COUNT};
@@ -192,7 +193,7 @@ static sley_status same_main(sl_comm *comm, void *arg) {
     names[i] = text[i];
   }
   for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
-    for (int odd = -1; odd < counts[n]; odd += counts[n]) { /* none, and the last */
+    for (int odd = -1; odd < counts[n]; odd += counts[n]) { /* none differs; the last one differs */
       for (int i = 0; i < counts[n]; i++)
         numbers[i] = INT64_MIN + i + (i == odd && comm->rank == comm->size - 1);
       const sley_status status = sl_agree_same(comm, "call", names, numbers, counts[n]);
@@ -271,7 +272,7 @@ static sley_status put_and_get(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   int size = comm->size, rank = comm->rank, next = (rank + 1) % size;
   sl_counters expected = {{0}, {0}};
   char text[128];
-  /* Everyone writes the odd bytes of its next rank's memory, one by one. */
+  /* Every rank writes the odd bytes of its next rank's memory, one by one. */
   for (int64_t i = 1; i < bytes_at(next); i += 2) {
     char byte = byte_of(seed, rank, next, i);
     SL_TRY(sl_put(symm, next, i, &byte, 1));
@@ -301,7 +302,7 @@ static sley_status put_and_get(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   return check_counters(comm, &expected);
 }
 
-/* A counter that all ranks draw from gives every number once. */
+/* All ranks draw numbers from a counter; each number appears once. */
 static sley_status draw_numbers(sl_comm *comm, sl_symm *symm) {
   enum { DRAWS = 200 };
   int64_t zero = 0, sum = 0, old, end;
@@ -342,13 +343,14 @@ static sley_status refuse_bounds(sl_comm *comm, sl_symm *symm) {
   return SLEY_OK;
 }
 
-/* Rows of every rank's memory, asked for together: listed at random, more than one request holds, none. */
+/* Gets several rows of every rank's memory in one call: a random list, more rows than one request holds, and
+ * none. */
 static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
   enum { ROWS = 40, LONG = 5000 };
   int64_t row_bytes = 1 + (int64_t)(sl_random(seed, 11, 0) % 24);
   char own[ROWS * 24], *dst = NULL;
   int64_t *rows = NULL, most = (int64_t)comm->size * LONG, at = 0;
-  int64_t many = comm->device->ops->host_addresses ? LONG : 300; /* of devices they come one by one */
+  int64_t many = comm->device->ops->host_addresses ? LONG : 300; /* devices: one row per request */
   sl_row_list list[64];
   sl_counters expected = {{0}, {0}};
   for (int64_t i = 0; i < ROWS * row_bytes; i++)
@@ -370,7 +372,7 @@ static sley_status get_rows(sl_comm *comm, sl_symm *symm, uint64_t seed) {
     list[lists++] =
         (sl_row_list){.peer = p, .count = count, .rows = rows + at, .first = at, .bytes = row_bytes};
     expected.bytes[sl_link_to(comm, p)] += count * row_bytes;
-    /* Those of host memory of other processes are asked for 2048 at a time. */
+    /* Rows in host memory of other processes are requested 2048 at a time. */
     bool asked = comm->processes && comm->device->ops->host_addresses && sl_link_to(comm, p) == SL_LINK_MESSAGE;
     expected.messages[sl_link_to(comm, p)] += asked ? (count + 2047) / 2048 : count;
     at += count;
@@ -459,7 +461,7 @@ static void test_symmetric_memory(void **state) {
   each_case(symm_body);
 }
 
-/* What a rank stored before the barrier, every other sees after it. */
+/* After a barrier, every rank sees the data that others stored before it. */
 static sley_status barrier_main(sl_comm *comm, void *arg) {
   (void)arg;
   sl_symm *symm;

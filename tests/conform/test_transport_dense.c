@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduce, reduce-scatter and all-gather of random types, operators and lengths, in place or not, round
- * after round, against a serial oracle that reduces in the order of the ranks: to the bit, and the counters
- * exactly. Every rank knows every rank's values. */
+/* All-reduce, reduce-scatter and all-gather of random types, operators and lengths, in place or not, in
+ * several rounds, compared with a serial oracle that reduces in the order of the ranks: bits and counters
+ * must be equal. Every rank can compute every rank's values. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,19 +22,28 @@ typedef struct party {
   int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1]; /* parts of reduce-scatter and all-gather */
   bool in_place;
   int64_t margin, each, src_values, dst_values;
-  char *memory, *model; /* src, then dst; in place the larger of them */
+  char *memory, *model; /* src, then dst; if in place, the larger of them */
   int64_t values, src_at, dst_at;
   mirror there;
   sl_dense *dense;
 } party;
 
+static const sley_collective_kind_info *kind_of(const party *p) {
+  return &sl_collective_kind_of(p->spec.kind)->info;
+}
+
+/* Every rank gets all values, reduced. */
+static bool is_all_reduce(const party *p) {
+  return kind_of(p)->reduces && kind_of(p)->gathers;
+}
+
 static int64_t length(uint64_t bits, int size) {
   static const int64_t lengths[] = {0, 1, 2, 5, 33, 64, 1000, 4096, 9001};
   switch (bits % 4) {
   case 0:
-    return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about the number of ranks */
+    return (int64_t)(bits / 4 % (uint64_t)(size + 2)); /* about as many as ranks */
   case 1:
-    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange and in two */
+    return (int64_t)(bits / 4 % 20000); /* all-reduces in one exchange, and in two */
   default:
     return lengths[bits / 4 % (sizeof lengths / sizeof *lengths)];
   }
@@ -42,33 +51,35 @@ static int64_t length(uint64_t bits, int size) {
 
 static void draw_party(party *p, int size, uint64_t seed) {
   *p = (party){.seed = seed};
-  p->spec.kind = (sley_collective_kind)(sl_random(seed, 1, 0) % 3);
-  p->spec.op = p->spec.kind == SLEY_ALLGATHER ? SLEY_SUM : (sley_reduce)(sl_random(seed, 2, 0) % 3);
-  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % (p->spec.kind == SLEY_ALLGATHER ? 7 : 5));
+  p->spec.kind = (sley_collective_kind)(sl_random(seed, 1, 0) % (uint64_t)oracle_kinds());
+  p->spec.op = kind_of(p)->reduces ? (sley_reduce)(sl_random(seed, 2, 0) % 3) : SLEY_SUM;
+  p->spec.type = (sley_type)(sl_random(seed, 3, 0) % (kind_of(p)->reduces ? 5 : 7));
   p->spec.count = length(sl_random(seed, 4, 0), size);
   p->each = (int64_t)sley_type_bytes(p->spec.type);
   p->in_place = sl_random(seed, 5, 0) % 2;
   p->margin = (int64_t)(sl_random(seed, 6, 0) % 5);
-  if (p->spec.kind == SLEY_ALLGATHER || p->spec.type == SLEY_TYPE_I64) /* no order could be told */
+  if (!kind_of(p)->reduces || p->spec.type == SLEY_TYPE_I64) /* any order has the same bits */
     p->spec.any_order = sl_random(seed, 9, 0) % 2;
-  bool differ = p->spec.kind != SLEY_ALLREDUCE && sl_random(seed, 7, 0) % 2;
+  bool differ = !kind_of(p)->whole && sl_random(seed, 7, 0) % 2;
   for (int r = 0; r < size; r++) {
     p->counts[r] = differ ? length(sl_random(seed, 8, (uint64_t)r), size) : p->spec.count;
     p->begin[r + 1] = p->begin[r] + p->counts[r];
   }
   if (differ)
     p->spec.counts = p->counts;
+  if (!kind_of(p)->whole || is_all_reduce(p))
+    return;
+  sl_dense_lay_out(&p->spec, size, p->begin);
+  for (int r = 0; r < size; r++)
+    p->counts[r] = p->begin[r + 1] - p->begin[r];
 }
 
 static void lay_out(party *p, int rank, int size) {
   int64_t all = p->begin[size], own = p->begin[rank];
   p->src_values = p->dst_values = p->spec.count;
-  if (p->spec.kind == SLEY_REDUCE_SCATTER) {
-    p->src_values = all;
-    p->dst_values = p->counts[rank];
-  } else if (p->spec.kind == SLEY_ALLGATHER) {
-    p->src_values = p->counts[rank];
-    p->dst_values = all;
+  if (!is_all_reduce(p)) {
+    p->src_values = kind_of(p)->reduces ? all : p->counts[rank];
+    p->dst_values = kind_of(p)->gathers ? all : p->counts[rank];
   }
   p->src_at = p->margin;
   p->dst_at = p->src_at + p->src_values + p->margin;
@@ -76,27 +87,27 @@ static void lay_out(party *p, int rank, int size) {
   if (!p->in_place)
     return;
   p->dst_at = p->margin;
-  if (p->spec.kind == SLEY_REDUCE_SCATTER)
+  if (!kind_of(p)->gathers)
     p->dst_at += own;
-  if (p->spec.kind == SLEY_ALLGATHER)
+  if (!kind_of(p)->reduces)
     p->src_at += own;
 }
 
-/* Value i of what a rank gives in a round. */
+/* Sets value i of a rank's source in a round. */
 static void fill(const party *p, void *array, int64_t at, int64_t i, int rank, int round) {
   oracle_draw(array, p->spec.type, at,
               sl_random(p->seed, (uint64_t)rank * ROUNDS + (uint64_t)round + 100, (uint64_t)i));
 }
 
 static void fill_source(const party *p, int rank, int round) {
-  for (int64_t i = 0; i < p->values; i++) /* what is neither written nor read, too */
+  for (int64_t i = 0; i < p->values; i++) /* including values that are neither read nor written */
     oracle_draw(p->memory, p->spec.type, i, sl_random(p->seed, 99, (uint64_t)(i + round)));
   for (int64_t i = 0; i < p->src_values; i++)
     fill(p, p->memory, p->src_at + i, i, rank, round);
   memcpy(p->model, p->memory, (size_t)(p->values * p->each));
 }
 
-/* What the result's value i is made of: every rank's value from + i, or one rank's. */
+/* Computes value `to` of the model: reduces value i of all ranks. */
 static void model_value(const party *p, int64_t to, int64_t i, int size, int round) {
   char values[MOST_RANKS][8];
   const void *each[MOST_RANKS];
@@ -108,13 +119,13 @@ static void model_value(const party *p, int64_t to, int64_t i, int size, int rou
 }
 
 static void run_model(const party *p, int rank, int size, int round) {
-  if (p->spec.kind == SLEY_ALLGATHER) {
+  if (!kind_of(p)->reduces) {
     for (int r = 0; r < size; r++)
       for (int64_t i = 0; i < p->counts[r]; i++)
         fill(p, p->model, p->dst_at + p->begin[r] + i, i, r, round);
     return;
   }
-  int64_t from = p->spec.kind == SLEY_REDUCE_SCATTER ? p->begin[rank] : 0;
+  int64_t from = kind_of(p)->gathers ? 0 : p->begin[rank];
   for (int64_t i = 0; i < p->dst_values; i++)
     model_value(p, p->dst_at + i, from + i, size, round);
 }
@@ -136,19 +147,19 @@ static void close_party(party *p) {
   sl_free(p->memory);
 }
 
-/* Of the total that a run receives, whatever its way: the parts of reduce-scatter and all-gather are exact,
- * an all-reduce receives every peer's array, or less where it is long. */
+/* Checks the bytes that a run receives, whichever way it takes: the bytes of reduce-scatter and all-gather
+ * are exact; an all-reduce receives every peer's array, or less if it is long. */
 static sley_status check_traffic(const sl_comm *comm, const party *p, const sl_counters *run) {
   int64_t peers = comm->size - 1, own = p->counts[comm->rank] * p->each, all = p->begin[comm->size] * p->each;
   int64_t bytes = run->bytes[SL_LINK_DIRECT] + run->bytes[SL_LINK_MESSAGE];
   EXPECT(run->bytes[SL_LINK_SELF] == 0 && run->messages[SL_LINK_SELF] == 0);
-  if (p->spec.kind == SLEY_REDUCE_SCATTER)
+  if (!kind_of(p)->gathers)
     EXPECT(bytes == own * peers);
-  if (p->spec.kind == SLEY_ALLGATHER)
+  if (!kind_of(p)->reduces)
     EXPECT(bytes == all - own);
-  if (p->spec.kind == SLEY_ALLREDUCE && (comm->size <= 2 || own * comm->size <= SL_DENSE_ONE_EXCHANGE))
+  if (is_all_reduce(p) && (comm->size <= 2 || own * comm->size <= SL_DENSE_ONE_EXCHANGE))
     EXPECT(bytes == own * peers);
-  else if (p->spec.kind == SLEY_ALLREDUCE)
+  else if (is_all_reduce(p))
     EXPECT(bytes >= own && bytes <= 2 * own + 128 * comm->size);
   if (sl_workgroups(comm) == 1)
     EXPECT(run->bytes[SL_LINK_MESSAGE] == 0);
@@ -183,12 +194,12 @@ static sley_status check_party(sl_comm *comm, party *p, int round) {
   return SLEY_OK;
 }
 
-/* All are run before any is looked at. */
+/* Starts all collectives of a round before any result is checked. */
 static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
   sl_counters expected = {{0}, {0}};
   for (int round = 0; round < ROUNDS; round++) {
     if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
-      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
+      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* lets ranks drift apart */
     for (int i = 0; i < COLLECTIVES; i++)
       SL_TRY(run_party(comm, &parties[i], round, &expected));
     for (int i = 0; i < COLLECTIVES; i++)
@@ -226,8 +237,8 @@ static void test_random_collectives(void **state) {
   each_case(random_body);
 }
 
-/* The sum of one array by several lengths of it, short enough for one exchange and too long for it: the same
- * bits, value by value. */
+/* Sums of prefixes of one array, short enough for one exchange or too long for it, have the same bits, value
+ * by value. */
 enum { LONG = 12000, SHORT = 500 };
 
 static sley_status lengths_main(sl_comm *comm, void *arg) {
@@ -259,8 +270,8 @@ static sley_status lengths_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* What the ranks must be given alike, and what none may be given: all get the same error, and the comm goes
- * on. */
+/* Arguments that must not differ between ranks, and wrong arguments: all ranks get the same error, and the
+ * comm stays usable. */
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t counts[MOST_RANKS] = {0};
@@ -269,7 +280,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     sley_collective_options o = SLEY_COLLECTIVE_OPTIONS_INIT;
     bool here = comm->rank == comm->size - 1, alone = comm->size == 1;
     o.count = 3;
-    if (wrong >= 5) /* the others are wrong in themselves, on one rank */
+    if (wrong >= 5) /* wrong by themselves, also with one rank */
       alone = false;
     if (wrong == 0 && here)
       o.kind = SLEY_ALLGATHER;
@@ -293,7 +304,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     if (wrong == 8 && here)
       o.struct_size = 3;
     if (wrong == 9 && here)
-      o.type = SLEY_TYPE_I8; /* of an all-reduce */
+      o.type = SLEY_TYPE_I8; /* not allowed in an all-reduce */
     sley_status status = sley_collective_create(comm, &o, &made);
     EXPECT(status == (alone ? SLEY_OK : SLEY_ERR_ARG));
     sley_collective_destroy(made);
@@ -304,7 +315,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   return sley_comm_barrier(comm);
 }
 
-/* A rank whose arrays are missing ends the others. */
+/* A rank without arrays ends the other ranks too. */
 static sley_status missing_main(sl_comm *comm, void *arg) {
   (void)arg;
   sley_collective *sum;
@@ -328,7 +339,7 @@ static void words_body(const rank_case *c) {
   assert_case_ok(c, run_case(c, lengths_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
   assert_int_equal(sl_memory_now(), before);
-  /* Memory that a failed rank's peer may still touch is kept for good: nothing is said of it here. */
+  /* Memory that a peer of a failed rank may still access is never freed, so memory is not checked here. */
   assert_int_equal(run_case(c, missing_main, NULL), SLEY_ERR_ARG);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of exchanges: random lists, moved for several rounds with several exchanges
- * in flight, compared byte by byte with a model that each rank computes alone, and counted as the lists say.
- */
+/* Tests that every transport provides exchanges as promised: random lists in several rounds, with several
+ * exchanges in flight, compared byte by byte with a model that each rank computes by itself, and counted as
+ * the lists determine. */
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -11,13 +11,13 @@
 
 enum { RANKS = 8, ROWS = 24, IN_FLIGHT = 3, ROUNDS = 3, DST_ROWS = RANKS * ROWS };
 
-/* One exchange as all ranks know it: each can derive every rank's lists from the seed. */
+/* An exchange in the form that all ranks know: each can compute every rank's lists from the seed. */
 typedef struct shape {
   uint64_t seed;
   bool add;
   sley_dtype dtype;
   sl_grain grain;
-  int64_t unit;                   /* sizes are multiples of it */
+  int64_t unit;                   /* all sizes are multiples of this */
   int64_t src_stride, dst_stride; /* bytes */
 } shape;
 
@@ -50,7 +50,7 @@ static int64_t bytes_of(const shape *s, int from, int to) {
                                         : s->unit * sl_below(draw(s, 4, from, to), 30);
 }
 
-/* Room beside the row's bytes is used up at random. */
+/* A random offset within the space that the row's bytes leave in the stride. */
 static int64_t offset_of(const shape *s, int side, int from, int to, int64_t stride) {
   return s->unit * sl_below(draw(s, 5 + side, from, to), (stride - bytes_of(s, from, to)) / s->unit + 1);
 }
@@ -59,15 +59,15 @@ static bool is_listed(const shape *s, int side, int from, int to) {
   return draw(s, 7 + side, from, to) & 1;
 }
 
-/* Row of the sender that entry i comes from; rows may repeat. */
+/* Row of the sender for entry i; rows may repeat. */
 static int64_t sent_row(const shape *s, int from, int to, int64_t i) {
   if (!is_listed(s, 0, from, to))
     return (int64_t)(draw(s, 9, from, to) % 3) + i;
   return sl_below(sl_random(s->seed + 7, draw(s, 9, from, to), (uint64_t)i), ROWS + 3);
 }
 
-/* Row of the receiver that entry i goes to: without add each peer has rows of its own, with add they overlap.
- */
+/* Row of the receiver for entry i: without add, each peer has rows of its own; with add, the peers' rows
+ * overlap. */
 static int64_t taken_row(const shape *s, int from, int to, int64_t i) {
   int64_t first = s->add ? 3 * from : ROWS * from;
   if (!is_listed(s, 1, from, to))
@@ -76,7 +76,7 @@ static int64_t taken_row(const shape *s, int from, int to, int64_t i) {
          (i * 5 + (int64_t)(draw(s, 10, from, to) % ROWS)) % ROWS; /* 5 and ROWS have no common factor */
 }
 
-/* The bytes of a rank's source in a round. With add they are values. */
+/* Fills a rank's source for a round; with add, the bytes are values. */
 static void fill_source(const shape *s, int rank, int round, char *src) {
   int64_t rows = ROWS + 3;
   for (int64_t i = 0; i < rows * s->src_stride / s->unit; i++) {
@@ -101,7 +101,7 @@ static void model_row(const shape *s, char *dst, const char *src, int64_t bytes)
         ((double *)(void *)dst)[i] += ((const double *)(const void *)src)[i];
 }
 
-/* Stages in which a rank receives, and where they end in its list from a peer. */
+/* Number of stages in which a rank receives, and their ends in its list from a peer. */
 static int stages_of(const shape *s, int rank) {
   return s->add ? 0 : (int)sl_below(draw(s, 13, rank, 0), 5);
 }
@@ -115,7 +115,7 @@ static const int64_t *stage_ends(const shape *s, int from, int to, int64_t *end)
   return draw(s, 20, from, to) % 4 ? end : NULL;
 }
 
-/* One exchange of one rank, with its lists and buffers. */
+/* One rank's part of an exchange, with its lists and buffers. */
 typedef struct party {
   shape s;
   sl_exchange *exchange;
@@ -203,7 +203,7 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
   for (int round = 0; round < ROUNDS; round++) {
     uint64_t bits = sl_random(seed, 99, (uint64_t)round);
     if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
-      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
+      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* lets ranks drift apart */
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + bits) % IN_FLIGHT];
       fill_source(&p->s, comm->rank, round, p->src);
@@ -214,14 +214,14 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
       const sl_piece_words *words;
-      if (bits & (uint64_t)1 << (24 + i)) /* of an exchange without stages all rows arrive at once */
+      if (bits & (uint64_t)1 << (24 + i)) /* without stages all rows arrive together */
         SL_TRY(sl_exchange_arrive(p->exchange, comm->queue, &words));
       SL_TRY(comm->ops->exchange_end(p->exchange, comm->queue));
       SL_TRY(mirror_fetch(&p->dst_there));
       if (bits & (uint64_t)1 << (16 + i))
-        SL_TRY(mirror_fetch(&p->src_there)); /* the others may still read it, but so may this rank */
+        SL_TRY(mirror_fetch(&p->src_there)); /* other ranks may still read it, and so may this one */
       SL_TRY(sl_exchange_reclaim(p->exchange, comm->queue));
-      memset(p->src, 0, (size_t)src_bytes(&p->s)); /* it is ours again */
+      memset(p->src, 0, (size_t)src_bytes(&p->s)); /* only this rank uses it now */
       SL_TRY(mirror_send(&p->src_there));
       run_model(comm, p, round, &expected);
       EXPECT(memcmp(p->dst, p->model, (size_t)dst_bytes(&p->s)) == 0);
@@ -241,7 +241,7 @@ static sley_status random_main(sl_comm *comm, void *arg) {
       status = open_party(comm, &parties[i], c->seed * 100 + repeat * 10 + (uint64_t)i);
     if (status == SLEY_OK)
       status = run_rounds(comm, parties, c->seed + repeat);
-    if (status != SLEY_OK) /* peers may be reading what is freed below */
+    if (status != SLEY_OK) /* peers may be reading memory that is freed below */
       comm->ops->abort(comm, status);
     for (int i = 0; i < IN_FLIGHT; i++)
       close_party(comm, &parties[i]);
@@ -261,7 +261,7 @@ static void test_random_exchanges(void **state) {
   each_case(random_body);
 }
 
-/* A ring within one buffer: each rank's first row goes into its next rank's second. */
+/* A ring within one buffer: each rank sends its first row to the second row of the next rank. */
 static sley_status ring_main(sl_comm *comm, void *arg) {
   (void)arg;
   int size = comm->size, next = (comm->rank + 1) % size, last = (comm->rank + size - 1) % size;
@@ -304,7 +304,7 @@ static void test_ring_in_one_buffer(void **state) {
 
 enum { LENDERS = 8, LENDINGS = 100 };
 
-/* What a rank lends and what it has read of its peers' rows, two a rank. */
+/* The rows that a rank lets peers read in place, and the values it has read from its peers, two per rank. */
 typedef struct lending {
   int64_t rows[2], got[2 * LENDERS];
   mirror rows_there, got_there;
@@ -313,7 +313,7 @@ typedef struct lending {
   sl_row_list lists[LENDERS];
 } lending;
 
-/* Reads the peers' rows where they lie, as a kernel does. */
+/* Reads the peers' rows in place, as a kernel does. */
 static sley_status read_lent(sl_comm *comm, lending *l, const sl_mapped_rows *mapped) {
   for (int i = 0; i < l->peers; i++) {
     EXPECT(mapped[i].stride == 8);
@@ -340,7 +340,7 @@ static sley_status lend_round(sl_comm *comm, lending *l, int round) {
   SL_TRY(comm->ops->exchange_end(l->exchange, comm->queue));
   SL_TRY(mirror_fetch(&l->got_there));
   if (round % 2)
-    SL_TRY(sl_exchange_reclaim(l->exchange, comm->queue)); /* else the next begin does it, and rows stay: */
+    SL_TRY(sl_exchange_reclaim(l->exchange, comm->queue)); /* otherwise the next begin does it */
   for (int i = 0; i < l->peers; i++) {
     EXPECT(l->got[2 * i] == 1000 * l->lists[i].peer + round);
     EXPECT(l->got[2 * i + 1] == -l->got[2 * i]);
@@ -357,7 +357,7 @@ static sley_status lend_rounds(sl_comm *comm, lending *l) {
   return SLEY_OK;
 }
 
-/* Every rank lends all others its two rows and reads theirs in place, round after round. */
+/* Every rank lets all others read its two rows in place, and reads theirs, in several rounds. */
 static sley_status lend_main(sl_comm *comm, void *arg) {
   (void)arg;
   lending l = {.peers = 0};
@@ -385,7 +385,7 @@ static sley_status lend_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
-/* One rank fails while all are inside each other's memory: all get an error, none waits for ever. */
+/* One rank fails while all ranks may read each other's memory: all get an error, and none waits for ever. */
 static sley_status fail_while_lent_main(sl_comm *comm, void *arg) {
   (void)arg;
   int64_t row = comm->rank;
@@ -405,7 +405,7 @@ static sley_status fail_while_lent_main(sl_comm *comm, void *arg) {
     status = comm->ops->exchange_begin(exchange, there.here, 8, NULL, 8, comm->queue);
   if (status == SLEY_OK)
     status = comm->ops->exchange_map(exchange, &mapped, comm->queue);
-  if (status == SLEY_OK) /* it may run when the lender has failed, but not when its memory is gone */
+  if (status == SLEY_OK) /* the owner may have failed, but its memory must still exist */
     status = sley_comm_copy(comm, got.here, mapped.src, 8, SLEY_WITHIN);
   if (status == SLEY_OK && comm->rank == comm->size - 1) {
     status = sl_fail(SLEY_ERR_INTERNAL, "on purpose");
@@ -452,7 +452,7 @@ static void lend_body(const rank_case *c) {
   int64_t before = sl_memory_now();
   assert_case_ok(c, run_case(c, ask_main, &lends));
   const char *reach = getenv("SLEY_MOCK_REACH");
-  if (reach) /* the mock device says it all; ranks that share one reach each other */
+  if (reach) /* the mock device says whether peers are reachable; ranks that share a device always are */
     assert_int_equal(lends, strcmp(reach, "yes") == 0 || c->ranks == 1);
   if (lends && c->workgroup == c->ranks) {
     assert_case_ok(c, run_case(c, lend_main, NULL));

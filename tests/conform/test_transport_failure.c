@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises when something goes wrong: a failure of any rank at any time reaches all, as
- * an error that names it, and never as a hang, a leak or a read of freed memory. */
+/* Tests that every transport handles failures as promised: a failure of any rank at any time reaches all
+ * ranks as an error that names the rank, without a hang, a leak or a read of freed memory. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 enum { RANKS = 8, ROWS = 300, BYTES = 64, STEPS = 8, STAGES = 3 };
 
-/* What each rank saw. */
+/* The errors that the ranks got. */
 typedef struct outcome {
   sley_status status[RANKS];
   char message[RANKS][1024];
@@ -19,13 +19,13 @@ typedef struct outcome {
 
 typedef struct failure {
   const rank_case *c;
-  int rank, step;                                                             /* who fails when; -1: nobody */
-  enum { OUTSIDE, BEFORE_ARRIVAL, BEFORE_END, BEFORE_RECLAIM, TRIALS } where; /* of a round */
+  int rank, step; /* the rank that fails, and its step; -1: none */
+  enum { OUTSIDE, BEFORE_ARRIVAL, BEFORE_END, BEFORE_RECLAIM, TRIALS } where; /* place within a round */
   sl_grain grain;
   outcome seen;
 } failure;
 
-/* What this rank has lent is freed next. */
+/* Fails with an abort, because memory that peers read in place is freed next. */
 static sley_status fail_inside(sl_comm *comm, int step) {
   sley_status status = sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
   comm->ops->abort(comm, status);
@@ -35,9 +35,8 @@ static sley_status fail_inside(sl_comm *comm, int step) {
 static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange *exchange, const char *src,
                                 char *dst, sl_symm *symm) {
   bool fails = comm->rank == f->rank && step == f->step;
-  if (fails &&
-      f->where ==
-          OUTSIDE) /* what it lent is freed when it fails, and nobody aborts before its main returns */
+  /* This rank frees its buffers when it fails, but the others learn of it only when its main returns. */
+  if (fails && f->where == OUTSIDE)
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   if (fails && f->where == OUTSIDE)
     return sl_fail(SLEY_ERR_IO, "disk on fire at step %d", step);
@@ -45,14 +44,14 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   if (fails && f->where == BEFORE_ARRIVAL)
     return fail_inside(comm, step);
   const sl_piece_words *words;
-  if (fails || step % 2) /* one stage has arrived */
+  if (fails || step % 2) /* one stage must arrive */
     SL_TRY(sl_exchange_arrive(exchange, comm->queue, &words));
   if (fails && f->where == BEFORE_END)
     return fail_inside(comm, step);
   SL_TRY(comm->ops->exchange_end(exchange, comm->queue));
   if (fails)
     return fail_inside(comm, step);
-  if (sl_random(f->c->seed, (uint64_t)step, 2) % 2) /* else the next begin does it */
+  if (sl_random(f->c->seed, (uint64_t)step, 2) % 2) /* otherwise the next begin reclaims */
     SL_TRY(sl_exchange_reclaim(exchange, comm->queue));
   int64_t value = 1;
   switch (sl_random(f->c->seed, (uint64_t)step, 1) % 4) {
@@ -70,7 +69,8 @@ static sley_status step_of_work(sl_comm *comm, failure *f, int step, sl_exchange
   }
 }
 
-/* All ranks send all ranks ROWS rows, listed and not. Buffers are freed as soon as the rank sees an error. */
+/* All ranks send ROWS rows to all ranks, with lists and without. Buffers are freed as soon as the rank gets
+ * an error. */
 static sley_status failing_work(sl_comm *comm, failure *f) {
   int64_t rows[ROWS];
   static const int64_t piece_end[] = {ROWS / 3, ROWS / 2};
@@ -108,7 +108,7 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
     status = step_of_work(comm, f, step, exchange, from.here, to.here, symm);
   if (status == SLEY_OK)
     status = sl_exchange_reclaim(exchange, comm->queue);
-  if (status == SLEY_OK) /* who fails after the last end is not waited for else */
+  if (status == SLEY_OK) /* otherwise nobody waits for a rank that fails after the last end */
     status = comm->ops->barrier(comm);
 done:
   mirror_close(&from);
@@ -160,7 +160,7 @@ static void test_failure_reaches_all(void **state) {
   each_case(abort_body);
 }
 
-/* A rank that returns while others wait for it is an error, too. */
+/* A rank that returns while others wait for it is an error too. */
 static sley_status leave_main(sl_comm *comm, void *arg) {
   const rank_case *c = arg;
   SL_TRY(comm->ops->barrier(comm));
@@ -193,7 +193,7 @@ static sley_status create_ring(sl_comm *comm, sl_row_list send, sl_row_list recv
   return comm->ops->exchange_create(comm, &spec, out);
 }
 
-/* Rank 0 is wrong about what it sends its next rank. Both are told, the others that a rank failed. */
+/* Rank 0 passes a wrong size for the next rank. Both get the reason; other ranks learn that a rank failed. */
 static sley_status mismatch_main(sl_comm *comm, void *arg) {
   (void)arg;
   const sl_row_list right = {.count = 3, .bytes = 16};
@@ -205,19 +205,19 @@ static sley_status mismatch_main(sl_comm *comm, void *arg) {
       send.bytes = 8;
     sl_exchange *exchange;
     sley_status status = create_ring(comm, send, right, comm->rank == 0 && kind == 2, &exchange);
-    /* With another operator rank 0 disagrees with both its peers. */
+    /* With another operator, rank 0 disagrees with both its peers. */
     bool concerned = comm->rank < 2 || (kind == 2 && comm->rank == comm->size - 1);
     EXPECT(status == (concerned ? SLEY_ERR_ARG : SLEY_ERR_PEER) && !exchange);
     EXPECT(strstr(sley_last_error(), "exchange ring") != NULL);
   }
-  /* A list without its counterpart. */
+  /* A list that the peer does not have. */
   sl_row_list to_next = {.peer = (comm->rank + 1) % comm->size, .count = 1, .bytes = 4};
   sl_exchange_spec spec = {.name = "alone", .sends = comm->rank == 0, .send = &to_next, .dtype = SLEY_F32};
   sl_exchange *exchange;
   sley_status status = comm->ops->exchange_create(comm, &spec, &exchange);
   EXPECT(status == (comm->rank < 2 ? SLEY_ERR_ARG : SLEY_ERR_PEER));
   EXPECT(strstr(sley_last_error(), "rank 0 sends to rank 1") != NULL);
-  /* The comm is as good as before. */
+  /* The comm stays usable. */
   SL_TRY(create_ring(comm, right, right, false, &exchange));
   comm->ops->exchange_destroy(exchange);
   return SLEY_OK;
@@ -235,11 +235,11 @@ static void test_lists_that_do_not_match(void **state) {
   each_case(mismatch_body);
 }
 
-/* A list that all threads look through, wrong in one entry. */
+/* A list that all threads check, with one wrong entry. */
 static int64_t long_list[200000];
 enum { LONG_LIST = sizeof long_list / sizeof *long_list, WRONG_ENTRY = 150001 };
 
-/* Lists that are wrong in themselves, on every rank. */
+/* Lists that are wrong by themselves, on every rank. */
 static sley_status invalid_main(sl_comm *comm, void *arg) {
   (void)arg;
   static const int64_t negative[] = {0, -1};
@@ -254,7 +254,7 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
       {.peer = 0, .count = LONG_LIST, .rows = long_list, .bytes = 4},
       {.peer = 0, .count = INT64_MAX / 2, .bytes = 4},
       {.peer = 0, .count = 1, .bytes = INT64_MAX},
-      {.peer = 0, .count = 1, .bytes = 3}, /* no whole value to add */
+      {.peer = 0, .count = 1, .bytes = 3}, /* not a whole number of values */
   };
   sl_exchange *exchange;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -262,7 +262,7 @@ static sley_status invalid_main(sl_comm *comm, void *arg) {
     EXPECT(comm->ops->exchange_create(comm, &spec, &exchange) == SLEY_ERR_ARG && !exchange);
   }
   static const int64_t ends[][2] = {{2, 1}, {0, 4}, {-1, 2}};
-  for (size_t i = 0; i < 5; i++) { /* stages that do not follow each other, are too many, or of sums */
+  for (size_t i = 0; i < 5; i++) { /* stages out of order, too many stages, or stages with add */
     sl_row_list list = {.peer = 0, .count = 3, .bytes = 4, .piece_end = i < 3 ? ends[i] : NULL};
     sl_exchange_spec spec = {.name = "stages", .recvs = 1, .recv = &list, .dtype = SLEY_F32, .pieces = 3};
     spec.pieces = i == 3 ? SL_PIECES_MOST + 1 : 3;
@@ -320,7 +320,7 @@ static void test_rounds_out_of_order(void **state) {
  * interrupt */
 
 static void allocation_body(const rank_case *c) {
-  if (c->ranks > (strcmp(c->transport, "threads") == 0 ? 4 : 2)) /* ranks that meet first take longer */
+  if (c->ranks > (strcmp(c->transport, "threads") == 0 ? 4 : 2)) /* processes take longer to start */
     return;
   int64_t before = sl_memory_now();
   failure f = {.c = c, .rank = -1};
@@ -343,7 +343,7 @@ static void test_every_allocation_fails_once(void **state) {
   each_case(allocation_body);
 }
 
-/* Rank 0 asks for an interrupt and works on; the others wait for it in vain. */
+/* Rank 0 requests an interrupt and continues; the others wait for it in vain. */
 static sley_status interrupted_main(sl_comm *comm, void *arg) {
   (void)arg;
   SL_TRY(comm->ops->barrier(comm));
@@ -355,10 +355,9 @@ static sley_status interrupted_main(sl_comm *comm, void *arg) {
   return comm->ops->barrier(comm);
 }
 
-/* In a process of its own: an interrupt ends every call of its process. */
+/* Runs in a process of its own, because an interrupt ends every call of its process. */
 static void interrupt_body(const rank_case *c) {
-  if (c->ranks != 4 || test_launched() ||
-      !test_on_cpu()) /* a process that was forked cannot use its parent's GPUs */
+  if (c->ranks != 4 || test_launched() || !test_on_cpu()) /* a forked process cannot use its parent's GPUs */
     return;
   pid_t child = fork();
   assert_true(child >= 0);
@@ -377,7 +376,7 @@ static void test_interrupt(void **state) {
   each_case(interrupt_body);
 }
 
-/* After all that the ranks are as good as before. */
+/* After all failures, ranks work as before. */
 static void well_body(const rank_case *c) {
   failure f = {.c = c, .rank = -1};
   assert_case_ok(c, run_case(c, failing_main, &f));

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense collectives that the library of a transport may run: which it takes, arrays that take it several
- * pieces, in any order, and a rank that fails in between. */
+/* Dense collectives that the library of a transport may run: which ones it runs, arrays that need several
+ * pieces, any order of summation, and a rank that fails in between. */
 #include "base/memory.h"
 #include "dense_oracle.h"
 #include "mirror.h"
 #include "ranks.h"
 #include "transport/dense_collective.h"
 
-/* Values repeat with this period. All, and the ranks' sums of them, are exact in every type. */
+/* Values repeat with this period. Values and their sums over the ranks are exact in every type. */
 enum { MOST_RANKS = 8, PERIOD = 45, PARTS_DIFFER = -1 };
 
 typedef struct long_case {
   sley_collective_kind kind;
   sley_reduce op;
   sley_type type;
-  int64_t count; /* of an all-reduce, or of each part; PARTS_DIFFER */
+  int64_t count; /* values of an all-reduce, or of each part; PARTS_DIFFER: parts have different lengths */
   bool in_place, in_order;
 } long_case;
 
-/* MPI has pieces of 4 MiB; without it parts of 1 MiB travel in a ring, if there are no workgroups. */
+/* MPI uses pieces of 4 MiB. Without MPI and without workgroups, parts of 1 MiB travel in a ring. */
 static const long_case long_cases[] = {{SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 2700001, true},
                                        {SLEY_ALLREDUCE, SLEY_MAX, SLEY_TYPE_F64, 1200000, false},
                                        {SLEY_ALLREDUCE, SLEY_MIN, SLEY_TYPE_I64, 600001, false},
@@ -35,10 +35,10 @@ typedef struct party {
   long_case c;
   sl_dense_spec spec;
   int64_t counts[MOST_RANKS], begin[MOST_RANKS + 1];
-  int64_t each, src_values, dst_values, src_at, dst_at; /* in `memory` */
+  int64_t each, src_values, dst_values, src_at, dst_at; /* numbers of values, and positions in `memory` */
   char *memory;
   char values[MOST_RANKS][PERIOD * 8],
-      sums[PERIOD * 8]; /* a period of what each rank gives, and of the result */
+      sums[PERIOD * 8]; /* one period of each rank's values, and of the result */
   sl_dense *dense;
   mirror there;
 } party;
@@ -64,7 +64,7 @@ static void draw_values(party *p, int size) {
   }
 }
 
-/* The first part is long, the last one has no values. */
+/* Divides the values: the first part is long, the last one is empty. */
 static void lay_out(party *p, int rank, int size) {
   const bool differ = p->c.count == PARTS_DIFFER;
   for (int r = 0; r < size; r++) {
@@ -86,7 +86,7 @@ static void fill(const party *p, int rank) {
     memcpy(p->memory + (p->src_at + i) * p->each, p->values[rank] + i % PERIOD * p->each, (size_t)p->each);
 }
 
-/* The first value of the result that is wrong, or -1. */
+/* Index of the first wrong value of the result, or -1. */
 static int64_t find_wrong(const party *p, int rank, int size) {
   const int64_t from = p->c.kind == SLEY_REDUCE_SCATTER ? p->begin[rank] : 0;
   int part = 0;
@@ -102,7 +102,7 @@ static int64_t find_wrong(const party *p, int rank, int size) {
   return -1;
 }
 
-/* All ranks together send what they receive. */
+/* Checks that all ranks together send as much as they receive. */
 static sley_status check_traffic(sl_comm *comm, const party *p) {
   sl_counters run;
   int64_t begin[MOST_RANKS + 1];
@@ -156,7 +156,7 @@ static sley_status long_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* ---- what the library takes */
+/* ---- collectives that the library runs */
 
 static sley_status takes(sl_comm *comm, sl_dense_spec spec, bool *out) {
   sl_dense_native *native = NULL;
@@ -168,7 +168,7 @@ static sley_status takes(sl_comm *comm, sl_dense_spec spec, bool *out) {
   return status == SLEY_ERR_UNSUPPORTED ? SLEY_OK : status;
 }
 
-/* MPI: all-gathers and all-reduces of its own types, between workgroups, if they are not short. */
+/* MPI runs all-gathers and all-reduces of its own types, between workgroups, unless they are short. */
 static sley_status taken_main(sl_comm *comm, void *arg) {
   enum { LONG = SL_DENSE_ONE_EXCHANGE };
   static const sl_dense_spec specs[] = {{.kind = SLEY_ALLREDUCE, .type = SLEY_TYPE_F32, .count = LONG},
@@ -191,7 +191,7 @@ static sley_status taken_main(sl_comm *comm, void *arg) {
 
 /* ---- a rank that fails in between */
 
-static _Thread_local int copies_left; /* of the queue below */
+static _Thread_local int copies_left; /* copies until the queue below fails */
 
 static sley_status copy_or_fail(sl_queue *queue, sl_copy_kind kind, void *dst, const void *src,
                                 int64_t bytes) {
@@ -207,9 +207,10 @@ static sley_status wait_for_nothing(sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* Rank 0 gives pieces of an all-reduce to the library, and fails before the last one; all others wait. */
+/* Rank 0 passes pieces of an all-reduce to the library, and fails before the last one, for which all others
+ * wait. */
 static sley_status midway_main(sl_comm *comm, void *arg) {
-  enum { COUNT = 3 << 20 }; /* of f64: 6 pieces of MPI */
+  enum { COUNT = 3 << 20 }; /* 6 pieces of MPI in f64 */
   static const sl_device_ops ops = {
       .host_addresses = true, .copy = copy_or_fail, .queue_wait = wait_for_nothing};
   sl_queue queue = {.ops = &ops, .device = comm->device};

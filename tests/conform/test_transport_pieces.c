@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of exchanges in pieces: random lists and pieces, a number of its own for each
- * rank, for several rounds. */
+/* Tests that every transport provides exchanges in pieces as promised: random lists and pieces, with a
+ * different number of pieces on each rank, in several rounds. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "mirror.h"
@@ -8,7 +8,8 @@
 
 enum { RANKS = 8, PIECED_ROWS = 40, PIECED_ROUNDS = 6 };
 
-/* An exchange in pieces, one rank's. What has arrived is copied away at once, piece by piece. */
+/* One rank's part of an exchange in pieces. Rows that have arrived are copied away at once, piece by piece.
+ */
 typedef struct staged {
   uint64_t seed;
   sl_row_list send[RANKS], recv[RANKS];
@@ -63,7 +64,7 @@ static sley_status open_staged(sl_comm *comm, staged *t) {
   return comm->ops->exchange_create(comm, &spec, &t->exchange);
 }
 
-/* The rows of a piece, in the queue's order. */
+/* Copies the rows of a piece, in the order of the queue. */
 static sley_status copy_piece(sl_comm *comm, staged *t, int piece) {
   for (int p = 0; p < comm->size; p++) {
     const sl_row_list *list = &t->recv[p];
@@ -95,7 +96,7 @@ static sley_status staged_round(sl_comm *comm, staged *t, int round) {
   if (round == 2)
     SL_TRY(sl_exchange_arrive(t->exchange, comm->queue, &again));
   EXPECT(round != 2 || again == words);
-  if (round == 1 || round == 3) /* without an arrival, or before the pieces are waited for */
+  if (round == 1 || round == 3) /* ends without waiting for pieces, or before waiting for them */
     SL_TRY(comm->ops->exchange_end(t->exchange, comm->queue));
   if (round == 3)
     words = NULL;
@@ -147,13 +148,13 @@ static void staged_body(const rank_case *c) {
   assert_int_equal(sl_memory_now(), before);
 }
 
-/* The rows of a piece are there when it has arrived, whatever is still on its way. */
+/* The rows of a piece are present when it has arrived, even if others are still in flight. */
 static void test_pieces(void **state) {
   (void)state;
   each_case(staged_body);
 }
 
-/* Rows arrive between begin and end only. */
+/* Waiting for pieces is refused before begin and after end. */
 static sley_status outside_main(sl_comm *comm, void *arg) {
   const bool *after_end = arg;
   sl_exchange_spec spec = {.name = "none", .dtype = SLEY_F64, .pieces = 2};

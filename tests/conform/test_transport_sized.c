@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every transport promises of sized exchanges: random capacities and, each round, random lengths, none
- * and all of the room among them, with several in flight, in place and not; compared byte by byte with what
- * each rank knows the others sent, and counted. Then what happens when something goes wrong. */
+/* Tests that every transport provides sized exchanges as promised: random capacities and, in each round,
+ * random lengths, including 0 and the full capacity, with several in flight, in place and not; compared byte
+ * by byte with the data that other ranks sent, and counted. Then tests failures. */
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -11,7 +11,8 @@
 
 enum { RANKS = 8, MOST = 3000, IN_FLIGHT = 3, ROUNDS = 6, UNTOUCHED = 0xEE };
 
-/* One exchange as all ranks know it: each can derive every rank's lists and lengths from the seed. */
+/* A random number of an exchange that all ranks know: each can compute every rank's lists and lengths from
+ * the seed. */
 static uint64_t draw(uint64_t seed, int what, int from, int to) {
   return sl_random(seed, (uint64_t)what, (uint64_t)(from * RANKS + to));
 }
@@ -35,10 +36,10 @@ static unsigned char byte_of(uint64_t seed, int round, int from, int to, int64_t
   return (unsigned char)(draw(seed, 50 + round, from, to) >> (i % 8 * 8)) ^ (unsigned char)(i >> 3);
 }
 
-/* One rank's. */
+/* One rank's part of an exchange. */
 typedef struct party {
   uint64_t seed;
-  bool in_place; /* what is sent and the room for what is received lie in one buffer */
+  bool in_place; /* sent and received data share one buffer */
   int sends, recvs;
   sl_sized_list send[RANKS], recv[RANKS];
   int64_t send_at[RANKS], recv_at[RANKS], send_bytes[RANKS], recv_bytes[RANKS];
@@ -48,7 +49,7 @@ typedef struct party {
   sl_sized *sized;
 } party;
 
-/* Blocks lie at odd places, one after another. */
+/* Places blocks one after another, at odd addresses. */
 static void lay_out(sl_comm *comm, party *p) {
   int64_t at = (int64_t)(p->seed % 3);
   for (int r = 0; r < comm->size; r++)
@@ -84,7 +85,7 @@ static sley_status open_party(sl_comm *comm, uint64_t seed, party *p) {
   return comm->ops->sized_create(comm, &spec, &p->sized);
 }
 
-/* Buffers first: a rank that has seen an error may free what it has lent. */
+/* Frees the buffers first: after an error, a rank may free memory that peers were reading in place. */
 static void close_party(sl_comm *comm, party *p) {
   mirror_close(&p->dst_there);
   mirror_close(&p->src_there);
@@ -131,13 +132,13 @@ static sley_status run_rounds(sl_comm *comm, party *parties, uint64_t seed) {
   for (int round = 0; round < ROUNDS; round++) {
     uint64_t bits = sl_random(seed, 99, (uint64_t)round);
     if (sl_random(seed, (uint64_t)comm->rank, (uint64_t)round) % 3 == 0)
-      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* so that ranks drift apart */
+      usleep((unsigned)(sl_random(seed, 5, (uint64_t)comm->rank) % 300)); /* lets ranks drift apart */
     for (int i = 0; i < IN_FLIGHT; i++)
       SL_TRY(begin_party(comm, &parties[(i + bits) % IN_FLIGHT], round));
     for (int i = 0; i < IN_FLIGHT; i++) {
       party *p = &parties[(i + (bits >> 8)) % IN_FLIGHT];
       SL_TRY(comm->ops->sized_end(p->sized, p->recv_bytes, comm->queue));
-      if (!p->in_place && bits & (uint64_t)1 << (16 + i)) { /* src is this rank's again */
+      if (!p->in_place && bits & (uint64_t)1 << (16 + i)) { /* only this rank uses src now */
         memset(p->src, 1, (size_t)p->src_bytes);
         SL_TRY(mirror_send(&p->src_there));
       }
@@ -176,7 +177,7 @@ static void test_random_lengths(void **state) {
 /* ------------------------------------------------------------------------------------------------ failures
  */
 
-/* What each rank saw. */
+/* The errors that the ranks got. */
 typedef struct outcome {
   sley_status status[RANKS];
   char message[RANKS][1024];
@@ -197,7 +198,7 @@ static sley_status fail_here(sl_comm *comm) {
   return status;
 }
 
-/* All ranks send all ranks. What a rank has lent is freed as soon as it has seen an error. */
+/* All ranks send to all ranks. Memory that peers read in place is freed as soon as the rank gets an error. */
 static sley_status failing_round(sl_comm *comm, failure *f, int round, sl_sized *sized, char *src, char *dst,
                                  int64_t capacity) {
   bool fails = comm->rank == f->rank && round == f->round;
@@ -242,7 +243,7 @@ static sley_status failing_work(sl_comm *comm, failure *f) {
   SL_TRY_GOTO(status, mirror_open(comm, dst, comm->size * capacity, &to), done);
   for (int round = 0; round < ROUNDS && status == SLEY_OK; round++)
     status = failing_round(comm, f, round, sized, from.here, to.here, capacity);
-  if (status == SLEY_OK) /* who fails after the last end is not waited for else */
+  if (status == SLEY_OK) /* otherwise nobody waits for a rank that fails after the last end */
     status = comm->ops->barrier(comm);
 done:
   mirror_close(&from);
@@ -288,7 +289,7 @@ static void test_failure_reaches_all(void **state) {
   each_case(failure_body);
 }
 
-/* Rank 0 is wrong about what it sends its next rank; lists that are wrong in themselves; calls out of order.
+/* Rank 0 passes a wrong size for the next rank; lists that are wrong by themselves; calls in the wrong order.
  */
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
@@ -310,7 +311,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
                                {"less", -1, 0, twice, NULL}};
   for (int i = 0; i < 4; i++)
     EXPECT(comm->ops->sized_create(comm, &bad[i], &sized) == SLEY_ERR_ARG && !sized);
-  /* The comm is as good as before. An exchange without lists is one, too. */
+  /* The comm stays usable. An exchange without lists is allowed. */
   sl_sized_spec none = {.name = "none"};
   sl_sized_round nothing = {0};
   SL_TRY(comm->ops->sized_create(comm, &none, &sized));
@@ -362,7 +363,7 @@ static void test_rounds_out_of_order(void **state) {
 }
 
 static void allocation_body(const rank_case *c) {
-  if (c->ranks > (strcmp(c->transport, "threads") == 0 ? 4 : 2)) /* ranks that meet first take longer */
+  if (c->ranks > (strcmp(c->transport, "threads") == 0 ? 4 : 2)) /* processes take longer to start */
     return;
   int64_t before = sl_memory_now();
   failure f = {.c = c, .rank = -1, .where = NEVER};

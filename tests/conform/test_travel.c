@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that travel narrower than they are summed, and rows that do not travel again, on every device and
- * transport, by every algorithm: right within the bound, counted as predicted, in the bytes that travel. */
+/* Values that travel in a narrower type than they are summed in, and rows that do not travel again, on every
+ * device and transport, by every algorithm: results are within the bound, and traffic is as predicted for the
+ * narrower type. */
 #include <math.h>
 
 #include "base/random.h"
@@ -17,7 +18,7 @@ static const int64_t widths[] = {1, 3, 8, 32, MOST_K, 0};
 static const char *const wires[] = {"bf16", "f16", "none"};
 enum { SHAPES = 6, WIDTHS = 6 };
 
-/* What a case's ranks are given. */
+/* The operands of a case. */
 typedef struct job {
   const rank_case *c;
   sley_matrix *matrix;
@@ -26,7 +27,7 @@ typedef struct job {
   const char *wire;
 } job;
 
-/* One rank's. X whole, Y its own rows; and what its device has of them. */
+/* One rank's operands: X whole and its rows of Y in host memory, and copies in device memory. */
 typedef struct part {
   const job *j;
   sley_comm *comm;
@@ -69,7 +70,7 @@ static const void *own_x(const part *p) {
          (size_t)(p->j->col_begin[sley_comm_rank(p->comm)] * p->j->ld) * value_bytes(p);
 }
 
-/* X of a generation: the same on all ranks. */
+/* Fills X for a generation, with the same values on all ranks. */
 static sley_status fill_x(part *p, uint64_t generation) {
   sley_status status =
       sley_dense_random(generation, 0, p->j->info.cols, p->j->k, NULL, p->j->info.dtype, p->x, p->j->ld);
@@ -117,8 +118,9 @@ static bool same_traffic(const sley_traffic *a, const sley_traffic *b) {
   return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* input: SLEY_CHANGED, SLEY_UNCHANGED or -1: plain sley_spmm. It must not take memory; nor copy between host
- * and device or wait for the device, but for messages between processes, which may go through the host. */
+/* Runs one execute. input: SLEY_CHANGED, SLEY_UNCHANGED, or -1 for plain sley_spmm. An execute must not
+ * allocate memory. It must not copy between host and device or wait for the device, except for messages
+ * between processes, which may pass through the host. */
 static sley_status execute(part *p, int input, int64_t generation, double alpha, double beta) {
   const sl_device *device = p->comm->device;
   sl_device_counters before, after;
@@ -136,7 +138,7 @@ static sley_status execute(part *p, int input, int64_t generation, double alpha,
   return status;
 }
 
-/* One product, checked. */
+/* Runs and checks one product. */
 static sley_status multiply(part *p, int input, int64_t generation, double alpha, double beta,
                             sley_check *check) {
   const job *j = p->j;
@@ -181,13 +183,12 @@ static sley_traffic traffic_of(part *p, const char *algo, const char *wire, sley
   return traffic;
 }
 
-/* Bytes between ranks. */
+/* Bytes sent between ranks. */
 static int64_t moved(const sley_traffic *t) {
   return t->direct_bytes + t->message_bytes;
 }
 
-/* The bytes of a plan, dry, that narrows what travels are those of one that does not, less what a value
- * loses. */
+/* Checks with dry plans that a narrower type reduces the bytes in proportion to the size of a value. */
 static sley_status compare_volumes(part *p, const char *algo) {
   sley_status status = SLEY_OK;
   sley_traffic wide = traffic_of(p, algo, "none", &status), narrow = traffic_of(p, algo, p->j->wire, &status);
@@ -222,7 +223,7 @@ static sley_status narrower_main(sley_comm *comm, void *arg) {
       status = multiply(&p, -1, 0, 1, 0, &check);
     if (status == SLEY_OK)
       status = multiply(&p, -1, 0, -0.5, 2, &twice);
-    /* Where halves of the values are remote, rounding them must show. */
+    /* If many rows are remote, the rounding of their values must be visible in the result. */
     int64_t seen = status == SLEY_OK && check.relative_error > 1e-6;
     if (status == SLEY_OK)
       status = sley_comm_allreduce(comm, SLEY_MAX, &seen, 1);
@@ -249,7 +250,7 @@ static void values_travel_narrower(void **state) {
   each_case(narrower);
 }
 
-/* An error on all ranks, whose message has these words on some. */
+/* Checks that all ranks got an error, and that its message has these words on at least one rank. */
 static sley_status refused(part *p, sley_status status, const char *words) {
   int64_t told = strstr(sley_last_error(), words) != NULL;
   if (status == SLEY_OK)
@@ -266,8 +267,8 @@ static sley_status spmm_input(part *p, sley_input input, int64_t generation, dou
                          p->y_there.here, p->j->ld);
 }
 
-/* Every way to use it wrong, each of which leaves plan and comm usable. The last execute was of generation
- * 2. One rank alone is enough. */
+/* Wrong uses, each of which leaves plan and comm usable, even if only one rank is wrong. The last execute had
+ * generation 2. */
 static sley_status misuse(part *p) {
   int last = sley_comm_size(p->comm) - 1;
   bool mine = sley_comm_rank(p->comm) == last;
@@ -282,7 +283,8 @@ static sley_status misuse(part *p) {
   return status;
 }
 
-/* X of generation 1, called unchanged; of generation 2; then once more. */
+/* Products with X of generation 1, then twice unchanged; with X of generation 2, then once unchanged. After a
+ * plain sley_spmm, an unchanged X is refused. */
 static sley_status generations(part *p) {
   sley_check check;
   sley_status status = refused(p, spmm_input(p, SLEY_UNCHANGED, 1, 1, 0), "there was no execute");
@@ -299,7 +301,7 @@ static sley_status generations(part *p) {
   if (status == SLEY_OK)
     status = multiply(p, SLEY_UNCHANGED, 2, 1, 0, &check);
   if (status == SLEY_OK)
-    status = multiply(p, -1, 0, 1, 0, &check); /* which keeps nothing for the next */
+    status = multiply(p, -1, 0, 1, 0, &check); /* plain sley_spmm keeps no rows for the next execute */
   if (status == SLEY_OK)
     status = refused(p, spmm_input(p, SLEY_UNCHANGED, 2, 1, 0), "there was no execute");
   return status;
@@ -364,7 +366,7 @@ static sley_status refusals_main(sley_comm *comm, void *arg) {
         &p, sley_plan_create(comm, p.block, p.j->row_begin, p.j->col_begin, p.j->k, &options, &p.plan),
         narrow && i != 1 ? "16 bits" : refusals[i].words);
   }
-  /* auto leaves out what cannot */
+  /* auto does not choose algorithms that cannot */
   options = (sley_plan_options)SLEY_PLAN_OPTIONS_INIT;
   options.wire = narrow ? "none" : "bf16";
   options.keep_input = true;

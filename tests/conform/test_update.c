@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates, Z = (alpha A X) W + beta Z, by every algorithm, type and transport, in awkward shapes: right
- * against a float64 update, with the same bits fused and apart, at each run, for every number of threads, and
- * reproducible ones everywhere. What a plan was not made for, and wrong arguments, are refused. */
+/* Updates, Z = (alpha A X) W + beta Z, by every algorithm, type and transport, with unusual shapes: compared
+ * with a float64 update; the same bits fused and apart, in each run, and for every number of threads;
+ * reproducible updates have the same bits everywhere. Wrong arguments, and plans without an update, are
+ * refused. */
 #include "base/random.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
@@ -10,13 +11,13 @@
 
 enum { MOST_RANKS = 8, MOST_K = 67, MOST_N = 70, PAD = 3 };
 
-/* Square; wide and tall; fewer rows than ranks; empty rows and columns; no entries. */
+/* Shapes: square; wide and tall; fewer rows than ranks; empty rows and columns; no entries. */
 static const char *const shapes[] = {"er:rows=41,cols=41,nnz=400,seed=3", "er:rows=23,cols=63,nnz=200,seed=4",
                                      "er:rows=63,cols=23,nnz=90,seed=5",  "er:rows=5,cols=40,nnz=60,seed=6",
                                      "rmat:scale=6,edgefactor=3,seed=7",  "empty:rows=13,cols=11"};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Each of two ranks has as many rows as GPUs want to fuse. */
+/* A shape in which each of two ranks has enough rows for GPUs to fuse. */
 static const char *const large = "er:rows=130000,cols=3000,nnz=400000,seed=8";
 enum { LARGE = 60000 };
 
@@ -33,17 +34,17 @@ typedef struct sample {
   variant variant;
   int64_t k, n, pad; /* pad: added to leading dimensions */
   double alpha, beta;
-  int64_t hash; /* of Z, summed over ranks */
+  int64_t hash; /* hash of Z, summed over ranks */
 } sample;
 
-/* A rank's share. */
+/* A rank's operands. */
 typedef struct share {
   sley_comm *comm;
   const sample *s;
   sley_matrix *block;
   int64_t rows, ldx, ldw, ldz;
   size_t value;
-  char *all_x, *w, *z0, *z; /* X whole */
+  char *all_x, *w, *z0, *z; /* all_x: the whole X */
   mirror x_there, w_there, z_there;
 } share;
 
@@ -68,14 +69,14 @@ static sley_status make_plan(const share *r, sley_update_way way, sley_plan **ou
     options.mem_limit = info.needed_bytes * 3 / 4;
   }
   sley_status status = sley_plan_create(r->comm, r->block, s->begin, s->x_begin, s->k, &options, out);
-  if (s->variant == BLOCKS && status == SLEY_ERR_MEMORY) { /* too little for any: all columns, then */
+  if (s->variant == BLOCKS && status == SLEY_ERR_MEMORY) { /* not even one column fits: use all columns */
     options.mem_limit = 0;
     status = sley_plan_create(r->comm, r->block, s->begin, s->x_begin, s->k, &options, out);
   }
   return status;
 }
 
-/* Z by the plan, which must take no memory for it and write nothing beyond column n. */
+/* Computes Z with the plan, which must not allocate memory and must not write beyond column n. */
 static sley_status update(const share *r, sley_plan *plan, char *out) {
   const sample *s = r->s;
   sl_device_counters before, after;
@@ -126,25 +127,27 @@ static bool same_bits(const share *r, const char *a, const char *b) {
   return true;
 }
 
-/* Whether fused and apart need not have the same bits: each kernel has an order of its own. */
+/* Whether fused and separate updates may have different bits, because each kernel has its own order of
+ * summation. */
 static bool orders_differ(const sample *s) {
   return !test_on_cpu() && s->variant != REPRODUCIBLE;
 }
 
-/* Whether the device must fuse, alone, a product of all columns. A GPU does, of large parts; what stands for
- * one in tests does, of few columns. */
+/* Whether the device must fuse a product of all columns on one rank. GPUs fuse large parts; the mock device
+ * fuses few columns. */
 static bool fuses(const sample *s) {
   if (test_on_cpu())
     return s->k > 0;
   return s->variant != REPRODUCIBLE && s->matrix->dtype != SLEY_F64 && s->matrix->rows >= LARGE && s->k <= 33;
 }
 
-/* Whether it must not: all devices but the CPU say where that would be slower. */
+/* Whether the device must keep product and update apart: devices other than the CPU do so if fusing would be
+ * slower. */
 static bool keeps_apart(const sample *s) {
   return s->k == 0 || (!test_on_cpu() && s->matrix->rows < LARGE && s->k > 33);
 }
 
-/* With values that a renewable plan was given: twice the old ones. */
+/* Computes Z with new values, twice the old ones, in a renewable plan. */
 static sley_status renew(const share *r, sley_plan *plan, char *z) {
   const sley_matrix *block = r->block;
   int64_t entries = block->nnz;
@@ -158,7 +161,7 @@ static sley_status renew(const share *r, sley_plan *plan, char *z) {
     status = update(r, plan, z);
   if (status == SLEY_OK)
     status = check(r, &doubled, plan, z);
-  if (status == SLEY_OK) /* the plan refers to val no more */
+  if (status == SLEY_OK) /* the plan no longer refers to val */
     status = sley_plan_set_values(plan, (const char *)block->val + (size_t)block->rowptr[0] * r->value);
   free(val);
   return status;
@@ -222,7 +225,7 @@ static sley_status run_plans(const share *r) {
   return status;
 }
 
-/* Operands; beyond their columns, and where Z is not read, NaN. */
+/* Fills the operands; columns beyond theirs, and Z if it must not be read, are NaN. */
 static sley_status fill(share *r) {
   const sample *s = r->s;
   size_t x_bytes = (size_t)(s->matrix->cols * r->ldx) * r->value,
@@ -264,7 +267,7 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
   return status;
 }
 
-/* Reproducible bits, by what they may depend on. */
+/* Hashes of reproducible results, by the parameters on which their bits may depend. */
 static int64_t seen_hash[SHAPES][WIDTHS][RESULTS];
 static bool seen[SHAPES][WIDTHS][RESULTS];
 
@@ -286,13 +289,13 @@ static void run_sample(const rank_case *c, uint64_t number) {
   uint64_t draw = sl_random(c->seed, number, 0) >> 8;
   sample s = {.shape = (int)(draw % SHAPES), .variant = (variant)(draw / SHAPES % VARIANTS)};
   int width = (int)(draw / 64 % WIDTHS), result = (int)(draw / 512 % RESULTS);
-  /* Reproducible bits are compared, so all that they depend on follows from the shape, k and n. */
+  /* Reproducible bits are compared, so all parameters that they depend on follow from the shape, k and n. */
   sley_dtype dtype = (sley_dtype)((s.shape + width + result) % 4);
   if (s.variant == BLOCKS || s.variant == WIRE)
     dtype = (sley_dtype)(draw % 2); /* f32, f64 */
   s.k = widths[width];
   s.n = results[result];
-  s.pad = draw / 4096 % 2 ? PAD : 0; /* bundles want none */
+  s.pad = draw / 4096 % 2 ? PAD : 0; /* bundles are only used without padding */
   s.alpha = (s.shape + width) % 2 ? 1 : 0.75;
   s.beta = (width + result) % 3 ? 0 : -1.5;
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
@@ -317,7 +320,7 @@ static void run_sample(const rank_case *c, uint64_t number) {
   sley_matrix_destroy(s.matrix);
 }
 
-/* One rank, where all is fused and starts are cheap, gets more. */
+/* One rank, which fuses everything and starts quickly, gets more samples. */
 static void run_samples(const rank_case *c) {
   int count = test_share() > 1 || test_launched() ? 1 : c->ranks == 1 ? 40 : 2;
   for (int number = 0; number < count; number++)
@@ -329,7 +332,7 @@ static void updates_are_right_fused_and_apart(void **state) {
   each_case(run_samples);
 }
 
-/* Alone, or with rows of X that come from another rank. */
+/* On one rank, and on two, with rows of X that another rank owns. */
 static void large_updates_are_right(void **state) {
   (void)state;
   if (test_launched())
@@ -353,7 +356,7 @@ static void large_updates_are_right(void **state) {
   }
 }
 
-/* The threads of a rank do not change a bit, nor whether blocks are cut for them. */
+/* The number of threads of a rank changes no bits, even if blocks are divided for them. */
 static sley_status threads_main(sl_comm *comm, void *arg) {
   sample *s = arg;
   int64_t rows = s->matrix->rows;
@@ -415,7 +418,7 @@ static void threads_do_not_change_bits(void **state) {
   }
 }
 
-/* ---- what is refused; each wrong call ends the comm, so it gets one of its own */
+/* ---- refused calls; each ends its comm, so each gets a comm of its own */
 
 typedef struct refusal {
   const sample *s;
@@ -497,7 +500,7 @@ static void wrong_calls_are_refused(void **state) {
   for (int number = 0; number < REFUSALS; number++) {
     refusal r = {&s, number};
     if (run_case(&c, refuse_main, &r) ==
-        SLEY_ERR_INTERNAL) /* else it ends with the refusal's error, or none */
+        SLEY_ERR_INTERNAL) /* otherwise the run ends with the refused call's error, or without one */
       fail_msg("%s: %s", complaints[number], sley_last_error());
   }
   assert_case_ok(&c, run_case(&c, refuse_way, &s));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the time of products, halos, aggregations and attention counts to, on every transport: rows that move
- * to the exchange, sums and attention to theirs. No time decides, only whether there is any. */
+/* The kinds of work to which the time of products, halos, aggregations and attention is assigned, on every
+ * transport: the time of moving rows to the exchange, the time of sums and of attention to theirs. Only
+ * whether there is any time is checked, not how much. */
 #include "device/device.h"
 #include "ranks.h"
 #include "transport/stopwatch.h"
@@ -40,8 +41,8 @@ static void close_here(here *h) {
   sley_matrix_destroy(h->block);
 }
 
-/* There is time of work, of the exchange where there are several ranks (where there is one, some algorithms
- * go through its steps), and of nothing else that is marked. */
+/* Checks that there is time of this work, and of the exchange if there are several ranks (with one rank, some
+ * algorithms run its steps too), and of no other work. */
 static sley_status check(const here *h, const sl_stopwatch *watch, sl_work work, const char *what) {
   for (int w = SL_WORK_EXCHANGE; w < SL_WORKS; w++) {
     const bool expected = w == (int)SL_WORK_EXCHANGE || w == (int)work;
@@ -93,7 +94,7 @@ static sley_status time_aggregation(here *h, sley_graph *graph) {
   return status;
 }
 
-/* Of one head of WIDTH - 1 values, so that a row of sources has WIDTH. */
+/* Times attention with one head of WIDTH - 1 values, so that a row of sources has WIDTH values. */
 static sley_status time_attention(here *h, sley_graph *graph) {
   sley_attention_options o = SLEY_ATTENTION_OPTIONS_INIT;
   sley_attention_operands operands = SLEY_ATTENTION_OPERANDS_INIT;

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Follows recipes of CONTRIBUTING.md to the letter on a copy of the tree: each NAME.patch beside this file adds one thing, touching the files
-# that its recipe lists and no others; the copy is built, without optimization, and must do what the recipe promises.
-# Usage: run.sh ROOT FOLDER    FOLDER: for the copy; what was built in it is used again
+# Follows recipes of CONTRIBUTING.md to the letter on a copy of the sources. Each NAME.patch beside this file adds one thing, and touches
+# the files that its recipe lists and no others. All patches are applied to one copy. The touched C files are compiled, and linked with
+# the other objects of the build to a library; the build's command and tests, which load it, must do what the recipes promise.
+# A patch may add constants, declarations and rows to what others include, but no field: the other objects are as they were.
+# Usage: run.sh ROOT BUILD    the copy is BUILD/recipes; BUILD/recipes.objects names the objects of the library
 set -eu
-root=$1 copy=$2 here=$(cd "$(dirname "$0")" && pwd)
-command -v patch >/dev/null || { echo "skipped: there is no patch"; exit 77; }
+root=$1 build=$2 copy=$2/recipes here=$(cd "$(dirname "$0")" && pwd)
+for tool in patch cc readelf; do command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }; done
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# Files that are as they were keep their times, so that they are not compiled again.
-fresh=$copy/fresh
-rm -rf "$fresh"
-mkdir -p "$fresh" "$copy/tree"
-for part in CMakeLists.txt CHANGELOG.md README.md bench cmake cli src include completions data docs examples python tests tools pyproject.toml; do cp -a "$root/$part" "$fresh"; done
+rm -rf "$copy"
+mkdir -p "$copy/lib"
+cp -a "$root/include" "$root/src" "$copy"
 
 # recipe PATCH: its files are those of its recipe.
 recipe() {
@@ -24,31 +24,83 @@ recipe() {
   [ -s "$copy/listed" ] || fail "CONTRIBUTING.md has no recipe \"$title\""
   sed -n 's/^+++ b\///p' "$1" | sort >"$copy/touched"
   cmp -s "$copy/listed" "$copy/touched" || fail "$1 touches $(tr '\n' ' ' <"$copy/touched"), its recipe lists $(tr '\n' ' ' <"$copy/listed")"
-  patch -d "$fresh" -p1 -s <"$1" || fail "$1 does not apply"
+  patch -d "$copy" -p1 -s <"$1" || fail "$1 does not apply"
+  grep '\.c$' "$copy/touched" >>"$copy/sources"
 }
 for each in "$here"/*.patch; do recipe "$each"; done
 
-find "$fresh" -type f | while read -r file; do
-  to=$copy/tree/${file#"$fresh"/}
-  cmp -s "$file" "$to" || { mkdir -p "$(dirname "$to")"; cp "$file" "$to"; }
+sed "s,/\./,/,g" "$build/recipes.objects" >"$copy/objects"
+for source in $(sort -u "$copy/sources"); do
+  object=${source#src/}.o
+  grep -v "/sley_objects.dir/$object$" "$copy/objects" >"$copy/others" && mv "$copy/others" "$copy/objects"
+  made=$copy/$(echo "$object" | tr / _)
+  cc -std=c11 -O0 -fPIC -Wall -Wextra -Werror -Wno-missing-field-initializers -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -I"$copy/include" \
+    -I"$copy/src" -I"$build/generated" -c "$copy/$source" -o "$made" || fail "$source is not compiled"
+  echo "$made" >>"$copy/objects"
 done
-(cd "$copy/tree" && find . -path ./build -prune -o -type f -print) | while read -r file; do [ -e "$fresh/$file" ] || rm "$copy/tree/$file"; done
+# needs FILE: the libraries that it needs beside Sley's, as options of the linker.
+needs() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/-l:\1/p' | grep -v 'ld-linux\|libsley'; }
+# library NAME [OPTION]: needs what the build's library needs.
+library() {
+  name=$1
+  shift
+  # shellcheck disable=SC2046 # names of libraries have no blanks
+  cc -shared -o "$copy/lib/$name" -Wl,-soname,"$name" "$@" @"$copy/objects" $(needs "$build/src/libsley.so") || fail "$name is not linked"
+}
+library "$(readelf -d "$build/src/libsley.so" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')" -Wl,--version-script="$root/src/sley.map"
+library libsley_internal.so
+export LD_LIBRARY_PATH="$copy/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
-launcher=$(command -v ccache || true)
-cmake -S "$copy/tree" -B "$copy/tree/build" -DSLEY_CUDA=OFF -DSLEY_MPI=OFF -DSLEY_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0 \
-  ${launcher:+-DCMAKE_C_COMPILER_LAUNCHER=$launcher} >"$copy/log" || { cat "$copy/log"; fail "the copy is not configured"; }
-cmake --build "$copy/tree/build" --parallel 2 --target sley_command test_gnn test_gnn_batches >"$copy/log" 2>&1 || { tail -30 "$copy/log"; fail "the copy is not built"; }
-sley=$copy/tree/build/cli/sley graph=$root/data/karate.mtx
+graph=$root/data/karate.mtx
+sley() { "$build/cli/sley" "$@" >"$copy/out" 2>"$copy/log" || { cat "$copy/log" >&2; fail "sley $*"; }; }
+# shows PATTERN: what the last command printed.
+shows() { grep -q -- "$1" "$copy/out" || fail "the last command shows no \"$1\""; }
+# tests NAME ...: which take every row of a table; a few cases of each. They are linked anew, since a program has a copy of a table.
+tests() {
+  for test in "$@"; do
+    # shellcheck disable=SC2046
+    cc -o "$copy/$test" "$build/tests/CMakeFiles/$test.dir"/*/"$test.c.o" "$build/tests/libsley_test_support.a" -L"$copy/lib" -lsley_internal \
+      $(needs "$build/tests/$test") || fail "$test is not linked"
+    SLEY_TEST_SHARE=100 SLEY_TEST_SETTINGS=cpu "$copy/$test" >"$copy/log" 2>&1 || { tail -20 "$copy/log"; fail "$test"; }
+  done
+}
 
 # A layer: every place that names models knows it, its gradients are right, and it reaches the hops that it says.
-"$sley" words gnn train --model | grep -qx sgc || fail "completion lacks sgc"
-"$sley" help gnn train | grep -q '^ *sgc  *(sum' || fail "the help lacks the line of sgc"
-"$sley" gnn train "$graph" --features random:4 --labels planted:2 --model sgc --epochs 3 --device cpu --out "$copy/sgc.npz" >"$copy/out" || fail "gnn train --model sgc"
-"$sley" gnn infer "$graph" --features random:4 --weights "$copy/sgc.npz" --device cpu >"$copy/out" || fail "gnn infer of sgc's state"
+sley words gnn train --model && shows '^sgc'
+sley help gnn train && shows '^ *sgc  *(sum'
+sley gnn train "$graph" --features random:4 --labels planted:2 --model sgc --epochs 3 --device cpu --out "$copy/sgc.npz"
+sley gnn infer "$graph" --features random:4 --weights "$copy/sgc.npz" --device cpu
 for models in sgc all; do
-  "$sley" gnn bench "$graph" --model $models --repeat 1 --warmup 0 --device cpu >"$copy/out" && grep -q '^sgc  *step' "$copy/out" || fail "gnn bench --model $models has no row of sgc"
+  sley gnn bench "$graph" --model $models --repeat 1 --warmup 0 --device cpu && shows '^sgc  *step'
 done
-for test in test_gnn test_gnn_batches; do
-  SLEY_TEST_CASES=2 "$copy/tree/build/tests/$test" >"$copy/log" 2>&1 || { tail -20 "$copy/log"; fail "$test with sgc"; }
-done
+tests test_gnn test_gnn_batches
+
+# A kind of collective: named wherever kinds are, with the right result on each transport, dense and compressed.
+sley words collective && shows '^broadcast'
+sley help collective && shows "^ *broadcast  *every rank gets rank 0's array"
+sley collective broadcast --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows '^# broadcast, 4 ranks'
+tests test_transport_dense test_collective
+
+# An ordering: named wherever orderings are, and a permutation.
+sley words spmm --order && shows '^reverse'
+sley help order && shows "^ *reverse  *the last row first"
+sley spmm "$graph" --order reverse --device cpu && shows '^check  *ok'
+tests test_order_random
+
+# A format: named wherever formats are; what is written is read again, compressed too; an error names the line.
+sley words convert --format && shows '^triples'
+sley convert "$graph" "$copy/karate.mtx"
+sley convert "$graph" "$copy/karate.triples.gz"
+sley convert "$copy/karate.triples.gz" "$copy/again.mtx"
+cmp "$copy/karate.mtx" "$copy/again.mtx" || fail "what is written as triples is read as another matrix"
+sley convert "$graph" "$copy/karate.triples"
+sed '3s/.*/99 0 1/' "$copy/karate.triples" >"$copy/wrong.triples"
+"$build/cli/sley" convert "$copy/wrong.triples" "$copy/wrong.mtx" >"$copy/out" 2>&1 && fail "a wrong line is read"
+shows 'wrong.triples:3: '
+
+# An algorithm: named wherever algorithms are, predicted as counted, with the right product, the same bits on all transports.
+sley words spmm --algo && shows '^late'
+sley spmm "$graph" --ranks 4 --algo late --device cpu && shows '^check  *ok' && shows 'as predicted'
+sley spmm "$graph" --ranks 4 --algo all --device cpu && shows '^late'
+tests test_spmm test_bits
 echo "recipes: all hold"

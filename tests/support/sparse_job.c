@@ -8,27 +8,29 @@
 #include "dense_oracle.h"
 #include "ranks.h"
 
-enum { MARGIN = 3, ROUNDS = 2 /* after so many, as those of the next rank */ };
+enum { MARGIN = 3, ROUNDS = 2 /* in round ROUNDS a rank has the values that the next rank has in round 0 */ };
 
 static void lay_out(sparse_job *j, int rank, int size) {
+  const sley_collective_kind_info *kind = &sl_collective_kind_of(j->spec.dense.kind)->info;
+  const bool both = kind->reduces && kind->gathers;
+  if (kind->whole && !both)
+    sl_dense_lay_out(&j->spec.dense, size, j->begin);
   for (int r = 0; r < size; r++)
-    j->begin[r + 1] = j->begin[r] + j->counts[r];
+    if (kind->whole && !both)
+      j->counts[r] = j->begin[r + 1] - j->begin[r];
+    else
+      j->begin[r + 1] = j->begin[r] + j->counts[r];
   int64_t all = j->begin[size];
   j->each = (int64_t)sley_type_bytes(j->spec.dense.type);
-  sley_collective_kind kind = j->spec.dense.kind;
-  j->src_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
-                  : kind == SLEY_ALLGATHER ? j->counts[rank]
-                                           : all;
-  j->dst_values = kind == SLEY_ALLREDUCE   ? j->spec.dense.count
-                  : kind == SLEY_ALLGATHER ? all
-                                           : j->counts[rank];
+  j->src_values = both ? j->spec.dense.count : kind->reduces ? all : j->counts[rank];
+  j->dst_values = both ? j->spec.dense.count : kind->gathers ? all : j->counts[rank];
   j->src_at = MARGIN;
   j->dst_at = j->src_at + j->src_values + MARGIN;
   j->values = j->dst_at + j->dst_values + MARGIN;
   if (!j->in_place)
     return;
-  j->dst_at = MARGIN + (kind == SLEY_REDUCE_SCATTER ? j->begin[rank] : 0);
-  j->src_at = MARGIN + (kind == SLEY_ALLGATHER ? j->begin[rank] : 0);
+  j->dst_at = MARGIN + (kind->gathers ? 0 : j->begin[rank]);
+  j->src_at = MARGIN + (kind->reduces ? 0 : j->begin[rank]);
 }
 
 static void draw(sparse_job *j, int rank, int round) {

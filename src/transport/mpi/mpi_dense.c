@@ -47,17 +47,17 @@ static bool serves(const sl_comm *comm, const sl_dense_spec *spec) {
   int64_t values = spec->counts ? 0 : spec->count, each = (int64_t)sley_type_bytes(spec->type);
   for (int r = 0; r < comm->size && spec->counts; r++)
     values += spec->counts[r];
-  if (spec->kind == SLEY_ALLGATHER && !spec->counts)
+  const sley_collective_kind_info *kind = &sl_collective_kind_of(spec->kind)->info;
+  if (!kind->whole && !spec->counts)
     values *= comm->size;
-  if (spec->kind == SLEY_REDUCE_SCATTER ||
-      (spec->kind == SLEY_ALLREDUCE && (spec->type == SLEY_TYPE_F16 || spec->type == SLEY_TYPE_BF16)))
+  if (!kind->gathers || (kind->reduces && (spec->type == SLEY_TYPE_F16 || spec->type == SLEY_TYPE_BF16)))
     return false;
   return sl_workgroups(comm) > 1 && values > SL_DENSE_ONE_EXCHANGE / comm->size / each;
 }
 
 /* The MPI type. An all-gather moves bits. Sums of i64 wrap around, which is defined for unsigned types. */
 static MPI_Datatype type_of(const sl_dense_spec *spec) {
-  const bool reduces = spec->kind == SLEY_ALLREDUCE;
+  const bool reduces = sl_collective_kind_of(spec->kind)->info.reduces;
   if (reduces && spec->type == SLEY_TYPE_F32)
     return MPI_FLOAT;
   if (reduces && spec->type == SLEY_TYPE_F64)
@@ -233,7 +233,7 @@ static sley_status make(sl_mpi_comm *comm, const sl_dense_spec *spec, sl_mpi_den
   dense->base = (sl_dense_native){.run = run, .destroy = destroy};
   dense->comm = comm;
   dense->id = comm->base.next_id;
-  dense->reduces = spec->kind == SLEY_ALLREDUCE;
+  dense->reduces = sl_collective_kind_of(spec->kind)->info.reduces;
   dense->type = type_of(spec);
   dense->op = ops[spec->op];
   dense->value_bytes = (int64_t)sley_type_bytes(spec->type);

@@ -8,7 +8,7 @@
 typedef struct nccl_dense {
   sl_dense_native base;
   sl_nccl_comm *comm;
-  sley_collective_kind kind;
+  const sl_collective_kind *kind;
   size_t count; /* number of values; reduce-scatter and all-gather: of each rank */
   ncclDataType_t type;
   ncclRedOp_t op;
@@ -26,11 +26,11 @@ static bool is_even(const sl_dense_spec *spec, int size) {
 static sley_status enqueue(const nccl_dense *dense, const void *src, void *dst) {
   sl_nccl_comm *comm = dense->comm;
   const sl_nccl_library *nccl = &comm->nccl;
-  if (dense->kind == SLEY_ALLGATHER)
+  if (!dense->kind->info.reduces)
     return sl_nccl_settle(comm,
                           nccl->AllGather(src, dst, dense->count, dense->type, comm->comm, comm->stream),
                           "ncclAllGather");
-  if (dense->kind == SLEY_REDUCE_SCATTER)
+  if (!dense->kind->info.gathers)
     return sl_nccl_settle(
         comm, nccl->ReduceScatter(src, dst, dense->count, dense->type, dense->op, comm->comm, comm->stream),
         "ncclReduceScatter");
@@ -67,7 +67,7 @@ static sley_status make(sl_nccl_comm *comm, const sl_dense_spec *spec, nccl_dens
   *out = dense;
   dense->base = (sl_dense_native){.run = run, .destroy = destroy};
   dense->comm = comm;
-  dense->kind = spec->kind;
+  dense->kind = sl_collective_kind_of(spec->kind);
   dense->count = (size_t)(spec->counts ? spec->counts[0] : spec->count);
   dense->type = types[spec->type];
   dense->op = ops[spec->op];

@@ -6,6 +6,9 @@
 
 #include "support.h"
 
+/* The number of kinds of collectives. */
+int oracle_kinds(void);
+
 /* Sets value i of an array to a value that `bits` determines: ordinary, or sometimes a zero of either sign,
  * subnormal, the largest, infinite or NaN. */
 void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits);
