@@ -9,13 +9,6 @@ static const double special[] = {0.0,      -0.0,      INFINITY, -INFINITY, NAN, 
                                  0x1p-149, 0x1p-1074, 65504,    -65504,    3.4e38, -3.4e38,   1.7e308,
                                  -1.7e308, 1,         -1,       0x1p-133,  2049,   1 + 0x1p-8};
 
-int oracle_kinds(void) {
-  int count = 0;
-  while (sley_collective_kinds()[count])
-    count++;
-  return count;
-}
-
 void oracle_set(void *array, sley_type type, int64_t i, double value) {
   if (type == SLEY_TYPE_F32)
     ((float *)array)[i] = (float)value;

@@ -6,8 +6,13 @@
 
 #include "support.h"
 
-/* The number of kinds of collectives. */
-int oracle_kinds(void);
+/* Returns the number of kinds of collectives. */
+static inline int oracle_kinds(void) {
+  int count = 0;
+  while (sley_collective_kinds()[count])
+    count++;
+  return count;
+}
 
 /* Sets value i of an array to a value that `bits` determines: ordinary, or sometimes a zero of either sign,
  * subnormal, the largest, infinite or NaN. */
