@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words that are put before the given ones are the defaults that `sley tile` had. */
+/* Puts the defaults of `sley tile` before the given words. */
 #include "alias.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void take(char **list, int *count, const char *word) {
   list[(*count)++] = (char *)word;
 }
 
-/* B of --times B or --times=B at words[*at], which is moved to the last word of it; else NULL. */
+/* Returns B if words[*at] is --times=B, or --times with B after it (*at is then advanced); else NULL. */
 static const char *take_times(char **words, int count, int *at) {
   if (strncmp(words[*at], "--times=", 8) == 0)
     return words[*at] + 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C = A B by sley_spgemm: multiplied as often as asked for, checked, printed and written. */
+/* Multiplies by sley_spgemm, checks C, reports and writes it. */
 #include "product/spgemm.h"
 
 #include <inttypes.h>

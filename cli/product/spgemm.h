@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley spgemm` in one process: by sley_spgemm, on its cores or its GPUs. */
+/* C = A B in one process, on its cores or its GPUs: `sley spgemm --algo rows`. */
 #ifndef SLEY_CLI_PRODUCT_SPGEMM_H
 #define SLEY_CLI_PRODUCT_SPGEMM_H
 
@@ -14,13 +14,14 @@ typedef struct cli_spgemm_settings {
   bool transpose_b;
 } cli_spgemm_settings;
 
-/* A, B and the mask, as loaded. */
+/* The loaded matrices. b equals a if B was not named or has the same name; mask NULL: none. */
 typedef struct cli_spgemm_factors {
   const char *name_a, *name_b;
-  sley_matrix *a, *b, *mask; /* b: a, where it has no name of its own; mask NULL: none */
+  sley_matrix *a, *b, *mask;
 } cli_spgemm_factors;
 
-/* Multiplies, checks, prints and writes. ranks: GPUs that share the rows of C. Returns the exit code. */
+/* Multiplies, checks, reports and writes C. ranks: number of GPUs, which share the rows of C. Returns the
+ * exit code. */
 int cli_spgemm_rows(const cli_spgemm_settings *settings, const cli_spgemm_factors *factors, int ranks);
 
 #endif

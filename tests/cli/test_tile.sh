@@ -144,6 +144,10 @@ echo "what cannot be done is refused in one line"
 run 2 spmm "$graph" --algo tile-d
 one_line "tile" '--algo has no "tile-d"'
 run 2 spmm "$graph" --algo tile-c,
+run 2 spmm "$graph" --algo tile-c:ps=4
+one_line "parameters" '--algo tile-c: "ps=4" is not known: it takes no parameters'
+run 2 spgemm "$graph" --algo rows:ps=4
+one_line "parameters" '--algo rows: "ps=4" is not known: it takes no parameters'
 for words in "--algo tile-c,halo" "--algo tile-c --transpose" "--algo tile-a --wire bf16" "--algo tile-c --reproducible" "--mask $graph"; do
   # shellcheck disable=SC2086 # a list of words
   run 2 spmm "$graph" $words
