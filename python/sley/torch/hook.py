@@ -11,7 +11,7 @@ import torch.distributed
 import sley.dist
 from sley import _c
 from sley._calls import value_of
-from sley._collective import COMPRESSIONS, KINDS, OPS, WAYS, CollectiveInfo, collective_info, one_of
+from sley._collective import COMPRESSIONS, OPS, WAYS, CollectiveInfo, collective_info, kinds, one_of
 from sley._library import initial, lib
 from sley.errors import SleyArgumentError
 from sley.torch._rank import Handle, Rank, check, code_of, require
@@ -92,7 +92,7 @@ class SparseHookState:
                 f"{ramp_steps}, and seed {seed}: none is negative, and a seed has 64 bits")
         self.density, self._topk_options = density, {"sample": sample, "seed": seed}
         self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(WAYS, way, "way"),
-                             "kind": one_of(KINDS, "allreduce", "collective"), "op": one_of(OPS, "sum", "reduction")}
+                             "kind": one_of(kinds(), "allreduce", "collective"), "op": one_of(OPS, "sum", "reduction")}
         self.step, self.warmup_steps, self.ramp_steps = 0, warmup_steps, ramp_steps
         self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
         self._rank = rank_of(comm if self._own is None else self._own)
