@@ -84,7 +84,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
 
 
 def _refuse(options: dict[str, Any], where: str) -> None:
-    """That nothing is given which this kind of product does not have."""
+    """Raises if an option is given that this kind of product does not have."""
     given = [name for name, value in options.items() if value]
     if given:
         raise SleyArgumentError(f"a product {where} has no {' and no '.join(given)}")
@@ -185,9 +185,9 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     Returns
     -------
     Matrix, shape (m, n)
-        Where ranks are processes, this rank's rows.
+        If ranks are processes, this rank's rows.
     TiledMatrix, shape (m, n)
-        Where a is one; its `reports` tell what the product took on each rank.
+        If a is one; its `reports` have the times and the traffic of each rank.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
         return spgemm_in_tiles(a, b, semiring=semiring, mask=mask, mem_limit=mem_limit, ranks=ranks, comm=comm,
                                algo=algo, threads=threads, device=device, **division)
     if algo not in ("auto", "rows"):
-        raise SleyArgumentError(f"no sparse product by {algo!r}: known are auto, rows and those of tile_algorithms")
+        raise SleyArgumentError(f"no sparse product by {algo!r}: choose auto, rows, or a name from tile_algorithms()")
     _refuse({"comm": comm, **division}, "by rows")
     number = semiring_number(semiring)
     left, right = pair(a, b)
@@ -225,7 +225,7 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
 
 
 def _is_gpus(device: str) -> bool:
-    """Whether the device is a GPU: "auto" is, where there is one."""
+    """True if the device is a GPU, or "auto" on a machine with a GPU."""
     if device != "auto":
         return device != "cpu"
     return any(each.name == "cuda" and each.available for each in info().backends)

@@ -30,7 +30,7 @@ def tile_algorithms() -> dict[str, str]:
 
 
 def in_tiles(algo: str, *operands: Any) -> bool:
-    """Whether a product is made in tiles: by its algorithm, or because an operand is."""
+    """True if the algorithm is one in tiles, or an operand is a TiledMatrix."""
     return algo.startswith("tile-") or any(isinstance(each, TiledMatrix) for each in operands)
 
 
@@ -214,12 +214,12 @@ def spmm_in_tiles(a: Any, x: Any, *, ranks: int | None, comm: Comm | None, grid:
 
 
 def _rows_of(a: Matrix | Rows, comm: Comm) -> Indices:
-    """Who has which rows of the product, as of a plan of A."""
+    """The first row of each rank in the product, as in a plan of A."""
     return a.row_begin if isinstance(a, Rows) else partition(a, comm.size, by="nnz")
 
 
 def _put(made: Any, out: Any) -> Any:
-    """A result, in the array that is to have it, if there is one."""
+    """Copies the result to out and returns out; if out is None, returns the result."""
     if out is None:
         return made
     if not isinstance(out, np.ndarray) or out.shape != made.shape or out.dtype != made.dtype:
@@ -230,7 +230,7 @@ def _put(made: Any, out: Any) -> Any:
 
 @contextlib.contextmanager
 def _on(comm: Comm | None, ranks: int | None, threads: int = 0, device: str = "cpu") -> Iterator[Comm]:
-    """A comm, or one of so many ranks that ends after use."""
+    """The comm, or a new one of this number of ranks that is closed after use."""
     if comm is not None:
         if ranks is not None:
             raise SleyArgumentError("give either ranks or comm")
