@@ -201,8 +201,7 @@ static const struct {
       .offset = AT(reading.base),
       .most = 1,
       .help = "what rows and columns of edge lists, and of triplets without a header, count from (default: "
-              "told by the "
-              "file, and reported)"}},
+              "told by the file, and reported)"}},
     {CLI_TAKES_TILES,
      {.name = "grid",
       .kind = CLI_TEXT,

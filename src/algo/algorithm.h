@@ -53,8 +53,10 @@ extern const sl_algorithm sl_algo_halo_pipelined;
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
-/* The place in the table of the algorithm of a text NAME or NAME:KEY=VALUE,... Errors: SLEY_ERR_ARG listing
- * the names. */
+/* Returns the place in the table of the algorithm that a text NAME or NAME:KEY=VALUE,... names; -1: none. */
+int sl_algorithm_place(const char *text);
+
+/* The same, with an error that lists the names. Errors: SLEY_ERR_ARG. */
 sley_status sl_algorithm_find(const char *text, int *out);
 
 /* Reads the parameters in such a text (NULL or "auto": it has none) into the wishes. Errors: SLEY_ERR_ARG. */

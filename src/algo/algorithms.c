@@ -39,18 +39,27 @@ sley_status sl_prepare_no_more(sl_inspection *ins) {
   return SLEY_OK;
 }
 
+int sl_algorithm_place(const char *text) {
+  const size_t length = strcspn(text, ":");
+  for (int i = 0; sl_algorithms[i]; i++)
+    if (strlen(sl_algorithms[i]->name) == length && strncmp(sl_algorithms[i]->name, text, length) == 0)
+      return i;
+  return -1;
+}
+
 sley_status sl_algorithm_find(const char *text, int *out) {
   char names[256] = "auto";
-  size_t length = strcspn(text, ":");
+  const int place = sl_algorithm_place(text);
+  if (place >= 0) {
+    *out = place;
+    return SLEY_OK;
+  }
   for (int i = 0; sl_algorithms[i]; i++) {
-    if (strlen(sl_algorithms[i]->name) == length && strncmp(sl_algorithms[i]->name, text, length) == 0) {
-      *out = i;
-      return SLEY_OK;
-    }
     strncat(names, ", ", sizeof names - strlen(names) - 1);
     strncat(names, sl_algorithms[i]->name, sizeof names - strlen(names) - 1);
   }
-  return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%.*s'; choose one of: %s", (int)length, text, names);
+  return sl_fail(SLEY_ERR_ARG, "there is no algorithm '%.*s'; choose one of: %s", (int)strcspn(text, ":"),
+                 text, names);
 }
 
 sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishes) {

@@ -31,11 +31,8 @@ const char *const *sley_algorithms(void) {
 
 /* The algorithm of a text NAME or NAME:KEY=VALUE,...; NULL: there is none. */
 static const sl_algorithm *named(const char *algo) {
-  const size_t length = algo ? strcspn(algo, ":") : 0;
-  for (int i = 0; algo && sl_algorithms[i]; i++)
-    if (strlen(sl_algorithms[i]->name) == length && strncmp(sl_algorithms[i]->name, algo, length) == 0)
-      return sl_algorithms[i];
-  return NULL;
+  const int place = algo ? sl_algorithm_place(algo) : -1;
+  return place >= 0 ? sl_algorithms[place] : NULL;
 }
 
 const char *sley_algorithm_summary(const char *algo) {
