@@ -13,10 +13,10 @@ export SLEY_LIBRARY PYTHONPATH
 mkdir -p "$results"
 python3 bench/machine.py >"$results/machine.json"
 measure() { # file, script, options; what cannot run here is left out
-  name=$1
-  shift
+  name=$1 script=bench/$2
+  shift 2
   echo "== $name"
-  python3 -u "bench/$@" --json "$results/$name.json" || [ $? -eq 77 ]
+  python3 -u "$script" "$@" --json "$results/$name.json" || [ $? -eq 77 ]
 }
 measure ranks ranks.py
 measure spmm_local spmm_local.py --seconds 0.4
