@@ -180,7 +180,7 @@ sley_status sl_transpose_blocks(sl_comm *comm, const sley_matrix *block, const i
     sl_transposition_destroy(*values);
     *values = NULL;
   }
-  sley_matrix_destroy(*out);
+  sl_matrix_destroy(*out);
   *out = NULL;
   return status;
 }

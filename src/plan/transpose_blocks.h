@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The transpose of a matrix in row blocks: blocks of A^T from those of A, and later new values for them. */
-#ifndef SLEY_PLAN_TRANSPOSE_H
-#define SLEY_PLAN_TRANSPOSE_H
+#ifndef SLEY_PLAN_TRANSPOSE_BLOCKS_H
+#define SLEY_PLAN_TRANSPOSE_BLOCKS_H
 
 #include "matrix/matrix.h"
 #include "transport/transport.h"
