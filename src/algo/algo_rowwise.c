@@ -3,9 +3,9 @@
  * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
  * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched,
  * one for each nonzero, those of an owner together, then summed. */
-#include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/overrides.h"
 #include "partition/partition.h"
 #include "algo/algorithm.h"
 #include "plan/in_place.h"
@@ -13,14 +13,11 @@
 
 /* Remote nonzeros fetched before they are summed: on devices more, for a batch may be an exchange of
  * messages, which takes some 100 microseconds before its first row. */
-enum { BATCH_OF_HOST = 8192, BATCH_OF_DEVICE = 65536, BATCH_MOST = 1 << 24 };
+enum { BATCH_OF_HOST = 8192, BATCH_OF_DEVICE = 65536 };
 
-/* SLEY_FETCH_ROWS, if the environment has it. */
 static int32_t batch_of(const sl_comm *comm) {
-  const char *given = getenv("SLEY_FETCH_ROWS");
-  int64_t rows = given ? strtoll(given, NULL, 10) : 0;
-  if (rows > 0)
-    return rows < BATCH_MOST ? (int32_t)rows : BATCH_MOST;
+  if (sl_overrides.fetch_rows > 0)
+    return sl_overrides.fetch_rows;
   return comm->device->ops->host_addresses ? BATCH_OF_HOST : BATCH_OF_DEVICE;
 }
 

@@ -2,10 +2,10 @@
 /* Cuts a halo into pieces that arrive in the order in which the rows of the block need them. */
 #include "algo/halo_pieces.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/overrides.h"
 #include "machine/machine.h"
 #include "plan/resident.h"
 
@@ -37,17 +37,10 @@ static bool is_unhurried(const sl_inspection *ins) {
   return seconds_to_bring(ins, ins->halo_set.count) < unhurried_part * seconds_to_sum(ins, ins->block->nnz);
 }
 
-/* Bytes of a piece by the environment's SLEY_HALO_PIECE, for tests and trials; 0: it says nothing. */
-static double given_piece(void) {
-  const char *given = getenv("SLEY_HALO_PIECE");
-  double bytes = given ? strtod(given, NULL) : 0;
-  return bytes > 0 ? bytes : 0;
-}
-
 static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
-  double pieces =
-      given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+  double pieces = sl_overrides.piece_bytes > 0 ? bytes / (double)sl_overrides.piece_bytes
+                                               : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
   return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
@@ -102,7 +95,7 @@ static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, i
  * pieces are given, as many as a piece has. */
 static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
   double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
-  if (given_piece() > 0)
+  if (sl_overrides.piece_bytes > 0)
     return (double)ins->block->nnz / p->count;
   for (int i = 0; i < p->count; i++) {
     int64_t rows = 0; /* up to this piece */

@@ -11,9 +11,8 @@
  * where a stage brings all slices: so the bits do not depend on the transport. */
 #include "algo/stages.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
+#include "base/overrides.h"
 #include "base/search.h"
 #include "algo/algorithm.h"
 #include "algo/fusion.h"
@@ -437,19 +436,11 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
-/* Least bytes of a message by the environment's SLEY_STAGE_BYTES, for tests and trials; 0: it says nothing.
- */
-static double given_bytes(void) {
-  const char *given = getenv("SLEY_STAGE_BYTES");
-  double bytes = given ? strtod(given, NULL) : 0;
-  return bytes > 0 ? bytes : 0;
-}
-
 /* On devices with memory of their own a stage costs more than it hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
-         (given_bytes() > 0 || comm->device->ops->host_addresses);
+         (sl_overrides.stage_bytes > 0 || comm->device->ops->host_addresses);
 }
 
 /* Ranks that are threads share the cores that would move rows meanwhile: one stage brings all slices. */
@@ -468,8 +459,8 @@ static sley_status choose_slices(stages *st) {
     return SLEY_OK;
   int64_t rows = st->fusion.relay_begin[comm->size];
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
-  double least = given_bytes() > 0 ? given_bytes() : LEAST_BYTES;
-  double messages = (double)rows * (double)st->ins->wishes->row_bytes / least,
+  int64_t least = sl_overrides.stage_bytes > 0 ? sl_overrides.stage_bytes : LEAST_BYTES;
+  double messages = (double)rows * (double)st->ins->wishes->row_bytes / (double)least,
          pairs = (double)comm->size * (groups - 1);
   while (slices * (groups - 1) < ENOUGH_STAGES && messages >= (slices + 1) * pairs)
     slices++;

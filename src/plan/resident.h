@@ -5,8 +5,7 @@
  * pointers.
  *
  * Results are those of the host's paths in inspect.c, halo_pieces.c and parts.c, entry by entry. Those serve
- * CPUs, and blocks that do not suit: columns of 64 bits, more columns than entries, too little memory. The
- * environment's SLEY_INSPECT=host keeps to them, for tests and comparisons. */
+ * CPUs, and blocks that do not suit: columns of 64 bits, more columns than entries, too little memory. */
 #ifndef SLEY_PLAN_RESIDENT_H
 #define SLEY_PLAN_RESIDENT_H
 
