@@ -15,16 +15,16 @@ import statistics
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import runs
 import torch
 import torch.nn.functional as F
+from captured import captured
 
 import sley.nn
 import sley.torch
-import sley.train
-from sley import _train_data as data
 
 
 def options_of():
@@ -56,10 +56,10 @@ def median_ms(call, device, repeat):
 
 # ---- contenders
 
-def step_of(net, graph, x, target, captured):
-    """A step of training: for a network of Sley as in sley.train, for others with torch's own loss."""
-    optimizer = sley.train._optimizer("adam", net, 0.01, 5e-4, x.is_cuda)
-    own = isinstance(net, sley.train.Net)
+def step_of(net, graph, x, target):
+    """A step of training: for a network of Sley with Sley's loss, for others with torch's own loss."""
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4, capturable=x.is_cuda, fused=x.is_cuda)
+    own = isinstance(net, sley.nn.Net)
     target = target.to(torch.int32) if own else target
 
     def step():
@@ -69,9 +69,8 @@ def step_of(net, graph, x, target, captured):
         loss = sley.torch.nll(logits, target) if own else F.cross_entropy(logits, target)
         loss.backward()
         optimizer.step()
-        return loss.detach()
 
-    return sley.train._Captured(step) if captured else step
+    return step
 
 
 class Rival(torch.nn.Module):
@@ -136,7 +135,7 @@ def command_ms(options):
 
 def compare(options):
     device, k = options.device, options.hidden
-    a = data.graph(options.graph, False)
+    a = (sley.read if Path(options.graph).exists() else sley.generate)(options.graph).to_scipy()
     row, col = a.nonzero()
     edges = torch.from_numpy(np.stack((col, row)).astype(np.int64)).to(device)
     graph = sley.torch.Graph(edges, a.shape[0])
@@ -154,12 +153,12 @@ def compare(options):
     found = {
         "product sley.torch": product(lambda: sley.torch.spmm(normalised, h)),
         "product torch CSR": product(lambda: CsrProduct.apply(h, *pair)),
-        "step sley.nn": step_of(sley.train.Net("gcn", *sizes).to(device), graph, x, target, False),
-        "step torch CSR": step_of(CsrNet(*sizes).to(device), pair, x, target, False)}
+        "step sley.nn": step_of(sley.nn.Net("gcn", *sizes).to(device), graph, x, target),
+        "step torch CSR": step_of(CsrNet(*sizes).to(device), pair, x, target)}
     if device == "cuda":
-        found["step sley.nn, captured"] = step_of(sley.train.Net("gcn", *sizes).to(device), graph, x, target, True)
+        found["step sley.nn, captured"] = captured(step_of(sley.nn.Net("gcn", *sizes).to(device), graph, x, target))
     try:
-        found["step PyG, edge_index"] = step_of(Rival(*sizes).to(device), edges, x, target, False)
+        found["step PyG, edge_index"] = step_of(Rival(*sizes).to(device), edges, x, target)
         value, (source, place) = normalised._values.float().to(device), normalised.to_entries(normalised.edge_index.t()).t()
         found["product PyG, edge_index"] = product(lambda: torch.zeros_like(h).index_add(
             0, place, h.index_select(0, source) * value.unsqueeze(1)))

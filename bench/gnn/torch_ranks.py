@@ -6,7 +6,7 @@ first step with one rank's, and reports the time of a step.
 A step is forward, backward, the sum of the ranks' gradients and Adam, without dropout, over all rows. Features and labels
 depend on the row, weights on the seed, so that every number of ranks computes the same. Times are medians of rank 0's, whose
 queue is empty before and after each step; all ranks start a step together, because gradients are summed in it. On one GPU a
-step is also captured into a CUDA graph, as by sley.train; the ratio is relative to the faster of both.
+step is also captured into a CUDA graph; the ratio is relative to the faster of both.
 Usage: torch_ranks.py GRAPH [--ranks LIST] [--models LIST] [--device NAME] [--features N] [--hidden N] [--classes N] [--layers N]
                       [--steps N] [--seed N] [--json FILE]
 GRAPH: any graph that sley reads. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
@@ -25,12 +25,12 @@ import numpy as np
 import runs
 import torch
 import torch.nn.functional as F
+from captured import WARM, captured
 
 import sley.dist
+import sley.nn
 import sley.torch
-import sley.train
 
-WARM = 3
 HEADS = 4  # heads of gat's hidden layers, which have --hidden values in total
 
 
@@ -111,7 +111,7 @@ def work(options):
             for model in options.models.split(","):
                 torch.manual_seed(options.seed)
                 hidden = options.hidden // HEADS if model == "gat" else options.hidden
-                net = sley.train.Net(model, options.features, hidden, options.classes, layers=options.layers, heads=HEADS,
+                net = sley.nn.Net(model, options.features, hidden, options.classes, layers=options.layers, heads=HEADS,
                                      dropout=0.0).to(device)
                 step = step_of(net, graph, x, labels, whole, comm)
                 begin = time.perf_counter()
@@ -120,7 +120,7 @@ def work(options):
                 grads = {name: each.grad.detach().cpu().numpy().copy() for name, each in net.named_parameters()}
                 told = {"first_step_s": planned, "ms": median_ms(step, options.steps, device)}
                 if comm.size == 1 and device == "cuda":
-                    told["captured_ms"] = median_ms(sley.train._Captured(step), options.steps, device)
+                    told["captured_ms"] = median_ms(captured(step), options.steps, device)
                 found["models"][model] = told
                 if comm.rank == 0:
                     np.savez(Path(options.out) / f"{model}.npz", **grads)

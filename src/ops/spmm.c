@@ -201,7 +201,7 @@ static sley_status transpose(sley_plan *handle, const sley_matrix *block, const 
 static void drop_transposed(sley_plan *handle) {
   if (handle->plan.uses_block || handle->values)
     return;
-  sley_matrix_destroy(handle->transposed);
+  sl_matrix_destroy(handle->transposed);
   handle->transposed = NULL;
 }
 
@@ -541,6 +541,6 @@ void sl_spmm_plan_destroy(sley_plan *plan) {
   sl_spmm_free_plans(plan);
   sl_halo_release(plan->halo);
   sl_transposition_destroy(plan->values);
-  sley_matrix_destroy(plan->transposed);
+  sl_matrix_destroy(plan->transposed);
   sl_free(plan);
 }

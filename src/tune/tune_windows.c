@@ -156,7 +156,7 @@ static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_
       SL_TRY(sl_agree(comm, make_block(comm, &d, n, kinds[kind].dtype, &block)));
       sley_status status = measure_matrix(comm, tune, block, &kinds[kind], &d,
                                           samples + (int64_t)kind * matrices * WIDTHS, &count[kind]);
-      sley_matrix_destroy(block);
+      sl_matrix_destroy(block);
       SL_TRY(status);
     }
     SL_TRY(sl_tune_is_late(comm, tune, &late));

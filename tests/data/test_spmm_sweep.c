@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
+#include "base/overrides.h"
 #include "base/random.h"
 #include "mirror.h"
 #include "ranks.h"
@@ -283,14 +284,13 @@ static void compare_transports_on(subject *s, int ranks, int workgroup, uint64_t
   bits_run r = {.s = s, .w = 1 + (int)(draw % (uint64_t)(s->width_count - 1))};
   r.noted = malloc((size_t)algorithms * (size_t)s->info.rows * sizeof *r.noted + 1);
   assert_non_null(r.noted);
-  if (draw / 8 % 3 != 0)
-    setenv("SLEY_STAGE_BYTES", "40", 1);
+  sl_overrides.stage_bytes = draw / 8 % 3 != 0 ? 40 : 0;
   split(s, ranks, draw / 32 % 2 ? "nnz" : "rows");
   assert_case_ok(&c, run_case(&c, every_algorithm, &r));
   c.transport = "tcp";
   r.compare = true;
   assert_case_ok(&c, run_case(&c, every_algorithm, &r));
-  unsetenv("SLEY_STAGE_BYTES");
+  sl_overrides.stage_bytes = 0;
   free(r.noted);
 }
 

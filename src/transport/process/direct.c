@@ -5,12 +5,11 @@
 #include "transport/process/direct.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/overrides.h"
 #include "transport/process/direct_inside.h"
 
 enum { PAUSE_NANOSECONDS = 100000 };
@@ -30,13 +29,12 @@ static void note(sl_process_comm *comm, const char *why) {
  * because a waiting pull may occupy it. */
 static const char *obstacle(const sl_process_comm *comm) {
   const sl_comm *base = &comm->base;
-  const char *wanted = getenv("SLEY_SIGNALS");
   int group = sl_workgroup_of(base, base->rank), first = sl_workgroup_first(base, group);
   int members = sl_workgroup_size(base, group);
   if (!base->device->ops->signals)
     return "their kernels cannot signal each other";
-  if (wanted && strcmp(wanted, "off") == 0)
-    return "SLEY_SIGNALS is off";
+  if (sl_overrides.signals == SL_SIGNALS_OFF)
+    return "signals are off";
   if (members > SL_PULL_SOURCES)
     return "the workgroup is too large";
   for (int i = first; i < first + members; i++)

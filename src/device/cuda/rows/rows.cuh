@@ -7,8 +7,8 @@
  * only the latency of its rows. Rows longer than a fragment are cut; blocks with the same blockIdx.y take the
  * same fragments. If rows are long and few, as in a message that is one row, each group takes fragments.
  * Loads and stores are as wide as all addresses and sizes allow. */
-#ifndef SLEY_DEVICE_CUDA_ROWS_CUH
-#define SLEY_DEVICE_CUDA_ROWS_CUH
+#ifndef SLEY_DEVICE_CUDA_ROWS_ROWS_CUH
+#define SLEY_DEVICE_CUDA_ROWS_ROWS_CUH
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
