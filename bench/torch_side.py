@@ -13,6 +13,7 @@ except ImportError:
     torch_geometric = pyg = None
 
 MIB = 1 << 20
+WARM = 3  # steps before one is captured, in which plans are made and torch's allocator reserves the memory of a step
 
 
 def versions():
@@ -63,6 +64,20 @@ def times(call, device, repeat, warm):
 
 def median_ms(call, device, repeat, warm):
     return statistics.median(times(call, device, repeat, warm))
+
+
+def captured(call):
+    """A function that replays one step of a training, whose optimizer is capturable, as a CUDA graph."""
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(WARM):
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay
 
 
 def clear_memory():

@@ -55,10 +55,10 @@ def start(parser, differs, **lists):
     for name, known in lists.items():
         setattr(args, name, parser.names(f"--{name}", getattr(args, name), list(known)))
     try:
-        version = common.run([args.sley, "--version"]).strip()
+        args.version = common.run([args.sley, "--version"]).strip()
     except common.Failed as error:
         parser.error(f"{args.sley}: cannot be run: {error}")
-    print(f"{version}; seed {args.seed}, {args.rounds} rounds of {args.epochs} epochs after {args.warm}\n{differs}", flush=True)
+    print(f"{args.version}; seed {args.seed}, {args.rounds} rounds of {args.epochs} epochs after {args.warm}\n{differs}", flush=True)
     return args
 
 
@@ -114,13 +114,15 @@ def product(args, ranks, words, ms=lambda result: result["time_ms"]["median"]):
 
 
 def compare(args, cases, to, inverse=False, **about):
-    """Runs cases {name: function}, and returns a list of results with `about`, their name, and the time relative to that of `to`;
-    inverse: the time of `to` relative to theirs."""
+    """Runs cases {name: function}, and returns a list of results with `about`. If `to` names one of them, each also has its name,
+    and its time relative to that of `to`; inverse: the time of `to` relative to its time."""
     found = common.by_turns(args.rounds, cases)
     first = found.get(to, {}).get("ms")
     for name, one in found.items():
-        ratio = one["ms"] / first if first and "ms" in one else None
-        one.update(about, name=name, ratio=1 / ratio if ratio and inverse else ratio)
+        one.update(about)
+        if to:
+            ratio = one["ms"] / first if first and "ms" in one else None
+            one.update(name=name, ratio=1 / ratio if ratio and inverse else ratio)
     return list(found.values())
 
 
