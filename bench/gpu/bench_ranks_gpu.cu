@@ -341,51 +341,26 @@ static bool run_matrix(const settings *set, const std::string &name,
 
 static settings parse(int argc, char **argv) {
   settings set = {};
-  const char *matrices = "cyt,clj,prd", *widths = "32,64,128", *gpus = "1,2,4", *json = nullptr;
+  const char *matrices = "cyt,clj,prd", *widths = "32,64,128", *gpus = "1,2,4";
+  int unified = 0, there = 0;
   set.algo = "auto";
   set.repeat = 20;
   set.warmup = 3;
-  for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (!value || std::strncmp(argv[i], "--", 2) != 0)
-      bench_fail("usage: %s [--gpus LIST] [--matrices LIST] [--k LIST] [--algo NAME] [--repeat N] [--warmup "
-                 "N] [--unified 0|1] [--cache DIR] "
-                 "[--json FILE]",
-                 argv[0]);
-    std::string name = argv[i++];
-    if (name == "--gpus")
-      gpus = value;
-    else if (name == "--matrices")
-      matrices = value;
-    else if (name == "--k")
-      widths = value;
-    else if (name == "--algo")
-      set.algo = value;
-    else if (name == "--repeat")
-      set.repeat = std::atoi(value);
-    else if (name == "--warmup")
-      set.warmup = std::atoi(value);
-    else if (name == "--unified")
-      set.unified = std::atoi(value) != 0;
-    else if (name == "--cache")
-      set.cache = value;
-    else if (name == "--json")
-      json = value;
-    else
-      bench_fail("there is no option %s", name.c_str());
-  }
+  bench_options(argc, argv,
+                {bench_text("gpus", "LIST", &gpus), bench_text("matrices", "LIST", &matrices),
+                 bench_text("k", "LIST", &widths), bench_text("algo", "NAME", &set.algo),
+                 bench_number("repeat", &set.repeat, 1), bench_number("warmup", &set.warmup, 0),
+                 bench_number("unified", &unified, 0), bench_text("cache", "DIR", &set.cache),
+                 bench_json(&set.json, "w")});
   set.matrices = bench_list(matrices);
   set.widths = bench_numbers(widths);
-  int there = 0;
+  set.unified = unified != 0;
   CUDA(cudaGetDeviceCount(&there));
   for (int count : bench_numbers(gpus))
     if (count <= there)
       set.gpus.push_back(count);
-  if (set.repeat < 1 || set.warmup < 0 || set.gpus.empty())
-    bench_fail("--repeat is at least 1, --warmup at least 0, and --gpus at most the %d that are there",
-               there);
-  if (json && !(set.json = std::fopen(json, "w")))
-    bench_fail("%s cannot be written", json);
+  if (set.gpus.empty())
+    bench_fail("--gpus: at most the %d that are there", there);
   return set;
 }
 

@@ -53,9 +53,7 @@ struct outcome {
 };
 
 struct totals {
-  std::vector<double> time, memory;
-  double worst_time, worst_memory;
-  std::string worst_time_case, worst_memory_case;
+  bench_ratios time, memory;
   int refused;
   std::vector<double> together; /* one GPU's time over that of several */
 };
@@ -217,15 +215,6 @@ static void time_all(const bench *b, const sley_csr &a, outcome *o) {
     }
 }
 
-static void add_ratio(std::vector<double> *all, double ratio, const std::string &name, double *worst,
-                      std::string *worst_case) {
-  if (all->empty() || ratio < *worst) {
-    *worst = ratio;
-    *worst_case = name;
-  }
-  all->push_back(ratio);
-}
-
 static void report(bench *b, const std::string &name, const sley_csr &a, bench_dtype dtype,
                    const outcome *o) {
   int best = 0;
@@ -254,8 +243,8 @@ static void report(bench *b, const std::string &name, const sley_csr &a, bench_d
   t->refused += best == 0;
   if (best == 0)
     return;
-  add_ratio(&t->time, o[best].ms.median / o[0].ms.median, name, &t->worst_time, &t->worst_time_case);
-  add_ratio(&t->memory, o[best].bytes / o[0].bytes, name, &t->worst_memory, &t->worst_memory_case);
+  bench_add_ratio(&t->time, o[best].ms.median / o[0].ms.median, name);
+  bench_add_ratio(&t->memory, o[best].bytes / o[0].bytes, name);
 }
 
 static void verify(bench *b, const sley_csr &host, const std::string &name) {
@@ -398,63 +387,32 @@ static std::vector<std::string> names_of(const settings &set) {
 
 static settings parse(int argc, char **argv) {
   settings set = {};
-  const char *dtypes = "f32", *json = nullptr;
+  const char *dtypes = "f32", *matrices = "";
+  int verify = 0;
   set.seed = std::random_device()();
   set.cases = 12;
   set.repeat = 5;
-  for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (!value || std::strncmp(argv[i], "--", 2) != 0)
-      bench_fail(
-          "usage: %s [--seed S] [--cases N] [--matrices LIST] [--dtype LIST] [--repeat N] [--verify 0|1] "
-          "[--gpus G] [--cache FOLDER] [--json FILE]",
-          argv[0]);
-    const std::string name = argv[i++];
-    if (name == "--seed")
-      set.seed = std::strtoull(value, nullptr, 10);
-    else if (name == "--cases")
-      set.cases = std::atoi(value);
-    else if (name == "--repeat")
-      set.repeat = std::atoi(value);
-    else if (name == "--gpus")
-      set.gpus = std::atoi(value);
-    else if (name == "--verify")
-      set.verify = std::atoi(value) != 0;
-    else if (name == "--dtype")
-      dtypes = value;
-    else if (name == "--cache")
-      set.cache = value;
-    else if (name == "--json")
-      json = value;
-    else if (name == "--matrices") /* names contain commas, so semicolons separate them */
-      for (const char *at = value; *at;) {
-        const size_t length = std::strcspn(at, ";");
-        set.matrices.push_back(std::string(at, length));
-        at += length + (at[length] == ';');
-      }
-    else
-      bench_fail("unknown option %s", name.c_str());
-  }
-  for (const std::string &name : bench_list(dtypes))
-    for (int d = 0; d <= BENCH_F64; d++)
-      if (name == bench_dtype_name[d])
-        set.dtypes.push_back((bench_dtype)d);
-  if (set.dtypes.empty() || set.repeat < 1)
-    bench_fail("--dtype: f32, f64; --repeat: at least 1");
-  if (json && !(set.json = std::fopen(json, "a")))
-    bench_fail("%s cannot be written", json);
+  bench_options(argc, argv,
+                {bench_seed(&set.seed), bench_number("cases", &set.cases, 0),
+                 bench_text("matrices", "LIST", &matrices), bench_text("dtype", "LIST", &dtypes),
+                 bench_number("repeat", &set.repeat, 1), bench_number("verify", &verify, 0),
+                 bench_number("gpus", &set.gpus, 0), bench_text("cache", "FOLDER", &set.cache),
+                 bench_json(&set.json, "a")});
+  set.matrices = bench_list(matrices, ";");
+  set.dtypes = bench_dtypes(dtypes, {BENCH_F32, BENCH_F64});
+  set.verify = verify != 0;
   return set;
 }
 
 static void summarise(const bench &b, bench_dtype dtype) {
   const totals &t = b.sum[dtype];
-  if (t.time.empty())
+  if (t.time.all.empty())
     return;
   std::printf(
       "# %s, %zu cases, %d more that cuSPARSE refuses: cuSPARSE's best / Sley: time geomean %.3f, worst %.3f "
       "(%s); memory geomean %.3f, worst %.3f (%s)\n",
-      bench_dtype_name[dtype], t.time.size(), t.refused, bench_geomean(t.time), t.worst_time,
-      t.worst_time_case.c_str(), bench_geomean(t.memory), t.worst_memory, t.worst_memory_case.c_str());
+      bench_dtype_name[dtype], t.time.all.size(), t.refused, bench_geomean(t.time.all), t.time.worst,
+      t.time.worst_case.c_str(), bench_geomean(t.memory.all), t.memory.worst, t.memory.worst_case.c_str());
   if (!t.together.empty())
     std::printf("# %s on %d GPUs: times as fast as one: geomean %.3f, worst %.3f\n", bench_dtype_name[dtype],
                 b.set->gpus, bench_geomean(t.together),
@@ -464,8 +422,8 @@ static void summarise(const bench &b, bench_dtype dtype) {
       bench_format("{\"record\": \"summary\", \"bench\": \"spgemm_gpu\", \"seed\": %llu, \"dtype\": \"%s\", "
                    "\"cases\": %zu, \"refused\": %d, \"time_ratio\": %.4f, \"worst_time_ratio\": %.4f, "
                    "\"memory_ratio\": %.4f, \"worst_memory_ratio\": %.4f}",
-                   (unsigned long long)b.set->seed, bench_dtype_name[dtype], t.time.size(), t.refused,
-                   bench_geomean(t.time), t.worst_time, bench_geomean(t.memory), t.worst_memory));
+                   (unsigned long long)b.set->seed, bench_dtype_name[dtype], t.time.all.size(), t.refused,
+                   bench_geomean(t.time.all), t.time.worst, bench_geomean(t.memory.all), t.memory.worst));
 }
 
 int main(int argc, char **argv) {

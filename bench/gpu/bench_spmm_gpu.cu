@@ -44,10 +44,8 @@ struct settings {
 
 /* Summary of all cases. */
 struct summary {
-  std::vector<double> ratio[BENCH_DTYPES];
+  bench_ratios ratio[BENCH_DTYPES];
   std::vector<int> width[BENCH_DTYPES]; /* width of each ratio */
-  std::string worst_case[BENCH_DTYPES];
-  double worst[BENCH_DTYPES];
   double most_inspection;
   bool wrong;
 };
@@ -111,10 +109,10 @@ struct work {
   void *x, *y; /* gpu_block_padded rows each */
   contender sley;
   rival other;
-  bool takes_part[CONTENDERS];
+  std::vector<bool> takes_part;
   std::string left_out[CONTENDERS]; /* why each was left out, if it was considered */
   double error[CONTENDERS];
-  bench_stats stats[CONTENDERS];
+  std::vector<bench_stats> stats;
   int best; /* cuSPARSE's fastest; 0: none */
 };
 
@@ -150,7 +148,7 @@ static void verify(work *w, int c) {
   }
   say(w, c, c > 0 ? "WRONG, left out" : "WRONG", w->error[c]);
   w->j->sum.wrong |= c == 0;
-  w->takes_part[c] = false;
+  w->takes_part[(size_t)c] = false;
   w->left_out[c] = "its result is wrong";
 }
 
@@ -165,7 +163,7 @@ static void prepare(work *w, const gpu_blocks *blocks) {
   w->sley = contender_create(w->comm, w->a, w->k);
   w->other = rival_create(w->gpu, blocks, w->x, w->y, w->k, w->stream);
   for (int c = 0; c < CONTENDERS; c++) {
-    w->takes_part[c] = c == 0 || w->other.ok[c - 1];
+    w->takes_part.push_back(c == 0 || w->other.ok[c - 1]);
     if (c > 0 && !w->takes_part[c])
       w->left_out[c] = w->other.why_not[c - 1];
     if (!w->takes_part[c])
@@ -178,29 +176,11 @@ static void prepare(work *w, const gpu_blocks *blocks) {
 
 static void take_turns(work *w) {
   const settings *set = w->j->set;
-  gpu_timer timer[CONTENDERS];
-  for (gpu_timer &one : timer)
-    one = gpu_timer_create(set->repeat);
-  for (int round = -set->warmup; round < set->repeat; round++)
-    for (int turn = 0; turn < CONTENDERS; turn++) {
-      int c = (turn + round + set->warmup) % CONTENDERS;
-      if (!w->takes_part[c])
-        continue;
-      if (round >= 0) {
-        gpu_delay(ENQUEUED, w->stream);
-        gpu_timer_begin(&timer[c], w->stream);
-      }
-      multiply(w, c);
-      if (round >= 0)
-        gpu_timer_end(&timer[c], w->stream);
-    }
-  CUDA(cudaStreamSynchronize(w->stream));
-  for (int c = 0; c < CONTENDERS; c++) {
-    w->stats[c] = bench_statistics(gpu_timer_ms(&timer[c]));
-    gpu_timer_destroy(&timer[c]);
-    if (c > 0 && w->takes_part[c] && (w->best == 0 || w->stats[c].median < w->stats[w->best].median))
+  w->stats = bench_turns(w->takes_part, set->warmup, set->repeat, ENQUEUED, w->stream,
+                         [&](int c) { multiply(w, c); });
+  for (int c = 1; c < CONTENDERS; c++)
+    if (w->takes_part[c] && (w->best == 0 || w->stats[c].median < w->stats[w->best].median))
       w->best = c;
-  }
 }
 
 static double ratio_of(const work *w) {
@@ -275,11 +255,8 @@ static void add_up(const work *w, double upload_ms) {
     sum->most_inspection = inspection;
   if (!(ratio > 0))
     return;
-  if (sum->ratio[dtype].empty() || ratio < sum->worst[dtype]) {
-    sum->worst[dtype] = ratio;
-    sum->worst_case[dtype] = bench_format("%s, k = %lld", w->a->name.c_str(), (long long)w->k);
-  }
-  sum->ratio[dtype].push_back(ratio);
+  bench_add_ratio(&sum->ratio[dtype], ratio,
+                  bench_format("%s, k = %lld", w->a->name.c_str(), (long long)w->k));
   sum->width[dtype].push_back((int)w->k);
 }
 
@@ -401,59 +378,26 @@ static std::vector<cases> read_cases(const char *path) {
 static settings parse(int argc, char **argv) {
   settings set = {};
   const char *matrices = "cyt,clj,prd,cok,slj,red", *widths = "16,32,64,128,256", *dtypes = "f32",
-             *rivals = "csr,blocks", *json = nullptr, *file = nullptr;
+             *rivals = "csr,blocks", *file = nullptr;
   set.repeat = 20;
   set.warmup = 3;
-  for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (!value || std::strncmp(argv[i], "--", 2) != 0)
-      bench_fail("usage: %s [--matrices LIST] [--k LIST] [--cases FILE] [--dtype LIST] [--rivals LIST] "
-                 "[--repeat N] [--warmup N] [--cache DIR] [--json FILE]",
-                 argv[0]);
-    std::string name = argv[i++];
-    if (name == "--matrices")
-      matrices = value;
-    else if (name == "--k")
-      widths = value;
-    else if (name == "--cases")
-      file = value;
-    else if (name == "--dtype")
-      dtypes = value;
-    else if (name == "--rivals")
-      rivals = value;
-    else if (name == "--repeat")
-      set.repeat = std::atoi(value);
-    else if (name == "--warmup")
-      set.warmup = std::atoi(value);
-    else if (name == "--cache")
-      set.cache = value;
-    else if (name == "--json")
-      json = value;
-    else
-      bench_fail("there is no option %s", name.c_str());
-  }
+  bench_options(argc, argv,
+                {bench_text("matrices", "LIST", &matrices), bench_text("k", "LIST", &widths),
+                 bench_text("cases", "FILE", &file), bench_text("dtype", "LIST", &dtypes),
+                 bench_text("rivals", "LIST", &rivals), bench_number("repeat", &set.repeat, 1),
+                 bench_number("warmup", &set.warmup, 0), bench_text("cache", "DIR", &set.cache),
+                 bench_json(&set.json, "w")});
   if (file)
     set.all = read_cases(file);
   else
     for (const std::string &name : bench_list(matrices))
       set.all.push_back({name, bench_numbers(widths)});
-  for (const std::string &name : bench_list(dtypes)) {
-    int dtype = 0;
-    while (dtype < BENCH_DTYPES && name != bench_dtype_name[dtype])
-      dtype++;
-    if (dtype == BENCH_DTYPES)
-      bench_fail("there is no dtype %s: f32, f64, f16, bf16", name.c_str());
-    set.dtypes.push_back((bench_dtype)dtype);
-  }
+  set.dtypes = bench_dtypes(dtypes, {BENCH_F32, BENCH_F64, BENCH_F16, BENCH_BF16});
   for (const std::string &name : bench_list(rivals)) {
     if (name != "csr" && name != "blocks")
       bench_fail("there are no rivals %s: csr, blocks", name.c_str());
     set.blocks |= name == "blocks";
   }
-  if (set.repeat < 1 || set.warmup < 0)
-    bench_fail("--repeat is at least 1, --warmup at least 0");
-  if (json && !(set.json = std::fopen(json, "w")))
-    bench_fail("%s cannot be written", json);
   return set;
 }
 
@@ -463,10 +407,10 @@ static void print_bands(const summary &sum, int dtype) {
   int begin = 0;
   for (int most : end) {
     std::vector<double> some;
-    for (size_t i = 0; i < sum.ratio[dtype].size(); i++)
+    for (size_t i = 0; i < sum.width[dtype].size(); i++)
       if (sum.width[dtype][i] > begin && sum.width[dtype][i] <= most)
-        some.push_back(sum.ratio[dtype][i]);
-    if (!some.empty() && some.size() < sum.ratio[dtype].size())
+        some.push_back(sum.ratio[dtype].all[i]);
+    if (!some.empty() && some.size() < sum.width[dtype].size())
       std::printf("  k = %d to %d: %zu cases, %.3f\n", begin + 1, most, some.size(), bench_geomean(some));
     begin = most;
   }
@@ -481,13 +425,14 @@ int main(int argc, char **argv) {
   options.device = "cuda";
   SLEY(sley_run_ranks(&options, run, &j));
   for (int d = 0; d < BENCH_DTYPES; d++) {
-    if (j.sum.ratio[d].empty())
+    const bench_ratios &ratio = j.sum.ratio[d];
+    if (ratio.all.empty())
       continue;
-    std::printf("%s: %zu cases, geometric mean %.3f times the best cuSPARSE, worst %.3f (%s); inspection "
-                "at most %.1f "
+    std::printf("%s: %zu cases, geometric mean %.3f times the best cuSPARSE, worst %.3f (%s); inspection at "
+                "most %.1f "
                 "multiplications\n",
-                bench_dtype_name[d], j.sum.ratio[d].size(), bench_geomean(j.sum.ratio[d]), j.sum.worst[d],
-                j.sum.worst_case[d].c_str(), j.sum.most_inspection);
+                bench_dtype_name[d], ratio.all.size(), bench_geomean(ratio.all), ratio.worst,
+                ratio.worst_case.c_str(), j.sum.most_inspection);
     print_bands(j.sum, d);
   }
   if (set.json)

@@ -42,9 +42,7 @@ struct settings {
 enum { FUSED, APART, PRODUCT, CUSPARSE, CONTENDERS = CUSPARSE + RIVAL_MATRIX };
 
 struct totals {
-  std::vector<double> apart, rival;
-  double worst_apart, worst_rival;
-  std::string worst_apart_case, worst_rival_case;
+  bench_ratios apart, rival;
 };
 
 struct job {
@@ -67,9 +65,10 @@ struct work {
   sley_matrix *matrix;
   sley_plan *fused, *apart, *product;
   rival other;
-  bool really_fused, takes_part[CONTENDERS];
+  bool really_fused;
+  std::vector<bool> takes_part;
   double error[CONTENDERS];
-  bench_stats stats[CONTENDERS];
+  std::vector<bench_stats> stats;
 };
 
 /* ---- a check in doubles */
@@ -213,7 +212,7 @@ static void prepare(work *w) {
   SLEY(sley_plan_info_get(w->fused, &info));
   w->really_fused = info.update_fused;
   for (int c = 0; c < CONTENDERS; c++) {
-    w->takes_part[c] = c < CUSPARSE || w->other.ok[c - CUSPARSE];
+    w->takes_part.push_back(c < CUSPARSE || w->other.ok[c - CUSPARSE]);
     if (!w->takes_part[c])
       continue;
     gpu_poison(w->z, w->csr->rows, w->n, w->dtype, w->stream);
@@ -226,31 +225,6 @@ static void prepare(work *w) {
                 (long long)w->k, (long long)w->n, bench_dtype_name[w->dtype], w->error[c]);
     w->takes_part[c] = c == PRODUCT; /* cuBLAS may sum in 16 bits; it is timed nevertheless */
     w->j->wrong |= c <= APART;
-  }
-}
-
-static void take_turns(work *w) {
-  const settings *set = w->j->set;
-  gpu_timer timer[CONTENDERS];
-  for (gpu_timer &one : timer)
-    one = gpu_timer_create(set->repeat);
-  for (int round = -set->warmup; round < set->repeat; round++)
-    for (int turn = 0; turn < CONTENDERS; turn++) {
-      const int c = (turn + round + set->warmup) % CONTENDERS;
-      if (!w->takes_part[c])
-        continue;
-      if (round >= 0) {
-        gpu_delay(ENQUEUED, w->stream);
-        gpu_timer_begin(&timer[c], w->stream);
-      }
-      run(w, c);
-      if (round >= 0)
-        gpu_timer_end(&timer[c], w->stream);
-    }
-  CUDA(cudaStreamSynchronize(w->stream));
-  for (int c = 0; c < CONTENDERS; c++) {
-    w->stats[c] = bench_statistics(gpu_timer_ms(&timer[c]));
-    gpu_timer_destroy(&timer[c]);
   }
 }
 
@@ -280,22 +254,16 @@ static void report(work *w) {
                            json_stats(w->stats[c]).c_str(), w->error[c]);
   json_line(w->j->set->json, line + bench_format(", \"apart_over_fused\": %.4f, \"rival_over_fused\": %.4f}",
                                                  apart / fused, rival / fused));
-  if (sum->apart.empty() || apart / fused < sum->worst_apart) {
-    sum->worst_apart = apart / fused;
-    sum->worst_apart_case = what;
-  }
-  if (best && (sum->rival.empty() || rival / fused < sum->worst_rival)) {
-    sum->worst_rival = rival / fused;
-    sum->worst_rival_case = what;
-  }
-  sum->apart.push_back(apart / fused);
+  bench_add_ratio(&sum->apart, apart / fused, what);
   if (best)
-    sum->rival.push_back(rival / fused);
+    bench_add_ratio(&sum->rival, rival / fused, what);
 }
 
 static void run_case(work *w) {
   prepare(w);
-  take_turns(w);
+  const settings *set = w->j->set;
+  w->stats =
+      bench_turns(w->takes_part, set->warmup, set->repeat, ENQUEUED, w->stream, [&](int c) { run(w, c); });
   report(w);
   rival_destroy(&w->other);
   sley_plan_destroy(w->fused);
@@ -399,56 +367,21 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 
 static settings parse(int argc, char **argv) {
   settings set = {};
-  const char *widths = "32,64,128", *results = "32,64,128", *dtypes = "f32", *matrices = nullptr,
-             *json = nullptr;
+  const char *widths = "32,64,128", *results = "32,64,128", *dtypes = "f32", *matrices = "";
   set.seed = std::random_device()();
   set.cases = 20;
   set.repeat = 20;
   set.warmup = 3;
-  for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (!value || std::strncmp(argv[i], "--", 2) != 0)
-      bench_fail("usage: %s [--seed S] [--cases N] [--matrices LIST] [--k LIST] [--n LIST] [--dtype LIST] "
-                 "[--repeat N] [--warmup N] [--json FILE]",
-                 argv[0]);
-    const std::string name = argv[i++];
-    if (name == "--seed")
-      set.seed = std::strtoull(value, nullptr, 10);
-    else if (name == "--cases")
-      set.cases = std::atoi(value);
-    else if (name == "--matrices")
-      matrices = value;
-    else if (name == "--k")
-      widths = value;
-    else if (name == "--n")
-      results = value;
-    else if (name == "--dtype")
-      dtypes = value;
-    else if (name == "--repeat")
-      set.repeat = std::atoi(value);
-    else if (name == "--warmup")
-      set.warmup = std::atoi(value);
-    else if (name == "--json")
-      json = value;
-    else
-      bench_fail("unknown option %s", name.c_str());
-  }
-  if (matrices) /* names contain commas, so semicolons separate them */
-    for (const char *at = matrices; *at;) {
-      const size_t length = std::strcspn(at, ";");
-      set.matrices.push_back(std::string(at, length));
-      at += length + (at[length] == ';');
-    }
+  bench_options(argc, argv,
+                {bench_seed(&set.seed), bench_number("cases", &set.cases, 0),
+                 bench_text("matrices", "LIST", &matrices), bench_text("k", "LIST", &widths),
+                 bench_text("n", "LIST", &results), bench_text("dtype", "LIST", &dtypes),
+                 bench_number("repeat", &set.repeat, 1), bench_number("warmup", &set.warmup, 0),
+                 bench_json(&set.json, "a")});
+  set.matrices = bench_list(matrices, ";");
   set.widths = bench_numbers(widths);
   set.results = bench_numbers(results);
-  for (const std::string &name : bench_list(dtypes))
-    for (int d = 0; d < BENCH_DTYPES; d++)
-      if (name == bench_dtype_name[d] && d != BENCH_F64)
-        set.dtypes.push_back((bench_dtype)d);
-  if (set.dtypes.empty() || set.repeat < 1)
-    bench_fail("--dtype: f32, f16, bf16; --repeat: at least 1");
-  if (json && !(set.json = std::fopen(json, "a")))
-    bench_fail("%s cannot be written", json);
+  set.dtypes = bench_dtypes(dtypes, {BENCH_F32, BENCH_F16, BENCH_BF16});
   return set;
 }
 
@@ -463,19 +396,19 @@ int main(int argc, char **argv) {
   SLEY(sley_run_ranks(&options, rank_main, &j));
   for (bench_dtype dtype : set.dtypes) {
     const totals &t = j.sum[dtype];
-    if (t.apart.empty())
+    if (t.apart.all.empty())
       continue;
     std::printf("# %s, %zu cases: apart / fused geomean %.3f, worst %.3f (%s)", bench_dtype_name[dtype],
-                t.apart.size(), bench_geomean(t.apart), t.worst_apart, t.worst_apart_case.c_str());
-    if (!t.rival.empty())
-      std::printf("; rival / fused geomean %.3f, worst %.3f (%s)", bench_geomean(t.rival), t.worst_rival,
-                  t.worst_rival_case.c_str());
+                t.apart.all.size(), bench_geomean(t.apart.all), t.apart.worst, t.apart.worst_case.c_str());
+    if (!t.rival.all.empty())
+      std::printf("; rival / fused geomean %.3f, worst %.3f (%s)", bench_geomean(t.rival.all), t.rival.worst,
+                  t.rival.worst_case.c_str());
     std::printf("\n");
     json_line(set.json,
               bench_format("{\"record\": \"summary\", \"bench\": \"update_gpu\", \"seed\": %llu, \"dtype\": "
                            "\"%s\", \"cases\": %zu, \"apart_over_fused\": %.4f, \"rival_over_fused\": %.4f}",
-                           (unsigned long long)set.seed, bench_dtype_name[dtype], t.apart.size(),
-                           bench_geomean(t.apart), t.rival.empty() ? 0 : bench_geomean(t.rival)));
+                           (unsigned long long)set.seed, bench_dtype_name[dtype], t.apart.all.size(),
+                           bench_geomean(t.apart.all), bench_geomean(t.rival.all)));
   }
   if (set.json)
     std::fclose(set.json);

@@ -55,10 +55,10 @@ std::string bench_format(const char *format, ...) {
 
 /* ---------------------------------------------------------------------------------------------- matrices */
 
-std::vector<std::string> bench_list(const char *text) {
+std::vector<std::string> bench_list(const char *text, const char *at) {
   std::vector<std::string> parts;
   while (*text) {
-    size_t length = std::strcspn(text, ";,");
+    size_t length = std::strcspn(text, at);
     if (length)
       parts.emplace_back(text, length);
     text += length + (text[length] != 0);
@@ -75,6 +75,54 @@ std::vector<int> bench_numbers(const char *text) {
     numbers.push_back(value);
   }
   return numbers;
+}
+
+std::vector<bench_dtype> bench_dtypes(const char *text, std::vector<bench_dtype> known) {
+  std::vector<bench_dtype> found;
+  for (const std::string &name : bench_list(text)) {
+    auto is_named = [&](bench_dtype dtype) { return name == bench_dtype_name[dtype]; };
+    auto dtype = std::find_if(known.begin(), known.end(), is_named);
+    if (dtype == known.end())
+      bench_fail("--dtype: %s is not measured here", name.c_str());
+    found.push_back(*dtype);
+  }
+  return found;
+}
+
+bench_option bench_number(const char *name, int *to, int least) {
+  return {name, "N", [=](const char *value) {
+            *to = std::atoi(value);
+            if (*to < least)
+              bench_fail("--%s is %s: it must be %d or more", name, value, least);
+          }};
+}
+
+bench_option bench_seed(uint64_t *to) {
+  return {"seed", "S", [=](const char *value) { *to = std::strtoull(value, nullptr, 10); }};
+}
+
+bench_option bench_text(const char *name, const char *value, const char **to) {
+  return {name, value, [=](const char *text) { *to = text; }};
+}
+
+bench_option bench_json(FILE **to, const char *mode) {
+  return {"json", "FILE", [=](const char *value) {
+            if (!(*to = std::fopen(value, mode)))
+              bench_fail("%s cannot be written", value);
+          }};
+}
+
+void bench_options(int argc, char **argv, const std::vector<bench_option> &options) {
+  std::string usage = std::string("usage: ") + argv[0];
+  for (const bench_option &option : options)
+    usage += std::string(" [--") + option.name + " " + option.value + "]";
+  for (int i = 1; i < argc; i += 2) {
+    auto is_named = [&](const bench_option &option) { return std::string("--") + option.name == argv[i]; };
+    auto option = std::find_if(options.begin(), options.end(), is_named);
+    if (option == options.end() || i + 1 == argc)
+      bench_fail("%s", usage.c_str());
+    option->set(argv[i + 1]);
+  }
 }
 
 sley_matrix *bench_matrix(const std::string &name, const char *cache, double *seconds) {
@@ -116,14 +164,24 @@ template <> float narrow<float>(float value) {
   return value;
 }
 
-template <typename T> static void convert(const float *values, int64_t begin, int64_t end, void *out) {
-  for (int64_t i = begin; i < end; i++)
-    static_cast<T *>(out)[i] = narrow<T>(values[i]);
+/* Calls function with a null pointer to values of the dtype. */
+template <typename F> static auto with_type(bench_dtype dtype, F function) {
+  switch (dtype) {
+  case BENCH_F32:
+    return function((float *)nullptr);
+  case BENCH_F64:
+    return function((double *)nullptr);
+  case BENCH_F16:
+    return function((__half *)nullptr);
+  default:
+    return function((__nv_bfloat16 *)nullptr);
+  }
 }
 
-using converter = void (*)(const float *, int64_t, int64_t, void *);
-static const converter converters[BENCH_DTYPES] = {convert<float>, convert<double>, convert<__half>,
-                                                   convert<__nv_bfloat16>};
+template <typename T> static void convert(const float *values, int64_t begin, int64_t end, T *out) {
+  for (int64_t i = begin; i < end; i++)
+    out[i] = narrow<T>(values[i]);
+}
 
 /* A power of two by which f16 values are multiplied, so that their sums are finite. */
 static float scale_of(const float *values, int64_t count, bench_dtype dtype) {
@@ -149,7 +207,11 @@ void *bench_values(const float *values, int64_t count, bench_dtype dtype) {
   int64_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> team;
   for (int64_t t = 0; t < threads; t++)
-    team.emplace_back(converters[dtype], values, count * t / threads, count * (t + 1) / threads, out);
+    team.emplace_back([=] {
+      with_type(dtype, [&](auto *type) {
+        convert(values, count * t / threads, count * (t + 1) / threads, (decltype(type))out);
+      });
+    });
   for (std::thread &thread : team)
     thread.join();
   return out;
@@ -212,20 +274,7 @@ template <typename T> static __global__ void fill(T *x, int64_t first, int64_t r
 }
 
 void gpu_fill(void *x, int64_t first, int64_t rows, int64_t k, bench_dtype dtype, cudaStream_t stream) {
-  switch (dtype) {
-  case BENCH_F32:
-    fill<<<1024, 256, 0, stream>>>((float *)x, first, rows, k);
-    break;
-  case BENCH_F64:
-    fill<<<1024, 256, 0, stream>>>((double *)x, first, rows, k);
-    break;
-  case BENCH_F16:
-    fill<<<1024, 256, 0, stream>>>((__half *)x, first, rows, k);
-    break;
-  default:
-    fill<<<1024, 256, 0, stream>>>((__nv_bfloat16 *)x, first, rows, k);
-    break;
-  }
+  with_type(dtype, [&](auto *type) { fill<<<1024, 256, 0, stream>>>((decltype(type))x, first, rows, k); });
   CUDA(cudaGetLastError());
 }
 
@@ -278,29 +327,19 @@ static __global__ void check(int64_t rows, const int32_t *rowptr, const int32_t 
     atomicMax(worst, (unsigned long long)__double_as_longlong(most));
 }
 
-template <typename T>
-static void start_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool narrow,
-                        unsigned long long *worst, cudaStream_t stream) {
-  rounding r = roundings[a->dtype];
-  r.sum = narrow ? r.result : r.sum;
-  check<<<4096, 256, 0, stream>>>(a->rows, a->rowptr, a->col, (const T *)a->val, (const T *)x, (const T *)y,
-                                  k, r, worst);
-  CUDA(cudaGetLastError());
-}
-
 double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool narrow,
                  cudaStream_t stream) {
   unsigned long long *worst, bits;
   CUDA(cudaMalloc(&worst, sizeof *worst));
   CUDA(cudaMemsetAsync(worst, 0, sizeof *worst, stream));
-  if (a->dtype == BENCH_F32)
-    start_check<float>(a, x, y, k, narrow, worst, stream);
-  else if (a->dtype == BENCH_F64)
-    start_check<double>(a, x, y, k, narrow, worst, stream);
-  else if (a->dtype == BENCH_F16)
-    start_check<__half>(a, x, y, k, narrow, worst, stream);
-  else
-    start_check<__nv_bfloat16>(a, x, y, k, narrow, worst, stream);
+  rounding r = roundings[a->dtype];
+  r.sum = narrow ? r.result : r.sum;
+  with_type(a->dtype, [&](auto *type) {
+    using values = decltype(type);
+    check<<<4096, 256, 0, stream>>>(a->rows, a->rowptr, a->col, (values)a->val, (values)x, (values)y, k, r,
+                                    worst);
+  });
+  CUDA(cudaGetLastError());
   CUDA(cudaMemcpyAsync(&bits, worst, sizeof bits, cudaMemcpyDeviceToHost, stream));
   CUDA(cudaStreamSynchronize(stream));
   CUDA(cudaFree(worst));
@@ -310,16 +349,13 @@ double gpu_check(const gpu_csr *a, const void *x, const void *y, int64_t k, bool
 }
 
 static double host_value(const void *values, int64_t at, bench_dtype dtype) {
-  switch (dtype) {
-  case BENCH_F32:
-    return ((const float *)values)[at];
-  case BENCH_F64:
-    return ((const double *)values)[at];
-  case BENCH_F16:
-    return __half2float(((const __half *)values)[at]);
-  default:
-    return __bfloat162float(((const __nv_bfloat16 *)values)[at]);
-  }
+  return with_type(dtype, [&](auto *type) -> double {
+    auto value = ((decltype(type))values)[at];
+    if constexpr (sizeof value == 8)
+      return value;
+    else
+      return (double)(float)value;
+  });
 }
 
 double gpu_check_rows(int64_t rows, const int64_t *rowptr, const int32_t *col, const void *val, const void *y,
@@ -372,6 +408,14 @@ double bench_geomean(const std::vector<double> &values) {
   return values.empty() ? 0 : std::exp(sum / (double)values.size());
 }
 
+void bench_add_ratio(bench_ratios *ratios, double ratio, const std::string &name) {
+  if (ratios->all.empty() || ratio < ratios->worst) {
+    ratios->worst = ratio;
+    ratios->worst_case = name;
+  }
+  ratios->all.push_back(ratio);
+}
+
 gpu_timer gpu_timer_create(int count) {
   gpu_timer timer = {};
   timer.begin.resize((size_t)count);
@@ -421,6 +465,34 @@ void gpu_timer_destroy(gpu_timer *timer) {
     CUDA(cudaEventDestroy(timer->end[i]));
   }
   *timer = gpu_timer{};
+}
+
+std::vector<bench_stats> bench_turns(const std::vector<bool> &takes_part, int warmup, int repeat,
+                                     int enqueued, cudaStream_t stream, const std::function<void(int)> &run) {
+  const int contenders = (int)takes_part.size();
+  std::vector<gpu_timer> timer;
+  std::vector<bench_stats> stats;
+  for (int c = 0; c < contenders; c++)
+    timer.push_back(gpu_timer_create(repeat));
+  for (int round = -warmup; round < repeat; round++)
+    for (int turn = 0; turn < contenders; turn++) {
+      const int c = (turn + round + warmup) % contenders;
+      if (!takes_part[(size_t)c])
+        continue;
+      if (round >= 0) {
+        gpu_delay(enqueued, stream);
+        gpu_timer_begin(&timer[(size_t)c], stream);
+      }
+      run(c);
+      if (round >= 0)
+        gpu_timer_end(&timer[(size_t)c], stream);
+    }
+  CUDA(cudaStreamSynchronize(stream));
+  for (gpu_timer &one : timer) {
+    stats.push_back(bench_statistics(gpu_timer_ms(&one)));
+    gpu_timer_destroy(&one);
+  }
+  return stats;
 }
 
 void json_line(FILE *file, const std::string &line) {

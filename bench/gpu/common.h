@@ -8,6 +8,7 @@
 #include <cusparse.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,25 @@ extern const cudaDataType bench_cuda_type[BENCH_DTYPES];
 /* The corresponding type of Sley. */
 extern const sley_dtype bench_sley_dtype[BENCH_DTYPES];
 
-/* Splits "a,b,c"; the word all stands for everything in `known` if that is not NULL. */
-std::vector<std::string> bench_list(const char *text);
+/* Splits text at the characters of `at`: at commas and semicolons by default. Specs of matrices contain
+ * commas, so only semicolons separate them. */
+std::vector<std::string> bench_list(const char *text, const char *at = ";,");
 std::vector<int> bench_numbers(const char *text);
+/* The dtypes of a list, those of `known` alone. */
+std::vector<bench_dtype> bench_dtypes(const char *text, std::vector<bench_dtype> known);
+
+/* An option, --NAME VALUE. `set` stores the value. */
+struct bench_option {
+  const char *name, *value; /* value: its name in the usage */
+  std::function<void(const char *)> set;
+};
+bench_option bench_number(const char *name, int *to, int least);
+bench_option bench_seed(uint64_t *to);
+bench_option bench_text(const char *name, const char *value, const char **to);
+/* --json FILE: opens it by `mode`. */
+bench_option bench_json(FILE **to, const char *mode);
+/* Reads the command line; ends the program if a word is not among the options. */
+void bench_options(int argc, char **argv, const std::vector<bench_option> &options);
 
 /* A matrix in f32: read from cache/NAME.sley if that exists, else from `name` and, with a cache, stored
  * there. A name of three letters is a twin's. *seconds: the time to read it. */
@@ -76,6 +93,13 @@ struct bench_stats {
 };
 bench_stats bench_statistics(std::vector<double> samples);
 double bench_geomean(const std::vector<double> &values);
+/* Ratios of all cases, and the worst, which is the least. */
+struct bench_ratios {
+  std::vector<double> all;
+  double worst;
+  std::string worst_case;
+};
+void bench_add_ratio(bench_ratios *ratios, double ratio, const std::string &name);
 double bench_now(void); /* current time in seconds */
 
 /* Delays the stream by this time: work enqueued meanwhile runs without gaps, however long the host takes to
@@ -92,6 +116,12 @@ void gpu_timer_begin(gpu_timer *timer, cudaStream_t stream);
 void gpu_timer_end(gpu_timer *timer, cudaStream_t stream);
 std::vector<double> gpu_timer_ms(const gpu_timer *timer);
 void gpu_timer_destroy(gpu_timer *timer);
+
+/* Times contenders on a stream in turns, after warmup rounds; each is first equally often. run(c) enqueues
+ * contender c, behind a kernel that waits for so many microseconds, which suffice to enqueue it, so that the
+ * host's time for it is not included. Those that take no part have a count of 0. */
+std::vector<bench_stats> bench_turns(const std::vector<bool> &takes_part, int warmup, int repeat,
+                                     int enqueued, cudaStream_t stream, const std::function<void(int)> &run);
 
 /* JSON lines: one object per line, written at once. If file is NULL, nothing happens. */
 void json_environment(FILE *file, const char *bench);

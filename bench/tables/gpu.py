@@ -175,7 +175,7 @@ def plans(cases):
     if not cases:
         return
     print("## What plans take on GPUs\n")
-    print("`bench/gpu/bench_plan_gpu.c`: medians of the slowest rank, their range, and a product's share of many. f32, equal row blocks; the first plan, which "
+    print("`bench/gpu/bench_plan_gpu.cu`: medians of the slowest rank, their range, and a product's share of many. f32, equal row blocks; the first plan, which "
           "loads modules, does not count.\n")
     table(["matrix", "k", "GPUs", "algorithm", "plans", "plan ms", "range", "product ms"],
           [[r["matrix"], r["k"], r["ranks"], r["algo"], r["plans"], f"{r['plan_ms']['median']:.1f}",
