@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan in words. */
 #include "plan/describe.h"
 
 #include <stdarg.h>
@@ -8,7 +7,7 @@
 #include "base/memory.h"
 #include "plan/step.h"
 
-/* Text that grows; failed once memory was short. */
+/* Text that grows. failed: memory ran out. */
 typedef struct text {
   char *bytes;
   int64_t count, room;
