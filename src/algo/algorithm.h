@@ -53,6 +53,9 @@ extern const sl_algorithm sl_algo_halo_pipelined;
 /* All of them, NULL-terminated. Those that compare themselves with others come after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
+/* The names of the algorithms, NULL-terminated; static. */
+const char *const *sl_algorithm_names(void);
+
 /* Returns the place in the table of the algorithm that a text NAME or NAME:KEY=VALUE,... names; -1: none. */
 int sl_algorithm_place(const char *text);
 

@@ -20,13 +20,11 @@ typedef struct sl_column_map {
   const int32_t *part_of_owner;
   const int64_t *place; /* NULL: halo entry h is at h */
   int64_t far_place;    /* added to the places of halo entries */
-  /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], at most SL_TURNS - 1,
-   * and the columns of this rank's own rows of X have turn 0: the entries of a row that go to the same part
-   * are stored, and so summed, by ascending turn, those of one turn in the order of the block. */
+  /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], and the columns of this
+   * rank's own rows of X have turn 0: the entries of a row that go to the same part are stored, and so summed,
+   * by ascending turn, entries of the same turn in the order of the block. */
   const uint8_t *turn;
 } sl_column_map;
-
-enum { SL_TURNS = 64 };
 
 /* What the parts are to be, one for each number in the map. */
 typedef struct sl_part_frame {
