@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and products: argument checks. */
-#include <pthread.h>
 #include <string.h>
 
 #include "api/text_number.h"
@@ -15,18 +14,8 @@
 /* The span of a timeline that contains all records of planning, so that a viewer can fold them. */
 static const char PLANNING[] = "planning";
 
-enum { NAMES = 32 };
-static const char *names[NAMES];
-
-static void list_names(void) {
-  for (int i = 0; sl_algorithms[i] && i + 1 < NAMES; i++)
-    names[i] = sl_algorithms[i]->name;
-}
-
 const char *const *sley_algorithms(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, list_names);
-  return names;
+  return sl_algorithm_names();
 }
 
 /* The algorithm of a text NAME or NAME:KEY=VALUE,...; NULL: there is none. */

@@ -159,10 +159,6 @@ sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index)
   return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
-sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index) {
-  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .concurrent = true});
-}
-
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {
   return append(&plan->fetches, fetch, sizeof *fetch, index);
 }

@@ -234,7 +234,6 @@ sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, in
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
-sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* Appends a conversion and its step, unless it has no rows or no columns. */
 sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);

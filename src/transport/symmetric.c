@@ -34,10 +34,6 @@ sley_status sl_put_begin(sl_symm *symm, int rank, int64_t offset, const void *sr
   return ops_of(symm->comm)->put_begin(symm, rank, offset, src, bytes, rma);
 }
 
-sley_status sl_rma_test(sl_rma *rma, bool *done) {
-  return ops_of(rma->comm)->test(rma, done);
-}
-
 sley_status sl_rma_wait(sl_rma *rma) {
   return ops_of(rma->comm)->wait(rma);
 }

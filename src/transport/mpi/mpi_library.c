@@ -113,10 +113,6 @@ sley_status sl_mpi_ready(bool given, double timeout) {
   return status;
 }
 
-MPI_Comm sl_mpi_world(void) {
-  return world;
-}
-
 MPI_Comm sl_mpi_origin(const void *mpi_comm) {
   return mpi_comm ? *(const MPI_Comm *)mpi_comm : world;
 }

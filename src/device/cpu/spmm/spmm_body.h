@@ -13,8 +13,6 @@
  * A row's accumulators, up to PANEL vectors of features at a time, stay in registers while its entries pass
  * in stored order: acc = fma(alpha val, x, acc). This is the order of op_spmm.h, so every instruction set
  * returns the same bits. Narrow products are summed in bundles of rows (bundled.h). */
-#ifndef SLEY_DEVICE_CPU_SPMM_SPMM_BODY_H
-#define SLEY_DEVICE_CPU_SPMM_SPMM_BODY_H
 
 #include <string.h>
 
@@ -383,5 +381,3 @@ static double cost(const sl_kernel_args *args) {
     .refill = sl_cpu_spmm_refill, .memory = sl_cpu_spmm_memory, .release = sl_cpu_spmm_release,              \
     .product = &sl_cpu_spmm_product, .run = run                                                              \
   }
-
-#endif
