@@ -3,22 +3,20 @@
 """Condenses a benchmark on drawn cases to the figures that tables need: bench/condense.py MACHINE RESULT OUT [--seed N]
 [--commit C].
 
-RESULT is the JSON of `sley bench`, or the JSON lines of bench_spmm_gpu with one type of values, whose cases `sley bench --list`
-has drawn with seed N. MACHINE is the output of bench/machine.py or bench/gpu/machine.py, C the commit that was measured, if it
-differs from MACHINE's. OUT receives the machine, the type, the seed, and for each case Sley's time and the time of the fastest
-rival. Cases without a rival are left out."""
+RESULT is the JSON of spmm_local.py, or the JSON lines of bench_spmm_gpu with one type of values, whose cases draw.py has drawn
+with seed N. MACHINE is the output of bench/machine.py or bench/gpu/machine.py, C the commit that was measured, if it
+differs from MACHINE's. OUT receives the machine, the type, the seed, and for each case Sley's time and the time of MKL or of the
+fastest of cuSPARSE's products. Cases without a rival are left out."""
 import argparse
 import json
 import os
 
 
-def of_bench(result):
-    """The cases of `sley bench`."""
-    for case in result["cases"]:
-        times = {t["name"]: t["median_ms"] for t in case["times"] if not t["wrong"]}
-        rivals = {t["name"]: t["median_ms"] for t in case["times"] if t["rival"] and not t["wrong"]}
-        if rivals and "auto" in times:
-            yield case, times["auto"], min(rivals, key=rivals.get), min(rivals.values())
+def of_spmm_local(result):
+    """The cases of spmm_local.py."""
+    for case in result["rows"]:
+        if "mkl" in case["median_ms"]:
+            yield case, case["median_ms"]["sley"], "mkl", case["median_ms"]["mkl"]
 
 
 def of_spmm_gpu(lines):
@@ -30,18 +28,18 @@ def of_spmm_gpu(lines):
 
 
 def read(path):
-    """Returns cases, type and seed; the seed is None if the file does not have it."""
+    """Returns cases and type."""
     with open(path) as stream:
         text = stream.read()
     if '"record"' not in text[:200]:
         result = json.loads(text)
-        return list(of_bench(result)), result["dtype"], result["seed"]
+        return list(of_spmm_local(result)), result["dtype"]
     lines = [json.loads(line) for line in text.splitlines()]
     cases = list(of_spmm_gpu(lines))
     dtypes = {case["dtype"] for case, *_ in cases}
     if len(dtypes) != 1:
         raise SystemExit(f"condense.py: {path} has {len(dtypes)} types of values; one is needed: name one by --dtype")
-    return cases, dtypes.pop(), None
+    return cases, dtypes.pop()
 
 
 def main():
@@ -54,13 +52,13 @@ def main():
     options = parser.parse_args()
     with open(options.machine) as stream:
         machine = json.load(stream)
-    cases, dtype, seed = read(options.result)
+    cases, dtype = read(options.result)
     if options.commit:
         machine["commit"] = options.commit
     lines = [json.dumps({"matrix": os.path.basename(case["matrix"]), "rows": case["rows"], "nnz": case["nnz"], "k": case["k"],
                          "sley_ms": round(ours, 6), "rival": rival, "rival_ms": round(theirs, 6)})
              for case, ours, rival, theirs in cases]
-    head = json.dumps({"machine": machine, "dtype": dtype, "seed": options.seed if seed is None else seed})
+    head = json.dumps({"machine": machine, "dtype": dtype, "seed": options.seed})
     with open(options.out, "w") as stream:
         stream.write(head[:-1] + ', "cases": [\n' + ",\n".join(lines) + "\n]}\n")
 

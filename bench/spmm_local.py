@@ -3,19 +3,21 @@
 """Local SpMM, Y = A X: compares Sley with MKL and scipy.sparse, in one run.
 
 The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and
-128. (`sley bench` compares its kernels and MKL on matrices and widths that a seed draws.)
+128; other matrices, or with --cases FILE matrices and widths that draw.py has drawn.
 All rivals multiply the same CSR arrays by the same X into the same Y (64-byte aligned, huge pages), with the same
 number of threads (scipy has one). Sley runs one rank through the public header; MKL's handle is optimised with
 mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with float64 sums within their rounding.
 
 The rivals run in turn. Each turn is a pause, in which the threads of the previous one go to sleep (MKL's would otherwise spin
-on the cores that the next needs), an untimed call, which wakes its own threads, and the timed call. Medians are compared; the
-ratios are how many times as fast as the rival Sley is. Needs the wheels numpy, scipy and mkl.
+on the cores that the next needs), an untimed call, which wakes its own threads, and as many timed calls as take half a
+millisecond, whose mean counts. Medians are compared; the ratios are how many times as fast as the rival Sley is. Needs the wheels numpy, scipy and mkl.
 """
 import argparse
 import ctypes as C
+import functools
 import glob
 import json
+import math
 import os
 import sys
 import time
@@ -24,10 +26,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TWINS = ["cyt", "clj", "prd", "cok", "cit", "slj", "spk", "sso"]
 os.environ.setdefault("KMP_BLOCKTIME", "1")  # ms until an idle thread of MKL stops spinning
 
+import draw  # noqa: E402
 import numpy as np  # noqa: E402: reads the environment
 import scipy.sparse  # noqa: E402
 
-PAUSE = 0.003
+PAUSE, TURN = 0.003, 0.0005  # seconds
 EPS = {"f32": 2.0**-24, "f64": 2.0**-53}
 NUMPY = {"f32": np.float32, "f64": np.float64}
 SCALAR = {"f32": C.c_float, "f64": C.c_double}
@@ -89,23 +92,8 @@ def load_mkl(threads):
     return mkl
 
 
-def sizes_of(data):
-    """Number of entries of the real matrices by name; entries of symmetric files count twice."""
-    sizes = {}
-    with open(os.path.join(data, "MANIFEST.tsv")) as manifest:
-        for line in list(manifest)[1:]:
-            field = line.rstrip("\n").split("\t")
-            if field[1] == "npy" or "labels" in field[0] or "malformed" in field[0] or not field[4].isdigit():
-                continue
-            if field[5].startswith("HB c"):  # complex
-                continue
-            both = "symmetric" in field[5] and "fmt" not in field[5]
-            sizes[field[0]] = int(field[4]) * (2 if both else 1)
-    return sizes
-
-
 def largest(data, count):
-    sizes = sizes_of(data)
+    sizes = draw.sizes_of(data)
     return sorted(sizes, key=sizes.get, reverse=True)[:count]
 
 
@@ -145,15 +133,18 @@ class Bench:
         create = getattr(self.mkl, f"mkl_sparse_{letter}_create_csr")
         status = create(C.byref(handle), C.c_int(0), C.c_int(shape[0]), C.c_int(shape[1]), C.c_void_p(rowptr.ctypes.data),
                         C.c_void_p(ends), C.c_void_p(col.ctypes.data), C.c_void_p(val.ctypes.data))
-        status = status or self.mkl.mkl_sparse_set_mm_hint(handle, none, general, row_major, C.c_int(k), C.c_int(1000))
+        hint = functools.partial(self.mkl.mkl_sparse_set_mv_hint, handle, none, general) if k == 1 else functools.partial(
+            self.mkl.mkl_sparse_set_mm_hint, handle, none, general, row_major, C.c_int(k))
+        status = status or hint(C.c_int(1000))
         status = status or self.mkl.mkl_sparse_optimize(handle)
         if status:
             raise RuntimeError(f"MKL refuses the matrix with status {status}")
         width, one, zero = C.c_int(k), self.scalar(1), self.scalar(0)
-        mm = getattr(self.mkl, f"mkl_sparse_{letter}_mm")
+        mm, mv = (getattr(self.mkl, f"mkl_sparse_{letter}_{kind}") for kind in ("mm", "mv"))
 
         def multiply():
-            if mm(none, one, handle, general, row_major, x, width, width, zero, y, width) != 0:
+            if (mv(none, one, handle, general, x, zero, y) if k == 1 else
+                    mm(none, one, handle, general, row_major, x, width, width, zero, y, width)) != 0:
                 raise RuntimeError("MKL failed to multiply")
 
         return multiply, lambda: self.mkl.mkl_sparse_destroy(handle)
@@ -181,6 +172,13 @@ class Bench:
         if not np.all(error <= bound):
             raise RuntimeError(f"{rival}'s product of {name} is wrong")
 
+    @staticmethod
+    def seconds(multiply, calls):
+        start = time.perf_counter()
+        for _ in range(calls):
+            multiply()
+        return (time.perf_counter() - start) / calls
+
     def measure(self, comm, name, matrix, k):
         csr = Csr()
         self.check(self.sley.sley_matrix_csr(matrix, C.byref(csr)))
@@ -201,15 +199,15 @@ class Bench:
             y.fill(np.nan)
             multiply()
             self.verify(arrays, shape, x, y, rival, name)
-        times = {rival: [] for rival in rivals}
+        times, calls = {rival: [] for rival in rivals}, {}
         end = time.perf_counter() + self.args.seconds
         while len(times["sley"]) < self.args.repeat or (time.perf_counter() < end and len(times["sley"]) < 200):
             for rival, (multiply, _) in rivals.items():
                 time.sleep(PAUSE)
                 multiply()
-                start = time.perf_counter()
-                multiply()
-                times[rival].append(time.perf_counter() - start)
+                if rival not in calls:
+                    calls[rival] = math.ceil(TURN / max(self.seconds(multiply, 1), 1e-6))
+                times[rival].append(self.seconds(multiply, calls[rival]))
         for _, release in rivals.values():
             release()
         self.sley.sley_buffer_free(x_block)
@@ -256,7 +254,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("matrices", nargs="*", help="files or generator names in place of the usual ones")
     parser.add_argument("--library", default=os.path.join(HERE, "../build/src/libsley.so"))
-    parser.add_argument("--data", default=os.environ.get("SLEY_DATA", os.path.join(HERE, "../../shared/data")))
+    parser.add_argument("--cases", help="a file of drawn cases in place of the usual matrices")
+    parser.add_argument("--data", default=draw.DATA)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--k", type=int, nargs="+", default=[32, 128])
     parser.add_argument("--dtype", choices=["f32", "f64"], default="f32")
@@ -264,7 +263,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="go on with turns for as long")
     parser.add_argument("--json", default=os.path.join(HERE, "results/spmm_local.json"))
     args = parser.parse_args()
-    if args.matrices:
+    if args.cases:
+        with open(args.cases) as cases:
+            drawn = [line.split() for line in cases]
+        args.inputs = [(os.path.basename(m), m, [int(k) for k in widths.split(",")]) for m, widths in drawn]
+    elif args.matrices:
         args.inputs = [(os.path.basename(m), m, args.k) for m in args.matrices]
     else:
         args.inputs = [(n, os.path.join(args.data, n), args.k) for n in largest(args.data, 10)]

@@ -19,7 +19,10 @@ import subprocess
 import sys
 import tempfile
 
-ENTRIES, LEAST, MOST, EQUAL = 3000000, 512, 16384, 1.02
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from draw import widths as draw_widths  # noqa: E402
+
+ENTRIES, LEAST, MOST, EQUAL, WIDEST = 3000000, 512, 16384, 1.02, 300
 
 
 def draw(count, seed):
@@ -36,9 +39,11 @@ def draw(count, seed):
     return specs
 
 
-def measure(options, specs, kind, folder):
+def measure(options, spec, kind, folder):
+    """The cases of a matrix: its widths depend on the seed and on its name."""
     path = os.path.join(folder, f"{kind}.json")
-    words = [options.sley, "bench", "--device", "cuda", "--matrix", " ".join(specs), "--cases", f"1x{options.widths}", "--widest", "300",
+    widths = draw_widths(random.Random(f"{options.seed} {spec}"), options.widths, WIDEST)
+    words = [options.sley, "bench", "--device", "cuda", "--matrix", spec, "--k", ",".join(map(str, widths)),
              "--seed", str(options.seed), "--repeat", "5", "--budget", "0.2", "--dtype", "f32" if kind == "tf32" else kind,
              "--precision", "tf32" if kind == "tf32" else "full", "--json", path]
     done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -70,7 +75,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind in options.types.split(","):
             right, losses = 0, []
-            for case in measure(options, specs, kind, folder):
+            for case in (each for spec in specs for each in measure(options, spec, kind, folder)):
                 times = times_of(case)
                 if not times:
                     continue
