@@ -422,7 +422,8 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     types.rows = 0;
     problem.a = &types;
     problem.far_rows = 0;  /* it gets both memories as one */
-    problem.kernel = NULL; /* which is this device's */
+    problem.kernel = NULL; /* which is this device's, as is the library */
+    problem.library = NULL;
     known.spmm.problem = &problem;
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
@@ -532,6 +533,18 @@ static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .memory = kernel_memory,
                                .product = &sl_product_plain,
                                .run = run};
+/* A kernel of another library. */
+static const sl_kernel rival = {.name = "mock-rival",
+                                .op = SL_OP_SPMM,
+                                .library = "mock",
+                                .ok = kernel_ok,
+                                .cost = kernel_cost,
+                                .prepare = prepare,
+                                .refill = refill,
+                                .release = release,
+                                .memory = kernel_memory,
+                                .product = &mock_product,
+                                .run = run};
 static const sl_kernel update = {.name = "mock-update",
                                  .op = SL_OP_UPDATE,
                                  .ok = update_ok,
@@ -563,6 +576,7 @@ static const sl_kernel convert = DENSE("mock-convert", SL_OP_CONVERT), gemm = DE
 const sl_kernel *const mock_kernels[] = {&spmm,
                                          &rowwise,
                                          &wide,
+                                         &rival,
                                          &rows,
                                          &pull,
                                          &arrive,
