@@ -107,7 +107,7 @@ static sley_status size_resident(const grid *g, int64_t **out) {
   return status;
 }
 
-/* Finds the sizes of this rank's share of its row team's tiles: an array of 2 panels elements from sl_alloc. */
+/* Finds the sizes of this rank's share of its row team's tiles: 2 panels elements from sl_alloc. */
 static sley_status size_block(const grid *g, int64_t **out) {
   if (g->ins->resident && g->panels <= SL_CUT_PARTS)
     return size_resident(g, out);

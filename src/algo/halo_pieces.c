@@ -37,7 +37,7 @@ static bool is_unhurried(const sl_inspection *ins) {
   return seconds_to_bring(ins, ins->halo_set.count) < unhurried_part * seconds_to_sum(ins, ins->block->nnz);
 }
 
-/* Bytes of a piece as given by SLEY_HALO_PIECE in the environment, for tests and experiments; 0: not given. */
+/* Bytes of a piece given by the environment variable SLEY_HALO_PIECE, for tests; 0: not given. */
 static double given_piece(void) {
   const char *given = getenv("SLEY_HALO_PIECE");
   double bytes = given ? strtod(given, NULL) : 0;

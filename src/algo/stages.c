@@ -438,8 +438,7 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
-/* Least bytes of a message as given by SLEY_STAGE_BYTES in the environment, for tests and experiments; 0: not
- * given. */
+/* Least bytes of a message given by the environment variable SLEY_STAGE_BYTES, for tests; 0: not given. */
 static double given_bytes(void) {
   const char *given = getenv("SLEY_STAGE_BYTES");
   double bytes = given ? strtod(given, NULL) : 0;

@@ -63,7 +63,7 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   return SLEY_OK;
 }
 
-/* Checks that all ranks have the same k, dtype, partitions and `reproducible`; otherwise all get the error. */
+/* Checks that all ranks have the same k, dtype, partitions and `reproducible`. All ranks get the error. */
 static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_t *row_begin,
                                    const int64_t *col_begin, const sl_plan_wishes *wishes) {
   static const char *const name[] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};

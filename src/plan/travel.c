@@ -7,7 +7,7 @@
  * and rows that are read in place, are not rounded.
  *
  * Keep input: every buffer except Y is filled once per execute (keep.c), and rows that are added to Y are
- * first received in a buffer of their own. An execute with the same X then runs only the steps that write Y. */
+ * first received in a buffer of their own. An execute with the same X runs only steps that write Y. */
 #include "plan/travel.h"
 
 #include <string.h>
@@ -110,7 +110,7 @@ static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list *
   return SLEY_OK;
 }
 
-/* Records an exchange as it was built. If values travel narrower, removes the lists from the rank to itself. */
+/* Records an exchange as it was built. With a wire type, removes the lists from the rank to itself. */
 static sley_status note(journey *j, int index) {
   sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
   leg *l = &j->legs[index];
