@@ -304,9 +304,10 @@ static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan)
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                          : "none travels narrower (wire)");
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s reads a row in place each time it needs it, so %s: choose another algorithm", plan->algo,
+                 ins->wishes->keeps_input ? "it cannot keep rows for an unchanged X (keep_input)"
+                                          : "no row can travel in a narrower type (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
