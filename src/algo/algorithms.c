@@ -88,8 +88,8 @@ static sley_status refuse_travelled(const sl_plan *plan) {
   if (!plan->entries_travel)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED,
-                 "%s gives entries of the matrix to other ranks: its plans take no new values (renewable); "
-                 "take another algorithm, such as halo",
+                 "%s sends entries of the matrix to other ranks, so its plans cannot take new values "
+                 "(renewable): choose another algorithm, such as halo",
                  plan->algo);
 }
 

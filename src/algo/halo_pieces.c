@@ -156,8 +156,9 @@ static sley_status count_entries(void *context, int thread, int threads) {
     int64_t counts[SL_PIECES_MOST] = {0}, e, end;
     for (take_run(s, p, thread, threads, &e, &end); e < end; e++) {
       if ((uint32_t)s->piece[e] >= SL_PIECES_MOST) /* a peer may have sent any number */
-        return sl_fail(SLEY_ERR_INTERNAL, "rank %d wants a row for piece %d of %d", p, s->piece[e],
-                       SL_PIECES_MOST);
+        return sl_fail(SLEY_ERR_INTERNAL,
+                       "rank %d has requested a row for piece %d, but there are at most %d pieces", p,
+                       s->piece[e], SL_PIECES_MOST);
       counts[s->piece[e]]++;
     }
     memcpy(counts_of(s, thread, p), counts, sizeof counts);

@@ -63,7 +63,8 @@ sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote)
   enum { LOCAL, REMOTE };
   if (plan->parts.count > 0 || exchange != plan->exchanges.count - 1 ||
       SL_EXCHANGE(plan, exchange)->dst != plan->buffers.count - 1)
-    return sl_fail(SLEY_ERR_INTERNAL, "%s divides the block when other things were added", plan->algo);
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "%s divides the block after it has added other parts, buffers or exchanges", plan->algo);
   plan->division = (sl_division){
       .count = 2,
       .plain = true,

@@ -19,8 +19,7 @@ enum { SL_REASON = 320 }; /* bytes of the reason for a plan's algorithm */
 typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
-  const void
-      *constant; /* contents that never change, owned by the plan; NULL: execution fills the memory */
+  const void *constant; /* contents that never change, owned by the plan; NULL: execution fills the memory */
   /* Column of X or Y that its rows begin with; SL_NO_COLUMNS: they hold something else. */
   int64_t first_column;
   sley_dtype dtype; /* type of these values */

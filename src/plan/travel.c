@@ -7,7 +7,7 @@
  * and rows that are read in place, are not rounded.
  *
  * Keep input: every buffer except Y is filled once per execute (keep.c), and rows that are added to Y are
- * first received in a buffer of their own. An execute with the same X then runs only the steps that write Y. */
+ * first received in a buffer of their own. An execute with the same X runs only steps that write Y. */
 #include "plan/travel.h"
 
 #include <string.h>
@@ -111,7 +111,7 @@ static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list *
   return SLEY_OK;
 }
 
-/* Records an exchange as it was built. If values travel narrower, removes the lists from the rank to itself. */
+/* Records an exchange as it was built. With a wire type, removes the lists from the rank to itself. */
 static sley_status note(rewrite *r, int index) {
   sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
   original *o = &r->originals[index];
@@ -305,9 +305,10 @@ static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan)
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                          : "none travels narrower (wire)");
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s reads a row in place each time it needs it, so %s: choose another algorithm", plan->algo,
+                 ins->wishes->keeps_input ? "it cannot keep rows for an unchanged X (keep_input)"
+                                          : "no row can travel in a narrower type (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {

@@ -21,13 +21,13 @@ typedef struct sl_plan_wishes {
   sl_rowwise_choice rowwise;             /* shape of the kernel that reads X in place */
   bool capture;                          /* exchanges use the devices alone, see sl_exchange_spec */
   const struct sl_window_model *windows; /* see sl_spmm_problem */
-  const struct sley_machine *machine; /* machine used for predictions; NULL: the device's own */
-  bool has_wire;                      /* values travel in the type wire */
-  sley_dtype wire;                    /* type in which values travel; without has_wire, the dtype of the matrix */
-  bool keeps_input;                   /* see sl_plan */
-  bool renewable;                     /* parts record from which entries their values come */
-  sl_updates updates;                 /* see sl_plan */
-  bool owned;                         /* the block was made for the plan, which owns its memory */
+  const struct sley_machine *machine;    /* machine used for predictions; NULL: the device's own */
+  bool has_wire;                         /* values travel in the type wire */
+  sley_dtype wire;                       /* type in which values travel; else the dtype of the matrix */
+  bool keeps_input;                      /* see sl_plan */
+  bool renewable;                        /* parts record from which entries their values come */
+  sl_updates updates;                    /* see sl_plan */
+  bool owned;                            /* the block was made for the plan, which owns its memory */
 } sl_plan_wishes;
 
 /* Wishes for k columns of a matrix of dtype, with all else at its default. If k is too large, the widths are
