@@ -40,7 +40,7 @@ endfunction()
 function(sley_cpu_sets out processor)
   set(sets "")
   if(SLEY_CPU_SETS STREQUAL "portable")
-    set(sets "")
+    # none but portable C
   elseif(processor MATCHES "x86_64|amd64|AMD64")
     set(sets avx512 avx2)
   elseif(processor MATCHES "aarch64|arm64")

@@ -96,6 +96,10 @@ def main() -> int:
         print(f"{'does not compile' if wrong else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
               + (f": by {', '.join(by)}" if by else ""), flush=True)
     print(f"{found} of {len(faults)} faults were found")
+    if not given.words:
+        folders = {file.parent for top in ("src", "cli", "python/sley") for end in ("c", "py") for file in (ROOT / top).rglob(f"*.{end}")}
+        without = folders - {(ROOT / each["file"]).parent for each in faults}
+        print("folders without a fault:", *sorted(str(each.relative_to(ROOT)) for each in without))
     return 0 if found == len(faults) else 1
 
 
