@@ -168,7 +168,8 @@ typedef void panel_body(const sl_spmm_run *args, const panel *p);
 #define GENERAL_BODY(name, index, paged, vectors, last)                                                      \
   static __attribute__((noinline)) void general_##name##_##vectors##_##last(const sl_spmm_run *args,         \
                                                                             const panel *p) {                \
-    run_general(args, p, vectors, last, index, paged);                                                       \
+    if (exists(last))                                                                                        \
+      run_general(args, p, vectors, last, index, paged);                                                     \
   }
 #define PLAIN_BODY(name, index, paged, vectors, last)                                                        \
   static __attribute__((noinline)) void plain_##name##_##vectors##_##last(const sl_spmm_run *args,           \

@@ -65,7 +65,7 @@ typedef void dense_body(const dense *d, int64_t rows);
 /* Separate functions: inside one function the loops would keep each other's constants in registers. */
 #define DENSE_BODY(vectors, last)                                                                            \
   static __attribute__((noinline)) void dense_##vectors##_##last(const dense *d, int64_t rows) {             \
-    int64_t i = 0;                                                                                           \
+    int64_t i = exists(last) ? 0 : rows;                                                                     \
     for (; i + AT_ONCE <= rows; i += AT_ONCE)                                                                \
       update_rows(d, i, AT_ONCE, vectors, last);                                                             \
     for (; i < rows; i++)                                                                                    \
