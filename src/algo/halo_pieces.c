@@ -9,13 +9,10 @@
 #include "machine/machine.h"
 #include "plan/resident.h"
 
-/* A piece takes at least so many seconds: long beside what telling of it costs. */
-static const double piece_seconds = 15e-6;
-
-/* The pull begins about so much later than the first sums. With X loaded and Y stored, products of well
- * ordered matrices take entries at such a part of the machine's rate: as fast as that they are taken to be,
- * for to wait costs more than to sum some rows apart from their neighbours. */
-static const double start_seconds = 15e-6, fast = 0.82;
+/* With X loaded and Y stored, products of well ordered matrices take entries at such a part of the machine's
+ * rate: as fast as that they are taken to be, for to wait costs more than to sum some rows apart from their
+ * neighbours. */
+static const double fast = 0.82;
 
 /* Where bringing the halo takes less than this part of the time in which the block is summed, a slower pull
  * is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower. */
@@ -46,8 +43,9 @@ static double given_piece(void) {
 
 static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
-  double pieces =
-      given_piece() > 0 ? bytes / given_piece() : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+  double pieces = given_piece() > 0
+                      ? bytes / given_piece()
+                      : seconds_to_bring(ins, ins->halo_set.count) / ins->comm->device->figures.piece;
   return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
@@ -111,7 +109,7 @@ static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
     double late = seconds_to_bring(ins, rows) - i * share;
     most = late > most ? late : most;
   }
-  return (most + start_seconds) / seconds_to_sum(ins, 1);
+  return (most + ins->comm->device->figures.pull_start) / seconds_to_sum(ins, 1);
 }
 
 /* The rows that are summed first are the last that need no halo: then all others can follow in order, for a

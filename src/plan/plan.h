@@ -6,7 +6,7 @@
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
-#include "device/window_model.h"
+#include "device/figures.h"
 #include "plan/division.h"
 #include "plan/inspect.h"
 
@@ -162,10 +162,9 @@ typedef struct sl_plan {
   bool tf32;           /* kernels may round values of f32 to tf32 before they multiply */
   const char *library; /* whose kernels sum the parts; NULL: Sley's own */
   bool lean;           /* memory is short: see sl_spmm_problem */
-  bool models_windows; /* by figures of the machine's own, which windows has */
-  sl_window_model windows;
-  const sl_kernel *kernel;   /* the one that sums the parts; NULL: the cheapest that serves each */
-  sl_rowwise_choice rowwise; /* of the kernel that reads X in place */
+  sl_device_figures device_figures; /* by which kernels are chosen and shaped */
+  const sl_kernel *kernel;          /* the one that sums the parts; NULL: the cheapest that serves each */
+  sl_rowwise_choice rowwise;        /* of the kernel that reads X in place */
   /* With a beta other than 0, Y is computed apart and added at the end, so that no order of steps is
    * disturbed. */
   bool separate_result;
