@@ -6,7 +6,7 @@
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
-#include "device/window_model.h"
+#include "device/figures.h"
 #include "plan/division.h"
 #include "plan/inspect.h"
 
@@ -160,10 +160,9 @@ typedef struct sl_plan {
   bool tf32;           /* kernels may round f32 values to tf32 before they multiply */
   const char *library; /* library whose kernels sum the parts; NULL: Sley's own */
   bool lean;           /* memory is short: see sl_spmm_problem */
-  bool models_windows; /* windows has the machine's own figures */
-  sl_window_model windows;
-  const sl_kernel *kernel;   /* kernel that sums the parts; NULL: the cheapest for each part */
-  sl_rowwise_choice rowwise; /* shape of the kernel that reads X in place */
+  sl_device_figures device_figures; /* figures by which kernels are chosen and shaped */
+  const sl_kernel *kernel;          /* kernel that sums the parts; NULL: the cheapest for each part */
+  sl_rowwise_choice rowwise;        /* shape of the kernel that reads X in place */
   /* If beta is not 0, Y is computed in a separate buffer and added at the end, so that beta Y does not change
    * the order of the sums. */
   bool separate_result;

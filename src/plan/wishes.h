@@ -4,6 +4,7 @@
 #define SLEY_PLAN_WISHES_H
 
 #include "base/types.h"
+#include "device/figures.h"
 #include "device/rowwise_choice.h"
 
 /* Whether Y is computed to be multiplied by W: each block of rows as soon as it is summed, if possible
@@ -11,16 +12,17 @@
 typedef enum sl_updates { SL_UPDATES_NONE, SL_UPDATES_FUSED, SL_UPDATES_APART } sl_updates;
 
 typedef struct sl_plan_wishes {
-  int64_t k;                             /* columns of X and Y */
-  int64_t row_bytes;                     /* bytes of a row of X or Y: k values */
-  int64_t sum_bytes;                     /* bytes of a row of partial sums: k values of the type of sums */
-  bool reproducible;                     /* every row is summed in column order */
-  bool tf32;                             /* f32 values may be rounded to tf32 before they are multiplied */
-  const char *library;                   /* library whose kernels sum the parts; NULL: Sley's own */
-  const struct sl_kernel *kernel;        /* kernel that sums the parts; NULL: the cheapest */
-  sl_rowwise_choice rowwise;             /* shape of the kernel that reads X in place */
-  bool capture;                          /* exchanges use the devices alone, see sl_exchange_spec */
-  const struct sl_window_model *windows; /* see sl_spmm_problem */
+  int64_t k;                          /* columns of X and Y */
+  int64_t row_bytes;                  /* bytes of a row of X or Y: k values */
+  int64_t sum_bytes;                  /* bytes of a row of partial sums: k values of the type of sums */
+  bool reproducible;                  /* every row is summed in column order */
+  bool tf32;                          /* f32 values may be rounded to tf32 before they are multiplied */
+  const char *library;                /* library whose kernels sum the parts; NULL: Sley's own */
+  const struct sl_kernel *kernel;     /* kernel that sums the parts; NULL: the cheapest */
+  sl_rowwise_choice rowwise;          /* shape of the kernel that reads X in place */
+  bool capture;                       /* exchanges use the devices alone, see sl_exchange_spec */
+  bool has_figures;                   /* figures replace the device's own */
+  sl_device_figures figures;          /* by which kernels are chosen and shaped */
   const struct sley_machine *machine;    /* machine used for predictions; NULL: the device's own */
   bool has_wire;                         /* values travel in the type wire */
   sley_dtype wire;                       /* type in which values travel; else the dtype of the matrix */

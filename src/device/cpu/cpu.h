@@ -28,9 +28,6 @@ const char *sl_cpu_isa_name(void);
 /* Kernels that other kernels of this folder call. */
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull;
 
-/* Estimated seconds of any operation except SpMM. */
-double sl_cpu_rows_cost(const sl_kernel_args *args);
-
 /* In signals.c. sl_cpu_tell_piece marks the rows of a piece as arrived. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);
 void sl_cpu_tell_piece(sl_piece_word *word);
