@@ -421,8 +421,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     types.rows = 0;
     problem.a = &types;
     problem.far_rows = 0;  /* it gets both memories as one */
-    problem.kernel = NULL; /* which is this device's, as is the library */
-    problem.library = NULL;
+    problem.kernel = NULL, problem.library = NULL; /* those are this device's */
     known.spmm.problem = &problem;
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));
