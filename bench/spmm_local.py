@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local SpMM, Y = A X: compares Sley with MKL and scipy.sparse, in one run.
 
-The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and 128. (`sley
-bench` compares its kernels and MKL on matrices and widths that a seed draws.) All rivals multiply the same CSR arrays by the same
+The ten real matrices of the data folder with most nonzeros, and the eight twins at scale 0.1, in f32 at k = 32 and 128;
+other matrices, or with --cases FILE matrices and widths that draw.py has drawn. All rivals multiply the same CSR arrays by the same
 X into the same Y (64-byte aligned, huge pages), with the same number of threads (scipy has one). Sley runs one rank through the
 public header; MKL's handle is optimised with mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with
 float64 sums within their rounding.
 
 The rivals run in turn. Each turn is a pause, in which the threads of the previous one go to sleep (MKL's would otherwise spin on
-the cores that the next needs), an untimed call, which wakes its own threads, and the timed call. Medians are compared; the ratios
+the cores that the next needs), an untimed call, which wakes its own threads, and as many timed calls as take half a
+millisecond, whose mean counts. Medians are compared; the ratios
 are how many times as fast as the rival Sley is. Needs SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
 """
 import ctypes as C
+import math
 import os
 import sys
 import time
@@ -29,7 +31,7 @@ from sley import _c  # noqa: E402
 from sley._library import initial, lib  # noqa: E402
 from tables import geomean  # noqa: E402
 
-PAUSE = 0.003
+PAUSE, TURN = 0.003, 0.0005  # seconds
 EPS = {np.float32: 2.0**-24, np.float64: 2.0**-53}
 RANK_MAIN = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)
 
@@ -82,13 +84,16 @@ def by_sley(comm, t):
 
 def by_mkl(mkl, t):
     handle, general, row_major, none, width = mkl.handle(t.shape, t.rowptr, t.col, t.val), MklDescription(20, 0, 0), C.c_int(101), C.c_int(10), C.c_int(t.k)
-    mkl.call("mkl_sparse_set_mm_hint", handle, none, general, row_major, width, C.c_int(1000))
+    vector = t.k == 1
+    mkl.call(*("mkl_sparse_set_mv_hint", handle, none, general) if vector else ("mkl_sparse_set_mm_hint", handle, none, general, row_major, width), C.c_int(1000))
     mkl.call("mkl_sparse_optimize", handle)
     scalar = np.ctypeslib.as_ctypes_type(t.dtype)
-    multiply, one, zero = getattr(mkl.lib, f"mkl_sparse_{'s' if t.dtype is np.float32 else 'd'}_mm"), scalar(1), scalar(0)
+    one, zero = scalar(1), scalar(0)
+    mm, mv = (getattr(mkl.lib, f"mkl_sparse_{'s' if t.dtype is np.float32 else 'd'}_{kind}") for kind in ("mm", "mv"))
 
     def run():
-        if multiply(none, one, handle, general, row_major, t.x_block, width, width, zero, t.y_block, width) != 0:
+        if (mv(none, one, handle, general, t.x_block, zero, t.y_block) if vector else
+                mm(none, one, handle, general, row_major, t.x_block, width, width, zero, t.y_block, width)) != 0:
             raise common.Failed("MKL failed to multiply")
     return run, lambda: mkl.lib.mkl_sparse_destroy(handle)
 
@@ -106,6 +111,13 @@ def by_scipy(t):
 
 # ---- the run
 
+def seconds(multiply, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        multiply()
+    return (time.perf_counter() - start) / calls
+
+
 def measure(o, comm, name, matrix, k):
     t = Operands(o, matrix, k)
     contenders = {"sley": by_sley(comm, t), **({"mkl": by_mkl(o.mkl, t)} if o.mkl else {}), "scipy": by_scipy(t)}
@@ -113,14 +125,14 @@ def measure(o, comm, name, matrix, k):
         t.y.fill(np.nan)
         multiply()
         t.verify(rival, name)
-    times, end = {rival: [] for rival in contenders}, time.perf_counter() + o.seconds
+    times, calls, end = {rival: [] for rival in contenders}, {}, time.perf_counter() + o.seconds
     while len(times["sley"]) < o.repeat or (time.perf_counter() < end and len(times["sley"]) < 200):
         for rival, (multiply, _) in contenders.items():
             time.sleep(PAUSE)
             multiply()
-            start = time.perf_counter()
-            multiply()
-            times[rival].append(time.perf_counter() - start)
+            if rival not in calls:
+                calls[rival] = math.ceil(TURN / max(seconds(multiply, 1), 1e-6))
+            times[rival].append(seconds(multiply, calls[rival]))
     for _, release in contenders.values():
         release()
     t.free()
@@ -138,9 +150,9 @@ def measure_all(o, inputs):
 
     def rank_main(comm, _):
         try:
-            for name, path in inputs:
+            for path, widths in inputs:
                 matrix = sley.read(path, dtype=o.dtype)
-                rows.extend(measure(o, comm, name, matrix, k) for k in o.k)
+                rows.extend(measure(o, comm, os.path.basename(path), matrix, k) for k in widths)
         except Exception as error:  # ctypes would print it and continue
             failure.append(error)
             return 9
@@ -156,6 +168,7 @@ def measure_all(o, inputs):
 def main():
     parser = common.Parser(__doc__)
     parser.add_argument("matrices", nargs="*", help="files or generator names in place of the usual ones")
+    parser.add("--cases", None, "a file of drawn cases in place of the usual matrices")
     parser.add("--data", common.DATA)
     parser.add("--threads", 2)
     parser.add("--k", [32, 128], nargs="+", type=int)
@@ -166,10 +179,12 @@ def main():
     o = parser.parse_args()
     parser.check(o)
     dtype_name, o.dtype = o.dtype, np.float32 if o.dtype == "f32" else np.float64
-    inputs = [(os.path.basename(matrix), matrix) for matrix in o.matrices]
-    if not inputs:
-        twins = [f"twin:{twin}:scale=0.1" for twin in common.TWINS]
-        inputs = [(name, os.path.join(o.data, name)) for name in list(common.real_matrices(o.data))[:10]] + [(twin, twin) for twin in twins]
+    if o.cases:
+        with open(o.cases, encoding="utf-8") as cases:
+            inputs = [(path, [int(k) for k in widths.split(",")]) for path, widths in map(str.split, cases)]
+    else:
+        usual = [os.path.join(o.data, name) for name in list(common.real_matrices(o.data))[:10]] + [f"twin:{t}:scale=0.1" for t in common.TWINS]
+        inputs = [(path, o.k) for path in o.matrices or usual]
     try:
         o.mkl = rivals.Mkl(o.threads)
     except OSError:

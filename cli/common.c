@@ -6,7 +6,7 @@
 
 #include "sley.h"
 
-const char *const *cli_partitions(void) {
+static const char *const *partitions(void) {
   static const char *const names[] = {"rows", "nnz", NULL};
   return names;
 }
@@ -131,7 +131,7 @@ static const struct {
       .kind = CLI_CHOICE,
       .value = "NAME",
       .offset = AT(partition),
-      .choices = cli_partitions,
+      .choices = partitions,
       .help = "what is equal on every rank"}},
     {CLI_TAKES_MACHINE,
      {.name = "machine",
@@ -180,12 +180,6 @@ static const struct {
       .kind = CLI_SWITCH,
       .offset = AT(verify),
       .help = "check the result against a float64 product"}},
-    {CLI_TAKES_MKL,
-     {.name = "mkl",
-      .kind = CLI_TEXT,
-      .value = "FILE",
-      .offset = AT(mkl),
-      .help = "MKL's libmkl_rt.so; else the one that the system's loader finds, if any"}},
     {CLI_TAKES_READING,
      {.name = "format",
       .kind = CLI_TEXT,

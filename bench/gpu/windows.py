@@ -10,9 +10,10 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
 import common  # noqa: E402
+import draw as drawn  # noqa: E402
 from tables import geomean  # noqa: E402
 
-ENTRIES, LEAST, MOST, EQUAL = 3000000, 512, 16384, 1.02
+ENTRIES, LEAST, MOST, EQUAL, WIDEST = 3000000, 512, 16384, 1.02, 300
 
 
 def draw(count, seed):
@@ -29,13 +30,16 @@ def draw(count, seed):
 
 
 def measure(o, specs, kind):
-    """The cases that both kernels serve: matrix, k, (ms of stream, tensor and hybrid, share of hybrid's on Tensor cores)."""
-    found = common.sley(o.sley, "bench", "--device", "cuda", "--matrix", " ".join(specs), "--cases", f"1x{o.widths}", "--widest", 300, "--seed", o.seed,
-                        "--repeat", 5, "--budget", 0.2, "--dtype", "f32" if kind == "tf32" else kind, "--precision", "tf32" if kind == "tf32" else "full")
-    for case in found["cases"]:
-        times = {t["name"]: t for t in case["times"] if "median_ms" in t}
-        if {"tensor", "stream", "hybrid"} <= set(times):
-            yield case["matrix"], case["k"], (*(times[name]["median_ms"] for name in ("stream", "tensor", "hybrid")), times["hybrid"]["copied"])
+    """The widths of a matrix depend on the seed and on its name. The cases that both kernels serve: matrix, k, (ms of stream, tensor and hybrid, share of hybrid's on Tensor cores)."""
+    for spec in specs:
+        widths = drawn.widths(random.Random(f"{o.seed} {spec}"), o.widths, WIDEST)
+        found = common.sley(o.sley, "bench", "--device", "cuda", "--matrix", spec, "--k", ",".join(map(str, widths)), "--seed", o.seed, "--repeat", 5,
+                            "--budget", 0.2, "--dtype", "f32" if kind == "tf32" else kind, "--precision", "tf32" if kind == "tf32" else "full")
+        for case in found["cases"]:
+            times = {t["name"]: t for t in case["times"] if "median_ms" in t}
+            if {"tensor", "stream", "hybrid"} <= set(times):
+                yield case["matrix"], case["k"], (*(times[name]["median_ms"] for name in ("stream", "tensor", "hybrid")),
+                                                      times["hybrid"]["copied"])
 
 
 def main():

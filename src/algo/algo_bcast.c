@@ -113,12 +113,14 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 }
 
 const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
-                                       .summary = "every rank's whole block of X to everyone, stage by stage",
+                                       .summary =
+                                           "every rank's whole block of X to all ranks, stage by stage",
                                        .consider = sl_consider_always,
                                        .prepare = sl_prepare_no_more,
                                        .build = build_plain};
-const sl_algorithm sl_algo_bcast_1d_pipelined = {.name = "bcast-1d-pipelined",
-                                                 .summary = "as bcast-1d, the next stage in flight meanwhile",
-                                                 .consider = sl_consider_always,
-                                                 .prepare = sl_prepare_no_more,
-                                                 .build = build_pipelined};
+const sl_algorithm sl_algo_bcast_1d_pipelined = {
+    .name = "bcast-1d-pipelined",
+    .summary = "as bcast-1d, with the next stage in flight while one is summed",
+    .consider = sl_consider_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_pipelined};

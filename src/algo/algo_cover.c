@@ -365,7 +365,7 @@ static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, b
   *why_not = "in column order it moves what halo-pipelined moves";
   if (ins->wishes->reproducible)
     return SLEY_OK;
-  *why_not = "it could spare less than a quarter of the time";
+  *why_not = "it could save less than a quarter of the time";
   if (rivals->best && rivals->best->spare_seconds < 0.25 * rivals->best->predicted_seconds)
     return SLEY_OK;
   *why_not = "it needs too many rows";
@@ -378,9 +378,9 @@ static sley_status prepare_cover(sl_inspection *ins) {
   return sl_cover_choose(ins, 1, &chosen);
 }
 
-const sl_algorithm sl_algo_cover = {.name = "cover",
-                                    .summary =
-                                        "as halo-pipelined, the fewest rows of X and partial rows of Y",
-                                    .consider = consider_cover,
-                                    .prepare = prepare_cover,
-                                    .build = build_cover};
+const sl_algorithm sl_algo_cover = {
+    .name = "cover",
+    .summary = "as halo-pipelined, but with the fewest rows of X and partial rows of Y",
+    .consider = consider_cover,
+    .prepare = prepare_cover,
+    .build = build_cover};

@@ -226,7 +226,7 @@ static bool reads_in_place(const sl_inspection *ins) {
 }
 
 /* Adds an exchange that is only mapped. Its lists describe the rows that the kernel reads: all reads from a
- * peer are one list with a single long row, so that the predicted bytes are the bytes that move. Collective. */
+ * peer are one list with a single long row, so that the predicted bytes equal the moved bytes. Collective. */
 static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
   const sl_comm *comm = ins->comm;
   int64_t *read = NULL, *lent = NULL;

@@ -107,7 +107,7 @@ static sley_status size_resident(const grid *g, int64_t **out) {
   return status;
 }
 
-/* Finds the sizes of this rank's share of its row team's tiles: an array of 2 panels elements from sl_alloc. */
+/* Finds the sizes of this rank's share of its row team's tiles: 2 panels elements from sl_alloc. */
 static sley_status size_block(const grid *g, int64_t **out) {
   if (g->ins->resident && g->panels <= SL_CUT_PARTS)
     return size_resident(g, out);
@@ -329,7 +329,7 @@ static sley_status consider_summa(sl_inspection *ins, const sl_rivals *rivals, b
   double entries = (double)ins->nnz_all * others * (double)(g.index_bytes + g.value_bytes);
   double x = (double)ins->block->cols * k * (double)g.value_bytes * (g.pr - 1.0 / g.pc);
   double y = (double)ins->row_begin[ins->comm->size] * k * (double)g.sum_bytes * others / g.pc;
-  *why_not = "its entries and rows take longer to move";
+  *why_not = "moving its entries and rows alone takes longer";
   *considered =
       !rivals->best || sl_asks_to_travel(ins) ||
       (entries + x + y) / ins->comm->size <= 1.02 * rivals->best->predicted_seconds * rivals->bandwidth;

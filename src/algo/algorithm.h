@@ -54,6 +54,9 @@ extern const sl_algorithm sl_algo_halo_pipelined;
 /* All algorithms, NULL-terminated. An algorithm that compares itself with others comes after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
+/* The names of the algorithms, NULL-terminated; static. */
+const char *const *sl_algorithm_names(void);
+
 /* Returns the position in the table of the algorithm that the text NAME or NAME:KEY=VALUE,... names; -1:
  * none. */
 int sl_algorithm_place(const char *text);

@@ -4,6 +4,7 @@
 
 #include "algo/algorithm.h"
 #include "algo/passes.h"
+#include "base/names.h"
 #include "base/parameters.h"
 #include "plan/count.h"
 
@@ -26,6 +27,16 @@ const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_halo_pipelined,
                                              &sl_algo_cover,
                                              NULL};
+enum { ALGORITHMS = sizeof sl_algorithms / sizeof *sl_algorithms - 1 };
+
+static const char *name_of(int algorithm) {
+  return sl_algorithms[algorithm]->name;
+}
+
+const char *const *sl_algorithm_names(void) {
+  static const char *names[ALGORITHMS + 1];
+  return sl_names_fill(names, ALGORITHMS, name_of);
+}
 
 sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                const char **why_not) {
@@ -77,8 +88,8 @@ static sley_status refuse_travelled(const sl_plan *plan) {
   if (!plan->entries_travel)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED,
-                 "%s gives entries of the matrix to other ranks: its plans take no new values (renewable); "
-                 "take another algorithm, such as halo",
+                 "%s sends entries of the matrix to other ranks, so its plans cannot take new values "
+                 "(renewable): choose another algorithm, such as halo",
                  plan->algo);
 }
 

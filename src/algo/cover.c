@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minimum vertex covers, in three steps without recursion.
+/* Minimum vertex covers, in three steps without recursion:
  *
- * - A nearly maximum matching (Karp and Sipser 1981): a vertex with one live neighbour is matched with it, which
- *   is always part of some maximum matching. If there is no such vertex, the row with the fewest edges is matched
- *   with its neighbour with the fewest live edges.
+ * 1. A nearly maximum matching (Karp and Sipser 1981). A vertex with one live neighbour is matched with it,
+ * which is always part of some maximum matching. If there is no such vertex, the row with the fewest edges is
+ * matched with its neighbour with the fewest live edges.
  *
- * - Completion by Hopcroft and Karp 1973: each phase is a breadth-first search from the free rows and a maximal
- *   set of shortest augmenting paths, found depth-first with one pass over every adjacency.
+ * 2. Completion by Hopcroft and Karp 1973. Each phase is a breadth-first search from the free rows and a
+ * maximal set of shortest augmenting paths, found depth-first with one pass over every adjacency.
  *
- * - Konig's theorem: let Z be the vertices that the free rows reach along alternating paths. The rows outside Z
- *   and the columns inside Z cover every edge, and their number is the number of edges of the matching. Z is the
- *   same for every maximum matching (Dulmage and Mendelsohn 1958), so the cover depends only on the graph. */
+ * 3. Konig's theorem. Let Z be the vertices that the free rows reach along alternating paths. The rows
+ * outside Z and the columns inside Z cover every edge, and their number is the number of edges of the
+ * matching. Z is the same for every maximum matching (Dulmage and Mendelsohn 1958), so the cover depends only
+ * on the graph. */
 #include "algo/cover.h"
 
 #include <string.h>

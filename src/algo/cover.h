@@ -14,10 +14,10 @@ typedef struct sl_bipartite {
 } sl_bipartite;
 
 typedef struct sl_cover {
-  int64_t size;       /* rows and columns in the cover; equal to the number of edges of a maximum matching */
+  int64_t size;       /* rows and columns in the cover; as many as a maximum matching has edges */
   uint8_t *row_in;    /* rows flags */
   uint8_t *col_in;    /* cols flags */
-  int32_t *row_match; /* matched column of each row, -1: none; the matching proves that the cover is minimum */
+  int32_t *row_match; /* matched column of each row, -1: none; it proves that the cover is minimum */
 } sl_cover;
 
 /* Finds a minimum set of rows and columns that touches every edge; among several it is always the same one.

@@ -19,7 +19,7 @@ typedef struct sl_block_cursor {
 
 typedef struct sl_cover_blocks {
   int count, threads;
-  const int64_t *first_col; /* first column of each block, and the end; columns are numbered over all blocks */
+  const int64_t *first_col; /* first column of each block, and the end; numbered over all blocks */
   int64_t *first_row;       /* first row of each block, and the end */
   int64_t *rowptr;          /* row pointers over the rows of all blocks */
   int32_t *col;             /* column of each edge, counted within its block */

@@ -21,7 +21,7 @@ static const uint64_t FREE = 0; /* less than any claim */
 
 typedef struct bound bound;
 struct bound {
-  int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* returns the number of edges that it adds */
+  int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* returns the edges that it adds */
   const sl_cover_blocks *blocks;
   int64_t row_weight; /* columns with which a row can be matched */
   int round;

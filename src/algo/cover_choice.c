@@ -25,7 +25,7 @@ typedef struct rank_blocks {
   bool stores;            /* true in the second pass */
 } rank_blocks;
 
-/* Counts or stores the edges in this thread's share of the rows. The owner is looked up only if it changes. */
+/* Counts or stores the edges of this thread's share of rows. The owner is looked up only if it changes. */
 static sley_status take_rows(void *context, int thread, int threads) {
   const rank_blocks *r = context;
   const sl_inspection *ins = r->ins;
@@ -271,7 +271,7 @@ static int64_t asked_columns(const void *context, int64_t begin, int64_t end, in
 
 typedef struct group_blocks {
   sl_colset columns;  /* columns that members asked about */
-  int64_t *first_col; /* first column of each workgroup, counted among these columns; workgroups + 1 elements */
+  int64_t *first_col; /* first of each workgroup, counted among these columns; workgroups + 1 elements */
   sl_cover_blocks blocks;
   uint8_t *use;
 } group_blocks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: finds which rows each rank relays for its workgroup, and which members load them from which relay. */
+/* Finds which rows each rank relays for its workgroup, and which members load them from which relay. */
 #include "algo/fusion.h"
 
 #include <string.h>

@@ -9,13 +9,10 @@
 #include "machine/machine.h"
 #include "plan/resident.h"
 
-/* Least time to bring a piece. It is long compared with the time to signal its arrival. */
-static const double piece_seconds = 15e-6;
-
-/* start_seconds: delay from the first sums to the start of the pull. fast: rate of sums of well-ordered
- * matrices as a share of the machine's SpMM bandwidth, including loads of X and stores of Y. The estimate is
- * high on purpose: waiting for a piece costs more than summing some rows apart from their neighbours. */
-static const double start_seconds = 15e-6, fast = 0.82;
+/* Rate of sums of well-ordered matrices as a share of the machine's SpMM bandwidth, including loads of X and
+ * stores of Y. The estimate is high on purpose: waiting for a piece costs more than summing some rows apart
+ * from their neighbours. */
+static const double fast = 0.82;
 
 /* If bringing the halo takes less than this share of the time to sum the block, a slower pull still ends in
  * time. On four H200 products were 2 to 3 % faster with a slow pull below this share, and slower above it. */
@@ -40,7 +37,7 @@ static bool is_unhurried(const sl_inspection *ins) {
 static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
   double pieces = sl_overrides.piece_bytes > 0 ? bytes / (double)sl_overrides.piece_bytes
-                                               : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+                                               : seconds_to_bring(ins, ins->halo_set.count) / ins->comm->device->figures.piece;
   return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
@@ -105,7 +102,7 @@ static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
     double late = seconds_to_bring(ins, rows) - i * share;
     most = late > most ? late : most;
   }
-  return (most + start_seconds) / seconds_to_sum(ins, 1);
+  return (most + ins->comm->device->figures.pull_start) / seconds_to_sum(ins, 1);
 }
 
 /* Chooses the rows that are summed first: the last of the block that need no halo. All others then follow in
@@ -156,8 +153,9 @@ static sley_status count_entries(void *context, int thread, int threads) {
     int64_t counts[SL_PIECES_MOST] = {0}, e, end;
     for (take_run(s, p, thread, threads, &e, &end); e < end; e++) {
       if ((uint32_t)s->piece[e] >= SL_PIECES_MOST) /* a peer may have sent any number */
-        return sl_fail(SLEY_ERR_INTERNAL, "rank %d wants a row for piece %d of %d", p, s->piece[e],
-                       SL_PIECES_MOST);
+        return sl_fail(SLEY_ERR_INTERNAL,
+                       "rank %d has requested a row for piece %d, but there are at most %d pieces", p,
+                       s->piece[e], SL_PIECES_MOST);
       counts[s->piece[e]]++;
     }
     memcpy(counts_of(s, thread, p), counts, sizeof counts);

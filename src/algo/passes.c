@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passes over a plain division, in order. The first that applies changes it; then it is no longer plain. */
+/* The passes over a plain division, in order. The first that applies changes it; it is then not plain. */
 #include "algo/passes.h"
 
 #include "base/memory.h"

@@ -12,7 +12,7 @@
 bool sl_passes_meet(const sl_inspection *ins);
 
 /* Runs all passes, cuts the division, and changes how values travel if the user wishes it. Errors: of this
- * rank, on which the ranks have not yet agreed; SLEY_ERR_UNSUPPORTED on all ranks, as in sl_algorithm_draft. */
+ * rank, on which the ranks have not yet agreed; SLEY_ERR_UNSUPPORTED on all ranks, as sl_algorithm_draft. */
 sley_status sl_passes_run(const sl_inspection *ins, sl_plan *plan);
 
 /* ---- shared by the passes */

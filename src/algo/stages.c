@@ -525,20 +525,20 @@ static sley_status consider_later(sl_inspection *ins, const sl_rivals *rivals, b
   return SLEY_OK;
 }
 
-const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
-                                         .summary =
-                                             "as halo, across workgroups once a workgroup, one message a row",
-                                         .consider = consider_fused,
-                                         .prepare = sl_prepare_no_more,
-                                         .build = build_fused};
+const sl_algorithm sl_algo_halo_fused = {
+    .name = "halo-fused",
+    .summary = "as halo, but once per workgroup across workgroups, one message per row",
+    .consider = consider_fused,
+    .prepare = sl_prepare_no_more,
+    .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
-                                             .summary = "as halo-fused, packed into one message a peer",
+                                             .summary = "as halo-fused, packed into one message per peer",
                                              .consider = consider_later,
                                              .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
-    .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .summary = "as halo-coalesced, in stages, with the next ones in flight while one is summed",
     .consider = consider_later,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

@@ -7,9 +7,8 @@
 #include "plan/plan.h"
 
 typedef struct sl_stage_options {
-  sl_grain grain; /* grain of the messages between workgroups */
-  bool pipelined; /* one or several stages per workgroup, in flight while others are summed; otherwise one stage
-                   * for all */
+  sl_grain grain;     /* grain of the messages between workgroups */
+  bool pipelined;     /* stages of one workgroup each, in flight while others are summed; else one stage */
   const uint8_t *use; /* flags of the halo entries that come as rows of X; NULL: all. The others belong to no
                        * part */
 } sl_stage_options;

@@ -103,7 +103,7 @@ static sley_status make_lists(sl_fetches *f) {
 struct requests {
   int64_t *count, *asked_count; /* by rank: rows that this rank wants from it, rows that it wants from this
                                  * rank */
-  int64_t *row, *place, *asked; /* wanted rows: number at the owner, place in dst; asked: numbers of own rows */
+  int64_t *row, *place, *asked; /* wanted: row at the owner, place in dst; asked: numbers of own rows */
   sl_row_list *send, *recv;
 };
 

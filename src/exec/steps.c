@@ -84,7 +84,7 @@ const sl_step_kind sl_step_map = {SL_STEP_DEFAULTS,
                                   .run = map_run};
 
 static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
-  snprintf(line, bytes, "arrive exchange %d, %s: its first piece is there", step->index,
+  snprintf(line, bytes, "arrive exchange %d, %s: its first piece has arrived", step->index,
            SL_EXCHANGE(plan, step->index)->spec.name);
 }
 
@@ -187,7 +187,7 @@ const sl_step_kind sl_step_spmm = {SL_STEP_DEFAULTS,
 
 static void fork_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   (void)plan, (void)step;
-  snprintf(line, bytes, "fork: steps with a star do not wait for the others");
+  snprintf(line, bytes, "fork: the steps marked * run concurrently with the others");
 }
 
 static void join_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {

@@ -35,11 +35,11 @@ static sley_status check_partition(const char *what, const int64_t *begin, int r
   if (!begin)
     return sl_fail(SLEY_ERR_ARG, "the partition of the %s is NULL", what);
   if (begin[0] != 0)
-    return sl_fail(SLEY_ERR_ARG, "the partition of the %s begins with %lld instead of 0", what,
+    return sl_fail(SLEY_ERR_ARG, "the partition of the %s must begin with 0, but begins with %lld", what,
                    (long long)begin[0]);
   for (int r = 0; r < ranks; r++)
     if (begin[r] > begin[r + 1])
-      return sl_fail(SLEY_ERR_ARG, "the partition of the %s descends at rank %d", what, r);
+      return sl_fail(SLEY_ERR_ARG, "the partition of the %s must ascend, but descends at rank %d", what, r);
   return SLEY_OK;
 }
 
@@ -49,13 +49,15 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   SL_TRY(check_partition("columns", col_begin, comm->size));
   int64_t mine = row_begin[comm->rank + 1] - row_begin[comm->rank];
   if (block->rows != mine)
-    return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, the partition gives it %lld", comm->rank,
-                   (long long)block->rows, (long long)mine);
+    return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, but the partition assigns it %lld",
+                   comm->rank, (long long)block->rows, (long long)mine);
   if (block->cols != col_begin[comm->size])
-    return sl_fail(SLEY_ERR_ARG, "the matrix has %lld columns, the partition of X %lld rows",
+    return sl_fail(SLEY_ERR_ARG, "the matrix has %lld columns, but the partition of X has %lld rows",
                    (long long)block->cols, (long long)col_begin[comm->size]);
   if (k < 0 || k > INT64_MAX / 64)
-    return sl_fail(SLEY_ERR_ARG, "k is %lld: it must be 0 or more, and its rows addressable", (long long)k);
+    return sl_fail(SLEY_ERR_ARG,
+                   "k is %lld: it must be 0 or more, and small enough that rows of X fit in memory",
+                   (long long)k);
   int64_t bytes;
   if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(sl_sum_dtype(block->dtype)),
                              block->rows + block->cols, &bytes))
@@ -63,7 +65,7 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   return SLEY_OK;
 }
 
-/* Checks that all ranks have the same k, dtype, partitions and `reproducible`; otherwise all get the error. */
+/* Checks that all ranks have the same k, dtype, partitions and `reproducible`. All ranks get the error. */
 static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_t *row_begin,
                                    const int64_t *col_begin, const sl_plan_wishes *wishes) {
   static const char *const name[] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};

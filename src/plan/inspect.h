@@ -20,8 +20,7 @@ typedef struct sl_inspection {
   int64_t rows;                         /* rows of the block */
   int64_t first_col, x_rows;            /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
   int64_t remote_nnz;                   /* remote nonzeros of this rank */
-  int64_t *owner_nnz;                   /* entries of the block, counted by the owner of the row of X that they
-                                         * name */
+  int64_t *owner_nnz;                   /* entries of the block by the owner of their row of X */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
   double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */

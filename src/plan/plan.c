@@ -46,8 +46,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .separate_result = ins->wishes->reproducible,
                    .tf32 = ins->wishes->tf32,
                    .library = ins->wishes->library,
-                   .models_windows = ins->wishes->windows != NULL,
-                   .windows = ins->wishes->windows ? *ins->wishes->windows : *sl_window_model_built_in(),
+                   .device_figures =
+                       ins->wishes->has_figures ? ins->wishes->figures : ins->comm->device->figures,
                    .kernel = ins->wishes->kernel,
                    .rowwise = ins->wishes->rowwise,
                    .wire = ins->wishes->has_wire ? ins->wishes->wire : ins->block->dtype,
@@ -63,7 +63,8 @@ sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote)
   enum { LOCAL, REMOTE };
   if (plan->parts.count > 0 || exchange != plan->exchanges.count - 1 ||
       SL_EXCHANGE(plan, exchange)->dst != plan->buffers.count - 1)
-    return sl_fail(SLEY_ERR_INTERNAL, "%s divides the block when other things were added", plan->algo);
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "%s divides the block after it has added other parts, buffers or exchanges", plan->algo);
   plan->division = (sl_division){
       .count = 2,
       .plain = true,
@@ -157,10 +158,6 @@ sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step) {
 
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index) {
   return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
-}
-
-sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index) {
-  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .concurrent = true});
 }
 
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {

@@ -6,7 +6,7 @@
 #ifndef SLEY_PLAN_PLAN_H
 #define SLEY_PLAN_PLAN_H
 
-#include "device/window_model.h"
+#include "device/figures.h"
 #include "plan/division.h"
 #include "plan/inspect.h"
 
@@ -19,8 +19,7 @@ enum { SL_REASON = 320 }; /* bytes of the reason for a plan's algorithm */
 typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
-  const void
-      *constant; /* contents that never change, owned by the plan; NULL: execution fills the memory */
+  const void *constant; /* contents that never change, owned by the plan; NULL: execution fills the memory */
   /* Column of X or Y that its rows begin with; SL_NO_COLUMNS: they hold something else. */
   int64_t first_column;
   sley_dtype dtype; /* type of these values */
@@ -161,10 +160,9 @@ typedef struct sl_plan {
   bool tf32;           /* kernels may round f32 values to tf32 before they multiply */
   const char *library; /* library whose kernels sum the parts; NULL: Sley's own */
   bool lean;           /* memory is short: see sl_spmm_problem */
-  bool models_windows; /* windows has the machine's own figures */
-  sl_window_model windows;
-  const sl_kernel *kernel;   /* kernel that sums the parts; NULL: the cheapest for each part */
-  sl_rowwise_choice rowwise; /* shape of the kernel that reads X in place */
+  sl_device_figures device_figures; /* figures by which kernels are chosen and shaped */
+  const sl_kernel *kernel;          /* kernel that sums the parts; NULL: the cheapest for each part */
+  sl_rowwise_choice rowwise;        /* shape of the kernel that reads X in place */
   /* If beta is not 0, Y is computed in a separate buffer and added at the end, so that beta Y does not change
    * the order of the sums. */
   bool separate_result;
@@ -234,7 +232,6 @@ sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, in
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_append_step(sl_plan *plan, const sl_step *step);
-sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index);
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index);
 /* Appends a conversion and its step, unless it has no rows or no columns. */
 sley_status sl_plan_add_conversion(sl_plan *plan, const sl_conversion *conversion);

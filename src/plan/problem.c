@@ -35,7 +35,7 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .renewable = plan->renewable,
                            .arrives = part->arrives_in >= 0,
                            .library = part->arrives_in < 0 ? plan->library : NULL,
-                           .windows = &plan->windows,
+                           .figures = &plan->device_figures,
                            .kernel = plan->kernel,
                            .rowwise = plan->rowwise,
                            .team = plan->comm->team};
@@ -104,9 +104,10 @@ static bool is_updated(const sl_plan *plan, const sl_part *part) {
  * entries. */
 static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
   if (!plan->dry)
-    return kernel->product->pays(part->a.rows, part->nnz, plan->k);
+    return kernel->product->pays(&plan->device_figures, part->a.rows, part->nnz, plan->k);
   const double share = plan->all_rows > 0 ? (double)plan->rows / (double)plan->all_rows : 0;
-  return kernel->product->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
+  return kernel->product->pays(&plan->device_figures, plan->rows, (int64_t)(share * (double)plan->all_nnz),
+                               plan->k);
 }
 
 bool sl_plan_should_fuse(const sl_plan *plan) {

@@ -26,7 +26,7 @@ sl_kernel_args sl_plan_update_args(const sl_plan *plan, const sl_spmm_problem *p
 
 /* For a plan made for updates: whether the kernels of its device multiply each block of rows of A X by W as
  * soon as it is summed. This is so if one part computes every row of Y and, for each part, the device has
- * such a kernel whose `pays` is true. Otherwise all of A X is stored in a buffer and then multiplied. Local. */
+ * such a kernel whose `pays` is true. Otherwise all of A X is stored and then multiplied. Local. */
 bool sl_plan_should_fuse(const sl_plan *plan);
 
 #endif

@@ -7,7 +7,7 @@
  * and rows that are read in place, are not rounded.
  *
  * Keep input: every buffer except Y is filled once per execute (keep.c), and rows that are added to Y are
- * first received in a buffer of their own. An execute with the same X then runs only the steps that write Y. */
+ * first received in a buffer of their own. An execute with the same X runs only steps that write Y. */
 #include "plan/travel.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "plan/step.h"
 
 /* An exchange as the builder made it, and its changes. */
-typedef struct leg {
+typedef struct original {
   bool changed;
   int src, dst;             /* buffers as built */
   sley_dtype values;        /* type of its values, as built */
@@ -28,15 +28,16 @@ typedef struct leg {
   int gathered; /* buffer in which its rows are gathered; 0: they are sent from where they are */
   int staged;   /* buffer that receives the rows for dst; 0: dst itself or its narrow twin receives them */
   bool pending; /* it has ended, and its rows are not widened yet */
-} leg;
+} original;
 
-typedef struct journey {
+/* The plan that is changed. */
+typedef struct rewrite {
   sl_plan *plan;
   bool has_wire;
   sley_dtype wire;
-  leg *legs;
+  original *originals;
   int *twin; /* for each buffer as built: the narrow buffer that receives its rows; 0: none */
-} journey;
+} rewrite;
 
 /* The type of a buffer's values. The type of Y is decided later, but the rows received for it are sums. */
 static sley_dtype type_of(const sl_plan *plan, int buffer) {
@@ -110,55 +111,55 @@ static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list *
   return SLEY_OK;
 }
 
-/* Records an exchange as it was built. If values travel narrower, removes the lists from the rank to itself. */
-static sley_status note(journey *j, int index) {
-  sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
-  leg *l = &j->legs[index];
+/* Records an exchange as it was built. With a wire type, removes the lists from the rank to itself. */
+static sley_status note(rewrite *r, int index) {
+  sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
+  original *o = &r->originals[index];
   bool staged = x->dst == SL_BUFFER_Y || x->spec.add;
-  *l = (leg){.src = x->src, .dst = x->dst, .values = type_of(j->plan, x->src), .add = x->spec.add};
-  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_maps(j->plan, index) ||
-      !(j->has_wire || staged))
+  *o = (original){.src = x->src, .dst = x->dst, .values = type_of(r->plan, x->src), .add = x->spec.add};
+  if (SL_BUFFER(r->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_maps(r->plan, index) ||
+      !(r->has_wire || staged))
     return SLEY_OK;
-  l->changed = true;
-  if (j->has_wire) {
-    take_own(lists_of(x->spec.send), &x->spec.sends, j->plan->comm->rank, &l->own_send);
-    take_own(lists_of(x->spec.recv), &x->spec.recvs, j->plan->comm->rank, &l->own_recv);
-    x->spec.dtype = j->wire;
-    j->plan->roundings += staged;
+  o->changed = true;
+  if (r->has_wire) {
+    take_own(lists_of(x->spec.send), &x->spec.sends, r->plan->comm->rank, &o->own_send);
+    take_own(lists_of(x->spec.recv), &x->spec.recvs, r->plan->comm->rank, &o->own_recv);
+    x->spec.dtype = r->wire;
+    r->plan->roundings += staged;
   }
-  l->sends = x->spec.sends;
-  l->recvs = x->spec.recvs;
-  SL_TRY(copy_lists(x->spec.send, l->sends, &l->send));
-  return copy_lists(x->spec.recv, l->recvs, &l->recv);
+  o->sends = x->spec.sends;
+  o->recvs = x->spec.recvs;
+  SL_TRY(copy_lists(x->spec.send, o->sends, &o->send));
+  return copy_lists(x->spec.recv, o->recvs, &o->recv);
 }
 
 /* Changes the buffer that receives the rows of an exchange. */
-static sley_status change_receipt(journey *j, int index) {
-  sl_plan *plan = j->plan;
-  leg *l = &j->legs[index];
-  sley_dtype to = j->has_wire ? j->wire : l->values;
+static sley_status change_receipt(rewrite *r, int index) {
+  sl_plan *plan = r->plan;
+  original *o = &r->originals[index];
+  sley_dtype to = r->has_wire ? r->wire : o->values;
   int64_t rows = 0;
   int dst = 0;
-  if (l->dst == SL_BUFFER_Y || l->add) {
-    for (int i = 0; i < l->recvs; i++)
-      rows += l->recv[i].count;
-    SL_TRY(add_like(plan, "rows received", l->dst, rows, to, &l->staged));
-    dst = l->staged;
+  if (o->dst == SL_BUFFER_Y || o->add) {
+    for (int i = 0; i < o->recvs; i++)
+      rows += o->recv[i].count;
+    SL_TRY(add_like(plan, "rows received", o->dst, rows, to, &o->staged));
+    dst = o->staged;
   } else {
-    if (j->twin[l->dst] == 0)
-      SL_TRY(add_like(plan, "rows received", l->dst, SL_BUFFER(plan, l->dst)->rows, to, &j->twin[l->dst]));
-    dst = j->twin[l->dst];
+    if (r->twin[o->dst] == 0)
+      SL_TRY(add_like(plan, "rows received", o->dst, SL_BUFFER(plan, o->dst)->rows, to, &r->twin[o->dst]));
+    dst = r->twin[o->dst];
   }
   sl_plan_exchange *x = SL_EXCHANGE(plan, index);
   x->dst = dst;
   x->spec.add = false;
   rows = 0;
-  for (int i = 0; i < l->recvs; i++) {
+  for (int i = 0; i < o->recvs; i++) {
     sl_row_list *list = &lists_of(x->spec.recv)[i];
-    if (l->staged)
-      point_at(list, rows, l->values, to);
+    if (o->staged)
+      point_at(list, rows, o->values, to);
     else
-      resize_list(list, l->values, to);
+      resize_list(list, o->values, to);
     rows += list->count;
   }
   return SLEY_OK;
@@ -166,26 +167,26 @@ static sley_status change_receipt(journey *j, int index) {
 
 /* Changes the buffer from which the rows are sent. The receiving buffers of all exchanges are changed
  * before. */
-static sley_status change_despatch(journey *j, int index) {
-  sl_plan *plan = j->plan;
-  leg *l = &j->legs[index];
+static sley_status change_despatch(rewrite *r, int index) {
+  sl_plan *plan = r->plan;
+  original *o = &r->originals[index];
   int64_t rows = 0;
   sl_row_list *send = lists_of(SL_EXCHANGE(plan, index)->spec.send);
-  if (!j->has_wire)
+  if (!r->has_wire)
     return SLEY_OK;
-  if (j->twin[l->src] > 0) { /* rows are relayed */
-    SL_EXCHANGE(plan, index)->src = j->twin[l->src];
-    for (int i = 0; i < l->sends; i++)
-      resize_list(&send[i], l->values, j->wire);
+  if (r->twin[o->src] > 0) { /* rows are relayed */
+    SL_EXCHANGE(plan, index)->src = r->twin[o->src];
+    for (int i = 0; i < o->sends; i++)
+      resize_list(&send[i], o->values, r->wire);
     return SLEY_OK;
   }
-  for (int i = 0; i < l->sends; i++) {
-    int same = first_same(l->send, i);
-    point_at(&send[i], same < i ? send[same].first : rows, l->values, j->wire);
-    rows += same < i ? 0 : l->send[i].count;
+  for (int i = 0; i < o->sends; i++) {
+    int same = first_same(o->send, i);
+    point_at(&send[i], same < i ? send[same].first : rows, o->values, r->wire);
+    rows += same < i ? 0 : o->send[i].count;
   }
-  SL_TRY(add_like(plan, "rows to send", l->src, rows, j->wire, &l->gathered));
-  SL_EXCHANGE(plan, index)->src = l->gathered;
+  SL_TRY(add_like(plan, "rows to send", o->src, rows, r->wire, &o->gathered));
+  SL_EXCHANGE(plan, index)->src = o->gathered;
   return SLEY_OK;
 }
 
@@ -210,92 +211,92 @@ static sley_status convert(sl_plan *plan, int src, const sl_row_list *from, sley
                                                  .add = add});
 }
 
-static sley_status begin(journey *j, int index) {
-  const leg *l = &j->legs[index];
-  const sl_row_list *send = SL_EXCHANGE(j->plan, index)->spec.send;
-  for (int i = 0; i < l->sends && l->gathered; i++)
-    if (first_same(l->send, i) == i)
-      SL_TRY(convert(j->plan, l->src, &l->send[i], l->values, l->gathered, &send[i], j->wire, false));
+static sley_status begin(rewrite *r, int index) {
+  const original *o = &r->originals[index];
+  const sl_row_list *send = SL_EXCHANGE(r->plan, index)->spec.send;
+  for (int i = 0; i < o->sends && o->gathered; i++)
+    if (first_same(o->send, i) == i)
+      SL_TRY(convert(r->plan, o->src, &o->send[i], o->values, o->gathered, &send[i], r->wire, false));
   return SLEY_OK;
 }
 
 /* Adds the conversions of received rows to the buffer for which they were sent. */
-static sley_status settle(journey *j, int index) {
-  leg *l = &j->legs[index];
-  const sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
-  sley_dtype from = j->has_wire ? j->wire : l->values;
-  l->pending = false;
-  for (int i = 0; i < l->recvs; i++)
-    SL_TRY(convert(j->plan, x->dst, &x->spec.recv[i], from, l->dst, &l->recv[i], l->values, l->add));
+static sley_status settle(rewrite *r, int index) {
+  original *o = &r->originals[index];
+  const sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
+  sley_dtype from = r->has_wire ? r->wire : o->values;
+  o->pending = false;
+  for (int i = 0; i < o->recvs; i++)
+    SL_TRY(convert(r->plan, x->dst, &x->spec.recv[i], from, o->dst, &o->recv[i], o->values, o->add));
   return SLEY_OK;
 }
 
-static sley_status end(journey *j, int index) {
-  leg *l = &j->legs[index];
-  if (!l->changed)
+static sley_status end(rewrite *r, int index) {
+  original *o = &r->originals[index];
+  if (!o->changed)
     return SLEY_OK;
-  SL_TRY(convert(j->plan, l->src, &l->own_send, l->values, l->dst, &l->own_recv, l->values, l->add));
-  l->pending = true;
-  return l->staged || j->plan->dry ? settle(j, index) : SLEY_OK;
+  SL_TRY(convert(r->plan, o->src, &o->own_send, o->values, o->dst, &o->own_recv, o->values, o->add));
+  o->pending = true;
+  return o->staged || r->plan->dry ? settle(r, index) : SLEY_OK;
 }
 
 /* Widens the rows received for a buffer. */
-static sley_status widen(journey *j, int buffer) {
-  for (int i = 0; i < j->plan->exchanges.count; i++)
-    if (j->legs[i].pending && j->legs[i].dst == buffer)
-      SL_TRY(settle(j, i));
+static sley_status widen(rewrite *r, int buffer) {
+  for (int i = 0; i < r->plan->exchanges.count; i++)
+    if (r->originals[i].pending && r->originals[i].dst == buffer)
+      SL_TRY(settle(r, i));
   return SLEY_OK;
 }
 
 /* Widens the rows received for the buffers that a step reads or writes. */
-static sley_status widen_used(journey *j, sl_step *step) {
-  int *used[SL_STEP_USES], count = step->kind->uses(j->plan, step, used);
+static sley_status widen_used(rewrite *r, sl_step *step) {
+  int *used[SL_STEP_USES], count = step->kind->uses(r->plan, step, used);
   for (int i = 0; i < count; i++)
-    SL_TRY(widen(j, *used[i]));
+    SL_TRY(widen(r, *used[i]));
   return SLEY_OK;
 }
 
-static sley_status add_step(journey *j, sl_step *step) {
+static sley_status add_step(rewrite *r, sl_step *step) {
   unsigned acts = step->kind->acts;
   if (acts & SL_ACT_BEGIN) {
-    if (j->legs[step->index].changed)
-      SL_TRY(widen(j, j->legs[step->index].dst));
-    SL_TRY(begin(j, step->index));
+    if (r->originals[step->index].changed)
+      SL_TRY(widen(r, r->originals[step->index].dst));
+    SL_TRY(begin(r, step->index));
   }
-  if (!j->plan->dry)
-    SL_TRY(widen_used(j, step));
-  SL_TRY(sl_plan_append_step(j->plan, step));
-  return acts & SL_ACT_END ? end(j, step->index) : SLEY_OK;
+  if (!r->plan->dry)
+    SL_TRY(widen_used(r, step));
+  SL_TRY(sl_plan_append_step(r->plan, step));
+  return acts & SL_ACT_END ? end(r, step->index) : SLEY_OK;
 }
 
-static sley_status change_steps(journey *j) {
-  sl_list steps = j->plan->steps;
+static sley_status change_steps(rewrite *r) {
+  sl_list steps = r->plan->steps;
   sley_status status = SLEY_OK;
-  j->plan->steps = (sl_list){0};
+  r->plan->steps = (sl_list){0};
   for (int i = 0; i < steps.count && status == SLEY_OK; i++)
-    status = add_step(j, &((sl_step *)steps.items)[i]);
+    status = add_step(r, &((sl_step *)steps.items)[i]);
   sl_free(steps.items);
   return status;
 }
 
-static sley_status change(journey *j) {
-  int exchanges = j->plan->exchanges.count;
+static sley_status change(rewrite *r) {
+  int exchanges = r->plan->exchanges.count;
   bool any = false, moves = false;
   for (int i = 0; i < exchanges; i++) {
-    SL_TRY(note(j, i));
-    any |= j->legs[i].changed;
-    moves |= j->legs[i].changed && !(j->legs[i].add || j->legs[i].dst == SL_BUFFER_Y);
+    SL_TRY(note(r, i));
+    any |= r->originals[i].changed;
+    moves |= r->originals[i].changed && !(r->originals[i].add || r->originals[i].dst == SL_BUFFER_Y);
   }
   if (!any)
     return SLEY_OK;
-  j->plan->roundings += moves;
+  r->plan->roundings += moves;
   for (int i = 0; i < exchanges; i++)
-    if (j->legs[i].changed)
-      SL_TRY(change_receipt(j, i));
+    if (r->originals[i].changed)
+      SL_TRY(change_receipt(r, i));
   for (int i = 0; i < exchanges; i++)
-    if (j->legs[i].changed)
-      SL_TRY(change_despatch(j, i));
-  return change_steps(j);
+    if (r->originals[i].changed)
+      SL_TRY(change_despatch(r, i));
+  return change_steps(r);
 }
 
 /* Refuses plans with fetches, and plans with mapped rows if the rows would cross a link at each read: then no
@@ -304,27 +305,28 @@ static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan)
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                          : "none travels narrower (wire)");
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s reads a row in place each time it needs it, so %s: choose another algorithm", plan->algo,
+                 ins->wishes->keeps_input ? "it cannot keep rows for an unchanged X (keep_input)"
+                                          : "no row can travel in a narrower type (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
-  journey j = {.plan = plan, .has_wire = ins->wishes->has_wire, .wire = ins->wishes->wire};
+  rewrite r = {.plan = plan, .has_wire = ins->wishes->has_wire, .wire = ins->wishes->wire};
   SL_TRY(refuse_fetches(ins, plan));
   if (ins->wishes->keeps_input)
     SL_TRY(sl_plan_separate(plan));
   int exchanges = plan->exchanges.count;
-  sley_status status = SL_NEW_ZERO(j.legs, exchanges, "a plan's exchanges");
+  sley_status status = SL_NEW_ZERO(r.originals, exchanges, "a plan's exchanges");
   if (status == SLEY_OK)
-    status = SL_NEW_ZERO(j.twin, plan->buffers.count, "a plan's buffers");
+    status = SL_NEW_ZERO(r.twin, plan->buffers.count, "a plan's buffers");
   if (status == SLEY_OK)
-    status = change(&j);
-  for (int i = 0; j.legs && i < exchanges; i++) {
-    sl_free(j.legs[i].send);
-    sl_free(j.legs[i].recv);
+    status = change(&r);
+  for (int i = 0; r.originals && i < exchanges; i++) {
+    sl_free(r.originals[i].send);
+    sl_free(r.originals[i].recv);
   }
-  sl_free(j.twin);
-  sl_free(j.legs);
+  sl_free(r.twin);
+  sl_free(r.originals);
   return status;
 }

@@ -4,6 +4,7 @@
 #define SLEY_PLAN_WISHES_H
 
 #include "base/types.h"
+#include "device/figures.h"
 #include "device/rowwise_choice.h"
 
 /* Whether Y is computed to be multiplied by W: each block of rows as soon as it is summed, if possible
@@ -11,23 +12,24 @@
 typedef enum sl_updates { SL_UPDATES_NONE, SL_UPDATES_FUSED, SL_UPDATES_APART } sl_updates;
 
 typedef struct sl_plan_wishes {
-  int64_t k;                             /* columns of X and Y */
-  int64_t row_bytes;                     /* bytes of a row of X or Y: k values */
-  int64_t sum_bytes;                     /* bytes of a row of partial sums: k values of the type of sums */
-  bool reproducible;                     /* every row is summed in column order */
-  bool tf32;                             /* f32 values may be rounded to tf32 before they are multiplied */
-  const char *library;                   /* library whose kernels sum the parts; NULL: Sley's own */
-  const struct sl_kernel *kernel;        /* kernel that sums the parts; NULL: the cheapest */
-  sl_rowwise_choice rowwise;             /* shape of the kernel that reads X in place */
-  bool capture;                          /* exchanges use the devices alone, see sl_exchange_spec */
-  const struct sl_window_model *windows; /* see sl_spmm_problem */
-  const struct sley_machine *machine; /* machine used for predictions; NULL: the device's own */
-  bool has_wire;                      /* values travel in the type wire */
-  sley_dtype wire;                    /* type in which values travel; without has_wire, the dtype of the matrix */
-  bool keeps_input;                   /* see sl_plan */
-  bool renewable;                     /* parts record from which entries their values come */
-  sl_updates updates;                 /* see sl_plan */
-  bool owned;                         /* the block was made for the plan, which owns its memory */
+  int64_t k;                          /* columns of X and Y */
+  int64_t row_bytes;                  /* bytes of a row of X or Y: k values */
+  int64_t sum_bytes;                  /* bytes of a row of partial sums: k values of the type of sums */
+  bool reproducible;                  /* every row is summed in column order */
+  bool tf32;                          /* f32 values may be rounded to tf32 before they are multiplied */
+  const char *library;                /* library whose kernels sum the parts; NULL: Sley's own */
+  const struct sl_kernel *kernel;     /* kernel that sums the parts; NULL: the cheapest */
+  sl_rowwise_choice rowwise;          /* shape of the kernel that reads X in place */
+  bool capture;                       /* exchanges use the devices alone, see sl_exchange_spec */
+  bool has_figures;                   /* figures replace the device's own */
+  sl_device_figures figures;          /* by which kernels are chosen and shaped */
+  const struct sley_machine *machine;    /* machine used for predictions; NULL: the device's own */
+  bool has_wire;                         /* values travel in the type wire */
+  sley_dtype wire;                       /* type in which values travel; else the dtype of the matrix */
+  bool keeps_input;                      /* see sl_plan */
+  bool renewable;                        /* parts record from which entries their values come */
+  sl_updates updates;                    /* see sl_plan */
+  bool owned;                            /* the block was made for the plan, which owns its memory */
 } sl_plan_wishes;
 
 /* Wishes for k columns of a matrix of dtype, with all else at its default. If k is too large, the widths are
