@@ -38,7 +38,7 @@ def read_gpu(path):
             environment = record
         elif record["record"] == "summary":
             seed = record["seed"]
-        else:
+        elif record["record"] != "machine":
             case = cases.setdefault((record["matrix"], record["dtype"]), {})
             case[record.get("by", "together")] = record
     return environment, seed, cases
