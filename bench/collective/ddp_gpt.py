@@ -11,7 +11,7 @@ Usage: torchrun --nproc-per-node 2 ddp_gpt.py [--steps N] [--layers N] [--width 
 One process per GPU over nccl, or processes on the CPU over gloo. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not
 installed.
 """
-import argparse
+import functools
 import json
 import math
 import os
@@ -29,7 +29,10 @@ from torch.nn.parallel import DistributedDataParallel
 import sley
 from sley.torch import SparseHookState, sparse_allreduce_hook
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import common  # noqa: E402
+import torch_side  # noqa: E402
+
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 VOCABULARY = 256  # byte values
 FIRST = 5  # first steps whose times are left out, because memory is allocated and buckets are built
@@ -37,30 +40,33 @@ LAST = 10  # last steps, whose mean is the reported loss
 
 
 def options_of():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=8)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--heads", type=int, default=0, help="0: width / 64, at least 1")
-    parser.add_argument("--context", type=int, default=256)
-    parser.add_argument("--batch", type=int, default=8, help="sequences of each rank")
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--split-steps", type=int, default=20)
-    parser.add_argument("--density", type=float, default=0.01)
-    parser.add_argument("--warmup-steps", type=int, default=0, help="of the hook")
-    parser.add_argument("--ramp-steps", type=int, default=0, help="of the hook, after those")
-    parser.add_argument("--compress", default="auto")
-    parser.add_argument("--bucket-mb", type=float, default=25)
-    parser.add_argument("--rate", type=float, default=3e-4, help="the largest: it grows in the first 5 % of --steps")
-    parser.add_argument("--beta2", type=float, default=0.999, help="of AdamW")
-    parser.add_argument("--schedule", choices=("cosine", "constant"), default="cosine",
-                        help="of the rate after that; cosine: down to a tenth at the end of --steps")
-    parser.add_argument("--dtype", choices=DTYPES, default="f32")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", help="FILE, or - for standard output")
-    options = parser.parse_args()
-    options.heads = options.heads or max(options.width // 64, 1)
-    return options
+    parser = common.Parser(__doc__)
+    parser.add("--layers", 8)
+    parser.add("--width", 512)
+    parser.add("--heads", 0, "0: width / 64, at least 1")
+    parser.add("--context", 256)
+    parser.add("--batch", 8, "sequences of each rank")
+    parser.add("--steps", 300)
+    parser.add("--split-steps", 20)
+    parser.add("--density", 0.01)
+    parser.add("--warmup-steps", 0, "of the hook")
+    parser.add("--ramp-steps", 0, "of the hook, after those")
+    parser.add("--compress", "auto")
+    parser.add("--bucket-mb", 25.0)
+    parser.add("--rate", 3e-4, "the largest: it grows in the first 5 % of --steps")
+    parser.add("--beta2", 0.999, "of AdamW")
+    parser.add("--schedule", "cosine", "of the rate after that; cosine: down to a tenth at the end of --steps", choices=("cosine", "constant"))
+    parser.add("--dtype", "f32", choices=DTYPES)
+    parser.add("--device", "cuda" if torch.cuda.is_available() else "cpu", choices=("cpu", "cuda"))
+    parser.add("--seed", 1)
+    parser.add("--json", None, "FILE, or - for standard output")
+    o = parser.parse_args()
+    o.heads = o.heads or max(o.width // 64, 1)
+    if "RANK" not in os.environ:
+        sys.exit("ddp_gpt.py: there is no RANK: start it with torchrun --nproc-per-node 2")
+    if o.steps < 1 or o.split_steps < 1:
+        sys.exit("ddp_gpt.py: --steps and --split-steps are at least 1")
+    return o
 
 
 # ---- the model and its data
@@ -100,7 +106,8 @@ class Gpt(torch.nn.Module):
 
 
 def text():
-    files = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").glob("*.md"))
+    root = Path(common.ROOT)
+    files = sorted(root.glob("*.md")) + sorted((root / "docs").glob("*.md"))
     return torch.frombuffer(bytearray(b"".join(each.read_bytes() for each in files)), dtype=torch.uint8)
 
 
@@ -121,15 +128,11 @@ class Clock:
     def __init__(self, device):
         self.device, self.seconds = device, defaultdict(float)
 
-    def wait(self):
-        if self.device == "cuda":
-            torch.cuda.synchronize()
-
     def time(self, name, function, *arguments):
-        self.wait()
+        torch_side.wait(self.device)
         begin = time.perf_counter()
         made = function(*arguments)
-        self.wait()
+        torch_side.wait(self.device)
         self.seconds[name] += time.perf_counter() - begin
         return made
 
@@ -207,15 +210,10 @@ class Training:
         model = self.wrapped()
         if self.state is not None:
             model.register_comm_hook(self.state, sparse_allreduce_hook)
-        clock, times, losses = Clock(self.o.device), [], []
-        for _ in range(self.o.steps):
-            clock.wait()
-            begin = time.perf_counter()
-            loss = self.run_step(model, lambda _, function, *arguments: function(*arguments))
-            clock.wait()
-            times.append((time.perf_counter() - begin) * 1e3)
-            losses.append(float(loss))
-        return times, losses
+        losses = []
+        step = functools.partial(self.run_step, model, lambda _, function, *arguments: function(*arguments))
+        times = torch_side.times(lambda: losses.append(step()), self.o.device, self.o.steps, 0)
+        return times, [float(loss) for loss in losses]
 
     def split(self):
         """Returns the mean ms of each part of a step."""
@@ -281,10 +279,6 @@ def tell(made):
 
 def main():
     o = options_of()
-    if "RANK" not in os.environ:
-        sys.exit("ddp_gpt.py: there is no RANK: start it with torchrun --nproc-per-node 2")
-    if o.steps < 1 or o.split_steps < 1:
-        sys.exit("ddp_gpt.py: --steps and --split-steps are at least 1")
     if o.device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     dist.init_process_group("nccl" if o.device == "cuda" else "gloo")
@@ -299,11 +293,10 @@ def main():
         report = {"sley": sley.__version__, "torch": torch.__version__, "device": name,
                   "ranks": dist.get_world_size(), "parameters": parameters, "text_bytes": len(tokens),
                   "options": {key: value for key, value in vars(o).items() if key != "json"}, "runs": runs}
-        told = json.dumps(report, indent=1)
         if o.json == "-":
-            print(told)
+            print(json.dumps(report, indent=1))
         else:
-            Path(o.json).write_text(told + "\n", encoding="utf-8")
+            common.save(o.json, report, o.device)
     dist.destroy_process_group()
 
 
