@@ -86,11 +86,13 @@ def reason_of(done):
     return lines[-1] if lines else f"exit {done.returncode}"
 
 
-def run(words, launched=False, **env):
-    """Runs a program; returns what it printed. A launcher that cannot run here ends the script."""
+def run(words, launched=False, timeout=None, **env):
+    """Runs a program; returns what it printed. A launcher that cannot run here ends the script. timeout: seconds."""
     try:
         done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env={**HABITS, **os.environ, **env})
+                              timeout=timeout, env={**HABITS, **os.environ, **env})
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{words[0]}: took more than {timeout} s") from error
     except OSError as error:
         raise Failed(f"{words[0]}: {error.strerror}") from error
     if launched and done.returncode == SKIPPED:

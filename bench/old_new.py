@@ -7,16 +7,14 @@
 OLD and NEW are the paths of two commands `sley`; the libraries and modules beside each are used. Each case runs in both, ROUNDS
 times in alternating order, and the time of a build is the median of its runs' medians. Prints for each operation and number of
 ranks: the geometric mean and the worst of new / old, the spread between rounds, and in how many cases the bits are equal."""
-import argparse
 import hashlib
-import json
-import math
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
+
+import common
 
 
 def drawn_matrix(draw, large):
@@ -57,26 +55,18 @@ def collective(draw, _ranks, large):
 OPERATIONS = {"spmm": (spmm, 8), "spgemm": (spgemm, 2), "gnn": (gnn, 2), "collective": (collective, 2)}  # drawing function, share of cases
 
 
-def environment(command):
-    """Environment in which COMMAND uses the library and the modules of its own build."""
+def run(command, words, time_of, ending, folder):
+    """Runs a build with its own library and modules. Returns the time in ms and the hash of the result (None if there is none)."""
     library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(command))), "src")
     path = os.environ.get("LD_LIBRARY_PATH")
-    return {**os.environ, "SLEY_MODULE_PATH": library, "LD_LIBRARY_PATH": library + (":" + path if path else "")}
-
-
-def run(command, words, time_of, ending, folder):
-    """Returns the time in ms and the hash of the result (None if the operation writes none)."""
     out = os.path.join(folder, "out" + (ending or ""))
-    with_out = ["--out", out] if ending else []
-    done = subprocess.run([command, *words, *with_out, "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=environment(command), text=True, timeout=300, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit status {done.returncode}")
+    found = common.sley(command, *words, *(["--out", out] if ending else []), timeout=300, SLEY_MODULE_PATH=library,
+                        LD_LIBRARY_PATH=library + (":" + path if path else ""))
     digest = None
     if ending:
         with open(out, "rb") as stream:
             digest = hashlib.sha256(stream.read()).hexdigest()
-    return time_of(json.loads(done.stdout)), digest
+    return time_of(found), digest
 
 
 def measure(arguments, words, time_of, ending, folder):
@@ -93,17 +83,18 @@ def measure(arguments, words, time_of, ending, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.Parser(__doc__)
     parser.add_argument("old")
     parser.add_argument("new")
-    parser.add_argument("--device", default="cpu")
+    parser.add("--device", "cpu")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--cases", type=int, default=28, help="per number of ranks")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
+    parser.add("--cases", 28, "per number of ranks")
+    parser.add("--rounds", 3)
+    parser.add("--seed", random.SystemRandom().randrange(10**9))
     parser.add_argument("--operations", nargs="+", default=list(OPERATIONS), choices=list(OPERATIONS))
-    parser.add_argument("--json")
+    parser.add("--json")
     arguments = parser.parse_args()
+    parser.check(arguments, cases=1, rounds=1)
     print(f"seed {arguments.seed}, device {arguments.device}")
     cases, failed = [], 0
     shares = sum(OPERATIONS[name][1] for name in arguments.operations)
@@ -120,7 +111,7 @@ def main():
                     words += ["--ranks", str(ranks), "--device", arguments.device]
                     try:
                         done.append({"operation": name, "ranks": ranks, **measure(arguments, words, time_of, ending, folder)})
-                    except (RuntimeError, subprocess.TimeoutExpired) as error:
+                    except common.Failed as error:
                         failed += 1
                         print(f"not measured: sley {' '.join(words)}: {error}", file=sys.stderr)
                 cases += done
@@ -128,16 +119,14 @@ def main():
                     continue
                 ratios = [case["ratio"] for case in done]
                 bits = [case["same_bits"] for case in done if case["same_bits"] is not None]
-                print(f"{name:10} {ranks} ranks, {len(done):3} cases: new / old geomean "
-                      f"{math.exp(statistics.mean(map(math.log, ratios))):.3f} (of best times "
-                      f"{math.exp(statistics.mean(math.log(case['best_ratio']) for case in done)):.3f}), worst {max(ratios):.3f}, "
+                print(f"{name:10} {ranks} ranks, {len(done):3} cases: new / old geomean {statistics.geometric_mean(ratios):.3f} (of best times "
+                      f"{statistics.geometric_mean(case['best_ratio'] for case in done):.3f}), worst {max(ratios):.3f}, "
                       f"median spread of rounds {statistics.median(case['spread'] for case in done):.2f}"
                       + (f", same bits {sum(bits)} of {len(bits)}" if bits else ""), flush=True)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as stream:
-            json.dump({"seed": arguments.seed, "device": arguments.device, "rounds": arguments.rounds, "cases": cases}, stream, indent=1)
+    common.save(arguments.json, {"seed": arguments.seed, "device": arguments.device, "rounds": arguments.rounds, "cases": cases},
+                "cpu" if arguments.device == "cpu" else "cuda")
     return 1 if failed or any(case["same_bits"] is False for case in cases) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.start(main)
