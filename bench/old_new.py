@@ -6,7 +6,8 @@
 
 OLD and NEW are the paths of two commands `sley`; the libraries and modules beside each are used. Each case runs in both, ROUNDS
 times in alternating order, and the time of a build is the median of its runs' medians. Prints for each operation and number of
-ranks: the geometric mean and the worst of new / old, the spread between rounds, and in how many cases the bits are equal."""
+ranks: the geometric mean and the worst of new / old, the spread between rounds, and in how many cases the bits are equal.
+Exit status 1 if a case failed or bits differ."""
 import hashlib
 import os
 import random
@@ -15,71 +16,65 @@ import sys
 import tempfile
 
 import common
+from tables import geomean
+
+PRODUCTS = 8  # SpMM has so many cases where other operations have 2
 
 
-def drawn_matrix(draw, large):
-    rows = draw.randrange(20_000, 2_000_000 if large else 200_000)
-    entries = rows * draw.choice((2, 6, 12, 20))
-    return draw.choice((
-        f"rmat:scale={rows.bit_length() - 1},edgefactor={entries // rows},shuffle,seed={draw.randrange(10**6)}",
-        f"er:n={rows},nnz={entries},seed={draw.randrange(10**6)}",
-        f"band:n={rows},width={draw.randrange(3, 25)}",
-        f"twin:{draw.choice(('cyt', 'clj', 'slj'))}:scale={draw.choice((0.1, 0.2)) * (3 if large else 1):.2g}"))
+def drawn_matrix(draw, most_rows):
+    rows, per_row = draw.randrange(20_000, most_rows), draw.choice((2, 6, 12, 20))
+    return draw.choice((f"rmat:scale={rows.bit_length() - 1},edgefactor={per_row},shuffle,seed={draw.randrange(10**6)}",
+                        f"er:n={rows},nnz={rows * per_row},seed={draw.randrange(10**6)}", f"band:n={rows},width={draw.randrange(3, 25)}",
+                        f"twin:{draw.choice(('cyt', 'clj', 'slj'))}:scale={draw.choice((0.1, 0.2))}"))
 
 
-def median_ms(found):
-    return found["time_ms"]["median"] if "time_ms" in found else found["ms"]
+# Each returns the words, the matrix among them first, the file that receives the result, and a function of the report: its ms.
+
+def spmm(draw, ranks, most_rows):
+    k, algo = draw.choice((1, 7, 16, 32, 40, 64, 100, 128)), draw.choice(("halo", "cover", "bcast-1d") if ranks > 1 else ("halo",))
+    words = ["--k", k, "--dtype", draw.choice(("f32", "f64", "f16")), "--algo", algo, "--repeat", 11, "--no-verify"]
+    return ["spmm"], drawn_matrix(draw, most_rows), words, "y.npy", lambda report: report["time_ms"]["median"]
 
 
-def spmm(draw, ranks, large):
-    k = draw.choice((1, 7, 16, 32, 40, 64, 100, 128))
-    return ["spmm", drawn_matrix(draw, large), "--k", str(k), "--dtype", draw.choice(("f32", "f64", "f16")), "--algo",
-            draw.choice(("halo", "cover", "bcast-1d") if ranks > 1 else ("halo",)), "--repeat", "11", "--no-verify"], median_ms, ".npy"
+def spgemm(draw, _ranks, most_rows):
+    scale = draw.randrange(11, max(13, (most_rows // 16).bit_length()))
+    matrix = f"rmat:scale={scale},edgefactor={draw.choice((2, 4, 8))},seed={draw.randrange(10**6)}"
+    return ["spgemm"], matrix, ["--repeat", 7], "c.npz", lambda report: report["ms"]
 
 
-def spgemm(draw, _ranks, large):
-    scale = draw.randrange(13, 18 if large else 15)
-    return ["spgemm", f"rmat:scale={scale},edgefactor={draw.choice((2, 4, 8))},seed={draw.randrange(10**6)}", "--repeat", "5"], median_ms, ".mtx"
+def gnn(draw, _ranks, most_rows):
+    words = ["--undirected", "--model", draw.choice(("gcn", "gin", "sage", "gat")), "--hidden", draw.choice((16, 64))]
+    return ["gnn", "bench"], drawn_matrix(draw, most_rows), words, None, lambda report: report["models"][0]["step_ms"]
 
 
-def gnn(draw, _ranks, large):
-    return (["gnn", "bench", drawn_matrix(draw, large), "--undirected", "--model", draw.choice(("gcn", "gin", "sage", "gat")), "--hidden",
-             draw.choice(("16", "64"))], lambda found: found["models"][0]["step_ms"], None)
+def collective(draw, _ranks, _most_rows):
+    words = ["--bytes", draw.choice(("1M", "8M", "64M")), "--zeros", draw.choice((0.9, 0.99, 0.999))]
+    return ["collective", draw.choice(("allreduce", "allgather", "reducescatter"))], None, words, None, lambda report: report["cases"][0]["time_us"] / 1e3
 
 
-def collective(draw, _ranks, large):
-    return (["collective", draw.choice(("allreduce", "allgather", "reducescatter")), "--bytes", draw.choice(("1M", "8M", "64M") if large else ("1M", "4M")),
-             "--zeros", draw.choice(("0.9", "0.99", "0.999"))], lambda found: found["cases"][0]["time_us"] / 1e3, None)
+OPERATIONS = {"spmm": spmm, "spgemm": spgemm, "gnn": gnn, "collective": collective}
 
 
-OPERATIONS = {"spmm": (spmm, 8), "spgemm": (spgemm, 2), "gnn": (gnn, 2), "collective": (collective, 2)}  # drawing function, share of cases
-
-
-def run(command, words, time_of, ending, folder):
-    """Runs a build with its own library and modules. Returns the time in ms and the hash of the result (None if there is none)."""
+def of_build(command):
+    """Environment in which a command uses the library and the modules of its own build."""
     library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(command))), "src")
     path = os.environ.get("LD_LIBRARY_PATH")
-    out = os.path.join(folder, "out" + (ending or ""))
-    found = common.sley(command, *words, *(["--out", out] if ending else []), timeout=300, SLEY_MODULE_PATH=library,
-                        LD_LIBRARY_PATH=library + (":" + path if path else ""))
-    digest = None
-    if ending:
-        with open(out, "rb") as stream:
-            digest = hashlib.sha256(stream.read()).hexdigest()
-    return time_of(found), digest
+    return {"SLEY_MODULE_PATH": library, "LD_LIBRARY_PATH": library + (":" + path if path else "")}
 
 
-def measure(arguments, words, time_of, ending, folder):
-    """One case: medians of both builds, the spread between rounds, whether the bits are equal."""
-    times, digests = {"old": [], "new": []}, set()
-    for at in range(arguments.rounds):
-        for name in ("old", "new") if at % 2 == 0 else ("new", "old"):
-            ms, digest = run(getattr(arguments, name), words, time_of, ending, folder)
-            times[name].append(ms)
-            digests.add(digest)
-    old, new = (statistics.median(times[name]) for name in ("old", "new"))
-    return {"words": words, "old_ms": old, "new_ms": new, "ratio": new / old, "best_ratio": min(times["new"]) / min(times["old"]),
-            "spread": max(max(t) / min(t) for t in times.values()), "same_bits": len(digests) == 1 if ending else None}
+def measure(o, words, out, ms_of, folder):
+    """One case: the times of both builds, the spread between rounds, whether the bits are equal (None if no result is written)."""
+    times, digests, path = {"old": [], "new": []}, set(), os.path.join(folder, out or "")
+    for at in range(o.rounds):
+        for build in ("old", "new") if at % 2 == 0 else ("new", "old"):
+            command = getattr(o, build)
+            times[build].append(ms_of(common.sley(command, *words, *(["--out", path] if out else []), timeout=300, **of_build(command))))
+            if out:
+                with open(path, "rb") as stream:
+                    digests.add(hashlib.sha256(stream.read()).hexdigest())
+    old, new = statistics.median(times["old"]), statistics.median(times["new"])
+    return {"old_ms": old, "new_ms": new, "ratio": new / old, "best_ratio": min(times["new"]) / min(times["old"]),
+            "spread": max(max(each) / min(each) for each in times.values()), "same_bits": len(digests) == 1 if out else None}
 
 
 def main():
@@ -87,44 +82,41 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add("--device", "cpu")
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
-    parser.add("--cases", 28, "per number of ranks")
+    parser.add("--ranks", [1, 2], nargs="+", type=int)
+    parser.add("--cases", 28, "for each number of ranks")
+    parser.add("--rows", 400_000, "drawn matrices have fewer rows")
     parser.add("--rounds", 3)
     parser.add("--seed", random.SystemRandom().randrange(10**9))
-    parser.add_argument("--operations", nargs="+", default=list(OPERATIONS), choices=list(OPERATIONS))
+    parser.add("--operations", list(OPERATIONS), nargs="+", choices=list(OPERATIONS))
     parser.add("--json")
-    arguments = parser.parse_args()
-    parser.check(arguments, cases=1, rounds=1)
-    print(f"seed {arguments.seed}, device {arguments.device}")
+    o = parser.parse_args()
+    parser.check(o, cases=1, rounds=1, rows=20_001)
+    print(f"seed {o.seed}, device {o.device}")
     cases, failed = [], 0
-    shares = sum(OPERATIONS[name][1] for name in arguments.operations)
-    with tempfile.TemporaryDirectory() as folder:
-        for ranks in arguments.ranks:
-            for name in arguments.operations:
-                draw_case, share = OPERATIONS[name]
-                draw = random.Random(f"{arguments.seed} {name} {ranks}")
-                if (name == "collective" and ranks == 1) or (name == "spgemm" and ranks > 1):
-                    continue
-                done = []
-                for _ in range(max(1, arguments.cases * share // shares)):
-                    words, time_of, ending = draw_case(draw, ranks, arguments.device != "cpu")
-                    words += ["--ranks", str(ranks), "--device", arguments.device]
+    shares = {name: PRODUCTS if name == "spmm" else 2 for name in o.operations}
+    for ranks in o.ranks:
+        for name in o.operations:
+            if (name == "collective" and ranks == 1) or (name == "spgemm" and ranks > 1):
+                continue
+            draw, done = random.Random(f"{o.seed} {name} {ranks}"), []
+            for _ in range(max(1, o.cases * shares[name] // sum(shares.values()))):
+                verb, matrix, words, out, ms_of = OPERATIONS[name](draw, ranks, o.rows)
+                words += ["--ranks", ranks, "--device", o.device]
+                with tempfile.TemporaryDirectory() as folder:
                     try:
-                        done.append({"operation": name, "ranks": ranks, **measure(arguments, words, time_of, ending, folder)})
+                        file = [common.cached(o.new, matrix, folder)] if matrix else []
+                        one = measure(o, [*verb, *file, *words], out, ms_of, folder)
+                        done.append({"operation": name, "ranks": ranks, "matrix": matrix, "words": " ".join(map(str, words)), **one})
                     except common.Failed as error:
                         failed += 1
-                        print(f"not measured: sley {' '.join(words)}: {error}", file=sys.stderr)
-                cases += done
-                if not done:
-                    continue
-                ratios = [case["ratio"] for case in done]
+                        print(f"not measured: {name} {matrix or ''} {' '.join(map(str, words))}: {error}", file=sys.stderr)
+            cases += done
+            if done:
                 bits = [case["same_bits"] for case in done if case["same_bits"] is not None]
-                print(f"{name:10} {ranks} ranks, {len(done):3} cases: new / old geomean {statistics.geometric_mean(ratios):.3f} (of best times "
-                      f"{statistics.geometric_mean(case['best_ratio'] for case in done):.3f}), worst {max(ratios):.3f}, "
-                      f"median spread of rounds {statistics.median(case['spread'] for case in done):.2f}"
-                      + (f", same bits {sum(bits)} of {len(bits)}" if bits else ""), flush=True)
-    common.save(arguments.json, {"seed": arguments.seed, "device": arguments.device, "rounds": arguments.rounds, "cases": cases},
-                "cpu" if arguments.device == "cpu" else "cuda")
+                print(f"{name:10} {ranks} ranks, {len(done):3} cases: new / old geomean {geomean([case['ratio'] for case in done]):.3f} (of best times "
+                      f"{geomean([case['best_ratio'] for case in done]):.3f}), worst {max(case['ratio'] for case in done):.3f}, median spread of rounds "
+                      f"{statistics.median(case['spread'] for case in done):.2f}" + (f", same bits {sum(bits)} of {len(bits)}" if bits else ""), flush=True)
+            common.save(o.json, {"seed": o.seed, "rounds": o.rounds, "cases": cases}, o.device)
     return 1 if failed or any(case["same_bits"] is False for case in cases) else 0
 
 
