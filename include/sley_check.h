@@ -13,8 +13,8 @@ extern "C" {
 typedef struct sley_check {
   int64_t row, col; /* the entry of Y whose error comes closest to its bound, or exceeds it most */
   double max_error; /* error of that entry: |Y - A X| / |A||X|, against a float64 product */
-  double bound;     /* its bound: c eps; c: terms summed + 1, eps: unit roundoff of the type of sums; 16-bit
-                       values: also Y's rounding */
+  double bound;     /* c eps, the bound of that error. c: terms summed + 1; eps: unit roundoff of the type of
+                       sums. For 16-bit values the rounding of Y is added */
   bool ok;          /* every entry is within its bound */
   double relative_error; /* largest |Y - A X| over all entries, relative to the largest |A X| */
 } sley_check;

@@ -10,7 +10,7 @@
 
 typedef struct cli_windows {
   bool ordered;
-  sley_window_info now, before; /* before: in the file's order, set if ordered */
+  sley_window_info now, before; /* before: windows in the file's order, set if `ordered` */
 } cli_windows;
 
 /* Counts the windows of matrix. place: row i of the file is row place[i] of matrix; NULL: unordered. threads

@@ -81,7 +81,7 @@ static bool is_gpus(const char *device) {
   return found;
 }
 
-/* The algorithm of auto: rows for one rank and for ranks that are GPUs of one process, else tile-c. */
+/* The algorithm that auto stands for: "rows" for one rank and for GPUs of one process, else "tile-c". */
 static const char *choose(const cli_spgemm_settings *settings, const sley_rank_options *ranks) {
   const bool one = ranks->ranks == 1 || is_gpus(settings->common.device);
   return !ranks->transport && one ? "rows" : "tile-c";

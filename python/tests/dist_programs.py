@@ -146,7 +146,7 @@ def collectives() -> None:
     assert refused(lambda: most([1, 2, 3]), "closed")
     assert refused(lambda: sley.dist.Collective(comm, "broadcast", 3), "allreduce, reducescatter, allgather")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, compress="zip"), "none, auto, pici, coo")
-    assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, np.uint8), "gathered, and not reduced")
+    assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, np.uint8), "gathered but not reduced")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", [3] * size), "give one number")
     assert refused(lambda: sley.dist.Collective(comm, "allgather", [3] * (size + 1)), "one for each of")
     sley.dist.shutdown()

@@ -269,7 +269,7 @@ def test_format_and_base(tmp_path: Path) -> None:
         sley.read(edges, format="mtx")
     with pytest.raises(sley.SleyArgumentError, match="no format is named 'excel'"):
         sley.read(edges, format="excel")
-    with pytest.raises(sley.SleyArgumentError, match="base of 2"):
+    with pytest.raises(sley.SleyArgumentError, match="base is 2"):
         sley.read(edges, base=2)
     assert sley.generate("diag:n=3").source is None
     assert a.T.source is None

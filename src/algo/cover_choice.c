@@ -271,7 +271,7 @@ static int64_t asked_columns(const void *context, int64_t begin, int64_t end, in
 
 typedef struct group_blocks {
   sl_colset columns;  /* columns that members asked about */
-  int64_t *first_col; /* first of each workgroup, counted among these columns; workgroups + 1 elements */
+  int64_t *first_col; /* position among them of each workgroup's first column, and the end */
   sl_cover_blocks blocks;
   uint8_t *use;
 } group_blocks;

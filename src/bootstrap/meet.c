@@ -196,7 +196,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
   return sl_error_restore(&verdict);
 }
 
-/* The same, for a rank 0 that does not listen yet. */
+/* Opens rank 0's port, then does the work of receive_at. mine: as there. */
 static sley_status receive_all(meeting *m, sley_status mine) {
   sl_error own = error_of(mine);
   sley_status opened = open_port(m);

@@ -28,7 +28,7 @@ typedef struct update_check {
   sl_findings found;
 } update_check;
 
-/* Lists for a row: x, sum and magnitude of T, k each; sum and magnitude of Z, n each. */
+/* Arrays for one row: of x, and sums and magnitudes of T, k values each; sums and magnitudes of Z, n each. */
 typedef struct row_of_z {
   double *x, *t, *t_size, *z, *z_size;
 } row_of_z;

@@ -142,8 +142,9 @@ static const sl_format *other_guess(const sl_input *input, int f) {
   return NULL;
 }
 
-/* Reads content whose format is guessed from the lines alone. It is an error if content that may be of two
- * formats can be read in the first, unless that is certain (is_sure); else the second is tried. */
+/* Reads content whose format is guessed from the lines alone. If it may have two formats and can be read in
+ * the first one, the error asks the user to choose, unless is_sure. If it cannot be read, the next format is
+ * tried. */
 static sley_status read_guess(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   input->guess = true;
   for (int f = 0; f < EDGE_LIST; f++) {

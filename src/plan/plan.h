@@ -133,7 +133,7 @@ typedef enum sl_phase {
 typedef struct sl_figures {
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* time of the slowest rank */
-  double spare_seconds;            /* part of it that a cover that moved almost nothing would save at most */
+  double spare_seconds;            /* most of it that a cover could save, if it moved almost nothing */
   double least_seconds;            /* predicted_seconds without packing and waiting for slower ranks */
   double row_seconds;              /* part of least_seconds that grows with the rows that move */
   double phase_seconds[SL_PHASES]; /* phases of predicted_seconds, on the average rank */

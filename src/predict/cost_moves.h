@@ -27,10 +27,10 @@ typedef struct sl_all_moving {
                         flight at once */
 } sl_all_moving;
 
-/* Most exchanges whose times are compared one by one; with more, only the sums are compared. */
+/* Largest number of exchanges whose times are compared one by one. With more, only the sums are compared. */
 enum { SL_SERIAL_MOST = 63 };
 
-/* Most hosts whose links are considered separately; with more, all are assumed to be equal. */
+/* Largest number of hosts whose links are considered separately. With more, all are assumed to be equal. */
 enum { SL_HOSTS_MOST = 16 };
 
 /* Load of an exchange, or of several at once: nanoseconds of work, and bytes over the link of each host. */

@@ -149,14 +149,14 @@ typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } 
 typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
 sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word);
 
-/* Breaks the mesh by this rank's own failure; returns status, the message stays. */
+/* Breaks the mesh because this rank has failed. Returns status, and keeps the thread's message. */
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
 
 /* Breaks the mesh because rank p % size has sent something that no rank of this library sends, and closes its
  * connections. */
 void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
 
-/* Retries a delayed message, and reads what has come. */
+/* Retries a delayed message, and reads the bytes that have arrived. */
 void sl_wire_take(sl_mesh *mesh, int index);
 
 #endif

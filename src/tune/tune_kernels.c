@@ -226,7 +226,7 @@ static bool is_measured(const grid *g, const sl_tuning *tune, int w, int r) {
          (double)(g->reach[r] / (4 * g->width[w])) <= tune->size * (double)g->most_rows;
 }
 
-/* Measures products of one width, at least the smallest. */
+/* Measures products of one width: the smallest, and larger ones as long as there is time. */
 static sley_status tune_width(sl_comm *comm, sl_tuning *tune, const grid *g, int w) {
   int sizes = 1;
   bool late = false;

@@ -164,7 +164,7 @@ field "$work/tf32.json" precision full
 run 2 spmm "$graph" --precision tf32 --reproducible
 one_line "tf32 and reproducible" "leave one of the two out"
 run 2 spmm "$graph" --precision tf32 --dtype bf16
-one_line "tf32 and 16 bits" "for values of f32 alone"
+one_line "tf32 and 16 bits" "applies to f32 values only"
 run 2 spmm "$graph" --precision half
 one_line "an unknown precision" "tf32"
 

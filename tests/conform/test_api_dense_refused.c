@@ -19,7 +19,7 @@ static sley_status refused_gemm(sley_comm *comm, double *a) {
   g.a = g.c = a;
   SL_TRY(refused(sley_gemm(comm, &g), "B is NULL"));
   g.b = (char *)a + 1;
-  SL_TRY(refused(sley_gemm(comm, &g), "not aligned"));
+  SL_TRY(refused(sley_gemm(comm, &g), "must be aligned"));
   g.b = a + 1;
   g.lda = 0;
   SL_TRY(refused(sley_gemm(comm, &g), "leading dimension of A"));
@@ -66,7 +66,7 @@ static sley_status refused_others(sley_comm *comm, double *a) {
   SL_TRY(refused(sley_dropout(comm, &d), "bias must be aligned"));
   sley_nll_spec l = SLEY_NLL_SPEC_INIT;
   l.rows = 1;
-  SL_TRY(refused(sley_nll(comm, &l), "0 classes"));
+  SL_TRY(refused(sley_nll(comm, &l), "the number of classes is 0"));
   l.classes = l.ld = 1;
   l.logits = a;
   SL_TRY(refused(sley_nll(comm, &l), "label is NULL"));

@@ -105,7 +105,7 @@ static sley_status refuse(here *h) {
          strstr(sley_last_error(), "width is 2"));
   heads.heads = 0;
   EXPECT(sley_attention_create(h->graph, &heads, &attention) == SLEY_ERR_ARG);
-  EXPECT(strstr(sley_last_error(), "0 heads"));
+  EXPECT(strstr(sley_last_error(), "heads is 0"));
   heads.heads = 1;
   heads.width = INT64_MAX / 2;
   EXPECT(sley_attention_create(h->graph, &heads, &attention) == SLEY_ERR_OVERFLOW);

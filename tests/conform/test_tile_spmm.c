@@ -417,7 +417,7 @@ static void wrong_entries(const rank_case *rank) {
   wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[1 + which]), .entry = entries[which % 4]};
   const sley_status status = run_case(rank, wrong_entry_main, &w);
   if (status == SLEY_ERR_INTERNAL)
-    assert_non_null(strstr(sley_last_error(), "no product that it waits for"));
+    assert_non_null(strstr(sley_last_error(), "not a product that it waits for"));
   else /* rank 0 owns no tile of Y with products, and does not read its queue */
     assert_int_equal(status, SLEY_OK);
   found_wrong += status == SLEY_ERR_INTERNAL;

@@ -240,11 +240,11 @@ static void wrong_options_are_refused(void **state) {
   REFUSED("does not have 4 ranks", grid_rows, 3);
   REFUSED("a grid of -1", grid_rows, -1);
   REFUSED("tiles must not be negative", tiles_across, -1);
-  REFUSED("more than 16777216", tiles_between, INT64_MAX);
+  REFUSED("at most 16777216", tiles_between, INT64_MAX);
   REFUSED("must be 0 or more", memory_bandwidth, -1);
   REFUSED("must be 0 or more", network_bandwidth, NAN);
   REFUSED("must be 0 or more", latency, INFINITY);
-  REFUSED("an entry of C has at least 1 product", compression, 0.5);
+  REFUSED("an entry of C sums at least 1 product", compression, 0.5);
 #undef REFUSED
   sley_roofline_options o = four_ranks("summa-2d");
   assert_int_equal(sley_roofline_spgemm(a, a, &o, &line, NULL), SLEY_ERR_ARG);

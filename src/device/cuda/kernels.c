@@ -20,9 +20,9 @@ extern const sl_kernel sl_cuda_threshold, sl_cuda_sparsify;
 extern const sl_kernel sl_cuda_spgemm_kernel, sl_cuda_spgemm_cusparse, sl_cuda_spgemm_cusparse_2,
     sl_cuda_spgemm_cusparse_3;
 
-/* Sparse times dense. For parts that are known when the plan is made: on CUDA cores, on both kinds of cores,
- * on Tensor cores. The plain one, the reference on the device, also for parts that arrive. cuSPARSE's, for
- * plans that ask for it. And one that reads X in several GPUs' memories. */
+/* Sparse times dense. stream, hybrid, tensor: on CUDA cores, on both kinds of cores, and on Tensor cores, for
+ * parts that are known when the plan is made. plain: the reference on the device, also for parts that arrive.
+ * cusparse: for plans that request it. rowwise: reads X in the memories of several GPUs. */
 extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_tensor, sl_cuda_spmm_plain,
     sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 

@@ -75,7 +75,7 @@ typedef struct sl_mpi_wait {
  * time. Checks the mesh, the time limit and the interrupt now and then. Errors: SLEY_ERR_PEER (a rank has
  * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
 sley_status sl_mpi_backoff(sl_mpi_wait *wait);
-/* Makes that check only. */
+/* Checks the mesh, the time limit and the interrupt, without a pause. Errors: as sl_mpi_backoff. */
 sley_status sl_mpi_check_wait(sl_mpi_wait *wait);
 
 /* Waits for one request that an MPI call has made; code is the result of that call. */

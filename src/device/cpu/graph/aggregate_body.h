@@ -188,7 +188,7 @@ BLOCK_INLINE void aggregate_best_rows(aggregate_pass *p, int64_t row, int64_t ro
     const int64_t ahead = graph_ahead(pattern, end);
     const bool empty = begin == end;
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) { /* below every term; if no term is above it, the first one counts */
+    for (int v = 0; v < vectors; v++) { /* less than every term; if all are -infinity, the first wins */
       best[v] = vec_all(empty ? 0 : -(sum)INFINITY);
       number[v] = vec_all(aggregate_sum_of_bits(empty ? -1 : 0));
     }

@@ -31,7 +31,7 @@ static __device__ __forceinline__ unsigned long long count_from(const sl_cuda_sp
   return products;
 }
 
-/* Minimum and maximum over COUNT_LANES lanes, in all of them. */
+/* Replaces low by its minimum and high by its maximum over COUNT_LANES lanes. */
 static __device__ __forceinline__ void widen_over_lanes(int32_t *low, int32_t *high) {
 #pragma unroll
   for (int d = COUNT_LANES / 2; d > 0; d /= 2) {

@@ -14,8 +14,9 @@ static bool hybrid_ok(const sl_kernel_args *args) {
   return p->k > SL_NARROW_MOST && !p->in_order && p->a->dtype != SLEY_F64 && sl_cuda_spmm_stream.ok(args);
 }
 
-/* Cheaper than streams alone: if no window is faster on Tensor cores, it streams all rows. Not for products
- * of few entries, whose few microseconds the model does not predict well. */
+/* Slightly below the cost of streaming alone: if no window is faster on Tensor cores, this kernel streams all
+ * rows. For products of few entries the cost is above it, because the model does not predict times of a few
+ * microseconds well. */
 static double hybrid_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const bool asks = !p->lean && sl_spmm_entries(p->a) >= figures->fill[SL_FILL_WINDOW_ENTRIES];

@@ -482,7 +482,7 @@ sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
   return launch_tensor < tensor_shape<T, VEC, 8 / VEC, ONCE>, BYTES == 2 ? 3 : 4 > (queue, run);
 }
 
-/* ONCE: f32 by tf32 alone, see above. */
+/* ONCE: f32 values are rounded to tf32 and multiplied once; see the top of this file. */
 template <typename T, bool ONCE>
 sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
