@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "matrix/job.h"
 #include "output/json.h"
 #include "output/output.h"
 #include "output/plot.h"

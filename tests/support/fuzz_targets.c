@@ -10,7 +10,6 @@
 #include "fuzz_wire.h"
 #include "io/cache.h"
 #include "io/format.h"
-#include "io/io.h"
 #include "io/npy.h"
 
 enum {

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "transport/process/direct_inside.h"
 
 enum { PAUSE_NANOSECONDS = 100000 };

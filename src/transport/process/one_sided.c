@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
 
 /* The event that a handle's operation waits for. */

@@ -6,7 +6,6 @@
 #include "base/random.h"
 #include "base/value.h"
 #include "formats.h"
-#include "io/io.h"
 #include "io/text.h"
 #include "support.h"
 
