@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds what nothing uses, and prints each as file:line: what.
 #   1 a function or table with linkage in src/ or cli/ that no file uses, that only tests use, or that only its own file
-#     uses: make the last static, unless tests use it too. The public interface is in use.
+#     uses: make the last static, unless tests or the patches of tests/recipes use it too. The public interface is in use.
 #   2 a function sley_... that no header of include/ declares
 #   3 a name in src/module_calls.txt that neither a module nor a header uses
 #   4 a function or class of python/sley/ that no module, document or test names, and one with _ that only tests name
@@ -16,7 +16,7 @@ cd "${1:-$tools/..}"
 allowed="sl_memory_count sl_memory_fail_at sl_memory_now sl_memory_peak sl_memory_peak_reset sl_device_module sl_transport_module"
 
 report=$(
-  find src cli include tests bench examples -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.in' \) \
+  find src cli include tests bench examples -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.in' -o -name '*.patch' \) \
     2>/dev/null | sort | xargs awk -v allowed="$allowed" "$(cat "$tools/code.awk")"'
     function note_uses(rest, where,   name) {
       while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
