@@ -21,8 +21,8 @@ typedef struct sl_column_map {
   const int64_t *place; /* NULL: halo entry h is at h */
   int64_t far_place;    /* added to the places of halo entries */
   /* NULL: entries keep their order within a row. Else halo entry h has turn turn[h], and the columns of this
-   * rank's own rows of X have turn 0: the entries of a row that go to the same part are stored, and so summed,
-   * by ascending turn, entries of the same turn in the order of the block. */
+   * rank's own rows of X have turn 0: the entries of a row that go to the same part are stored, and so
+   * summed, by ascending turn, entries of the same turn in the order of the block. */
   const uint8_t *turn;
 } sl_column_map;
 

@@ -93,7 +93,8 @@ typedef struct sl_symm_ops {
    * peer's memory, which holds contiguous rows of list->bytes, is copied to row first + i of dst, with rows
    * of the same length. dst is host memory. Returns when the data has come. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
-  /* sl_fetch_add and sl_compare_swap; call is the name in messages. Returns when it is complete on both sides.
+  /* sl_fetch_add and sl_compare_swap; call is the name in messages. Returns when it is complete on both
+   * sides.
    */
   sley_status (*atomic)(sl_symm *symm, const char *call, int rank, int64_t offset, sl_atomic_op op,
                         int64_t value, int64_t expected, int64_t *old);

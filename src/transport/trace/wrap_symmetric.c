@@ -75,8 +75,7 @@ static sley_status atomic(sl_symm *symm, const char *call, int rank, int64_t off
                           int64_t value, int64_t expected, int64_t *old) {
   double begin = sl_now();
   sl_symm *inner = inner_of(symm);
-  sley_status status =
-      inner->comm->ops->symm->atomic(inner, call, rank, offset, op, value, expected, old);
+  sley_status status = inner->comm->ops->symm->atomic(inner, call, rank, offset, op, value, expected, old);
   return sl_traced_record(symm->comm, call, begin, -1, status);
 }
 
