@@ -10,15 +10,15 @@
 #include "matrix/source.h"
 #include "options.h"
 
-enum { CLI_MOST_RANKS = 4096, CLI_MOST_RUNS = 1000000, CLI_MOST_TILES = 1 << 24 };
+enum { CLI_MOST_RANKS = 4096, CLI_MOST_RUNS = 1000000, CLI_MOST_TILES = 1 << 23 };
 
 /* The first member of the settings of every command that takes one of these options. A row of the command's
  * own may write here too, where its meaning or its limits differ. */
 typedef struct cli_common {
   int64_t ranks, workgroup, threads, seed, mem_limit, repeat, warmup, columns, buffers;
   double timeout, budget;
-  const char *transport, *device, *kernel, *precision, *wire, *dtype, *order, *partition, *machine, *mkl,
-      *grid, *tiles, *plot, *json;
+  const char *transport, *device, *kernel, *precision, *wire, *dtype, *order, *partition, *machine, *grid,
+      *tiles, *plot, *json;
   bool reproducible, verify, brief;
   cli_reading reading;
 } cli_common;
@@ -44,13 +44,12 @@ enum {
   CLI_TAKES_WARMUP = 1 << 17,
   CLI_TAKES_BUDGET = 1 << 18,
   CLI_TAKES_VERIFY = 1 << 19,
-  CLI_TAKES_MKL = 1 << 20,
-  CLI_TAKES_READING = 1 << 21, /* --format and --base */
-  CLI_TAKES_PLOT = 1 << 22,
-  CLI_TAKES_BRIEF = 1 << 23,
-  CLI_TAKES_JSON = 1 << 24,
-  CLI_TAKES_TILES = 1 << 25, /* --grid, --tiles and --columns */
-  CLI_TAKES_BUFFERS = 1 << 26
+  CLI_TAKES_READING = 1 << 20, /* --format and --base */
+  CLI_TAKES_PLOT = 1 << 21,
+  CLI_TAKES_BRIEF = 1 << 22,
+  CLI_TAKES_JSON = 1 << 23,
+  CLI_TAKES_TILES = 1 << 24, /* --grid, --tiles and --columns */
+  CLI_TAKES_BUFFERS = 1 << 25
 };
 
 /* The option of this number among those that `taken` names, in the order of the table; NULL: there are fewer.

@@ -66,7 +66,7 @@ test_settings(test_one_sided cpu tcp mpi=2 device device_apart device_tcp=2 devi
 test_settings(test_pair cpu tcp=6 mpi=4 device device_apart RANKS 2 4)
 test_settings(test_product_stream cpu tcp=6 mpi=4 device device_apart RANKS 1 3 8)
 test_settings(test_reduce cpu device=4)
-test_settings(test_resident device_halo_whole device_halo_pieces)
+test_settings(test_resident device device_halo_pieces)
 test_settings(test_row_kernels cpu device=4)
 test_settings(test_rowwise cpu device=4 device_apart=4)
 test_settings(test_set_values cpu tcp=6 mpi=4 device device_apart RANKS 2 4)

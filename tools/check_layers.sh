@@ -12,6 +12,8 @@
 #   6 no source file and no script is longer than 600 lines, but the generated python/sley/_c.py and programs of tests
 #   7 every source file and script starts with its licence line; the guard of a header of src/, cli/ and include/ is its path
 #   8 no folder has more than 40 files, data aside
+#   9 figures of a machine (times, rates: numbers with an exponent) stand in src/device/figures/, not in kernels, plans or
+#     predictions; 1e9 and 1e-9 convert units
 # Usage: tools/check_layers.sh [root of the project]
 set -eu
 tools=$(cd "$(dirname "$0")" && pwd)
@@ -81,6 +83,16 @@ report=$(
         if (!fine) say("<" header "> belongs in " home[header])
       }
     }
+    FILENAME ~ /^src\/(device|algo|exec|graph|ops|plan|predict|roofline|tile)\// && FILENAME !~ /^src\/device\/figures\// {
+      rest = code
+      while (match(rest, /[0-9.]+[eE][-+]?[0-9]+/)) {
+        number = substr(rest, RSTART, RLENGTH)
+        before = RSTART > 1 ? substr(rest, RSTART - 1, 1) : ""
+        rest = substr(rest, RSTART + RLENGTH)
+        size = number; sub(/.*[eE][-+]?/, "", size); size += 0
+        if (before ~ /[A-Za-z0-9_]/ || size < 5 || size > 14) continue
+        if (number ~ /^1e-?(9|12)$/ && (number !~ /12/ || FILENAME !~ /device/)) continue
+        say(number " is a figure of a machine: move it to src/device/figures/") } }
     code ~ /SLEY_HAVE_/ && FILENAME != "src/device/device_registry.c" && FILENAME != "src/transport/transport_registry.c" {
       say("SLEY_HAVE_ outside the registries") }
     code ~ /(^|[^A-Za-z0-9_.>])(exit|_exit|_Exit|quick_exit|abort|assert)[ \t]*\(/ && code !~ /(\.|->)abort[ \t]*\(/ {

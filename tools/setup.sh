@@ -19,7 +19,7 @@ deb="file:file dpkg-dev:dpkg-shlibdeps"
 mpi="libopenmpi-dev:mpicc openmpi-bin:mpirun"
 test="libopenmpi-dev openmpi-bin libmpich-dev mpich libcmocka-dev iproute2 strace:strace util-linux gzip zstd binutils
   python3:python3 gnuplot-nox:gnuplot python3-numpy python3-scipy python3-pytest python3-hypothesis
-  python3-pycparser python3-mpi4py python3-matplotlib python3-venv spin:spin"
+  python3-pycparser python3-mpi4py python3-venv spin:spin"
 # On x86-64 the kernels for NEON are cross-compiled and emulated.
 machine=$(uname -m 2>/dev/null || true)
 [ "$machine" != x86_64 ] || test="$test gcc-aarch64-linux-gnu:aarch64-linux-gnu-gcc libc6-dev-arm64-cross qemu-user:qemu-aarch64"

@@ -6,8 +6,7 @@
  *                  [--json FILE]
  *
  * --cases: instead of --matrices and --k, a file with a line for each matrix: its name, a space, its widths
- * separated by commas; `sley bench --list` draws such cases. --rivals: csr alone leaves out BSR and
- * Blocked-ELL.
+ * separated by commas; bench/draw.py draws such cases. --rivals: csr alone leaves out BSR and Blocked-ELL.
  *
  * Every product that is timed is verified before: all of Y by sums of doubles on the GPU, a few rows on the
  * host too. A wrong product of Sley's: exit status 1. Rivals that are wrong, that cuSPARSE refuses or whose

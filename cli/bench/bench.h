@@ -3,17 +3,15 @@
 #ifndef SLEY_CLI_BENCH_BENCH_H
 #define SLEY_CLI_BENCH_BENCH_H
 
-#include "bench/mkl.h"
 #include "product/kernels.h"
 #include "sley.h"
 
 enum { CLI_CONTENDERS = 24, CLI_MATRIX_NAME = 256 };
 
-/* A contender: Sley with the named kernel ("auto": Sley chooses the kernel), or a rival. */
+/* A contender: the named kernel ("auto": Sley chooses the kernel). */
 typedef struct cli_contender {
   char name[CLI_KERNEL_NAME];
   bool rival; /* a kernel of another library */
-  bool mkl;
 } cli_contender;
 
 /* One contender's time on one case. */
@@ -44,13 +42,12 @@ typedef struct cli_bench {
   int64_t repeat, mem_limit;
   const char *precision;
   double budget; /* seconds that a contender may spend on one case; it runs at least 3 turns */
-  const cli_mkl *mkl;
   int contenders; /* the first is auto */
   cli_contender contender[CLI_CONTENDERS];
 } cli_bench;
 
 /* Fills in the contenders: the device's kernels that can multiply a small matrix, the kernels of other
- * libraries as rivals, and MKL if it is loaded and the device is the CPU. */
+ * libraries as rivals. */
 sley_status cli_bench_contenders(cli_bench *bench);
 
 /* Measures one case: checks each contender's product once, then times the contenders in turns. name: the

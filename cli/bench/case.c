@@ -2,12 +2,11 @@
 /* Measures one case of `sley bench`. All contenders multiply the same matrix by the same X into the same Y.
  *
  * The contenders take turns. On the CPU a turn begins with a pause, so that the threads of the previous
- * contender go to sleep: threads of another library may spin on the cores for some time. Then follow one
- * untimed product, which wakes the contender's own threads, and as many timed products as take about TURN_MS;
- * their mean is the turn's time. On a device with a queue, this time includes the wait for the queue. The
- * first contender and the direction change from round to round, and a contender that is much slower than
- * another gets few turns. So the effects of a long product (delayed programs, a hot processor) do not always
- * fall on the same contender. */
+ * contender go to sleep. Then follow one untimed product, which wakes the contender's own threads, and as many
+ * timed products as take about TURN_MS; their mean is the turn's time. On a device with a queue, this time
+ * includes the wait for the queue. The first contender and the direction change from round to round, and a
+ * contender that is much slower than another gets few turns. So the effects of a long product (delayed
+ * programs, a hot processor) do not always fall on the same contender. */
 #include "bench/bench.h"
 
 #include <math.h>
@@ -27,7 +26,6 @@ static const double TURN_MS = 0.5;
 /* A contender's state in this case. */
 typedef struct side {
   sley_plan *plan;
-  cli_mkl_product *mkl;
   int products;    /* timed products per turn */
   double spent_ms; /* ms spent in all turns */
   int64_t turns;
@@ -60,11 +58,11 @@ static sley_status make_plan(const cli_bench *bench, const sley_matrix *matrix, 
   return sley_plan_create(bench->comm, matrix, rows, cols, k, &options, out);
 }
 
-static void add_contender(cli_bench *bench, const char *name, bool rival, bool mkl) {
+static void add_contender(cli_bench *bench, const char *name, bool rival) {
   if (bench->contenders == CLI_CONTENDERS)
     return;
   cli_contender *one = &bench->contender[bench->contenders++];
-  *one = (cli_contender){.rival = rival, .mkl = mkl};
+  *one = (cli_contender){.rival = rival};
   snprintf(one->name, sizeof one->name, "%s", name);
 }
 
@@ -99,7 +97,7 @@ static sley_status add_kernels(cli_bench *bench, const sley_matrix *matrix, bool
       continue;
     status = try_kernel(bench, matrix, &csr, kernel[i].name, &serves);
     if (status == SLEY_OK && serves)
-      add_contender(bench, kernel[i].name, rivals, false);
+      add_contender(bench, kernel[i].name, rivals);
   }
   return status;
 }
@@ -112,12 +110,9 @@ sley_status cli_bench_contenders(cli_bench *bench) {
   bench->contenders = 0;
   bench->device = sley_comm_device(bench->comm);
   sley_status status = sley_matrix_read("er:n=64,nnz=2048", &options, &small);
-  add_contender(bench, "auto", false, false);
+  add_contender(bench, "auto", false);
   for (int rivals = 0; rivals <= 1 && status == SLEY_OK; rivals++)
     status = add_kernels(bench, small, rivals);
-  if (bench->mkl && strcmp(bench->device, "cpu") == 0 &&
-      (bench->dtype == SLEY_F32 || bench->dtype == SLEY_F64))
-    add_contender(bench, "mkl", true, true);
   sley_matrix_destroy(small);
   return status;
 }
@@ -149,11 +144,6 @@ static sley_status prepare(work *w, int i) {
   if (status != SLEY_OK)
     return status;
   s->ms = ms;
-  if (who->mkl) {
-    s->mkl = cli_mkl_prepare(w->bench->mkl, &w->csr, w->k);
-    time->ran = s->mkl != NULL;
-    return SLEY_OK;
-  }
   if (i > 0 && is_autos(&w->out->kernels, who->name)) {
     time->shared = true;
     return SLEY_OK;
@@ -172,12 +162,7 @@ static sley_status prepare(work *w, int i) {
 static sley_status multiply(const work *w, int i, int products) {
   const side *s = &w->side[i];
   for (int n = 0; n < products; n++) {
-    if (s->mkl && !cli_mkl_run(s->mkl, w->x, w->y)) {
-      cli_error("%s, k = %lld: MKL reports an error of its product", w->name, (long long)w->k);
-      w->out->time[i].wrong = true;
-      return SLEY_OK;
-    }
-    sley_status status = s->mkl ? SLEY_OK : sley_spmm(s->plan, 1, w->x, w->k, 0, w->y, w->k);
+    sley_status status = sley_spmm(s->plan, 1, w->x, w->k, 0, w->y, w->k);
     if (status != SLEY_OK)
       return status;
   }
@@ -194,8 +179,8 @@ static sley_status poison(const work *w) {
 static sley_status check(const work *w, const cli_sample *sample, int i) {
   const cli_bench *bench = w->bench;
   sley_check check;
-  sley_plan_info info = {0};
-  sley_status status = w->side[i].plan ? sley_plan_info_get(w->side[i].plan, &info) : SLEY_OK;
+  sley_plan_info info;
+  sley_status status = sley_plan_info_get(w->side[i].plan, &info);
   if (status == SLEY_OK)
     status = poison(w);
   if (status == SLEY_OK)
@@ -205,7 +190,7 @@ static sley_status check(const work *w, const cli_sample *sample, int i) {
   if (status == SLEY_OK)
     status =
         cli_sample_check(sample, w->k, bench->dtype, w->host_x, w->host_y, &info, bench->threads, &check);
-  if (status != SLEY_OK || check.ok || w->out->time[i].wrong)
+  if (status != SLEY_OK || check.ok)
     return status;
   if (bench->contender[i].rival && sley_dtype_bytes(bench->dtype) == 2 && isfinite(check.max_error)) {
     cli_say("%s, k = %lld: %s rounds sums to 16 bits: errors reach %.3g of |A||X|", w->name, (long long)w->k,
@@ -347,7 +332,6 @@ static sley_status place(work *w) {
 
 static void release(work *w) {
   for (int i = 0; i < w->bench->contenders; i++) {
-    cli_mkl_release(w->side[i].mkl);
     sley_plan_destroy(w->side[i].plan);
     sley_buffer_free(w->side[i].ms);
   }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley bench`: compares the kernels of a device and the rivals found on this machine, on drawn matrices and
- * widths.
+/* `sley bench`: compares the kernels of a device on matrices and widths.
  *
- * One rank multiplies. draw.c draws cases, case.c measures a case, check.c checks its products, mkl.c calls
- * MKL, report.c prints. */
+ * One rank multiplies. case.c measures a case, check.c checks its products, report.c prints. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/draw.h"
+#include "bench/lists.h"
 #include "bench/report.h"
 #include "command.h"
 #include "common.h"
@@ -19,49 +17,25 @@
 #include "output/output.h"
 #include "output/terminal.h"
 
-enum { MOST_MATRICES = 100000, MOST_WIDTH = 1 << 20, SPEC_BYTES = 4096, MIB = 1 << 20 };
+enum { MIB = 1 << 20 };
 
 typedef struct bench_settings {
   cli_common common;
-  const char *data, *matrix, *cases;
-  int64_t least, widest;
-  bool list;
+  const char *matrix, *k;
 } bench_settings;
 
 #define AT(field) offsetof(bench_settings, field)
 static const cli_option own_options[] = {
-    {.name = "data",
-     .kind = CLI_TEXT,
-     .value = "FOLDER",
-     .offset = AT(data),
-     .help = "draw matrices from the files of this folder and those in it"},
     {.name = "matrix",
      .kind = CLI_TEXT,
      .value = "LIST",
      .offset = AT(matrix),
-     .help = "measure these files and generators too, separated by blanks (without --data: four generators)"},
-    {.name = "cases",
+     .help = "files and generators, separated by blanks (default: four generators)"},
+    {.name = "k",
      .kind = CLI_TEXT,
-     .value = "NxW",
-     .offset = AT(cases),
-     .help = "N matrices are drawn from the folder, and W widths for each matrix"},
-    {.name = "least",
-     .kind = CLI_INT,
-     .value = "N",
-     .offset = AT(least),
-     .most = INT64_MAX,
-     .help = "drawn matrices have more entries"},
-    {.name = "widest",
-     .kind = CLI_INT,
-     .value = "K",
-     .offset = AT(widest),
-     .least = 1,
-     .most = MOST_WIDTH,
-     .help = "widths are from 1 to K, their logarithms uniform"},
-    {.name = "list",
-     .kind = CLI_FLAG,
-     .offset = AT(list),
-     .help = "print the drawn cases, a matrix and its widths a line, and measure nothing"},
+     .value = "LIST",
+     .offset = AT(k),
+     .help = "columns of X, separated by commas"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
@@ -72,23 +46,19 @@ static const cli_option *const options[] = {own_options, NULL};
 static const bench_settings defaults = {.common = {.dtype = "f32",
                                                    .device = "auto",
                                                    .precision = "full",
+                                                   .ranks = 1,
                                                    .seed = 1,
                                                    .repeat = 11,
                                                    .mem_limit = INT64_C(4) << 30,
                                                    .budget = 2,
                                                    .reading.base = -1},
-                                        .cases = "8x4",
-                                        .least = 20000,
-                                        .widest = 1024};
-static const char standard[] =
-    "twin:cyt:scale=0.1 twin:red:scale=0.01 rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000";
+                                        .matrix = CLI_BENCH_MATRICES,
+                                        .k = "1,8,32,128"};
 
 typedef struct running {
   const bench_settings *settings;
-  const char *list; /* the value of --matrix, or the default generators */
-  cli_files files;
+  cli_numbers k;
   cli_bench bench;
-  cli_bench_words words;
   FILE *stream;
   cli_case *cases;
   int count;
@@ -96,15 +66,6 @@ typedef struct running {
 } running;
 
 /* ---- cases */
-
-/* Prints the error; the run continues with the next case. */
-static void note_failure(running *r, const char *name, int64_t k) {
-  if (k > 0)
-    cli_error("%s, k = %" PRId64 ": %s", name, k, sley_last_error());
-  else
-    cli_error("%s", sley_last_error());
-  r->failed = true;
-}
 
 static void keep_case(running *r, const cli_case *one) {
   cli_case *more = realloc(r->cases, (size_t)(r->count + 1) * sizeof *more);
@@ -143,90 +104,18 @@ static sley_status measure(running *r, const char *name, const sley_matrix *matr
   }
   if (status != SLEY_ERR_UNSUPPORTED && status != SLEY_ERR_MEMORY && status != SLEY_ERR_OVERFLOW)
     return status;
-  note_failure(r, name, k);
+  cli_error("%s, k = %" PRId64 ": %s", name, k, sley_last_error());
+  r->failed = true;
   return SLEY_OK;
 }
 
-/* Measures or lists the widths of one matrix. name: the name in reports, which also determines the drawn
- * widths. */
-static sley_status take_matrix(running *r, const char *name, const char *path, const sley_matrix *matrix) {
-  int64_t width[CLI_BENCH_WIDTHS];
+static sley_status take_matrix(void *context, const char *name, const sley_matrix *matrix) {
+  running *r = context;
   sley_matrix_info info;
-  int count = cli_widths_draw((uint64_t)r->settings->common.seed, name, (int)r->words.widths,
-                              r->settings->widest, width);
   sley_status status = sley_matrix_info_get(matrix, &info);
-  if (r->settings->list) {
-    printf("%s ", cli_shown(path));
-    for (int i = 0; i < count; i++)
-      printf("%s%" PRId64, i > 0 ? "," : "", width[i]);
-    printf("\n");
-    return status;
-  }
-  for (int i = 0; i < count && status == SLEY_OK; i++)
-    if (fits(r, name, &info, width[i]))
-      status = measure(r, name, matrix, width[i]);
-  return status;
-}
-
-/* Reads a matrix and measures it if it has more than `least` entries. A matrix that cannot be read is
- * reported and skipped. */
-static sley_status try_matrix(running *r, const char *name, const char *path, int64_t least, bool *taken) {
-  sley_matrix *matrix = NULL;
-  sley_matrix_info info;
-  *taken = false;
-  if (!cli_name_fits_json("bench", name, r->settings->common.json)) {
-    r->failed = true;
-    return SLEY_OK;
-  }
-  sley_status status = cli_load(path, r->settings->common.dtype, r->settings->common.threads,
-                                r->settings->common.seed, 0, &r->settings->common.reading, &matrix);
-  cli_progress_clear();
-  if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
-    return SLEY_ERR_INTERRUPTED;
-  if (status != SLEY_OK) {
-    note_failure(r, name, 0);
-    return SLEY_OK;
-  }
-  status = sley_matrix_info_get(matrix, &info);
-  *taken = status == SLEY_OK && info.nnz > least;
-  if (*taken)
-    status = take_matrix(r, name, path, matrix);
-  sley_matrix_destroy(matrix);
-  return status;
-}
-
-/* Measures the matrices listed in --matrix, whatever their size. */
-static sley_status take_list(running *r) {
-  const char *blanks = " \t\n";
-  sley_status status = SLEY_OK;
-  for (const char *at = r->list + strspn(r->list, blanks); *at && status == SLEY_OK;
-       at += strspn(at, blanks)) {
-    char name[SPEC_BYTES];
-    size_t length = strcspn(at, blanks);
-    bool taken;
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-    at += length;
-    status = try_matrix(r, name, name, -1, &taken);
-  }
-  return status;
-}
-
-/* Measures files in the drawn order until the requested number of matrices has been measured. */
-static sley_status take_files(running *r) {
-  int64_t wanted = r->words.matrices;
-  sley_status status = SLEY_OK;
-  for (int i = 0; i < r->files.count && wanted > 0 && status == SLEY_OK; i++) {
-    char path[2 * SPEC_BYTES];
-    bool taken;
-    snprintf(path, sizeof path, "%s/%s", r->settings->data, r->files.path[i]);
-    status = try_matrix(r, r->files.path[i], path, r->settings->least, &taken);
-    wanted -= taken;
-  }
-  if (status == SLEY_OK && r->settings->data && wanted == r->words.matrices) {
-    cli_error("bench: %s has no matrix with more than %" PRId64 " entries", r->settings->data,
-              r->settings->least);
-    r->failed = true;
-  }
+  for (int i = 0; i < r->k.count && status == SLEY_OK; i++)
+    if (fits(r, name, &info, r->k.at[i]))
+      status = measure(r, name, matrix, r->k.at[i]);
   return status;
 }
 
@@ -234,123 +123,73 @@ static sley_status take_files(running *r) {
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
   running *r = arg;
-  sley_status status = SLEY_OK;
   r->bench.comm = comm;
-  if (!r->settings->list) {
-    status = cli_bench_contenders(&r->bench);
-    if (status == SLEY_OK)
-      cli_bench_print_start(&r->bench, &r->words, r->stream);
-  }
-  if (status == SLEY_OK)
-    status = take_list(r);
-  return status == SLEY_OK ? take_files(r) : status;
+  sley_status status = cli_bench_contenders(&r->bench);
+  if (status != SLEY_OK)
+    return status;
+  cli_bench_print_start(&r->bench, r->stream);
+  return cli_matrices_each(r->settings->matrix, &r->settings->common, take_matrix, r, &r->failed);
 }
 
 /* Prints the report. Returns the exit code. */
 static int report(running *r) {
+  const char *json = r->settings->common.json;
   int code = r->wrong ? CLI_FAILED : r->failed ? CLI_USAGE : CLI_DONE;
-  if (r->settings->list)
-    return code;
   cli_sources_print(r->stream);
   if (r->count > 0)
     cli_bench_print_end(&r->bench, r->cases, r->count, r->stream);
-  if (r->settings->common.json &&
-      !cli_output_json(r->settings->common.json, cli_bench_json(&r->bench, &r->words, r->cases, r->count)))
+  if (json && !cli_output_json(json, cli_bench_json(&r->bench, r->cases, r->count)))
     code = CLI_FAILED;
   return code;
-}
-
-/* Reports options that were given but have no effect. The device is known only after the ranks have run. */
-static void say_idle(const running *r) {
-  const bench_settings *s = r->settings;
-  static const char *const measuring[] = {"device", "precision", "repeat", "budget", "mkl", "json", NULL};
-  for (int i = 0; measuring[i]; i++)
-    cli_no_effect("bench", measuring[i], s->list, "--list measures nothing");
-  cli_no_effect("bench", "least", !s->data, "matrices are drawn from --data only");
-  if (!s->data && cli_given("cases") && r->words.matrices != 1)
-    cli_changed("bench: --cases %s: without --data no matrices are drawn, only the widths of each", s->cases);
-  if (s->list)
-    return;
-  const bool cpu = strcmp(r->bench.device, "cpu") == 0;
-  cli_no_effect("bench", "mkl", !cpu, "MKL multiplies on the CPU, and the device is a GPU");
-  cli_no_effect("bench", "precision", cpu && strcmp(s->common.precision, "full") != 0,
-                "no kernel of the CPU rounds values");
-}
-
-static int run_drawn(running *r) {
-  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
-  ranks.threads = (int)r->settings->common.threads;
-  ranks.device = r->settings->list ? "cpu" : r->settings->common.device;
-  sley_status status = sley_run_ranks(&ranks, rank_main, r);
-  cli_progress_clear();
-  if (status == SLEY_OK)
-    say_idle(r);
-  int code = status == SLEY_OK ? report(r) : cli_finish(status);
-  free(r->cases);
-  return code;
-}
-
-/* Reads a value such as "8x4". On failure prints one line on stderr and returns false. */
-static bool read_cases(const char *text, int64_t *matrices, int64_t *widths) {
-  char *end = NULL;
-  *widths = 0;
-  *matrices = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : 0;
-  if (end && *end == 'x' && end[1] >= '0' && end[1] <= '9')
-    *widths = strtoll(end + 1, &end, 10);
-  if (*matrices >= 1 && *matrices <= MOST_MATRICES && *widths >= 1 && *widths <= CLI_BENCH_WIDTHS && !*end)
-    return true;
-  cli_error("bench: --cases takes matrices and widths as in 8x4, at most %dx%d, not \"%s\"", MOST_MATRICES,
-            CLI_BENCH_WIDTHS, text);
-  return false;
 }
 
 static int run(void *settings_, char **positionals) {
   (void)positionals;
   const bench_settings *settings = settings_;
-  bool to_stdout = settings->common.json && strcmp(settings->common.json, "-") == 0;
-  running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
-  r.bench = (cli_bench){.threads = (int)settings->common.threads,
-                        .dtype = cli_dtype(settings->common.dtype),
-                        .seed = (uint64_t)settings->common.seed,
-                        .repeat = settings->common.repeat,
-                        .precision = settings->common.precision,
-                        .budget = settings->common.budget};
-  r.words = (cli_bench_words){.data = settings->data, .widest = settings->widest, .least = settings->least};
-  r.list = settings->matrix ? settings->matrix : settings->data ? "" : standard;
-  if (!read_cases(settings->cases, &r.words.matrices, &r.words.widths))
+  const cli_common *common = &settings->common;
+  running r = {.settings = settings,
+               .stream = common->json && strcmp(common->json, "-") == 0 ? stderr : stdout};
+  r.bench = (cli_bench){.threads = (int)common->threads,
+                        .dtype = cli_dtype(common->dtype),
+                        .seed = (uint64_t)common->seed,
+                        .repeat = common->repeat,
+                        .precision = common->precision,
+                        .budget = common->budget};
+  if (!cli_numbers_read("bench", "k", settings->k, &r.k) ||
+      !cli_name_fits_json("bench", settings->matrix, common->json))
     return CLI_USAGE;
-  if (!cli_output_possible(settings->common.json))
+  if (!cli_output_possible(common->json))
     return CLI_FAILED;
-  sley_status status = settings->list ? SLEY_OK : cli_check_device(settings->common.device, NULL);
+  sley_status status = cli_check_device(common->device, NULL);
   if (status != SLEY_OK)
     return cli_finish(status);
-  cli_mkl *mkl = NULL;
-  if (!settings->list && !cli_mkl_load(settings->common.mkl, r.bench.threads, &mkl, &r.words.no_mkl))
-    return cli_refuse(SLEY_ERR_ARG, "bench: --mkl %s: %s", settings->common.mkl, r.words.no_mkl);
-  r.bench.mkl = mkl;
-  r.words.mkl = mkl ? cli_mkl_path(mkl) : NULL;
-  int code = CLI_USAGE;
-  if (!settings->data || cli_files_draw(settings->data, (uint64_t)settings->common.seed, &r.files))
-    code = run_drawn(&r);
-  cli_files_free(&r.files);
-  cli_mkl_free(mkl);
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  ranks.threads = r.bench.threads;
+  ranks.device = common->device;
+  status = sley_run_ranks(&ranks, rank_main, &r);
+  cli_progress_clear();
+  if (status == SLEY_OK)
+    cli_no_effect("bench", "precision",
+                  strcmp(r.bench.device, "cpu") == 0 && strcmp(common->precision, "full") != 0,
+                  "no kernel of the CPU rounds values");
+  int code = status == SLEY_OK ? report(&r) : cli_finish(status);
+  free(r.cases);
   return code;
 }
 
 const cli_command cli_bench_command = {
     .name = "bench",
-    .summary = "compare a device's kernels and the rivals found here, on drawn matrices and widths",
+    .summary = "compare the kernels of a device on this machine",
     .arguments = "",
     .positionals = 0,
     .options = options,
     .common = CLI_TAKES_THREADS | CLI_TAKES_DEVICE | CLI_TAKES_PRECISION | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
-              CLI_TAKES_REPEAT | CLI_TAKES_BUDGET | CLI_TAKES_MKL | CLI_TAKES_READING | CLI_TAKES_JSON,
+              CLI_TAKES_REPEAT | CLI_TAKES_BUDGET | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Nothing else should run meanwhile. Each product is checked once in double precision. Rivals: on the "
-        "CPU\n"
-        "MKL's sparse products, where libmkl_rt is found; on GPUs cuSPARSE, as the kernel cusparse.\n"
+        "Nothing else should run meanwhile. Each product is checked once in double precision. On GPUs the\n"
+        "kernel cusparse of another library is the rival; bench/spmm_local.py compares with rivals on CPUs.\n"
         "Exit status: 0 done, 1 a wrong product, 2 wrong usage or a matrix that could not be measured, 130 "
         "interrupted.\n"
         "sley bench ops measures the operations of graph networks: sley bench ops --help.\n",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/lists.h"
 #include "bench/ops_report.h"
 #include "command.h"
 #include "common.h"
@@ -15,8 +16,6 @@
 #include "output/changes.h"
 #include "output/output.h"
 #include "output/terminal.h"
-
-enum { MOST_NUMBERS = 32, MOST_WIDTH = 1 << 16, SPEC_BYTES = 4096 };
 
 typedef struct ops_settings {
   cli_common common;
@@ -54,46 +53,21 @@ static const cli_option own_options[] = {
 static const cli_option *const options[] = {own_options, NULL};
 static const ops_settings defaults = {
     .common = {.dtype = "f32", .device = "auto", .ranks = 1, .seed = 1, .repeat = 11, .reading.base = -1},
-    .matrix = "twin:cyt:scale=0.1 twin:red:scale=0.01 "
-              "rmat:scale=14,edgefactor=8 er:n=20000,nnz=200000",
+    .matrix = CLI_BENCH_MATRICES,
     .k = "32,64,128",
     .heads = "1,8"};
-
-/* A list of whole numbers. */
-typedef struct numbers {
-  int count;
-  int64_t at[MOST_NUMBERS];
-} numbers;
 
 typedef struct running {
   const ops_settings *settings;
   cli_ops_bench bench;
-  numbers k, heads;
+  cli_numbers k, heads;
   unsigned chosen; /* the chosen operations: bits 1 << index in cli_ops */
   FILE *stream;
   cli_op_result *results;
   int count;
-  int code; /* CLI_FAILED: a wrong result; CLI_USAGE: a matrix or an operation could not be measured */
+  int code;        /* CLI_FAILED: a wrong result; CLI_USAGE: an operation could not be measured */
+  bool unreadable; /* a matrix could not be read */
 } running;
-
-/* Reads a list such as "32,64". On failure prints one line on stderr and returns false. */
-static bool read_numbers(const char *option, const char *text, numbers *out) {
-  const char *at = text;
-  *out = (numbers){0};
-  while (*at >= '0' && *at <= '9' && out->count < MOST_NUMBERS) {
-    char *end;
-    const long long value = strtoll(at, &end, 10);
-    if (value < 1 || value > MOST_WIDTH || (*end && *end != ','))
-      break;
-    out->at[out->count++] = value;
-    if (!*end)
-      return true;
-    at = end + 1;
-  }
-  cli_error("bench ops: --%s takes whole numbers from 1 to %d, at most %d, as in 32,64, not \"%s\"", option,
-            MOST_WIDTH, MOST_NUMBERS, text);
-  return false;
-}
 
 /* Index of the operation with this name of `length` letters; -1 after one line on stderr. */
 static int find_op(const char *word, size_t length) {
@@ -167,12 +141,12 @@ static sley_status measure(running *r, const cli_op *op, const sley_matrix *matr
 
 /* Measures the chosen operations of width k; k = 0: the softmax, which has no width. */
 static sley_status take_ops(running *r, const sley_matrix *matrix, const char *name, int64_t k) {
-  static const numbers one = {1, {1}};
+  static const cli_numbers one = {1, {1}};
   sley_status status =
       k > 0 && !r->settings->alone ? measure(r, &cli_op_product, matrix, name, k, 1) : SLEY_OK;
   for (int i = 0; i < cli_ops_count() && status == SLEY_OK; i++) {
     const cli_op *op = &cli_ops[i];
-    const numbers *heads = op->by_heads ? &r->heads : &one;
+    const cli_numbers *heads = op->by_heads ? &r->heads : &one;
     if (!(r->chosen & (1U << i)) || (op->form == CLI_OP_SOFTMAX) != (k == 0))
       continue;
     for (int h = 0; h < heads->count && status == SLEY_OK; h++)
@@ -181,39 +155,12 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
   return status;
 }
 
-static sley_status take_matrix(running *r, const char *name) {
-  sley_matrix *matrix = NULL;
-  const int64_t threads =
-      r->settings->common.threads > 0 ? r->settings->common.threads * r->settings->common.ranks : 0;
-  sley_status status = cli_load(name, r->settings->common.dtype, threads, r->settings->common.seed, 0,
-                                &r->settings->common.reading, &matrix);
-  cli_progress_clear();
-  if (status == SLEY_ERR_INTERRUPTED || cli_interrupted())
-    return SLEY_ERR_INTERRUPTED;
-  if (status != SLEY_OK) {
-    cli_error("%s", sley_last_error());
-    r->code = r->code == CLI_FAILED ? CLI_FAILED : CLI_USAGE;
-    return SLEY_OK;
-  }
+static sley_status take_matrix(void *context, const char *name, const sley_matrix *matrix) {
+  running *r = context;
+  sley_status status = SLEY_OK;
   for (int i = 0; i < r->k.count && status == SLEY_OK; i++)
     status = take_ops(r, matrix, name, r->k.at[i]);
-  if (status == SLEY_OK)
-    status = take_ops(r, matrix, name, 0);
-  sley_matrix_destroy(matrix);
-  return status;
-}
-
-static sley_status take_list(running *r) {
-  const char *blanks = " \t\n", *list = r->settings->matrix;
-  sley_status status = SLEY_OK;
-  for (const char *at = list + strspn(list, blanks); *at && status == SLEY_OK; at += strspn(at, blanks)) {
-    char name[SPEC_BYTES];
-    const size_t length = strcspn(at, blanks);
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
-    at += length;
-    status = take_matrix(r, name);
-  }
-  return status;
+  return status == SLEY_OK ? take_ops(r, matrix, name, 0) : status;
 }
 
 /* ---- the run */
@@ -239,13 +186,14 @@ static int report(running *r) {
   if (r->settings->common.json &&
       !cli_output_json(r->settings->common.json, cli_ops_json(&r->bench, r->results, r->count)))
     return CLI_FAILED;
-  return r->code;
+  return r->code == CLI_DONE && r->unreadable ? CLI_USAGE : r->code;
 }
 
 static int run_list(running *r) {
   tell_widths(r);
   cli_ops_print_start(&r->bench, r->stream);
-  sley_status status = take_list(r);
+  sley_status status =
+      cli_matrices_each(r->settings->matrix, &r->settings->common, take_matrix, r, &r->unreadable);
   int code = status == SLEY_OK ? report(r) : cli_finish(status);
   free(r->results);
   return code;
@@ -253,14 +201,10 @@ static int run_list(running *r) {
 
 /* Reports options that were given but have no effect. */
 static void say_idle(const running *r) {
-  const ops_settings *s = r->settings;
   bool by_heads = false;
   for (int i = 0; i < cli_ops_count(); i++)
     by_heads |= cli_ops[i].by_heads && (r->chosen >> i & 1);
   cli_no_effect("bench ops", "heads", !by_heads, "no operation that runs has heads");
-  cli_no_effect("bench ops", "mkl", s->alone || strcmp(r->bench.found, "cpu") != 0,
-                s->alone ? "--alone leaves out the product, all that MKL runs"
-                         : "MKL multiplies on the CPU, and the device is a GPU");
 }
 
 static int run(void *settings_, char **positionals) {
@@ -275,8 +219,8 @@ static int run(void *settings_, char **positionals) {
                             .dtype = cli_dtype(settings->common.dtype),
                             .seed = (uint64_t)settings->common.seed,
                             .repeat = settings->common.repeat};
-  if (!read_ops(settings->ops, &r.chosen) || !read_numbers("k", settings->k, &r.k) ||
-      !read_numbers("heads", settings->heads, &r.heads))
+  if (!read_ops(settings->ops, &r.chosen) || !cli_numbers_read("bench ops", "k", settings->k, &r.k) ||
+      !cli_numbers_read("bench ops", "heads", settings->heads, &r.heads))
     return CLI_USAGE;
   if (!cli_name_fits_json("bench ops", settings->matrix, settings->common.json))
     return CLI_USAGE;
@@ -285,14 +229,8 @@ static int run(void *settings_, char **positionals) {
   sley_status status = cli_ops_find_device(&r.bench);
   if (status != SLEY_OK)
     return cli_finish(status);
-  cli_mkl *mkl = NULL;
-  if (!cli_mkl_load(settings->common.mkl, r.bench.threads, &mkl, &r.bench.no_mkl))
-    return cli_refuse(SLEY_ERR_ARG, "bench ops: --mkl %s: %s", settings->common.mkl, r.bench.no_mkl);
-  r.bench.mkl = mkl;
   say_idle(&r);
-  int code = run_list(&r);
-  cli_mkl_free(mkl);
-  return code;
+  return run_list(&r);
 }
 
 const cli_command cli_bench_ops_command = {
@@ -302,13 +240,12 @@ const cli_command cli_bench_ops_command = {
     .positionals = 0,
     .options = options,
     .common = CLI_TAKES_RANKS | CLI_TAKES_THREADS | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED |
-              CLI_TAKES_REPEAT | CLI_TAKES_MKL | CLI_TAKES_READING | CLI_TAKES_JSON,
+              CLI_TAKES_REPEAT | CLI_TAKES_READING | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all. "
-        "Of\n"
-        "these operations MKL has the product only; other rivals are in bench/ops.py.\n"
+        "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all.\n"
+        "bench/ops.py compares with rivals.\n"
         "Exit status: 0 done, 1 a wrong result or a failure, 2 wrong usage or a matrix that could not be "
         "measured,\n"
         "130 interrupted.\n",

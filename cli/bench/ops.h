@@ -4,7 +4,6 @@
 #ifndef SLEY_CLI_BENCH_OPS_H
 #define SLEY_CLI_BENCH_OPS_H
 
-#include "bench/mkl.h"
 #include "sley.h"
 
 enum { CLI_OPS_NAME = 256, CLI_OPS_PASSES = 2 };
@@ -108,7 +107,7 @@ typedef struct cli_op_result {
   sley_status status; /* the library's error; if not SLEY_OK, reason has its message and there are no times */
   bool wrong;         /* a result was wrong; reason names the value, and there are no times */
   char reason[SLEY_ERROR_BYTES];
-  cli_op_time time[CLI_OPS_PASSES], spmm, mkl; /* turns 0: not measured; mkl: of the product */
+  cli_op_time time[CLI_OPS_PASSES], spmm; /* turns 0: not measured */
   int64_t bytes[CLI_OPS_PASSES];               /* least bytes that a pass reads and writes, over all ranks */
   int64_t checked[CLI_OPS_PASSES];             /* values compared with float64 sums, over all ranks */
 } cli_op_result;
@@ -121,9 +120,7 @@ typedef struct cli_ops_bench {
   sley_dtype dtype;
   uint64_t seed;
   int64_t repeat;
-  bool alone;         /* do not measure the product too */
-  const cli_mkl *mkl; /* NULL: not loaded, for the reason in no_mkl */
-  const char *no_mkl;
+  bool alone; /* do not measure the product too */
 } cli_ops_bench;
 
 /* Finds the device in use, for reports. Errors: see sley_run_ranks. */

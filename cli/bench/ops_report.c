@@ -39,11 +39,6 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
     fprintf(stream, "all cores");
   fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", cli_dtypes()[bench->dtype], bench->seed,
           bench->repeat);
-  if (bench->mkl)
-    fprintf(stream, "rivals     of spmm MKL, %s; of the others none is known here\n",
-            cli_mkl_path(bench->mkl));
-  else
-    fprintf(stream, "rivals     none: %s\n", cli_shown(bench->no_mkl));
   fprintf(stream, "times      median ms of a call, and p90 - p10; bytes: operands and results once\n\n");
   fprintf(stream, "%-*s %-8s %-8s %5s %5s %10s %8s %9s %9s %7s %8s %s\n", NAME_WIDTH, "matrix", "op", "pass",
           "heads", "k", "ms", "spread", "Mentry/s", "MB", "GB/s", "by spmm", "check");
@@ -75,12 +70,6 @@ void cli_ops_print_result(const cli_op_result *r, FILE *stream) {
   for (int pass = 0; pass < CLI_OPS_PASSES; pass++)
     if (is_measured(r, pass))
       print_pass(r, pass, stream);
-  if (r->mkl.turns > 0) {
-    print_names(r, "by MKL", stream);
-    fprintf(stream, "%10.4f %8.4f %9.2f %9.3f %7.2f %8.2f -\n", r->mkl.median_ms,
-            r->mkl.p90_ms - r->mkl.p10_ms, (double)r->nnz / r->mkl.median_ms / 1e3, (double)r->bytes[0] / 1e6,
-            (double)r->bytes[0] / r->mkl.median_ms / 1e6, r->mkl.median_ms / r->time[0].median_ms);
-  }
   if (r->status != SLEY_OK || r->wrong) {
     print_names(r, "-", stream);
     fprintf(stream, "%s: %s\n", r->wrong ? "WRONG" : "refused", r->reason);
@@ -160,7 +149,6 @@ static cli_json result_json(const cli_op_result *r) {
   cli_json_text(&json, "result", r->wrong ? "wrong" : r->status != SLEY_OK ? "refused" : "ok");
   cli_json_text(&json, "reason", r->reason[0] ? r->reason : NULL);
   cli_json_real(&json, "spmm_ms", r->spmm.turns > 0 ? r->spmm.median_ms : NAN);
-  cli_json_real(&json, "mkl_ms", r->mkl.turns > 0 ? r->mkl.median_ms : NAN);
   for (int pass = 0; pass < CLI_OPS_PASSES; pass++)
     if (is_measured(r, pass))
       list[count++] = pass_json(r, pass);
@@ -177,7 +165,6 @@ json_t *cli_ops_json(const cli_ops_bench *bench, const cli_op_result *results, i
   cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
-  cli_json_text(&json, "mkl", bench->mkl ? cli_mkl_path(bench->mkl) : NULL);
   json.whole &= list != NULL;
   for (int i = 0; list && i < count; i++)
     list[i] = result_json(&results[i]);

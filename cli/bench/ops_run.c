@@ -27,14 +27,12 @@ typedef struct shared {
   cli_op_result *out;
 } shared;
 
-/* A contender: a pass of the operation, the product, or MKL's product. */
+/* A contender: a pass of the operation, or the product. */
 typedef struct contender {
   cli_op_case *c;
   cli_pass pass;
-  const cli_mkl_product *mkl; /* not NULL: MKL multiplies, and pass is not used */
-  bool failed;                /* MKL reported an error, so there are no times */
-  int64_t calls;              /* timed calls per turn; 0: not known yet */
-  double *ms;                 /* ms per call, of each turn */
+  int64_t calls; /* timed calls per turn; 0: not known yet */
+  double *ms;    /* ms per call, of each turn */
   cli_op_time *out;
 } contender;
 
@@ -47,7 +45,6 @@ typedef struct work {
   cli_op_case op, product;
   contender list[CONTENDERS];
   int contenders;
-  cli_mkl_product *mkl; /* set if the operation is the product, on one rank on the CPU, and MKL supports it */
 } work;
 
 /* ---- cases */
@@ -110,48 +107,21 @@ static sley_status check_pass(work *w, cli_pass pass) {
   return status == SLEY_OK ? conclude_check(w, &finding, pass) : status;
 }
 
-static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, const cli_mkl_product *mkl,
-                                 cli_op_time *out) {
+static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, cli_op_time *out) {
   void *ms;
   sley_status status = sley_buffer_alloc(w->s->bench->repeat * (int64_t)sizeof(double), &ms);
   if (status == SLEY_OK)
-    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .mkl = mkl, .ms = ms, .out = out};
+    w->list[w->contenders++] = (contender){.c = c, .pass = pass, .ms = ms, .out = out};
   return status;
 }
 
-/* Checks MKL's product on the one rank, and adds it as a contender. */
-static sley_status check_mkl(work *w) {
-  const cli_op_data *data = w->op.data;
-  cli_op_result *out = w->s->out;
-  cli_op_finding finding;
-  cli_op_poison(&w->op, CLI_FORWARD);
-  if (!cli_mkl_run(w->mkl, data[CLI_OP_SOURCE].host, data[CLI_OP_OUT].host)) {
-    cli_error("%s, k = %lld: MKL reports an error of its product", out->matrix, (long long)w->s->k);
-    return SLEY_OK;
-  }
-  sley_status status = cli_op_check(&w->op, CLI_FORWARD, &finding);
-  if (status == SLEY_OK && finding.wrong) {
-    out->wrong = true;
-    snprintf(out->reason, sizeof out->reason, "by MKL %.*s", (int)sizeof out->reason - 16, finding.reason);
-  }
-  return status == SLEY_OK ? add_contender(w, &w->op, CLI_FORWARD, w->mkl, &out->mkl) : status;
-}
-
 /* ---- turns */
-
-static sley_status call(contender *one) {
-  cli_op_case *c = one->c;
-  if (!one->mkl)
-    return c->op->call[one->pass](c);
-  one->failed |= !cli_mkl_run(one->mkl, c->data[CLI_OP_SOURCE].host, c->data[CLI_OP_OUT].host);
-  return SLEY_OK;
-}
 
 static sley_status calls(contender *one, int64_t count, double *ms) {
   sley_status status = sley_comm_barrier(one->c->comm);
   double begin = cli_now_ms();
   for (int64_t i = 0; i < count && status == SLEY_OK; i++)
-    status = call(one);
+    status = one->c->op->call[one->pass](one->c);
   if (status == SLEY_OK && !cli_op_on_host(one->c))
     status = sley_comm_wait(one->c->comm);
   int64_t ns = (int64_t)((cli_now_ms() - begin) * NS_OF_MS);
@@ -187,8 +157,7 @@ static sley_status take_turns(work *w) {
       status = turn(&w->list[(i + n) % w->contenders], n);
   if (status == SLEY_OK && sley_comm_rank(w->comm) == 0)
     for (int i = 0; i < w->contenders; i++)
-      if (!w->list[i].failed)
-        summarise(w->list[i].ms, repeat, w->list[i].out);
+      summarise(w->list[i].ms, repeat, w->list[i].out);
   return status;
 }
 
@@ -224,12 +193,10 @@ static sley_status measure(work *w) {
     if (status == SLEY_OK)
       status = count_bytes(w, (cli_pass)pass);
     if (status == SLEY_OK)
-      status = add_contender(w, &w->op, (cli_pass)pass, NULL, &out->time[pass]);
+      status = add_contender(w, &w->op, (cli_pass)pass, &out->time[pass]);
   }
   if (status == SLEY_OK && w->product.op)
-    status = add_contender(w, &w->product, CLI_FORWARD, NULL, &out->spmm);
-  if (status == SLEY_OK && w->mkl)
-    status = check_mkl(w);
+    status = add_contender(w, &w->product, CLI_FORWARD, &out->spmm);
   status = cli_agree_status(w->comm, status);
   return status == SLEY_OK && !out->wrong ? take_turns(w) : status;
 }
@@ -257,12 +224,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     status = open_case(&w, s->op, graph, &w.op);
   if (status == SLEY_OK && s->op != &cli_op_product && s->k > 0 && !s->bench->alone)
     status = open_case(&w, &cli_op_product, graph, &w.product);
-  if (status == SLEY_OK && s->op == &cli_op_product && s->bench->mkl && sley_comm_size(comm) == 1 &&
-      cli_op_on_host(&w.op))
-    w.mkl = cli_mkl_prepare(s->bench->mkl, &w.op.csr, s->k);
   if (status == SLEY_OK)
     status = measure(&w);
-  cli_mkl_release(w.mkl);
   for (int i = 0; i < w.contenders; i++)
     sley_buffer_free(w.list[i].ms);
   cli_op_case_close(&w.product);

@@ -11,10 +11,6 @@
 
 enum { NAME_WIDTH = 32 };
 
-/* Bands of widths. Rows of X in one band take about the same share of a vector register or a cache line. */
-static const int64_t band_end[] = {1, 4, 16, 64, 256, INT64_MAX};
-enum { BANDS = sizeof band_end / sizeof *band_end };
-
 /* Sum of the logarithms of ratios, and the smallest ratio with its case. */
 typedef struct mean {
   int count;
@@ -44,13 +40,11 @@ static double choice_of(const cli_case *one, int who) {
 /* A ratio of a case; `who`: the contender, which some ratios do not use. */
 typedef double ratio_function(const cli_case *one, int who);
 
-/* Mean over the cases with above < k <= most. */
-static mean mean_of(const cli_case *cases, int count, ratio_function *ratio, int who, int64_t above,
-                    int64_t most) {
+static mean mean_of(const cli_case *cases, int count, ratio_function *ratio, int who) {
   mean m = {0};
   for (int i = 0; i < count; i++) {
     double one = ratio(&cases[i], who);
-    if (!(one > 0) || cases[i].k <= above || cases[i].k > most)
+    if (!(one > 0))
       continue;
     m.log_sum += log(one);
     if (m.count++ == 0 || one < m.worst) {
@@ -65,13 +59,6 @@ static double geometric(const mean *m) {
   return exp(m->log_sum / m->count);
 }
 
-static bool compares_mkl(const cli_bench *bench) {
-  for (int i = 0; i < bench->contenders; i++)
-    if (bench->contender[i].mkl)
-      return true;
-  return false;
-}
-
 /* ---- text */
 
 /* A name that is too long keeps its end, which differs more between files than the beginning. */
@@ -83,24 +70,14 @@ static const char *short_name(const char *name, char text[NAME_WIDTH + 1]) {
   return text;
 }
 
-void cli_bench_print_start(const cli_bench *bench, const cli_bench_words *words, FILE *stream) {
+void cli_bench_print_start(const cli_bench *bench, FILE *stream) {
   fprintf(stream, "device     %s, ", bench->device);
   if (bench->threads > 0)
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each", cli_dtypes()[bench->dtype], bench->seed,
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", cli_dtypes()[bench->dtype], bench->seed,
           bench->repeat);
-  if (words->data)
-    fprintf(stream, "\ndrawn      %" PRId64 " matrices of %s with more than %" PRId64 " entries",
-            words->matrices, cli_shown(words->data), words->least);
-  fprintf(stream, "\nwidths     %" PRId64 " of each matrix, from 1 to %" PRId64 "\n", words->widths,
-          words->widest);
-  if (compares_mkl(bench))
-    fprintf(stream, "MKL        %s\n", cli_shown(words->mkl));
-  else
-    fprintf(stream, "MKL        not compared: %s\n",
-            words->mkl ? "it serves f32 and f64 on the CPU" : cli_shown(words->no_mkl));
   fprintf(stream, "times      median ms of a product, and p90 - p10\n\n");
   fprintf(stream, "%-*s %9s %10s %5s", NAME_WIDTH, "matrix", "rows", "entries", "k");
   for (int i = 0; i < bench->contenders; i++)
@@ -139,26 +116,10 @@ static void print_mean(const mean *m, FILE *stream) {
           m->count == 1 ? "" : "s", geometric(m), m->worst, cli_shown(m->at->matrix), m->at->k);
 }
 
-static void print_bands(const cli_case *cases, int count, FILE *stream) {
-  for (int b = 0; b < BANDS; b++) {
-    int64_t above = b > 0 ? band_end[b - 1] : 0;
-    mean m = mean_of(cases, count, ratio_of, 0, above, band_end[b]);
-    if (m.count == 0)
-      continue;
-    if (above + 1 == band_end[b])
-      fprintf(stream, "  k = %-11" PRId64, band_end[b]);
-    else if (b + 1 < BANDS)
-      fprintf(stream, "  k = %-4" PRId64 "to %-4" PRId64, above + 1, band_end[b]);
-    else
-      fprintf(stream, "  k = %-11s", "257 and up");
-    print_mean(&m, stream);
-  }
-}
-
 /* A line for each contender but auto. */
 static void print_contenders(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
   for (int i = 1; i < bench->contenders; i++) {
-    mean m = mean_of(cases, count, time_of, i, 0, INT64_MAX);
+    mean m = mean_of(cases, count, time_of, i);
     fprintf(stream, "%s / auto: ", bench->contender[i].name);
     if (m.count > 0)
       print_mean(&m, stream);
@@ -168,15 +129,14 @@ static void print_contenders(const cli_bench *bench, const cli_case *cases, int 
 }
 
 void cli_bench_print_end(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
-  mean rivals = mean_of(cases, count, ratio_of, 0, 0, INT64_MAX),
-       choice = mean_of(cases, count, choice_of, 0, 0, INT64_MAX);
+  mean rivals = mean_of(cases, count, ratio_of, 0),
+       choice = mean_of(cases, count, choice_of, 0);
   bool any = false;
   for (int i = 0; i < bench->contenders; i++)
     any |= bench->contender[i].rival;
   if (rivals.count > 0) {
     fprintf(stream, "\nbest rival / auto: ");
     print_mean(&rivals, stream);
-    print_bands(cases, count, stream);
   } else {
     fprintf(stream, "\nbest rival / auto: %s\n", any ? "no case has both" : "there is no rival here");
   }
@@ -235,27 +195,10 @@ static cli_json mean_json(const mean *m) {
   return json;
 }
 
-static void add_bands(cli_json *json, const cli_case *cases, int count) {
-  cli_json list[BANDS];
-  int kept = 0;
-  for (int b = 0; b < BANDS; b++) {
-    int64_t above = b > 0 ? band_end[b - 1] : 0;
-    mean m = mean_of(cases, count, ratio_of, 0, above, band_end[b]);
-    if (m.count == 0)
-      continue;
-    list[kept] = mean_json(&m);
-    cli_json_int(&list[kept], "from", above + 1);
-    if (b + 1 < BANDS)
-      cli_json_int(&list[kept], "to", band_end[b]);
-    kept++;
-  }
-  cli_json_list(json, "bands", list, kept);
-}
-
 static void add_contenders(cli_json *json, const cli_bench *bench, const cli_case *cases, int count) {
   cli_json list[CLI_CONTENDERS];
   for (int i = 1; i < bench->contenders; i++) {
-    mean m = mean_of(cases, count, time_of, i, 0, INT64_MAX);
+    mean m = mean_of(cases, count, time_of, i);
     list[i - 1] = mean_json(&m);
     cli_json_text(&list[i - 1], "name", bench->contender[i].name);
     cli_json_bool(&list[i - 1], "rival", bench->contender[i].rival);
@@ -275,26 +218,18 @@ static void add_cases(cli_json *json, const cli_bench *bench, const cli_case *ca
   free(list);
 }
 
-json_t *cli_bench_json(const cli_bench *bench, const cli_bench_words *words, const cli_case *cases,
-                       int count) {
+json_t *cli_bench_json(const cli_bench *bench, const cli_case *cases, int count) {
   cli_json json = cli_json_start();
-  mean rivals = mean_of(cases, count, ratio_of, 0, 0, INT64_MAX),
-       choice = mean_of(cases, count, choice_of, 0, 0, INT64_MAX);
+  mean rivals = mean_of(cases, count, ratio_of, 0),
+       choice = mean_of(cases, count, choice_of, 0);
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "device", bench->device);
   cli_json_int(&json, "threads", bench->threads);
   cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
-  cli_json_text(&json, "data", words->data);
-  cli_json_int(&json, "matrices", words->matrices);
-  cli_json_int(&json, "least", words->least);
-  cli_json_int(&json, "widths", words->widths);
-  cli_json_int(&json, "widest", words->widest);
-  cli_json_text(&json, "mkl", compares_mkl(bench) ? words->mkl : NULL);
   add_cases(&json, bench, cases, count);
   cli_json_object(&json, "rivals", mean_json(&rivals));
-  add_bands(&json, cases, count);
   cli_json_object(&json, "choice", mean_json(&choice));
   add_contenders(&json, bench, cases, count);
   return cli_json_end(json);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of `sley bench`: a line per case, the means over all cases and over bands of widths, and JSON.
- */
+/* The output of `sley bench`: a line per case, the means over all cases, and JSON. */
 #ifndef SLEY_CLI_BENCH_REPORT_H
 #define SLEY_CLI_BENCH_REPORT_H
 
@@ -8,23 +7,14 @@
 
 #include "bench/bench.h"
 
-/* The settings of a run, for its report. */
-typedef struct cli_bench_words {
-  const char *data; /* the folder of matrices; NULL: none */
-  int64_t matrices, widths, widest, least;
-  const char *mkl;    /* path of the library; NULL: not loaded */
-  const char *no_mkl; /* reason why MKL is not loaded */
-} cli_bench_words;
-
 /* Prints the settings of the run and the column headings. */
-void cli_bench_print_start(const cli_bench *bench, const cli_bench_words *words, FILE *stream);
+void cli_bench_print_start(const cli_bench *bench, FILE *stream);
 void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *stream);
 
 /* Prints geometric means and worst cases of three ratios: the fastest rival's time / auto's time, the fastest
  * kernel's time / auto's time, and each contender's time / auto's time. */
 void cli_bench_print_end(const cli_bench *bench, const cli_case *cases, int count, FILE *stream);
 
-json_t *cli_bench_json(const cli_bench *bench, const cli_bench_words *words, const cli_case *cases,
-                       int count);
+json_t *cli_bench_json(const cli_bench *bench, const cli_case *cases, int count);
 
 #endif

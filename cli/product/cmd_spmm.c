@@ -361,8 +361,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
   int code = algos->tiles ? check_tiles(settings->job.algo) : CLI_DONE;
   if (code != CLI_DONE)
     return code;
-  if (settings->job.common.plot && !algos->several)
-    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms: give --algo all, cola or a list");
+  if (settings->job.common.plot && !algos->several && !algos->tiles)
+    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms, or one in tiles: give --algo all, "
+                                    "cola, tile-c or a list");
   if (!cli_plot_possible("spmm", settings->job.common.plot, &code))
     return code;
   if (settings->job.update > 0 && settings->unchanged)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text, the JSON and the picture of products in tiles. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "output/json.h"
 #include "output/output.h"
 #include "output/plot.h"
@@ -157,8 +159,43 @@ void cli_tile_print(const cli_tile_bench *b, FILE *stream) {
     print_result(b, &b->result[i], stream);
 }
 
+/* Draws the parts of each rank's time. */
+static bool plot_ranks(const cli_tile_bench *b, const cli_tile_result *r) {
+  static const char *const parts[] = {"compute", "communicate", "accumulate", "imbalance"};
+  enum { PARTS = sizeof parts / sizeof *parts, NAME = 16 };
+  const int ranks = b->ranks.ranks;
+  char(*name)[NAME] = malloc((size_t)ranks * sizeof *name);
+  const char **names = malloc((size_t)ranks * sizeof *names);
+  double *ms = malloc((size_t)ranks * PARTS * sizeof *ms);
+  bool drawn = name && names && ms;
+  for (int i = 0; drawn && i < ranks; i++) {
+    const double of_rank[PARTS] = {r->rank[i].compute, r->rank[i].communicate, r->rank[i].accumulate,
+                                   r->rank[i].imbalance};
+    snprintf(name[i], NAME, "rank %d", i);
+    names[i] = name[i];
+    for (int part = 0; part < PARTS; part++)
+      ms[part * ranks + i] = of_rank[part];
+  }
+  const cli_chart chart = {.title = "time of each rank",
+                           .unit = "ms a run, mean",
+                           .points = ranks,
+                           .point = names,
+                           .series = PARTS,
+                           .name = parts,
+                           .value = ms};
+  if (!drawn)
+    cli_refuse(SLEY_ERR_MEMORY, "out of memory for the picture");
+  drawn = drawn && cli_plot(b->plot, r->algo, &chart, 1);
+  free(ms);
+  free(names);
+  free(name);
+  return drawn;
+}
+
 bool cli_tile_plot(const cli_tile_bench *b) {
   cli_step steps[CLI_ALGORITHMS];
+  if (b->algos->count == 1)
+    return plot_ranks(b, &b->result[0]);
   for (int i = 0; i < b->algos->count; i++)
     steps[i] = (cli_step){
         .algo = b->result[i].algo, .ms = b->result[i].time.median, .traffic = b->result[i].counted};

@@ -42,7 +42,7 @@ typedef struct cli_tile_bench {
   const cli_job *job;
   const cli_operands *operands; /* on rank 0 Y receives the product of the last algorithm */
   const cli_measure *measure;
-  const char *plot; /* file of the picture of times and bytes; NULL: none */
+  const char *plot; /* file of the picture; NULL: none */
   /* C = A B */
   const char *name_b;
   const sley_matrix *b; /* already transposed if --transpose-b was given */
@@ -78,7 +78,8 @@ sley_status cli_tile_run(cli_tile_bench *bench);
 /* Defined in report.c. */
 void cli_tile_print(const cli_tile_bench *bench, FILE *stream);
 bool cli_tile_json(const cli_tile_bench *bench, const char *path);
-bool cli_tile_plot(const cli_tile_bench *bench); /* draws Y = A X to bench->plot */
+/* Draws Y = A X to bench->plot: times and bytes of several algorithms, or the time of each rank in one. */
+bool cli_tile_plot(const cli_tile_bench *bench);
 
 /* Returns true if the counted traffic equals the predicted traffic, or if some traffic cannot be predicted:
  * stolen work, and products of two sparse tiles that are sent to other ranks. */

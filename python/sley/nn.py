@@ -7,22 +7,28 @@ and reused as long as the tensor exists and is unchanged. PyG itself is not need
 
 In addition to PyG's arguments each layer takes `finish`, a function of the rows before the bias is added, and of the
 bias (or None). The layer returns its result; by default this is the sum of both. With `sley.torch.bias_act_dropout` in
-this function, bias, activation and dropout are one pass.
+this function, bias, activation and dropout are one pass. `Net` is a network of layers that does so.
 """
+import functools
 import math
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import Linear, Module, Parameter
+from torch.nn import Linear, Module, Parameter, functional
 
 from sley.torch import convs
+from sley.torch._dense import draws
 from sley.torch._rank import require
 from sley.torch._transform import numbers_of
+from sley.torch.functional import bias_act_dropout, draw_seed
 from sley.torch.graph import Graph, Operand
 
-__all__ = ["GATConv", "GCNConv", "GINConv", "SAGEConv"]
+__all__ = ["MODELS", "GATConv", "GCNConv", "GINConv", "Net", "SAGEConv"]
+
+_FUSED_TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)  # of sley.torch.bias_act_dropout
 
 _made: dict[int, tuple["weakref.ref[Tensor]", int, tuple[int, int], Graph]] = {}
 
@@ -219,3 +225,88 @@ class GATConv(Module):
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"
+
+
+class _Kind(NamedTuple):
+    """A kind of layer: a function that makes a layer from its input width, output width and number of heads."""
+
+    layer: Callable[[int, int, int], Module]
+    act: Callable[[Tensor], Tensor] = functional.relu  # activation between layers
+    heads: bool = False  # whether hidden layers have several heads
+
+
+def _gin(given: int, made: int, _heads: int) -> Module:
+    return GINConv(torch.nn.Sequential(Linear(given, made), torch.nn.ReLU(), Linear(made, made)))
+
+
+_KINDS = {
+    "gcn": _Kind(lambda given, made, _heads: GCNConv(given, made)),
+    "gin": _Kind(_gin),
+    "sage": _Kind(lambda given, made, _heads: SAGEConv(given, made)),
+    "gat": _Kind(lambda given, made, heads: GATConv(given, made, heads=heads), functional.elu, heads=True),
+}
+MODELS = tuple(_KINDS)
+
+
+class Net(Module):
+    """Layers of one model, with dropout on the input of each layer and an activation between layers. Bias, relu and
+    dropout are one pass. Masks depend on `torch.manual_seed`; with the same seed on all ranks, the masks are the same
+    as on one rank.
+
+    Parameters
+    ----------
+    model : str
+        One of `MODELS`.
+    features, hidden, classes : int
+        Number of values per row of x, per row between layers (per head if the model has heads), and per row of logits.
+    layers : int
+    heads : int
+        Number of heads of hidden layers, if the model has heads; the last layer has one.
+    dropout : float
+        Probability that a value is set to zero in training.
+    """
+
+    def __init__(self, model: str, features: int, hidden: int, classes: int, *, layers: int = 2, heads: int = 8,
+                 dropout: float = 0.5) -> None:
+        super().__init__()
+        require(model in MODELS, f"there is no model {model!r}: take one of {', '.join(MODELS)}")
+        require(layers >= 1, f"{layers} layers: there is at least 1")
+        self.dropout = dropout
+        kind = _KINDS[model]
+        self.act: Callable[[Tensor], Tensor] = kind.act
+        self._own_masks = draws()
+        self.convs = torch.nn.ModuleList()
+        given = features
+        for last in [False] * (layers - 1) + [True]:
+            self.convs.append(kind.layer(given, classes if last else hidden, 1 if last else heads))
+            given = hidden * (heads if kind.heads else 1)
+
+    def forward(self, x: Tensor, graph: Operand) -> Tensor:
+        """Logits, shape (nodes, classes)."""
+        p = self.dropout if self.training else 0.0
+        seed = draw_seed(x.device) if 0.0 < p < 1.0 and self._own_masks else None
+        first_row = getattr(graph, "first_row", 0)  # an edge_index contains all rows
+        x = _dropped(x, p, seed, 0, first_row)
+        for number, conv in enumerate(self.convs, 1):
+            finish = functools.partial(self._finish, p=p, seed=seed, stream=number, first_row=first_row)
+            x = conv(x, graph, finish=None if number == len(self.convs) else finish)
+        return x
+
+    def _finish(self, rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None, stream: int,
+                first_row: int) -> Tensor:
+        """Returns dropout of act(rows + bias)."""
+        if self.act is functional.relu and _served(rows, bias, p, seed):
+            return bias_act_dropout(rows, bias, "relu", p, seed=seed, stream=stream, first_row=first_row)
+        return _dropped(self.act(rows if bias is None else rows + bias), p, seed, stream, first_row)
+
+
+def _served(rows: Tensor, bias: Tensor | None, p: float, seed: Tensor | None) -> bool:
+    """Whether Sley's fused pass can be used: not if types differ under autocast, or if the library has no generator for
+    masks."""
+    return rows.dtype in _FUSED_TYPES and (bias is None or bias.dtype == rows.dtype) and (p == 0.0 or seed is not None)
+
+
+def _dropped(x: Tensor, p: float, seed: Tensor | None, stream: int, first_row: int) -> Tensor:
+    if _served(x, None, p, seed):
+        return bias_act_dropout(x, None, "none", p, seed=seed, stream=stream, first_row=first_row)
+    return functional.dropout(x, p)

@@ -2,7 +2,6 @@
 """Rooflines between nodes: the resource that limits a product of matrices in tiles, and the predicted time."""
 import contextlib
 import ctypes
-import importlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,10 +113,6 @@ class Roofline:
     def predicted_rate(self) -> float:
         """Flop/s of a rank with `predicted_ms`; 0 if there are no flops."""
         return self.flops / self.ranks / self.predicted_ms * 1e3 if self.predicted_ms > 0 else 0.0
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draws it with `sley.plot.rooflines` and returns the Axes."""
-        return importlib.import_module("sley.plot").rooflines([self], ax=ax)
 
 
 def roofline_algorithms() -> tuple[str, ...]:

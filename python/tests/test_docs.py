@@ -17,7 +17,6 @@ from test_dist import launched
 
 import sley
 import sley.dist
-import sley.plot
 from sley._library import library_path
 
 
@@ -32,8 +31,6 @@ def test_examples_in_python(page: str, tmp_path: Path, monkeypatch: pytest.Monke
     for each in blocks("python"):
         if each.page != page or not each.runs or each.launch or each.needs.startswith(("sley.torch", "cupy")):
             continue
-        if "sley.plot" in each.text:
-            pytest.importorskip("matplotlib").use("Agg")
         exec(compile(each.text, f"{page}.md:{each.line}", "exec"), names)
         ran += 1
     assert ran > 0
@@ -74,7 +71,7 @@ def test_what_the_documents_name_exists() -> None:
             assert name in header, f"{page}: {name}"
         for name in set(re.findall(r"`sley\.([a-z]\w*(?:\.[a-z]\w*)?)", text)):
             place: Any = sley
-            if name.split(".")[0] in ("torch", "nn", "train", "h"):
+            if name.split(".")[0] in ("torch", "nn", "h"):
                 continue
             for part in name.split("."):
                 place = getattr(place, part)
@@ -82,7 +79,7 @@ def test_what_the_documents_name_exists() -> None:
 
 def public() -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
-    for module in (sley, sley.dist, sley.plot):
+    for module in (sley, sley.dist):
         found.append((module.__name__, module))
         for name in module.__all__:
             item = getattr(module, name)
@@ -101,15 +98,6 @@ def test_every_public_name_has_a_docstring(name: str, item: Any) -> None:
 
 def test_the_reference_can_be_made(tmp_path: Path) -> None:
     pytest.importorskip("pdoc")
-    subprocess.run([sys.executable, "-m", "pdoc", "-d", "numpy", "-o", str(tmp_path), "sley", "sley.dist", "sley.plot"],
+    subprocess.run([sys.executable, "-m", "pdoc", "-d", "numpy", "-o", str(tmp_path), "sley", "sley.dist"],
                    check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)})
     assert "spmm" in (tmp_path / "sley.html").read_text()
-
-
-def test_the_gallery_can_be_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    subprocess.run([sys.executable, ROOT / "docs/gallery.py", tmp_path, "rmat:scale=7,edgefactor=8"], check=True,
-                   env={**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)})
-    shown = set(re.findall(r"img/(gallery_\w+\.png)", (ROOT / "docs/GALLERY.md").read_text()))
-    assert shown == {each.name for each in tmp_path.iterdir()}
-    assert all((ROOT / "docs/img" / name).exists() for name in shown)

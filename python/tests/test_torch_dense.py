@@ -12,7 +12,6 @@ from torch_support import drawn, drawn_edges, needs_draws, on_devices  # noqa: E
 
 import sley  # noqa: E402
 import sley.nn  # noqa: E402
-import sley.train  # noqa: E402
 from sley.torch import Graph, bias_act_dropout, convs, dense_ops, draw_seed, linear, nll  # noqa: E402
 
 TYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
@@ -377,7 +376,7 @@ def test_layers_finish_as_they_are_asked(device, name, shape):
     assert len(given) == 1 and (given[0] is None) == (name == "GINConv")
 
 
-class PlainNet(sley.train.Net):
+class PlainNet(sley.nn.Net):
     """As a network of torch's own passes has it."""
 
     def forward(self, x, graph):
@@ -389,7 +388,7 @@ class PlainNet(sley.train.Net):
 
 @on_devices
 @pytest.mark.parametrize("own", [False, True], ids=["", "products"])
-@pytest.mark.parametrize("model", sley.train.MODELS)
+@pytest.mark.parametrize("model", sley.nn.MODELS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_networks_have_the_numbers_of_torch_without_dropout(monkeypatch, device, model, dtype, own):
     if own:
@@ -398,12 +397,12 @@ def test_networks_have_the_numbers_of_torch_without_dropout(monkeypatch, device,
     x, label = drawn(50, 6, seed=2, device=device, dtype=dtype), torch.arange(50, device=device) % 3
     mask = label != 1
     found = []
-    for kind in (sley.train.Net, PlainNet):
+    for kind in (sley.nn.Net, PlainNet):
         torch.manual_seed(1)
         net = kind(model, 6, 8, 3, layers=3, heads=2, dropout=0.0).to(device, dtype)
         logits = net(x, graph)
         plain = functional.cross_entropy(logits[mask], label[mask])
-        loss = nll(logits, label, mask) if kind is sley.train.Net else plain
+        loss = nll(logits, label, mask) if kind is sley.nn.Net else plain
         found.append((loss, torch.autograd.grad(loss, (x, *net.parameters()))))
     rtol, atol = (1e-4, 1e-5) if dtype == torch.float32 else (1e-9, 1e-12)
     torch.testing.assert_close(*found, rtol=rtol, atol=atol)
@@ -414,7 +413,7 @@ def test_networks_have_the_numbers_of_torch_without_dropout(monkeypatch, device,
 def test_networks_drop_by_the_seed_of_torch_and_not_in_evaluation(device):
     graph = Graph(drawn_edges(50, 50, 200, 1, device), 50)
     x = drawn(50, 6, seed=2, device=device, dtype=torch.float32).detach()
-    net = sley.train.Net("gcn", 6, 8, 3, dropout=0.5).to(device)
+    net = sley.nn.Net("gcn", 6, 8, 3, dropout=0.5).to(device)
     made = []
     for seed in (1, 2, 1):
         torch.manual_seed(seed)

@@ -298,7 +298,7 @@ sley_status sley_spmm_update(sley_plan *plan, const void *x, int64_t ldx, const 
 static sley_status check_values(const sley_plan *plan, const void *val) {
   if (!plan->exec || !plan->plan.renewable)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: the plan %s",
-                   plan->exec ? "was not made with renewable" : "is dry, it holds no values");
+                   plan->exec ? "was not made with renewable" : "is dry and holds no values");
   if (!val && plan->nnz > 0)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: val is NULL");
   return SLEY_OK;

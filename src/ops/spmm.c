@@ -72,16 +72,17 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-/* Chooses the figures of row windows: those of the machine for which times are predicted, else the
- * device's. */
-static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
+/* Chooses the figures by which kernels of the plan are chosen and shaped: figures of the machine for which
+ * times are predicted replace the device's. No description has figures for the products of cores. */
+static sley_status choose_figures(const sl_device *device, const sley_plan_options *options,
                                   sl_plan_wishes *wishes) {
   const sl_machine *machine = options->machine;
   if (!machine && !sl_kernel_is_there(device->ops->kernels, "hybrid"))
     return SLEY_OK;
   if (!machine)
     SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
-  wishes->windows = machine->models_windows ? &machine->windows : NULL;
+  wishes->has_figures = true;
+  wishes->figures = sl_machine_figures(machine, &device->figures);
   return SLEY_OK;
 }
 
@@ -109,7 +110,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_kernel(comm->device, options, out));
   SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
   SL_TRY(sl_algorithm_read_parameters(options->algo, out));
-  SL_TRY(choose_windows(comm->device, options, out));
+  SL_TRY(choose_figures(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/resident.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/memory.h"
 
-/* Beside the block there is room for its parts, and half as much again for what is taken in between. */
+/* Whether the device has memory for the block, its parts, and temporary arrays half as large as the block. */
 static bool has_room(const sl_inspection *ins) {
   const sl_device_ops *ops = ins->comm->device->ops;
   int64_t free = 0, total = 0, devices = ops->count(), ranks = ins->comm->size;
@@ -18,10 +15,8 @@ static bool has_room(const sl_inspection *ins) {
 
 static bool suits(const sl_inspection *ins) {
   const sley_matrix *block = ins->block;
-  const char *where = getenv("SLEY_INSPECT");
   return !ins->comm->device->ops->host_addresses && ins->x_rows < block->cols && block->nnz > 0 &&
-         block->index == SLEY_I32 && block->cols / 4 <= block->nnz &&
-         !(where && strcmp(where, "host") == 0) && has_room(ins);
+         block->index == SLEY_I32 && block->cols / 4 <= block->nnz && has_room(ins);
 }
 
 sley_status sl_resident_upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,

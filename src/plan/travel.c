@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two changes to a plan that any algorithm has built, so that no algorithm knows of them.
+/* Two changes to a plan that apply to every algorithm, so that no builder has code for them.
  *
- * To let values travel narrower, rows are converted as they are gathered, message by message, travel from
- * there and come to buffers of that type; they are widened just before a part reads them, and partial sums as
- * they are added. Rows that are relayed are relayed as they came. Rows that a rank has for itself, and those
- * that are read in place, do not travel.
+ * Wire: rows are rounded to the narrow type when they are gathered, message by message. They are sent from
+ * the gathered rows and received in buffers of that type. They are widened just before a part reads them, and
+ * partial sums when they are added. Relays forward the narrow rows unchanged. Rows that a rank sends itself,
+ * and rows that are read in place, are not rounded.
  *
- * To keep its input, a plan fills every buffer but Y once an execute (keep.c), and what comes for Y first
- * comes to a buffer of its own. An execute with the same X then runs only the steps that make Y. */
+ * Keep input: every buffer except Y is filled once per execute (keep.c), and rows that are added to Y are
+ * first received in a buffer of their own. An execute with the same X runs only steps that write Y. */
 #include "plan/travel.h"
 
 #include <string.h>
@@ -16,18 +16,18 @@
 #include "base/value.h"
 #include "plan/step.h"
 
-/* An exchange as it was built, and its changes. */
+/* An exchange as the builder made it, and its changes. */
 typedef struct original {
   bool changed;
-  int src, dst;             /* as built */
-  sley_dtype values;        /* as built */
-  sl_row_list *send, *recv; /* as built, without the rank's own */
+  int src, dst;             /* buffers as built */
+  sley_dtype values;        /* type of its values, as built */
+  sl_row_list *send, *recv; /* lists as built, without the rank's own */
   int sends, recvs;
-  sl_row_list own_send, own_recv; /* the rank's own, of no rows if there are none */
+  sl_row_list own_send, own_recv; /* the rank's own lists; no rows if there are none */
   bool add;
-  int gathered; /* the buffer its rows are gathered in; 0: they travel from where they lie */
-  int staged;   /* the buffer that what comes for dst comes to; 0: it comes to dst, or to its narrow twin */
-  bool pending; /* it has ended, and its rows are to be widened */
+  int gathered; /* buffer in which its rows are gathered; 0: they are sent from where they are */
+  int staged;   /* buffer that receives the rows for dst; 0: dst itself or its narrow twin receives them */
+  bool pending; /* it has ended, and its rows are not widened yet */
 } original;
 
 /* The plan that is changed. */
@@ -36,10 +36,10 @@ typedef struct rewrite {
   bool has_wire;
   sley_dtype wire;
   original *originals;
-  int *twin; /* of each buffer as built: where its rows arrive as they travel; 0: nowhere */
+  int *twin; /* for each buffer as built: the narrow buffer that receives its rows; 0: none */
 } rewrite;
 
-/* The type of a buffer's values; Y's is settled later, but what comes to it are sums. */
+/* The type of a buffer's values. The type of Y is decided later, but the rows received for it are sums. */
 static sley_dtype type_of(const sl_plan *plan, int buffer) {
   return buffer == SL_BUFFER_Y ? plan->sum_dtype : SL_BUFFER(plan, buffer)->dtype;
 }
@@ -48,7 +48,7 @@ static int64_t resize(int64_t bytes, sley_dtype from, sley_dtype to) {
   return bytes / (int64_t)sley_dtype_bytes(from) * (int64_t)sley_dtype_bytes(to);
 }
 
-/* A buffer of so many rows like those of another, in another type. */
+/* Adds a buffer of `rows` rows with the columns of another buffer, in type dtype. */
 static sley_status add_like(sl_plan *plan, const char *name, int like, int64_t rows, sley_dtype dtype,
                             int *index) {
   const sl_buffer model = *SL_BUFFER(plan, like);
@@ -65,7 +65,7 @@ static bool same_rows(const sl_row_list *a, const sl_row_list *b) {
          a->bytes == b->bytes;
 }
 
-/* The lists of a plan are its own. */
+/* The plan owns its lists, so they may be changed. */
 static sl_row_list *lists_of(const sl_row_list *lists) {
   return (sl_row_list *)lists;
 }
@@ -75,14 +75,14 @@ static void resize_list(sl_row_list *list, sley_dtype from, sley_dtype to) {
   list->bytes = resize(list->bytes, from, to);
 }
 
-/* The list now names rows at .. of a buffer that holds nothing else. */
+/* Makes the list name rows at, at + 1, ... of a buffer that holds only these rows. */
 static void point_at(sl_row_list *list, int64_t at, sley_dtype from, sley_dtype to) {
   list->rows = NULL;
   list->first = at;
   resize_list(list, from, to);
 }
 
-/* Takes the rank's own list out. */
+/* Removes the rank's own list, and copies it to *own. */
 static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own) {
   int kept = 0;
   for (int i = 0; i < *count; i++) {
@@ -94,7 +94,7 @@ static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own)
   *count = kept;
 }
 
-/* The first list of the same rows: those that go to several peers are gathered once. */
+/* The first list with the same rows: rows that go to several peers are gathered once. */
 static int first_same(const sl_row_list *lists, int i) {
   int same = 0;
   while (!same_rows(&lists[same], &lists[i]))
@@ -111,8 +111,7 @@ static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list *
   return SLEY_OK;
 }
 
-/* Notes an exchange as it is built, and takes out what a rank sends itself, if values are to travel
- * narrower. */
+/* Records an exchange as it was built. With a wire type, removes the lists from the rank to itself. */
 static sley_status note(rewrite *r, int index) {
   sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
   original *o = &r->originals[index];
@@ -134,7 +133,7 @@ static sley_status note(rewrite *r, int index) {
   return copy_lists(x->spec.recv, o->recvs, &o->recv);
 }
 
-/* Where the rows of an exchange come to. */
+/* Changes the buffer that receives the rows of an exchange. */
 static sley_status change_receipt(rewrite *r, int index) {
   sl_plan *plan = r->plan;
   original *o = &r->originals[index];
@@ -166,7 +165,8 @@ static sley_status change_receipt(rewrite *r, int index) {
   return SLEY_OK;
 }
 
-/* Where they are sent from; all receipts are changed. */
+/* Changes the buffer from which the rows are sent. The receiving buffers of all exchanges are changed
+ * before. */
 static sley_status change_despatch(rewrite *r, int index) {
   sl_plan *plan = r->plan;
   original *o = &r->originals[index];
@@ -174,7 +174,7 @@ static sley_status change_despatch(rewrite *r, int index) {
   sl_row_list *send = lists_of(SL_EXCHANGE(plan, index)->spec.send);
   if (!r->has_wire)
     return SLEY_OK;
-  if (r->twin[o->src] > 0) { /* relayed */
+  if (r->twin[o->src] > 0) { /* rows are relayed */
     SL_EXCHANGE(plan, index)->src = r->twin[o->src];
     for (int i = 0; i < o->sends; i++)
       resize_list(&send[i], o->values, r->wire);
@@ -192,7 +192,7 @@ static sley_status change_despatch(rewrite *r, int index) {
 
 /* ---- steps */
 
-/* Rows of one list become, or are added to, those of another. */
+/* Adds the conversion of the rows of one list to the rows of another, by copying or adding. */
 static sley_status convert(sl_plan *plan, int src, const sl_row_list *from, sley_dtype from_type, int dst,
                            const sl_row_list *to, sley_dtype to_type, bool add) {
   return sl_plan_add_conversion(plan,
@@ -220,7 +220,7 @@ static sley_status begin(rewrite *r, int index) {
   return SLEY_OK;
 }
 
-/* What has come to a place of its own goes where it belongs. */
+/* Adds the conversions of received rows to the buffer for which they were sent. */
 static sley_status settle(rewrite *r, int index) {
   original *o = &r->originals[index];
   const sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
@@ -240,7 +240,7 @@ static sley_status end(rewrite *r, int index) {
   return o->staged || r->plan->dry ? settle(r, index) : SLEY_OK;
 }
 
-/* Widens what has come for a buffer. */
+/* Widens the rows received for a buffer. */
 static sley_status widen(rewrite *r, int buffer) {
   for (int i = 0; i < r->plan->exchanges.count; i++)
     if (r->originals[i].pending && r->originals[i].dst == buffer)
@@ -248,7 +248,7 @@ static sley_status widen(rewrite *r, int buffer) {
   return SLEY_OK;
 }
 
-/* Widens what has come for the buffers that a step reads or writes. */
+/* Widens the rows received for the buffers that a step reads or writes. */
 static sley_status widen_used(rewrite *r, sl_step *step) {
   int *used[SL_STEP_USES], count = step->kind->uses(r->plan, step, used);
   for (int i = 0; i < count; i++)
@@ -299,14 +299,16 @@ static sley_status change(rewrite *r) {
   return change_steps(r);
 }
 
-/* What devices with memory of their own map crosses their links each time it is read, as it is. */
+/* Refuses plans with fetches, and plans with mapped rows if the rows would cross a link at each read: then no
+ * row is rounded or kept. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                          : "none travels narrower (wire)");
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s reads a row in place each time it needs it, so %s: choose another algorithm", plan->algo,
+                 ins->wishes->keeps_input ? "it cannot keep rows for an unchanged X (keep_input)"
+                                          : "no row can travel in a narrower type (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `sley bench ops`: the lines and the JSON, what is checked, and what is refused. No time decides anything.
-# Usage: test_bench_ops.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE MOCK_MKL
+# Usage: test_bench_ops.sh SLEY ROOT JSON_FIELD FOLDER_OF_THE_MOCK_DEVICE
 set -u
-sley=$1 root=$2 json_field=$3 mock_device=$4 mock_mkl=$5
+sley=$1 root=$2 json_field=$3 mock_device=$4
 # shellcheck source=tests/cli/lib.sh
 . "$root/tests/cli/lib.sh"
 json=$work/ops.json
@@ -106,17 +106,10 @@ cp "$work/out" "$json"
 field "$json" cases.0.op spmm
 grep -q '^matrix ' "$work/err" || fail "with --json - the lines do not go to stderr"
 
-echo "MKL's product beside Sley's, and a wrong one"
-# shellcheck disable=SC2086 # a list of words
-run 0 $bench --matrix "$small" --k 8 --ops sum --mkl "$mock_mkl" --json "$json"
-grep -q "^rivals     of spmm MKL, $mock_mkl" "$work/out" || fail "the rival is not named"
-grep -q ' spmm *by MKL ' "$work/out" || fail "there is no line of MKL's"
-field "$json" mkl "$mock_mkl"
-field "$json" cases.0.mkl_ms
-# shellcheck disable=SC2086 # a list of words
-MOCK_MKL=wrong run 1 $bench --matrix "$small" --k 8 --ops sum --mkl "$mock_mkl" --json "$json"
-grep -q ' WRONG: by MKL the result of spmm is wrong at row' "$work/out" || fail "the line does not say so: $(cat "$work/out")"
-one_line "a wrong product" "by MKL the result of spmm is wrong at row"
+echo "a wrong product is an error"
+SLEY_MOCK_WRONG=yes SLEY_MODULE_PATH=$mock_device run 1 bench ops --device cuda --repeat 1 --matrix "$small" --k 8 --ops sum --json "$json"
+grep -q ' WRONG: the result of spmm ' "$work/out" || fail "the line does not say so: $(cat "$work/out")"
+one_line "a wrong product" "the result of spmm "
 field "$json" cases.0.result wrong
 field "$json" cases.0.passes 0
 field "$json" cases.1.result ok
@@ -152,6 +145,4 @@ run 2 bench ops --cases 3x3
 one_line "an option of another mode" "bench ops: unknown option --cases"
 run 2 bench ops karate.mtx
 one_line "a word too many" "one word too many; usage: sley bench ops"
-run 2 bench ops --mkl "$work/absent.so"
-one_line "no such library" "--mkl $work/absent.so"
 finish

@@ -202,7 +202,7 @@ run 0 spy "$work/ones.el" -o "$work/spy.png" --bare
 grep -q "^format .*edge list" "$work/err" || fail "spy does not say the format"
 run 0 order "$work/ones.el" -o "$work/ones.npz" --base 0
 grep -q "^format .*from 0: as asked for" "$work/err" || fail "order does not say the format"
-for command in spgemm "tile --repeat 1 --k 2" "plan" "roofline" "bench --device cpu --cases 1x1 --repeat 1 --widest 8 --matrix" "bench ops --ops sum --k 2 --repeat 1 --matrix" \
+for command in spgemm "tile --repeat 1 --k 2" "plan" "roofline" "bench --device cpu --repeat 1 --k 8 --matrix" "bench ops --ops sum --k 2 --repeat 1 --matrix" \
   "gnn train --features random:2 --labels planted:2 --train 1 --valid 1 --epochs 1"; do
   # shellcheck disable=SC2086 # a list of words
   run 0 $command "$graph"
@@ -222,7 +222,7 @@ run 0 plan "$graph" --ranks 2 --measure --json "$work/3.json"
 run 0 plan "$graph" --scaling 2,3 --json "$work/4.json"
 run 0 info --json "$work/5.json"
 run 0 plan "$graph" --ranks 2 --algo halo --json "$work/6.json"
-run 0 bench --device cpu --matrix "$graph er:n=300,nnz=900" --cases 1x3 --widest 300 --repeat 1 --json "$work/7.json"
+run 0 bench --device cpu --matrix "$graph er:n=300,nnz=900" --k 1,20,300 --repeat 1 --json "$work/7.json"
 sed -n '/^## JSON/,$p' "$root/docs/FORMATS.md" >"$work/said"
 grep -oh '"[a-z0-9_]*":' "$work"/[1-7].json | tr -d '":' | sort -u >"$work/fields"
 [ "$(wc -l <"$work/fields")" -gt 40 ] || fail "the JSON has $(wc -l <"$work/fields") fields"

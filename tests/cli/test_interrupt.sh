@@ -35,7 +35,7 @@ commands=(
   "generate twin:clj -o $y/b.mtx"
   "spy $in/a.mtx.gz --order rabbit -o $y/b.png"
   "tune --seconds 30 --out $y/m.machine"
-  "bench --data $in --cases 9x9 --seed 3 --json $y/y.json"
+  "bench --matrix $in/a.mtx --k 1,8,32,128,512 --repeat 1000 --budget 60 --json $y/y.json"
   "collective allreduce --bytes 8M --repeat 1000000 --device cpu --json $y/y.json"
   "collective allgather --sweep --bytes 64M --repeat 1000 --device cpu --transport tcp --json $y/y.json"
 )

@@ -39,7 +39,6 @@ names 0 plan NAME.mtx --scaling 2,3
 names 0 roofline NAME.mtx --ranks 2
 names 0 roofline NAME.mtx NAME.mtx --spgemm --ranks 2
 names 0 tile NAME.mtx --ranks 2 --times NAME.mtx --repeat 1
-names 0 bench --device cpu --data "$work" --cases 9x1 --least 1 --list
 names 0 convert NAME.mtx NAME.out.mtx
 names 0 generate er:n=9,nnz=9 -o NAME.out.mtx
 names 0 order NAME.mtx -o NAME.out.mtx
@@ -61,7 +60,7 @@ done
 whole=$odd said=$shown
 odd=${odd/$'\n'/} shown=${shown/'\n'/}
 cp "$graph" "$work/$odd.mtx"
-names 0 bench --device cpu --matrix NAME.mtx --cases 1x1 --widest 8 --repeat 1
+names 0 bench --device cpu --matrix NAME.mtx --k 8 --repeat 1
 names 0 bench ops --matrix NAME.mtx --ops sum --k 4 --repeat 1 --ranks 1
 names 2 bench --matrix NAME.none
 names 2 bench ops --matrix NAME.none
@@ -71,7 +70,7 @@ for words in "NAME" "help NAME" "spmm $graph --NAME" "spmm $graph --algo NAME" "
   "spmm er:n=NAME,nnz=3" "generate NAME:n=3 -o x.mtx" "spmm $graph --mem-limit NAME" "gnn train $graph --split NAME" \
   "spmm $graph --x NAME.npy" "spmm $graph --plot NAME.gif" "spgemm $graph --mask NAME.mtx2" "convert $graph NAME.xyz" \
   "gnn train $graph --features NAME.npy" "gnn train $graph --features random:4 --labels NAME.txt" "spgemm $graph --semiring NAME" \
-  "plan $graph --machine NAME.none" "roofline $graph --measured NAME.none" "bench --data NAME.none" "spmm $graph --json NAME/none/x"; do
+  "plan $graph --machine NAME.none" "roofline $graph --measured NAME.none" "spmm $graph --json NAME/none/x"; do
   read -r -a list <<<"$words"
   "$sley" "${list[@]//NAME/$odd}" >"$work/out" 2>"$work/err" </dev/null && fail "sley $words ends with 0"
   clean "sley $words"
@@ -128,7 +127,7 @@ writing=("convert $graph OUT.mtx" "convert $long OUT.sley" "convert $long OUT.np
   "spmm $graph --algo halo --repeat 300 --trace OUT.json" "plan $graph --json OUT.json" "plan $graph --scaling 2,3 --json OUT.json"
   "roofline $graph --ranks 2 --json OUT.json" "tile $graph --ranks 2 --repeat 1 --json OUT.json" "spgemm $graph --out OUT.npz"
   "spgemm $graph --json OUT.json" "collective allreduce --bytes 4K --json OUT.json" "info --json OUT.json" "tune --seconds 0.1 --out OUT.machine"
-  "bench --device cpu --matrix $graph --cases 1x1 --widest 8 --repeat 1 --json OUT.json"
+  "bench --device cpu --matrix $graph --k 8 --repeat 1 --json OUT.json"
   "bench ops --matrix $graph --ops sum --k 4 --repeat 1 --ranks 1 --json OUT.json" "gnn train $graph $gnn --out OUT.npz"
   "gnn train $graph $gnn --json OUT.json" "gnn infer $graph --weights $work/state.npz --features random:4 --labels planted:2 --out OUT.npy"
   "gnn infer $graph --weights $work/state.npz --features random:4 --labels planted:2 --json OUT.json"

@@ -19,6 +19,14 @@ for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, 
 done
 [ "$(grep -c '^[0-3] ' "$work/out")" = 36 ] || fail "not a line for each rank and algorithm"
 
+if command -v gnuplot >/dev/null; then
+  echo "a picture of the time of each rank"
+  run 0 spmm "$graph" --algo tile-a --ranks 3 --plot "$work/ranks.svg"
+  for text in '>rank 0<' '>rank 2<' '>compute<' '>communicate<' '>accumulate<' '>imbalance<' '>tile-a<'; do
+    grep -q -- "$text" "$work/ranks.svg" || fail "the picture lacks $text"
+  done
+fi
+
 echo "types, grids and tiles of any number"
 for dtype in f32 f64 f16 bf16; do
   run 0 spmm "$graph" --algo tile-a,tile-b --dtype $dtype --ranks 6 --grid 3x2 --tiles 5x7 --columns 3 --repeat 1 --warmup 0 -k 5
@@ -159,7 +167,7 @@ for words in "--algo rows,tile-c" "--algo rows,auto" "--algo rows --transport tc
   one_line "spgemm $words" "spgemm"
 done
 run 2 spmm "$graph" --algo tile-c --grid 3x2
-one_line "tile" "a grid of 3 x 2 is not of 4 ranks"
+one_line "tile" "a grid of 3 x 2 does not have 4 ranks"
 for grid in 4 2x 2x2x 0x4 axb -1x-4; do
   run 2 spmm "$graph" --algo tile-c --grid=$grid
   one_line "tile" '--grid is'

@@ -18,8 +18,8 @@ declare -A options=(
   [generate]="output dtype threads seed"
   [spy]="output ranks partition order size bare threads seed format base"
   [tune]="device out transport seconds"
-  [bench]="data matrix cases least widest seed list dtype device precision threads repeat budget mem-limit mkl json format base"
-  [bench ops]="matrix ops k heads dtype device threads ranks seed repeat mkl json format base"
+  [bench]="matrix k seed dtype device precision threads repeat budget mem-limit json format base"
+  [bench ops]="matrix ops k heads dtype device threads ranks seed repeat json format base"
   [collective]="bytes zeros blocks dtype op format way any-order ranks workgroup threads transport timeout device repeat warmup seed check sweep plot json"
   [gnn train]="force weights features labels model layers hidden heads epochs patience rate optimizer decay dropout train valid split split-seed undirected normalize reproducible fresh-features aggregate kernel precision wire memory ranks transport threads device seed sample batch runs out save-every resume plot json format base"
   [gnn bench]="weights features labels model repeat warmup layers hidden heads rate optimizer decay dropout undirected normalize reproducible fresh-features aggregate kernel precision wire memory ranks transport threads device seed json format base"
@@ -84,11 +84,16 @@ for kind in device transport; do
   done < <(awk -v kind=$kind '$1 == kind { print $2 }' "$work/info")
 done
 
-echo "the man page names every variable and every algorithm; sley plan explains its terms"
+echo "the man page names every variable that is read, no other, and every algorithm; sley plan explains its terms"
 grep -rhoE 'getenv\("[A-Z_a-z]+"\)' "$root/src" "$root/cli" --include='*.c' | cut -d '"' -f 2 | sort -u >"$work/variables"
 [ "$(wc -l <"$work/variables")" -gt 10 ] || fail "the sources read $(wc -l <"$work/variables") variables"
 while read -r name; do
   sed -n '/^.Sh ENVIRONMENT/,/^.Sh EXIT/p' "$root/docs/man/sley.1" | grep -qw "$name" || fail "sley.1 lacks the variable $name"
+done <"$work/variables"
+sed -n '/^.Sh ENVIRONMENT/,/^.Sh EXIT/s/^.It Ev //p' "$root/docs/man/sley.1" | tr -d ' ' | tr , '\n' >"$work/variables"
+[ "$(wc -l <"$work/variables")" -gt 20 ] || fail "sley.1 names $(wc -l <"$work/variables") variables"
+while read -r name; do
+  grep -rqF "\"$name\"" "$root/src" "$root/cli" --include='*.c' || fail "sley.1 names the variable $name, which nothing reads"
 done <"$work/variables"
 run 0 plan "$root/data/karate.mtx" --ranks 2
 while read -r name; do

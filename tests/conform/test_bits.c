@@ -2,6 +2,7 @@
 /* Y has the same bits on every transport, without an order of summation by columns: for every algorithm, and
  * with equal ranks, workgroups and threads, ranks as threads and ranks of another transport compute equal
  * bits. */
+#include "base/overrides.h"
 #include "base/random.h"
 #include "mirror.h"
 #include "ranks.h"
@@ -168,10 +169,7 @@ static const char *other_transport(void) {
 /* Three of four cases divide each rank's rows into as many slices as possible; matrices of this size would
  * otherwise have one slice. */
 static void same_bits(const rank_case *c) {
-  if (c->seed % 4 != 0)
-    setenv("SLEY_STAGE_BYTES", "40", 1);
-  else
-    unsetenv("SLEY_STAGE_BYTES");
+  sl_overrides.stage_bytes = c->seed % 4 != 0 ? 40 : 0;
   rank_case threads = *c, other = *c;
   threads.transport = "threads";
   other.transport = other_transport();

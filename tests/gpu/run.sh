@@ -135,9 +135,9 @@ case "$what" in tests | all)
   done
   beside_end
   for program in test_transport_exchange test_transport_pieces test_spmm; do
-    check "${program}_signals" env SLEY_SIGNALS=on "$build/tests/$program"
+    check "${program}_signals" env SLEY_TEST_OVERRIDES=device_signals "$build/tests/$program"
   done
-  check test_spmm_pieces env SLEY_HALO_PIECE=1000 "$build/tests/test_spmm"
+  check test_spmm_pieces env SLEY_TEST_OVERRIDES=device_pieces "$build/tests/test_spmm"
   unset SLEY_TEST_DEVICE
   check unchanged_input "$sley" spmm twin:cyt:scale=0.1 --device cuda --ranks "$gpus" --algo all --unchanged --verify --repeat 2
   for ranks in 1 "$gpus"; do
@@ -289,8 +289,8 @@ case "$what" in processes | all)
     # NCCL takes a second to start; NVSHMEM has one rank a process, and these tests' ranks are threads
     check "${program}_nccl" env SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl SLEY_TEST_SHARE=10 "$build/tests/$program"
   done
-  check test_transport_exchange_nccl_signals env SLEY_SIGNALS=on SLEY_TEST_SHARE=10 SLEY_TEST_DEVICE=cuda SLEY_TEST_TRANSPORT=nccl \
-    "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
+  check test_transport_exchange_nccl_signals env SLEY_TEST_OVERRIDES=device_signals SLEY_TEST_SHARE=10 SLEY_TEST_DEVICE=cuda \
+    SLEY_TEST_TRANSPORT=nccl "$build/tests/test_transport_exchange" # its ranks free nothing between their calls
   ;;
 esac
 
@@ -357,8 +357,8 @@ case "$what" in sanitize | all)
     check "${tool}_tiles_times" "$sanitizer" --tool $tool --kernel-name-exclude $without --error-exitcode 9 "$sley" spgemm \
       er:n=700,nnz=9000 --verify --device cuda --ranks 3 --workgroup 2 --algo tile-c,tile-a,tile-a-steal \
       --tiles 4 --dtype bf16 --repeat 1 --warmup 0
-    check "${tool}_pieces" env SLEY_HALO_PIECE=2000 "$sanitizer" --tool $tool --error-exitcode 9 "$sley" spmm \
-      er:n=700,nnz=9000 --device cuda --ranks 3 --algo halo --k 64 --verify --repeat 2 --warmup 0
+    check "${tool}_pieces" env SLEY_TEST_DEVICE=cuda SLEY_TEST_OVERRIDES=device_pieces SLEY_TEST_SHARE=40 "$sanitizer" \
+      --tool $tool --error-exitcode 9 "$build/tests/test_spmm"
     check "${tool}_kernels" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=30 "$sanitizer" --tool $tool \
       --error-exitcode 9 "$build/tests/test_kernels"
     check "${tool}_spgemm" env SLEY_TEST_DEVICE=cuda SLEY_TEST_SHARE=40 "$sanitizer" --tool $tool \

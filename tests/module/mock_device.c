@@ -4,8 +4,8 @@
  * host is told that it cannot address the memory, and a kernel that is given an address of the host's is
  * refused. So wrong lists, wrong addresses and, under ThreadSanitizer, a wait that is missing show without a
  * GPU. With SLEY_MOCK_REACH=no no device may load another's memory; with SLEY_MOCK_DEVICES=0 there is none,
- * with 1 or 2 so many. SLEY_MOCK_MEMORY: bytes that each device has.
- */
+ * with 1 or 2 so many. SLEY_MOCK_MEMORY: bytes that each device has. With SLEY_MOCK_WRONG=yes products are
+ * wrong in their first value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +133,8 @@ static void run_spmm(mock_queue *queue, const mock_task *t, sl_kernel_args args)
   args.spmm.problem = &problem;
   if (problem.far_rows == 0 || mock_join_x(&args.spmm, &problem, &joined) == SLEY_OK)
     (void)t->kernel->run(queue->inner, &args);
+  if (mock_environment_says("SLEY_MOCK_WRONG", "yes") && problem.a->rows > 0 && problem.k > 0)
+    ((unsigned char *)args.spmm.y)[sley_dtype_bytes(problem.a->dtype) - 1] ^= 0x40;
   free(joined);
 }
 
@@ -403,7 +405,8 @@ static sley_status open_one(int ordinal, int threads, sl_device **out) {
     return sl_fail(SLEY_ERR_ARG, "there is no device %d", ordinal);
   mock_device *device;
   SL_TRY(SL_NEW_ZERO(device, 1, "a device"));
-  device->base.ops = &mock;
+  device->base = (sl_device){.ops = &mock, .figures = sl_figures_hopper};
+  device->base.figures.cores = sl_figures_cores.cores; /* the CPU does the work */
   device->ordinal = ordinal;
   snprintf(device->place, sizeof device->place, "mock %d", ordinal);
   pthread_mutex_init(&device->lock, NULL);

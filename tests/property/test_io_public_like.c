@@ -277,7 +277,7 @@ static void format_and_base_are_obeyed(void **state) {
   check_asked("a.mtx", "1 2\n", "npz", -1, 0, "a.mtx");
   check_asked("a.mtx", "1 2\n", "sley", -1, 0, "a.mtx");
   check_asked("a.mtx", "1 2\n", "excel", -1, 0, "no format is named 'excel'; there are sley npz mtx");
-  check_asked("a.mtx", "1 2\n", NULL, 2, 0, "a base of 2");
+  check_asked("a.mtx", "1 2\n", NULL, 2, 0, "base is 2");
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.base = 0;
   sley_matrix *a;

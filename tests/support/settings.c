@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/overrides.h"
 #include "draws.h"
 
 enum { MOST_VARIABLES = 5, NAME_BYTES = 32 };
@@ -13,6 +14,7 @@ enum { MOST_VARIABLES = 5, NAME_BYTES = 32 };
 typedef struct setting {
   const char *name;
   const char *variables[MOST_VARIABLES]; /* NAME=value */
+  sl_override_values overrides;
 } setting;
 
 #define DEVICE "SLEY_TEST_DEVICE=cuda", "SLEY_MODULE_PATH=" SLEY_MOCK_DEVICE_DIR
@@ -24,21 +26,20 @@ static const setting settings[] = {
     /* links for which formats differ between link classes, and two-level is chosen */
     {"slow_links", {"SLEY_MACHINE=" SLEY_TESTS_DIR "/support/slow_links.machine"}},
     /* the rows of every workgroup in as many slices as possible */
-    {"slices", {"SLEY_STAGE_BYTES=40"}},
+    {"slices", {NULL}, {.stage_bytes = 40}},
     /* the mock of a device that the host cannot address; its devices can load each other's memory, or cannot
      */
     {"device", {DEVICE, "SLEY_MOCK_REACH=yes"}},
     {"device_apart", {DEVICE, "SLEY_MOCK_REACH=no"}},
     /* devices that signal each other, or do not */
-    {"device_signals", {DEVICE, "SLEY_SIGNALS=on"}},
-    {"device_no_signals", {DEVICE, "SLEY_SIGNALS=off"}},
+    {"device_signals", {DEVICE}, {.signals = SL_SIGNALS_ON}},
+    {"device_no_signals", {DEVICE}, {.signals = SL_SIGNALS_OFF}},
     /* the halo in as many pieces as possible, and rows of rowwise in many batches */
-    {"device_pieces", {DEVICE, "SLEY_HALO_PIECE=1000", "SLEY_FETCH_ROWS=100"}},
-    {"device_halo_whole", {DEVICE, "SLEY_HALO_PIECE=0"}},
-    {"device_halo_pieces", {DEVICE, "SLEY_HALO_PIECE=300"}},
+    {"device_pieces", {DEVICE}, {.piece_bytes = 1000, .fetch_rows = 100}},
+    {"device_halo_pieces", {DEVICE}, {.piece_bytes = 300}},
     /* ranks that would be processes, whose devices load each other's memory inside a workgroup, or cannot
        share it */
-    {"device_tcp", {DEVICE, "SLEY_TEST_TRANSPORT=tcp", "SLEY_SIGNALS=on"}},
+    {"device_tcp", {DEVICE, "SLEY_TEST_TRANSPORT=tcp"}, {.signals = SL_SIGNALS_ON}},
     {"device_tcp_apart", {DEVICE, "SLEY_TEST_TRANSPORT=tcp", "SLEY_MOCK_SHARE=no"}},
     /* a transport with collectives of its own */
     {"device_nccl", {DEVICE, "SLEY_TEST_TRANSPORT=nccl", "SLEY_MOCK_NCCL_SHARES=yes"}},
@@ -80,8 +81,10 @@ static int run_in(const setting *s, uint64_t share, int (*run)(const char *name,
   int count = 0;
   for (; count < MOST_VARIABLES && s->variables[count]; count++)
     set(s->variables[count], &before[count]);
+  sl_overrides = s->overrides;
   test_draw_for(s->name, share);
   int result = run(s->name, arg);
+  sl_overrides = (sl_override_values){0};
   while (count-- > 0)
     restore(&before[count]);
   return result;
@@ -92,11 +95,23 @@ static bool is_given(const char *variable) {
   return value && *value;
 }
 
+/* The setting of the environment's transport and device, with the overrides of SLEY_TEST_OVERRIDES. */
+static int run_given(int (*run)(const char *name, void *arg), void *arg) {
+  const char *overrides = getenv("SLEY_TEST_OVERRIDES");
+  setting given = {.name = "given"};
+  for (size_t i = 0; overrides && i < sizeof settings / sizeof *settings; i++)
+    if (strcmp(settings[i].name, overrides) == 0) {
+      given.overrides = settings[i].overrides;
+      overrides = NULL;
+    }
+  return overrides ? -1 : run_in(&given, 1, run, arg);
+}
+
 int test_each_setting(const char *list, int (*run)(const char *name, void *arg), void *arg) {
   const char *wanted = getenv("SLEY_TEST_SETTINGS");
   int sum = 0, runs = 0;
   if (is_given("SLEY_TEST_TRANSPORT") || is_given("SLEY_TEST_DEVICE"))
-    return run_in(&(setting){"given", {NULL}}, 1, run, arg);
+    return run_given(run, arg);
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     const setting *s = &settings[i];
     const char *at = find(list, s->name), *share = at ? at + strlen(s->name) : NULL;

@@ -5,11 +5,10 @@
 #include "transport/process/direct.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/overrides.h"
 #include "transport/process/direct_inside.h"
 
 enum { PAUSE_NANOSECONDS = 100000 };
@@ -22,20 +21,19 @@ static void note(sl_process_comm *comm, const char *why) {
   if (!comm->note[0])
     sl_text_format(
         comm->note, sizeof comm->note,
-        "GPUs of different processes do not load each other's memory (%s): rows travel as messages", why);
+        "GPUs of different processes cannot load each other's memory (%s): rows travel as messages", why);
 }
 
 /* The obstacle that can be found without trying, or NULL: each rank of a workgroup needs a device of its own,
  * because a waiting pull may occupy it. */
 static const char *obstacle(const sl_process_comm *comm) {
   const sl_comm *base = &comm->base;
-  const char *wanted = getenv("SLEY_SIGNALS");
   int group = sl_workgroup_of(base, base->rank), first = sl_workgroup_first(base, group);
   int members = sl_workgroup_size(base, group);
   if (!base->device->ops->signals)
     return "their kernels cannot signal each other";
-  if (wanted && strcmp(wanted, "off") == 0)
-    return "SLEY_SIGNALS is off";
+  if (sl_overrides.signals == SL_SIGNALS_OFF)
+    return "signals are off";
   if (members > SL_PULL_SOURCES)
     return "the workgroup is too large";
   for (int i = first; i < first + members; i++)

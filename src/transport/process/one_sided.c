@@ -337,8 +337,8 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
     int64_t rows = l->bytes > 0 ? from->bytes / l->bytes : 0;
     for (int64_t i = 0; i < l->count; i++)
       if (l->bytes <= 0 || l->rows[i] < 0 || l->rows[i] >= rows || l->rows[i] > UINT32_MAX)
-        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
-                       (long long)rows, l->peer);
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld does not exist: there are %lld rows at rank %d",
+                       (long long)l->rows[i], (long long)rows, l->peer);
     far = far || !from->at;
   }
   if (of(base)->on_device)

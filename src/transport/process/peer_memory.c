@@ -2,11 +2,10 @@
 /* Maps device memory of the other processes of a workgroup. */
 #include "transport/process/peer_memory.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/overrides.h"
 
 sley_status sl_peer_memory_clear(sl_process_comm *comm, void *block, int64_t bytes) {
   sl_queue *queue = comm->base.queue;
@@ -53,11 +52,10 @@ static sley_status take_own(sl_process_comm *comm, int64_t bytes, sl_peer_block 
 }
 
 /* Refuses peers in the same process. If tests make ranks threads of one process, a device that frees memory
- * may wait for the other devices, and one of these for a signal of this rank. SLEY_SIGNALS=on states that no
- * rank frees memory between its calls. */
+ * may wait for the other devices, and one of these for a signal of this rank. A test whose ranks free no
+ * memory between their calls switches signals on. */
 static sley_status check_process(const sl_shared *peer) {
-  const char *wanted = getenv("SLEY_SIGNALS");
-  if (peer->process != getpid() || (wanted && strcmp(wanted, "on") == 0))
+  if (peer->process != getpid() || sl_overrides.signals == SL_SIGNALS_ON)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "ranks share a process");
 }

@@ -6,10 +6,9 @@
  * the rows; the hosts exchange the addresses, and so wait for each other, but not for a device. The host does
  * the same in every round, so a product can be captured into a graph. Each rank must have a device of its
  * own: a pull that waits may occupy it. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
+#include "base/overrides.h"
 #include "transport/threads/peers.h"
 #include "transport/threads/signalled.h"
 
@@ -17,13 +16,12 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-/* Whether boards are requested: by the plan, or by the environment's SLEY_SIGNALS. They are not the default,
- * because a GPU that waits for another rank's next call delays everything that waits for that GPU, and
- * cudaFree waits for all GPUs that could load the freed memory. So every rank must make its calls without
- * freeing GPU memory between them. */
+/* Whether boards are requested: by the plan, or by a test. They are not the default, because a GPU that waits
+ * for another rank's next call delays everything that waits for that GPU, and cudaFree waits for all GPUs
+ * that could load the freed memory. So every rank must make its calls without freeing GPU memory between
+ * them. */
 static bool is_wanted(const sl_threads_exchange *exchange) {
-  const char *wanted = getenv("SLEY_SIGNALS");
-  return exchange->capture || (wanted && strcmp(wanted, "on") == 0);
+  return exchange->capture || sl_overrides.signals == SL_SIGNALS_ON;
 }
 
 /* Whether boards are possible. The result is the same on every rank. */

@@ -254,8 +254,8 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
       if (i % UNCHECKED == 0)
         SL_TRY(go_on(base->comm));
       if (l->bytes > 0 && (l->rows[i] < 0 || l->rows[i] >= rows))
-        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
-                       (long long)rows, l->peer);
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld does not exist: there are %lld rows at rank %d",
+                       (long long)l->rows[i], (long long)rows, l->peer);
       memcpy(to + i * l->bytes, block + l->rows[i] * l->bytes, (size_t)l->bytes);
     }
     count(base, l->peer, l->count, l->bytes);
