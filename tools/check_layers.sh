@@ -9,8 +9,8 @@
 #   3 SLEY_HAVE_ stands in the two registries only
 #   4 nothing below cli/ exits, aborts, asserts or prints to stdout (the forked ranks of src/bootstrap/spawn.c exit)
 #   5 cli/, examples/ and bench/ include the public header, and nothing of src/; paths in cli/ begin at cli/
-#   6 no source file, of C or of Python, is longer than 600 lines, but the generated python/sley/_c.py
-#   7 every source file starts with its licence line; the guard of a header of src/, cli/ and include/ is its path
+#   6 no source file and no script is longer than 600 lines, but the generated python/sley/_c.py and programs of tests
+#   7 every source file and script starts with its licence line; the guard of a header of src/, cli/ and include/ is its path
 #   8 no folder has more than 40 files, data aside
 #   9 figures of a machine (times, rates: numbers with an exponent) stand in src/device/figures/, not in kernels, plans or
 #     predictions; 1e9 and 1e-9 convert units
@@ -22,7 +22,11 @@ cd "${1:-$tools/..}"
 # The sources of C, and of Python, below folders, of which some may be missing.
 sources() { find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.c.in' -o -name '*.cu.in' \) 2>/dev/null || :; }
 modules() { find "$@" -type f -name '*.py' 2>/dev/null || :; }
-every_file() { sources src include cli examples bench tests; modules python bench; }
+every_file() {
+  sources src include cli examples bench tests
+  modules python bench
+  find cmake tools tests bench python -type f \( -name '*.sh' -o -name '*.awk' -o -name '*.cmake' \) 2>/dev/null || :
+}
 # check PROGRAM: runs it over the files that stdin names.
 check() { sort | xargs awk "$(cat "$tools/code.awk")$1" /dev/null; }
 
@@ -126,9 +130,8 @@ report=$(
         print FILENAME ":" FNR ": includes \"" quoted[2] "\": only public headers and those of cli/, or of its own folder"
     }'
   every_file | grep -v '^python/sley/_c\.py$' | check '
-    FNR == 1 && !/SPDX-License-Identifier: Apache-2\.0/ && !(/^#!/ && /python/) { print FILENAME ":1: no SPDX line" }
-    FNR == 2 && shebang && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME ":2: no SPDX line" }
-    FNR == 1 { shebang = /^#!/ }
+    FNR == 1 { licensed_line = /^#!/ ? 2 : 1 }
+    FNR == licensed_line && !/SPDX-License-Identifier: Apache-2\.0/ { print FILENAME ":" FNR ": no SPDX line" }
     FNR == 601 { print FILENAME ":601: longer than 600 lines: split it by purpose" }
     /^#ifndef SLEY_.*H$/ && FILENAME ~ /^(src|cli|include)\// {
       guard = FILENAME

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds what nothing uses, and prints each as file:line: what.
 #   1 a function or table with linkage in src/ or cli/ that no file uses, that only tests use, or that only its own file
-#     uses: make the last static, unless tests use it too. The public interface is in use.
-#   2 a function sley_... that no header of include/ declares
-#   3 a name in src/module_calls.txt that neither a module nor a header uses
-#   4 a function or class of python/sley/ that no module, document or test names, and one with _ that only tests name
+#     uses: make the last static, unless tests or the patches of tests/recipes use it too. The public interface is in use.
+#   2 a macro or an inline function of src/ or cli/ that only its definition names
+#   3 a function sley_... that no header of include/ declares
+#   4 a name in src/module_calls.txt that neither a module nor a header uses
+#   5 a function or class of python/sley/ that no module, document or test names, and one with _ that only tests name
 # A declaration is no use; the address in a table, and a name in a macro, is one.
 # Usage: tools/check_unused.sh [root of the project]
 set -eu
@@ -16,16 +17,23 @@ cd "${1:-$tools/..}"
 allowed="sl_memory_count sl_memory_fail_at sl_memory_now sl_memory_peak sl_memory_peak_reset sl_device_module sl_transport_module"
 
 report=$(
-  find src cli include tests bench examples -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.in' \) \
+  find src cli include tests bench examples -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.in' -o -name '*.patch' \) \
     2>/dev/null | sort | xargs awk -v allowed="$allowed" "$(cat "$tools/code.awk")"'
     function note_uses(rest, where,   name) {
       while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
         name = substr(rest, RSTART, RLENGTH)
         rest = substr(rest, RSTART + RLENGTH)
-        if (name !~ /^(sl|sley|cli)_/) continue
+        if (name !~ /^(sl|sley|cli|SL|CLI)_/) continue
+        if (rest ~ /^[ \t]*##/) pasted = pasted (pasted == "" ? "^(" : "|") name # the begin of names
         uses[name, where]++
         if (where == "product") in_file[name, FILENAME]++
         if (is_module) by_module[name]
+      }
+    }
+    function note_all(rest) {
+      while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
+        named[substr(rest, RSTART, RLENGTH)]++
+        rest = substr(rest, RSTART + RLENGTH)
       }
     }
     FNR == 1 {
@@ -33,14 +41,19 @@ report=$(
       is_module = FILENAME ~ /\.h$/ || FILENAME ~ /^src\/(device\/cuda|transport\/(mpi|nccl|nvshmem))\// || FILENAME ~ /^tests\/module\//
     }
     {
-      code = code_of($0)
+      all = code = code_of($0)
       read_declaration(code)
       if (heading != "") code = substr(code, length(heading) + 1)
       else if (declaration != "") code = ""
       if (where == "public" && heading declaration != "") public_text = public_text " " heading declaration
     }
     defined ~ /^(sl|sley|cli)_/ && where == "product" { place[defined] = FILENAME ":" FNR; files[defined] = files[defined] " " FILENAME }
-    code ~ /(sl|sley|cli)_/ { note_uses(code, where) }
+    where == "product" && match(all, /(#[ \t]*define|static inline[^(]*[ *])[ \t]*(sl|cli|SL|CLI)_[A-Za-z0-9_]+[( ]/) {
+      name = substr(all, RSTART, RLENGTH - 1)
+      match(name, /(sl|cli|SL|CLI)_[A-Za-z0-9_]+$/)
+      small[substr(name, RSTART)] = FILENAME ":" FNR
+    }
+    all ~ /(sl|sley|cli|SL|CLI)_/ { note_uses(code, where); note_all(all) }
     END {
       while ((getline line < "src/module_calls.txt") > 0) {
         sub(/.* /, "", line)
@@ -50,6 +63,8 @@ report=$(
         declared[substr(public_text, RSTART, RLENGTH)]
         public_text = substr(public_text, RSTART + RLENGTH)
       }
+      for (one in small)
+        if (named[one] == 1 && (pasted == "" || one !~ (pasted ")"))) print small[one] ": nothing uses " one
       for (one in place) {
         if (index(" " allowed " ", " " one " ")) continue
         if (one ~ /^sley_/) {

@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "matrix/job.h"
-
 const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
 const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
 const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};

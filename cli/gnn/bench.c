@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "gnn/memory.h"
-#include "gnn/options.h"
 #include "gnn/place.h"
 #include "matrix/job.h"
 #include "output/terminal.h"

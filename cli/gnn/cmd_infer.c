@@ -12,7 +12,6 @@
 #include "gnn/split.h"
 #include "gnn/start.h"
 #include "gnn/state.h"
-#include "matrix/input.h"
 #include "matrix/job.h"
 #include "options_json.h"
 #include "output/json.h"

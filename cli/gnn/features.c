@@ -9,7 +9,6 @@
 
 #include "gnn/print.h"
 #include "gnn/reading.h"
-#include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/output.h"
 

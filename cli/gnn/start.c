@@ -3,7 +3,6 @@
 #include "gnn/start.h"
 
 #include "command.h"
-#include "matrix/input.h"
 #include "matrix/job.h"
 #include "output/terminal.h"
 

@@ -10,7 +10,6 @@
 
 #include "gnn/options.h"
 #include "gnn/print.h"
-#include "matrix/job.h"
 
 enum { FIGURES = 4, NAME_ROOM = 128, VERSION = 2 }; /* FIGURES: per epoch */
 

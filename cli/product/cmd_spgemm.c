@@ -12,7 +12,6 @@
 #include "matrix/job.h"
 #include "output/changes.h"
 #include "output/output.h"
-#include "output/terminal.h"
 #include "product/algos.h"
 #include "product/spgemm.h"
 #include "ranks/start.h"

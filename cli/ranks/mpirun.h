@@ -12,8 +12,8 @@ void cli_keep_words(int count, char **all);
 /* Returns true if mpirun must start the ranks of the transport and has not done so yet. */
 bool cli_wants_mpirun(const char *transport);
 
-/* Replaces this process by mpirun, which runs this command line on `ranks` ranks. Returns an exit code only on
- * failure. */
+/* Replaces this process by mpirun, which runs this command line on `ranks` ranks. Returns an exit code only
+ * on failure. */
 int cli_run_mpirun(int64_t ranks);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "command.h"
-#include "matrix/job.h"
 #include "output/json.h"
 #include "output/output.h"
 #include "output/plot.h"

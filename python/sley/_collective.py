@@ -4,7 +4,7 @@ import ctypes
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from sley import _c
 from sley._arrays import Array, code_of
 from sley._calls import call
 from sley._library import decoded, initial, lib, names_of
-from sley._process import NotCopied
+from sley._process import Closable
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
@@ -69,7 +69,7 @@ def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
     lib.sley_collective_destroy(handle)
 
 
-class Collective(NotCopied):
+class Collective(Closable):
     """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run any number of times.
 
     Values are reduced in the order of the ranks, so that the bits are the same on every transport, unless `way` is
@@ -182,12 +182,6 @@ class Collective(NotCopied):
         """Destroys the collective. Later calls do nothing."""
         if self._forget.detach() is not None:
             self._comm._remove(self._number)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return (f"<sley.dist.Collective, {self._name} of {self._dtype.name}, {self._comm.size} ranks"

@@ -2,7 +2,7 @@
 """State of one process and one object: locks that a forked child does not acquire, and objects that are not copied."""
 import os
 import threading
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from sley.errors import SleyArgumentError
 
@@ -49,3 +49,17 @@ class NotCopied:
         kind = type(self)
         raise TypeError(f"a {kind.__module__}.{kind.__qualname__} is neither copied nor pickled: it owns memory or "
                         "ranks of the library; share this one, or make another")
+
+
+class Closable(NotCopied):
+    """Base of classes whose objects a `with` statement closes."""
+
+    def close(self) -> None:
+        """Releases what the object owns."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -7,12 +7,12 @@ import os
 import queue
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any
 
 from sley import _c
 from sley._calls import call
 from sley._library import decoded, encoded, initial, lib
-from sley._process import NotCopied, ProcessLock
+from sley._process import Closable, NotCopied, ProcessLock
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
 from sley.errors import SleyArgumentError, SleyPeerError
 
@@ -80,7 +80,7 @@ def _leave(runner: Runner, holdings: _Holdings, lock: ProcessLock) -> None:
         runner.leave(holdings.removal() or _nothing)
 
 
-class Comm(NotCopied):
+class Comm(Closable):
     """Ranks among which rows are divided: threads of this process.
 
     Several Python threads may use a comm: their calls run one after the other. Calls on different comms run at the same
@@ -178,12 +178,6 @@ class Comm(NotCopied):
                 self._runner.run(self._holdings.removal() or _nothing)
             finally:
                 self._runner.end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _run(self, job: Job) -> None:
         """Destroys unused handles, then runs a job on all ranks."""

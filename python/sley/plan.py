@@ -12,7 +12,7 @@ from sley._division import Division, new_values
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, names_of, taken_text
 from sley._multiply import Multiplier
-from sley._process import NotCopied
+from sley._process import Closable
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix
@@ -132,7 +132,7 @@ def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
     lib.sley_plan_destroy(handle)
 
 
-class Plan(NotCopied):
+class Plan(Closable):
     """Y = A X, or A^T X, prepared for k columns of X.
 
     Parameters
@@ -375,12 +375,6 @@ class Plan(NotCopied):
             self._comm._remove(self._number)
         if self._owns_comm:
             self._comm.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         rows, cols = self.shape

@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import weakref
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sley._arrays import Indices, fitting
 from sley._dense import converted, dense_input, promoted
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib, names_of
-from sley._process import NotCopied
+from sley._process import Closable
 from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
@@ -42,7 +42,7 @@ def semiring_number(semiring: str) -> int:
     return known.index(semiring)
 
 
-class TileProduct(NotCopied):
+class TileProduct(Closable):
     """Y = alpha A X + beta Y of matrices in tiles, prepared once and run any number of times. Creating, running and
     closing it are collective.
 
@@ -156,12 +156,6 @@ class TileProduct(NotCopied):
         self._comm._remove(self._number)
         for each in reversed(self._own):
             each.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _check_open(*matrices: TiledMatrix) -> None:

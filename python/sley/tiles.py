@@ -17,7 +17,7 @@ from sley._containers import Operand, dense, sparse_kind
 from sley._dense import Dense, as_columns, converted, dense_input, readable
 from sley._division import Division, Rows
 from sley._library import lib
-from sley._process import NotCopied
+from sley._process import Closable, NotCopied
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix, as_matrix_of
@@ -118,7 +118,7 @@ def is_sparse(a: Any) -> bool:
                                              else sparse_kind(a) is not None)
 
 
-class TiledMatrix(NotCopied):
+class TiledMatrix(Closable):
     """A sparse or dense matrix of m rows and n columns in tiles, which are divided among ranks on the CPU.
 
     Single tiles can be read and replaced by calls that are not collective. `spmm`, `spgemm` and `TileProduct`
@@ -395,12 +395,6 @@ class TiledMatrix(NotCopied):
             self._comm._remove(self._number)
         if self._owns_comm:
             self._comm.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         kind = f"sparse, {self.info.entries} nonzeros" if self._sparse else "dense"

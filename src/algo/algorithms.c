@@ -5,7 +5,7 @@
 #include "algo/algorithm.h"
 #include "algo/passes.h"
 #include "base/names.h"
-#include "base/parameters.h"
+#include "base/spec.h"
 #include "plan/count.h"
 
 /* Each is defined in a file algo_*.c, or in stages.c. */
@@ -80,7 +80,7 @@ sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishe
     return SLEY_OK;
   SL_TRY(sl_algorithm_find(text, &place));
   const sl_algorithm_parameters *parameters = sl_algorithms[place]->parameters;
-  return parameters ? parameters->read(text, wishes) : sl_parameters_read(text, none, NULL);
+  return parameters ? parameters->read(text, wishes) : sl_spec_read(text, none, NULL);
 }
 
 /* Refuses renewable plans if entries of A go to other ranks, because new values would have to follow them. */

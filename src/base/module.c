@@ -93,11 +93,16 @@ sley_status sl_module_load(const char *name, const char *symbol, const void **ou
     const char *why = dlerror();
     return sl_fail(SLEY_ERR_UNSUPPORTED, "%s cannot be loaded: %s", s.file, why ? why : "no reason given");
   }
-  hand_over(module);
   sl_module_entry entry = (sl_module_entry)(uintptr_t)dlsym(module, symbol);
   int built_for = 0;
-  const void *table = entry ? entry(SL_MODULE_ABI, &built_for) : NULL;
-  if (table && built_for == SL_MODULE_ABI) {
+  const void *table = NULL;
+  if (entry)
+    (void)entry(0, &built_for);
+  if (built_for == SL_MODULE_ABI) { /* else it might read beyond the table */
+    hand_over(module);
+    table = entry(SL_MODULE_ABI, &built_for);
+  }
+  if (table) {
     *out = table;
     return SLEY_OK;
   }

@@ -11,12 +11,12 @@
 
 /* The function that a module exports, under the name its registry looks up. Returns the backend's table, or
  * NULL if abi differs from the SL_MODULE_ABI that the module was built with; stores the latter in *built_for
- * in any case. */
+ * in any case. With another abi it calls no function of the library. */
 typedef const void *(*sl_module_entry)(int abi, int *built_for);
 
 /* The library's functions and tables that modules use, listed in src/module_calls.txt. The library does not
- * export them: it passes this table to a module's sl_module_take before it calls anything else in the module.
- * cmake/ModuleCalls.cmake generates both sides. */
+ * export them: it passes this table to sl_module_take of a module that was built for the same interfaces,
+ * before it calls a function of the backend. cmake/ModuleCalls.cmake generates both sides. */
 extern const void *const sl_module_table[];
 typedef void (*sl_module_taker)(const void *const *table);
 

@@ -31,6 +31,12 @@ const char *sl_spec_text(sl_spec *spec, const char *key);
 /* Returns SLEY_ERR_ARG, naming the first key that was not read; call it last. */
 sley_status sl_spec_done(const sl_spec *spec);
 
+/* Reads the parameters in a text such as "rowwise:ps=4,get=block" by a table of those that there are, which
+ * ends with a key NULL. value[i] receives the number of table[i]: the number itself, or the place of its word
+ * among the values; -1: not given. Errors: SLEY_ERR_ARG (an unknown key or value, or a key given twice): one
+ * line that names all keys. */
+sley_status sl_spec_read(const char *text, const sley_parameter *table, int *value);
+
 /* Parses a whole number: optional sign, digits, and one of k, m, g (powers of 1000); or 2^n. `what` names it
  * in the error. Errors: SLEY_ERR_ARG (not a number, out of bounds). */
 sley_status sl_parse_int(const char *text, const char *what, int64_t least, int64_t most, int64_t *out);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "bootstrap/meet.h"
 #include "bootstrap/find.h"

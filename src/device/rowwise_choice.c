@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parameters.h"
+#include "base/spec.h"
 
 static_assert(SL_NEIGHBOUR_PS_MOST == 32 && SL_NEIGHBOUR_DIST_MOST == 16 && SL_NEIGHBOUR_WPB_MOST == 16,
               "the table has these limits in words");
@@ -36,7 +36,7 @@ sley_status sl_rowwise_choice_read(const char *text, sl_rowwise_choice *out) {
   int value[PARAMETERS];
   char word[WORD_BYTES];
   *out = (sl_rowwise_choice){0};
-  SL_TRY(sl_parameters_read(text, sl_rowwise_parameters, value));
+  SL_TRY(sl_spec_read(text, sl_rowwise_parameters, value));
   bool by_others = value[GET] == SL_GET_BY_THREAD || value[GET] == SL_GET_BY_BLOCK;
   if (by_others && value[MEMORY] == 0)
     return sl_fail(

@@ -56,9 +56,7 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block) {
   return sl_parameter_in(p, sl_row_blocks_sums(layer->blocks, block), layer->parameter[slot]);
 }
 
-/* Computes the gradient of a parameter as a^T b, for the layer's rows a and b. Their widths must be expected
- * (sl_row_blocks_expect); layer->in on the left and layer->out on the right always are. Collective. */
-static sley_status weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b) {
+sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b) {
   sl_row_blocks *blocks = layer->blocks;
   SL_TRY(sl_row_blocks_bring(blocks, &a, &b, layer->work.dtype));
   for (int64_t n = 0; n < blocks->count; n++) {
@@ -94,7 +92,7 @@ sley_status sl_layer_affine_back(const sl_layer *layer, int weight, int bias, sl
     }
   }
   SL_TRY(sl_layer_bias_back(layer, bias, after, dy));
-  return weight_back(layer, weight, a, dy);
+  return sl_layer_weight_back(layer, weight, a, dy);
 }
 
 sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols) {
@@ -209,7 +207,7 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
 static sley_status kept_sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
   const sl_product back = {.a = p->dy, .b = sl_layer_value(l, weight), .transpose_b = true};
   if (bias == SL_NO_BIAS)
-    SL_TRY(weight_back(l, weight, l->between, p->dy));
+    SL_TRY(sl_layer_weight_back(l, weight, l->between, p->dy));
   else
     SL_TRY(sl_layer_affine_back(l, weight, bias, l->between, &p->after, p->dy));
   if (!p->dx.data)
@@ -223,7 +221,7 @@ static sley_status sums_back(sl_layer *l, int weight, int bias, const sl_pass_ba
   if (bias != SL_NO_BIAS)
     SL_TRY(sl_layer_bias_back(l, bias, &p->after, p->dy));
   SL_TRY(aggregate_back(l, p->x, p->dy, d));
-  SL_TRY(weight_back(l, weight, p->x, d));
+  SL_TRY(sl_layer_weight_back(l, weight, p->x, d));
   return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
 }
 

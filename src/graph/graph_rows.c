@@ -3,7 +3,6 @@
 #include "graph/graph_rows.h"
 
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "graph/graph_memory.h"
 #include "transport/stopwatch.h"
 

@@ -2,7 +2,6 @@
 /* The transpose, by counting columns: chunks of rows place their entries in order, so the rows of the result
  * ascend without sorting. */
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/value.h"
 #include "matrix/matrix.h"
 #include "matrix/scatter.h"

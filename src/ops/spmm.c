@@ -11,7 +11,6 @@
 #include "device/asked_kernel.h"
 #include "machine/machine.h"
 #include "ops/compare.h"
-#include "ops/kernel_report.h"
 #include "plan/resident.h"
 #include "plan/symmetric_block.h"
 #include "predict/choice.h"

@@ -17,9 +17,9 @@ typedef struct sl_dendrogram {
   int32_t labels;
 } sl_dendrogram;
 
-/* The graph whose communities are merged: count vertices. The edges of v are links->list[v], or the graph's if that list
- * was never kept; lists are replaced as communities merge, so links is consumed. strength[v]: weight of the
- * edges at v. */
+/* The graph whose communities are merged: count vertices. The edges of v are links->list[v], or the graph's
+ * if that list was never kept; lists are replaced as communities merge, so links is consumed. strength[v]:
+ * weight of the edges at v. */
 typedef struct sl_community_input {
   int32_t count;
   const sl_undirected *graph; /* NULL if every vertex has a list */
@@ -30,8 +30,8 @@ typedef struct sl_community_input {
                 that is strongest for its end; label keeps the communities from before */
 } sl_community_input;
 
-/* Merges communities as long as modularity gains. The result depends only on the input, not on the team. Freed by sl_dendrogram_free. Errors:
- * SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+/* Merges communities as long as modularity gains. The result depends only on the input, not on the team.
+ * Freed by sl_dendrogram_free. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_merge_communities(const sl_community_input *input, sl_team *team, sl_dendrogram *out);
 void sl_dendrogram_free(sl_dendrogram *dendrogram);
 

@@ -6,7 +6,6 @@
 #include "partition/partition.h"
 #include "parallel_io/pio_entries.h"
 #include "parallel_io/pio_readers.h"
-#include "parallel_io/pio_alltoall.h"
 
 /* Counts, from a position in the head to the end of the text, all lines, and the lines that are neither blank
  * nor a comment. */

@@ -2,7 +2,6 @@
 /* Matrix Market files: the division of the lines among ranks, and the checks of their total number. */
 #include "io/mtx.h"
 
-#include "base/memory.h"
 #include "partition/partition.h"
 #include "parallel_io/pio_entries.h"
 #include "parallel_io/pio_readers.h"

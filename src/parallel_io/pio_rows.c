@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/value.h"
 #include "parallel_io/pio_entries.h"
 #include "parallel_io/pio_alltoall.h"
 

@@ -21,8 +21,9 @@ typedef struct sl_column_map {
   const int32_t *part_of_owner;
   const int64_t *place; /* NULL: halo entry h is at place h */
   int64_t far_place;    /* number added to the places of halo entries */
-  /* NULL: entries keep their order within a row. Otherwise halo entry h has turn turn[h], and the columns of this
-   * rank's own rows of X have turn 0. Entries of a row that go to the same part are stored, and so summed, by ascending turn; entries of equal turn keep the order of the block. */
+  /* NULL: entries keep their order within a row. Otherwise halo entry h has turn turn[h], and the columns of
+   * this rank's own rows of X have turn 0. Entries of a row that go to the same part are stored, and so
+   * summed, by ascending turn; entries of equal turn keep the order of the block. */
   const uint8_t *turn;
 } sl_column_map;
 

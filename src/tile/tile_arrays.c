@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/value.h"
 
 enum { WORD = sizeof(int64_t), CONVERTED = 1024 };
 

@@ -47,12 +47,13 @@ sley_status sl_get_rows(sl_symm *symm, int lists, const sl_row_list *list, void 
 }
 
 sley_status sl_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old) {
-  return ops_of(symm->comm)->fetch_add(symm, rank, offset, delta, old);
+  return ops_of(symm->comm)->atomic(symm, "fetch_add", rank, offset, SL_ATOMIC_ADD, delta, 0, old);
 }
 
 sley_status sl_compare_swap(sl_symm *symm, int rank, int64_t offset, int64_t expected, int64_t desired,
                             int64_t *old) {
-  return ops_of(symm->comm)->compare_swap(symm, rank, offset, expected, desired, old);
+  return ops_of(symm->comm)
+      ->atomic(symm, "compare_swap", rank, offset, SL_ATOMIC_COMPARE_SWAP, desired, expected, old);
 }
 
 sley_status sl_flush(sl_symm *symm, int rank) {

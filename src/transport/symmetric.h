@@ -8,7 +8,7 @@
  *
  * Completion. get_begin and put_begin return at once, with a handle in the caller's sl_rma. (If the block is
  * on a device and this rank's side is host memory that is not pinned, they wait for the copy.) The operation
- * is complete at the origin when test reports so or wait returns: dst of a get then holds the data, src of a
+ * is complete at the origin when wait returns: dst of a get then holds the data, src of a
  * put may be changed. Until then neither may be touched, and the sl_rma must not move. A put is complete at
  * the target, visible to the owner and to every rank, after a later flush of that rank, flush_all, or a
  * barrier of the comm from which this rank has returned. The atomics return when they are complete on both
@@ -41,6 +41,7 @@
 #define SLEY_TRANSPORT_SYMMETRIC_H
 
 #include "base/status.h"
+#include "device/atomic.h"
 #include "device/device.h"
 
 typedef struct sley_comm sl_comm;
@@ -62,10 +63,9 @@ struct sl_symm {
 enum { SL_RMA_BYTES = 320 };
 
 /* The handle of an operation. It is the caller's memory, uninitialised before begin; from begin to the end of
- * wait (or of a test that reports completion) it belongs to the comm. An operation that begin has refused is
- * not in flight. */
+ * wait it belongs to the comm. An operation that begin has refused is not in flight. */
 typedef struct sl_rma {
-  sl_comm *comm; /* comm of the operation, for test and wait */
+  sl_comm *comm; /* comm of the operation, for wait */
   sl_symm *symm;
   _Alignas(16) unsigned char room[SL_RMA_BYTES]; /* memory for the transport */
 } sl_rma;
@@ -93,12 +93,11 @@ typedef struct sl_symm_ops {
    * peer's memory, which holds contiguous rows of list->bytes, is copied to row first + i of dst, with rows
    * of the same length. dst is host memory. Returns when the data has come. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
-  /* Adds delta; *old (NULL: not wanted) receives the previous value. */
-  sley_status (*fetch_add)(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
-  /* Replaces the word by desired if it equals expected; *old receives the previous value, so the swap took
-   * place if *old equals expected. */
-  sley_status (*compare_swap)(sl_symm *symm, int rank, int64_t offset, int64_t expected, int64_t desired,
-                              int64_t *old);
+  /* sl_fetch_add and sl_compare_swap; call is the name in messages. Returns when it is complete on both
+   * sides.
+   */
+  sley_status (*atomic)(sl_symm *symm, const char *call, int rank, int64_t offset, sl_atomic_op op,
+                        int64_t value, int64_t expected, int64_t *old);
   /* Waits until all puts to the rank's memory that this rank has begun, in any block, are complete at the
    * target. Their handles must still be waited for. rank SL_ALL_RANKS: puts to all ranks. */
   sley_status (*flush)(sl_symm *symm, int rank);
@@ -117,7 +116,10 @@ sley_status sl_put_begin(sl_symm *symm, int rank, int64_t offset, const void *sr
 sley_status sl_rma_wait(sl_rma *rma);
 sley_status sl_rma_after(sl_symm *symm, sl_queue *queue);
 sley_status sl_get_rows(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
+/* Adds delta; *old (NULL: not wanted) receives the previous value. */
 sley_status sl_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
+/* Replaces the word by desired if it equals expected; *old receives the previous value, so the swap took
+ * place if *old equals expected. */
 sley_status sl_compare_swap(sl_symm *symm, int rank, int64_t offset, int64_t expected, int64_t desired,
                             int64_t *old);
 sley_status sl_flush(sl_symm *symm, int rank);

@@ -2,7 +2,6 @@
 /* Measures the time of sums. */
 #include <math.h>
 
-#include "base/memory.h"
 #include "ops/spmm.h"
 #include "tune/tune_inside.h"
 

@@ -15,7 +15,7 @@ printf 'int sley_public(void);\n' >"$tree/include/sley.h"
 printf 'int sl_called(int n);\nextern const int sl_table;\n#define SL_ROW .run = sl_in_macro\nint sl_idle(void);\n' >"$tree/src/base/a.h"
 printf 'int sl_called(\n    int n) {\n  return n;\n}\n\nint sl_in_macro(void) {\n  return 0;\n}\n\nint sl_in_table(void) {\n  return 0;\n}\n' \
   >"$tree/src/base/a.c"
-printf 'int sley_public(void) {\n  return sl_called(1);\n}\n\nconst int sl_table = {sl_in_table};\n' >"$tree/src/base/b.c"
+printf 'int sley_public(void) {\n  return sl_called(1);\n}\n\nconst int sl_table = {SL_ROW, sl_in_table};\n' >"$tree/src/base/b.c"
 printf 'int cli_read(void) {\n  return sl_table;\n}\n\nint cli_run(void) {\n  return cli_read();\n}\n' >"$tree/cli/a.c"
 printf 'int main(void) {\n  return cli_run();\n}\n' >"$tree/cli/main.c"
 printf 'int main(void) {\n  return cli_read() + sl_tested();\n}\n' >"$tree/tests/test.c"
@@ -29,6 +29,9 @@ printf '/* sl_idle() */\nint sl_idle(void) {\n  return text("sl_idle");\n}\n' >"
 printf 'static int own(void);\nint sl_own(void) {\n  return own();\n}\n\nint sl_called_too(void) {\n  return sl_own() + sl_idle_table[0];\n}\n' \
   >"$tree/src/base/own.c"
 printf 'const int *const sl_idle_table[] = {0};\nint sl_tested(void) {\n  return 0;\n}\n' >"$tree/src/base/table.c"
+printf '#define SL_IDLE_NUMBER 7\nstatic inline int sl_idle_half(int n) {\n  return n / 2;\n}\n' \
+  >"$tree/src/base/idle.h"
+printf '#define SL_MADE_OF(n) SL_PASTED_##n\n#define SL_PASTED_2 SL_MADE_OF(2)\n' >"$tree/cli/pasted.h"
 printf 'int sley_hidden(void) {\n  return sl_called_too();\n}\n' >"$tree/src/base/hidden.c"
 printf 'class Idle:\n    pass\n\n\ndef _tested():\n    pass\n' >"$tree/python/sley/b.py"
 printf 'from sley.b import _tested\n' >"$tree/python/tests/test_b.py"
@@ -38,12 +41,13 @@ if "$check" "$tree" >"$tree/out"; then
 fi
 failed=0
 for expected in 'src/base/idle.c:2: nothing uses sl_idle' 'src/base/own.c:2: only its own file uses sl_own' \
-  'src/base/table.c:2: only tests use sl_tested' 'src/base/hidden.c:1: no header of include/ declares sley_hidden' \
+  'src/base/idle.h:1: nothing uses SL_IDLE_NUMBER' \
+  'src/base/idle.h:2: nothing uses sl_idle_half' 'src/base/table.c:2: only tests use sl_tested' 'src/base/hidden.c:1: no header of include/ declares sley_hidden' \
   'src/module_calls.txt: neither a module nor a header uses sl_forgotten' 'python/sley/b.py:1: nothing uses Idle' \
   'python/sley/b.py:5: only tests use _tested'; do
   grep -qF "$expected" "$tree/out" || { echo "missing: $expected"; failed=1; }
 done
 lines=$(wc -l <"$tree/out")
-[ "$lines" -eq 7 ] || { echo "$lines names printed, expected 7"; failed=1; }
+[ "$lines" -eq 9 ] || { echo "$lines names printed, expected 9"; failed=1; }
 [ $failed -eq 0 ] || cat "$tree/out"
 exit $failed

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "base/random.h"
-#include "mirror.h"
 #include "ranks.h"
 
 enum { ROWS = 23, INPUTS = 5, HIDDEN = 7, CLASSES = 4, MOST_RANKS = 8, STEPS = 8 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense parts of graph networks: wrong arguments are refused with messages that name them. */
-#include "mirror.h"
 #include "ranks.h"
 
 /* Checks that a call was refused with a message that contains the words. The comm stays usable. */

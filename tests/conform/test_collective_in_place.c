@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "collective/headers.h"
 #include "collective/mapped.h"
-#include "dense_oracle.h"
 #include "ranks.h"
 #include "sparse_job.h"
 

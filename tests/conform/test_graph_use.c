@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Uses of a graph: several relations over one X, a graph for forward operations only, and wrong arguments,
  * which are refused with a clear message on every rank and leave the comm usable if nothing was in flight. */
-#include "base/value.h"
 #include "graph_ranks.h"
 
 enum { K = 5, ROWS = 21, RELATIONS = 2 };

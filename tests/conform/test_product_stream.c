@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of any length between all ranks at once, through few small buffers: each arrives once, complete,
  * and in the order in which its sender sent it. Invalid pieces are errors. */
-#include "base/memory.h"
 #include "base/random.h"
 #include "ranks.h"
 #include "tile/products/product_stream.h"

@@ -5,7 +5,6 @@
 
 #include "allocations.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "tile/fetch.h"
 #include "tile_case.h"
 

@@ -4,7 +4,6 @@
  * narrower type. */
 #include <math.h>
 
-#include "base/random.h"
 #include "base/value.h"
 #include "mirror.h"
 #include "ranks.h"

@@ -2,7 +2,6 @@
 /* The real files of every text and archive format under a name that says nothing: their content alone tells
  * the format, and rows, columns and entries are the manifest's. */
 #include "formats.h"
-#include "io/io.h"
 #include "support.h"
 
 enum { COLUMNS = 5, PATH = 8192 };

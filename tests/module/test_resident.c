@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "algo/algorithm.h"
-#include "base/memory.h"
 #include "base/random.h"
 #include "plan/resident_cut.h"
 

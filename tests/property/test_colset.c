@@ -3,7 +3,6 @@
  * narrow range. */
 #include "support.h"
 
-#include "base/memory.h"
 #include "base/random.h"
 #include "plan/colset.h"
 

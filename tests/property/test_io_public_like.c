@@ -7,7 +7,6 @@
 
 #include "formats.h"
 #include "io/bytes/sink.h"
-#include "io/io.h"
 
 enum { ROWS = 3, TEXT = 1 << 12 };
 #define N NAN

@@ -6,7 +6,6 @@
 
 #include <stdatomic.h>
 
-#include "base/memory.h"
 #include "base/random.h"
 #include "plan/parts.h"
 

@@ -4,7 +4,6 @@
  * and some rows do not ascend or repeat a column. */
 #include "ranks.h"
 
-#include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
 #include "plan/symmetric_block.h"

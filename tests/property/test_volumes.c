@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predicted volumes compared with brute force on small matrices: E_R, N_R, smallest covers, and volumes
  * between workgroups. */
-#include "base/random.h"
 #include "support.h"
 
 enum { N = 12, RANKS = 4, K = 2 };

@@ -46,8 +46,8 @@ sley_status test_read_file(const char *path, sley_dtype dtype, sl_team *team, sl
   return sl_matrix_read_as(path, &(sl_reading){.dtype = dtype}, team, out);
 }
 
-sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype, sl_team *team,
-                             sley_matrix **out) {
+sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
+                             sl_team *team, sley_matrix **out) {
   sl_input input;
   SL_TRY(test_open_memory(name, bytes, size, &input));
   return sl_format_read(&input, NULL, dtype, team, out);

@@ -20,8 +20,8 @@ sley_status test_open_memory(const char *name, const void *bytes, size_t size, s
 sley_status test_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
 /* Reads a file's bytes in memory; name is for messages, and its ending is evidence like a path's. */
-sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype, sl_team *team,
-                             sley_matrix **out);
+sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
+                             sl_team *team, sley_matrix **out);
 
 /* Reads text as a file of this name, without a team. */
 sley_status test_read(const char *name, const char *text, sley_dtype dtype, sley_matrix **out);

@@ -10,7 +10,6 @@
 #include "fuzz_wire.h"
 #include "io/cache.h"
 #include "io/format.h"
-#include "io/io.h"
 #include "io/npy.h"
 
 enum {
@@ -118,7 +117,8 @@ static void run_npy(const uint8_t *bytes, size_t size) {
   sl_input input;
   if (open_memory("fuzz.npy", bytes, size, &input) == SLEY_OK) {
     void *data;
-    if (sl_npy_read_input(&input, size % 2 ? SLEY_F32 : SLEY_F64, NULL, 0, -1, &rows, &cols, &data) == SLEY_OK) {
+    if (sl_npy_read_input(&input, size % 2 ? SLEY_F32 : SLEY_F64, NULL, 0, -1, &rows, &cols, &data) ==
+        SLEY_OK) {
       demand(rows >= 0 && cols >= 0, "sizes");
       sl_free(data);
     } else {

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "bootstrap/meet.h"
 #include "socket/socket.h"
 #include "mirror.h"

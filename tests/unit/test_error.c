@@ -48,7 +48,8 @@ static void the_rank_leads_once(void **state) {
   assert_false(sley_last_error_noticed());
 }
 
-/* All bytes of an error travel, also those after its text: none is left from the stack or from a longer text. */
+/* All bytes of an error travel, also those after its text: none is left from the stack or from a longer text.
+ */
 static void bytes_after_the_text_are_zero(void **state) {
   (void)state;
   sl_error error;
@@ -257,10 +258,14 @@ static void errors_travel_whole(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_rank_leads_once),    cmocka_unit_test(the_rank_is_not_named_twice),
-      cmocka_unit_test(errors_are_kept),        cmocka_unit_test(long_texts_are_cut_visibly),
-      cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(errors_from_elsewhere_are_made_safe),
-      cmocka_unit_test(names_are_printable),    cmocka_unit_test(errors_travel_whole),
+      cmocka_unit_test(the_rank_leads_once),
+      cmocka_unit_test(the_rank_is_not_named_twice),
+      cmocka_unit_test(errors_are_kept),
+      cmocka_unit_test(long_texts_are_cut_visibly),
+      cmocka_unit_test(characters_are_not_cut),
+      cmocka_unit_test(errors_from_elsewhere_are_made_safe),
+      cmocka_unit_test(names_are_printable),
+      cmocka_unit_test(errors_travel_whole),
       cmocka_unit_test(bytes_after_the_text_are_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "base/random.h"
 #include "machine/machine.h"
 #include "support.h"

@@ -14,11 +14,7 @@
 
 #include "tile/tiled.h"
 
-typedef enum sl_stationary {
-  SL_STATIONARY_C,
-  SL_STATIONARY_A,
-  SL_STATIONARY_B
-} sl_stationary;
+typedef enum sl_stationary { SL_STATIONARY_C, SL_STATIONARY_A, SL_STATIONARY_B } sl_stationary;
 
 /* Which ranks compute tasks. */
 typedef enum sl_stealing {

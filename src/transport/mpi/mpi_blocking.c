@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/interrupt.h"
 #include "transport/mpi/mpi_comm.h"
 
 enum { SLICE_NANOSECONDS = 20 * 1000 * 1000 };

@@ -36,8 +36,8 @@ sley_status sl_mpi_ready(bool given, double timeout);
 sley_status sl_mpi_initialise(double timeout, int *level);
 void sl_mpi_finalise(double timeout);
 
-/* The communicator at mpi_comm, or, if that is NULL, the library's own, of all processes of MPI_COMM_WORLD, which
- * is kept until MPI is finalised; MPI_COMM_NULL: only callers' communicators are used. */
+/* The communicator at mpi_comm, or, if that is NULL, the library's own, of all processes of MPI_COMM_WORLD,
+ * which is kept until MPI is finalised; MPI_COMM_NULL: only callers' communicators are used. */
 MPI_Comm sl_mpi_origin(const void *mpi_comm);
 
 /* Sets whether MPI_Finalize is skipped when the process exits: if a rank may have died, it would wait for

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/overrides.h"
 #include "transport/process/direct_inside.h"
 

@@ -12,7 +12,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "transport/process/symmetric_inside.h"
 
 /* The event that a handle's operation waits for. */
@@ -391,15 +390,6 @@ static sley_status atomic(sl_symm *base, const char *call, int rank, int64_t off
   return SLEY_OK;
 }
 
-static sley_status fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
-  return atomic(base, "fetch_add", rank, offset, SL_ATOMIC_ADD, delta, 0, old);
-}
-
-static sley_status compare_swap(sl_symm *base, int rank, int64_t offset, int64_t expected, int64_t desired,
-                                int64_t *old) {
-  return atomic(base, "compare_swap", rank, offset, SL_ATOMIC_COMPARE_SWAP, desired, expected, old);
-}
-
 /* ---- flush */
 
 static bool puts_under_way(const sl_process_comm *comm, int rank) {
@@ -442,6 +432,5 @@ const sl_symm_ops sl_process_symm_ops = {.alloc = sl_process_symm_alloc,
                                          .wait = wait,
                                          .after = after,
                                          .get_rows = get_rows,
-                                         .fetch_add = fetch_add,
-                                         .compare_swap = compare_swap,
+                                         .atomic = atomic,
                                          .flush = flush};

@@ -308,15 +308,6 @@ static sley_status atomic(sl_symm *base, const char *call, int rank, int64_t off
   return SLEY_OK;
 }
 
-static sley_status fetch_add(sl_symm *base, int rank, int64_t offset, int64_t delta, int64_t *old) {
-  return atomic(base, "fetch_add", rank, offset, SL_ATOMIC_ADD, delta, 0, old);
-}
-
-static sley_status compare_swap(sl_symm *base, int rank, int64_t offset, int64_t expected, int64_t desired,
-                                int64_t *old) {
-  return atomic(base, "compare_swap", rank, offset, SL_ATOMIC_COMPARE_SWAP, desired, expected, old);
-}
-
 sley_status sl_threads_flush_puts(sl_threads_comm *comm) {
   return drain(comm);
 }
@@ -336,6 +327,5 @@ const sl_symm_ops sl_threads_symm_ops = {.alloc = symm_alloc,
                                          .wait = wait,
                                          .after = after,
                                          .get_rows = get_rows,
-                                         .fetch_add = fetch_add,
-                                         .compare_swap = compare_swap,
+                                         .atomic = atomic,
                                          .flush = flush};

@@ -71,17 +71,12 @@ static sley_status get_rows(sl_symm *symm, int lists, const sl_row_list *list, v
   return sl_traced_record(symm->comm, "get rows", begin, bytes, status);
 }
 
-static sley_status fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old) {
+static sley_status atomic(sl_symm *symm, const char *call, int rank, int64_t offset, sl_atomic_op op,
+                          int64_t value, int64_t expected, int64_t *old) {
   double begin = sl_now();
-  sley_status status = sl_fetch_add(inner_of(symm), rank, offset, delta, old);
-  return sl_traced_record(symm->comm, "fetch_add", begin, -1, status);
-}
-
-static sley_status compare_swap(sl_symm *symm, int rank, int64_t offset, int64_t expected, int64_t desired,
-                                int64_t *old) {
-  double begin = sl_now();
-  sley_status status = sl_compare_swap(inner_of(symm), rank, offset, expected, desired, old);
-  return sl_traced_record(symm->comm, "compare_swap", begin, -1, status);
+  sl_symm *inner = inner_of(symm);
+  sley_status status = inner->comm->ops->symm->atomic(inner, call, rank, offset, op, value, expected, old);
+  return sl_traced_record(symm->comm, call, begin, -1, status);
 }
 
 static sley_status flush(sl_symm *symm, int rank) {
@@ -97,6 +92,5 @@ const sl_symm_ops sl_traced_symm_ops = {.alloc = symm_alloc,
                                         .wait = wait,
                                         .after = after,
                                         .get_rows = get_rows,
-                                        .fetch_add = fetch_add,
-                                        .compare_swap = compare_swap,
+                                        .atomic = atomic,
                                         .flush = flush};

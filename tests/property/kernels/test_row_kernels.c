@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of a device that move, add, scale and round rows, on random shapes, compared with loops over
  * single values. */
-#include "base/memory.h"
 #include "base/value.h"
 #include "kernels.h"
 

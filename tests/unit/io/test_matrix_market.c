@@ -6,7 +6,6 @@
 #include "base/random.h"
 #include "base/value.h"
 #include "formats.h"
-#include "io/io.h"
 #include "io/text.h"
 #include "support.h"
 
@@ -225,8 +224,7 @@ static void integers_beyond_2_53_are_refused(void **state) {
                  numbers[n].number);
         bool refused = isnan(numbers[n].value) && dtype == SLEY_F64;
         sley_matrix *a = NULL;
-        sley_status status =
-            test_read_memory(doors[d].name, text, strlen(text), (sley_dtype)dtype, NULL, &a);
+        sley_status status = test_read_memory(doors[d].name, text, strlen(text), (sley_dtype)dtype, NULL, &a);
         if (status != (refused ? SLEY_ERR_INPUT : SLEY_OK) ||
             (refused && strncmp(sley_last_error(), where, strlen(where)) != 0))
           fail_msg("door %zu, %s: %s: %s", d, numbers[n].number, sley_status_name(status), sley_last_error());

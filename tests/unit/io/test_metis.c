@@ -3,7 +3,6 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "formats.h"
 #include "io/io.h"
 

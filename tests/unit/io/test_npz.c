@@ -4,9 +4,7 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include "base/random.h"
 #include "formats.h"
-#include "io/io.h"
 #include "io/npy.h"
 
 /* One member: its array is type and shape (dims lengths) with bytes after it. */

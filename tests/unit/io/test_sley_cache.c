@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/value.h"
 #include "formats.h"
 #include "io/cache.h"
