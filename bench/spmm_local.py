@@ -10,7 +10,8 @@ mkl_sparse_set_mm_hint and mkl_sparse_optimize. Every product is compared with f
 
 The rivals run in turn. Each turn is a pause, in which the threads of the previous one go to sleep (MKL's would otherwise spin
 on the cores that the next needs), an untimed call, which wakes its own threads, and as many timed calls as take half a
-millisecond, whose mean counts. Medians are compared; the ratios are how many times as fast as the rival Sley is. Needs the wheels numpy, scipy and mkl.
+millisecond, whose mean counts. Medians are compared; the ratios are how many times as fast as the rival Sley is. Needs the
+wheels numpy, scipy and mkl.
 """
 import argparse
 import ctypes as C

@@ -533,10 +533,9 @@ static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .memory = kernel_memory,
                                .product = &sl_product_plain,
                                .run = run};
-/* A kernel of another library. */
 static const sl_kernel rival = {.name = "mock-rival",
                                 .op = SL_OP_SPMM,
-                                .library = "mock",
+                                .library = "mock", /* as a kernel of another library */
                                 .ok = kernel_ok,
                                 .cost = kernel_cost,
                                 .prepare = prepare,
