@@ -5,9 +5,8 @@
 Splits are drawn as by Shchur and others (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train on,
 30 for validation, the rest for the test; each split is run with several seeds for initial weights and dropout. Two layers,
 Adam, dropout of each layer's input. The test accuracy is that of the epoch with the best validation. Features are divided by
-the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1;
-one command runs all trainings of a graph and a model (`--runs`). Each side of the comparison may be measured alone, with
---only, on the same splits.
+the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1.
+Each side of the comparison may be measured alone, with --only, on the same splits.
 
 Graphs whose files are not in DATA are left out, with a message. Programs that are not installed are left out, too.
 Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
@@ -58,20 +57,19 @@ def runs_of(args):
 
 # ---- Sley
 
-def run_sley(args, files, model, splits_file):
-    """Returns the number of test rows classified correctly in each run, and the seconds of a run."""
+def run_sley(args, files, model, split_file, seed):
+    """Returns the share of test rows classified correctly after the best epoch, and the seconds of all steps."""
     hidden, heads = MODELS[model]
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         subprocess.run([args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
-                        "--split", splits_file, "--runs", f"{args.splits}x{args.seeds}", "--seed", str(FIRST_SEED), "--model", model,
-                        "--layers", "2", "--hidden", str(hidden), "--heads", str(heads), "--epochs", str(args.epochs), "--rate", str(RATE),
-                        "--decay", str(DECAY), "--dropout", str(DROPOUT), "--device", args.device, "--json", report.name],
+                        "--split", split_file, "--seed", str(seed), "--model", model, "--layers", "2", "--hidden", str(hidden),
+                        "--heads", str(heads), "--epochs", str(args.epochs), "--rate", str(RATE), "--decay", str(DECAY),
+                        "--dropout", str(DROPOUT), "--device", args.device, "--json", report.name],
                        check=True, stdout=subprocess.DEVNULL)
         with open(report.name) as stream: # the command has replaced the file
             result = json.load(stream)
-    runs_ = result["runs"]
-    assert [one["seed"] for one in runs_] == [seed for _, seed in runs_of(args)]
-    return [one["test"] for one in runs_], result["summary"]["seconds"]
+    epochs = result["epochs"]
+    return epochs[result["best_epoch"] - 1]["test"], sum(each["ms"] for each in epochs) / 1e3
 
 
 # ---- PyTorch Geometric
@@ -154,13 +152,15 @@ def measure(args, name, folder, found):
     labels = graphs.labels(files[2])
     rival = Rival(files, labels) if args.only != "sley" else None
     splits = [draw_split(labels, FIRST_SPLIT + split) for split in range(args.splits)]
-    splits_file = os.path.join(folder, f"{name}.txt")
-    np.savetxt(splits_file, np.stack(splits, axis=1), fmt="%s")
+    split_files = [os.path.join(folder, f"{name}_{split}.txt") for split in range(args.splits)]
+    for path, words in zip(split_files, splits):
+        np.savetxt(path, words, fmt="%s")
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         if args.only != "pyg":
-            tests, seconds = run_sley(args, files, model, splits_file)
-            case["sley"] = {**summary(tests), "seconds_per_run": seconds}
+            ended = [run_sley(args, files, model, split_files[split], seed) for split, seed in runs_of(args)]
+            tests, seconds = zip(*ended)
+            case["sley"] = {**summary(tests), "step_seconds_per_run": statistics.fmean(seconds)}
         if rival:
             case["pyg"] = summary([rival.run(args, model, splits[split], seed) for split, seed in runs_of(args)])
         line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in ("sley", "pyg") if who in case)
