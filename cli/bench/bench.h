@@ -17,9 +17,9 @@ typedef struct cli_contender {
 
 /* One contender's time on one case. */
 typedef struct cli_time {
-  bool ran;    /* false: the contender does not support the case */
-  bool wrong;  /* the product was wrong; there are no times */
-  bool shared; /* auto chose this same kernel; the times are auto's */
+  bool ran;      /* false: the contender does not support the case */
+  bool wrong;    /* the product was wrong; there are no times */
+  bool shared;   /* auto chose this same kernel; the times are auto's */
   cli_times ms;  /* times of one product */
   double copied; /* share of entries that the kernels copied to layouts of their own, 0 to 1 */
 } cli_time;
@@ -41,7 +41,7 @@ typedef struct cli_bench {
   uint64_t seed;
   int64_t repeat, mem_limit;
   const char *precision;
-  double budget; /* seconds that a contender may spend on one case; it runs at least 3 turns */
+  double budget;  /* seconds that a contender may spend on one case; it runs at least 3 turns */
   int contenders; /* the first is auto */
   cli_contender contender[CLI_CONTENDERS];
 } cli_bench;

@@ -2,10 +2,10 @@
 /* Measures one case of `sley bench`. All contenders multiply the same matrix by the same X into the same Y.
  *
  * The contenders take turns. On the CPU a turn begins with a pause, so that the threads of the previous
- * contender go to sleep. Then follow one untimed product, which wakes the contender's own threads, and as many
- * timed products as take about TURN_MS; their mean is the turn's time. On a device with a queue, this time
- * includes the wait for the queue. The first contender and the direction change from round to round, and a
- * contender that is much slower than another gets few turns. So the effects of a long product (delayed
+ * contender go to sleep. Then follow one untimed product, which wakes the contender's own threads, and as
+ * many timed products as take about TURN_MS; their mean is the turn's time. On a device with a queue, this
+ * time includes the wait for the queue. The first contender and the direction change from round to round, and
+ * a contender that is much slower than another gets few turns. So the effects of a long product (delayed
  * programs, a hot processor) do not always fall on the same contender. */
 #include "bench/bench.h"
 

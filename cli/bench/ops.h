@@ -103,8 +103,8 @@ typedef struct cli_op_result {
   bool wrong;         /* a result was wrong; reason names the value, and there are no times */
   char reason[SLEY_ERROR_BYTES];
   cli_times time[CLI_OPS_PASSES], spmm; /* ms of a call on the slowest rank */
-  int64_t bytes[CLI_OPS_PASSES];               /* least bytes that a pass reads and writes, over all ranks */
-  int64_t checked[CLI_OPS_PASSES];             /* values compared with float64 sums, over all ranks */
+  int64_t bytes[CLI_OPS_PASSES];        /* least bytes that a pass reads and writes, over all ranks */
+  int64_t checked[CLI_OPS_PASSES];      /* values compared with float64 sums, over all ranks */
 } cli_op_result;
 
 /* Settings shared by all cases. */

@@ -101,8 +101,8 @@ void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
       const cli_ratios r = ratios_of(&cli_ops[i], pass, results, count);
       if (r.count > 0)
         fprintf(stream, "  %-8s %-8s  %d case%s, geometric mean %.2f, worst %.2f (%s, k = %" PRId64 ")\n",
-                cli_ops[i].name, pass_names[pass], r.count, r.count == 1 ? "" : "s", cli_ratios_mean(&r), r.worst,
-                cli_shown(results[r.at].matrix), results[r.at].k);
+                cli_ops[i].name, pass_names[pass], r.count, r.count == 1 ? "" : "s", cli_ratios_mean(&r),
+                r.worst, cli_shown(results[r.at].matrix), results[r.at].k);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, and reports the share
- * of rows that it classifies correctly.
+/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, and reports the
+ * share of rows that it classifies correctly.
  *
  * data.c reads the graph, features, labels and sets; train.c runs the epochs, and sample.c runs epochs over
  * drawn neighbourhoods; state.c reads and writes the state. */

@@ -28,7 +28,8 @@ static double median_ms(const cli_gnn_result *r, bool drawn) {
 
 static void print_rows(const cli_gnn_data *d, FILE *stream) {
   const int64_t *count = d->split.count;
-  fprintf(stream, "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
+  fprintf(stream,
+          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
           count[CLI_GNN_TRAIN], count[CLI_GNN_VALID], count[CLI_GNN_TEST]);
 }
 

@@ -272,8 +272,8 @@ static sley_status train(part *p) {
     status = run_epochs(p, &at);
   if (leads(p)) {
     result->best = at.best_at;
-    result->ended = status == SLEY_OK ||
-                    (at.next > p->s->training->before && result->end >= CLI_GNN_INTERRUPTED);
+    result->ended =
+        status == SLEY_OK || (at.next > p->s->training->before && result->end >= CLI_GNN_INTERRUPTED);
   }
   return status;
 }

@@ -496,7 +496,10 @@ static const sl_product_traits update_product = {SL_PRODUCT_DEFAULTS, .pays = up
 
 #define PARTS .prepare = prepare, .refill = refill, .release = release, .memory = kernel_memory, .run = run
 #define KERNEL(kernel_name, operation)                                                                       \
-  { .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .product = &mock_product, PARTS }
+  {                                                                                                          \
+    .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .product = &mock_product,    \
+    PARTS                                                                                                    \
+  }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
                        await = KERNEL("mock-await", SL_OP_AWAIT), scale = KERNEL("mock-scale", SL_OP_SCALE),
