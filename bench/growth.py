@@ -2,74 +2,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """How time and memory of plans and products grow with the entries of a matrix, measured by tests/perf/bench_growth.
 
-Two families of matrices from 1e5 entries on, in steps of about the square root of 10: band matrices, whose rows of X are close
-together, and random columns, whose rows of X come from the caches while they fit, and otherwise from memory. --data FOLDER:
-also the square matrices of a folder with more than 20,000 entries, on one rank and on 4 with several algorithms. OUT.jsonl
-receives a line for each case; the tables of bench/tables/growth.py are printed last. Run it by bench/growth.sh.
+    bench/growth.py [OUT.jsonl] [--device cpu|cuda]
+
+Two families of matrices from 1e5 entries on, in steps of about the square root of 10, up to 1e8 on the processors and 2e9 on a
+GPU: band matrices, whose rows of X are close together, and random columns, whose rows of X come from the caches while they fit,
+and otherwise from memory. On the processors also the square matrices of --data with more than 20,000 entries, on one rank and on
+4 with several algorithms. OUT.jsonl (by default bench/results/growth/cpu.jsonl, or a file with the GPU's name) receives a line for
+each case; the tables of bench/tables/growth.py are printed last. bench_growth, and for a GPU the module sley_cuda, must be built
+in --build.
 """
-import argparse
 import json
 import os
 import subprocess
-import sys
 import time
 
+import common
+import machine
 from tables import growth
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SMALLEST_DATA, MOST_DATA = 20000, 60
-RANKS, ALGOS = 4, "halo,cover,auto"
 
 
 def spec(family, entries):
-    if family == "band":
-        return f"band:n={max(entries // 17, 1)},width=8"
-    return f"er:n={max(entries // 16, 1)},nnz={entries}"
+    return f"band:n={max(entries // 17, 1)},width=8" if family == "band" else f"er:n={max(entries // 16, 1)},nnz={entries}"
 
 
 def sizes(least, most):
-    out, power = [], 0
-    while True:
-        entries = int(10 ** (power // 2)) * (3 if power % 2 else 1)
-        power += 1
-        if entries > most:
-            break
-        if entries >= least:
-            out.append(entries)
-    if out and most > 1.5 * out[-1]:
-        out.append(int(most))
-    return out
-
-
-def machine(device):
-    script = "gpu/machine.py" if device == "cuda" else "machine.py"
-    return json.loads(subprocess.run([sys.executable, os.path.join(HERE, script)], stdout=subprocess.PIPE, check=True).stdout)
+    steps = [10 ** (power // 2) * (3 if power % 2 else 1) for power in range(40)]
+    out = [entries for entries in steps if least <= entries <= most]
+    return out + [most] * bool(out and most > 1.5 * out[-1])
 
 
 class Runs:
-    def __init__(self, options):
-        self.options = options
-        self.end = time.monotonic() + options.limit
-        self.failed = 0
-        self.stream = open(options.out, "w")
+    def __init__(self, o, keep):
+        self.o, self.keep, self.end, self.failed = o, keep, time.monotonic() + o.limit, 0
 
-    def keep(self, record):
-        self.stream.write(json.dumps(record) + "\n")
-        self.stream.flush()
-
-    def run(self, record, words):
+    def run(self, record, *words):
         """Runs the program and keeps its lines, each with the fields of its record."""
-        o, left = self.options, self.end - time.monotonic()
-        if left < 1:
-            print("left out, the time is over:", " ".join(words), flush=True)
-            self.failed = 1
-            return
-        first = ["chrt", "-f", "10"] if o.realtime else []
-        command = first + [o.bench, "--device", o.device, "--threads", str(o.threads)] + words
+        o, left = self.o, self.end - time.monotonic()
+        command = ["chrt", "-f", "10"] * o.realtime + [os.path.join(o.build, "tests", "perf", "bench_growth"), "--device", o.device,
+                                                       "--threads", str(o.threads), *map(str, words)]
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=left)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=max(left, 0.001),
+                                  env={"SLEY_MODULE_PATH": os.path.abspath(os.path.join(o.build, "src")), **os.environ})
         except subprocess.TimeoutExpired:
-            print("left out, it took too long:", " ".join(words), flush=True)
+            print("left out, the time is over:", *words, flush=True)
             self.failed = 1
             return
         if done.returncode != 0:
@@ -86,63 +63,50 @@ class Runs:
         time.sleep(o.rest)
 
 
-def grow(runs, options):
-    for entries in sizes(int(options.least), int(options.most)):
-        for family in options.families.split(","):
-            widths = options.k if entries <= options.most_all_k else options.k.split(",")[-1]
-            runs.run({"record": "growth", "family": family},
-                     ["--k", widths, "--seconds", str(options.seconds), "--gather", spec(family, entries)])
+def grow(runs, o):
+    for entries in sizes(int(o.least), int(o.most)):
+        for family in o.families.split(","):
+            widths = o.k if entries <= o.most_all_k else o.k.split(",")[-1]
+            runs.run({"record": "growth", "family": family}, "--k", widths, "--seconds", o.seconds, "--gather", spec(family, entries))
 
 
-def data_files(folder):
-    """Square matrices of MANIFEST.tsv, the largest first, without complex values and text that is not a matrix."""
-    found = {}
-    with open(os.path.join(folder, "MANIFEST.tsv")) as manifest:
-        for line in list(manifest)[1:]:
-            field = line.rstrip("\n").split("\t")
-            if (field[1] == "npy" or "labels" in field[0] or "malformed" in field[0] or not field[4].isdigit() or field[5].startswith("HB c")
-                    or "complex" in field[5] or field[2] != field[3]):
-                continue
-            found[field[0]] = int(field[4])
-    names = [n for n in found if found[n] > SMALLEST_DATA]
-    return sorted(names, key=found.get, reverse=True)[:MOST_DATA]
-
-
-def real_matrices(runs, options):
-    for name in data_files(options.data):
-        path = os.path.join(options.data, name)
-        runs.run({"record": "data", "name": name}, ["--seconds", str(options.seconds / 2), "--k", "32", "--algo", "auto", path])
-        runs.run({"record": "data", "name": name},
-                 ["--seconds", str(options.seconds / 2), "--k", "1,32", "--ranks", str(RANKS), "--algo", ALGOS, path])
+def real_matrices(runs, o):
+    for name in list(common.real_matrices(o.data, SMALLEST_DATA, square=True))[:MOST_DATA]:
+        for words in (["--k", "32", "--algo", "auto"], ["--k", "1,32", "--ranks", 4, "--algo", "halo,cover,auto"]):
+            runs.run({"record": "data", "name": name}, "--seconds", o.seconds / 2, *words, os.path.join(o.data, name))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", metavar="OUT.jsonl")
-    parser.add_argument("--bench", default=os.path.join(HERE, "..", "build", "tests", "perf", "bench_growth"))
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--threads", type=int, default=0, help="of each rank; 0: cores / ranks")
-    parser.add_argument("--families", default="band,er")
-    parser.add_argument("--least", type=float, default=1e5, help="entries")
-    parser.add_argument("--most", type=float, default=1e8, help="entries")
-    parser.add_argument("--k", default="1,8,32", help="widths; of large matrices only the last")
-    parser.add_argument("--most-all-k", type=float, default=1e7, help="entries up to which all widths are measured")
-    parser.add_argument("--seconds", type=float, default=0.3, help="for the plans of a case, and for its products")
-    parser.add_argument("--limit", type=float, default=1800, help="seconds in all, after which cases are left out")
-    parser.add_argument("--data", help="folder of real matrices with a MANIFEST.tsv")
-    parser.add_argument("--realtime", action="store_true", help="run with real-time priority, beside other work (needs root)")
-    parser.add_argument("--rest", type=float, default=0, help="seconds of rest after each case")
-    options = parser.parse_args()
-    os.makedirs(os.path.dirname(os.path.abspath(options.out)), exist_ok=True)
-    runs = Runs(options)
-    runs.keep({"record": "machine", **machine(options.device)})
-    grow(runs, options)
-    if options.data:
-        real_matrices(runs, options)
-    runs.stream.close()
-    growth.print_file(options.out)
+    parser = common.Parser(__doc__)
+    parser.add_argument("out", metavar="OUT.jsonl", nargs="?")
+    parser.add("--build", common.BUILD)
+    parser.add("--device", "cpu", choices=["cpu", "cuda"])
+    parser.add("--threads", 0, "of each rank; 0: cores / ranks")
+    parser.add("--families", "band,er")
+    parser.add("--least", 1e5, "entries")
+    parser.add("--most", 0.0, "entries; 0: 1e8, of cuda 2e9")
+    parser.add("--k", "1,8,32", "widths; of large matrices only the last")
+    parser.add("--most-all-k", 0.0, "entries up to which all widths are measured; 0: 1e7, of cuda 1e8")
+    parser.add("--seconds", 0.3, "for the plans of a case, and for its products")
+    parser.add("--limit", 1800.0, "seconds in all, after which cases are left out")
+    parser.add("--data", os.environ.get("SLEY_DATA"), "folder of real matrices with a MANIFEST.tsv; cpu only")
+    parser.add("--realtime", False, "run with real-time priority, beside other work (needs root)", action="store_true")
+    parser.add("--rest", 0.0, "seconds of rest after each case")
+    o = parser.parse_args()
+    facts, on_gpu = machine.describe(o.device), o.device == "cuda"
+    o.most, o.most_all_k = o.most or (2e9 if on_gpu else 1e8), o.most_all_k or (1e8 if on_gpu else 1e7)
+    name = facts["gpu"].lower().replace(" ", "-").removeprefix("nvidia-") if on_gpu else "cpu"
+    o.out = o.out or os.path.join(common.BENCH, "results", "growth", name + ".jsonl")
+    os.makedirs(os.path.dirname(os.path.abspath(o.out)), exist_ok=True)
+    with common.lines(o.out) as keep:
+        runs = Runs(o, keep)
+        keep({"record": "machine", **facts})
+        grow(runs, o)
+        if o.data and not on_gpu:
+            real_matrices(runs, o)
+    growth.print_file(o.out)
     return runs.failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.start(main)

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints, as JSON, the facts on which a benchmark's figures depend: processor, system, versions, commit, time. --into FILE
-instead writes them into that JSON file as "machine", by which bench/report.py detects whether the code has changed since."""
+"""The facts on which a benchmark's figures depend: processor or GPUs, system, versions, commit, time. bench/report.py detects
+by them whether the code has changed since. The commit is $SLEY_COMMIT, else git's, else unknown.
+
+    bench/machine.py [gpu]     prints them as JSON"""
+import ctypes
 import datetime
+import importlib.metadata
 import json
 import os
 import platform
@@ -11,11 +15,14 @@ import sys
 
 
 def output(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    """What a command prints; "" if it fails."""
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def version(package):
-    import importlib.metadata
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -23,24 +30,37 @@ def version(package):
 
 
 def processor():
-    with open("/proc/cpuinfo") as stream:
-        for line in stream:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()
+    with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        return next((line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")), platform.processor())
 
 
-FOUND = {
-    "processor": processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
-    "compiler": output("cc", "--version").splitlines()[0],
-    "commit": output("git", "rev-parse", "--short", "HEAD"), "changed": bool(output("git", "status", "--porcelain", "src", "cli")),
-    "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-    "numpy": version("numpy"), "scipy": version("scipy"), "mkl": version("mkl")}
-if sys.argv[1:2] == ["--into"]:
-    with open(sys.argv[2], encoding="utf-8") as stream:
-        found = json.load(stream)
-    with open(sys.argv[2], "w", encoding="utf-8") as stream:
-        json.dump({**found, "machine": FOUND}, stream, indent=1)
-        stream.write("\n")
-else:
-    print(json.dumps(FOUND, indent=1))
+def nccl_version():
+    try:
+        found = ctypes.c_int()
+        ctypes.CDLL("libnccl.so.2").ncclGetVersion(ctypes.byref(found))
+        return f"{found.value // 10000}.{found.value // 100 % 100}.{found.value % 100}"
+    except (OSError, AttributeError):
+        return ""
+
+
+def gpus():
+    found = output("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader").splitlines()
+    name, memory, driver = ([part.strip() for part in found[0].split(",")] + ["", ""])[:3] if found else ("", "", "")
+    nvcc = next((line.split("release")[1].strip() for line in output("nvcc", "--version").splitlines() if "release" in line), "")
+    return {"gpu": name, "gpus": len(found), "memory": memory, "driver": driver, "nvcc": nvcc, "nccl": nccl_version()}
+
+
+def describe(device="cpu"):
+    """The facts for measurements on a device, whose name begins with cuda for GPUs."""
+    on_gpu = device.startswith("cuda")
+    shared = {"cores": len(os.sched_getaffinity(0)), "system": platform.platform(), "compiler": (output("cc", "--version").splitlines() or [""])[0],
+              "commit": os.environ.get("SLEY_COMMIT") or output("git", "rev-parse", "--short", "HEAD") or "unknown",
+              "changed": bool(output("git", "status", "--porcelain", "src", "cli")),
+              "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")}
+    if on_gpu:
+        return {**gpus(), **shared}
+    return {"processor": processor(), **shared, **{package: version(package) for package in ("numpy", "scipy", "mkl")}}
+
+
+if __name__ == "__main__":
+    print(json.dumps(describe("cuda" if sys.argv[1:] == ["gpu"] else "cpu"), indent=1))

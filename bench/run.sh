@@ -7,26 +7,25 @@
 set -eu
 cd "$(dirname "$0")/.."
 results=${1:-bench/results/cpu}
+SLEY_LIBRARY=${SLEY_LIBRARY:-$PWD/build/src/libsley.so.0}
+PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
+export SLEY_LIBRARY PYTHONPATH
 mkdir -p "$results"
 python3 bench/machine.py >"$results/machine.json"
-echo "== planning, ranks, algorithms"
-python3 -u bench/ranks.py --json "$results/ranks.json" 2>/dev/null
-echo "== local products beside MKL and scipy"
-python3 -u bench/spmm_local.py --seconds 0.4 --json "$results/spmm_local.json"
-echo "== reading Matrix Market beside scipy"
-python3 -u bench/read_mtx.py --threads 2 --json "$results/read_mtx.json"
-echo "== ordering"
-build/bench/bench_order twin:clj --shuffle --json "$results/order.json" rabbit
-echo "== slow links"
-python3 -u bench/hosts.py --json "$results/hosts.json" || [ $? -eq 77 ]
-echo "== reading and planning by each rank"
-python3 -u bench/scaling.py --json "$results/scaling.json"
-echo "== PETSc"
-python3 -u bench/petsc.py --json "$results/petsc.json" || [ $? -eq 77 ]
+measure() { # file, script, options; what cannot run here is left out
+  name=$1 script=bench/$2
+  shift 2
+  echo "== $name"
+  python3 -u "$script" "$@" --json "$results/$name.json" || [ $? -eq 77 ]
+}
+measure ranks ranks.py
+measure spmm_local spmm_local.py --seconds 0.4
+measure read_mtx read_mtx.py --threads 2
+measure order order.py twin:clj --shuffle rabbit
+measure hosts hosts.py
+measure scaling scaling.py
+measure petsc petsc.py
 for hosts in 2 4; do
-  python3 -u bench/petsc.py --hosts $hosts --repeat 5 --twins cyt:scale=0.1,clj:scale=0.01 --json "$results/petsc_$hosts.json" || [ $? -eq 77 ]
-done
-for each in ranks spmm_local read_mtx order hosts scaling petsc petsc_2 petsc_4; do
-  [ -z "$(find "$results" -name "$each.json" -newer "$results/machine.json")" ] || python3 bench/machine.py --into "$results/$each.json"
+  measure "petsc_$hosts" petsc.py --hosts $hosts --repeat 5 --twins cyt:scale=0.1,clj:scale=0.01
 done
 python3 bench/report.py

@@ -6,7 +6,7 @@
 
 #include "sley.h"
 
-const char *const *cli_partitions(void) {
+static const char *const *partitions(void) {
   static const char *const names[] = {"rows", "nnz", NULL};
   return names;
 }
@@ -131,7 +131,7 @@ static const struct {
       .kind = CLI_CHOICE,
       .value = "NAME",
       .offset = AT(partition),
-      .choices = cli_partitions,
+      .choices = partitions,
       .help = "what is equal on every rank"}},
     {CLI_TAKES_MACHINE,
      {.name = "machine",

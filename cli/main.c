@@ -19,7 +19,7 @@
 #include "command.h"
 #include "output/output.h"
 #include "output/terminal.h"
-#include "ranks/processes.h"
+#include "ranks/mpirun.h"
 #include "version.h"
 
 enum { MOST_POSITIONALS = 4, SIGNAL_BASE = 128 };

@@ -51,7 +51,9 @@ int cli_number_of(const char *word, const char *const *list) {
   return -1;
 }
 
-const char *cli_nearest(const char *word, const char *const *list) {
+/* Returns the word of a NULL-terminated list that is nearest to `word` by edit distance, if it differs in few
+ * letters: 1 letter of at most 3, 2 of at most 6, a third of a longer word. NULL: no word is near. */
+static const char *nearest(const char *word, const char *const *list) {
   const char *best = NULL;
   size_t best_distance = SIZE_MAX;
   for (; *list; list++) {
@@ -65,7 +67,7 @@ const char *cli_nearest(const char *word, const char *const *list) {
 }
 
 void cli_suggest(char *text, size_t room, const char *word, const char *const *list) {
-  const char *near = cli_nearest(word, list);
+  const char *near = nearest(word, list);
   if (near) {
     snprintf(text, room, "; the nearest is \"%s\"", near);
     return;
@@ -164,7 +166,7 @@ static bool refuse_unknown(const cli_command *command, const char *dashes, const
   const cli_option *option;
   for (int i = 0; (option = cli_option_at(command, i)) && count < MOST; i++)
     names[count++] = option->name;
-  const char *near = dashes[1] ? cli_nearest(name, names) : NULL; /* a single letter is near to every name */
+  const char *near = dashes[1] ? nearest(name, names) : NULL; /* a single letter is near to every name */
   if (near)
     cli_error("%s: unknown option --%s; the nearest is --%s", command->name, name, near);
   else

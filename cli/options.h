@@ -70,10 +70,6 @@ void cli_options_list(const struct cli_command *command, FILE *stream);
 /* Index of a word in a NULL-terminated list; -1: not found. */
 int cli_number_of(const char *word, const char *const *list);
 
-/* Returns the word of a NULL-terminated list that is nearest to `word` by edit distance, if it differs in few
- * letters: 1 letter of at most 3, 2 of at most 6, a third of a longer word. NULL: no word is near. */
-const char *cli_nearest(const char *word, const char *const *list);
-
 /* Writes the end of a message "no X" about a word that is not in the list: "; the nearest is ...", or, if
  * none is near, "; known are ...". */
 void cli_suggest(char *text, size_t room, const char *word, const char *const *list);

@@ -5,13 +5,7 @@
 
 #include <stdint.h>
 
-/* Returns the next number of a sequence, uniform over 64 bits. */
-uint64_t cli_random_next(uint64_t *state);
-
-/* Returns the next number of a sequence, uniform in [0, 1). */
-double cli_random_uniform(uint64_t *state);
-
-/* Return number i of the sequence that begins at seed, without computing the numbers before it. */
+/* Return number i of the sequence that begins at seed: uniform over 64 bits, and uniform in [0, 1). */
 uint64_t cli_random_at(uint64_t seed, uint64_t i);
 double cli_random_uniform_at(uint64_t seed, uint64_t i);
 

@@ -1,5 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 # Files named for an instruction set are compiled for it, and reached by run-time dispatch only.
+set(default_sets native)
+if(SLEY_TESTS) # which run the kernels of every set that the machine has
+  set(default_sets all)
+endif()
+set(SLEY_CPU_SETS ${default_sets} CACHE STRING
+    "Instruction sets of the CPU's kernels: native (the best of this machine, and portable C for all others), all, portable (C alone)")
+set_property(CACHE SLEY_CPU_SETS PROPERTY STRINGS native all portable)
+if(NOT SLEY_CPU_SETS MATCHES "^(native|all|portable)$")
+  message(FATAL_ERROR "SLEY_CPU_SETS is ${SLEY_CPU_SETS}: it must be native, all or portable")
+endif()
+
+# sley_cpu_native(OUT SETS): the first of the sets that the compiler finds this machine to have; all of them if it does not say.
+function(sley_cpu_native out sets)
+  set(needs_avx512 F16C FMA AVX512F AVX512VL AVX512DQ AVX512BW)
+  set(needs_avx2 F16C FMA AVX2)
+  execute_process(COMMAND ${CMAKE_C_COMPILER} -march=native -dM -E -x c /dev/null OUTPUT_VARIABLE macros RESULT_VARIABLE failed ERROR_QUIET)
+  set(found ${sets})
+  if(NOT failed)
+    set(found "")
+    foreach(set ${sets})
+      set(has TRUE)
+      foreach(need ${needs_${set}})
+        if(NOT macros MATCHES "#define __${need}__ ")
+          set(has FALSE)
+        endif()
+      endforeach()
+      if(has)
+        set(found ${set})
+        break()
+      endif()
+    endforeach()
+  endif()
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# sley_cpu_sets(OUT PROCESSOR): the instruction sets for which kernels are built, better ones first. Portable C is always among them, so
+# that a library which is moved to another machine runs there too.
+function(sley_cpu_sets out processor)
+  set(sets "")
+  if(SLEY_CPU_SETS STREQUAL "portable")
+    # none but portable C
+  elseif(processor MATCHES "x86_64|amd64|AMD64")
+    set(sets avx512 avx2)
+  elseif(processor MATCHES "aarch64|arm64")
+    set(sets neon)
+  endif()
+  if(SLEY_CPU_SETS STREQUAL "native" AND sets AND NOT CMAKE_CROSSCOMPILING)
+    sley_cpu_native(sets "${sets}")
+    message(STATUS "Kernels of the CPU: ${sets} for this machine, and portable C for others; "
+                   "for all: -DSLEY_CPU_SETS=all, with pip -Ccmake.define.SLEY_CPU_SETS=all")
+  endif()
+  set(${out} ${sets} portable PARENT_SCOPE)
+endfunction()
 
 # sley_instruction_sets(LIST PROCESSOR): takes the files for other processors out of the list of that name, and gives the rest the
 # compiler's options.

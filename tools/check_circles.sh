@@ -1,69 +1,59 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Finds circles in src/: groups of more than 2 files of which each needs every other, be it by way of others.
-#   1 by includes: a file needs the headers it includes
-#   2 by calls: a file needs those that define the functions it calls (what a header defines is inline: see 1)
+# Finds circles in src/, cli/ and python/sley/: groups of more than 2 files of which each needs every other, be it by way of
+# others.
+#   1 by includes: a file needs the headers it includes; a Python file needs those it imports, also inside functions
+#   2 by calls: a file of C needs those that define the functions it calls (what a header defines is inline: see 1)
 # NAME.h and NAME.c (.cu, .cuh) of a folder count as one file. Calls through function pointers do not count, and so neither
 # do names in a table of operations. Prints the files of every circle, and which needs which why.
 # Usage: tools/check_circles.sh [root of the project]
 set -eu
-cd "${1:-$(dirname "$0")/..}"
+tools=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$tools/..}"
 
-find src -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) | sort | xargs awk '
+find src cli python/sley -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py' \) 2>/dev/null |
+  sort | xargs awk "$(cat "$tools/code.awk")"'
   # The file without src/ and its ending.
   function stem(path) {
     sub(/^src\//, "", path)
     sub(/\.[a-z]+$/, "", path)
     return path
   }
-  # A declaration that begins at the margin is complete up to its { : who defines the function, if it is one.
-  function note_definition(text) {
-    if (text ~ /^(static|typedef|extern|struct|enum|union|return|using|namespace|template)[^A-Za-z0-9_]/ || text !~ /\(/)
-      return
-    sub(/[ \t]*\(.*/, "", text)
-    if (text ~ /[ *&]/ && match(text, /[A-Za-z_][A-Za-z0-9_]*$/)) {
-      text = substr(text, RSTART)
-      definer[text, ++definers[text]] = me
-    }
+  function note_include(path) {
+    includer_of[++includes] = me
+    included[includes] = stem(path)
   }
-  # Names before a parenthesis; a member, as in a->call(), is a pointer.
+  # Names before a parenthesis; a member, as in a->call(), is a pointer, and main is not called.
   function note_calls(rest,   name, before) {
     while (match(rest, /[A-Za-z_][A-Za-z0-9_]*[ \t]*\(/)) {
       name = substr(rest, RSTART, RLENGTH - 1)
       before = substr(rest, 1, RSTART - 1)
       rest = substr(rest, RSTART + RLENGTH)
       sub(/[ \t]*$/, "", name)
-      if (before !~ /(\.|->)[ \t]*$/ && !((me, name) in calls)) {
+      if (name != "main" && before !~ /(\.|->)[ \t]*$/ && !((me, name) in calls)) {
         calls[me, name]
         caller_of[++called] = me
         call_of[called] = name
       }
     }
   }
-  FNR == 1 { me = stem(FILENAME); known[me]; inside = 0; declaration = "" }
+  FNR == 1 { me = stem(FILENAME); known[me] }
+  FILENAME ~ /\.py$/ {
+    for (i = read_import($0); i > 0; i--)
+      note_include(imported[i])
+    next
+  }
+  /^[ \t]*#[ \t]*include[ \t]*"/ && !in_comment {
+    split($0, quoted, "\"")
+    note_include(quoted[2])
+    next
+  }
   {
-    line = $0
-    if (line ~ /^[ \t]*#[ \t]*include[ \t]*"/ && !inside) {
-      split(line, quoted, "\"")
-      includer_of[++includes] = me
-      included[includes] = stem("src/" quoted[2])
-      next
-    }
-    gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
-    if (inside) { if (!sub(/.*\*\//, "", line)) next; inside = 0 }
-    gsub(/\/\*[^*]*(\*[^\/*][^*]*)*\*\//, " ", line)
-    sub(/\/\/.*/, "", line)
-    if (sub(/\/\*.*/, "", line)) inside = 1
-    if (line ~ /^#/) next
-    if (line !~ /^[A-Za-z_]/) # at the margin functions are declared and defined, not called
-      note_calls(line)
-    if (line ~ /^[A-Za-z_]/ || declaration != "")
-      declaration = declaration (declaration == "" ? "" : " ") line
-    if (match(declaration, /[{;=:]/)) {
-      if (substr(declaration, RSTART, 1) == "{" && FILENAME ~ /\.cu?$/)
-        note_definition(substr(declaration, 1, RSTART - 1))
-      declaration = ""
-    }
+    code = code_of($0)
+    read_declaration(code)
+    if (defined != "" && is_function) definer[defined, ++definers[defined]] = me
+    if (code !~ /^[A-Za-z_#]/) # at the margin functions are declared and defined, not called
+      note_calls(code)
   }
   function need(from, to, why) {
     if (from == to || !(to in known) || (from, to) in reason)
@@ -115,7 +105,7 @@ find src -type f \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' 
   }
   END {
     for (i = 1; i <= includes; i++)
-      need(includer_of[i], included[i], "includes its header")
+      need(includer_of[i], included[i], included[i] ~ /^python\// ? "imports it" : "includes its header")
     report("includes")
     for (i = 1; i <= called; i++)
       for (d = 1; d <= definers[call_of[i]]; d++)

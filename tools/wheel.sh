@@ -49,7 +49,7 @@ chmod +x "$work/bin/zig-cc" "$work/bin/zig-link"
 CC=$work/bin/zig-cc tools/wheel_libraries.sh "$work/libraries"
 
 link="$work/bin/zig-link <CMAKE_SHARED_LIBRARY_C_FLAGS> <LINK_FLAGS> -shared <SONAME_FLAG><TARGET_SONAME> -o <TARGET> <OBJECTS> <LINK_LIBRARIES>"
-options=(-DCMAKE_BUILD_TYPE=Release -DSLEY_TESTS=OFF -DSLEY_CUDA=AUTO -DSLEY_CUDA_LINEINFO=OFF -DCMAKE_CUDA_FLAGS=--compress-mode=size
+options=(-DCMAKE_BUILD_TYPE=Release -DSLEY_TESTS=OFF -DSLEY_CPU_SETS=all -DSLEY_CUDA=AUTO -DSLEY_CUDA_LINEINFO=OFF -DCMAKE_CUDA_FLAGS=--compress-mode=size
   -DCMAKE_PREFIX_PATH="$work/libraries/prefix" -DZLIB_LIBRARY="$work/libraries/prefix/lib/libz.a" -DSCOTCH_LIBRARY= -DMETIS_LIBRARY=
   -DCMAKE_C_CREATE_SHARED_LIBRARY="$link" -DCMAKE_C_CREATE_SHARED_MODULE="$link"
   -DSLEY_PYTHON_LICENSES="$work/libraries/prefix/LICENSES.txt"

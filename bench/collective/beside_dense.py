@@ -10,28 +10,29 @@ and shares of zeros are drawn with a printed seed.
   beside_dense.py mpi PROGRAM --launch "mpirun -n 4" [--json FILE]
       PROGRAM is build/bench/bench_mpi_allreduce: all-reduces beside MPI_Allreduce, in turn in one run; over slow links
       --launch "tests/hosts/hosts.sh --hosts 4 --per-host 1 --rate 1gbit --mpirun mpirun --" --address 10.77.0.1
+  beside_dense.py sweep SLEY [--json FILE]
+      is a compressed collective ever slower than a dense one? Sizes from 1 MiB to --bytes and shares of zeros from 0 to 0.999, on
+      the GPUs of one process, compared with NCCL's own dense collectives of as many processes, whose times do not depend on zeros.
+      A case is good where time <= 1.05 * NCCL's dense time + 20 us, and the same holds for the dense collective of its own run.
+      The script prints, for each size, the case nearest to that limit and the fastest one, and the number of cases above it.
 
 Runs on GPUs are started --iters at a time without waiting between them, as in nccl-tests and in a training step. A case is run
 --rounds times, each with a seed of its own. Its time is the median of the rounds' medians; its ratio is dense / compressed,
 above 1 if compressed is faster. The script prints the cases, and the geometric mean and the least ratio, of the drawn cases and
 of all. For a fixed case of the usual size it also prints the ratio claimed and whether it is reached. Exit status: 1 if a value
-is wrong or a run fails, 2 for wrong words, 77 if the launcher cannot run here; ratios do not affect it.
+is wrong or a run fails, 2 for wrong words, 77 if the launcher cannot run here; ratios and times do not affect it.
 """
-import argparse
-import functools
 import json
-import math
-import os
 import random
 import shlex
 import statistics
-import subprocess
 import sys
-import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SKIPPED = 77
-MIB = 1 << 20
+sys.path.insert(0, __file__.rsplit("/", 2)[0])
+import common  # noqa: E402
+from common import MIB  # noqa: E402
+from tables import geomean  # noqa: E402
+
 KINDS = ["allreduce", "reducescatter", "allgather"]
 # Kind, share of zeros, and the least ratio claimed; the size is --bytes. For GPUs of one process: with two, and with four.
 CLAIMS_OF_FOUR = [("allgather", 0.99, 5.25), ("allgather", 0.95, 3.5), ("allgather", 0.5, 1), ("reducescatter", 0.99, 4), ("reducescatter", 0.95, 2.5),
@@ -41,19 +42,8 @@ CLAIMS = {
              ("allreduce", 0.99, 2.5), ("allreduce", 0.95, 1.7)],
     "hosts": [("allgather", 0.99, 12), ("allreduce", 0.99, 8)],
     "mpi": [("allreduce", 0.99, 8), ("allreduce", 0, 0.95)]}
-SIZES = {"gpus": 512 * MIB, "hosts": 512 * MIB, "mpi": 64 * MIB}
-# Allows more ranks than cores, and root in a container; waiting ranks yield their core.
-HABITS = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
-
-
-class Failed(Exception):
-    """A run that failed, with the reason."""
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(2, f"{self.prog}: {message}\n")
+SIZES = {"gpus": 512 * MIB, "hosts": 512 * MIB, "mpi": 64 * MIB, "sweep": 2048 * MIB}
+SHARE, MORE_US = 1.05, 20.0  # the limit of a sweep
 
 
 # ---- cases
@@ -71,36 +61,17 @@ def draw(args):
 def list_cases(args):
     """The fixed cases come first; if their size is not the usual one, nothing is claimed."""
     claims = CLAIMS_OF_FOUR if args.where == "gpus" and args.ranks >= 4 else CLAIMS[args.where]
-    fixed = [{"kind": kind, "bytes": args.bytes, "zeros": zeros, "fixed": True, "claim": claim if args.bytes == SIZES[args.where] else None}
-             for kind, zeros, claim in claims]
-    return fixed + draw(args)
+    return [{"kind": kind, "bytes": args.bytes, "zeros": zeros, "fixed": True, "claim": claim if args.bytes == SIZES[args.where] else None}
+            for kind, zeros, claim in claims] + draw(args)
 
 
 # ---- runs
 
-def run(command, launched):
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env={**HABITS, **os.environ})
-    except OSError as error:
-        raise Failed(f"{command[0]}: {error.strerror}") from error
-    if launched and done.returncode == SKIPPED:
-        sys.stdout.write(done.stdout)
-        sys.exit(SKIPPED)
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.startswith(("sley: ", "bench_"))] or done.stderr.splitlines()
-        raise Failed(lines[0] if lines else f"exit {done.returncode}")
-    return done.stdout
-
-
-def command(args, case, seed, launch, words):
+def command(args, case, seed, *words, launch=()):
     """The JSON report of `sley collective`."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        run([*launch, args.program, "collective", case["kind"], "--bytes", str(case["bytes"]), "--zeros", f"{case['zeros']:.9g}", "--repeat",
-             str(args.repeat), "--warmup", str(args.warmup), "--iters", str(args.iters), "--seed", str(seed), "--threads", str(args.threads), "--device", args.device, "--json",
-             report.name, *words], bool(launch))
-        with open(report.name) as stream:  # the command has replaced the file
-            return json.load(stream)
+    return common.sley(args.program, "collective", case["kind"], "--bytes", case["bytes"], "--zeros", f"{case['zeros']:.9g}", "--repeat", args.repeat,
+                       "--warmup", args.warmup, "--iters", args.iters, "--seed", seed, "--threads", args.threads, "--device", args.device, *words,
+                       launch=launch)
 
 
 def of_command(found):
@@ -111,28 +82,27 @@ def of_command(found):
             "transport": found["transport"], "ranks": found["ranks"], **{key: case[key] for key in kept if key in case}}
 
 
+def of_threads(args, case, seed, *words):
+    return command(args, case, seed, "--ranks", args.ranks, "--transport", "threads", *words)
+
+
 def dense_processes(args, case, seed):
     """Ranks as processes that NCCL joins, each rank a workgroup of its own; both sides of that run are dense."""
-    return command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", args.rival, "--workgroup", "1", "--any-order",
-                                          "--format", "dense", "--no-check"])
+    return command(args, case, seed, "--ranks", args.ranks, "--transport", args.rival, "--workgroup", 1, "--any-order", "--format", "dense", "--no-check")
 
 
 def round_of_gpus(args, case, seed):
-    mine = command(args, case, seed, [], ["--ranks", str(args.ranks), "--transport", "threads"])
-    rival = dense_processes(args, case, seed)
-    one = of_command(mine)
-    one["rival_us"] = rival["cases"][0]["dense_us"]
-    one["rival"] = f"{rival['ranks']} processes over {rival['transport']}"
-    return one
+    one, rival = of_command(of_threads(args, case, seed)), dense_processes(args, case, seed)
+    return {**one, "rival_us": rival["cases"][0]["dense_us"], "rival": f"{rival['ranks']} processes over {rival['transport']}"}
 
 
 def round_of_hosts(args, case, seed):
-    return of_command(command(args, case, seed, args.launch, ["--transport", args.transport, "--any-order"]))
+    return of_command(command(args, case, seed, "--transport", args.transport, "--any-order", launch=args.launch))
 
 
 def round_of_mpi(args, case, seed):
-    words = [args.program, str(case["bytes"]), f"{case['zeros']:.9g}", str(args.repeat), str(seed)] + ([args.address] if args.address else [])
-    found = json.loads(run([*args.launch, *words], True))
+    words = [args.program, case["bytes"], f"{case['zeros']:.9g}", args.repeat, seed] + ([args.address] if args.address else [])
+    found = json.loads(common.run([*args.launch, *words], True))
     return {"sley_us": 1e3 * statistics.median(found.pop("sley_ms")), "rival_us": 1e3 * statistics.median(found.pop("mpi_ms")),
             "device": "cpu", "rival": found.pop("version"), **found}
 
@@ -145,7 +115,7 @@ def measure(args, case):
     claim holds; or why the case failed."""
     try:
         case["rounds"] = [ROUNDS[args.where](args, case, args.seed + r) for r in range(args.rounds)]
-    except Failed as error:
+    except common.Failed as error:
         case["failed"] = str(error)
         return
     for key in ("sley_us", "rival_us"):
@@ -155,8 +125,6 @@ def measure(args, case):
     if case["claim"]:
         case["holds"] = case["ratio"] >= case["claim"]
 
-
-# ---- output
 
 def show(case):
     head = f"{case['kind']:13} {case['bytes']:>11} B  zeros {100 * case['zeros']:8.4f} %"
@@ -175,91 +143,108 @@ def summary(cases):
     if not cases:
         return None
     worst = min(cases, key=lambda case: case["ratio"])
-    return {"cases": len(cases), "geomean": math.exp(statistics.fmean(math.log(case["ratio"]) for case in cases)), "worst": worst["ratio"],
+    return {"cases": len(cases), "geomean": geomean(case["ratio"] for case in cases), "worst": worst["ratio"],
             "worst_case": f"{worst['kind']}, {worst['bytes']} B, zeros {worst['zeros']:g}"}
 
 
-def summaries(cases):
-    return {"drawn": summary([case for case in cases if not case["fixed"]]), "all": summary(cases)}
+def compare(args):
+    """Cases one by one; the file is written after each, so that an interrupted run keeps the earlier ones."""
+    cases, options = list_cases(args), {key: value for key, value in vars(args).items() if key not in ("json", "program")}
+    for number, case in enumerate(cases, 1):
+        measure(args, case)
+        show(case)
+        means = {"drawn": summary([one for one in cases[:number] if not one["fixed"]]), "all": summary(cases[:number])}
+        device = next((one["device"] for each in cases[:number] for one in each.get("rounds", [])), "cpu")
+        common.save(args.json, {"where": args.where, "seed": args.seed, "options": options, "summary": means, "cases": cases[:number]}, device)
+    for name, mean in means.items():
+        if mean:
+            print(f"{name}: {mean['cases']} cases, dense / compressed: geometric mean {mean['geomean']:.3f}, worst {mean['worst']:.3f} ({mean['worst_case']})")
+    return 1 if any("failed" in case or case["wrong"] for case in cases) else 0
 
 
-def write(args, cases):
-    """Writes the file after each case, so that an interrupted run keeps the earlier ones."""
-    if not args.json:
-        return
-    with open(args.json, "w") as stream:
-        json.dump({"where": args.where, "machine": machine(cases), "seed": args.seed,
-                   "options": {key: value for key, value in vars(args).items() if key not in ("json", "program")}, "summary": summaries(cases),
-                   "cases": cases}, stream, indent=1)
-        stream.write("\n")
+# ---- a sweep
+
+def limit(dense_us):
+    return SHARE * dense_us + MORE_US
 
 
-def machine(cases):
-    """Facts of the machine on which the figures depend; None if they cannot be found."""
-    return describe(any(one["device"].startswith("cuda") for case in cases for one in case.get("rounds", [])))
+def joined(kind, case, rival_us):
+    """A case of a sweep with the rival's dense time, and the time as a share of both limits."""
+    kept = {key: case[key] for key in ("size", "zeros", "time_us", "p10_us", "p90_us", "dense_us", "wire_bytes", "dense_wire_bytes", "path", "reason")}
+    return {"kind": kind, **kept, "rival_us": rival_us, "share": case["time_us"] / limit(rival_us), "own_share": case["time_us"] / limit(case["dense_us"])}
 
 
-@functools.cache
-def describe(on_gpu):
-    """Describes the machine by the script for the device."""
-    script = os.path.join(HERE, "..", *(["gpu"] if on_gpu else []), "machine.py")
-    try:
-        return json.loads(subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout)
-    except (subprocess.CalledProcessError, ValueError):
-        return None
+def show_sizes(cases):
+    for size in sorted({case["size"] for case in cases}):
+        same = [case for case in cases if case["size"] == size]
+        worst, best = max(same, key=lambda case: case["share"]), min(same, key=lambda case: case["time_us"] / case["rival_us"])
+        print(f"{worst['kind']:13} {size:>11} B  dense {worst['rival_us']:10.1f} us  slowest: zeros {100 * worst['zeros']:5.1f} %, {worst['time_us']:10.1f} us, "
+              f"{worst['share']:.2f} of the limit  fastest: zeros {100 * best['zeros']:5.1f} %, {best['time_us']:10.1f} us", flush=True)
+
+
+def sweep(args):
+    """Kinds one by one, each in one run of the command with --sweep; the rival runs once for each size."""
+    cases = []
+    for kind in args.kinds:
+        mine = of_threads(args, {"kind": kind, "bytes": args.bytes, "zeros": 0}, args.seed, "--sweep", "--no-check")
+        dense = {size: dense_processes(args, {"kind": kind, "bytes": size, "zeros": 0}, args.seed)["cases"][0]["dense_us"]
+                 for size in sorted({case["size"] for case in mine["cases"]})}
+        cases += [joined(kind, case, dense[case["size"]]) for case in mine["cases"]]
+        show_sizes([case for case in cases if case["kind"] == kind])
+        found = {"cases": len(cases), "above": sum(case["share"] > 1 for case in cases), "above_own": sum(case["own_share"] > 1 for case in cases),
+                 "greatest": max(case["share"] for case in cases)}
+        common.save(args.json, {"device": mine["device"], "ranks": mine["ranks"], "rival": args.rival, "seed": args.seed, "repeat": args.repeat,
+                                "iters": args.iters, "summary": found, "cases": cases}, args.device)
+    for name, key in (("NCCL's dense" if args.rival == "nccl" else f"dense over {args.rival}", "share"), ("dense of the same run", "own_share")):
+        worst = max(cases, key=lambda case: case[key])
+        print(f"against {name}: {sum(case[key] > 1 for case in cases)} of {len(cases)} cases above 1.05 x dense + 20 us; the greatest share of it "
+              f"{worst[key]:.3f} ({worst['kind']}, {worst['size']} B, zeros {worst['zeros']:g}, {worst['path']})")
+    return 0
 
 
 # ---- options
 
 def options():
-    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("where", choices=list(CLAIMS))
+    parser = common.Parser(__doc__)
+    parser.add_argument("where", choices=list(SIZES))
     parser.add_argument("program", help="the command, or bench_mpi_allreduce")
-    parser.add_argument("--bytes", type=int, default=0, help="of the larger array of a rank; default 512 MiB, mpi: 64 MiB")
-    parser.add_argument("--cases", type=int, default=12, help="that are drawn, beside the fixed ones")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--repeat", type=int, default=11, help="timed runs of each side in a round")
-    parser.add_argument("--warmup", type=int, default=3, help="runs before them; of mpi always 2")
-    parser.add_argument("--iters", type=int, default=0, help="runs that are waited for together: default 5 of gpus, else 1; of mpi always 1")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--ranks", type=int, default=2, help="of gpus; else the launcher's")
-    parser.add_argument("--threads", type=int, default=0, help="of each rank; 0: cores / ranks; of mpi always 1")
-    parser.add_argument("--device", default="cuda", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--transport", default="nccl", help="of hosts")
-    parser.add_argument("--rival", default="nccl", help="transport of the dense processes of gpus")
-    parser.add_argument("--launch", default="", help="words before the command that start it as ranks")
-    parser.add_argument("--address", default="", help="of mpi on several hosts: where rank 0 is reached")
-    parser.add_argument("--json", help="file for the figures")
+    parser.add("--bytes", 0, "of the larger array of a rank; default 512 MiB, mpi: 64 MiB, sweep: up to 2 GiB")
+    parser.add("--kinds", "allgather,reducescatter,allreduce", "of sweep")
+    parser.add("--cases", 12, "that are drawn, beside the fixed ones")
+    parser.add("--rounds", 3)
+    parser.add("--repeat", 11, "timed runs of each side in a round")
+    parser.add("--warmup", -1, "runs before them: default 3, of sweep and always of mpi 2")
+    parser.add("--iters", 0, "runs that are waited for together: default 5 of gpus, else 1; of mpi always 1")
+    parser.add("--seed", 1)
+    parser.add("--ranks", 2, "of gpus and sweep; else the launcher's")
+    parser.add("--threads", 0, "of each rank; 0: cores / ranks; of mpi always 1")
+    parser.add("--device", "cuda", choices=["auto", "cpu", "cuda"])
+    parser.add("--transport", "nccl", "of hosts")
+    parser.add("--rival", "nccl", "transport of the dense processes of gpus and sweep")
+    parser.add("--launch", "", "words before the command that start it as ranks")
+    parser.add("--address", "", "of mpi on several hosts: where rank 0 is reached")
+    parser.add("--json", None, "file for the figures")
     args = parser.parse_args()
-    args.launch = shlex.split(args.launch)
-    args.bytes = args.bytes or SIZES[args.where]
-    args.iters = args.iters or (5 if args.where == "gpus" else 1)
-    for name, least in (("bytes", 64), ("cases", 0), ("rounds", 1), ("repeat", 1), ("warmup", 0), ("iters", 1), ("seed", 0), ("ranks", 1), ("threads", 0)):
-        if getattr(args, name) < least:
-            parser.error(f"--{name} is {getattr(args, name)}: it must be {least} or more")
-    if args.where == "gpus" and args.launch:
-        parser.error("gpus takes no --launch: its ranks are threads, and the rival's are forked")
-    if args.where != "gpus" and not args.launch:
+    args.launch, args.kinds = shlex.split(args.launch), parser.names("--kinds", args.kinds, KINDS)
+    args.bytes, args.iters = args.bytes or SIZES[args.where], args.iters or (5 if args.where == "gpus" else 1)
+    if args.warmup == -1:
+        args.warmup = 2 if args.where == "sweep" else 3
+    swept = args.where == "sweep"
+    parser.check(args, bytes=MIB if swept else 64, cases=0, rounds=1, repeat=1, warmup=0, iters=1, seed=0, ranks=2 if swept else 1, threads=0)
+    launched = args.where in ("hosts", "mpi")
+    if args.launch and not launched:
+        parser.error(f"{args.where} takes no --launch: its ranks are threads, and the rival's are forked")
+    if launched and not args.launch:
         parser.error(f"{args.where} wants --launch: the words that start the ranks")
-    if args.json and not os.path.isdir(os.path.dirname(args.json) or "."):
-        parser.error(f"--json {args.json}: there is no such folder")
     return args
 
 
 def main():
     args = options()
-    print(f"{args.where}: seed {args.seed}, {args.rounds} rounds of {args.repeat} times {args.iters} runs", flush=True)
-    cases = list_cases(args)
-    for number, case in enumerate(cases):
-        measure(args, case)
-        show(case)
-        write(args, cases[:number + 1])
-    for name, mean in summaries(cases).items():
-        if mean:
-            print(f"{name}: {mean['cases']} cases, dense / compressed: geometric mean {mean['geomean']:.3f}, worst {mean['worst']:.3f} ({mean['worst_case']})")
-    print(f"seed {args.seed}")
-    return 1 if any("failed" in case or case["wrong"] for case in cases) else 0
+    rounds = "" if args.where == "sweep" else f"{args.rounds} rounds of "
+    print(f"{args.where}: seed {args.seed}, {rounds}{args.repeat} times {args.iters} runs", flush=True)
+    return sweep(args) if args.where == "sweep" else compare(args)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    common.start(main)

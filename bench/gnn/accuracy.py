@@ -6,27 +6,24 @@ Splits are drawn as by Shchur and others (Pitfalls of graph neural network evalu
 30 for validation, the rest for the test; each split is run with several seeds for initial weights and dropout. Two layers,
 Adam, dropout of each layer's input. The test accuracy is that of the epoch with the best validation. Features are divided by
 the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1.
-Each side of the comparison may be measured alone, with --only, on the same splits.
-
-Graphs whose files are not in DATA are left out, with a message. Programs that are not installed are left out, too.
-Usage: accuracy.py SLEY DATA [--graphs WORDS] [--models WORDS] [--splits N] [--seeds N] [--epochs N] [--device NAME]
-                   [--only sley|pyg] [--json FILE]
+Each side of the comparison may be measured alone, with --only, on the same splits. Graphs whose files are not in DATA are left
+out, with a message.
 """
-import argparse
-import json
 import os
 import statistics
-import subprocess
+import sys
 import tempfile
 
 import numpy as np
 
 import graphs
-import runs
+
+sys.path.insert(0, __file__.rsplit("/", 2)[0])
+import common  # noqa: E402
 
 GRAPHS = {  # name: graph, features, labels, below DATA
-    "cora": ("npz/cora.npz", "npz/cora.npz", "npz/cora.npz"),
-    "citeseer": ("npz/citeseer.npz", "npz/citeseer.npz", "npz/citeseer.npz"),
+    "cora": ("npz/cora.npz",) * 3,
+    "citeseer": ("npz/citeseer.npz",) * 3,
     "physics": ("gnn/coauthor_phy.adj.mtx.gz", "npz/coauthor_phy.features.npz", "gnn/coauthor_phy.labels.txt"),
     "blogcatalog": ("gnn/blogcatalog.adj.mtx.gz", "gnn/blogcatalog.features.mtx.gz", "gnn/blogcatalog.labels.txt"),
 }
@@ -35,8 +32,6 @@ CSR_MODELS = ("gin", "sage")  # aggregate raw features: with edge_index PyG copi
 FIRST_SEED, FIRST_SPLIT = 1, 1000  # first seeds of runs, and of splits
 TRAIN, VALID, RATE, DECAY, DROPOUT = 20, 30, 0.01, 5e-4, 0.5
 
-
-# ---- splits
 
 def draw_split(labels, seed):
     """Returns a word for each row: its part of the split."""
@@ -55,64 +50,49 @@ def runs_of(args):
     return [(n // args.seeds, FIRST_SEED + n) for n in range(args.splits * args.seeds)]
 
 
-# ---- Sley
+def summary(values):
+    return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
 
-def run_sley(args, files, model, split_file, seed):
-    """Returns the share of test rows classified correctly after the best epoch, and the seconds of all steps."""
+
+def of_sley(args, files, model, split_files):
+    """The share of test rows classified correctly after the best epoch of each run, and the seconds of a run's steps."""
     hidden, heads = MODELS[model]
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        subprocess.run([args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
-                        "--split", split_file, "--seed", str(seed), "--model", model, "--layers", "2", "--hidden", str(hidden),
-                        "--heads", str(heads), "--epochs", str(args.epochs), "--rate", str(RATE), "--decay", str(DECAY),
-                        "--dropout", str(DROPOUT), "--device", args.device, "--json", report.name],
-                       check=True, stdout=subprocess.DEVNULL)
-        with open(report.name) as stream: # the command has replaced the file
-            result = json.load(stream)
-    epochs = result["epochs"]
-    return epochs[result["best_epoch"] - 1]["test"], sum(each["ms"] for each in epochs) / 1e3
+    tests, seconds = [], []
+    for split, seed in runs_of(args):
+        result = common.sley(args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
+                             "--split", split_files[split], "--seed", seed, "--model", model, "--layers", 2, "--hidden", hidden, "--heads", heads,
+                             "--epochs", args.epochs, "--rate", RATE, "--decay", DECAY, "--dropout", DROPOUT, "--device", args.device)
+        tests.append(result["epochs"][result["best_epoch"] - 1]["test"])
+        seconds.append(sum(each["ms"] for each in result["epochs"]) / 1e3)
+    return {**summary(tests), "step_seconds_per_run": statistics.fmean(seconds)}
 
-
-# ---- PyTorch Geometric
 
 class Rival:
+    """PyTorch Geometric."""
+
     def __init__(self, files, labels):
         import torch
         self.torch = torch
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.x = torch.from_numpy(graphs.features(files[1])).to(self.device)
         self.index = torch.from_numpy(graphs.edges(files[0])).to(self.device)
-        self.csr = self.csr_of(self.index, self.x.shape[0])
+        # The matrix that PyG's layers accept in place of an edge_index; its rows are targets.
+        self.csr = torch.sparse_coo_tensor(self.index.flip(0), torch.ones(self.index.shape[1], device=self.device),
+                                           (self.x.shape[0],) * 2).coalesce().to_sparse_csr()
         self.labels = torch.from_numpy(labels).to(self.device)
-        self.classes = int(labels.max()) + 1
-
-    def csr_of(self, index, rows):
-        """The matrix that PyG's layers accept in place of an edge_index; its rows are targets."""
-        ones = self.torch.ones(index.shape[1], device=self.device)
-        return self.torch.sparse_coo_tensor(index.flip(0), ones, (rows, rows)).coalesce().to_sparse_csr()
-
-    def layers(self, model):
-        import torch_geometric.nn as pyg
-        nn = self.torch.nn
-        hidden, heads = MODELS[model]
-        features = self.x.shape[1]
-        if model == "gat":
-            return [pyg.GATConv(features, hidden, heads), pyg.GATConv(hidden * heads, self.classes, 1)]
-        make = {"gcn": lambda i, o: pyg.GCNConv(i, o), "sage": lambda i, o: pyg.SAGEConv(i, o),
-                "gin": lambda i, o: pyg.GINConv(nn.Sequential(nn.Linear(i, o), nn.ReLU(), nn.Linear(o, o)))}[model]
-        return [make(features, hidden), make(hidden, self.classes)]
 
     def run(self, args, model, words, seed):
-        torch, F = self.torch, self.torch.nn.functional
+        import torch_side
+        torch, F, (hidden, heads) = self.torch, self.torch.nn.functional, MODELS[model]
         torch.manual_seed(seed)
-        layers = torch.nn.ModuleList(self.layers(model)).to(self.device)
-        act = F.elu if model == "gat" else F.relu
+        layers = torch.nn.ModuleList([torch_side.conv(model, self.x.shape[1], hidden, heads),
+                                      torch_side.conv(model, hidden * heads, int(self.labels.max()) + 1)]).to(self.device)
+        act, edges = F.elu if model == "gat" else F.relu, self.csr if model in CSR_MODELS else self.index
         mask = {name: torch.from_numpy(words == name).to(self.device) for name in ("train", "valid", "test")}
         optimizer = torch.optim.Adam(layers.parameters(), lr=RATE, weight_decay=DECAY)
-        edges = self.csr if model in CSR_MODELS else self.index
 
         def logits():
-            x = F.dropout(self.x, DROPOUT, layers.training)
-            x = act(layers[0](x, edges))
+            x = act(layers[0](F.dropout(self.x, DROPOUT, layers.training), edges))
             return layers[1](F.dropout(x, DROPOUT, layers.training), edges)
 
         best, test = -1.0, 0.0
@@ -130,19 +110,6 @@ class Rival:
         return test
 
 
-# ---- the run
-
-def summary(values):
-    return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
-
-
-def write(args, cases):
-    """Writes the results after each case, so that an interrupted run keeps the earlier ones."""
-    if args.json:
-        with open(args.json, "w") as stream:
-            json.dump({"machine": args.machine, "epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": cases}, stream, indent=1)
-
-
 def measure(args, name, folder, found):
     files = [os.path.join(args.data, one) for one in GRAPHS[name]]
     missing = [one for one in files if not os.path.exists(one)]
@@ -158,35 +125,33 @@ def measure(args, name, folder, found):
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         if args.only != "pyg":
-            ended = [run_sley(args, files, model, split_files[split], seed) for split, seed in runs_of(args)]
-            tests, seconds = zip(*ended)
-            case["sley"] = {**summary(tests), "step_seconds_per_run": statistics.fmean(seconds)}
+            case["sley"] = of_sley(args, files, model, split_files)
         if rival:
             case["pyg"] = summary([rival.run(args, model, splits[split], seed) for split, seed in runs_of(args)])
-        line = ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %" for who in ("sley", "pyg") if who in case)
-        print(f"{name:12} {model:5} {line}", flush=True)
+        print(f"{name:12} {model:5} " + ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %"
+                                                  for who in ("sley", "pyg") if who in case), flush=True)
         found.append(case)
-        write(args, found)
+        common.save(args.json, {"epochs": args.epochs, "splits": args.splits, "seeds": args.seeds, "cases": found}, "cuda")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.Parser(__doc__)
     parser.add_argument("sley")
     parser.add_argument("data")
-    parser.add_argument("--graphs", default=",".join(GRAPHS))
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=200)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--only", choices=["sley", "pyg"])
-    parser.add_argument("--json")
+    parser.add("--graphs", ",".join(GRAPHS))
+    parser.add("--models", ",".join(MODELS))
+    parser.add("--splits", 10)
+    parser.add("--seeds", 3)
+    parser.add("--epochs", 200)
+    parser.add("--device", "auto")
+    parser.add("--only", None, choices=["sley", "pyg"])
+    parser.add("--json")
     args = parser.parse_args()
-    args.machine = runs.machine("cuda")
-    cases = []
+    parser.check(args, splits=1, seeds=1, epochs=1)
+    found = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in args.graphs.split(","):
-            measure(args, name, folder, cases)
+        for name in parser.names("--graphs", args.graphs, GRAPHS):
+            measure(args, name, folder, found)
 
 
-main()
+common.start(main)

@@ -11,23 +11,19 @@ CUDA cores, on Tensor cores and on both; what the fused update, the layout LOA a
 
 An epoch is forward, backward and a step of Adam, without dropout. The paper reports forward and backward separately, which the
 command does not: here they are added. The first layer sums the features in every epoch.
-Usage: hc_tables.py SLEY [--parts WORDS] [--matrix SPECS] [--kernels NAMES] [--models NAMES] [--layers N] [--features N]
-                    [--hidden N] [--classes N] [--ranks LIST | --launch WORDS] [--transport NAME] [--device NAME] [--threads T]
-                    [--epochs N] [--warm N] [--rounds N] [--seed N] [--json FILE]
 """
 import statistics
 import tempfile
 
-import runs
+import papers
+from papers import common
 
-PARTS = ["training", "update", "layout", "plan"]
 RIVAL = {"stream": "GE-SpMM", "tensor": "TC-GNN", "hybrid": "HC-SpMM"}
 TRAINING = {  # milliseconds of an epoch, RTX 3090: forward and backward
     ("gcn", "YS"): {"GE-SpMM": (11.46, 13.44), "TC-GNN": (11.01, 13.02), "HC-SpMM": (10.12, 9.24)},
     ("gcn", "RD"): {"GE-SpMM": (28.67, 38.03), "TC-GNN": (28.48, 37.77), "HC-SpMM": (25.30, 26.46)},
     ("gin", "YS"): {"GE-SpMM": (12.70, 14.89), "TC-GNN": (11.75, 13.82), "HC-SpMM": (8.16, 13.26)},
 }
-UPDATE, LAYOUT, PLAN = "30.6 % less time", "8.4 % faster", "about 13"
 
 
 def paper_ratios(model, kernel):
@@ -36,151 +32,109 @@ def paper_ratios(model, kernel):
             if of == model and kernel in RIVAL}
 
 
-# ---- measurements
-
-def training(args, graph, model, ranks):
-    words = runs.training(args, graph, model, args.layers, args.hidden, args.features)
-
-    def case(kernel):
-        return lambda: runs.epochs(args, ranks, words + ["--kernel", kernel])
-
-    found = runs.by_turns(args.rounds, {kernel: case(kernel) for kernel in args.kernels})
-    for kernel, one in found.items():
-        one.update(part="training", graph=graph.spec, model=model, kernel=kernel, entries=graph.entries,
-                   ratio=runs.ratio(found, kernel, args.kernels[-1]), paper_ratios=paper_ratios(model, kernel))
-    return list(found.values())
+def differs(one):
+    return papers.where(one, "graph")
 
 
-def product(args, graph, ranks, *words):
-    """Milliseconds of products of hidden rows, and the command's facts about them."""
-    result = runs.run(args, ranks, ["spmm", graph.path, "--k", str(args.hidden), "--kernel", args.kernels[-1], "--no-verify", "--warmup",
-                                    str(args.warm), "--repeat", str(args.epochs), *words])
-    return result["time_ms"]["median"], result
+# ---- parts: each measures its cases of a graph, and has a title, heads, and a function that returns the cells of a case
+
+def training(args, graph, ranks):
+    cases = []
+    for model in args.models:
+        words = papers.training(args, graph, model, args.layers, args.hidden, args.features)
+        cases += papers.compare(args, {kernel: papers.epochs(args, ranks, words + ["--kernel", kernel]) for kernel in args.kernels}, args.kernels[-1],
+                                part="training", graph=graph.spec, model=model, entries=graph.entries)
+    for one in cases:
+        one["kernel"] = one.pop("name")
+        one["paper_ratios"] = paper_ratios(one["model"], one["kernel"])
+    return cases
 
 
-def about(args, graph, part, **more):
-    return dict(part=part, graph=graph.spec, k=args.hidden, entries=graph.entries, **more)
+def training_cells(one):
+    return [one["model"], one["kernel"], RIVAL.get(one["kernel"]), *papers.time_cells(one), one["ratio"],
+            ", ".join(f"{name} {value:.2f}" for name, value in one["paper_ratios"].items()) or None]
+
+
+def product(args, graph, ranks, *words, ms=lambda result: result["time_ms"]["median"]):
+    """A product of hidden rows."""
+    return papers.product(args, ranks, [graph.path, "--k", args.hidden, "--kernel", args.kernels[-1], *words], ms)
+
+
+def about(args, graph, part):
+    return {"part": part, "graph": graph.spec, "k": args.hidden, "entries": graph.entries}
 
 
 def update(args, graph, ranks):
     """Both updates, which each run measures."""
-    apart = []
+    apart, fused = [], []
 
-    def measure():
-        ms, result = product(args, graph, ranks, "--update", str(args.hidden))
+    def ms(result):
         apart.append(result["update"]["apart_ms"])
-        return [ms], dict(runs.facts(result), fused=result["update"]["fused"])
-
-    one = runs.by_turns(args.rounds, {"fused": measure})["fused"]
-    one.update(about(args, graph, "update"))
+        fused.append(result["update"]["fused"])
+        return result["time_ms"]["median"]
+    one, = papers.compare(args, {"fused": product(args, graph, ranks, "--update", args.hidden, ms=ms)}, None, **about(args, graph, "update"))
+    if fused:
+        one["fused"] = fused[-1]
     if one.get("fused") and "ms" in one:
         one.update(apart_ms=statistics.median(apart), saved=1 - one["ms"] / statistics.median(apart))
     return [one]
 
 
+def update_cells(one):
+    less = f"{100 * one['saved']:.1f} %" if "saved" in one else "not offered here" if "ms" in one else None
+    return [one["k"], *(papers.time_cells(one) if "saved" in one or "failed" in one else [None, None]), one.get("apart_ms"), less]
+
+
 def layout(args, graph, ranks):
-    def case(order):
-        def measure():
-            ms, result = product(args, graph, ranks, "--order", order)
-            return [ms], runs.facts(result)
-        return measure
-
-    found = runs.by_turns(args.rounds, {order: case(order) for order in ("none", "loa")})
-    for order, one in found.items():
-        one.update(about(args, graph, "layout", order=order), ratio=runs.ratio(found, "none", order))
-    return list(found.values())
-
-
-def plan(args, graph, ranks):
-    def measure():
-        ms, result = product(args, graph, ranks)
-        return [result["plan_ms"] / ms], runs.facts(result)
-
-    one = runs.by_turns(args.rounds, {"plan": measure})["plan"]
-    if "ms" in one:  # a number of products
-        one.update(products=one.pop("ms"), least=one.pop("least_ms"), most=one.pop("most_ms"))
-    one.update(about(args, graph, "plan"))
-    return [one]
-
-
-# ---- output
-
-def differs(one):
-    return f"graph, {runs.where(one)}" if "device" in one else None
-
-
-def show_training(cases):
-    print("\nTraining: an epoch")
-    runs.show(["graph", "model", "kernel", "of", "ms", "least to most", "ratio", "paper's", "differs"],
-              [[one["graph"], one["model"], one["kernel"], RIVAL.get(one["kernel"]), *runs.time_cells(one), one["ratio"],
-                ", ".join(f"{name} {value:.2f}" for name, value in one["paper_ratios"].items()) or None, differs(one)] for one in cases])
-
-
-def show_update(cases):
-    print(f"\nUpdate: in one kernel, and apart; the paper: {UPDATE}")
-    rows = []
+    cases = papers.compare(args, {order: product(args, graph, ranks, "--order", order) for order in ("none", "loa")}, "none", True,
+                           **about(args, graph, "layout"))
     for one in cases:
-        less = f"{100 * one['saved']:.1f} %" if "saved" in one else "not offered here" if "ms" in one else None
-        rows.append([one["graph"], one["k"], *(runs.time_cells(one) if "saved" in one or "failed" in one else [None, None]),
-                     one.get("apart_ms"), less, differs(one)])
-    runs.show(["graph", "k", "fused ms", "least to most", "apart ms", "less time", "differs"], rows)
-
-
-def show_layout(cases):
-    print(f"\nLayout: a product by orders; the paper: {LAYOUT}")
-    runs.show(["graph", "k", "order", "ms", "least to most", "none / this", "differs"],
-              [[one["graph"], one["k"], one["order"], *runs.time_cells(one), one["ratio"], differs(one)] for one in cases])
-
-
-def show_plan(cases):
-    print(f"\nPlan: products that it takes as long as; the paper: {PLAN}")
-    runs.show(["graph", "k", "products", "least to most", "differs"],
-              [[one["graph"], one["k"], one.get("products", "failed"),
-                f"{one['least']:.2f} to {one['most']:.2f}" if "products" in one else one["failed"][:60], differs(one)] for one in cases])
-
-
-def show(args, cases):
-    def of(part):
-        return [one for one in cases if one["part"] == part]
-    if "training" in args.parts:
-        show_training(of("training"))
-    if "update" in args.parts:
-        show_update(of("update"))
-    if "layout" in args.parts:
-        show_layout(of("layout"))
-    if "plan" in args.parts:
-        show_plan(of("plan"))
-
-
-def measure(args, graph, ranks):
-    cases = [one for model in args.models for one in training(args, graph, model, ranks)] if "training" in args.parts else []
-    for part, function in (("update", update), ("layout", layout), ("plan", plan)):
-        cases += function(args, graph, ranks) if part in args.parts else []
+        one["order"] = one.pop("name")
     return cases
 
 
+def plan(args, graph, ranks):
+    one, = papers.compare(args, {"plan": product(args, graph, ranks, ms=lambda result: result["plan_ms"] / result["time_ms"]["median"])}, None,
+                          **about(args, graph, "plan"))
+    if "ms" in one:  # a number of products
+        one.update(products=one.pop("ms"), least=one.pop("least_ms"), most=one.pop("most_ms"))
+    return [one]
+
+
+def plan_cells(one):
+    return [one["k"], one.get("products", "failed"), f"{one['least']:.2f} to {one['most']:.2f}" if "products" in one else one["failed"][:60]]
+
+
+PARTS = {
+    "training": (training, "Training: an epoch", ["model", "kernel", "of", "ms", "least to most", "ratio", "paper's"], training_cells),
+    "update": (update, "Update: in one kernel, and apart; the paper: 30.6 % less time", ["k", "fused ms", "least to most", "apart ms", "less time"],
+               update_cells),
+    "layout": (layout, "Layout: a product by orders; the paper: 8.4 % faster", ["k", "order", "ms", "least to most", "none / this"],
+               lambda one: [one["k"], one["order"], *papers.time_cells(one), one["ratio"]]),
+    "plan": (plan, "Plan: products that it takes as long as; the paper: about 13", ["k", "products", "least to most"], plan_cells)}
+
+
 def main():
-    parser = runs.make_parser(__doc__, ranks=1)
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--matrix", default="twin:prd:scale=0.2 twin:cyt band:n=150000,width=7", help="specs, separated by blanks")
-    parser.add_argument("--kernels", default="stream,tensor,hybrid", help="that sley info lists, separated by commas")
-    parser.add_argument("--models", default="gcn,gin")
+    parser = papers.make_parser(__doc__, ranks=1)
+    parser.add("--parts", ",".join(PARTS))
+    parser.add("--matrix", "twin:prd:scale=0.2 twin:cyt band:n=150000,width=7", "specs, separated by blanks")
+    parser.add("--kernels", "stream,tensor,hybrid", "that sley info lists, separated by commas")
+    parser.add("--models", "gcn,gin")
     for name, default in (("layers", 2), ("features", 64), ("hidden", 32), ("classes", 16)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    args = runs.start(parser)
-    args.parts = runs.name_list(parser, "--parts", args.parts, PARTS)
-    args.models = runs.name_list(parser, "--models", args.models, ["gcn", "gin"])
+        parser.add(f"--{name}", default)
+    args = papers.start(parser, "The paper: one RTX 3090, its own graphs, each method's own program, tf32 on Tensor cores. Here: f32, each product "
+                                "on Tensor cores by three of tf32; layers and widths as the options say.", parts=PARTS, models=["gcn", "gin"])
     args.kernels = args.kernels.split(",")
-    runs.begin(args, "The paper: one RTX 3090, its own graphs, each method's own program, tf32 on Tensor cores. Here: f32, each product "
-                     "on Tensor cores by three of tf32; layers and widths as the options say.")
     cases = []
     with tempfile.TemporaryDirectory() as folder:
         for spec in args.matrix.split():
-            graph = runs.Graph(args, folder, spec, args.classes)
-            for ranks in args.ranks:
-                cases += measure(args, graph, ranks)
-    show(args, cases)
-    runs.end(args, "HC-SpMM, ICDE 2025, tables VI, VIII and IX, figures from its technical report", cases)
+            graph = papers.Graph(args, folder, spec, args.classes)
+            cases += [one for ranks in args.ranks for part in args.parts for one in PARTS[part][0](args, graph, ranks)]
+    for part in args.parts:
+        _, title, heads, cells = PARTS[part]
+        print("\n" + title)
+        common.show(["graph", *heads, "differs"], [[one["graph"], *cells(one), differs(one)] for one in cases if one["part"] == part])
+    return papers.end(args, "HC-SpMM, ICDE 2025, tables VI, VIII and IX, figures from its technical report", cases)
 
 
-main()
+common.start(main)

@@ -6,12 +6,8 @@ within 1e-5 of the greatest, and the losses of all epochs within 1e-3. Exit stat
 
 The initial weights are those of a state that Sley has written after a step of rate 1e-30; its first moments are a tenth of the
 gradients. PyTorch Geometric's layers receive the weights by name.
-Usage: same.py SLEY GRAPH.npz [--models WORDS] [--epochs N] [--layers N] [--device NAME]
 """
-import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -19,9 +15,12 @@ import warnings
 import numpy as np
 import torch
 import torch.nn.functional as F
-import torch_geometric.nn as pyg
 
 import graphs
+
+sys.path.insert(0, __file__.rsplit("/", 2)[0])
+import common  # noqa: E402
+import torch_side  # noqa: E402
 
 warnings.simplefilter("ignore")
 HIDDEN, HEADS, RATE, DECAY = 16, 4, 0.01, 5e-4
@@ -38,16 +37,6 @@ NAMES = {
 TRANSPOSED = {"weight", "neighbours", "root", "weight1", "weight2"}
 
 
-def make_layers(model, features, classes, count):
-    layers = []
-    for number in range(count):
-        last = number == count - 1
-        i, o = (features if number == 0 else HIDDEN * (HEADS if model == "gat" else 1)), (classes if last else HIDDEN)
-        layers.append({"gcn": lambda: pyg.GCNConv(i, o), "sage": lambda: pyg.SAGEConv(i, o), "gat": lambda: pyg.GATConv(i, o, 1 if last else HEADS),
-                       "gin": lambda: pyg.GINConv(torch.nn.Sequential(torch.nn.Linear(i, o), torch.nn.ReLU(), torch.nn.Linear(o, o)))}[model]())
-    return torch.nn.ModuleList(layers)
-
-
 def parameters(layers, model):
     """Name in a state, tensor, and whether Sley stores it transposed."""
     for number, layer in enumerate(layers):
@@ -55,47 +44,51 @@ def parameters(layers, model):
             yield f"{number}.{name}", find(layer), name in TRANSPOSED
 
 
-def set_weights(layers, model, state):
+def make_layers(model, features, classes, count, state):
+    """PyTorch Geometric's layers with the weights of a state."""
+    heads = HEADS if model == "gat" else 1
+    layers = torch.nn.ModuleList(torch_side.conv(model, HIDDEN * heads if number else features, HIDDEN if number < count - 1 else classes,
+                                                 heads if number < count - 1 else 1) for number in range(count))
     with torch.no_grad():
         for name, tensor, transposed in parameters(layers, model):
             value = state[name].T if transposed else state[name]
             tensor.copy_(torch.from_numpy(np.ascontiguousarray(value)).reshape(tensor.shape))
+    return layers
 
 
-def sley(args, model, split, *more):
-    subprocess.run([args.sley, "gnn", "train", args.graph, "--features", args.graph, "--labels", args.graph, "--undirected", "--normalize", "--model",
-                    model, "--layers", str(args.layers), "--hidden", str(HIDDEN), "--heads", str(HEADS), "--dropout", "0", "--split", split,
-                    "--device", args.device, "--decay", str(DECAY), *more], check=True, stdout=subprocess.DEVNULL)
+def worst_gradient(layers, model, state):
+    worst = 0.0
+    for name, tensor, transposed in parameters(layers, model):
+        expected = (tensor.grad + DECAY * tensor).detach().numpy()
+        value = state[name + ".first"].T if transposed else state[name + ".first"]
+        off = np.abs(value.reshape(expected.shape) * 10 - expected).max()
+        worst = max(worst, float(off / (np.abs(expected).max() + 1e-30)))
+    return worst
 
 
-def compare(args, model, data, folder, split, train):
-    index, x, labels = data
-    first, report = (os.path.join(folder, name) for name in ("first.npz", "report.json"))
-    sley(args, model, split, "--rate", "1e-30", "--epochs", "1", "--out", first)
-    sley(args, model, split, "--rate", str(RATE), "--epochs", str(args.epochs), "--json", report)
-    layers = make_layers(model, x.shape[1], int(labels.max()) + 1, args.layers)
-    state, worst = np.load(first), 0.0
-    set_weights(layers, model, state)
+def compare(args, model, folder, split, train):
+    first = os.path.join(folder, "first.npz")
+    words = ["gnn", "train", args.graph, "--features", args.graph, "--labels", args.graph, "--undirected", "--normalize", "--model", model, "--layers",
+             args.layers, "--hidden", HIDDEN, "--heads", HEADS, "--dropout", "0", "--split", split, "--device", args.device, "--decay", DECAY]
+    common.run([args.sley, *words, "--rate", "1e-30", "--epochs", "1", "--out", first])
+    ours = [one["loss"] for one in common.sley(args.sley, *words, "--rate", RATE, "--epochs", args.epochs)["epochs"]]
+    edges, x, labels = (torch.from_numpy(read(args.graph)) for read in (graphs.edges, graphs.features, graphs.labels))
+    state, losses, worst = np.load(first), [], 0.0
+    layers = make_layers(model, x.shape[1], int(labels.max()) + 1, args.layers, state)
     optimizer = torch.optim.Adam(layers.parameters(), lr=RATE, weight_decay=DECAY)
-    act, edges, rows, target = F.elu if model == "gat" else F.relu, torch.from_numpy(index), torch.from_numpy(x), torch.from_numpy(labels)
-    losses = []
+    act = F.elu if model == "gat" else F.relu
     for epoch in range(args.epochs):
         optimizer.zero_grad()
-        h = rows
+        h = x
         for number, layer in enumerate(layers):
             h = layer(h, edges)
             h = act(h) if number < len(layers) - 1 else h
-        loss = F.cross_entropy(h[train], target[train])
+        loss = F.cross_entropy(h[train], labels[train])
         loss.backward()
-        for name, tensor, transposed in parameters(layers, model) if epoch == 0 else ():
-            expected = (tensor.grad + DECAY * tensor).detach().numpy()
-            value = state[name + ".first"].T if transposed else state[name + ".first"]
-            off = np.abs(value.reshape(expected.shape) * 10 - expected).max()
-            worst = max(worst, float(off / (np.abs(expected).max() + 1e-30)))
+        if epoch == 0:
+            worst = worst_gradient(layers, model, state)
         optimizer.step()
         losses.append(loss.item())
-    with open(report) as stream:
-        ours = [one["loss"] for one in json.load(stream)["epochs"]]
     off = max(abs(a - b) / (abs(b) + 1e-3) for a, b in zip(ours, losses))
     agrees = off <= LOSS_BOUND and worst <= GRADIENT_BOUND
     print(f"{model:5} {args.layers} layers, {args.epochs} epochs: loss {losses[0]:.4f} to {losses[-1]:.4f}; gradients within {worst:.1e}, losses "
@@ -104,21 +97,20 @@ def compare(args, model, data, folder, split, train):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = common.Parser(__doc__)
     parser.add_argument("sley")
-    parser.add_argument("graph")
-    parser.add_argument("--models", default=",".join(NAMES))
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("graph", metavar="GRAPH.npz")
+    parser.add("--models", ",".join(NAMES))
+    parser.add("--epochs", 100)
+    parser.add("--layers", 2)
+    parser.add("--device", "auto")
     args = parser.parse_args()
-    data = graphs.edges(args.graph), graphs.features(args.graph), graphs.labels(args.graph)
-    words = np.where(np.random.default_rng(1).random(data[2].size) < 0.1, "train", "test")
+    words = np.where(np.random.default_rng(1).random(graphs.labels(args.graph).size) < 0.1, "train", "test")
     with tempfile.TemporaryDirectory() as folder:
         split = os.path.join(folder, "split.txt")
         np.savetxt(split, words, fmt="%s")
-        agreed = [compare(args, model, data, folder, split, torch.from_numpy(words == "train")) for model in args.models.split(",")]
-    sys.exit(0 if all(agreed) else 1)
+        agreed = [compare(args, model, folder, split, torch.from_numpy(words == "train")) for model in parser.names("--models", args.models, NAMES)]
+    return 0 if all(agreed) else 1
 
 
-main()
+common.start(main)

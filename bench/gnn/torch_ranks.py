@@ -6,15 +6,11 @@ first step with one rank's, and reports the time of a step.
 A step is forward, backward, the sum of the ranks' gradients and Adam, without dropout, over all rows. Features and labels
 depend on the row, weights on the seed, so that every number of ranks computes the same. Times are medians of rank 0's, whose
 queue is empty before and after each step; all ranks start a step together, because gradients are summed in it. On one GPU a
-step is also captured into a CUDA graph; the ratio is relative to the faster of both.
-Usage: torch_ranks.py GRAPH [--ranks LIST] [--models LIST] [--device NAME] [--features N] [--hidden N] [--classes N] [--layers N]
-                      [--steps N] [--seed N] [--json FILE]
-GRAPH: any graph that sley reads. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
+step is also captured into a CUDA graph; the ratio is relative to the faster of both. GRAPH: any graph that sley
+reads. Set SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
 """
-import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,33 +18,19 @@ import time
 from pathlib import Path
 
 import numpy as np
-import runs
 import torch
 import torch.nn.functional as F
-from captured import WARM, captured
 
 import sley.dist
 import sley.nn
 import sley.torch
 
+sys.path.insert(0, __file__.rsplit("/", 2)[0])
+import common  # noqa: E402
+from torch_side import WARM, captured, median_ms  # noqa: E402
+
 HEADS = 4  # heads of gat's hidden layers, which have --hidden values in total
-
-
-def options_of():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graph")
-    parser.add_argument("--ranks", default="1,2")
-    parser.add_argument("--models", default="gcn,sage,gin,gat")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--features", type=int, default=100)
-    parser.add_argument("--hidden", type=int, default=128)
-    parser.add_argument("--classes", type=int, default=47)
-    parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json")
-    parser.add_argument("--out", help=argparse.SUPPRESS)  # for a rank: folder for its results
-    return parser.parse_args()
+SIZES = {"features": 100, "hidden": 128, "classes": 47, "layers": 3, "steps": 20, "seed": 1}
 
 
 # ---- a rank
@@ -61,27 +43,13 @@ def mixed(number, seed):
     return number ^ (number >> 15)
 
 
-def operands(options, first, rows, device):
+def operands(o, first, rows):
     """Features in [-1, 1) and labels of the rank's rows."""
-    row = torch.arange(first, first + rows, device=device)
-    x = torch.empty(rows, options.features, device=device)
-    for column in range(options.features):
-        x[:, column] = mixed(row * 131 + column, options.seed).float() / 2**30 - 1
-    return x, mixed(row, options.seed + 7) % options.classes
-
-
-def median_ms(step, steps, device):
-    times = []
-    for number in range(steps + WARM):
-        if device == "cuda":
-            torch.cuda.synchronize()
-        begin = time.perf_counter()
-        step()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        if number >= WARM:
-            times.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(times)
+    row = torch.arange(first, first + rows, device=o.device)
+    x = torch.empty(rows, o.features, device=o.device)
+    for column in range(o.features):
+        x[:, column] = mixed(row * 131 + column, o.seed).float() / 2**30 - 1
+    return x, mixed(row, o.seed + 7) % o.classes
 
 
 def step_of(net, graph, x, labels, whole, comm):
@@ -98,48 +66,50 @@ def step_of(net, graph, x, labels, whole, comm):
     return step
 
 
-def work(options):
-    """The work of one rank; rank 0 writes the gradients and times of each model."""
-    with sley.dist.init(device=options.device) as comm:
-        device = options.device
+def measure(o, comm, graph, model, x, labels):
+    """The times of a model; rank 0 also writes its gradients."""
+    torch.manual_seed(o.seed)
+    net = sley.nn.Net(model, o.features, o.hidden // HEADS if model == "gat" else o.hidden, o.classes, layers=o.layers, heads=HEADS,
+                         dropout=0.0).to(o.device)
+    step = step_of(net, graph, x, labels, int(graph.row_begin[-1]), comm)
+    begin = time.perf_counter()
+    step(update=False)
+    found = {"first_step_s": time.perf_counter() - begin}
+    grads = {name: each.grad.detach().cpu().numpy().copy() for name, each in net.named_parameters()}
+    found["ms"] = median_ms(step, o.device, o.steps, WARM)
+    if comm.size == 1 and o.device == "cuda":
+        found["captured_ms"] = median_ms(captured(step), o.device, o.steps, WARM)
+    if comm.rank == 0:
+        np.savez(Path(o.out) / f"{model}.npz", **grads)
+    return found
+
+
+def work(o):
+    """The work of one rank."""
+    with sley.dist.init(device=o.device) as comm:
         begin = time.perf_counter()
-        with sley.torch.DistGraph.load(options.graph, comm, values=False) as graph:
+        with sley.torch.DistGraph.load(o.graph, comm, values=False) as graph:
             loaded = time.perf_counter() - begin
-            first, whole = int(graph.row_begin[comm.rank]), int(graph.row_begin[-1])
-            x, labels = operands(options, first, graph.num_nodes, device)
-            found = {"load_s": loaded, "rows": whole, "models": {}}
-            for model in options.models.split(","):
-                torch.manual_seed(options.seed)
-                hidden = options.hidden // HEADS if model == "gat" else options.hidden
-                net = sley.nn.Net(model, options.features, hidden, options.classes, layers=options.layers, heads=HEADS,
-                                     dropout=0.0).to(device)
-                step = step_of(net, graph, x, labels, whole, comm)
-                begin = time.perf_counter()
-                step(update=False)
-                planned = time.perf_counter() - begin
-                grads = {name: each.grad.detach().cpu().numpy().copy() for name, each in net.named_parameters()}
-                told = {"first_step_s": planned, "ms": median_ms(step, options.steps, device)}
-                if comm.size == 1 and device == "cuda":
-                    told["captured_ms"] = median_ms(captured(step), options.steps, device)
-                found["models"][model] = told
-                if comm.rank == 0:
-                    np.savez(Path(options.out) / f"{model}.npz", **grads)
+            x, labels = operands(o, int(graph.row_begin[comm.rank]), graph.num_nodes)
+            found = {"load_s": loaded, "rows": int(graph.row_begin[-1]),
+                     "models": {model: measure(o, comm, graph, model, x, labels) for model in o.models.split(",")}}
             if comm.rank == 0:
-                (Path(options.out) / "found.json").write_text(json.dumps(found), encoding="utf-8")
+                (Path(o.out) / "found.json").write_text(json.dumps(found), encoding="utf-8")
 
 
 # ---- all ranks
 
-def launch(options, ranks, folder):
+def launch(o, ranks):
     """Returns the ranks' results, and the gradients of each model."""
-    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__]
-    words += [options.graph, "--out", folder, "--models", options.models, "--device", options.device]
-    for name in ("features", "hidden", "classes", "layers", "steps", "seed"):
-        words += [f"--{name}", str(getattr(options, name))]
-    threads = str(max(1, (os.cpu_count() or 1) // ranks))  # torchrun would set one thread per rank, but graphs are prepared on the host
-    subprocess.run(words, check=True, env={"OMP_NUM_THREADS": threads, **os.environ})
-    found = json.loads((Path(folder) / "found.json").read_text(encoding="utf-8"))
-    return found, {model: dict(np.load(Path(folder) / f"{model}.npz")) for model in found["models"]}
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__, o.graph, "--out", folder,
+                 "--models", o.models, "--device", o.device]
+        for name in SIZES:
+            words += [f"--{name}", str(getattr(o, name))]
+        threads = str(max(1, (os.cpu_count() or 1) // ranks))  # torchrun would set one thread per rank, but graphs are prepared on the host
+        subprocess.run(words, check=True, env={"OMP_NUM_THREADS": threads, **os.environ})
+        found = common.load(Path(folder) / "found.json")
+        return found, {model: dict(np.load(Path(folder) / f"{model}.npz")) for model in found["models"]}
 
 
 def difference(grads, others):
@@ -148,32 +118,35 @@ def difference(grads, others):
 
 
 def main():
-    options = options_of()
-    if options.out:
-        work(options)
+    parser = common.Parser(__doc__)
+    parser.add_argument("graph")
+    parser.add("--ranks", "1,2")
+    parser.add("--models", "gcn,sage,gin,gat")
+    parser.add("--device", "cuda" if torch.cuda.is_available() else "cpu")
+    for name, default in SIZES.items():
+        parser.add(f"--{name}", default)
+    parser.add("--json")
+    parser.add("--out", None, "for a rank: folder for its results")
+    o = parser.parse_args()
+    parser.check(o, steps=1)
+    if o.out:
+        work(o)
         return
-    results = []
-    print(f"{options.graph}: {options.layers} layers, {options.features} features, hidden {options.hidden}, "
-          f"{options.classes} classes; {options.device}; seed {options.seed}")
-    print(f"{'model':<6} {'ranks':>5} {'ms':>10} {'captured':>10} {'faster':>7} {'gradients differ':>17}")
-    one, of_one = None, None
-    for ranks in map(int, options.ranks.split(",")):
-        with tempfile.TemporaryDirectory() as folder:
-            found, grads = launch(options, ranks, folder)
-        if one is None:
-            one, of_one = found, grads
-        for model, told in found["models"].items():
-            base = one["models"][model]
-            told["faster"] = min(base["ms"], base.get("captured_ms", base["ms"])) / told["ms"]
-            told["difference"] = difference(grads[model], of_one[model])
-            print(f"{model:<6} {ranks:5} {told['ms']:10.3f} {told.get('captured_ms', float('nan')):10.3f} "
-                  f"{told['faster']:7.2f} {told['difference']:17.1e}")
+    print(f"{o.graph}: {o.layers} layers, {o.features} features, hidden {o.hidden}, {o.classes} classes; {o.device}; seed {o.seed}")
+    results, of_one = [], None
+    for ranks in parser.numbers("--ranks", o.ranks):
+        found, grads = launch(o, ranks)
         results.append({"ranks": ranks, **found})
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": {**(runs.machine(options.device) or {}), "torch": torch.__version__},
-                       "graph": options.graph, "device": options.device, "seed": options.seed, "runs": results}, file, indent=2)
+        of_one = of_one or grads
+        for model, one in found["models"].items():
+            base = results[0]["models"][model]
+            one["faster"] = min(base["ms"], base.get("captured_ms", base["ms"])) / one["ms"]
+            one["difference"] = difference(grads[model], of_one[model])
+    common.show(["model", "ranks", "ms", "captured", "faster", "gradients differ"],
+                [[model, run["ranks"], f"{one['ms']:.3f}", one.get("captured_ms"), one["faster"], f"{one['difference']:.1e}"]
+                 for run in results for model, one in run["models"].items()])
+    common.save(o.json, {"graph": o.graph, "device": o.device, "seed": o.seed, "runs": results}, o.device, torch=torch.__version__)
 
 
 if __name__ == "__main__":
-    main()
+    common.start(main)

@@ -23,9 +23,8 @@
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
 #   SLEY_COMMIT     the commit, if git is missing
 #   SLEY_DEBS       see tools/unpack_debs.sh
-#   SLEY_PYTHON     the interpreter with torch and torch_geometric for the last three (python3 by default)
-#   SLEY_SPMM_ARGS, SLEY_SPGEMM_ARGS, SLEY_RANKS_ARGS, SLEY_PLANS_ARGS, SLEY_ABLATION_ARGS, SLEY_COLLECTIVE_ARGS, SLEY_NETWORKS_ARGS,
-#   SLEY_TORCH_ARGS, SLEY_TRAINING_ARGS   more options of each benchmark, e.g. "--matrices cyt --k 32"
+#   SLEY_PYTHON     the interpreter with torch and torch_geometric for the last four (python3 by default)
+#   SLEY_ARGS       more options of the benchmark that is named, e.g. "--matrices cyt --k 32"
 # Each benchmark is stopped after SLEY_LIMIT seconds, 280 by default; the results written by then count.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -53,95 +52,69 @@ mkdir -p "$results"
 . tools/unpack_debs.sh
 if [ -z "${SLEY_PREBUILT:-}" ]; then
   cmake -S . -B "$build" -G Ninja -DCMAKE_CUDA_ARCHITECTURES=native "$@" >"$results/build.log"
-  ninja -C "$build" sley_cuda sley_command bench/gpu/all >>"$results/build.log" &&
-    case "$what" in
-      ablation | collective | torch | training) ninja -C "$build" sley_nccl >>"$results/build.log" ;;
-    esac || {
+  targets="sley_cuda sley_command bench/gpu/all"
+  case "$what" in ablation | collective | torch | training) targets="$targets sley_nccl" ;; esac
+  # shellcheck disable=SC2086 # a list of words
+  ninja -C "$build" $targets >>"$results/build.log" || {
     tail -n 30 "$results/build.log" >&2
     exit 1
   }
   rm "$results/build.log"
 fi
-python3 bench/gpu/machine.py >"$results/machine.json"
+python3 bench/machine.py gpu >"$results/machine.json"
 LD_LIBRARY_PATH=$build/src${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 SLEY_MODULE_PATH=$build/src
 SLEY_LIBRARY=$build/src/libsley.so.0
 PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
 export LD_LIBRARY_PATH SLEY_MODULE_PATH SLEY_LIBRARY PYTHONPATH
+sley=$build/cli/sley
+cache=${SLEY_CACHE:+--cache $SLEY_CACHE}
 failed=0
-run_script() { # name, words...
-  name=$1
-  shift
+run() { # name of the benchmark, program, file of results, options
+  name=$1 program=$2 out=$results/$3
+  shift 3
   echo "== $name"
-  timeout "${SLEY_LIMIT:-280}" "$@" || {
+  # shellcheck disable=SC2086 # lists of words
+  timeout "${SLEY_LIMIT:-280}" $program "$@" --json "$out" ${SLEY_ARGS:-} || {
     echo "$name ended with status $?" >&2
     failed=1
   }
+  # A line with the machine and the commit, by which bench/report.py knows what was measured.
+  case "$out" in *_gpu.jsonl)
+    [ ! -s "$out" ] || python3 -c 'import json, sys; print(json.dumps({"record": "machine", **json.load(open(sys.argv[1]))}))' \
+      "$results/machine.json" >>"$out"
+    ;;
+  esac
 }
-stamp() { # file of JSON lines: gets one with the machine and the commit, by which bench/report.py knows what was measured
-  [ ! -s "$1" ] || python3 -c 'import json, sys; print(json.dumps({"record": "machine", **json.load(open(sys.argv[1]))}))' \
-    "$results/machine.json" >>"$1"
+asked() { # words that ask for it
+  for word; do [ "$what" != "$word" ] || return 0; done
+  return 1
 }
-run() { # name, further options
-  bench=$1
-  shift
-  run_script "bench_$bench" "$build/bench/gpu/bench_$bench" ${SLEY_CACHE:+--cache "$SLEY_CACHE"} \
-    --json "$results/$bench.jsonl" "$@"
-}
-# The options are words, which the shell must split.
-# shellcheck disable=SC2086
-case "$what" in single | all) run spmm_gpu ${SLEY_SPMM_ARGS:-} && stamp "$results/spmm_gpu.jsonl" ;; esac
-# shellcheck disable=SC2086
-case "$what" in spgemm | all) run spgemm_gpu ${SLEY_SPGEMM_ARGS:-} ;; esac
-# shellcheck disable=SC2086
-case "$what" in ranks | all) run ranks_gpu ${SLEY_RANKS_ARGS:-} && stamp "$results/ranks_gpu.jsonl" ;; esac
 numbers=1,$gpus
 [ "$gpus" -gt 1 ] || numbers=1
-# shellcheck disable=SC2086
-case "$what" in plans | all)
-  run_script plans "$build/bench/gpu/bench_plan_gpu" --matrix twin:cyt --matrix twin:clj --matrix twin:prd --ranks "$numbers" --k 32,128 --plans 15 \
-    --json "$results/plan_gpu.jsonl" ${SLEY_PLANS_ARGS:-}
-  stamp "$results/plan_gpu.jsonl"
-  ;;
-esac
-# shellcheck disable=SC2086
-case "$what" in ablation | all)
-  if [ "$gpus" -ge 4 ]; then
-    python3 bench/gpu/ablation.py --sley "$build/cli/sley" --json "$results/ablation.jsonl" \
-      ${SLEY_CACHE:+--cache "$SLEY_CACHE"} ${SLEY_ABLATION_ARGS:-} || failed=1
-  else
+hosts=$gpus
+[ "$gpus" -ne 4 ] || hosts=2x2
+# shellcheck disable=SC2086 # $cache is a list of words
+{
+  ! asked single all || run single "$build/bench/gpu/bench_spmm_gpu" spmm_gpu.jsonl $cache
+  ! asked spgemm all || run spgemm "$build/bench/gpu/bench_spgemm_gpu" spgemm_gpu.jsonl $cache
+  ! asked ranks all || run ranks "$build/bench/gpu/bench_ranks_gpu" ranks_gpu.jsonl $cache
+  ! asked plans all || run plans "$build/bench/gpu/bench_plan_gpu" plan_gpu.jsonl $cache --gpus "$numbers" --k 32,128 --plans 15
+  if asked ablation all && [ "$gpus" -ge 4 ]; then
+    run ablation "python3 bench/gpu/ablation.py" ablation.jsonl --sley "$sley" $cache
+  elif asked ablation all; then
     echo "ablation: left out, it needs 4 GPUs" >&2
   fi
-  ;;
-esac
-sley=$build/cli/sley
-# shellcheck disable=SC2086
-case "$what" in collective)
-  run_script collective "$python" bench/collective/beside_dense.py gpus "$sley" --ranks "$gpus" --json "$results/collective_gpus.json" \
-    ${SLEY_COLLECTIVE_ARGS:-}
-  run_script sweep "$python" bench/collective/sweep.py "$sley" --ranks "$gpus" --json "$results/sweep.json"
-  hosts=$gpus
-  [ "$gpus" -ne 4 ] || hosts=2x2
-  run_script collective_hosts "$python" bench/collective/beside_dense.py hosts "$sley" --launch "bench/collective/as_hosts.sh $hosts" \
-    --json "$results/collective_hosts.json" ${SLEY_COLLECTIVE_ARGS:-}
-  ;;
-esac
-# shellcheck disable=SC2086
-case "$what" in networks)
-  run_script networks "$python" bench/gnn/epoch.py "$sley" --matrix "twin:clj:scale=0.5 twin:prd:scale=0.5" --ranks "$numbers" --ways fresh \
-    --rivals csr --json "$results/networks.json" ${SLEY_NETWORKS_ARGS:-}
-  ;;
-esac
-# shellcheck disable=SC2086
-case "$what" in torch)
-  run_script torch "$python" bench/gnn/torch_ranks.py twin:prd:scale=0.5 --ranks "$numbers" --json "$results/torch_ranks.json" ${SLEY_TORCH_ARGS:-}
-  ;;
-esac
-# shellcheck disable=SC2086
-case "$what" in training)
-  run_script training bench/collective/as_hosts.sh 2 "$python" bench/collective/ddp_gpt.py --warmup-steps 20 --ramp-steps 150 \
-    --json "$results/ddp_gpt.json" ${SLEY_TRAINING_ARGS:-}
-  ;;
-esac
-case "$what" in single | ranks | plans | ablation | all) python3 bench/report.py --print "$results" ;; esac
+}
+dense="$python bench/collective/beside_dense.py"
+if asked collective; then
+  run gpus "$dense gpus $sley" collective_gpus.json --ranks "$gpus"
+  run sweep "$dense sweep $sley" sweep.json --ranks "$gpus"
+  run hosts "$dense hosts $sley" collective_hosts.json --launch "bench/collective/as_hosts.sh $hosts"
+fi
+! asked networks || run networks "$python bench/gnn/epoch.py $sley" networks.json --matrix "twin:clj:scale=0.5 twin:prd:scale=0.5" --ranks "$numbers" \
+  --ways fresh --rivals csr
+! asked torch || run torch "$python bench/gnn/torch_ranks.py twin:prd:scale=0.5" torch_ranks.json --ranks "$numbers"
+! asked training || run training "bench/collective/as_hosts.sh 2 $python bench/collective/ddp_gpt.py" ddp_gpt.json --warmup-steps 20 --ramp-steps 150
+! asked single ranks plans ablation all || python3 bench/report.py --print "$results"
 exit $failed

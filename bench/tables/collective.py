@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables that compare compressed collectives with dense ones, from bench/results/collective/*.json, which
-bench/collective/beside_dense.py and sweep.py write."""
+bench/collective/beside_dense.py writes."""
 import glob
 import os
 
@@ -66,7 +66,7 @@ def report_training(path):
 
 
 def report_sweep(path):
-    """Results of bench/collective/sweep.py: for each collective and size the case nearest to the limit, and the fastest."""
+    """Results of bench/collective/beside_dense.py sweep: for each collective and size the case nearest to the limit, and the fastest."""
     found = load(path)
     m, summary, rows = found["machine"] or {}, found["summary"], []
     print(f"Of {summary['cases']} cases {summary['above']} are above it beside NCCL's dense collective, and {summary['above_own']} beside the dense one of "
@@ -99,7 +99,7 @@ def report(folder):
     sweeps = sorted(glob.glob(os.path.join(folder, "sweep*.json")))
     if sweeps:
         print("## Never slower than dense\n")
-        print("`bench/collective/sweep.py`: nine shares of zeros from 0 to 99.9 %, and sizes from 1 MiB; the limit of a case is 1.05 x the time of a "
+        print("`bench/collective/beside_dense.py sweep`: nine shares of zeros from 0 to 99.9 %, and sizes from 1 MiB; the limit of a case is 1.05 x the time of a "
               "dense collective + 20 us.\n")
     for path in sweeps:
         report_sweep(path)

@@ -11,12 +11,12 @@ def load(folder, name):
 
 
 def slow_links(folder):
-    """Algorithms on hosts that are network namespaces, if bench/hosts.sh has run."""
+    """Algorithms on hosts that are network namespaces, if bench/hosts.py has run."""
     if not os.path.exists(os.path.join(folder, "hosts.json")):
         return
     run = load(folder, "hosts")
     print("## Algorithms over slow links\n")
-    print(f"{run['hosts']} hosts x {run['per_host']} ranks over `tcp`, made by `bench/hosts.sh`: the hosts are network namespaces of this "
+    print(f"{run['hosts']} hosts x {run['per_host']} ranks over `tcp`, made by `bench/hosts.py`: the hosts are network namespaces of this "
           f"machine, each joined to a switch by a link of {run['rate']} each way. k = {run['k']}, one thread a rank, f32; all ranks share "
           "the machine's cores. Medians, and the least of the repeats. Bytes "
           "over the links a product, by Sley's "
@@ -68,14 +68,14 @@ def disturbance(cases):
 
 
 def planner(folder):
-    """The planner's choices and predictions, if bench/planner.py has run."""
+    """The planner's choices and predictions, if bench/predict.py planner has run."""
     if not os.path.exists(os.path.join(folder, "planner.json")):
         return
     run = load(folder, "planner")
     names = {"threads": "threads of one process, workgroups of half the ranks", "tcp": "processes on one host, over `tcp`",
              "hosts": f"processes on 2 hosts (network namespaces), links of {run['rate']}"}
     print("## The planner's choices and predictions\n")
-    print("Made by `bench/planner.py`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
+    print("Made by `bench/predict.py planner`: twins, one thread a rank, f32, on two cores that all ranks share. Each kind of links was measured by "
           "`sley tune` first. Times are the least of several rounds of runs; a prediction is right within 25 % of it." + disturbance(run["cases"])
           + "\n")
     table(["links", "cases", "choice within 10 % of the best", "choice's time right", "all algorithms' times right"],

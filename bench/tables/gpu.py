@@ -209,7 +209,7 @@ def predictions(cases):
     if not cases:
         return
     print("## The planner's choices and predictions on GPUs\n")
-    print("`bench/gpu/predictions.py`: predicted by what `sley tune --device cuda` measured there, f32; predicted / measured ms. "
+    print("`bench/predict.py gpus`: predicted by what `sley tune --device cuda` measured there, f32; predicted / measured ms. "
           + predictions_summary(cases) + "\n")
     names = list(cases[0]["algorithms"])
     table(["matrix", "GPUs", "k", "choice", *names],

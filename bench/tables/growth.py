@@ -150,9 +150,9 @@ def print_file(path):
 
 
 def report(folder):
-    """Exponents of time and memory, and the costs of real matrices, if bench/growth.sh has run."""
+    """Exponents of time and memory, and the costs of real matrices, if bench/growth.py has run."""
     print("# How plans and products grow\n")
-    print("`bench/growth.sh`: matrices from 1e5 entries on, f32, one rank; rows in some of the products are compared with sums in float64. Times are the least of several. s is "
+    print("`bench/growth.py`: matrices from 1e5 entries on, f32, one rank; rows in some of the products are compared with sums in float64. Times are the least of several. s is "
           "the exponent of y = c nnz^s, fitted by least squares on logarithms. Memory, of which s is given, is the matrix and the "
           "most that planning takes beyond it; *plan's memory / CSR* is that most alone, over the matrix's bytes, a plan's copy of A (on a GPU, and in parts of several ranks) and its "
           "buffers of rows of X and Y included. *Process's peak* includes the matrix, and some 20 MiB of the program. *Inspection*: the time "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of operations of graph networks, from bench/results/ops/*.json: compared with numpy, scipy and torch on CPUs, measured
-by bench/ops.py, and with cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/gpu/ops.py. Graphs and widths were drawn
+by bench/ops.py, and with cuSPARSE, PyTorch Geometric and turbo-gnn on a GPU, by bench/ops.py --device cuda. Graphs and widths were drawn
 at random."""
 import os
 
@@ -58,7 +58,7 @@ def gpu_rows(run):
 def gpu_report(folder):
     print("## On a GPU\n")
     print("Graphs and widths are drawn. Forward and backward together, of SDDMM forward. Above 1 Sley is faster. Memory: what the rival had "
-          "allocated, by all that Sley's command took of the device but its CUDA context, each with the graph and its operands. `bench/gpu/ops.py`.\n")
+          "allocated, by all that Sley's command took of the device but its CUDA context, each with the graph and its operands. `bench/ops.py --device cuda`.\n")
     for name in GPUS:
         run = load(folder, name + ".json")
         m = run["machine"]

@@ -245,7 +245,7 @@ const cli_command cli_bench_ops_command = {
     .settings_bytes = sizeof defaults,
     .notes =
         "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all.\n"
-        "bench/ops.py and bench/gpu/ops.py compare with rivals.\n"
+        "bench/ops.py compares with rivals.\n"
         "Exit status: 0 done, 1 a wrong result or a failure, 2 wrong usage or a matrix that could not be "
         "measured,\n"
         "130 interrupted.\n",

@@ -49,9 +49,6 @@ typedef struct cli_collective_bench {
   cli_collective_result *result; /* from cli_share */
 } cli_collective_bench;
 
-/* Returns true if the compressed result must equal the dense one bit by bit: both sum in the same order. */
-bool cli_collective_is_exact(const cli_collective_bench *bench);
-
 /* Runs the ranks and fills the result. Errors: the library's errors; SLEY_ERR_ARG, already printed, if ranks
  * under a launcher were started with different options. */
 sley_status cli_collective_run(cli_collective_bench *bench);

@@ -28,7 +28,8 @@ static bool leads(const part *p) {
   return sley_comm_rank(p->comm) == 0;
 }
 
-bool cli_collective_is_exact(const cli_collective_bench *bench) {
+/* Returns true if the compressed result must equal the dense one bit by bit: both sum in the same order. */
+static bool is_exact(const cli_collective_bench *bench) {
   const sley_collective_options *o = &bench->options;
   const bool sums = bench->kind.reduces && o->op == SLEY_SUM;
   return !sums || !(o->any_order || o->way == SLEY_WAY_RING || o->way == SLEY_WAY_TWO_LEVEL);
@@ -143,7 +144,7 @@ static sley_status note_infos(const part *p, cli_collective_case *to, int64_t nu
 static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to) {
   const cli_collective_bench *b = p->bench;
   const int size = sley_comm_size(p->comm);
-  const double bound = cli_collective_is_exact(b) ? 0 : cli_collective_bound(b->options.type, size);
+  const double bound = is_exact(b) ? 0 : cli_collective_bound(b->options.type, size);
   int64_t number[NUMBERS] = {[NONZEROS_IN] = nonzeros};
   sley_status status =
       cli_collective_compare(p->comm, b->options.type, p->dst[COMPRESSED], b->check ? p->dst[DENSE] : NULL,

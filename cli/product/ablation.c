@@ -18,7 +18,7 @@ static const struct {
 } steps_of[] = {{"rowwise", "basic: a fetch for every remote nonzero", NONE},
                 {"halo", "RF: each needed row once", FEWER_BYTES},
                 {"halo-fused", "+CF: once into a workgroup", FEWER_FAR_BYTES},
-                {"halo-coalesced", "+RC: one message a peer", FEWER_MESSAGES},
+                {"halo-coalesced", "+RC: one message per peer", FEWER_MESSAGES},
                 {"halo-pipelined", "+PP: sums meanwhile", OTHER_PLAN},
                 {"cover", "+cover: rows of X or of Y", OTHER_PLAN}};
 enum { STEPS = sizeof steps_of / sizeof *steps_of };
@@ -62,7 +62,7 @@ const char *cli_ablation_not_shown(const cli_step *steps, int index) {
   case FEWER_FAR_BYTES:
     return now->message_bytes < then->message_bytes ? NULL : "no row is needed twice in another workgroup";
   case FEWER_MESSAGES:
-    return messages_of(now) < messages_of(then) ? NULL : "the step before sends one message a peer already";
+    return messages_of(now) < messages_of(then) ? NULL : "the step before sends one message per peer already";
   case OTHER_PLAN:
     return steps[index].plan != steps[before].plan ? NULL : "its plan is that of the step before";
   default:

@@ -18,6 +18,7 @@
 #include "product/measure.h"
 #include "product/operands.h"
 #include "product/report.h"
+#include "ranks/mpirun.h"
 #include "ranks/processes.h"
 #include "tile/tile.h"
 

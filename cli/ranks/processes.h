@@ -5,9 +5,6 @@
 
 #include "matrix/job.h"
 
-/* Stores the command line for cli_run_mpirun. */
-void cli_keep_words(int count, char **all);
-
 /* Returns true if a launcher (torchrun, mpirun, srun) started this process as one rank of several. */
 bool cli_launched(void);
 
@@ -17,13 +14,6 @@ bool cli_is_first(void);
 /* Sets *out to the requested transport. If none was requested, *out is NULL, which means ranks as threads,
  * or, under a launcher, the transport that suits the launcher and the device. Errors: as sley_launcher. */
 sley_status cli_transport(const char *asked, const char *device, const char **out);
-
-/* Returns true if mpirun must start the ranks of the transport and has not done so yet. */
-bool cli_wants_mpirun(const char *transport);
-
-/* Replaces this process by mpirun, which runs this command line on `ranks` ranks. Returns an exit code only on
- * failure. */
-int cli_run_mpirun(int64_t ranks);
 
 /* Returns the number of ranks to run on a transport: the value of --ranks, or without that option under a
  * launcher the number that the launcher has started. */

@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "matrix/job.h"
+#include "ranks/mpirun.h"
 #include "ranks/processes.h"
 
 int cli_start(const cli_common *common, sley_rank_options *out) {

@@ -6,7 +6,6 @@
 """
 from sley._library import decoded as _decoded
 from sley._library import lib as _lib
-from sley._tile_future import TileFuture
 from sley.comm import Comm
 from sley.errors import (
     SleyArgumentError,
@@ -28,7 +27,7 @@ from sley.products import sddmm, spgemm, spmm
 from sley.rooflines import Roofline, RooflineRank, roofline, roofline_algorithms
 from sley.tile_products import TileProduct, tile_algorithms
 from sley.tile_report import TileReport
-from sley.tiles import TiledInfo, TiledMatrix, TileInfo
+from sley.tiles import TiledInfo, TiledMatrix, TileFuture, TileInfo
 
 __version__: str = _decoded(_lib.sley_version())
 

@@ -2,9 +2,9 @@
 """Sparse matrices."""
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,8 @@ class Matrix:
     >>> sley.Matrix(scipy.sparse.csr_array(np.eye(3)))
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
+
+    _product: ClassVar[Callable[["Matrix", Any], Any]]  # the operator @, which products.py sets
 
     def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None, copy: bool = True) -> None:
         if isinstance(a, Matrix):
@@ -304,8 +306,7 @@ class Matrix:
     def __matmul__(self, x: Any) -> Any:
         """A X on one rank, for an x with shape (n, k) or (n,): see `spmm`, and `Plan` for repeated products. For
         another Matrix: the sparse product, see `spgemm`."""
-        from sley.products import spgemm, spmm
-        return spgemm(self, x) if isinstance(x, Matrix) else spmm(self, x)
+        return Matrix._product(self, x)
 
     def __repr__(self) -> str:
         name = _c.sley_dtype(self._info.dtype).name

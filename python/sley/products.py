@@ -269,3 +269,11 @@ def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made:
         return int(status)
 
     comm._run(sample)
+
+
+def _product(a: Matrix, b: Any) -> Any:
+    """`a @ b`."""
+    return spgemm(a, b) if isinstance(b, Matrix) else spmm(a, b)
+
+
+Matrix._product = _product

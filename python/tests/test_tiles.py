@@ -267,10 +267,10 @@ def test_what_is_refused() -> None:
             "there is no tile \\(2, 0\\): the matrix has 2 x 2": lambda: t.get_tile(2, 0),
             "there is no tile \\(0, -1\\)": lambda: t.put_tile(0, -1, []),
             "tile \\(0, 0\\) takes \\(": lambda: t.put_tile(0, 0, [1.0]),
-            "the tiles of A: a grid of 3 x 2 is not of 4 ranks": lambda: sley.TiledMatrix(A, ranks=4, grid=(3, 2)),
+            "the tiles of A: a grid of 3 x 2 does not have 4 ranks": lambda: sley.TiledMatrix(A, ranks=4, grid=(3, 2)),
             "beyond 64 bits": lambda: sley.TiledMatrix(A, tiles=2**63),
             "give either ranks or comm": lambda: sley.TiledMatrix(A, ranks=2, comm=t.comm),
-            "of another matrix": lambda: t.renew(A.T),
+            "belongs to another matrix": lambda: t.renew(A.T),
             "the entries that the matrix was made of|other rows or columns": lambda: t.renew(
                 scipy.sparse.csr_array((60, 45))),
             "the tiled matrix is dense: give an array": lambda: x.renew(A),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bcast-1d: every rank's whole block of X goes to everyone, stage by stage (CAGNET 1D). bcast-1d-pipelined:
- * the next stage's block travels while this one computes (MG-GCN). Volume 4 n k (P - 1): CoLa, equation 5. */
+/* bcast-1d: every rank's whole block of X goes to all ranks, stage by stage (CAGNET 1D). bcast-1d-pipelined:
+ * the block of the next stage is in flight while a stage is summed (MG-GCN). Volume 4 n k (P - 1): CoLa,
+ * equation 5. */
 #include "base/memory.h"
 #include "algo/algorithm.h"
 #include "plan/parts.h"
 
-/* Stage s: rank s's block goes to everyone else's buffer. */
+/* Stage s: rank s's block goes to the buffers of all others. */
 static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage, int buffer, int *exchange) {
   int me = ins->comm->rank;
   SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange));
@@ -24,13 +25,13 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   return SLEY_OK;
 }
 
-/* Whether this rank has something to do in stage s: it may have entries for the columns that rank s owns, or
- * it is the first one, which stores every row of Y. */
+/* Whether this rank has a part in stage s: it may have entries in the columns that rank s owns, or s is the
+ * first stage, whose part stores every row of Y. */
 static bool sums_in(const sl_inspection *ins, int s) {
   return s == 0 || s == ins->comm->rank || ins->halo->begin[s] < ins->halo->begin[s + 1];
 }
 
-/* Of a stage's halo entries, in the column map. */
+/* Sets part and place of a stage's halo entries in the column map. */
 static void map_owner(const sl_inspection *ins, int owner, int number, int32_t *part, int64_t *place) {
   for (int64_t h = ins->halo->begin[owner]; h < ins->halo->begin[owner + 1]; h++) {
     part[h] = number;
@@ -38,7 +39,8 @@ static void map_owner(const sl_inspection *ins, int owner, int number, int32_t *
   }
 }
 
-/* A part for each stage that needs one: the columns that rank s owns. Of many ranks most have none. */
+/* Cuts a part for each stage that needs one: the columns that rank s owns. With many ranks most stages have
+ * no entries here. */
 static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int *buffer_of, int *first) {
   int ranks = ins->comm->size, parts = 0, local = 0;
   const int64_t mapped = plan->dry ? 0 : ins->halo_set.count;
@@ -111,12 +113,14 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
 }
 
 const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
-                                       .summary = "every rank's whole block of X to everyone, stage by stage",
+                                       .summary =
+                                           "every rank's whole block of X to all ranks, stage by stage",
                                        .consider = sl_consider_always,
                                        .prepare = sl_prepare_no_more,
                                        .build = build_plain};
-const sl_algorithm sl_algo_bcast_1d_pipelined = {.name = "bcast-1d-pipelined",
-                                                 .summary = "as bcast-1d, the next stage in flight meanwhile",
-                                                 .consider = sl_consider_always,
-                                                 .prepare = sl_prepare_no_more,
-                                                 .build = build_pipelined};
+const sl_algorithm sl_algo_bcast_1d_pipelined = {
+    .name = "bcast-1d-pipelined",
+    .summary = "as bcast-1d, with the next stage in flight while one is summed",
+    .consider = sl_consider_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_pipelined};

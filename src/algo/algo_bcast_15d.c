@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bcast-1.5d: c consecutive ranks form a team that shares its rows of Y; member j computes their product with
- * every c-th block of X and the members' partial sums are added (CAGNET 1.5D). Each block of X goes to P / c
- * ranks instead of P. c is the largest divisor of P with c^2 <= P; with c = 1, and in column order
- * (reproducible), which rules partial sums out, this is bcast-1d. */
+/* bcast-1.5d: c consecutive ranks form a team that shares its rows of Y. Member j multiplies every c-th block
+ * of X, and the members' partial sums are added (CAGNET 1.5D). Each block of X goes to P / c ranks instead of
+ * P. c is the largest divisor of P with c^2 <= P. If c = 1, this is bcast-1d; also in column order
+ * (reproducible), which does not allow partial sums. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,12 +12,12 @@
 
 typedef struct teams {
   const sl_inspection *ins;
-  int c, count;    /* ranks a team, teams */
-  int team, place; /* this rank's */
-  int stages;      /* blocks a member takes at most */
+  int c, count;    /* ranks per team, number of teams */
+  int team, place; /* team of this rank, and its place there */
+  int stages;      /* largest number of blocks of a member */
 } teams;
 
-/* Rank that multiplies an entry. */
+/* The rank that multiplies an entry. */
 static int multiplier(const void *context, int64_t row, int64_t col) {
   const teams *t = context;
   int ranks = t->ins->comm->size;
@@ -26,7 +26,7 @@ static int multiplier(const void *context, int64_t row, int64_t col) {
   return row_team * t->c + col_team % t->c;
 }
 
-/* The stage-th block of X that this rank takes, as a team number; at least count where there is none. */
+/* The team whose rows of X are the block of this stage on this rank; at least count if there is none. */
 static int source_team(const teams *t, int stage) {
   return stage * t->c + t->place;
 }
@@ -50,7 +50,7 @@ static sley_status add_stage(sl_plan *plan, const teams *t, int stage, int buffe
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
 
-/* The entries of one block of X, which the items hold for all blocks; sorted as they are. */
+/* Adds the part of one block of X. items has the entries of all blocks; their order is kept. */
 static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_item *items, int64_t count,
                             int x, int y) {
   const sl_inspection *ins = t->ins;
@@ -79,7 +79,7 @@ static sley_status add_part(sl_plan *plan, const teams *t, int stage, const sl_i
   return sl_plan_add_step(plan, SL_STEP_SPMM, part);
 }
 
-/* Members give each other their partial sums of each other's rows. */
+/* Adds the exchange in which the members add their partial sums to the rows of the member that owns them. */
 static sley_status add_reduction(sl_plan *plan, const teams *t, int sums) {
   const sl_inspection *ins = t->ins;
   int exchange, first = t->team * t->c;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
- * its entries. An entry whose column is outside the cover is handed to the column's owner when the plan is
- * made; the owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
- * sums are given to the rows' owners, who add them. Fewest by bytes: partial rows hold sums, which for dtypes
- * of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
+ * its entries. An entry whose column is outside the cover is sent to the column's owner when the plan is
+ * made. The owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
+ * sums are sent to the owners of the rows, which add them. Fewest means least bytes: partial rows hold sums,
+ * which for dtypes of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
  *
- * In column order (reproducible) partial sums are out of the question: every column is then taken as a row of
- * X. */
+ * Column order (reproducible) does not allow partial sums; every column is then taken as a row of X. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -19,21 +18,21 @@
 #include "plan/parts.h"
 #include "algo/stages.h"
 
-/* Rows of Y are named by their global number. All lists ascend, hence are grouped by the rows' owners. */
+/* Lists of rows of Y, by their global numbers. All lists ascend, so they are grouped by the rows' owners. */
 typedef struct partials {
   const sl_inspection *ins;
   int group;
-  int64_t *lent; /* rows this rank has computed elsewhere, by the rank that computes them */
+  int64_t *lent; /* rows of this rank that others compute, by the computing rank */
   int64_t *lent_begin;
-  int64_t *computed; /* rows this rank computes for others, by owner */
+  int64_t *computed; /* rows that this rank computes for others, by owner */
   int64_t *computed_begin;
-  int64_t *sent; /* those of them that another member collects, by member */
+  int64_t *sent; /* computed rows that another member collects, by member */
   int64_t *sent_begin;
-  int64_t *received; /* rows members ask this rank to collect, by member */
+  int64_t *received; /* rows that this rank collects for members, by member */
   int64_t *received_begin;
-  int64_t *collected; /* union of received: what this rank gives to other workgroups, by owner */
+  int64_t *collected; /* union of received: rows that this rank sends to other workgroups, by owner */
   int64_t *collected_begin;
-  int64_t *gained; /* rows of this rank that other workgroups' collectors give, by collector */
+  int64_t *gained; /* rows of this rank that come from collectors of other workgroups, by collector */
   int64_t *gained_begin;
   sl_colset collected_set;
 } partials;
@@ -47,7 +46,7 @@ static void partials_free(partials *s) {
   sl_colset_free(&s->collected_set);
 }
 
-/* Rank that computes an entry which no row of X serves: its column's owner; -1 for every other entry. */
+/* The rank that computes an entry that no row of X serves: the owner of its column. -1 for other entries. */
 static int computes(const void *context, int64_t row, int64_t col) {
   (void)row;
   const sl_inspection *ins = context;
@@ -57,12 +56,12 @@ static int computes(const void *context, int64_t row, int64_t col) {
   return ins->cover_use[h] ? -1 : sl_partition_owner(ins->col_begin, ins->comm->size, col);
 }
 
-/* The rank's threads at the list of rows lent, each with its share of the block's rows. */
+/* State of the threads that list the rows computed elsewhere; each has a share of the block's rows. */
 typedef struct lending {
   partials *s;
-  bool stores;   /* the second pass */
-  int64_t *at;   /* of each thread and rank: rows, then where the next goes */
-  int64_t *last; /* of each thread and rank: the row seen last */
+  bool stores;   /* true in the second pass */
+  int64_t *at;   /* for each thread and rank: rows, then position of the next one */
+  int64_t *last; /* for each thread and rank: the last row seen */
 } lending;
 
 static sley_status lend_rows(void *context, int thread, int threads) {
@@ -89,7 +88,7 @@ static sley_status lend_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* Each thread's counts become where its rows go; count[p]: those of rank p together. */
+/* Converts each thread's counts to first positions. count[p]: rows of all threads for rank p. */
 static void place_lent(const lending *l, int ranks, int threads, int64_t *count) {
   int64_t sum = 0;
   for (int p = 0; p < ranks; p++) {
@@ -103,7 +102,7 @@ static void place_lent(const lending *l, int ranks, int threads, int64_t *count)
   }
 }
 
-/* Distinct rows with entries to be computed by each rank. */
+/* Lists, for each rank, the distinct rows with entries that it computes. */
 static sley_status list_lent(partials *s, int64_t *count) {
   sl_team *team = sl_plan_team(s->ins);
   const int ranks = s->ins->comm->size, threads = sl_team_size(team);
@@ -123,7 +122,7 @@ done:
   return status;
 }
 
-/* Groups the computed rows of other workgroups by the member that collects them (this rank possibly). */
+/* Groups the computed rows of other workgroups by the member that collects them, which may be this rank. */
 static sley_status list_sent(partials *s, const int64_t *computed_count, int64_t *count) {
   const sl_comm *comm = s->ins->comm;
   SL_TRY(sl_starts(computed_count, comm->size, &s->computed_begin));
@@ -142,7 +141,7 @@ static sley_status list_sent(partials *s, const int64_t *computed_count, int64_t
   return sl_starts(count, comm->size, &s->sent_begin);
 }
 
-/* Unites what the members sent; count[p]: rows of it that p owns. */
+/* Unites the rows that members have sent. count[p]: rows of the union that p owns. */
 static sley_status list_collected(partials *s, const int64_t *received_count, int64_t *count) {
   const sl_inspection *ins = s->ins;
   int ranks = ins->comm->size;
@@ -155,7 +154,7 @@ static sley_status list_collected(partials *s, const int64_t *received_count, in
   return sl_starts(count, ranks, &s->collected_begin);
 }
 
-/* Who computes, collects and gets which partial rows. Collective, agreed. */
+/* Finds who computes, collects and receives which partial rows. Collective, agreed. */
 static sley_status list_partials(partials *s, int64_t *count) {
   sl_comm *comm = s->ins->comm;
   int64_t *received = count + comm->size;
@@ -169,8 +168,8 @@ static sley_status list_partials(partials *s, int64_t *count) {
   return sl_agree(comm, sl_starts(received, comm->size, &s->gained_begin));
 }
 
-/* The buffer of partial rows: first the collected ones, then those sent to other members by member, then
- * those given to owners in the workgroup by owner. Both later regions begin where these say. */
+/* The regions of the buffer of partial rows: the collected rows; from `sent` on, the rows sent to other
+ * members, by member; from `near` on, the rows sent to owners in the workgroup, by owner. */
 typedef struct regions {
   int64_t sent, near, rows;
 } regions;
@@ -185,7 +184,8 @@ static regions lay_out(const partials *s) {
   return r;
 }
 
-/* Place of row i of the sent list; own collection lies in the first region. */
+/* Place in the buffer of row i of the list `sent`. Rows that this rank collects itself are in the first
+ * region. */
 static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
   const sl_comm *comm = s->ins->comm;
   int64_t own_begin = s->sent_begin[comm->rank], own_end = s->sent_begin[comm->rank + 1];
@@ -194,7 +194,7 @@ static int64_t place_sent(const partials *s, const regions *r, int64_t i) {
   return r->sent + (i < own_begin ? i : i - (own_end - own_begin));
 }
 
-/* Members hand their partial sums to the collectors, who add them. */
+/* Adds the exchange in which members send their partial sums to the collectors, which add them. */
 static sley_status add_collect(sl_plan *plan, const partials *s, const regions *r, int buffer,
                                int *exchange) {
   const sl_comm *comm = s->ins->comm;
@@ -220,8 +220,8 @@ static sley_status add_collect(sl_plan *plan, const partials *s, const regions *
   return SLEY_OK;
 }
 
-/* Partial rows go to their owners, who add them to Y: from collectors of other workgroups, and within the
- * workgroup straight from who computed them. */
+/* Adds the exchange that sends partial rows to their owners, which add them to Y: from collectors of other
+ * workgroups, and within the workgroup from the computing ranks. */
 static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, int buffer, int *exchange) {
   const sl_inspection *ins = s->ins;
   const sl_comm *comm = ins->comm;
@@ -235,7 +235,7 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
     const int64_t *numbers = near ? s->lent : s->gained, *begin = near ? s->lent_begin : s->gained_begin;
     const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
     int64_t count = begin[p + 1] - begin[p], sends = from_begin[p + 1] - from_begin[p];
-    if (count == 0 && sends == 0) /* nearly all, where there are many ranks */
+    if (count == 0 && sends == 0) /* most peers, if there are many ranks */
       continue;
     int64_t *rows = sl_plan_alloc(plan, count, sizeof *rows);
     if (!rows)
@@ -266,7 +266,7 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
   return place_sent(s, r, sl_lower_bound(s->sent, s->sent_begin[q], s->sent_begin[q + 1], row));
 }
 
-/* The part that computes all partial rows from this rank's X. Items come sorted by row, then column. */
+/* Adds the part that computes all partial rows from this rank's X. Items are sorted by row, then column. */
 static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
                                     sl_item *items, int64_t count, int *index) {
   const sl_inspection *ins = s->ins;
@@ -287,7 +287,8 @@ static sley_status add_partial_part(sl_plan *plan, const partials *s, const regi
   return sl_part_from_items(plan, &frame, items, count, true, r->rows, 0, ins->first_col, index);
 }
 
-/* Adds everything about partial rows; *give: the exchange that ends after all else. Collective. */
+/* Adds buffers, exchanges, part and steps of the partial rows. *give: the exchange that ends after all other
+ * steps. Collective. */
 static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
   sl_item *items = NULL;
   int64_t count = 0;
@@ -339,13 +340,13 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
-/* The share of the halo's rows that a cover may have, for its plan to take no longer than the best. Its plan
- * is halo-pipelined's with fewer rows. Those of Y are not packed, and it may spare all waiting, but every
- * entry is summed by some rank. Collective, agreed. */
+/* Finds the largest share of the halo's rows that a cover may move and not take longer than the best
+ * algorithm. Its plan is the plan of halo-pipelined with fewer rows. Partial rows of Y are not packed, and it
+ * might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
   const sl_figures *all;
   *share = 1;
-  if (!rivals->best || sl_has_levels(ins->comm)) /* there rows are brought once a workgroup */
+  if (!rivals->best || sl_has_levels(ins->comm)) /* there rows move once per workgroup */
     return SLEY_OK;
   sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)
@@ -355,16 +356,16 @@ static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double
   return status;
 }
 
-/* A cover takes a matching for every remote block, so it is looked at only where it could spare at least a
- * quarter of the best time so far, and where as few rows as it needs are not surely too many. In column order
- * it is halo-pipelined. */
+/* A cover needs a matching for every remote block. So it is considered only if it could save at least a
+ * quarter of the best time so far, and if its least number of rows may be small enough. In column order it
+ * equals halo-pipelined. */
 static sley_status consider_cover(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   double share;
   *why_not = "in column order it moves what halo-pipelined moves";
   if (ins->wishes->reproducible)
     return SLEY_OK;
-  *why_not = "it could spare less than a quarter of the time";
+  *why_not = "it could save less than a quarter of the time";
   if (rivals->best && rivals->best->spare_seconds < 0.25 * rivals->best->predicted_seconds)
     return SLEY_OK;
   *why_not = "it needs too many rows";
@@ -377,9 +378,9 @@ static sley_status prepare_cover(sl_inspection *ins) {
   return sl_cover_choose(ins, 1, &chosen);
 }
 
-const sl_algorithm sl_algo_cover = {.name = "cover",
-                                    .summary =
-                                        "as halo-pipelined, the fewest rows of X and partial rows of Y",
-                                    .consider = consider_cover,
-                                    .prepare = prepare_cover,
-                                    .build = build_cover};
+const sl_algorithm sl_algo_cover = {
+    .name = "cover",
+    .summary = "as halo-pipelined, but with the fewest rows of X and partial rows of Y",
+    .consider = consider_cover,
+    .prepare = prepare_cover,
+    .build = build_cover};

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* halo: each needed row of X once, straight from its owner. On rank i, with the remote columns of its rows of
- * A renumbered into the halo H:
+/* halo: each needed row of X once, from its owner. On rank i, with the remote columns of its rows of A
+ * renumbered into the halo H:
  *
- *   Y_i = beta Y_i + alpha A_local X_i + alpha A_remote H,   volume 4 N_R k: CoLa, equations 7 and 9 (its
- * RF).
+ *   Y_i = beta Y_i + alpha A_local X_i + alpha A_remote H,   volume 4 N_R k (CoLa, equations 7, 9: RF).
  *
- * The rows of H are loaded over direct links, and come in one message each over the others. Passes (passes.c)
- * turn this plan into others, such as one that reads rows in place. */
+ * Over direct links the rows of H are loaded; over other links each row is a message. Passes (passes.c)
+ * convert this plan to others, such as one that reads rows in place. */
 #include "algo/algorithm.h"
 
 static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
@@ -24,7 +23,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_halo = {
     .name = "halo",
-    .summary = "each needed row of X once, read in place, loaded, or one message a row",
+    .summary = "each needed row of X once, read in place, loaded, or one message per row",
     .consider = sl_consider_always,
     .prepare = sl_prepare_no_more,
     .build = build_halo,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rowwise: one fetch for every remote nonzero, as a row-wise kernel that loads on demand does it (MGG).
- * Volume 4 E_R k: CoLa, equation 6. On devices that lend their memory to each other, a kernel reads the rows
- * in place, once for every nonzero. Elsewhere the nonzeros are taken in batches; a batch's rows are fetched,
- * one for each nonzero, those of an owner together, then summed. */
+/* rowwise: one fetch for every remote nonzero, as in a row-wise kernel that loads rows on demand (MGG).
+ * Volume 4 E_R k: CoLa, equation 6. If devices can load from each other's memory, a kernel reads the rows in
+ * place, once for every nonzero. Otherwise the nonzeros are processed in batches: the rows of a batch, one
+ * for each nonzero, are fetched owner by owner, then summed. */
 
 #include "base/memory.h"
 #include "base/overrides.h"
@@ -11,8 +11,8 @@
 #include "plan/in_place.h"
 #include "plan/parts.h"
 
-/* Remote nonzeros fetched before they are summed: on devices more, for a batch may be an exchange of
- * messages, which takes some 100 microseconds before its first row. */
+/* Remote nonzeros per batch. Batches are larger on devices, where a batch may be an exchange of messages,
+ * which takes about 100 microseconds before its first row. */
 enum { BATCH_OF_HOST = 8192, BATCH_OF_DEVICE = 65536 };
 
 static int32_t batch_of(const sl_comm *comm) {
@@ -21,8 +21,8 @@ static int32_t batch_of(const sl_comm *comm) {
   return comm->device->ops->host_addresses ? BATCH_OF_HOST : BATCH_OF_DEVICE;
 }
 
-/* Puts the entries of each batch of `size` in the order of their owners, those of one owner as they were.
- * place[e]: where entry e stands then in its batch. Rank counts: one more than ranks. */
+/* Sorts the entries of each batch of `size` by owner; entries of one owner keep their order. place[e]: new
+ * position of entry e in its batch. at has ranks + 1 elements. */
 static void sort_by_owner(const int32_t *owner, const int64_t *row, int64_t count, int64_t size, int ranks,
                           int64_t *at, int32_t *place, int32_t *sorted_owner, int64_t *sorted_row) {
   for (int64_t begin = 0; begin < count; begin += size) {
@@ -42,7 +42,7 @@ static void sort_by_owner(const int32_t *owner, const int64_t *row, int64_t coun
   }
 }
 
-/* Splits one remote part into batches: entry e of a batch uses row places[e] of the buffer. */
+/* Splits a remote part into batches: entry e reads row places[e] of the buffer. */
 static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32_t *owner, const int64_t *row,
                                int buffer, const int32_t *places, int *first, int *count) {
   const int64_t size = SL_BUFFER(plan, buffer)->rows;
@@ -83,13 +83,14 @@ static sley_status add_batches(sl_plan *plan, const sl_part *remote, const int32
   return SLEY_OK;
 }
 
-/* What the batches of a remote part fetch, batch by batch, and where each entry's row stands in its batch. */
+/* The rows that the batches of a remote part fetch, batch by batch, and the place of each entry's row in its
+ * batch. */
 typedef struct sources {
   int32_t *owner, *place;
   int64_t *row;
 } sources;
 
-/* Of a remote part whose columns are halo places, in batches of `size`. */
+/* Finds them for a remote part whose columns are places in the halo, in batches of `size`. */
 static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int64_t size,
                                 sources *out) {
   int ranks = ins->comm->size;
@@ -118,7 +119,7 @@ done:
   return status;
 }
 
-/* Steps of one remote part: fetch and sum, batch by batch. */
+/* Adds the steps of a remote part: fetch and sum, batch by batch. */
 static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part, int buffer) {
   sl_part remote = *SL_PART(plan, part);
   sources from;
@@ -132,8 +133,8 @@ static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part,
   return SLEY_OK;
 }
 
-/* The owners of remote entries, in the order of the entries: all, or those of ranks below this one or above
- * it. Returns how many. */
+/* Lists the owners of remote entries in the order of the entries: of ranks below this one, above it, or both.
+ * Returns their number. */
 static int64_t list_owners(const sl_inspection *ins, bool below, bool above, int32_t *owner) {
   const sley_matrix *block = ins->block;
   int64_t count = 0;
@@ -148,7 +149,7 @@ static int64_t list_owners(const sl_inspection *ins, bool below, bool above, int
   return count;
 }
 
-/* The fetches of as many batches as the built plan has. counts: room for one of each rank. */
+/* Adds the fetches of as many batches as the built plan has. counts has an element per rank. */
 static sley_status add_dry_fetches(sl_plan *plan, int ranks, int32_t *owner, int64_t count, int64_t size,
                                    int64_t *counts) {
   for (int64_t begin = 0; begin < count; begin += size) {
@@ -166,7 +167,8 @@ static sley_status add_dry_fetches(sl_plan *plan, int ranks, int32_t *owner, int
   return SLEY_OK;
 }
 
-/* A dry plan fetches from each owner what the real one does, batch by batch, in a single step. */
+/* Makes a dry plan, which fetches as many rows from each owner as the built plan, batch by batch, but in one
+ * step. */
 static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   const int ranks = ins->comm->size;
   const bool twice = ins->wishes->reproducible; /* the entries below the local ones are a part of their own */
@@ -187,7 +189,7 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   SL_TRY(status);
   if (plan->fetches.count == 0)
     SL_TRY(sl_plan_add_fetch(plan, &(sl_fetch){0, owner, NULL, SL_BUFFER_X}, NULL));
-  /* What the built plan will hold besides: the block itself, and for each fetch a row number and a place. */
+  /* Memory that the built plan uses in addition: the block, and for each fetch a row number and a place. */
   plan->memory_bytes += sl_block_bytes(ins->block) + 12 * ins->remote_nnz;
   sl_part dry = {.name = "dry", .y = SL_BUFFER_Y, .arrives_in = -1};
   SL_TRY(sl_plan_add_part(plan, &dry, NULL));
@@ -200,8 +202,8 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-/* Parts of the block: halo places as columns, split below and above only where the order of the sum asks for
- * it. */
+/* Cuts the block into parts, with places in the halo as columns. The remote entries are divided into below
+ * and above only if sums are in column order. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
   if (ins->wishes->reproducible)
@@ -215,16 +217,16 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
   return status;
 }
 
-/* Whether one kernel can read all that it needs. Its sums are not in column order. */
+/* Whether one kernel can read all rows in place. Its sums are not in column order. */
 static bool reads_in_place(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
-  enum { RANKS = 64 }; /* whose memories a kernel takes at most */
+  enum { RANKS = 64 }; /* most ranks whose memory a kernel can read */
   return comm->size > 1 && comm->size <= RANKS && comm->workgroup == comm->size && comm->zero_copy &&
          !comm->device->ops->host_addresses && !ins->wishes->reproducible;
 }
 
-/* An exchange that is only ever mapped: its lists stand for the rows that the kernel reads, one list of all
- * of a peer's as a single long row, so that what is counted is what moves. Collective. */
+/* Adds an exchange that is only mapped. Its lists describe the rows that the kernel reads: all reads from a
+ * peer are one list with a single long row, so that the predicted bytes equal the moved bytes. Collective. */
 static sley_status add_lending(sl_plan *plan, const sl_inspection *ins, int buffer, int *exchange) {
   const sl_comm *comm = ins->comm;
   int64_t *read = NULL, *lent = NULL;
@@ -254,7 +256,7 @@ agree:
 static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
   int buffer, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->wishes->row_bytes, &buffer));
-  /* All ranks agree on the exchange, so none may leave before. */
+  /* The next call is collective, so the ranks agree first. */
   sley_status status = sl_divide_in_place(plan, ins, false);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
@@ -274,7 +276,7 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
     return add_dry(plan, ins);
   batch = ins->remote_nnz < batch ? (int32_t)ins->remote_nnz : batch;
   SL_TRY(sl_plan_add_buffer(plan, "fetched", batch, ins->wishes->row_bytes, &buffer));
-  /* Columns of the remote parts are halo places until the batches replace them. */
+  /* The columns of remote parts are places in the halo until add_batches replaces them. */
   SL_TRY(cut(plan, ins, buffer, &first));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_PUBLISH, 0));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SCALE, 0));
@@ -285,7 +287,7 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-/* It moves what halo moves, and more. */
+/* It moves at least what halo moves. */
 static sley_status consider_never(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   (void)ins, (void)rivals, (void)considered, (void)why_not;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summa-2d: ranks form a grid of pr x pc; rank (i, j) computes row team i's rows of Y for the j-th slice of
- * the k columns. Stage by stage a panel of A goes along each grid row and the matching panel of X, cut into
- * slices, down the grid columns (bulk-synchronous SUMMA; CAGNET 2D). Finally the slices of Y return to the
- * rows' owners.
+/* summa-2d: ranks form a grid of pr x pc. Rank (i, j) computes the rows of Y of row team i, for the j-th
+ * slice of the k columns. Stage by stage a panel of A is sent along each grid row, and the matching panel of
+ * X, cut into slices, down the grid columns (bulk-synchronous SUMMA; CAGNET 2D). At the end the slices of Y
+ * are sent to the owners of the rows.
  *
  * A row team is pc consecutive ranks; a panel is the columns owned by P / lcm(pr, pc) consecutive ranks. */
 #include <string.h>
@@ -20,12 +20,12 @@ typedef struct grid {
   int pr, pc, i, j;
   int panels, panel_ranks;
   size_t value_bytes, sum_bytes, index_bytes;
-  sley_index index; /* of the tiles' columns */
-  int64_t *stored;  /* of row team i's tile in each panel: rows with entries */
+  sley_index index; /* index type of the tiles' columns */
+  int64_t *stored;  /* rows with entries in row team i's tile of each panel */
   int64_t *entries;
 } grid;
 
-/* Where the arrays of a tile lie in the bytes that travel. */
+/* Byte offsets of the arrays of a tile in the bytes that are sent. */
 typedef struct tile_layout {
   int64_t rowid, rowptr, val, col, bytes;
 } tile_layout;
@@ -56,20 +56,20 @@ static int64_t panel_begin(const grid *g, int panel) {
   return g->ins->col_begin[panel * g->panel_ranks];
 }
 
-/* Rank that holds an entry's tile and sends it along its grid row. */
+/* The rank that holds an entry's tile and sends it along its grid row. */
 static int holder(const void *context, int64_t row, int64_t col) {
   const grid *g = context;
   int team = sl_partition_owner(g->ins->row_begin, g->ins->comm->size, row) / g->pc;
   return team * g->pc + panel_of(g, col) % g->pc;
 }
 
-/* Of each thread and panel: rows with entries, entries. */
+/* sizes: for each thread and panel, the rows with entries and the entries. */
 typedef struct sizing {
   const grid *g;
   int64_t *sizes;
 } sizing;
 
-/* Columns ascend within a row, so the panel is looked up only where it changes. */
+/* Columns ascend within a row, so the panel is looked up only if it changes. */
 static sley_status size_rows(void *context, int thread, int threads) {
   const sizing *s = context;
   const grid *g = s->g;
@@ -77,7 +77,7 @@ static sley_status size_rows(void *context, int thread, int threads) {
   int64_t *sizes = s->sizes + 2 * (int64_t)thread * g->panels;
   int64_t end_row = sl_csr_split(block->rows, block->rowptr, thread + 1, threads);
   for (int64_t row = sl_csr_split(block->rows, block->rowptr, thread, threads); row < end_row; row++) {
-    int64_t end = -1; /* of the columns of the panel */
+    int64_t end = -1; /* end of the panel's columns */
     int panel = 0;
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t col = sl_index_at(block->col, block->index, e);
@@ -92,7 +92,7 @@ static sley_status size_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* The same where the block lies on the device. */
+/* As size_block, for a block in device memory. */
 static sley_status size_resident(const grid *g, int64_t **out) {
   const sl_inspection *ins = g->ins;
   int32_t *panel;
@@ -107,7 +107,7 @@ static sley_status size_resident(const grid *g, int64_t **out) {
   return status;
 }
 
-/* Sizes of this rank's share of its row team's tiles, in 2 panels from sl_alloc. */
+/* Finds the sizes of this rank's share of its row team's tiles: 2 panels elements from sl_alloc. */
 static sley_status size_block(const grid *g, int64_t **out) {
   if (g->ins->resident && g->panels <= SL_CUT_PARTS)
     return size_resident(g, out);
@@ -122,7 +122,7 @@ static sley_status size_block(const grid *g, int64_t **out) {
   return SLEY_OK;
 }
 
-/* Sizes of the row team's tiles: sums over its ranks, which tell each other theirs. Collective. */
+/* Finds the sizes of the row team's tiles, the sums over its ranks. Collective. */
 static sley_status size_tiles(grid *g) {
   sl_comm *comm = g->ins->comm;
   int64_t *mine = NULL, *told = NULL, *all = NULL, *counts = NULL, width = 2 * (int64_t)g->panels;
@@ -154,7 +154,7 @@ static sley_status size_tiles(grid *g) {
   return status;
 }
 
-/* Packs the items of one own tile, which come sorted by row and column, into the bytes that travel. */
+/* Packs the items of one of this rank's tiles, sorted by row and column, into the bytes that are sent. */
 static sley_status pack_tile(sl_plan *plan, const grid *g, int panel, const sl_item *items, int64_t count,
                              const void **out) {
   tile_layout l = lay_out(g, panel);
@@ -180,7 +180,7 @@ static sley_status pack_tile(sl_plan *plan, const grid *g, int panel, const sl_i
   return SLEY_OK;
 }
 
-/* The panel of A along this grid row, and the part it becomes here. */
+/* Adds the exchange of a panel of A along this grid row, and the part that this rank sums from it. */
 static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_buffer, int x, int y,
                             const sl_item *items, int64_t count) {
   tile_layout l = lay_out(g, panel);
@@ -206,7 +206,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
     SL_TRY(sl_plan_add_buffer(plan, "own tile", 1, l.bytes, &src));
     SL_BUFFER(plan, src)->constant = bytes;
     SL_BUFFER(plan, src)->first_column = SL_NO_COLUMNS;
-    plan->memory_bytes -= l.bytes; /* counted by the allocation already */
+    plan->memory_bytes -= l.bytes; /* sl_plan_alloc has counted them */
     part.arrives_in = -1;
     part.a.rowid = (const int64_t *)((const char *)bytes + l.rowid);
     part.a.rowptr = (const int64_t *)((const char *)bytes + l.rowptr);
@@ -229,7 +229,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
   return sl_plan_add_step(plan, SL_STEP_SPMM, part_index);
 }
 
-/* The panel of X: every owner sends slice j to grid column j. */
+/* Adds the exchange of a panel of X: every owner sends slice j to grid column j. */
 static sley_status add_panel(sl_plan *plan, const grid *g, int panel, int x) {
   const sl_inspection *ins = g->ins;
   int exchange, me = ins->comm->rank;
@@ -255,7 +255,7 @@ static sley_status add_panel(sl_plan *plan, const grid *g, int panel, int x) {
   return sl_plan_add_step(plan, SL_STEP_END, exchange);
 }
 
-/* Slices of Y return to the rows' owners. */
+/* Adds the exchange that sends slices of Y to the owners of the rows. */
 static sley_status add_return(sl_plan *plan, const grid *g, int y) {
   const sl_inspection *ins = g->ins;
   int exchange, first = g->i * g->pc;
@@ -304,7 +304,7 @@ static sley_status assemble(sl_plan *plan, const grid *g, const sl_item *items, 
   return add_return(plan, g, y);
 }
 
-/* As many grid columns as rows, or more. */
+/* Chooses a grid with at least as many columns as rows. */
 static grid grid_of(const sl_inspection *ins) {
   int ranks = ins->comm->size;
   grid g = {.ins = ins, .pr = 1};
@@ -319,9 +319,9 @@ static grid grid_of(const sl_inspection *ins) {
   return g;
 }
 
-/* It is left out where its entries and slices alone, not narrowed, take longer to move than the best takes.
- * Each entry goes to all ranks of its grid row but its holder, each row of X to all grid rows, and slices of
- * Y to the owners of their rows. */
+/* Not considered if its entries and slices alone, in their own types, take longer to move than the best
+ * algorithm takes. Each entry goes to all ranks of its grid row except its holder, each row of X to all grid
+ * rows, and slices of Y to the owners of their rows. */
 static sley_status consider_summa(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   const grid g = grid_of(ins);
@@ -329,7 +329,7 @@ static sley_status consider_summa(sl_inspection *ins, const sl_rivals *rivals, b
   double entries = (double)ins->nnz_all * others * (double)(g.index_bytes + g.value_bytes);
   double x = (double)ins->block->cols * k * (double)g.value_bytes * (g.pr - 1.0 / g.pc);
   double y = (double)ins->row_begin[ins->comm->size] * k * (double)g.sum_bytes * others / g.pc;
-  *why_not = "its entries and rows take longer to move";
+  *why_not = "moving its entries and rows alone takes longer";
   *considered =
       !rivals->best || sl_asks_to_travel(ins) ||
       (entries + x + y) / ins->comm->size <= 1.02 * rivals->best->predicted_seconds * rivals->bandwidth;

@@ -8,67 +8,74 @@
 
 typedef struct sl_algorithm sl_algorithm;
 
-/* What an algorithm is told that may leave itself out of the choice. */
+/* The state of the choice, for algorithms that may exclude themselves from it. */
 typedef struct sl_rivals {
-  const sl_figures *best; /* of the best so far, those always considered first; NULL: none */
-  double bandwidth;       /* of the fastest link of any rank, bytes a second */
-  /* Figures of another algorithm. Errors: those of sl_algorithm_build. Collective, agreed. */
+  const sl_figures *best; /* figures of the best algorithm so far, among those always considered; NULL: none
+                           * yet */
+  double bandwidth;       /* bytes/s of the fastest link of any rank */
+  /* Predicts another algorithm. Errors: as sl_algorithm_build. Collective, agreed. */
   sley_status (*predict)(void *context, const sl_algorithm *algorithm, const sl_figures **out);
   void *context;
 } sl_rivals;
 
-/* What users may set of an algorithm. */
+/* Parameters of an algorithm that users may set. */
 typedef struct sl_algorithm_parameters {
-  const sley_parameter *table; /* ended by a key NULL */
-  /* Reads them from the text "NAME:KEY=VALUE,..." into the wishes. Errors: SLEY_ERR_ARG. */
+  const sley_parameter *table; /* ends with a NULL key */
+  /* Reads the parameters in the text "NAME:KEY=VALUE,..." into the wishes. Errors: SLEY_ERR_ARG. */
   sley_status (*read)(const char *text, sl_plan_wishes *wishes);
 } sl_algorithm_parameters;
 
-/* No slot is NULL but parameters. */
+/* No slot is NULL except parameters. */
 struct sl_algorithm {
   const char *name, *summary;
-  /* For the choice, which plans each algorithm without building it unless *considered is false, as it is
-   * before. *why_not, for the reason of the choice: static text, or NULL where there is nothing to say. The
-   * same on all ranks. Collective, agreed. */
+  /* Called by the choice. *considered is false before the call; if the algorithm sets it, the choice predicts
+   * a dry plan of it. *why_not: static text for the reason of the choice, or NULL. Both are the same on all
+   * ranks. Collective, agreed. */
   sley_status (*consider)(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                           const char **why_not);
-  /* What it needs of the inspection beside what all do; called before build. Collective, agreed. */
+  /* Adds to the inspection what only this algorithm needs; called before build. Collective, agreed. */
   sley_status (*prepare)(sl_inspection *ins);
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
-  bool serves_one_rank; /* the one to take where nothing travels, the first in the table */
-  /* Of "NAME:KEY=VALUE,...". NULL: it takes none. */
+  bool serves_one_rank; /* the choice for one rank; the first such algorithm in the table is used */
+  /* Parameters in "NAME:KEY=VALUE,..."; NULL: none. */
   const sl_algorithm_parameters *parameters;
 };
 
-/* Of algorithms that are always considered, and that need nothing else of the inspection. */
+/* Slots of algorithms that are always considered, and that need nothing else from the inspection. */
 sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                const char **why_not);
 sley_status sl_prepare_no_more(sl_inspection *ins);
 
-/* What bcast-1.5d is where ranks cannot be divided into teams. */
+/* bcast-1.5d builds this plan if the ranks cannot be divided into teams. */
 extern const sl_algorithm sl_algo_bcast_1d;
-/* What cover is with the halo's rows instead of fewer. */
+/* cover is compared with this algorithm, which moves all rows of the halo. */
 extern const sl_algorithm sl_algo_halo_pipelined;
 
-/* All of them, NULL-terminated. Those that compare themselves with others come after them. */
+/* All algorithms, NULL-terminated. An algorithm that compares itself with others comes after them. */
 extern const sl_algorithm *const sl_algorithms[];
 
-/* Returns the place in the table of the algorithm that a text NAME or NAME:KEY=VALUE,... names; -1: none. */
+/* The names of the algorithms, NULL-terminated; static. */
+const char *const *sl_algorithm_names(void);
+
+/* Returns the position in the table of the algorithm that the text NAME or NAME:KEY=VALUE,... names; -1:
+ * none. */
 int sl_algorithm_place(const char *text);
 
-/* The same, with an error that lists the names. Errors: SLEY_ERR_ARG. */
+/* As sl_algorithm_place, but an unknown name is an error, which lists the names. Errors: SLEY_ERR_ARG. */
 sley_status sl_algorithm_find(const char *text, int *out);
 
-/* Reads the parameters in such a text (NULL or "auto": it has none) into the wishes. Errors: SLEY_ERR_ARG. */
+/* Reads the parameters in such a text into the wishes. NULL and "auto" have no parameters. Errors:
+ * SLEY_ERR_ARG. */
 sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishes);
 
-/* Builds a plan by one algorithm, of which nothing is counted yet. The inspection may be used again. Ended by
- * sl_plan_free, also on error. Errors: those of this rank's build, on which the ranks have not agreed yet;
- * SLEY_ERR_UNSUPPORTED, on all ranks, where the algorithm cannot do what is wished of how values travel, or
- * of new values. Collective. */
+/* Builds a plan by an algorithm, without counting. The inspection may be used again. Freed by sl_plan_free,
+ * also on error. Errors: of this rank's build, on which the ranks have not yet agreed; on all ranks,
+ * SLEY_ERR_UNSUPPORTED if the algorithm does not support the wished wire, keep_input or renewable.
+ * Collective. */
 sley_status sl_algorithm_draft(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
 
-/* The same, agreed on and counted; its times are not predicted. Without a plan on errors. Collective. */
+/* As sl_algorithm_draft, but agreed and counted; times are not predicted. On error *out is an empty plan.
+ * Collective. */
 sley_status sl_algorithm_build(const sl_algorithm *algorithm, sl_inspection *ins, bool dry, sl_plan *out);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of algorithms, and what building a plan by one of them takes. */
+/* The table of algorithms, and the building of a plan by one of them. */
 #include <string.h>
 
 #include "algo/algorithm.h"
 #include "algo/passes.h"
+#include "base/names.h"
 #include "base/parameters.h"
 #include "plan/count.h"
 
-/* Each is one of a file algo_*.c, or of stages.c. Few others know one by name. */
+/* Each is defined in a file algo_*.c, or in stages.c. */
 extern const sl_algorithm sl_algo_bcast_1d_pipelined;
 extern const sl_algorithm sl_algo_bcast_15d;
 extern const sl_algorithm sl_algo_summa_2d;
@@ -26,6 +27,16 @@ const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,
                                              &sl_algo_halo_pipelined,
                                              &sl_algo_cover,
                                              NULL};
+enum { ALGORITHMS = sizeof sl_algorithms / sizeof *sl_algorithms - 1 };
+
+static const char *name_of(int algorithm) {
+  return sl_algorithms[algorithm]->name;
+}
+
+const char *const *sl_algorithm_names(void) {
+  static const char *names[ALGORITHMS + 1];
+  return sl_names_fill(names, ALGORITHMS, name_of);
+}
 
 sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                const char **why_not) {
@@ -72,13 +83,13 @@ sley_status sl_algorithm_read_parameters(const char *text, sl_plan_wishes *wishe
   return parameters ? parameters->read(text, wishes) : sl_parameters_read(text, none, NULL);
 }
 
-/* Where entries of A went to other ranks, new values would have to follow them. */
+/* Refuses renewable plans if entries of A go to other ranks, because new values would have to follow them. */
 static sley_status refuse_travelled(const sl_plan *plan) {
   if (!plan->entries_travel)
     return SLEY_OK;
   return sl_fail(SLEY_ERR_UNSUPPORTED,
-                 "%s gives entries of the matrix to other ranks: its plans take no new values (renewable); "
-                 "take another algorithm, such as halo",
+                 "%s sends entries of the matrix to other ranks, so its plans cannot take new values "
+                 "(renewable): choose another algorithm, such as halo",
                  plan->algo);
 }
 

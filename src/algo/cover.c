@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Minimum vertex covers. Three steps, none of them recursive.
+/* Minimum vertex covers, in three steps without recursion:
  *
- * - A matching that is nearly maximum (Karp and Sipser 1981): a vertex with one live neighbour takes it,
- *   which is never a mistake; when there is none, the row of fewest edges takes its neighbour of fewest live
- *   edges.
+ * 1. A nearly maximum matching (Karp and Sipser 1981). A vertex with one live neighbour is matched with it,
+ * which is always part of some maximum matching. If there is no such vertex, the row with the fewest edges is
+ * matched with its neighbour with the fewest live edges.
  *
- * - The rest by Hopcroft and Karp 1973: per phase a breadth-first search from the free rows and a greatest
- *   set of shortest augmenting paths, found depth-first with one pass over every adjacency.
+ * 2. Completion by Hopcroft and Karp 1973. Each phase is a breadth-first search from the free rows and a
+ * maximal set of shortest augmenting paths, found depth-first with one pass over every adjacency.
  *
- * - Konig's theorem: let Z be what the free rows reach along alternating paths. The rows outside Z and the
- *   columns inside Z cover every edge and are as many as the matching has edges. Z is the same for every
- *   maximum matching (Dulmage and Mendelsohn 1958), so the cover depends on the graph alone. */
+ * 3. Konig's theorem. Let Z be the vertices that the free rows reach along alternating paths. The rows
+ * outside Z and the columns inside Z cover every edge, and their number is the number of edges of the
+ * matching. Z is the same for every maximum matching (Dulmage and Mendelsohn 1958), so the cover depends only
+ * on the graph. */
 #include "algo/cover.h"
 
 #include <string.h>
@@ -18,18 +19,18 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 
-/* One side of the graph while the first matching is built. */
+/* One side of the graph during the first matching. */
 typedef struct side {
   int32_t count;
   const int64_t *begin;     /* count + 1 positions in neighbour */
   const int32_t *neighbour; /* vertices of the other side */
   int32_t *match;           /* -1: free */
-  uint32_t *live;           /* edges to free vertices */
-  int32_t *single;          /* stack of vertices seen with one live edge */
+  uint32_t *live;           /* number of edges to free vertices */
+  int32_t *single;          /* stack of vertices that had one live edge */
   int32_t singles;
 } side;
 
-/* Columns against rows: begin has cols + 1 entries, row one for each edge, ascending within a column. */
+/* Transposes the adjacency. begin has cols + 1 elements, row one per edge, ascending within a column. */
 static void transpose(const sl_bipartite *graph, int64_t *begin, int32_t *row) {
   memset(begin, 0, ((size_t)graph->cols + 1) * sizeof *begin);
   for (int64_t e = graph->rowptr[0]; e < graph->rowptr[graph->rows]; e++)
@@ -43,7 +44,7 @@ static void transpose(const sl_bipartite *graph, int64_t *begin, int32_t *row) {
       row[--begin[graph->adjacency[e]]] = i;
 }
 
-/* Takes one live edge from every free neighbour of a vertex of s. */
+/* Removes one live edge from every free neighbour of a matched vertex of s. */
 static void retire(const side *s, int32_t vertex, side *t) {
   for (int64_t e = s->begin[vertex]; e < s->begin[vertex + 1]; e++) {
     int32_t w = s->neighbour[e];
@@ -59,7 +60,8 @@ static void join(side *s, int32_t u, side *t, int32_t v) {
   retire(t, v, s);
 }
 
-/* Gives a vertex its free neighbour of fewest live edges, the first of them; false if none is free. */
+/* Matches a vertex with the first of its free neighbours with the fewest live edges. Returns false if none is
+ * free. */
 static bool take_poorest(side *s, int32_t vertex, side *t) {
   int32_t best = -1;
   for (int64_t e = s->begin[vertex]; e < s->begin[vertex + 1]; e++) {
@@ -86,7 +88,8 @@ static void settle_singles(side *rows, side *cols) {
 
 enum { DEGREE_BUCKETS = 256 };
 
-/* order: the rows by ascending degree, those of DEGREE_BUCKETS - 1 and more in their own order at the end. */
+/* Fills order with the rows by ascending degree. Rows of degree DEGREE_BUCKETS - 1 or more come last, in
+ * their own order. */
 static void sort_by_degree(const sl_bipartite *graph, int32_t *order) {
   int32_t place[DEGREE_BUCKETS + 1] = {0};
   for (int pass = 0; pass < 2; pass++) {
@@ -112,7 +115,7 @@ static void init_side(side *s) {
   }
 }
 
-/* The first matching. match arrays of graph->rows and graph->cols entries are filled. */
+/* Fills the arrays of the first matching, which have graph->rows and graph->cols elements. */
 static sley_status first_matching(const sl_bipartite *graph, int32_t *row_match, int32_t *col_match) {
   sley_status status;
   int64_t *begin = NULL;
@@ -149,17 +152,17 @@ out:
   return status;
 }
 
-/* State of Hopcroft and Karp's search. */
+/* State of the search of Hopcroft and Karp. */
 typedef struct search {
   const sl_bipartite *graph;
   int32_t *row_match, *col_match;
-  int32_t *level; /* matched edges between a row and the free rows; -1: not reached */
-  int64_t *arc;   /* the next edge of each row to try */
-  int32_t *rows;  /* queue of the breadth-first search, then stack of the depth-first ones */
+  int32_t *level; /* matched edges on the path from a free row to each row; -1: not reached */
+  int64_t *arc;   /* next edge of each row to try */
+  int32_t *rows;  /* queue of the breadth-first search, then stack of the depth-first searches */
 } search;
 
-/* Sets the levels; true if an augmenting path exists. Rows beyond the shortest path's level are not expanded.
- */
+/* Sets the levels. Returns true if an augmenting path exists. Rows beyond the level of the shortest path are
+ * not expanded. */
 static bool layer_rows(search *s) {
   const sl_bipartite *graph = s->graph;
   int32_t head = 0, tail = 0, limit = INT32_MAX;
@@ -186,7 +189,8 @@ static bool layer_rows(search *s) {
   return limit != INT32_MAX;
 }
 
-/* Looks for a path from a free row to a free column that climbs one level at a row, and augments along it. */
+/* Searches a path from a free row to a free column on which each row is one level higher, and augments along
+ * it. */
 static void augment_from(search *s, int32_t root) {
   const sl_bipartite *graph = s->graph;
   int32_t depth = 0;
@@ -211,13 +215,13 @@ static void augment_from(search *s, int32_t root) {
     } else if (next >= 0) {
       s->rows[++depth] = next;
     } else {
-      s->level[i] = -1; /* a dead end for the rest of the phase */
+      s->level[i] = -1; /* no path from this row in this phase */
       depth--;
     }
   }
 }
 
-/* The matching made maximum. On return level is 0 or more for exactly the rows in Z. */
+/* Makes the matching maximum. On return level is 0 or more for exactly the rows in Z. */
 static sley_status complete_matching(search *s) {
   const sl_bipartite *graph = s->graph;
   while (layer_rows(s)) {

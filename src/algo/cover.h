@@ -5,7 +5,8 @@
 
 #include "base/status.h"
 
-/* Rows 0 .. rows-1 against columns 0 .. cols-1; row i is joined to adjacency[rowptr[i] .. rowptr[i+1]). */
+/* Rows 0 .. rows-1 and columns 0 .. cols-1. The neighbours of row i are adjacency[rowptr[i]] ..
+ * adjacency[rowptr[i+1] - 1]. */
 typedef struct sl_bipartite {
   int32_t rows, cols;
   const int64_t *rowptr;
@@ -13,13 +14,13 @@ typedef struct sl_bipartite {
 } sl_bipartite;
 
 typedef struct sl_cover {
-  int64_t size;       /* rows and columns in the cover; equal to the matching's size */
+  int64_t size;       /* rows and columns in the cover; as many as a maximum matching has edges */
   uint8_t *row_in;    /* rows flags */
   uint8_t *col_in;    /* cols flags */
-  int32_t *row_match; /* the matched column of each row, -1: none; the certificate that the cover is least */
+  int32_t *row_match; /* matched column of each row, -1: none; it proves that the cover is minimum */
 } sl_cover;
 
-/* A least set of rows and columns that touches every edge; among least covers always the same one.
+/* Finds a minimum set of rows and columns that touches every edge; among several it is always the same one.
  * Freed by sl_cover_free. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_min_vertex_cover(const sl_bipartite *graph, sl_cover *out);
 void sl_cover_free(sl_cover *cover);

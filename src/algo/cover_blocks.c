@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remote blocks as bipartite graphs, and their least covers. */
 #include "algo/cover_blocks.h"
 
 #include <string.h>
@@ -57,7 +56,7 @@ typedef struct solving {
   int64_t size;
 } solving;
 
-/* Each row of the graph `weight` times; the arrays are the caller's, also on error. */
+/* Repeats each row of the graph `weight` times. The caller frees the arrays, also on error. */
 static sley_status repeat_rows(const sl_bipartite *graph, int64_t weight, int64_t **rowptr, int32_t **col,
                                sl_bipartite *out) {
   const int64_t *from = graph->rowptr;
@@ -80,7 +79,7 @@ static sley_status solve_one(solving *s, int block) {
   const sl_cover_blocks *b = s->blocks;
   int64_t first = b->first_row[block], rows = b->first_row[block + 1] - first,
           cols = b->first_col[block + 1] - b->first_col[block];
-  if (rows == 0) /* of many ranks most blocks have none */
+  if (rows == 0) /* with many ranks most blocks are empty */
     return SLEY_OK;
   if (rows > INT32_MAX / s->row_weight)
     return sl_fail(SLEY_ERR_OVERFLOW, "a remote block has more than 2^31 rows: use more ranks");

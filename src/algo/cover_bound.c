@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lower bound of the covers' weight: the edges of a matching, made by all threads in a few rounds. In each
- * a row that is not matched yet claims, of its columns that no earlier round gave away, the one of fewest
- * edges, and a column goes to the claim of the row of fewest edges: those have the least choice. In the last
- * rounds a row claims the first that it finds, for where rows have the same columns, all claim the same
- * before; each row begins at another. The threads' order changes nothing: of a round's claims of a column the
- * greatest number stays. */
+/* A lower bound of the covers' weight: the number of edges of a matching, which all threads build in a few
+ * rounds. In each round every row that can be matched with more columns claims one that no earlier round has
+ * assigned: its column with the fewest edges. A column is assigned to the claiming row with the fewest edges,
+ * which has the least choice. In the last rounds a row claims the first free column that it finds, and each
+ * row begins its search at another edge, because rows with equal columns would all claim the same one. The
+ * result does not depend on the order of threads: the claims of a round are numbers, and a column keeps the
+ * greatest. */
 #include "algo/cover_blocks.h"
 #include "base/memory.h"
 #include "matrix/matrix.h"
 
-/* On 132 real matrices on four ranks the matching had 0.90 to 1 of the greatest one's edges, on nine of ten
- * at least 0.96; on twins of large graphs at least 0.98. */
+/* On 132 real matrices on four ranks the matching had at least 0.90 of the edges of a maximum one, and at
+ * least 0.96 on nine of ten matrices; on twins of large graphs at least 0.98. */
 enum { ROUNDS = 6, CAREFUL_ROUNDS = 3 };
 
-/* A claim: the complement of its round, the edges of its row, and the row, so that the greatest is the best;
- * those of the first round are greater than those of the second. */
+/* A claim is the complement of three fields: its round, the number of edges of its row, and the row. So the
+ * greatest claim is the best, and claims of an earlier round are greater than claims of a later one. */
 enum { ROW_BITS = 40, EDGE_BITS = 16 };
-static const uint64_t FREE = 0; /* as if claimed in a round after the last */
+static const uint64_t FREE = 0; /* less than any claim */
 
 typedef struct bound bound;
 struct bound {
-  int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* gives how many edges it adds */
+  int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* returns the edges that it adds */
   const sl_cover_blocks *blocks;
-  int64_t row_weight; /* columns that a row can be matched with */
+  int64_t row_weight; /* columns with which a row can be matched */
   int round;
-  int64_t *claimed; /* of each row: the edge whose column it claimed in the round before; -1: none */
-  uint8_t *matched; /* of each row: its columns so far */
-  uint32_t *edges;  /* of each column of all blocks */
-  uint64_t *claim;  /* of each column of all blocks: the best so far */
-  int64_t least;    /* columns that are not free: each is given to one row in the end */
+  int64_t *claimed; /* for each row: the edge whose column it claimed in the previous round; -1: none */
+  uint8_t *matched; /* for each row: number of columns matched so far */
+  uint32_t *edges;  /* edges of each column of all blocks */
+  uint64_t *claim;  /* best claim so far of each column of all blocks */
+  int64_t least;    /* columns that are not free, each of which some row gets in the end */
 };
 
 static uint64_t claim_of(const bound *b, int round, int64_t row) {
@@ -41,7 +42,7 @@ static bool is_given_away(uint64_t claim, int round) {
   return ~claim >> (ROW_BITS + EDGE_BITS) < (uint64_t)round;
 }
 
-/* Whether the column was free before. */
+/* Makes a claim. Returns whether the column was free before. */
 static bool claim_column(uint64_t *column, uint64_t mine) {
   uint64_t held = __atomic_load_n(column, __ATOMIC_RELAXED);
   while (mine > held)
@@ -50,7 +51,7 @@ static bool claim_column(uint64_t *column, uint64_t mine) {
   return false;
 }
 
-/* The edge of a row to the column to claim; -1: all are given away. */
+/* The edge of a row to the column to claim; -1: all columns are assigned. */
 static int64_t best_edge(const bound *b, int64_t row, int64_t first_col) {
   const uint64_t *claims = b->claim + first_col;
   const uint32_t *degrees = b->edges + first_col;
@@ -66,7 +67,7 @@ static int64_t best_edge(const bound *b, int64_t row, int64_t first_col) {
   return best < 0 ? -1 : begin + best;
 }
 
-/* A row's turn: sees what became of its last claim, and makes the next. */
+/* Processes a row in a round: checks its last claim, and makes the next one. */
 static int64_t take_turn(const bound *b, int64_t row, int64_t first_col) {
   uint64_t *claims = b->claim + first_col;
   const int32_t *col = b->blocks->col;
@@ -87,7 +88,7 @@ static int64_t count_edges(const bound *b, int64_t row, int64_t first_col) {
   return 0;
 }
 
-/* This thread's share of the rows of all blocks; first_col: of the row's block. */
+/* Visits this thread's share of the rows of all blocks. first_col: first column of the row's block. */
 static sley_status visit_rows(void *context, int thread, int threads) {
   bound *b = context;
   const sl_cover_blocks *blocks = b->blocks;

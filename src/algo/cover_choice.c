@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses, for every remote block, which entries are served by rows of X and which by partial rows of Y. */
 #include "algo/cover_choice.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@
 #include "matrix/matrix.h"
 #include "partition/partition.h"
 
-/* Rows of X that a partial row of Y weighs. */
+/* Weight of a partial row of Y, in rows of X. */
 static int64_t row_weight(const sl_inspection *ins) {
   sley_dtype dtype = ins->block->dtype;
   return (int64_t)(sley_dtype_bytes(sl_sum_dtype(dtype)) / sley_dtype_bytes(dtype));
@@ -22,11 +21,11 @@ static int64_t row_weight(const sl_inspection *ins) {
 
 typedef struct rank_blocks {
   const sl_inspection *ins;
-  sl_cover_blocks blocks; /* by owner; the columns are the halo's */
-  bool stores;            /* the second pass */
+  sl_cover_blocks blocks; /* blocks by owner; the columns are the halo's */
+  bool stores;            /* true in the second pass */
 } rank_blocks;
 
-/* This thread's share of the rows. The owner is looked up only where it changes. */
+/* Counts or stores the edges of this thread's share of rows. The owner is looked up only if it changes. */
 static sley_status take_rows(void *context, int thread, int threads) {
   const rank_blocks *r = context;
   const sl_inspection *ins = r->ins;
@@ -55,7 +54,7 @@ static sley_status take_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* The blocks between this rank and every other. Freed also on error. */
+/* Fills the blocks between this rank and every other. The caller frees them, also on error. */
 static sley_status take_blocks(rank_blocks *r) {
   const sl_inspection *ins = r->ins;
   sl_team *team = sl_plan_team(ins);
@@ -66,7 +65,7 @@ static sley_status take_blocks(rank_blocks *r) {
   return sl_team_run(team, take_rows, r);
 }
 
-/* Whether the covers of any rank may weigh less than a share of its halo. Collective, agreed. */
+/* Sets *out if the covers of any rank may weigh less than a share of its halo. Collective, agreed. */
 static sley_status could_be_below(const rank_blocks *r, double share, bool *out) {
   const sl_inspection *ins = r->ins;
   const int64_t enough = (int64_t)ceil(share * (double)ins->halo_set.count);
@@ -79,8 +78,9 @@ static sley_status could_be_below(const rank_blocks *r, double share, bool *out)
   return SLEY_OK;
 }
 
-/* Least covers of the blocks between this rank and every other, *size together; decides the columns of those
- * that are decided between ranks: within the workgroup, and everywhere if workgroups are single ranks. */
+/* Finds minimum covers of the blocks between this rank and every other; *size: their weight. Sets cover_use
+ * for the blocks that are decided between ranks: within the workgroup, and all blocks if workgroups are
+ * single ranks. */
 static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *blocks, int64_t *size) {
   const sl_comm *comm = ins->comm;
   const int group = sl_workgroup_of(comm, comm->rank);
@@ -97,32 +97,30 @@ static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *
 }
 
 /* ---- blocks between workgroups of several ranks
-
-   Each is covered by one member of the workgroup that needs it, its handler, whom the other members send
-   their edges: rows counted from the member's first, columns from the first of the workgroup that owns them.
- */
+ * One member of the workgroup that needs a block covers it, its handler. The other members send it their
+ * edges: rows are counted from the member's first, columns from the first of the workgroup that owns them. */
 
 typedef struct edge {
   uint32_t row, col;
 } edge;
 
-/* Member of this rank's workgroup that covers the block from another workgroup. */
+/* The member of this rank's workgroup that covers the block from another workgroup. */
 static int handler_of(const sl_comm *comm, int source_group) {
   int group = sl_workgroup_of(comm, comm->rank);
   return sl_workgroup_first(comm, group) + source_group % sl_workgroup_size(comm, group);
 }
 
-/* First column of a workgroup's ranks; of the workgroup after the last: the end. */
+/* First column of a workgroup's ranks; for the number after the last workgroup, the end. */
 static int64_t group_first_col(const sl_inspection *ins, int group) {
   const sl_comm *comm = ins->comm;
   return ins->col_begin[group < sl_workgroups(comm) ? sl_workgroup_first(comm, group) : comm->size];
 }
 
-/* What a member and a handler exchange. Sections are in order of handlers, and of source workgroups within a
- * handler. */
+/* Edges that members send to a handler. Sections are in order of handlers, and for each handler in order of
+ * source workgroups. */
 typedef struct edge_lists {
   edge *edges;
-  int64_t *sections;                   /* edges of each */
+  int64_t *sections;                   /* edges per section */
   int64_t *edge_count, *section_count; /* by rank */
 } edge_lists;
 
@@ -140,7 +138,7 @@ static sley_status edge_lists_begin(const sl_comm *comm, edge_lists *out) {
   return SL_NEW_ZERO(out->section_count, comm->size, "rank counts");
 }
 
-/* Numbers the sections; section[g]: that of workgroup g, -1 for this rank's own. */
+/* Numbers the sections. section[g]: the section of workgroup g, -1 for this rank's own. */
 static void number_sections(const sl_comm *comm, int *section, edge_lists *lists) {
   const int group = sl_workgroup_of(comm, comm->rank), groups = sl_workgroups(comm);
   int sections = 0;
@@ -155,12 +153,12 @@ static void number_sections(const sl_comm *comm, int *section, edge_lists *lists
   }
 }
 
-/* Counts this rank's edges into the sections, or stores them where at[section] says. */
+/* Counts this rank's edges per section, or stores them at the positions at[section]. */
 static void take_edges(const sl_inspection *ins, const int *section, int64_t *at, edge *edges) {
   const sley_matrix *block = ins->block;
   const sl_comm *comm = ins->comm;
   int into = -1;
-  int64_t begin = 0, end = 0; /* columns of the workgroup last looked up */
+  int64_t begin = 0, end = 0; /* columns of the last workgroup looked up */
   for (int64_t row = 0; row < block->rows; row++)
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t col = sl_index_at(block->col, block->index, e);
@@ -180,7 +178,7 @@ static void take_edges(const sl_inspection *ins, const int *section, int64_t *at
     }
 }
 
-/* Edges to other workgroups, for the members that handle their blocks. */
+/* Lists the edges to other workgroups for the members that handle their blocks. */
 static sley_status list_edges(const sl_inspection *ins, edge_lists *lists) {
   const sl_comm *comm = ins->comm;
   const int groups = sl_workgroups(comm);
@@ -210,14 +208,14 @@ done:
   return status;
 }
 
-/* What a handler has been sent, edge by edge, with the member and the workgroup that each is of. */
+/* Reads the edges that a handler has received, with the member and the source workgroup of each. */
 typedef struct reader {
   const sl_inspection *ins;
   const edge_lists *asked;
-  int member, group; /* the last edge's */
-  int64_t at, end;   /* the next edge, and its section's end */
-  int64_t sections;  /* begun */
-  int64_t left;      /* sections of this member */
+  int member, group; /* member and source workgroup of the last edge */
+  int64_t at, end;   /* next edge, and end of its section */
+  int64_t sections;  /* sections begun */
+  int64_t left;      /* remaining sections of this member */
   int64_t row_first, col_first;
 } reader;
 
@@ -225,7 +223,7 @@ static reader read_from_start(const sl_inspection *ins, const edge_lists *asked)
   return (reader){.ins = ins, .asked = asked, .member = -1};
 }
 
-/* Goes on to the next section that has edges; false: there is none. */
+/* Advances to the next section that has edges. Returns false if there is none. */
 static bool next_section(reader *r) {
   const sl_comm *comm = r->ins->comm;
   while (r->at == r->end) {
@@ -236,7 +234,7 @@ static bool next_section(reader *r) {
       r->row_first = r->ins->row_begin[r->member];
       r->group = -1;
     }
-    do /* the next of those that this rank handles */
+    do /* the next workgroup that this rank handles */
       r->group++;
     while (r->group == sl_workgroup_of(comm, comm->rank) || handler_of(comm, r->group) != comm->rank);
     r->col_first = group_first_col(r->ins, r->group);
@@ -246,7 +244,7 @@ static bool next_section(reader *r) {
   return true;
 }
 
-/* The next edge's row of Y and column; false: there is none. */
+/* Returns row of Y and column of the next edge, or false if there is none. */
 static inline bool next_edge(reader *r, int64_t *row, int64_t *col) {
   if (r->at == r->end && !next_section(r))
     return false;
@@ -256,11 +254,11 @@ static inline bool next_edge(reader *r, int64_t *row, int64_t *col) {
   return true;
 }
 
-/* Columns of edges begin .. end-1: for the set of them all. */
+/* Columns of edges begin .. end-1, for the set of all columns. */
 static int64_t asked_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
   reader r = *(const reader *)context;
   int64_t count = 0, row;
-  while (r.end <= begin) { /* whole sections */
+  while (r.end <= begin) { /* skips whole sections */
     r.at = r.end;
     if (!next_section(&r))
       return 0;
@@ -272,8 +270,8 @@ static int64_t asked_columns(const void *context, int64_t begin, int64_t end, in
 }
 
 typedef struct group_blocks {
-  sl_colset columns;  /* that members asked about */
-  int64_t *first_col; /* workgroups + 1, counted among them */
+  sl_colset columns;  /* columns that members asked about */
+  int64_t *first_col; /* first of each workgroup, counted among these columns; workgroups + 1 elements */
   sl_cover_blocks blocks;
   uint8_t *use;
 } group_blocks;
@@ -285,7 +283,7 @@ static void group_blocks_free(group_blocks *b) {
   sl_free(b->use);
 }
 
-/* The columns asked about, by workgroup. */
+/* Builds the set of columns asked about, and finds each workgroup's first. */
 static sley_status number_columns(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
   const int groups = sl_workgroups(ins->comm);
   int64_t total = 0, *list;
@@ -303,7 +301,7 @@ static sley_status number_columns(const sl_inspection *ins, const edge_lists *as
   return status;
 }
 
-/* Least covers of the blocks that this rank handles. */
+/* Finds minimum covers of the blocks that this rank handles. */
 static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
   int64_t row, col, size;
   SL_TRY(number_columns(ins, asked, b));
@@ -318,8 +316,9 @@ static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists
   return sl_cover_blocks_solve(&b->blocks, row_weight(ins), sl_plan_team(ins), NULL, b->use, &size);
 }
 
-/* Of the columns that each member asked about, those that are not in the cover, once each: count[p], or with
- * answers the columns themselves. told: of each column, whom it was listed for last. */
+/* For each member, lists the columns it asked about that are not in the cover, each once. Adds their number
+ * to count[p]; if answers is set, stores the columns instead. told: for each column, the last member for
+ * which it was listed. */
 static void list_answers(const sl_inspection *ins, const edge_lists *asked, const group_blocks *b,
                          int32_t *told, int64_t *count, int64_t *answers) {
   int64_t row, col, at = 0;
@@ -337,7 +336,7 @@ static void list_answers(const sl_inspection *ins, const edge_lists *asked, cons
   }
 }
 
-/* The answers of a handler, grouped by member. */
+/* Makes a handler's answers, grouped by member. */
 static sley_status answer(const sl_inspection *ins, const edge_lists *asked, int64_t **answers,
                           int64_t *count) {
   group_blocks b = {0};
@@ -358,7 +357,7 @@ done:
   return status;
 }
 
-/* Members send their edges to the handlers. Collective, agreed. */
+/* Sends the edges of members to the handlers. Collective, agreed. */
 static sley_status send_edges(const sl_inspection *ins, edge_lists *asked) {
   sl_comm *comm = ins->comm;
   edge_lists own;
@@ -404,7 +403,7 @@ done:
   return status;
 }
 
-/* Ends the blocks. Collective, agreed. */
+/* Decides all blocks, and frees them. Collective, agreed. */
 static sley_status choose_columns(sl_inspection *ins, sl_cover_blocks *blocks) {
   sl_comm *comm = ins->comm;
   int64_t rows = 0;

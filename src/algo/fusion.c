@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion: which rows each rank relays for its workgroup, and who takes them from whom. */
+/* Finds which rows each rank relays for its workgroup, and which members load them from which relay. */
 #include "algo/fusion.h"
 
 #include <string.h>
@@ -33,7 +33,8 @@ sley_status sl_distinct(const int64_t *numbers, int64_t count, int64_t range, sl
   return sl_colset_list(set, team, *list);
 }
 
-/* Groups the halo entries outside the workgroup by their relay; requests: the columns in the same order. */
+/* Groups the halo entries from outside the workgroup by their relay. requests: their columns in the same
+ * order. */
 static sley_status group_requests(const sl_inspection *ins, const uint8_t *use, sl_fusion *f, int64_t *count,
                                   int64_t **requests) {
   const sl_comm *comm = ins->comm;
@@ -69,8 +70,8 @@ static sley_status group_requests(const sl_inspection *ins, const uint8_t *use, 
   return SLEY_OK;
 }
 
-/* Turns the members' requests into the relay list and their places in it; count[p]: relayed rows that p owns.
- */
+/* Unites the members' requests to the relay list, and converts each request to its position in the list.
+ * count[p]: relayed rows that p owns. */
 static sley_status unite_requests(const sl_inspection *ins, sl_fusion *f, const int64_t *hop_count,
                                   int64_t *count) {
   int ranks = ins->comm->size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a halo into pieces that arrive in the order in which the rows of the block need them. */
+/* Divides a halo into pieces that arrive in the order in which the rows of the block need them. */
 #include "algo/halo_pieces.h"
 
 #include <string.h>
@@ -9,16 +9,13 @@
 #include "machine/machine.h"
 #include "plan/resident.h"
 
-/* A piece takes at least so many seconds: long beside what telling of it costs. */
-static const double piece_seconds = 15e-6;
+/* Rate of sums of well-ordered matrices as a share of the machine's SpMM bandwidth, including loads of X and
+ * stores of Y. The estimate is high on purpose: waiting for a piece costs more than summing some rows apart
+ * from their neighbours. */
+static const double fast = 0.82;
 
-/* The pull begins about so much later than the first sums. With X loaded and Y stored, products of well
- * ordered matrices take entries at such a part of the machine's rate: as fast as that they are taken to be,
- * for to wait costs more than to sum some rows apart from their neighbours. */
-static const double start_seconds = 15e-6, fast = 0.82;
-
-/* Where bringing the halo takes less than this part of the time in which the block is summed, a slower pull
- * is still there in time. On four H200 products were then 2 to 3 % faster, and beyond it slower. */
+/* If bringing the halo takes less than this share of the time to sum the block, a slower pull still ends in
+ * time. On four H200 products were 2 to 3 % faster with a slow pull below this share, and slower above it. */
 static const double unhurried_part = 0.97;
 
 enum { GRAIN = 4096 };
@@ -40,19 +37,20 @@ static bool is_unhurried(const sl_inspection *ins) {
 static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
   double pieces = sl_overrides.piece_bytes > 0 ? bytes / (double)sl_overrides.piece_bytes
-                                               : seconds_to_bring(ins, ins->halo_set.count) / piece_seconds;
+                                               : seconds_to_bring(ins, ins->halo_set.count) / ins->comm->device->figures.piece;
   return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
-/* Of the rows of one piece: which need the halo, and what of it. Pieces are of neighbouring rows, though
- * their halo then comes over some links more than others: strips of rows from all over the block fill the
- * links better, but each piece's product then goes through all of X, and the whole took a quarter longer. */
+/* Marks the rows of one piece that need the halo, and the halo entries that they need. A piece is a range of
+ * neighbouring rows, although its halo may then come over some links more than over others. Strips of rows
+ * from the whole block would use the links more evenly, but each piece's product would then read all of X,
+ * and the whole took a quarter longer. */
 typedef struct marking {
   const sl_inspection *ins;
   int64_t first_row;
   int32_t piece;
   int32_t *row_part;
-  int32_t *pieces; /* of each halo entry */
+  int32_t *pieces; /* piece of each halo entry */
 } marking;
 
 static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
@@ -73,7 +71,7 @@ static sley_status mark(void *context, int64_t begin, int64_t end, int thread) {
   return SLEY_OK;
 }
 
-/* The last pieces first, so that each entry is left with the first that needs it. */
+/* Marks the last piece first, so that each halo entry ends with the first piece that needs it. */
 static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, int32_t *pieces) {
   const sley_matrix *block = ins->block;
   if (ins->resident) {
@@ -91,24 +89,24 @@ static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, i
   return SLEY_OK;
 }
 
-/* Entries to be summed first, so that from then on no piece is waited for: as far as can be told. Where
- * pieces are given, as many as a piece has. */
+/* Entries to sum first, so that no later sum is expected to wait for a piece. If a test sets the size of a
+ * piece, as many entries as a piece has. */
 static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
   double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
   if (sl_overrides.piece_bytes > 0)
     return (double)ins->block->nnz / p->count;
   for (int i = 0; i < p->count; i++) {
-    int64_t rows = 0; /* up to this piece */
+    int64_t rows = 0; /* rows of pieces 0 to i */
     for (int r = 0; r < ins->comm->size; r++)
       rows += p->end[(int64_t)r * p->count + i];
     double late = seconds_to_bring(ins, rows) - i * share;
     most = late > most ? late : most;
   }
-  return (most + start_seconds) / seconds_to_sum(ins, 1);
+  return (most + ins->comm->device->figures.pull_start) / seconds_to_sum(ins, 1);
 }
 
-/* The rows that are summed first are the last that need no halo: then all others can follow in order, for a
- * row finds more of what it names in the caches if it comes after its neighbours. */
+/* Chooses the rows that are summed first: the last of the block that need no halo. All others then follow in
+ * order, so that neighbouring rows are summed together and share rows of X in the caches. */
 static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wanted) {
   const sley_matrix *block = ins->block;
   int64_t from = block->rows, row = 0, kept = 0;
@@ -125,14 +123,15 @@ static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wan
   }
 }
 
-/* The entries of each peer sorted by their pieces, those of a piece in their order. Each thread takes a run
- * of the entries of all peers. */
+/* Sorts the entries of each peer by piece; entries of a piece keep their order. Each thread takes a range of
+ * the entries of all peers. */
 typedef struct sorting {
   int peers;
-  const int64_t *begin; /* of each peer's entries, and their end */
+  const int64_t *begin; /* first entry of each peer, and the end */
   const int32_t *piece;
-  int64_t *at; /* of each thread, peer and piece: entries, then where the next one goes */
-  /* Either place[e] is to tell where entry e goes, or moved is to have from[e] there. */
+  int64_t *at; /* for each thread, peer and piece: entries, then position of the next one */
+  /* If place is set, place[e] receives the position of entry e; otherwise moved receives from[e] at that
+   * position. */
   int64_t *place, *moved;
   const int64_t *from;
 } sorting;
@@ -141,7 +140,7 @@ static int64_t *counts_of(const sorting *s, int thread, int peer) {
   return s->at + ((int64_t)thread * s->peers + peer) * SL_PIECES_MOST;
 }
 
-/* Those of a peer's entries that a thread takes. */
+/* The range of a peer's entries that a thread takes. */
 static void take_run(const sorting *s, int peer, int thread, int threads, int64_t *first, int64_t *end) {
   int64_t all = s->begin[s->peers], from = all * thread / threads, to = all * (thread + 1) / threads;
   *first = from > s->begin[peer] ? from : s->begin[peer];
@@ -153,9 +152,10 @@ static sley_status count_entries(void *context, int thread, int threads) {
   for (int p = 0; p < s->peers; p++) {
     int64_t counts[SL_PIECES_MOST] = {0}, e, end;
     for (take_run(s, p, thread, threads, &e, &end); e < end; e++) {
-      if ((uint32_t)s->piece[e] >= SL_PIECES_MOST) /* a rank may have told anything */
-        return sl_fail(SLEY_ERR_INTERNAL, "rank %d wants a row for piece %d of %d", p, s->piece[e],
-                       SL_PIECES_MOST);
+      if ((uint32_t)s->piece[e] >= SL_PIECES_MOST) /* a peer may have sent any number */
+        return sl_fail(SLEY_ERR_INTERNAL,
+                       "rank %d has requested a row for piece %d, but there are at most %d pieces", p,
+                       s->piece[e], SL_PIECES_MOST);
       counts[s->piece[e]]++;
     }
     memcpy(counts_of(s, thread, p), counts, sizeof counts);
@@ -179,7 +179,8 @@ static sley_status place_entries(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* Where each of `pieces` pieces of each peer ends, counted from the peer's first (NULL: not wanted). */
+/* Sorts the entries. ends: NULL, or receives the end of each of `pieces` pieces of each peer, counted from
+ * the peer's first entry. */
 static sley_status sort_by_piece(sl_team *team, sorting *s, int pieces, int64_t *ends) {
   enum { FEW = 1 << 14 };
   int64_t all = s->begin[s->peers], sum = 0;
@@ -203,7 +204,7 @@ static sley_status sort_by_piece(sl_team *team, sorting *s, int pieces, int64_t 
   return status;
 }
 
-/* What stays with the plan. */
+/* Allocates the lists that stay with the plan. */
 static sley_status take_lists(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out) {
   int size = ins->comm->size;
   out->rows = sl_plan_alloc(plan, out->count, sizeof *out->rows);
@@ -224,7 +225,7 @@ static sley_status sort_halo(const sl_inspection *ins, sl_plan *plan, int32_t *p
   return SLEY_OK;
 }
 
-/* The owners' side, given the pieces of what is wanted: rows to their places. */
+/* Sorts the rows that peers want, on the owner's side, by the pieces that the peers have sent. */
 static sley_status sort_wanted(const sl_inspection *ins, const int32_t *pieces, sl_halo_pieces *out) {
   sorting s = {.peers = ins->comm->size,
                .begin = ins->halo->wanted_begin,
@@ -240,7 +241,7 @@ sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo
   int64_t *counts = NULL;
   void *wanted = NULL;
   *out = (sl_halo_pieces){.count = count_pieces(ins), .unhurried = is_unhurried(ins)};
-  if (plan->dry) /* how many pieces and rows there are is enough to predict by */
+  if (plan->dry) /* the numbers of pieces and rows are enough for a prediction */
     return sl_agree(comm, take_lists(ins, plan, out));
   sley_status status = SL_NEW(counts, 2 * (int64_t)comm->size, "pieces of the halo");
   if (status == SLEY_OK)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halo in pieces: devices with memory of their own load it over direct links while they sum the rows that
- * need none of it, then the others as their pieces arrive. */
+/* The halo in pieces: devices with memory of their own load it over direct links. Meanwhile they sum the rows
+ * that need no halo, then the others as their pieces arrive. */
 #include "algo/halo_pieces.h"
 #include "algo/passes.h"
 #include "device/asked_kernel.h"
 
-/* Devices that bring rows to memory of their own, all over direct links. Rows that are to be widened first
- * cannot be summed as they arrive. */
+/* The pass applies to devices that copy rows to memory of their own, if all links are direct. Rows that must
+ * be widened first cannot be summed as they arrive, so there must be no wire type. */
 bool sl_passes_meet(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   return comm->size > 1 && !comm->device->ops->host_addresses && comm->workgroup == comm->size &&
          !ins->wishes->has_wire;
 }
 
-/* Whether Sley's kernels, which sum over two memories, serve on all ranks. Collective. */
+/* Sets *out if Sley's kernels, which can sum over two memories, are used on all ranks. Collective. */
 static sley_status suits(const sl_inspection *ins, bool *out) {
   const sl_plan_wishes *wishes = ins->wishes;
   int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
@@ -22,21 +22,21 @@ static sley_status suits(const sl_inspection *ins, bool *out) {
   return SLEY_OK;
 }
 
-/* Rows of the halo begin at whole sectors where that makes them at most a quarter longer, so that kernels can
- * read them as they arrive. */
+/* Bytes between the rows of the halo buffer. Rows begin at whole sectors if this makes them at most a quarter
+ * longer, so that kernels can read them as they arrive. */
 static int64_t stride_of_halo(const sl_inspection *ins) {
   const int64_t row = ins->wishes->row_bytes, whole = (row + SL_SECTOR - 1) / SL_SECTOR * SL_SECTOR;
   return 4 * (whole - row) <= row ? whole : row;
 }
 
-/* The same rows, sorted by piece; the pieces have a copy of the halo's lists. */
+/* Sorts the rows of the exchange by piece. The pieces have lists of their own, so the halo's are released. */
 static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
                           int exchange) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
   spec->pieces = pieces->count;
   spec->unhurried = pieces->unhurried;
   for (int i = 0; i < spec->sends; i++) {
-    sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the lists of a plan are its own */
+    sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the plan owns its lists */
     list->rows = pieces->wanted + ins->halo->wanted_begin[list->peer];
   }
   for (int i = 0; i < spec->recvs; i++) {
@@ -46,8 +46,8 @@ static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo
   sl_plan_drop_halo(plan);
 }
 
-/* The pull is given to the device before anything is summed. The other rows go beside, where their pieces are
- * awaited, so that the early ones' last leave no device idle. */
+/* The pull is enqueued before any sum. The part of the other rows waits for its pieces in the second queue,
+ * so that the device is not idle while the last early rows are summed. */
 static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *pieces) {
   enum { EARLY, OTHERS };
   const int exchange = plan->division.exchange, x = SL_EXCHANGE(plan, exchange)->src,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passes over a plain division, in their order: the first that fits changes it, and it is no longer
- * plain. */
+/* The passes over a plain division, in order. The first that applies changes it; it is then not plain. */
 #include "algo/passes.h"
 
 #include "base/memory.h"
@@ -17,7 +16,7 @@ static sley_status append(sl_plan *plan, const sl_step *steps) {
   return SLEY_OK;
 }
 
-/* The steps that replace a step; NULL: it stays. */
+/* The steps that replace a step; NULL: the step stays. */
 static const sl_step *replacement(const sl_plan *plan, const sl_plain_steps *steps, const sl_step *step) {
   const sl_division *d = &plan->division;
   unsigned acts = step->kind->acts;
@@ -50,7 +49,7 @@ void sl_pass_resize(sl_plan *plan, int buffer, int64_t rows, int64_t row_bytes) 
 
 /* ---- passes */
 
-/* One rank: nothing moves, and the block is one part. The exchange and its buffer go. */
+/* One rank: nothing moves, and the block is one part. The exchange and its buffer are removed. */
 static sley_status alone(const sl_inspection *ins, sl_plan *plan) {
   if (ins->comm->size > 1)
     return SLEY_OK;
@@ -63,9 +62,10 @@ static sley_status alone(const sl_inspection *ins, sl_plan *plan) {
   return sl_pass_replace(plan, &steps, &block);
 }
 
-/* Where all links are direct and lend memory of the host, rows are read in place, wherever they lie, and the
- * block is summed in one pass: of each row the rank's own columns first, so the bits are those of the two
- * parts of other transports. Ranks that could lend, but do not, begin with beta Y too, for the same bits. */
+/* In place: if all links are direct and ranks can read each other's host memory, rows are read where they
+ * are, and the block is summed in one pass. In each row the rank's own columns come first, so the bits equal
+ * those of the two parts of other transports. If ranks could read in place but do not, the sums begin with
+ * beta Y too, for the same bits. */
 static sley_status in_place(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;
   const int exchange = plan->division.exchange;
@@ -84,7 +84,8 @@ static sley_status in_place(const sl_inspection *ins, sl_plan *plan) {
   return sl_divide_in_place(plan, ins, !ins->wishes->reproducible);
 }
 
-/* In column order: the remote columns below the rank's own, its own, those above, when all rows are there. */
+/* In column order: when all rows have arrived, sums the remote columns below the rank's own, the own columns,
+ * and the remote columns above. */
 static sley_status in_order(const sl_inspection *ins, sl_plan *plan) {
   enum { BELOW, OWN, ABOVE };
   int32_t *part;
@@ -98,7 +99,7 @@ static sley_status in_order(const sl_inspection *ins, sl_plan *plan) {
                          .frame = {plain[1], plain[0], plain[1]}};
   ordered.frame[BELOW].name = "remote below";
   ordered.frame[ABOVE].name = "remote above";
-  ordered.frame[BELOW].whole = true; /* the first to be summed, it has the caller's beta */
+  ordered.frame[BELOW].whole = true; /* it is summed first, so it applies the caller's beta */
   ordered.frame[OWN].whole = false;
   const int exchange = plan->division.exchange;
   const sl_plain_steps steps = {.begin = {{.kind = SL_STEP_BEGIN, .index = exchange}},

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words: near is within the workgroup, far outside it. A far stage is a message exchange into relays, then a
- * hop: an exchange within the workgroup that hands the relayed rows to the members that need them. A stage's
- * buffer holds first the rows this rank relays, then those it took from other relays.
+/* Stages of rows. Near means within the workgroup, far outside it. A far stage is a message exchange to the
+ * relays, then a hop: an exchange within the workgroup that copies the relayed rows to the members that need
+ * them. A stage's buffer holds first the rows that this rank relays, then the rows that it took from other
+ * relays.
  *
- * A step brings a workgroup's rows in one stage or, where there are few workgroups, in several: a slice of
- * each of its ranks' rows a stage, so that more of the sums goes on while rows are on their way, and little
- * is left to be summed after the last of them.
+ * A step of this schedule brings a workgroup's rows in one stage or, if there are few workgroups, in
+ * several: each stage brings a slice of the rows of each rank. Then more sums run while rows are in flight,
+ * and less is left to sum after the last rows.
  *
- * How many slices there are follows from sizes alone, and a row's entries are summed slice by slice also
- * where a stage brings all slices: so the bits do not depend on the transport. */
+ * The number of slices depends only on sizes, and a row's entries are summed slice by slice even if one stage
+ * brings all slices. So the bits do not depend on the transport. */
 #include "algo/stages.h"
 
 #include "base/memory.h"
@@ -18,19 +19,19 @@
 #include "algo/fusion.h"
 #include "plan/parts.h"
 
-/* Steps in flight, each of whose stages has a buffer: two bring nothing to wait for where parts are equal;
- * but of most matrices the local part is the long one, during which a third keeps the links from falling
- * idle. */
+/* Steps in flight; each stage of these steps has a buffer. Two would be enough if all parts took equal time.
+ * But with most matrices the local part is the longest, and during it a third step keeps the links busy. */
 enum { IN_FLIGHT = 3 };
 
-/* Stages that are enough, and a message's bytes below which it is not worth a stage of its own. */
+/* Number of stages that is enough, and least bytes of a message that justify a stage of its own. */
 enum { ENOUGH_STAGES = 8, LEAST_BYTES = 128 * 1024 };
 
-/* Rows come from workgroups first .. last - 1, less the receiver's own; of each rank's the slice `slice`. */
+/* A stage: rows from workgroups first .. last - 1 except the receiver's own; of each rank's rows the slice
+ * `slice`. */
 typedef struct stage {
   int first, last, slice;
-  int64_t relayed, rows;    /* rows that this rank relays; of the buffer */
-  int buffer, message, hop; /* indices in the plan */
+  int64_t relayed, rows;    /* rows that this rank relays; rows of the buffer */
+  int buffer, message, hop; /* numbers in the plan */
 } stage;
 
 typedef struct stages {
@@ -38,22 +39,22 @@ typedef struct stages {
   const sl_stage_options *options;
   sl_plan *plan;
   sl_fusion fusion;
-  int group;  /* this rank's */
-  int slices; /* of every rank's rows, a stage each */
-  int turns;  /* slices of every rank's rows that one stage brings, and its part sums in turn; 1: no order */
+  int group;  /* workgroup of this rank */
+  int slices; /* slices of every rank's rows, each with a stage */
+  int turns;  /* slices that one stage brings and its part sums in turn; 1: no turns */
   int count;
   stage *stage;
-  int depth; /* buffers, and stages in flight */
+  int depth; /* steps in flight x slices: number of buffers, and of stages in flight */
   int near_buffer, near_exchange;
-  int32_t *stage_of; /* by halo entry; near ones: none */
-  int32_t *part;     /* the column map */
+  int32_t *stage_of; /* by halo entry; not used for near ones */
+  int32_t *part;     /* column map */
   int64_t *place;
-  uint8_t *turn; /* NULL where turns is 1 */
+  uint8_t *turn; /* NULL if turns is 1 */
 } stages;
 
-/* Source workgroups of a stage for receivers in group. In column order every receiver takes workgroup s at
- * step s; else receiver g takes workgroup g + s + 1, so that no workgroup sends to all at once (CoLa,
- * algorithm 3). */
+/* The source workgroups of a stage, for receivers in group. In column order every receiver takes workgroup s
+ * at step s. Otherwise receiver g takes workgroup g + s + 1, so that no workgroup sends to all others at once
+ * (CoLa, algorithm 3). */
 static void sources(const stages *st, int group, int number, int *first, int *last) {
   int groups = sl_workgroups(st->ins->comm), step = number / st->slices;
   if (!st->options->pipelined) {
@@ -71,34 +72,35 @@ static bool is_source(const stages *st, int receiver_group, int number, int grou
   return group >= first && group < last && group != receiver_group;
 }
 
-/* Ranks whose rows a stage brings: *begin .. *end - 1, less those of the own workgroup. */
+/* The ranks whose rows a stage brings: *begin .. *end - 1, except the own workgroup's. */
 static void source_ranks(const stages *st, const stage *g, int *begin, int *end) {
   const sl_comm *comm = st->ins->comm;
   *begin = sl_workgroup_first(comm, g->first);
   *end = g->last * comm->workgroup < comm->size ? g->last * comm->workgroup : comm->size;
 }
 
-/* The first column of one of a rank's slices; that of slice `slices` is the end. */
+/* First column of a rank's slice; for number `slices`, the end. */
 static int64_t slice_begin(const stages *st, int rank, int slice, int slices) {
   int64_t first = st->ins->col_begin[rank], columns = st->ins->col_begin[rank + 1] - first;
   return first + columns / slices * slice + columns % slices * slice / slices;
 }
 
-/* Entries begin .. end - 1 of an ascending list, of which the columns of a rank, less `base`, are from .. to
- * - 1, whose columns belong to a slice of the rank. */
+/* Finds the entries of an ascending list that belong to a slice of a rank: *begin .. *end - 1. The rank's
+ * entries are list[from] .. list[to - 1], and their values are its columns minus base. */
 static void find_slice(const stages *st, int rank, int slice, const int64_t *list, int64_t base, int64_t from,
                        int64_t to, int64_t *begin, int64_t *end) {
   *begin = sl_lower_bound(list, from, to, slice_begin(st, rank, slice, st->slices) - base);
   *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1, st->slices) - base);
 }
 
-/* The rows of rank p that this rank relays in a stage: places in fusion.relay. */
+/* The rows of rank p that this rank relays in a stage: positions in fusion.relay. */
 static void find_relayed(const stages *st, const stage *g, int p, int64_t *begin, int64_t *end) {
   const sl_fusion *f = &st->fusion;
   find_slice(st, p, g->slice, f->relay, 0, f->relay_begin[p], f->relay_begin[p + 1], begin, end);
 }
 
-/* Every far halo entry's stage; and its place in the stage's buffer, if this rank relays it. */
+/* Sets the stage of every halo entry of a stage; also its place in the stage's buffer, if this rank relays
+ * it. */
 static void place_relayed_rows(stages *st, int number) {
   const sl_inspection *ins = st->ins;
   stage *g = &st->stage[number];
@@ -121,7 +123,7 @@ static void place_relayed_rows(stages *st, int number) {
   g->rows = g->relayed;
 }
 
-/* Sizes of each stage's buffer and the place of every far halo entry in it. */
+/* Finds the sizes of all stages' buffers, and the place of every far halo entry in its buffer. */
 static void place_far_rows(stages *st) {
   const sl_fusion *f = &st->fusion;
   for (int s = 0; s < st->count; s++) {
@@ -156,9 +158,9 @@ static sley_status add_buffers(stages *st) {
   return SLEY_OK;
 }
 
-/* Numbers of the parts in the order they are summed. By default: local, near, then the stages. In column
- * order the near part is cut in two around the local one, and so is a stage that has workgroups on both sides
- * of the own. */
+/* Numbers of the parts, in the order in which they are summed. By default: local, near, then the stages. In
+ * column order the near part is divided in two around the local one, and so is a stage with workgroups on
+ * both sides of the own. */
 typedef struct part_numbers {
   int local, near_below, near_above, count;
 } part_numbers;
@@ -183,7 +185,7 @@ static int far_part(const stages *st, const part_numbers *n, int s, bool above) 
   return above ? n->near_above + 1 : 0;
 }
 
-/* The turns of halo entries in their parts; near ones: none. */
+/* Sets the turns of far halo entries in their parts; near ones have turn 0. */
 static void take_turns(stages *st) {
   const sl_inspection *ins = st->ins;
   for (int p = 0; p < ins->comm->size; p++) {
@@ -230,8 +232,8 @@ static sley_status cut_parts(stages *st, const part_numbers *n, int *first) {
   return status;
 }
 
-/* Rows of X that members of the workgroup need of each other. Who skips some tells the owner by wanted_use.
- */
+/* Adds the exchange of rows of X among members of the workgroup. wanted_use: NULL, or flags of the wanted
+ * rows that their receivers use. */
 static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
@@ -245,7 +247,7 @@ static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   int64_t at = 0;
   for (int p = first; p < end; p++) {
     sl_row_list to = {.peer = p, .rows = rows, .bytes = ins->wishes->row_bytes};
-    if (st->plan->dry && !wanted_use) /* their number is enough to predict by */
+    if (st->plan->dry && !wanted_use) /* the counts are enough for a prediction */
       to.count = ins->halo->wanted_begin[p + 1] - ins->halo->wanted_begin[p];
     else
       for (int64_t i = ins->halo->wanted_begin[p]; i < ins->halo->wanted_begin[p + 1]; i++)
@@ -262,7 +264,7 @@ static sley_status add_near(stages *st, const uint8_t *wanted_use) {
   return SLEY_OK;
 }
 
-/* Owners send relays their rows of a stage. */
+/* Adds the exchange in which owners send their rows of a stage to relays. */
 static sley_status add_message(stages *st, int number, const int64_t *out) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
@@ -288,7 +290,7 @@ static sley_status add_message(stages *st, int number, const int64_t *out) {
   return SLEY_OK;
 }
 
-/* The rows of a stage that member p of the workgroup takes from this relay. */
+/* Adds the list of rows of a stage that member p of the workgroup takes from this relay. */
 static sley_status send_hop(stages *st, const stage *g, int p) {
   const sl_fusion *f = &st->fusion;
   int64_t most = f->hop_begin[p + 1] - f->hop_begin[p], before = 0;
@@ -311,7 +313,7 @@ static sley_status send_hop(stages *st, const stage *g, int p) {
   return SLEY_OK;
 }
 
-/* Relays hand a stage's rows to the members. */
+/* Adds the exchange in which relays send a stage's rows to the members. */
 static sley_status add_hop(stages *st, int number, const int64_t *taken) {
   const sl_inspection *ins = st->ins;
   const sl_comm *comm = ins->comm;
@@ -333,7 +335,7 @@ static sley_status add_hop(stages *st, int number, const int64_t *taken) {
   return SLEY_OK;
 }
 
-/* Rows taken from each relay of the workgroup, by member and stage. */
+/* Counts the rows taken from each relay of the workgroup, by member and stage. */
 static sley_status count_taken(const stages *st, int64_t **taken) {
   const sl_comm *comm = st->ins->comm;
   const sl_fusion *f = &st->fusion;
@@ -345,7 +347,7 @@ static sley_status count_taken(const stages *st, int64_t **taken) {
   return SLEY_OK;
 }
 
-/* Messages into relays, and hops. */
+/* Adds the exchanges of all stages: messages to relays, and hops. */
 static sley_status add_far(stages *st) {
   const sl_inspection *ins = st->ins;
   const sl_fusion *f = &st->fusion;
@@ -365,14 +367,14 @@ static sley_status add_far(stages *st) {
   return status;
 }
 
-/* Brings stage s's rows to this rank. */
+/* Adds the steps that bring stage s's rows to this rank. */
 static sley_status arrive(stages *st, int s) {
   SL_TRY(sl_plan_add_step(st->plan, SL_STEP_END, st->stage[s].message));
   SL_TRY(sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[s].hop));
   return sl_plan_add_step(st->plan, SL_STEP_END, st->stage[s].hop);
 }
 
-/* Stage s's buffer is free again: the next stage that uses it may come. */
+/* Stage s's buffer is free: begins the next stage that uses it. */
 static sley_status follow_up(stages *st, int s) {
   int next = s + st->depth;
   return next < st->count ? sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[next].message) : SLEY_OK;
@@ -422,8 +424,7 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   return add_steps(st, &n, first);
 }
 
-/* Which of the rows that peers want of this rank they really take: their use flags, sent back along the
- * wants. */
+/* Finds which of the rows that peers want from this rank they use: their flags, sent to the owners. */
 static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, uint8_t **wanted_use) {
   const sl_comm *comm = ins->comm;
   int64_t *counts = NULL;
@@ -436,21 +437,22 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
-/* On devices with memory of their own a stage costs more than it hides. */
+/* Whether to use several slices. On devices with memory of their own a stage costs more than it hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
          (sl_overrides.stage_bytes > 0 || comm->device->ops->host_addresses);
 }
 
-/* Ranks that are threads share the cores that would move rows meanwhile: one stage brings all slices. */
+/* Whether each slice gets a stage. Ranks that are threads need the cores for sums, so there one stage brings
+ * all slices. */
 static bool wants_stages(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return comm->processes || !comm->device->ops->host_addresses;
 }
 
-/* As many slices as bring enough stages, and messages that are worth it. Nothing here may depend on the
- * transport but wants_stages. Collective. */
+/* Chooses the number of slices: enough stages, with messages that are large enough. Nothing here may depend
+ * on the transport except wants_stages. Collective. */
 static sley_status choose_slices(stages *st) {
   sl_comm *comm = st->ins->comm;
   int groups = sl_workgroups(comm), slices = 1;
@@ -506,8 +508,9 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
   return sl_add_stages(ins, &(sl_stage_options){.grain = SL_GRAIN_PEER, .pipelined = true}, plan);
 }
 
-/* In one workgroup nothing is far, so the three are one plan: rows are brought to a buffer, then summed.
- * Devices that load rows from each other's memory do that by halo, and begin to sum before all have come. */
+/* Within one workgroup no row is far, so the three algorithms are one plan: rows are copied to a buffer, then
+ * summed. On devices that load rows from each other's memory, halo does the same and begins to sum before all
+ * rows have arrived. */
 static sley_status consider_fused(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   (void)rivals, (void)why_not;
@@ -522,20 +525,20 @@ static sley_status consider_later(sl_inspection *ins, const sl_rivals *rivals, b
   return SLEY_OK;
 }
 
-const sl_algorithm sl_algo_halo_fused = {.name = "halo-fused",
-                                         .summary =
-                                             "as halo, across workgroups once a workgroup, one message a row",
-                                         .consider = consider_fused,
-                                         .prepare = sl_prepare_no_more,
-                                         .build = build_fused};
+const sl_algorithm sl_algo_halo_fused = {
+    .name = "halo-fused",
+    .summary = "as halo, but once per workgroup across workgroups, one message per row",
+    .consider = consider_fused,
+    .prepare = sl_prepare_no_more,
+    .build = build_fused};
 const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
-                                             .summary = "as halo-fused, packed into one message a peer",
+                                             .summary = "as halo-fused, packed into one message per peer",
                                              .consider = consider_later,
                                              .prepare = sl_prepare_no_more,
                                              .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
-    .summary = "as halo-coalesced, in stages, the next in flight while one is summed",
+    .summary = "as halo-coalesced, in stages, with the next ones in flight while one is summed",
     .consider = consider_later,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

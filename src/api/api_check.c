@@ -14,7 +14,7 @@ static sley_status check_made(const sley_matrix *matrix, bool transpose, const s
   const sley_matrix *of = transpose ? transposed : matrix;
   if (status == SLEY_OK)
     status = updated ? sl_check_update(of, updated, team, out) : sl_check_spmm(of, product, team, out);
-  sley_matrix_destroy(transposed);
+  sl_matrix_destroy(transposed);
   sl_team_destroy(team);
   return status;
 }

@@ -20,10 +20,10 @@ static sley_status take_options(const sley_collective_options *given, sley_colle
   *out = (sley_collective_options)SLEY_COLLECTIVE_OPTIONS_INIT;
   if (!given)
     return sl_fail(SLEY_ERR_ARG,
-                   "sley_collective_create: no options: start from SLEY_COLLECTIVE_OPTIONS_INIT");
+                   "sley_collective_create: options is NULL: start from SLEY_COLLECTIVE_OPTIONS_INIT");
   SL_TRY(sl_struct_take("sley_collective_options", given, sizeof *out, out));
   if ((unsigned)out->compress > SLEY_COMPRESS_COO || (unsigned)out->way > SLEY_WAY_TWO_LEVEL)
-    return sl_fail(SLEY_ERR_ARG, "sley_collective_create: compress %d, way %d: there is none",
+    return sl_fail(SLEY_ERR_ARG, "sley_collective_create: compress %d or way %d does not exist",
                    (int)out->compress, (int)out->way);
   return SLEY_OK;
 }
@@ -58,7 +58,7 @@ sley_status sley_collective_run(sley_collective *collective, const void *src, vo
 
 sley_status sley_collective_info_get(const sley_collective *collective, sley_collective_info *out) {
   if (!collective || !out)
-    return sl_fail(SLEY_ERR_ARG, "sley_collective_info_get: no collective, or out is NULL");
+    return sl_fail(SLEY_ERR_ARG, "sley_collective_info_get: collective or out is NULL");
   return sl_collective_info(collective, out);
 }
 

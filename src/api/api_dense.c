@@ -25,8 +25,8 @@ static sley_status check_dense(int64_t rows, int64_t cols, sley_dtype dtype, con
   int64_t elements;
   if (rows < 0 || cols < 0 || ld < cols)
     return sl_fail(SLEY_ERR_ARG,
-                   "%lld x %lld values with leading dimension %lld: sizes must not be negative, nor "
-                   "the leading dimension below the columns",
+                   "%lld x %lld values with leading dimension %lld: sizes must not be negative, and the "
+                   "leading dimension must be at least the number of columns",
                    (long long)rows, (long long)cols, (long long)ld);
   if (sley_dtype_bytes(dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "unknown dtype %d: give SLEY_F32, SLEY_F64, SLEY_F16 or SLEY_BF16",
@@ -48,8 +48,8 @@ sley_status sley_dense_random(uint64_t seed, int64_t first, int64_t rows, int64_
 
 sley_status sley_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count) {
   if (sley_dtype_bytes(from) == 0 || sley_dtype_bytes(to) == 0)
-    return sl_fail(SLEY_ERR_ARG, "cannot convert dtype %d to %d: both must be of sley_dtype", (int)from,
-                   (int)to);
+    return sl_fail(SLEY_ERR_ARG, "cannot convert dtype %d to %d: both must be constants of sley_dtype",
+                   (int)from, (int)to);
   if (count < 0 || (count > 0 && (!src || !dst)))
     return sl_fail(SLEY_ERR_ARG, "cannot convert %lld values%s", (long long)count, count < 0 ? "" : ": NULL");
   sl_values_convert(from, src, to, dst, count);

@@ -25,15 +25,15 @@ static sley_status check_array(const char *call, const char *name, const void *d
   if (count > 0 && !data)
     return sl_fail(SLEY_ERR_ARG, "%s: %s is NULL", call, name);
   if (count > 0 && (uintptr_t)data % bytes != 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: %s is not aligned to its values, of %zu bytes", call, name, bytes);
+    return sl_fail(SLEY_ERR_ARG, "%s: %s must be aligned to the %zu bytes of a value", call, name, bytes);
   return SLEY_OK;
 }
 
 static sley_status check_matrix(const char *call, const matrix *m, sley_dtype dtype) {
   int64_t bytes;
   if (m->rows < 0 || m->cols < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: %s has %lld rows and %lld columns", call, m->name, (long long)m->rows,
-                   (long long)m->cols);
+    return sl_fail(SLEY_ERR_ARG, "%s: %s has %lld rows and %lld columns: neither may be negative", call,
+                   m->name, (long long)m->rows, (long long)m->cols);
   if (m->ld < m->cols)
     return sl_fail(SLEY_ERR_ARG, "%s: the leading dimension of %s is %lld, less than its %lld columns", call,
                    m->name, (long long)m->ld, (long long)m->cols);
@@ -80,7 +80,7 @@ sley_status sley_gemm(sley_comm *comm, const sley_gemm_spec *spec) {
   const matrix c = {"C", s.c, s.m, s.n, s.ldc};
   SL_TRY(check_matrices(CALL, &c, 1, s.dtype));
   if (s.k < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: k is %lld", CALL, (long long)s.k);
+    return sl_fail(SLEY_ERR_ARG, "%s: k is %lld: it must be 0 or more", CALL, (long long)s.k);
   if (reads)
     SL_TRY(check_matrices(CALL, all, 2, s.dtype));
   if (s.bias)
@@ -135,8 +135,8 @@ sley_status sley_activate_grad(sley_comm *comm, const sley_activate_grad_spec *s
     SL_TRY(check_array(CALL, "sums", s.sums, s.cols, sley_dtype_bytes(s.dtype)));
   if ((s.act == SLEY_LEAKY_RELU || s.act == SLEY_ELU) && !(s.slope >= 0))
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: slope is %g: with one below 0 the output does not tell the input's sign", CALL,
-                   s.slope);
+                   "%s: slope is %g: it must be 0 or more, so that the output has the sign of the input",
+                   CALL, s.slope);
   return run(comm, &(sl_kernel_args){.op = SL_OP_ACTIVATE_GRAD,
                                      .activate_grad = {.dtype = s.dtype,
                                                        .act = s.act,
@@ -162,7 +162,8 @@ sley_status sley_dropout(sley_comm *comm, const sley_dropout_spec *spec) {
   if (!(s.p >= 0 && s.p < 1))
     return sl_fail(SLEY_ERR_ARG, "%s: p is %g: it must be 0 or more and less than 1", CALL, s.p);
   if (s.cols > INT64_C(1) << 34)
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld columns are more than 2^34", CALL, (long long)s.cols);
+    return sl_fail(SLEY_ERR_ARG, "%s: %lld columns are too many: at most 2^34 are possible", CALL,
+                   (long long)s.cols);
   if (s.row)
     SL_TRY(check_array(CALL, "row", s.row, s.rows, sizeof *s.row));
   SL_TRY(check_array(CALL, "device_seed", s.device_seed, s.device_seed != NULL, sizeof *s.device_seed));
@@ -196,7 +197,8 @@ static sley_status check_nll(const char *call, const sley_nll_spec *s) {
   };
   SL_TRY(check_matrices(call, all, 1, s->dtype));
   if (s->classes > INT32_MAX || (s->classes == 0 && s->rows > 0))
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld classes: at least 1 and less than 2^31", call,
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: the number of classes is %lld: it must be at least 1 and less than 2^31", call,
                    (long long)s->classes);
   if (s->grad)
     SL_TRY(check_matrix(call, &all[1], s->dtype));
@@ -234,13 +236,16 @@ static sley_status check_adam(const char *call, const sley_adam_spec *s) {
   const size_t value = sley_dtype_bytes(s->dtype), sum = sley_dtype_bytes(sl_sum_dtype(s->dtype));
   SL_TRY(check_dtype(call, s->dtype));
   if (s->count < 0 || s->count > INT64_MAX / (int64_t)sum)
-    return sl_fail(SLEY_ERR_ARG, "%s: count is %lld", call, (long long)s->count);
-  if (s->step < 1)
-    return sl_fail(SLEY_ERR_ARG, "%s: step is %lld: the first is 1", call, (long long)s->step);
-  if (!(s->beta1 >= 0 && s->beta1 < 1 && s->beta2 >= 0 && s->beta2 < 1 && s->eps >= 0))
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: beta1 is %g, beta2 %g, eps %g: betas are at least 0 and less than 1, eps at least 0",
-                   call, s->beta1, s->beta2, s->eps);
+                   "%s: count is %lld: it must be 0 or more, and small enough that the values fit in memory",
+                   call, (long long)s->count);
+  if (s->step < 1)
+    return sl_fail(SLEY_ERR_ARG, "%s: step is %lld: it must be 1 or more", call, (long long)s->step);
+  if (!(s->beta1 >= 0 && s->beta1 < 1 && s->beta2 >= 0 && s->beta2 < 1 && s->eps >= 0))
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "%s: beta1 is %g, beta2 %g, eps %g: betas must be at least 0 and less than 1, and eps at least 0",
+        call, s->beta1, s->beta2, s->eps);
   SL_TRY(check_array(call, "param", s->param, s->count, value));
   SL_TRY(check_array(call, "grad", s->grad, s->count, value));
   SL_TRY(check_array(call, "m", s->m, s->count, sum));

@@ -11,10 +11,10 @@ const char *sley_comm_device_note(const sley_comm *comm) {
 }
 
 const char *sley_comm_network_note(const sley_comm *comm) {
-  return comm && comm->trusts_network ? "the ranks have met over a network without a secret, which is "
-                                        "trusted to have no strangers: set "
-                                        "SLEY_SECRET or SLEY_SECRET_FILE for all ranks"
-                                      : "";
+  return comm && comm->trusts_network
+             ? "the ranks have met over a network without a secret, so other processes of that network could "
+               "join: set SLEY_SECRET or SLEY_SECRET_FILE for all ranks"
+             : "";
 }
 
 sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out) {
@@ -22,7 +22,7 @@ sley_status sley_comm_alloc(sley_comm *comm, int64_t bytes, void **out) {
     return sl_fail(SLEY_ERR_ARG, "sley_comm_alloc: comm or out is NULL");
   *out = NULL;
   if (bytes < 0)
-    return sl_fail(SLEY_ERR_ARG, "sley_comm_alloc: %lld bytes", (long long)bytes);
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_alloc: bytes is %lld: it must not be negative", (long long)bytes);
   return comm->device->ops->alloc(comm->device, bytes, "the caller's operands", out);
 }
 
@@ -37,9 +37,12 @@ sley_status sley_comm_copy(sley_comm *comm, void *dst, const void *src, int64_t 
   if (!comm)
     return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: comm is NULL");
   if (bytes < 0 || (bytes > 0 && (!dst || !src)))
-    return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: %lld bytes from %p to %p", (long long)bytes, src, dst);
+    return sl_fail(SLEY_ERR_ARG,
+                   "sley_comm_copy: %lld bytes from %p to %p: the number must not be negative, and neither "
+                   "address may be NULL",
+                   (long long)bytes, src, dst);
   if ((unsigned)kind > SLEY_WITHIN)
-    return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: no kind of copy has number %d", (int)kind);
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_copy: there is no kind of copy %d", (int)kind);
   if (comm->processes &&
       kind != SLEY_WITHIN) /* the copy may wait, but must not wait for a peer that has failed */
     SL_TRY(comm->ops->wait(comm));

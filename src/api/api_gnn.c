@@ -31,9 +31,9 @@ sley_status sley_gnn_model_get(sley_gnn_model model, sley_gnn_model_info *out) {
 
 static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
   if (o->layers < 1)
-    return sl_fail(SLEY_ERR_ARG, "%s: %d layers: there is at least 1", call, o->layers);
+    return sl_fail(SLEY_ERR_ARG, "%s: layers is %d: it must be 1 or more", call, o->layers);
   if (o->layers > SL_MOST_PARAMETERS)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: %d layers: there are at most %d", call, o->layers,
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: layers is %d: it must be at most %d", call, o->layers,
                    SL_MOST_PARAMETERS);
   if (o->features < 0 || o->hidden < 1 || o->classes < 1 || o->heads < 1)
     return sl_fail(SLEY_ERR_ARG,
@@ -42,7 +42,7 @@ static sley_status check_sizes(const char *call, const sley_gnn_options *o) {
                    call, (long long)o->features, (long long)o->hidden, (long long)o->classes,
                    (long long)o->heads);
   if (!sl_network_widths_fit(o))
-    return sl_fail(SLEY_ERR_OVERFLOW, "%s: a layer has 2^31 values a row or more", call);
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: the rows of a layer have 2^31 or more values", call);
   return SLEY_OK;
 }
 
@@ -58,11 +58,12 @@ static sley_status check_options(const char *call, const sley_gnn_options *o) {
     return sl_fail(SLEY_ERR_ARG, "%s: slope is %g: it must be from -%g to %g", call, o->slope, MOST_SLOPE,
                    MOST_SLOPE);
   if ((unsigned)o->memory > SLEY_GNN_BF16)
-    return sl_fail(SLEY_ERR_ARG, "%s: there is no memory %d", call, (int)o->memory);
+    return sl_fail(SLEY_ERR_ARG, "%s: there is no kind of memory %d", call, (int)o->memory);
   if (o->memory == SLEY_GNN_BF16 && o->dtype != SLEY_F32)
-    return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 is for networks in f32: choose keep or recompute", call);
+    return sl_fail(SLEY_ERR_ARG, "%s: memory in bf16 needs a network in f32: choose keep or recompute", call);
   if (o->weights && !kind->sums)
-    return sl_fail(SLEY_ERR_ARG, "%s: weights: %s has no place for values of A", call, kind->name);
+    return sl_fail(SLEY_ERR_ARG, "%s: model %s does not use the values of A: leave the option weights out",
+                   call, kind->name);
   return check_sizes(call, o);
 }
 
@@ -74,11 +75,10 @@ static sley_status check_block(const char *call, const sl_comm *comm, const sley
   SL_TRY(sley_matrix_info_get(block, &info));
   const int64_t rows = row_begin[comm->rank + 1] - row_begin[comm->rank];
   if (info.rows != rows || info.cols != row_begin[comm->size])
-    return sl_fail(SLEY_ERR_ARG,
-                   "%s: block has %lld rows and %lld columns: row_begin says %lld rows of a square matrix of "
-                   "%lld",
-                   call, (long long)info.rows, (long long)info.cols, (long long)rows,
-                   (long long)row_begin[comm->size]);
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "%s: block has %lld rows and %lld columns, but row_begin requires %lld rows and %lld columns", call,
+        (long long)info.rows, (long long)info.cols, (long long)rows, (long long)row_begin[comm->size]);
   return SLEY_OK;
 }
 
@@ -88,12 +88,13 @@ static sley_status check_x(const char *call, const sley_matrix *block, const sle
     return SLEY_OK;
   const sl_layer_kind *kind = sl_layer_kind_of(o->model);
   if (kind->dense_x)
-    return sl_fail(SLEY_ERR_ARG, "%s: x is sparse, and %s takes dense rows", call, kind->name);
+    return sl_fail(SLEY_ERR_ARG, "%s: x is sparse, but model %s needs dense rows", call, kind->name);
   SL_TRY(sley_matrix_info_get(o->x, &info));
   SL_TRY(sley_matrix_info_get(block, &rows));
   if (info.rows != rows.rows || info.cols != o->features || info.dtype != o->dtype)
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: x is %lld x %lld: this rank has %lld rows of %lld features, of the network's dtype",
+                   "%s: x is %lld x %lld: it must be %lld x %lld (this rank's rows and the features), in the "
+                   "network's dtype",
                    call, (long long)info.rows, (long long)info.cols, (long long)rows.rows,
                    (long long)o->features);
   return SLEY_OK;
@@ -196,7 +197,7 @@ static sley_status take_batch(const char *call, const sley_gnn *gnn, const sley_
   if (labels && rows > 0 && !out->label)
     return sl_fail(SLEY_ERR_ARG, "%s: label is NULL", call);
   if (out->step < 0 || !(out->rate >= 0) || !(out->decay >= 0))
-    return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be below 0", call,
+    return sl_fail(SLEY_ERR_ARG, "%s: step is %lld, rate %g, decay %g: none may be negative", call,
                    (long long)out->step, out->rate, out->decay);
   *x = gnn->sparse ? sl_sparse_input_rows(gnn->sparse)
                    : (sl_rows){.data = (void *)out->x, .rows = rows, .cols = features, .ld = out->ldx};
@@ -222,7 +223,7 @@ sley_status sley_gnn_restart(sley_gnn *gnn, uint64_t seed) {
   if (!gnn)
     return sl_fail(SLEY_ERR_ARG, "%s: gnn is NULL", call);
   if (gnn->parameters.of)
-    return sl_fail(SLEY_ERR_ARG, "%s: gnn has the parameters of another network: restart that one", call);
+    return sl_fail(SLEY_ERR_ARG, "%s: gnn shares the parameters of another network: restart that one", call);
   SL_TRY(sl_agree_same(gnn->comm, call, &(const char *){"seed"}, &(int64_t){(int64_t)seed}, 1));
   return sl_network_restart(gnn, seed);
 }

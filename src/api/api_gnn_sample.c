@@ -8,10 +8,9 @@ static sley_status check_options(const char *call, const sley_gnn_sampler_option
     return sl_fail(SLEY_ERR_ARG, "%s: row is NULL, or rows is %lld: it must be 0 or more", call,
                    (long long)o->rows);
   if (o->batch < 1)
-    return sl_fail(SLEY_ERR_ARG, "%s: batch is %lld: there is at least 1 row in it", call,
-                   (long long)o->batch);
+    return sl_fail(SLEY_ERR_ARG, "%s: batch is %lld: it must be 1 or more", call, (long long)o->batch);
   if (o->hops < 1 || !o->fan_out)
-    return sl_fail(SLEY_ERR_ARG, "%s: fan_out is NULL, or hops is %d: there is at least 1", call, o->hops);
+    return sl_fail(SLEY_ERR_ARG, "%s: fan_out is NULL, or hops is %d: it must be 1 or more", call, o->hops);
   for (int hop = 0; hop < o->hops; hop++)
     if (o->fan_out[hop] < 0)
       return sl_fail(SLEY_ERR_ARG, "%s: fan_out[%d] is %lld: it must be 0 or more", call, hop,

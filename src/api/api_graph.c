@@ -7,7 +7,7 @@
 static sley_status take_options(const sley_graph_options *given, sley_graph_options *out) {
   SL_TRY(sl_struct_take("sley_graph_options", given, sizeof *out, out));
   if (out->relations < 1)
-    return sl_fail(SLEY_ERR_ARG, "sley_graph_create: %d relations: there is at least 1", out->relations);
+    return sl_fail(SLEY_ERR_ARG, "sley_graph_create: relations is %d: it must be 1 or more", out->relations);
   return SLEY_OK;
 }
 

@@ -25,7 +25,7 @@ static bool is_device(const char *name) {
 
 sley_status sley_machine_find(const char *device, sley_machine **out) {
   if (!out || !is_device(device))
-    return sl_fail(SLEY_ERR_ARG, "sley_machine_find: out is NULL, or the device neither cpu nor cuda");
+    return sl_fail(SLEY_ERR_ARG, "sley_machine_find: out is NULL, or the device is neither cpu nor cuda");
   const sl_machine *found;
   SL_TRY(sl_machine_find(sl_machine_built_in(device ? device : "cpu"), &found));
   SL_TRY(SL_NEW(*out, 1, "a machine"));
@@ -35,9 +35,9 @@ sley_status sley_machine_find(const char *device, sley_machine **out) {
 
 sley_status sley_machine_tune(const char *device, const char *transport, double seconds, sley_machine **out) {
   if (!out || !is_device(device) || !(seconds >= 0))
-    return sl_fail(SLEY_ERR_ARG,
-                   "sley_machine_tune: out is NULL, the device neither cpu nor cuda, or seconds "
-                   "less than 0");
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "sley_machine_tune: out is NULL, the device is neither cpu nor cuda, or seconds is negative");
   bool first = true;
   SL_TRY(SL_NEW(*out, 1, "a machine"));
   sley_status status = sl_tune(device ? device : "cpu", transport ? transport : "threads",
@@ -55,9 +55,8 @@ sley_status sley_machine_write(const sley_machine *machine, const char *path, ch
   if (!machine)
     return sl_fail(SLEY_ERR_ARG, "sley_machine_write: machine is NULL");
   if (!path && !sl_machine_path(machine->device, place, sizeof place, &named))
-    return sl_fail(SLEY_ERR_ARG,
-                   "there is no place for a machine's description: SLEY_MACHINE is \"builtin\", or "
-                   "neither XDG_CACHE_HOME nor HOME is set");
+    return sl_fail(SLEY_ERR_ARG, "there is no default path for the machine's description: SLEY_MACHINE is "
+                                 "\"builtin\", or neither XDG_CACHE_HOME nor HOME is set");
   SL_TRY(sl_machine_write(machine, path ? path : place));
   if (written && !(*written = sl_strdup(path ? path : place)))
     return SLEY_ERR_MEMORY;

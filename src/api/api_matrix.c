@@ -17,7 +17,7 @@ enum { WORTH_THREADS = 1 << 20 };
 static sley_status team_for(int threads, int64_t entries, sl_team **out) {
   *out = NULL;
   if (threads < 0)
-    return sl_fail(SLEY_ERR_ARG, "%d threads: give 0 for all cores, or more", threads);
+    return sl_fail(SLEY_ERR_ARG, "%d threads: the number must be 1 or more, or 0 for all cores", threads);
   return entries < WORTH_THREADS ? SLEY_OK : sl_team_create(threads, out);
 }
 
@@ -121,9 +121,10 @@ sley_status sl_read_options_take(const sley_read_options *given, sley_read_optio
     return sl_fail(SLEY_ERR_ARG, "an unpack_limit of %lld bytes: it must not be negative",
                    (long long)out->unpack_limit);
   if (out->base < -1 || out->base > 1)
-    return sl_fail(SLEY_ERR_ARG,
-                   "a base of %d: rows and columns count from 0 or from 1, or -1: told by the file",
-                   out->base);
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "base is %d: it must be 0 or 1, the first number of rows and columns, or -1 to take it from the file",
+        out->base);
   return sl_format_check_word(out->format);
 }
 
@@ -134,7 +135,7 @@ sl_reading sl_reading_of(const sley_read_options *options) {
 sley_status sl_read_options_for_file(const char *name, const sley_read_options *options) {
   if (!sl_is_generator(name) || (!options->format && options->base < 0))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_ARG, "%s: is a generator; a format and a base are for files", name);
+  return sl_fail(SLEY_ERR_ARG, "%s is a generator: format and base apply to files only", name);
 }
 
 sley_status sley_matrix_read(const char *name, const sley_read_options *options, sley_matrix **out) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plans and products: argument checks. */
-#include <pthread.h>
 #include <string.h>
 
 #include "api/text_number.h"
@@ -15,18 +14,8 @@
 /* The span of a timeline that contains all records of planning, so that a viewer can fold them. */
 static const char PLANNING[] = "planning";
 
-enum { NAMES = 32 };
-static const char *names[NAMES];
-
-static void list_names(void) {
-  for (int i = 0; sl_algorithms[i] && i + 1 < NAMES; i++)
-    names[i] = sl_algorithms[i]->name;
-}
-
 const char *const *sley_algorithms(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, list_names);
-  return names;
+  return sl_algorithm_names();
 }
 
 /* The algorithm of a text NAME or NAME:KEY=VALUE,...; NULL: there is none. */
@@ -309,7 +298,7 @@ sley_status sley_spmm_update(sley_plan *plan, const void *x, int64_t ldx, const 
 static sley_status check_values(const sley_plan *plan, const void *val) {
   if (!plan->exec || !plan->plan.renewable)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: the plan %s",
-                   plan->exec ? "was not made with renewable" : "is dry, it holds no values");
+                   plan->exec ? "was not made with renewable" : "is dry and holds no values");
   if (!val && plan->nnz > 0)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: val is NULL");
   return SLEY_OK;

@@ -98,7 +98,7 @@ static sley_status run_traced(const sl_transport_backend *backend, const sl_laun
 
 sley_status sley_run_ranks(const sley_rank_options *options, sley_rank_fn fn, void *arg) {
   if (!fn)
-    return sl_fail(SLEY_ERR_ARG, "sley_run_ranks: no function to run");
+    return sl_fail(SLEY_ERR_ARG, "sley_run_ranks: fn is NULL");
   sley_rank_options o;
   SL_TRY(read_options(options, &o));
   const sl_transport_backend *backend;
@@ -158,11 +158,13 @@ sley_status sley_comm_barrier(sley_comm *comm) {
 sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values, int count) {
   static const sl_reduce ops[] = {[SLEY_SUM] = SL_SUM, [SLEY_MIN] = SL_MIN, [SLEY_MAX] = SL_MAX};
   if (!comm)
-    return sl_fail(SLEY_ERR_ARG, "sley_comm_allreduce: no comm");
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_allreduce: comm is NULL");
   sley_status status = SLEY_OK;
   if ((unsigned)op > SLEY_MAX || count < 0 || (count > 0 && !values))
-    status = sl_fail(SLEY_ERR_ARG, "sley_comm_allreduce: operator %d on %d values at %p", (int)op, count,
-                     (void *)values);
+    status = sl_fail(SLEY_ERR_ARG,
+                     "sley_comm_allreduce: operator %d on %d values at %p: the operator does not exist, the "
+                     "number is negative, or the address is NULL",
+                     (int)op, count, (void *)values);
   SL_TRY(sl_agree(comm, status));
   return comm->ops->allreduce(comm, ops[op], values, count);
 }
@@ -178,19 +180,24 @@ static sley_status lay_out_gather(const sley_comm *comm, int root, const int64_t
     tables[SEND_AT * comm->size + r] = 0;
     tables[SEND_BYTES * comm->size + r] = r == root ? bytes[comm->rank] : 0;
     if (bytes[r] < 0 || __builtin_add_overflow(total, bytes[r], &total))
-      return sl_fail(SLEY_ERR_ARG, "sley_comm_gather: %lld bytes from rank %d", (long long)bytes[r], r);
+      return sl_fail(SLEY_ERR_ARG,
+                     "sley_comm_gather: %lld bytes from rank %d: the sizes must not be negative, and their "
+                     "sum must fit 64 bits",
+                     (long long)bytes[r], r);
   }
   return SLEY_OK;
 }
 
 sley_status sley_comm_gather(sley_comm *comm, int root, const void *src, const int64_t *bytes, void *dst) {
   if (!comm)
-    return sl_fail(SLEY_ERR_ARG, "sley_comm_gather: no comm");
+    return sl_fail(SLEY_ERR_ARG, "sley_comm_gather: comm is NULL");
   int64_t *tables = NULL;
   sley_status status = SLEY_OK;
   if (root < 0 || root >= comm->size || !bytes)
-    status = sl_fail(SLEY_ERR_ARG, "sley_comm_gather: to rank %d of %d, sizes at %p", root, comm->size,
-                     (const void *)bytes);
+    status = sl_fail(SLEY_ERR_ARG,
+                     "sley_comm_gather: root is %d of %d ranks, bytes is %p: root must be a rank, and bytes "
+                     "must not be NULL",
+                     root, comm->size, (const void *)bytes);
   if (status == SLEY_OK && !(tables = sl_alloc(comm->size, TABLES * sizeof *tables, "a gather")))
     status = SLEY_ERR_MEMORY;
   if (status == SLEY_OK)

@@ -32,10 +32,10 @@ static sley_status check_algo(const char *call, sley_roofline_options *o, bool d
     if (strcmp(*known, o->algo) == 0)
       return dense || !is_summa(o)
                  ? SLEY_OK
-                 : sl_fail(SLEY_ERR_ARG, "%s: summa-2d is of a dense X alone: give tile-c, tile-a or tile-b",
-                           call);
-  return sl_fail(SLEY_ERR_ARG, "%s: no algorithm \"%s\": give tile-c, tile-a, tile-b or summa-2d", call,
-                 o->algo);
+                 : sl_fail(SLEY_ERR_ARG,
+                           "%s: summa-2d multiplies a dense X only: give tile-c, tile-a or tile-b", call);
+  return sl_fail(SLEY_ERR_ARG, "%s: there is no algorithm \"%s\": give tile-c, tile-a, tile-b or summa-2d",
+                 call, o->algo);
 }
 
 static bool is_rate(double value) {
@@ -46,15 +46,16 @@ static sley_status check_figures(const char *call, const sley_roofline_options *
   if (o->ranks < 1)
     return sl_fail(SLEY_ERR_ARG, "%s: %d ranks: give 1 or more", call, o->ranks);
   if (o->ranks_per_node < 0 || o->threads < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: ranks of a node and threads must not be negative", call);
+    return sl_fail(SLEY_ERR_ARG, "%s: ranks per node and threads must not be negative", call);
   if (!is_rate(o->memory_bandwidth) || !is_rate(o->network_bandwidth) || !is_rate(o->peak) ||
       !is_rate(o->compression) || !is_rate(o->latency))
     return sl_fail(SLEY_ERR_ARG,
                    "%s: bandwidths, latency, peak and compression must be 0 or more, and finite", call);
   if (o->compression > 0 && o->compression < 1)
-    return sl_fail(SLEY_ERR_ARG,
-                   "%s: a compression of %g: an entry of C has at least 1 product, so give 1 or more", call,
-                   o->compression);
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "%s: compression is %g: it must be 1 or more, because an entry of C sums at least 1 product", call,
+        o->compression);
   return SLEY_OK;
 }
 
@@ -94,24 +95,26 @@ static sley_status choose_tiles(const char *call, sley_roofline_options *o) {
   if (o->tiles_down > most || o->tiles_between > most / o->tiles_down ||
       o->tiles_across > most / (o->tiles_down * o->tiles_between))
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: %" PRId64 " x %" PRId64 " x %" PRId64 " tiles: more than %" PRId64
-                   " products of two tiles",
+                   "%s: %" PRId64 " x %" PRId64 " x %" PRId64 " tiles: at most %" PRId64
+                   " products of two tiles are possible",
                    call, o->tiles_down, o->tiles_between, o->tiles_across, most);
   return SLEY_OK;
 }
 
 static sley_status choose_layout(const char *call, sley_roofline_options *o) {
   if (is_summa(o) && (o->grid_rows || o->grid_cols || o->tiles_down || o->tiles_between || o->tiles_across))
-    return sl_fail(SLEY_ERR_ARG, "%s: summa-2d has a grid and tiles of its own: give none", call);
+    return sl_fail(SLEY_ERR_ARG, "%s: summa-2d chooses its grid and tiles itself: give none", call);
   if (is_summa(o))
     return (int64_t)o->ranks * o->ranks <= SL_ROOFLINE_TASKS_MOST
                ? SLEY_OK
-               : sl_fail(SLEY_ERR_ARG, "%s: %d ranks of summa-2d: 4096 at most", call, o->ranks);
+               : sl_fail(SLEY_ERR_ARG, "%s: %d ranks are too many for summa-2d: at most 4096 are possible",
+                         call, o->ranks);
   if (o->grid_rows < 0 || o->grid_cols < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d ranks", call, o->grid_rows, o->grid_cols);
+    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d ranks: neither number may be negative", call,
+                   o->grid_rows, o->grid_cols);
   choose_grid(o);
   if ((int64_t)o->grid_rows * o->grid_cols != o->ranks)
-    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d is not of %d ranks: give factors of that number",
+    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d does not have %d ranks: give factors of that number",
                    call, o->grid_rows, o->grid_cols, o->ranks);
   return choose_tiles(call, o);
 }

@@ -11,8 +11,7 @@ static sley_status take_options(const sley_graph *graph, const sley_sddmm_option
   if ((unsigned)out->form > SLEY_SDDMM_ADD)
     return sl_fail(SLEY_ERR_ARG, "%s: there is no form %d", call, (int)out->form);
   if (out->form == SLEY_SDDMM_ADD && out->width != 1)
-    return sl_fail(SLEY_ERR_ARG,
-                   "%s: the width is %lld, but sums are made of one value for each head: give 1", call,
+    return sl_fail(SLEY_ERR_ARG, "%s: width is %lld, but a sum needs one value per head: give 1", call,
                    (long long)out->width);
   return sl_check_shape(call, graph, out->heads, out->width, out->dtype, out->relation);
 }

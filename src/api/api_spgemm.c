@@ -30,7 +30,8 @@ static sley_status take_options(const sley_spgemm_options *given, sley_spgemm_op
   if (out->mem_limit < 0)
     return sl_fail(SLEY_ERR_ARG, "a mem_limit of %" PRId64 " bytes: it must not be negative", out->mem_limit);
   if (out->threads < 0)
-    return sl_fail(SLEY_ERR_ARG, "%d threads: give 0 for all cores, or more", out->threads);
+    return sl_fail(SLEY_ERR_ARG, "%d threads: the number must be 1 or more, or 0 for all cores",
+                   out->threads);
   if (out->ranks < 0 || out->ranks > SL_SPGEMM_RANKS_MOST)
     return sl_fail(SLEY_ERR_ARG, "%d ranks: give 0 for one, or up to %d", out->ranks, SL_SPGEMM_RANKS_MOST);
   return SLEY_OK;
@@ -84,12 +85,12 @@ sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const 
   SL_TRY(check_shapes(CALL, a, b, &o, &cols));
   if (c->rows != a->rows || c->cols != cols || c->dtype != a->dtype)
     return sl_fail(SLEY_ERR_ARG,
-                   "%s: C is %" PRId64 " x %" PRId64 " or of another dtype: expected %" PRId64 " x %" PRId64
-                   " of that of A",
+                   "%s: C is %" PRId64 " x %" PRId64 " or has another dtype: it must be %" PRId64
+                   " x %" PRId64 " and have the dtype of A",
                    CALL, c->rows, c->cols, a->rows, cols);
   if (cols > INT32_MAX)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: C has %" PRId64 " columns: 2^31 - 1 are checked at most", CALL,
-                   cols);
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "%s: C has %" PRId64 " columns: at most 2^31 - 1 can be checked",
+                   CALL, cols);
   sl_team *team;
   SL_TRY(sl_team_create(threads_for(&o, a, b), &team));
   const sley_status status = sl_check_spgemm(a, b, &o, c, team, out);

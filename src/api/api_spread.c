@@ -10,7 +10,7 @@ static sley_status check_partition(const char *partition, bool *by_nonzeros) {
   *by_nonzeros = partition && strcmp(partition, "nnz") == 0;
   if (!partition || *by_nonzeros || strcmp(partition, "rows") == 0)
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_ARG, "'%s' names no partition: there are rows and nnz", partition);
+  return sl_fail(SLEY_ERR_ARG, "there is no partition '%s': give rows or nnz", partition);
 }
 
 sley_status sley_matrix_read_rows(sley_comm *comm, const char *name, const sley_read_options *options,

@@ -72,7 +72,7 @@ static sley_status check_block(const char *call, const sley_comm *comm, const sl
   const int64_t rows = row_begin[comm->rank + 1] - row_begin[comm->rank];
   return block->rows == rows
              ? SLEY_OK
-             : sl_fail(SLEY_ERR_ARG, "%s: block has %lld rows, but row_begin gives this rank %lld", call,
+             : sl_fail(SLEY_ERR_ARG, "%s: block has %lld rows, but row_begin assigns %lld to this rank", call,
                        (long long)block->rows, (long long)rows);
 }
 
@@ -135,7 +135,7 @@ sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const 
                            : sl_fail(SLEY_ERR_ARG, "%s: the matrix is dense: use sley_tiled_set_rows", call);
   if (status == SLEY_OK && (block->dtype != tiled->dtype || block->cols != tiled->tiling.cols ||
                             (row_begin ? row_begin[tiled->comm->size] : block->rows) != tiled->tiling.rows))
-    status = sl_fail(SLEY_ERR_ARG, "%s: block has another dtype, or is of another matrix", call);
+    status = sl_fail(SLEY_ERR_ARG, "%s: block has another dtype or belongs to another matrix", call);
   SL_TRY(sl_agree(tiled->comm, status));
   SL_TRY(agree_rows(call, tiled->comm, row_begin));
   return sl_tiled_renew(tiled, &(sl_tile_source){block, row_begin});

@@ -26,12 +26,15 @@ static const struct {
      "stationary A: tiles of X are fetched, products are pushed to the owners of Y"},
     {SL_STATIONARY_B, SL_STEAL_NOTHING,
      "stationary X: tiles of A are fetched, products are pushed to the owners of Y"},
-    {SL_STATIONARY_C, SL_STEAL_ANY, "stationary Y; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, if a tile of A or X of the product is theirs"},
-    {SL_STATIONARY_A, SL_STEAL_ANY, "stationary A; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, if a tile of X or Y of the product is theirs"},
-    {SL_STATIONARY_B, SL_STEAL_ANY, "stationary X; ranks that are done take products of tiles from others"},
-    {SL_STATIONARY_B, SL_STEAL_LOCAL, "the same, if a tile of A or Y of the product is theirs"}};
+    {SL_STATIONARY_C, SL_STEAL_ANY,
+     "stationary Y; ranks that have finished take products of tiles from others"},
+    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of A or X"},
+    {SL_STATIONARY_A, SL_STEAL_ANY,
+     "stationary A; ranks that have finished take products of tiles from others"},
+    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of X or Y"},
+    {SL_STATIONARY_B, SL_STEAL_ANY,
+     "stationary X; ranks that have finished take products of tiles from others"},
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of A or Y"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -55,11 +58,10 @@ const char *sley_tile_algorithm_summary(const char *algo) {
 static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
   *found = algo ? find(algo) : 0;
   if (*found == ALGORITHMS)
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "%s: there is no algorithm \"%s\": known are tile-c, tile-a and tile-b, and each with -steal "
-        "or -steal-local",
-        call, algo);
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: there is no algorithm \"%s\": give tile-c, tile-a or tile-b, or one of these with "
+                   "-steal or -steal-local",
+                   call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
                    BUFFERS);

@@ -9,7 +9,7 @@ static sley_status check_aligned(const char *call, const char *name, const void 
   const size_t bytes = sley_dtype_bytes(dtype);
   return (uintptr_t)array % bytes == 0
              ? SLEY_OK
-             : sl_fail(SLEY_ERR_ARG, "%s: %s is not aligned to its values, of %zu bytes", call, name, bytes);
+             : sl_fail(SLEY_ERR_ARG, "%s: %s must be aligned to the %zu bytes of a value", call, name, bytes);
 }
 
 static sley_status check_share(const char *name, double share) {
@@ -23,7 +23,8 @@ static sley_status check_options(const sley_topk_options *o) {
   if (sley_dtype_bytes(o->dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "sley_topk_create: there is no dtype %d", (int)o->dtype);
   if (o->count < 0)
-    return sl_fail(SLEY_ERR_ARG, "sley_topk_create: count is %lld", (long long)o->count);
+    return sl_fail(SLEY_ERR_ARG, "sley_topk_create: count is %lld: it must be 0 or more",
+                   (long long)o->count);
   if (o->count > INT64_MAX / (int64_t)sizeof(double))
     return sl_fail(SLEY_ERR_OVERFLOW, "sley_topk_create: %lld values have more than 2^63 bytes",
                    (long long)o->count);
@@ -58,9 +59,8 @@ sley_status sley_topk_run(sley_topk *topk, const void *src, void *dst) {
 }
 
 static sley_status check_host(const char *call, const sley_topk *topk, const void *host) {
-  return topk && (host || sl_topk_count(topk) == 0)
-             ? SLEY_OK
-             : sl_fail(SLEY_ERR_ARG, "%s: no top-k, or host is NULL", call);
+  return topk && (host || sl_topk_count(topk) == 0) ? SLEY_OK
+                                                    : sl_fail(SLEY_ERR_ARG, "%s: topk or host is NULL", call);
 }
 
 sley_status sley_topk_residual_get(const sley_topk *topk, void *host) {
@@ -75,7 +75,7 @@ sley_status sley_topk_residual_set(sley_topk *topk, const void *host) {
 
 sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out) {
   if (!topk || !out)
-    return sl_fail(SLEY_ERR_ARG, "sley_topk_info_get: no top-k, or out is NULL");
+    return sl_fail(SLEY_ERR_ARG, "sley_topk_info_get: topk or out is NULL");
   return sl_topk_info(topk, out);
 }
 

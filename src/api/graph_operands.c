@@ -29,8 +29,9 @@ sley_status sl_check_shape(const char *call, const sley_graph *graph, int64_t he
   enum { MOST_BYTES = 64 };
   int64_t features;
   if (heads < 1 || width < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld heads of width %lld: there is at least 1, of width 0 or more",
-                   call, (long long)heads, (long long)width);
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: heads is %lld, width %lld: heads must be 1 or more, and width 0 or more", call,
+                   (long long)heads, (long long)width);
   if (sley_dtype_bytes(dtype) == 0)
     return sl_fail(SLEY_ERR_ARG, "%s: there is no dtype %d", call, (int)dtype);
   if (relation < 0 || relation >= graph->relations)
@@ -56,6 +57,6 @@ sley_status sl_check_gradients(const char *call, const sley_graph *graph) {
 
 sley_status sl_check_fetched(const char *call, const sley_graph *graph, const sley_fetched *fetched) {
   if (fetched->there && !fetched->rows && graph->halo->count > 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: rows are said to be there, but fetched.rows is NULL", call);
+    return sl_fail(SLEY_ERR_ARG, "%s: fetched says that the rows are there, but fetched.rows is NULL", call);
   return SLEY_OK;
 }

@@ -54,7 +54,7 @@ void sl_text_format(char *out, size_t room, const char *format, ...) {
 
 /* Makes the text one printable line, whatever names and bytes of a file it quotes. */
 static void clean(char text[SL_ERROR_TEXT]) {
-  char shown[SL_ERROR_TEXT];
+  char shown[SL_ERROR_TEXT] = ""; /* the bytes after the text travel to other ranks too */
   if (sley_printable(text, shown, sizeof shown) >= sizeof shown)
     mark_cut(shown, sizeof shown);
   memcpy(text, shown, sizeof shown);

@@ -80,8 +80,8 @@ static void wait_a_moment(const search *s, double deadline) {
 /* Visits all ports until the deadline; *out: the number of the visit that succeeded. */
 static sley_status search_all(search *s, double deadline, int *out) {
   const sl_place *place = s->place;
-  static const char refused[] = "who listens there has another secret, or is of another job: SLEY_SECRET or "
-                                "SLEY_SECRET_FILE must be the same for all ranks";
+  static const char refused[] = "the process that listens there has another secret or belongs to another "
+                                "job: SLEY_SECRET or SLEY_SECRET_FILE must be the same for all ranks";
   for (;;) {
     for (int v = 0; v < s->addresses * s->ports; v++) {
       SL_TRY(step(s, v));

@@ -37,13 +37,13 @@ static sley_status read_source(const source *s, sl_launcher *out) {
   SL_TRY(sl_variable_number(s->size, 1, SL_RANKS_MOST, &out->size));
   SL_TRY(sl_variable_number(s->rank, 0, SL_RANKS_MOST, &out->rank));
   if (out->rank >= out->size)
-    return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: ranks count from 0 to %s - 1", s->rank, out->rank,
-                   s->size, out->size, s->size);
+    return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: ranks are numbered from 0 to %s - 1", s->rank,
+                   out->rank, s->size, out->size, s->size);
   if (getenv(s->local_rank)) {
     SL_TRY(sl_variable_number(s->local_rank, 0, SL_RANKS_MOST, &out->local_rank));
     if (out->local_rank > out->rank)
-      return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: a local rank is at most the rank", s->local_rank,
-                     out->local_rank, s->rank, out->rank);
+      return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: a local rank cannot be greater than the rank",
+                     s->local_rank, out->local_rank, s->rank, out->rank);
   }
   if (s->local_size && getenv(s->local_size))
     SL_TRY(sl_variable_number(s->local_size, 1, SL_RANKS_MOST, &out->local_size));
@@ -53,7 +53,7 @@ static sley_status read_source(const source *s, sl_launcher *out) {
 static sley_status compare(const char *a, int of_a, const char *b, int of_b) {
   if (of_a == of_b)
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: two launchers disagree, unset the variables of one",
+  return sl_fail(SLEY_ERR_ARG, "%s is %d, but %s is %d: two launchers disagree; unset the variables of one",
                  a, of_a, b, of_b);
 }
 

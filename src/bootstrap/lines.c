@@ -199,9 +199,9 @@ static sley_status join_all(sl_lines *all, double deadline) {
     SL_TRY(sl_interrupted());
     SL_TRY(look_for_ends(all));
     if (sl_now() >= deadline && all->done == all->count)
-      return sl_fail_peer(missing,
-                          "it did not come to rank %d within %g s: check that all hosts reach each other",
-                          place->rank, place->timeout);
+      return sl_fail_peer(
+          missing, "it did not connect to rank %d within %g s: check that all hosts can reach each other",
+          place->rank, place->timeout);
     for (int i = 0; i < all->count && sl_now() >= deadline; i++)
       if (all->line[i].visit.state != SL_VISIT_DONE)
         return cannot_reach(all, &all->line[i], "it does not answer, or does not know the secret");

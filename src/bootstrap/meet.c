@@ -89,15 +89,16 @@ static sley_status judge(const meeting *m, const hello_message *who) {
   const sl_place *place = m->place;
   int rank = who->claim.from;
   if (who->hello.size != place->size)
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "rank %d was started as one of %d ranks, rank 0 as one of %d: WORLD_SIZE must be the same everywhere",
-        rank, who->hello.size, place->size);
+    return sl_fail(SLEY_ERR_ARG,
+                   "rank %d was started as one of %d ranks, but rank 0 as one of %d: WORLD_SIZE must be the "
+                   "same in every process",
+                   rank, who->hello.size, place->size);
   if (rank < 1 || rank >= place->size)
-    return sl_fail(SLEY_ERR_ARG, "a rank %d has come to %d ranks: RANK must differ everywhere", rank,
-                   place->size);
+    return sl_fail(SLEY_ERR_ARG,
+                   "a process with rank %d has joined %d ranks: RANK must be different in every process",
+                   rank, place->size);
   if (m->mesh->peer[rank].fd >= 0 && !sl_socket_has_ended(m->mesh->peer[rank].fd))
-    return sl_fail(SLEY_ERR_ARG, "two processes have come as rank %d: RANK must differ everywhere", rank);
+    return sl_fail(SLEY_ERR_ARG, "two processes have rank %d: RANK must be different in every process", rank);
   return SLEY_OK;
 }
 
@@ -107,16 +108,16 @@ static sley_status nobody_came(const meeting *m, const sl_reception *door) {
   while (m->mesh && missing < m->place->size - 1 && m->mesh->peer[missing].fd >= 0)
     missing++;
   if (*m->turned_away)
-    sl_text_format(also, sizeof also, "; who has come was sent away: %s", m->turned_away);
+    sl_text_format(also, sizeof also, "; a process that connected was refused: %s", m->turned_away);
   else if (door->unproven > 0)
     sl_text_format(also, sizeof also,
                    "; %lld connections did not know the secret: SLEY_SECRET or "
                    "SLEY_SECRET_FILE must be the same for all ranks",
                    (long long)door->unproven);
-  return sl_fail(
-      SLEY_ERR_PEER,
-      "rank %d of %d did not come to port %d within %g s: start all ranks, or give them longer (--timeout)%s",
-      missing, m->place->size, m->port, m->place->timeout, also);
+  return sl_fail(SLEY_ERR_PEER,
+                 "rank %d of %d did not connect to port %d within %g s: start all ranks, or give them more "
+                 "time (--timeout)%s",
+                 missing, m->place->size, m->port, m->place->timeout, also);
 }
 
 /* Sends the verdict to every rank that still comes, until none is missing or the deadline. */
@@ -232,7 +233,7 @@ static sley_status take_entries(const meeting *m, int fd) {
   if (sl_socket_read(fd, m->entries, (size_t)size * sizeof *m->entries, m->deadline + LATER) != SLEY_OK)
     return sl_fail_peer(0, "it has closed the connection");
   if (!sl_entries_check(m->entries, size))
-    return sl_fail_peer(0, "the list of ranks that it has sent makes no sense");
+    return sl_fail_peer(0, "the list of ranks that it has sent is invalid");
   m->entries[0].port = port;
   for (int r = 0; r < size; r++)
     if (r == 0 || is_loopback(m->entries[r].address))
@@ -265,7 +266,7 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
       (void)sl_fail_peer(0, "it has closed the connection, or does not answer");
   }
   if (status == SLEY_OK && !sl_verdict_check(&verdict, place->size))
-    status = sl_fail_peer(0, "the verdict that it has sent makes no sense");
+    status = sl_fail_peer(0, "the verdict that it has sent is invalid");
   if (status == SLEY_OK && verdict.status != SLEY_OK)
     status = sl_error_restore(&verdict);
   if (status == SLEY_OK && !bare)

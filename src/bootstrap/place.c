@@ -70,10 +70,9 @@ static sley_status guess_address(const sl_launcher *launcher, sl_place *out) {
   if (out->local)
     snprintf(out->address, sizeof out->address, "127.0.0.1");
   else if (*parent || !first_host(hosts, out->address, sizeof out->address))
-    return sl_fail(
-        SLEY_ERR_ARG,
-        "the ranks are on several hosts, and nothing tells where rank 0 is: set MASTER_ADDR to its "
-        "host and MASTER_PORT to a free port, for all ranks, or choose transport mpi");
+    return sl_fail(SLEY_ERR_ARG,
+                   "the ranks are on several hosts, and the host of rank 0 is unknown: set MASTER_ADDR to "
+                   "its host and MASTER_PORT to a free port, for all ranks, or choose transport mpi");
   return SLEY_OK;
 }
 
@@ -109,7 +108,7 @@ sley_status sl_place_ranks(int asked, int *out) {
   if (!launcher.name)
     return SLEY_OK;
   if (asked != 1 && asked != launcher.size)
-    return sl_fail(SLEY_ERR_ARG, "%d ranks were asked for, but %s is %d: give the same number, or none",
+    return sl_fail(SLEY_ERR_ARG, "%d ranks were requested, but %s is %d: give the same number, or none",
                    asked, launcher.size_variable, launcher.size);
   *out = launcher.size;
   return SLEY_OK;
@@ -124,7 +123,7 @@ int sl_place_neighbours(int ranks) {
 
 sley_status sl_timeout(double seconds, double *out) {
   if (!(seconds >= 0))
-    return sl_fail(SLEY_ERR_ARG, "a time limit of %g s: it must not be negative", seconds);
+    return sl_fail(SLEY_ERR_ARG, "the time limit is %g s: it must not be negative", seconds);
   *out = seconds > 0 ? seconds : TIMEOUT_DEFAULT;
   const char *text = getenv("SLEY_TIMEOUT");
   if (seconds > 0 || !text)

@@ -23,9 +23,9 @@ static sley_status read_file(const char *name, char text[MOST], size_t *bytes) {
   }
   sley_status status = SLEY_OK;
   if (!S_ISREG(about.st_mode))
-    status = sl_fail(SLEY_ERR_ARG, "SLEY_SECRET_FILE: %s is no regular file", name);
+    status = sl_fail(SLEY_ERR_ARG, "SLEY_SECRET_FILE: %s is not a regular file", name);
   else if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    status = sl_fail(SLEY_ERR_ARG, "SLEY_SECRET_FILE: others may access %s: chmod 600 it", name);
+    status = sl_fail(SLEY_ERR_ARG, "SLEY_SECRET_FILE: other users can access %s: run chmod 600 on it", name);
   else if (about.st_uid != geteuid() && about.st_uid != 0)
     status = sl_fail(SLEY_ERR_ARG, "SLEY_SECRET_FILE: %s belongs to another user", name);
   ssize_t got = status == SLEY_OK ? read(fd, text, MOST) : 0;
@@ -53,7 +53,7 @@ sley_status sl_secret_from_environment(sl_secret *out) {
   }
   if (bytes < LEAST)
     return sl_fail(SLEY_ERR_ARG,
-                   "%s has %zu bytes: a secret has at least %d, as openssl rand -hex 32 makes one",
+                   "%s has %zu bytes: a secret needs at least %d; openssl rand -hex 32 makes one",
                    name ? "the file SLEY_SECRET_FILE" : "SLEY_SECRET", bytes, LEAST);
   return sl_secret_of_text(text, bytes, out);
 }

@@ -249,7 +249,7 @@ static sley_status first_failure(const family *f) {
       if (!f->outcomes[r].returned)
         return tell_killed(f, r);
       if (pass == KILLED)
-        return sl_fail_peer(r, "it was interrupted by a signal to its process alone");
+        return sl_fail_peer(r, "a signal interrupted its process, but not the others");
       return sl_error_on(r, &f->outcomes[r].error);
     }
   return SLEY_OK;

@@ -70,7 +70,7 @@ sley_status sl_mapped_measure(sl_mapped *mapped, const sl_compressed_header *hea
     const char *fault = sl_compressed_fault_of(&header[i], mapped->type, item->values,
                                                sl_transfer_room(mapped->type, item->values));
     if (fault)
-      return sl_fail_peer(item->peer, "%s: what rank %d gave is no compressed array of %lld values: %s",
+      return sl_fail_peer(item->peer, "%s: the data of rank %d are not a compressed array of %lld values: %s",
                           mapped->name, item->peer, (long long)item->values, fault);
     item->bytes = SL_COMPRESSED_HEADER + header[i].payload_bytes;
   }

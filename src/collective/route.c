@@ -44,7 +44,8 @@ sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_
 
 sley_status sl_route_check(uint32_t wrong) {
   if (wrong)
-    return sl_fail(SLEY_ERR_PEER, "a sparse collective: a compressed array of a peer contradicts itself");
+    return sl_fail(SLEY_ERR_PEER, "a sparse collective: the bit fields and the values of a peer's compressed "
+                                  "array contradict each other");
   return SLEY_OK;
 }
 

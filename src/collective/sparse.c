@@ -24,10 +24,11 @@ struct sl_sparse {
 
 static sley_status check_ranges(const sl_sparse_spec *spec) {
   if ((unsigned)spec->format >= SL_SPARSE_CHOICES || (unsigned)spec->way >= SL_SPARSE_WAYS)
-    return sl_fail(SLEY_ERR_ARG, "a sparse collective of format %d, way %d: there is none", (int)spec->format,
+    return sl_fail(SLEY_ERR_ARG, "a sparse collective: format %d or way %d does not exist", (int)spec->format,
                    (int)spec->way);
   if (!(spec->dense_above >= 0 && spec->dense_above <= 1))
-    return sl_fail(SLEY_ERR_ARG, "a sparse collective: dense above density %g: give 0 to 1",
+    return sl_fail(SLEY_ERR_ARG,
+                   "a sparse collective: the density above which it is dense is %g: it must be from 0 to 1",
                    spec->dense_above);
   return SLEY_OK;
 }
@@ -77,7 +78,8 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   if (sl_route_is_whole(base))
     base->longest = all_values(base);
   if (base->longest > INT64_MAX / 16 / comm->size / base->value_bytes)
-    return sl_fail(SLEY_ERR_OVERFLOW, "a sparse collective: the areas for %d ranks' values do not fit",
+    return sl_fail(SLEY_ERR_OVERFLOW,
+                   "a sparse collective: the buffers for the values of %d ranks do not fit 64-bit sizes",
                    comm->size);
   return SLEY_OK;
 }
@@ -284,7 +286,7 @@ sley_status sl_sparse_report_of(sl_sparse *sparse, sl_sparse_report *out) {
 static sley_status check_array(const sl_sparse_base *base, const void *array, int64_t values,
                                const char *what) {
   if (values > 0 && (!array || (uintptr_t)array % (uintptr_t)base->value_bytes != 0))
-    return sl_fail(SLEY_ERR_ARG, "a sparse collective: %s is %p: an array aligned to %lld bytes is needed",
+    return sl_fail(SLEY_ERR_ARG, "a sparse collective: %s is %p: it must be an array aligned to %lld bytes",
                    what, array, (long long)base->value_bytes);
   return SLEY_OK;
 }

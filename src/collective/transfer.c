@@ -93,9 +93,10 @@ static sley_status check_item(const sl_transfer *transfer, int i) {
     return SLEY_OK;
   const char *fault = sl_compressed_fault_of(&transfer->header[i], transfer->type, item->values, item->bytes);
   if (!fault && transfer->header[i].payload_bytes != item->bytes - SL_COMPRESSED_HEADER)
-    fault = "it goes on behind its payload";
+    fault = "it is longer than its payload";
   if (fault)
-    return sl_fail_peer(item->peer, "%s: %lld bytes from rank %d are no compressed array of %lld values: %s",
+    return sl_fail_peer(item->peer,
+                        "%s: %lld bytes from rank %d are not a compressed array of %lld values: %s",
                         transfer->name, (long long)item->bytes, item->peer, (long long)item->values, fault);
   return SLEY_OK;
 }

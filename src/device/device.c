@@ -37,7 +37,7 @@ static const sl_kernel *cheapest(const sl_device *device, const sl_kernel_args *
     const sl_kernel *kernel = *each;
     if (kernel->op != args->op || !serves(kernel, library) || !kernel->ok(args))
       continue;
-    double cost = kernel->cost(args);
+    double cost = kernel->cost(&device->figures, args);
     if (!found || cost < least) {
       found = kernel;
       least = cost;

@@ -5,6 +5,7 @@
 
 #include "base/team.h"
 #include "device/atomic.h"
+#include "device/figures.h"
 #include "device/kernel.h"
 
 typedef enum sl_copy_kind { SL_COPY_WITHIN, SL_COPY_TO_DEVICE, SL_COPY_TO_HOST } sl_copy_kind;
@@ -112,6 +113,7 @@ typedef struct sl_device_ops {
 /* Backends extend these by making them their first member. */
 struct sl_device {
   const sl_device_ops *ops;
+  sl_device_figures figures;
 };
 struct sl_queue {
   const sl_device_ops *ops;

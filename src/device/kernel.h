@@ -29,6 +29,7 @@
 typedef struct sl_queue sl_queue;
 typedef struct sl_device sl_device;
 struct sl_product_traits; /* device/product.h */
+struct sl_device_figures; /* device/figures.h */
 
 /* An operation is one line here and one in the union below; CONTRIBUTING.md describes the rest. */
 typedef enum sl_op {
@@ -117,8 +118,9 @@ typedef struct sl_kernel {
   /* Returns whether the kernel can run these arguments on this machine. For SL_OP_SPMM reads only the
    * problem. */
   bool (*ok)(const sl_kernel_args *args);
-  /* Estimated seconds; the cheapest kernel is chosen. For SL_OP_SPMM reads only the problem. */
-  double (*cost)(const sl_kernel_args *args);
+  /* Estimated seconds on a device with these figures; the cheapest kernel is chosen. For SL_OP_SPMM reads
+   * only the problem. */
+  double (*cost)(const struct sl_device_figures *figures, const sl_kernel_args *args);
   /* Inspects the problem, once per plan, and creates what run needs. It may allocate device memory and wait
    * for the queue. *prepared may be NULL. */
   sley_status (*prepare)(sl_device *device, sl_queue *queue, const sl_kernel_args *args, void **prepared);

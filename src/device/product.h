@@ -3,6 +3,7 @@
 #ifndef SLEY_DEVICE_PRODUCT_H
 #define SLEY_DEVICE_PRODUCT_H
 
+#include "device/figures.h"
 #include "device/kernel.h"
 
 struct sl_neighbour_table; /* device/neighbour_search.h */
@@ -20,7 +21,7 @@ typedef struct sl_product_traits {
   /* For SL_OP_UPDATE kernels that sum the rows of T themselves: returns whether this is expected to be faster
    * than a product and an update of its rows, for `rows` rows with `entries` entries and k columns. If not,
    * plans do not fuse. Default: always. */
-  bool (*pays)(int64_t rows, int64_t entries, int64_t k);
+  bool (*pays)(const sl_device_figures *figures, int64_t rows, int64_t entries, int64_t k);
   /* Returns whether a run of this problem waits for pieces itself. All workers of the pull are running once
    * the first piece has arrived, so the kernel may fill the device with blocks that wait. Default: never. */
   bool (*waits)(const sl_kernel_args *args);
@@ -43,7 +44,7 @@ typedef struct sl_product_traits {
   const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_product_traits;
 
-bool sl_pays_always(int64_t rows, int64_t entries, int64_t k);
+bool sl_pays_always(const sl_device_figures *figures, int64_t rows, int64_t entries, int64_t k);
 bool sl_waits_never(const sl_kernel_args *args);
 int64_t sl_copies_nothing(const sl_kernel_args *args, const void *prepared);
 sl_accuracy sl_sums_in_order(const sl_kernel_args *args, const void *prepared);

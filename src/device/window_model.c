@@ -2,23 +2,9 @@
 #include "device/window_model.h"
 
 #include "base/value.h"
+#include "device/figures.h"
 
 enum { PANEL = 64, VECTOR_BYTES = 16 };
-
-/* Fitted to products on an H200: band matrices, a dense matrix, graphs, windows of one kind, k from 9 to 300
- * (bench/results/kernels-h200 among them). Figures that these do not determine stay near those of similar
- * cases; tf32 uses f32's figures, which are somewhat too high. */
-static const sl_window_model built_in = {
-    {[SL_WINDOWS_F32] = {.tensor = {0.0557, 1.4, 1, 0.706, 0.57, 0.551, 2.05, 3.62, 17.2},
-                         .stream = {0.0307, 0.00533, 0.00628, 0.00512, 0.006, 0.0148, 1.12, 0.345, 0.0189}},
-     [SL_WINDOWS_TF32] = {.tensor = {0.0557, 1.4, 1, 0.706, 0.57, 0.551, 2.05, 3.62, 17.2},
-                          .stream = {0.0307, 0.00533, 0.00628, 0.00512, 0.006, 0.0148, 1.12, 0.345, 0.0189}},
-     [SL_WINDOWS_F16] = {.tensor = {0.224, 2.01, 0.429, 0.302, 0.306, 1.33, 1.43, 3.78, 20.1},
-                         .stream = {0.0195, 0.0114, 0.0104, 0.012, 0.0237, 0.0172, 0.913, 0.138, 0.00995}}}};
-
-const sl_window_model *sl_window_model_built_in(void) {
-  return &built_in;
-}
 
 const char *sl_window_kind_name(sl_window_kind kind) {
   static const char *const names[SL_WINDOW_KINDS] = {"f32", "tf32", "f16"};
@@ -30,18 +16,17 @@ sl_window_kind sl_window_kind_of(sley_dtype dtype, bool tf32) {
 }
 
 const sl_window_figures *sl_window_figures_of(const sl_window_model *model, sley_dtype dtype, bool tf32) {
-  return &(model ? model : &built_in)->of[sl_window_kind_of(dtype, tf32)];
+  return &model->of[sl_window_kind_of(dtype, tf32)];
 }
 
 static int64_t up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-/* Share of Y that the L2 cache of an H200 does not hold. */
-static double far_part(sley_dtype dtype, int64_t k, int64_t rows) {
-  static const double L2 = 40e6;
-  double bytes = (double)rows * (double)k * (double)sley_dtype_bytes(dtype);
-  return bytes > L2 ? 1 - L2 / bytes : 0;
+/* Share of Y that the L2 cache does not hold. */
+static double far_part(sley_dtype dtype, int64_t k, const sl_window_shape *window) {
+  double bytes = (double)window->rows * (double)k * (double)sley_dtype_bytes(dtype);
+  return bytes > window->cache ? 1 - window->cache / bytes : 0;
 }
 
 static int log2_of(int64_t power) {
@@ -106,17 +91,18 @@ static work stream_work(sley_dtype dtype, int64_t k, int ways) {
 /* Average entries of a row from which on `ways` lanes share a feature. Measured on an H200: on large matrices
  * with 70 to 440 entries per row, 8 lanes were 13 to 79 % faster than none, and 4 lanes in f32 up to 37 %; 4
  * lanes in f16 were 15 % slower on random columns. */
-static int64_t least_entries(sley_dtype dtype, int64_t entries, int ways) {
+static int64_t least_entries(const sl_device_figures *figures, sley_dtype dtype, int64_t entries, int ways) {
   enum { SMALL_SHARE = 2, LARGE_SHARE = 40, LONG_ROW = 64 };
-  if (entries < SL_STREAM_LARGE)
+  if (entries < figures->fill[SL_FILL_ENTRIES])
     return ways * SMALL_SHARE;
   return ways == 8 || (ways == 4 && sley_dtype_bytes(dtype) > 2) ? LONG_ROW : ways * LARGE_SHARE;
 }
 
-int sl_stream_ways(sley_dtype dtype, int64_t k, int64_t entries, int64_t rows) {
+int sl_stream_ways(const sl_device_figures *figures, sley_dtype dtype, int64_t k, int64_t entries,
+                   int64_t rows) {
   const int64_t bytes = k * (int64_t)sley_dtype_bytes(dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  return ways > 1 && entries >= rows * least_entries(dtype, entries, ways) ? ways : 1;
+  return ways > 1 && entries >= rows * least_entries(figures, dtype, entries, ways) ? ways : 1;
 }
 
 static double slabs_of(sley_dtype dtype, int64_t slots) {
@@ -125,16 +111,17 @@ static double slabs_of(sley_dtype dtype, int64_t slots) {
 }
 
 /* Large enough that the ends of windows cost little, but small enough for all warps to have work. */
-int64_t sl_window_chunk(int64_t slabs, int64_t k) {
-  enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8, WARPS_WANTED = 8448 };
+int64_t sl_window_chunk(const sl_device_figures *figures, int64_t slabs, int64_t k) {
+  enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8 };
   int64_t target = CHUNK_SLABS, panels = (k + PANEL - 1) / PANEL;
-  while (target > CHUNK_SLABS_LEAST && slabs / target * panels < WARPS_WANTED)
+  while (target > CHUNK_SLABS_LEAST && slabs / target * panels < figures->fill[SL_FILL_WINDOW_WARPS])
     target /= 2;
   return target;
 }
 
-int64_t sl_window_target(int64_t windows, int64_t slots, int64_t k, sley_dtype dtype) {
-  return sl_window_chunk(windows * (int64_t)slabs_of(dtype, slots), k);
+int64_t sl_window_target(const sl_device_figures *figures, int64_t windows, int64_t slots, int64_t k,
+                         sley_dtype dtype) {
+  return sl_window_chunk(figures, windows * (int64_t)slabs_of(dtype, slots), k);
 }
 
 void sl_window_tensor_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,
@@ -147,7 +134,7 @@ void sl_window_tensor_features(sley_dtype dtype, int64_t k, const sl_window_shap
     out[SL_TENSOR_LOAD + i] = i == log2_of(w.vec) ? slabs * w.loads : 0;
   out[SL_TENSOR_WINDOW] = parts;
   out[SL_TENSOR_STORE] = w.loads / w.vec;
-  out[SL_TENSOR_FAR] = w.loads / w.vec * far_part(dtype, k, window->rows);
+  out[SL_TENSOR_FAR] = w.loads / w.vec * far_part(dtype, k, window);
   out[SL_TENSOR_FRAGMENT] = cut ? slabs / (double)window->target * parts : 0;
 }
 
@@ -160,7 +147,7 @@ void sl_window_stream_features(sley_dtype dtype, int64_t k, const sl_window_shap
     out[SL_STREAM_LOAD + i] = i == log2_of(w.vec) ? entries * w.loads : 0;
   out[SL_STREAM_END] = SL_WINDOW_ROWS * w.end;
   out[SL_STREAM_WINDOW] = (double)k / PANEL;
-  out[SL_STREAM_FAR] = (double)k / PANEL * far_part(dtype, k, window->rows);
+  out[SL_STREAM_FAR] = (double)k / PANEL * far_part(dtype, k, window);
   out[SL_STREAM_SLOT] =
       window->slots > 0 ? (double)window->slots * (double)k / PANEL : 0; /* < 0: not known */
 }

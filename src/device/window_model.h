@@ -7,6 +7,8 @@
 
 #include "base/types.h"
 
+struct sl_device_figures; /* device/figures.h */
+
 /* Consecutive stored rows in a window. */
 enum { SL_WINDOW_ROWS = 16 };
 
@@ -56,13 +58,10 @@ typedef struct sl_window_model {
   sl_window_figures of[SL_WINDOW_KINDS];
 } sl_window_model;
 
-/* Figures of an H200. */
-const sl_window_model *sl_window_model_built_in(void);
-
 /* "f32", "tf32", "f16". */
 const char *sl_window_kind_name(sl_window_kind kind);
 
-/* The figures for values of a type; from a model, or if NULL from the built-in one. */
+/* The model's figures for values of a type. */
 sl_window_kind sl_window_kind_of(sley_dtype dtype, bool tf32);
 const sl_window_figures *sl_window_figures_of(const sl_window_model *model, sley_dtype dtype, bool tf32);
 
@@ -73,13 +72,12 @@ typedef struct sl_window_shape {
   int64_t target;         /* 0: the window is not cut */
   int ways;               /* lanes that share a feature of a stream; 0: 1 */
   int64_t rows;           /* rows of Y */
+  double cache;           /* bytes of Y that the L2 cache holds (sl_device_figures) */
 } sl_window_shape;
 
-/* Entries from which on all lanes of a GPU have work in any case. */
-enum { SL_STREAM_LARGE = 4000000 };
-
 /* Number of lanes that share a feature if rows are long enough; 1: none do. */
-int sl_stream_ways(sley_dtype dtype, int64_t k, int64_t entries, int64_t rows);
+int sl_stream_ways(const struct sl_device_figures *figures, sley_dtype dtype, int64_t k, int64_t entries,
+                   int64_t rows);
 
 /* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, if memory is aligned. */
 static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
@@ -90,8 +88,9 @@ static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
 }
 
 /* Slabs of a chunk. slabs: of all windows together. */
-int64_t sl_window_chunk(int64_t slabs, int64_t k);
-int64_t sl_window_target(int64_t windows, int64_t slots, int64_t k, sley_dtype dtype);
+int64_t sl_window_chunk(const struct sl_device_figures *figures, int64_t slabs, int64_t k);
+int64_t sl_window_target(const struct sl_device_figures *figures, int64_t windows, int64_t slots, int64_t k,
+                         sley_dtype dtype);
 
 /* Features: the factors of the figures, in the same order. */
 void sl_window_tensor_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,

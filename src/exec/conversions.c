@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The conversions of a plan: lists of rows in the memory of the device, and running one conversion. */
 #include "exec/conversions.h"
 
 #include "base/memory.h"
 
-/* NULL: consecutive rows, as in sl_conversion. */
+/* Row lists of a conversion; NULL: consecutive rows, as in sl_conversion. */
 typedef struct row_lists {
   const int64_t *src, *dst;
 } row_lists;
 
 struct sl_conversions {
   sl_device *device;
-  void *copies;    /* of all lists, one after the other; NULL: there are none, or the plan's own are read */
-  row_lists *rows; /* of each conversion */
+  void *copies;    /* copies of all lists, one after the other; NULL: none are needed */
+  row_lists *rows; /* lists of each conversion */
 };
 
-/* Bytes of all lists; 0 on devices that read the plan's own. */
+/* Bytes of all lists; 0 on devices that can read the plan's lists. */
 static int64_t bytes_to_copy(const sl_plan *plan) {
   int64_t entries = 0;
   for (int i = 0; i < plan->conversions.count; i++) {
@@ -30,7 +29,7 @@ int64_t sl_conversions_memory(const sl_plan *plan) {
   return bytes > 0 ? sl_device_bytes(bytes) : 0;
 }
 
-/* The list becomes its copy at *at, which then is the next one's place. */
+/* Copies a list to *at, replaces it by the copy, and advances *at. */
 static sley_status copy_list(sl_queue *queue, const int64_t **list, int64_t count, int64_t **at) {
   if (!*list)
     return SLEY_OK;

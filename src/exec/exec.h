@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution: a plan bound to a rank's device and transport, run any number of times. Everything that takes
- * memory or asks another rank for agreement happens when it is bound. */
+/* Execution: a plan bound to a rank's device and transport, which can run any number of times. All
+ * allocations, and all agreements between ranks, are made when it is bound. */
 #ifndef SLEY_EXEC_EXEC_H
 #define SLEY_EXEC_EXEC_H
 
@@ -9,22 +9,22 @@
 
 typedef struct sl_exec sl_exec;
 
-/* Binds; plan must outlive it and not be dry. Collective, agreed. */
+/* Binds a plan, which must not be dry and must outlive the result. Collective, agreed. */
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 
-/* Binds plan, which was narrowed from the plan that wide is bound to or from that one's, for columns run in
- * turn with wide's: it uses wide's buffers, and its parts where their kernels allow it, so wide must outlive
- * it. Collective, agreed. */
+/* Binds a plan that was narrowed from the plan of wide (or is the same narrowed again), for blocks of columns
+ * that run in turn with wide's. It uses wide's buffers, and wide's prepared parts if their kernels allow it,
+ * so wide must outlive it. Collective, agreed. */
 sley_status sl_exec_create_sharing(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
 
-/* Y = alpha A X + beta Y on this rank's blocks; leading dimensions in elements. unchanged: of a plan that
- * keeps its input, X and alpha are those of the last run on every rank: nothing travels. Returns when the
- * work is enqueued. A failure in flight aborts the comm, so that no other rank waits for this one.
- * Collective. */
+/* Computes Y = alpha A X + beta Y for this rank's blocks; leading dimensions in elements. unchanged: for a
+ * plan that keeps its input, X and alpha are the same as in the last run on every rank, so nothing travels.
+ * Returns when the work is enqueued. If it fails, it aborts the comm, so that no other rank waits for this
+ * one. Collective. */
 sley_status sl_exec_run(sl_exec *exec, bool unchanged, double alpha, const void *x, int64_t ldx, double beta,
                         void *y, int64_t ldy);
 
-/* A dense update, of a plan that is made for updates; leading dimensions in elements. */
+/* A dense update, for a plan made for updates; leading dimensions in elements. */
 typedef struct sl_update {
   const void *w; /* k x n */
   int64_t n, ldw;
@@ -33,20 +33,21 @@ typedef struct sl_update {
   int64_t ldz;
 } sl_update;
 
-/* Z = (alpha A X) W + beta Z, as SL_OP_UPDATE defines it. Otherwise as sl_exec_run. Collective. */
+/* Computes Z = (alpha A X) W + beta Z, as SL_OP_UPDATE defines it. Otherwise as sl_exec_run. Collective. */
 sley_status sl_exec_run_update(sl_exec *exec, double alpha, const void *x, int64_t ldx,
                                const sl_update *update);
 
-/* Of a plan that is renewable: the entries' values become val, the block's in their order, in the host's
- * memory; the next run uses them. Where parts have values in common with the block, they refer to val from
- * then on. For a narrower plan after the wider one it uses. Enqueues work, waits for no other rank. Not
- * collective. */
+/* For a renewable plan: replaces the entries' values by val, which has the values of the block in their
+ * order, in host memory. The next run uses them. Parts that share values with the block refer to val from
+ * then on. A narrower plan must be changed after the wider one that it uses. Enqueues work, and waits for no
+ * other rank. Not collective. */
 sley_status sl_exec_set_values(sl_exec *exec, const void *val);
 
-/* The shapes that this rank's kernel over X in place was timed in when it was bound; NULL: there is none. */
+/* Returns the shapes in which this rank's kernel that reads X in place was timed when it was bound; NULL:
+ * there is none. */
 const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec);
 
-/* Collective. Accepts NULL. */
+/* exec may be NULL. Collective. */
 void sl_exec_destroy(sl_exec *exec);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of execution share: bind.c makes it, run.c and tune.c run its steps, steps.c has the kinds
- * of steps, product.c the parts, update.c those that are multiplied at once, operands.c what is done to whole
- * operands. */
+/* Declarations that the files of execution share. bind.c creates an execution, run_steps.c and tune_shapes.c
+ * run its steps; steps.c defines the kinds of steps, product.c the parts, update.c the parts that are
+ * multiplied by W at once, operands.c the operations on whole operands. */
 #ifndef SLEY_EXEC_EXEC_INSIDE_H
 #define SLEY_EXEC_EXEC_INSIDE_H
 
@@ -12,7 +12,7 @@
 #include "plan/step.h"
 #include "transport/trace/trace.h"
 
-/* The same part with the kernel that multiplies its rows by W at once; none: NULL. */
+/* A part with the kernel that multiplies its rows by W as soon as they are summed; kernel NULL: not fused. */
 typedef struct sl_bound_update {
   sl_spmm_problem problem;
   const sl_kernel *kernel;
@@ -20,97 +20,98 @@ typedef struct sl_bound_update {
   bool waits;
 } sl_bound_update;
 
-/* A part with the kernel chosen for it. */
+/* A part with the kernel that sums it. */
 typedef struct sl_bound_part {
   sl_spmm_matrix a;
-  sl_spmm_problem problem; /* of a */
+  sl_spmm_problem problem; /* product of a */
   const sl_kernel *kernel;
   void *prepared;
-  bool shared; /* prepared is another's */
+  bool shared; /* `prepared` belongs to the wide execution */
   bool waits;  /* the kernel waits for rows that arrive in pieces */
   sl_bound_update update;
 } sl_bound_part;
 
 struct sl_exec {
-  sl_run run;          /* what steps of every kind run with */
-  const sl_exec *wide; /* whose buffers and parts it uses, or NULL */
+  sl_run run;          /* the state that steps of every kind receive */
+  const sl_exec *wide; /* execution whose buffers and parts it uses, or NULL */
   sl_trace *trace;     /* NULL unless the comm is traced */
-  int64_t products;    /* traced so far */
+  int64_t products;    /* number of products traced */
   size_t value_bytes, sum_bytes;
-  void **state; /* of each step, what its kind's bind made */
+  void **state; /* state that each step's bind has created */
   sl_bound_part *parts;
   sl_exchange **exchanges;
-  const sl_piece_words **words; /* of each exchange, from its arrival to its end */
-  bool *unreclaimed;            /* of each exchange: ended, its rows not reclaimed */
-  int unreclaimed_count;        /* of those */
-  uintptr_t *pages;             /* of the X of all ranks, for parts in place, which want rows without gaps */
-  void *packed;                 /* own X without gaps, where the caller's has some */
-  sl_mapped_rows *mapped;       /* what an exchange lends: one a peer */
-  sl_fetches *fetches;          /* one-sided, if the plan has any */
+  const sl_piece_words **words; /* words of each exchange, from its arrival to its end */
+  bool *unreclaimed;            /* for each exchange: it has ended, and its rows are not reclaimed */
+  int unreclaimed_count;        /* number of such exchanges */
+  uintptr_t *pages;             /* pages of the X of all ranks, for parts in place; the rows have no gaps */
+  void *packed;                 /* copy of the rank's X without gaps, if the caller's X has gaps */
+  sl_mapped_rows *mapped;       /* result of exchange_map, one element per peer */
+  sl_fetches *fetches;          /* one-sided fetches, if the plan has any */
   sl_conversions *conversions;
-  void *result;            /* Y computed apart, if the plan wants that */
-  const sl_update *update; /* of a run whose parts are multiplied by W at once; else NULL */
-  sl_queue *second_queue;  /* for concurrent steps, if the plan has any */
+  void *result;            /* Y as computed by the steps, if the plan needs a separate one */
+  const sl_update *update; /* in a run whose parts are multiplied by W at once: the update; otherwise NULL */
+  sl_queue *second_queue;  /* queue of concurrent steps, if the plan has any */
   sl_event *forked, *joined;
 };
 
 /* ---- product.c */
 
-/* The kernel for a part, or for what stands for it and has no name; a message names the part. */
+/* Finds the kernel for a part; messages name the part. A part without a name stands for the whole product. */
 sley_status sl_product_kernel(const sl_plan *plan, const sl_part *part, const sl_kernel_args *args,
                               const sl_kernel **out);
 
-/* Takes a kernel for a part, and lets it inspect the matrix where that is here already. Local. */
+/* Chooses a kernel for a part, and prepares the part unless its matrix is received later. Local. */
 sley_status sl_product_bind(sl_exec *exec, int part);
 
-/* Ends what was bound of a part. */
+/* Releases the prepared part and its update. */
 void sl_product_release(sl_exec *exec, int part);
 
-/* What a bound part's kernel is run with. */
+/* The arguments for the kernel of a bound part. */
 sl_kernel_args sl_product_args(const sl_exec *exec, int part, double alpha, double beta);
 
 sley_status sl_product_run(const sl_exec *exec, int part, sl_queue *queue);
 
-/* ---- update.c: of plans that multiply rows by W at once. Local. */
+/* ---- update.c: fused updates. Local. */
 
-/* Takes a kernel for the update of a part that is bound, if the plan wants one. */
+/* Chooses a kernel for the update of a bound part, if the plan fuses it. */
 sley_status sl_update_bind(sl_exec *exec, int part);
-/* The part's values have changed. */
+/* Called when the part's values have changed. */
 sley_status sl_update_refill(sl_exec *exec, int part);
 void sl_update_release(sl_exec *exec, int part);
 
-/* What the kernel is run with in a run that has an update, in place of the product. */
+/* The arguments for the update's kernel, which runs in place of the product's. */
 sl_kernel_args sl_update_args_of(const sl_exec *exec, int part, const sl_spmm_run *product);
 
-/* Z = the result W + beta Z, for a result that is there whole. */
+/* Computes Z = Y W + beta Z for a Y that is stored in `result`. */
 sley_status sl_update_rows(const sl_exec *exec, const sl_update *update);
 
-/* ---- operands.c: enqueued in the rank's queue. Strides in bytes. */
+/* ---- operands.c: work enqueued in the rank's queue. Strides in bytes. */
 
-/* Moves or adds all rows of one strided array to another. */
+/* Copies all rows of a strided array to another, or adds them. */
 sley_status sl_operand_move(const sl_exec *exec, int64_t rows, int64_t bytes, const void *src,
                             int64_t src_stride, void *dst, int64_t dst_stride, bool add);
-/* y = beta y. */
+/* Computes y = beta y. */
 sley_status sl_operand_scale(const sl_exec *exec, sley_dtype dtype, int64_t rows, int64_t k, double beta,
                              void *y, int64_t stride);
-/* y = beta y + the result, rounded once. */
+/* Computes y = beta y + result, rounded once. */
 sley_status sl_operand_round(const sl_exec *exec, double beta, void *y, int64_t y_stride);
-/* The result = y, in the type of sums. */
+/* Computes result = y, in the type of sums. */
 sley_status sl_operand_widen(const sl_exec *exec, const void *y, int64_t y_stride);
-/* Rows that are read in place must have the same stride on all ranks: that of rows without gaps. */
+/* Copies X to `packed` unless its rows have no gaps. Rows that are read in place must have the same stride on
+ * all ranks. */
 sley_status sl_operand_pack_x(sl_exec *exec);
 
-/* ---- run.c */
+/* ---- run_steps.c */
 
 enum { SL_EVERY_BUFFER = -2 };
 
-/* The rows that ended exchanges sent from a buffer are this rank's again. */
+/* Reclaims the rows that ended exchanges have sent from a buffer. */
 sley_status sl_exec_reclaim(sl_exec *exec, int buffer);
 
-/* Runs the step of that index. */
+/* Runs the step with this number. */
 sley_status sl_exec_step(sl_exec *exec, int index);
 
-/* ---- tune.c: lets kernels that read X in place settle their shape. Collective, agreed. */
+/* ---- tune_shapes.c: times kernels that read X in place, to choose their shape. Collective, agreed. */
 sley_status sl_exec_tune(sl_exec *exec);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One-sided fetches of rows of the X of peers: lists, published memory, and running one fetch. */
+/* One-sided fetches of rows of the peers' X. */
 #include "exec/fetch_rows.h"
 
 #include "base/memory.h"
 
 /* The rows of a fetch that come from one group of SL_PULL_SOURCES ranks. */
 typedef struct pulled {
-  int64_t first, count; /* entries of the list */
-  sl_counters given;    /* what they bring: each a row that the kernel loads by itself */
+  int64_t first, count; /* range of entries of the list */
+  sl_counters given;    /* traffic of these entries: the kernel loads each row by itself */
 } pulled;
 
 typedef struct requests requests;
@@ -17,25 +17,25 @@ struct sl_fetches {
   sl_comm *comm;
   int64_t row_bytes;
   sl_symm *published;
-  sl_row_list *wanted; /* room for a list of each rank */
-  /* These where the host cannot address the device's memory; else NULL. */
-  sl_exchange *fence; /* without rows: orders the ranks' queues */
+  sl_row_list *wanted; /* memory for a list per rank */
+  /* The next fields are used if the host cannot address the device's memory; otherwise NULL. */
+  sl_exchange *fence; /* exchange without rows, which orders the ranks' queues */
   int groups;
-  sl_pull_source *source; /* of each rank; src NULL: its rows come by exchanges */
-  sl_pull_entry *list;    /* of all fetches, on the device */
-  pulled *pulls;          /* groups of each fetch */
-  /* For rows that cannot be pulled: exchanges of those of each fetch, as many as the rank with
-   * the most fetches has; NULL: there are none such. */
+  sl_pull_source *source; /* memory of each rank; src NULL: its rows come by exchanges */
+  sl_pull_entry *list;    /* entries of all fetches, on the device */
+  pulled *pulls;          /* `groups` elements per fetch */
+  /* Exchanges for rows that cannot be pulled, one per fetch, as many as the rank with the most fetches has.
+   * NULL: all rows can be pulled. */
   sl_exchange **exchanges;
-  requests *requests; /* their lists */
-  int rounds, done;   /* exchanges; those run since publish */
+  requests *requests; /* lists of the exchanges */
+  int rounds, done;   /* number of exchanges; number run since publish */
 };
 
 static bool on_host(const sl_fetches *f) {
   return f->comm->device->ops->host_addresses;
 }
 
-/* An exchange of nothing with every rank. Collective. */
+/* Creates an exchange without rows with every rank. Collective. */
 static sley_status make_fence(sl_fetches *f) {
   sl_row_list *lists;
   sley_status status = SL_NEW_ZERO(lists, f->comm->size, "an exchange");
@@ -56,7 +56,7 @@ static sley_status make_fence(sl_fetches *f) {
   return status;
 }
 
-/* Entries of all fetches, those of a group together. */
+/* Writes the entries of all fetches, grouped by SL_PULL_SOURCES ranks, and returns their number. */
 static int64_t list_entries(sl_fetches *f, sl_pull_entry *entries) {
   int64_t at = 0;
   for (int i = 0; i < f->plan->fetches.count; i++) {
@@ -99,15 +99,16 @@ static sley_status make_lists(sl_fetches *f) {
 
 /* ---- rows out of reach */
 
-/* The lists of one exchange. Rows stand in the order of their owners. */
+/* The lists of one exchange, in order of the owners. */
 struct requests {
-  int64_t *count, *asked_count; /* by rank: rows wanted of it, rows it wants */
-  int64_t *row, *place, *asked; /* wanted: row at the owner, row of dst; asked: own rows */
+  int64_t *count, *asked_count; /* by rank: rows that this rank wants from it, rows that it wants from this
+                                 * rank */
+  int64_t *row, *place, *asked; /* wanted: row at the owner, place in dst; asked: numbers of own rows */
   sl_row_list *send, *recv;
 };
 
-/* On the host: where the transport sends rows of an exchange one by one, rows that are fetched travel so,
- * too. */
+/* Whether an owner's rows come by exchanges. On the host this is so if the transport sends the rows of an
+ * exchange one by one, because fetched rows then travel in the same way. */
 static bool is_far(const sl_fetches *f, int owner) {
   if (!on_host(f))
     return !f->source[owner].src;
@@ -150,7 +151,8 @@ static void free_requests(requests *q) {
   *q = (requests){0};
 }
 
-/* The exchange of what fetch `index` wants; kept: its lists, which live as long. Collective. */
+/* Creates the exchange for the rows that fetch `index` wants. kept receives its lists, which must outlive it.
+ * Collective. */
 static sley_status make_exchange(sl_fetches *f, int index, requests *kept) {
   sl_comm *comm = f->comm;
   void *asked = NULL;
@@ -180,7 +182,8 @@ static sley_status make_exchange(sl_fetches *f, int index, requests *kept) {
   return comm->ops->exchange_create(comm, &spec, &f->exchanges[index]);
 }
 
-/* Which ranks are out of reach is symmetric, and so is whether there are any. Collective. */
+/* Creates the exchanges, if any rank has rows out of reach. If rank p is out of reach of q, then q is of p.
+ * Collective. */
 static sley_status make_exchanges(sl_fetches *f) {
   sl_comm *comm = f->comm;
   int64_t most[2] = {f->plan->fetches.count, 0};
@@ -197,7 +200,7 @@ static sley_status make_exchanges(sl_fetches *f) {
   return SLEY_OK;
 }
 
-/* Runs the next exchange; dst: where this rank's rows of it go, if it wants any. */
+/* Runs the next exchange. dst: memory for this rank's rows, if it wants any. */
 static sley_status run_exchange(sl_fetches *f, void *dst) {
   sl_exchange *exchange = f->exchanges[f->done++];
   sl_comm *comm = f->comm;
@@ -255,7 +258,7 @@ void sl_fetches_destroy(sl_fetches *f) {
   sl_free(f);
 }
 
-/* Ends when all ranks have come here: the host's threads, or their queues. */
+/* Waits until all ranks have made this call: the hosts, or with a fence the queues. */
 static sley_status meet(sl_fetches *f) {
   if (!f->fence)
     return f->comm->ops->barrier(f->comm);
@@ -278,7 +281,7 @@ sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
   return meet(f);
 }
 
-/* Pulls what can be pulled, and counts what each kernel is given. */
+/* Pulls the rows within reach, and counts their traffic. */
 static sley_status pull(sl_fetches *f, int index, void *dst) {
   for (int g = 0; g < f->groups; g++) {
     const pulled *one = &f->pulls[(int64_t)index * f->groups + g];
@@ -299,7 +302,7 @@ static sley_status pull(sl_fetches *f, int index, void *dst) {
   return SLEY_OK;
 }
 
-/* Asks every owner for its rows at once: the entries of a fetch stand in the order of their owners. */
+/* Requests from each owner all its rows at once: the entries of a fetch are in order of the owners. */
 static sley_status get(sl_fetches *f, const sl_fetch *fetch, void *dst) {
   int lists = 0;
   for (int64_t n = 0, end; n < fetch->count; n = end) {
@@ -324,7 +327,7 @@ sley_status sl_fetches_run(sl_fetches *f, int index, void *dst) {
 }
 
 sley_status sl_fetches_retire(sl_fetches *f) {
-  while (f->done < f->rounds) /* of ranks with more fetches */
+  while (f->done < f->rounds) /* takes part in the exchanges of ranks with more fetches */
     SL_TRY(run_exchange(f, NULL));
   return meet(f);
 }

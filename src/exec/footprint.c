@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds up how much device memory binding a plan takes. */
 #include "exec/footprint.h"
 
 #include "exec/exec_inside.h"
@@ -22,7 +21,7 @@ static int64_t buffers_memory(const sl_plan *plan) {
   return bytes;
 }
 
-/* Exchanges, and what one-sided fetches publish and list. */
+/* Memory of the exchanges, and of the one-sided fetches' published rows and lists. */
 static int64_t exchanges_memory(const sl_plan *plan) {
   sl_comm *comm = plan->comm;
   int64_t bytes = 0, fetched = 0;
@@ -34,7 +33,8 @@ static int64_t exchanges_memory(const sl_plan *plan) {
     bytes +=
         sl_device_bytes(plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes + (int64_t)sizeof(double));
   if (fetched > 0 && !on_host(plan)) {
-    /* Rows out of reach are packed and land in buffers; others are taken to ask for as many as this rank. */
+    /* Rows out of reach are packed and received in buffers. Peers are assumed to request as many rows as this
+     * rank. */
     int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
     if (!comm->zero_copy)
       bytes += sl_device_bytes(2 * fetched * (row_bytes + (int64_t)sizeof(sl_pull_entry)));
@@ -52,15 +52,15 @@ static void add_kernel(const sl_kernel *kernel, const sl_kernel_args *args, bool
   *passing = most > *passing ? most : *passing;
 }
 
-/* A part, with the matrix a for its own, as its kernels keep it; *passing becomes the most that one takes
- * besides. */
+/* Adds the memory of a part's kernels, with a as the part's matrix. *passing becomes the largest temporary
+ * memory of a kernel. */
 static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a, bool twice,
                             int64_t *bytes, int64_t *passing) {
   static const uintptr_t pages[1];
   const sl_kernel *kernel;
   sl_spmm_problem problem = sl_part_problem(plan, part, a, pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
-  bool all_ranks_ask = plan->dry && plan->kernel; /* so that none serves on all ranks or on none */
+  bool all_ranks_ask = plan->dry && plan->kernel; /* then all ranks check the kernel, also without rows */
   if (part->k == 0 || (a->rows == 0 && !all_ranks_ask))
     return SLEY_OK;
   SL_TRY(sl_product_kernel(plan, part, &args, &kernel));
@@ -76,7 +76,7 @@ static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_s
   return SLEY_OK;
 }
 
-/* As if the block were one part, and a twentieth for its being cut into several. */
+/* Estimates the block as one part, and adds a twentieth because it will be cut into several. */
 static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *bytes,
                              int64_t *passing) {
   sl_spmm_matrix whole = sl_block_as_part(block);
@@ -103,7 +103,7 @@ sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool t
     bytes += SL_STEP(plan, i)->kind->memory(plan, SL_STEP(plan, i));
   int64_t y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->segment && !on_host(plan) && y > passing)
-    passing = sl_device_bytes(y); /* kernels that read in place are timed on a Y of zeros */
+    passing = sl_device_bytes(y); /* the kernels that read in place are timed with a separate Y of zeros */
   *out = bytes + passing;
   return SLEY_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What execution does to whole operands, beside the steps of a plan. */
+/* Operations on whole operands, which are not steps of a plan. */
 #include "exec/exec_inside.h"
 
 sley_status sl_operand_move(const sl_exec *exec, int64_t rows, int64_t bytes, const void *src,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a plan as products: the one place where the arguments of SpMM kernels are filled in. */
+/* The parts of a plan as products. Only this file sets the arguments of SpMM kernels. */
 #include "base/clock.h"
 #include "exec/exec_inside.h"
 #include "plan/problem.h"
@@ -86,8 +86,8 @@ sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, dou
                .during_pull = part->during_pull}};
 }
 
-/* What a part's kernel waits by; one that cannot wait is started when all pieces are there. The first one is.
- */
+/* Sets the words on which a part's kernel waits for pieces. For a kernel that cannot wait, the queue waits
+ * for the last piece. The first piece has always arrived. */
 static sley_status await_pieces(const sl_exec *exec, const sl_part *part, bool waits, sl_queue *queue,
                                 const sl_piece_words **arrivals) {
   const sl_piece_words *words = exec->words[part->exchange];

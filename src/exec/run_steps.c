@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running a bound plan: its steps in their order, and what comes before and after them. */
+/* Runs a bound plan: its steps in order, and the work before and after them. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -18,7 +18,8 @@ static sley_status reclaim(sl_exec *exec, int buffer) {
   return SLEY_OK;
 }
 
-/* At the latest, so that it does not wait for a peer that is slow to take them while there is work to do. */
+/* Called as late as possible, before a step that overwrites the rows and at the end of a run, so that this
+ * rank does not wait for a slow peer while it has other work. */
 sley_status sl_exec_reclaim(sl_exec *exec, int buffer) {
   if (exec->unreclaimed_count == 0)
     return SLEY_OK;
@@ -34,15 +35,14 @@ sley_status sl_exec_step(sl_exec *exec, int index) {
   return sl_work_end(exec->run.comm, before, step->kind->run(&exec->run, step, exec->state[index]));
 }
 
-/* Whether a step has to be run again for an X that has not changed: what fills other buffers than Y has done
- * so. */
+/* Whether a step must run again for an unchanged X. Buffers other than Y still have their contents. */
 static bool makes_result(const sl_plan *plan, const sl_step *step) {
   return step->kind->acts & SL_ACT_ORDER || step->kind->writes(plan, step) == SL_BUFFER_Y;
 }
 
-/* All steps, or with an unchanged X those that make Y; then Y = beta Y + result where the result was computed
- * apart: with a beta in the plan's own dtype, always where the result is wider than Y, unless that begins
- * with beta Y. */
+/* Runs all steps, or with an unchanged X those that write Y. If the result is separate, then computes Y =
+ * beta Y + result. In the plan's own dtype it is separate if beta is not 0; a wider result always is, and the
+ * steps may begin with beta Y. */
 static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
                              int64_t y_stride) {
   const sl_plan *plan = exec->run.plan;
@@ -70,8 +70,8 @@ static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double
   return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
 }
 
-/* Y takes no part where its rows are multiplied as soon as they are summed; else it is the result, of sums.
- */
+/* Runs the steps of an update. If it is fused, Y is not stored; otherwise Y is `result`, in the type of
+ * sums. */
 static sley_status run_update(sl_exec *exec, double alpha, const sl_update *update) {
   const sl_plan *plan = exec->run.plan;
   exec->run.memory[SL_BUFFER_Y] = plan->fuses ? NULL : exec->result;
@@ -88,18 +88,19 @@ static sley_status run_update(sl_exec *exec, double alpha, const sl_update *upda
   return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
 }
 
-/* A span around all that a product has recorded, with its number, so that products are told apart. */
+/* Records a span around all that a product has recorded. Its name has a number, which distinguishes
+ * products. */
 static void trace_product(sl_exec *exec, double begin) {
   char name[32];
   snprintf(name, sizeof name, "product %lld", (long long)++exec->products);
   sl_trace_span(exec->trace, name, begin, sl_now(), -1);
 }
 
-/* What a run begins with: X, and whether anybody has interrupted. */
+/* Sets X, and checks for an interrupt. */
 static sley_status begin_run(sl_exec *exec, bool unchanged, const void *x, int64_t ldx) {
   exec->run.memory[SL_BUFFER_X] = (void *)x;
   exec->run.stride[SL_BUFFER_X] = ldx * (int64_t)exec->value_bytes;
-  /* Exchanges look whether the user has interrupted; a plan of one rank has none. */
+  /* Exchanges check for interrupts; a plan of one rank has none. */
   return exec->run.plan->exchanges.count == 0 || unchanged ? sl_interrupted() : SLEY_OK;
 }
 
@@ -107,7 +108,7 @@ static sley_status end_run(sl_exec *exec, double begin, sley_status status) {
   exec->update = NULL;
   (void)sl_abort_on_error(exec->run.comm, status);
   if (status != SLEY_OK && exec->second_queue)
-    (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* it was not joined */
+    (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* no step has joined it */
   if (exec->trace)
     trace_product(exec, begin);
   return status;

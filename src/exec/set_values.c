@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New values for the parts of a bound plan, whose rows and columns stay. */
+/* Replaces the values of the parts of a bound plan, whose rows and columns stay. */
 #include "base/value.h"
 #include "exec/exec_inside.h"
 
@@ -8,7 +8,7 @@ typedef struct gathering {
   const void *val;
 } gathering;
 
-/* Entries begin .. end - 1 of a part. */
+/* Gathers the values of entries begin .. end - 1 of a part. */
 static sley_status gather(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const gathering *g = context;
@@ -25,10 +25,10 @@ static sley_status gather(void *context, int64_t begin, int64_t end, int thread)
   return SLEY_OK;
 }
 
-/* Where a part's values lie whose own begin at val: the kernels count from those of the row pointers. */
+/* Returns the base address for a part whose values begin at val: kernels index values by the row pointers. */
 static const void *values_from(const sl_part *part, const void *val) {
   uintptr_t before = (uintptr_t)part->a.rowptr[0] * sley_dtype_bytes(part->a.dtype);
-  return (const void *)((uintptr_t)val - before); /* as in the block, whose rows may begin behind others' */
+  return (const void *)((uintptr_t)val - before); /* the row pointers of a block may begin above 0 */
 }
 
 static sley_status set_part(sl_exec *exec, int index, const void *val) {
@@ -36,7 +36,7 @@ static sley_status set_part(sl_exec *exec, int index, const void *val) {
   sl_comm *comm = exec->run.comm;
   const sl_part *part = SL_PART(exec->run.plan, index);
   sl_bound_part *bound = &exec->parts[index];
-  if (part->entry && !exec->wide) /* a narrower plan's arrays are those of the wider one */
+  if (part->entry && !exec->wide) /* a narrower plan uses the arrays of the wider one */
     SL_TRY(sl_team_for(comm->team, part->nnz, AT_ONCE, gather, &(gathering){part, val}));
   if (!bound->kernel)
     return SLEY_OK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of steps that all algorithms share, a row each: plan/step.h says what the slots are. */
+/* The kinds of steps that all algorithms share. plan/step.h describes the slots. */
 #include <stdio.h>
 
 #include "exec/exec_inside.h"
 
-/* Every run is the beginning of an execution. */
+/* run is the first member of an sl_exec. */
 static sl_exec *exec_of(sl_run *run) {
   return (sl_exec *)run;
 }
@@ -58,7 +58,7 @@ static void map_describe(const sl_plan *plan, const sl_step *step, char *line, s
            SL_EXCHANGE(plan, step->index)->spec.name);
 }
 
-/* Rank p's rows of X lie at src: enters them at p's segment. */
+/* Enters the address src of rank p's rows of X for all pages of p's segment. */
 static void set_pages(const sl_exec *exec, int p, const void *src) {
   const int64_t *segment = exec->run.plan->segment;
   uintptr_t base = (uintptr_t)src - (uintptr_t)(segment[p] * exec->run.stride[SL_BUFFER_X]);
@@ -84,7 +84,7 @@ const sl_step_kind sl_step_map = {SL_STEP_DEFAULTS,
                                   .run = map_run};
 
 static void arrive_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
-  snprintf(line, bytes, "arrive exchange %d, %s: its first piece is there", step->index,
+  snprintf(line, bytes, "arrive exchange %d, %s: its first piece has arrived", step->index,
            SL_EXCHANGE(plan, step->index)->spec.name);
 }
 
@@ -172,7 +172,7 @@ static sley_status spmm_run(sl_run *run, const sl_step *step, void *state) {
                         step->concurrent ? exec_of(run)->second_queue : run->queue);
 }
 
-/* sl_exec_memory counts the parts, which end with the execution. */
+/* Its memory slot is empty: sl_exec_memory counts the parts, and sl_exec_destroy releases them. */
 const sl_step_kind sl_step_spmm = {SL_STEP_DEFAULTS,
                                    .name = "spmm",
                                    .acts = SL_ACT_SUM,
@@ -183,11 +183,11 @@ const sl_step_kind sl_step_spmm = {SL_STEP_DEFAULTS,
                                    .bind = spmm_bind,
                                    .run = spmm_run};
 
-/* ---- fork, join: steps beside */
+/* ---- fork, join: concurrent steps */
 
 static void fork_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   (void)plan, (void)step;
-  snprintf(line, bytes, "fork: steps with a star do not wait for the others");
+  snprintf(line, bytes, "fork: the steps marked * run concurrently with the others");
 }
 
 static void join_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
@@ -206,7 +206,7 @@ static sley_status fork_bind(sl_run *run, const sl_step *step, void **state) {
   return device->ops->event_create(device, &exec->joined);
 }
 
-/* A queue goes on once another has come this far. */
+/* Makes a queue wait for the work that another has so far. */
 static sley_status follow(sl_queue *queue, sl_queue *other, sl_event *event) {
   SL_TRY(other->ops->event_record(other, event));
   return queue->ops->event_wait(queue, event);
@@ -222,7 +222,7 @@ static sley_status join_run(sl_run *run, const sl_step *step, void *state) {
   return follow(run->queue, exec_of(run)->second_queue, exec_of(run)->joined);
 }
 
-/* What it binds ends with the execution. */
+/* sl_exec_destroy releases the queue and events that fork binds. */
 const sl_step_kind sl_step_fork = {SL_STEP_DEFAULTS,
                                    .name = "fork",
                                    .acts = SL_ACT_ORDER,
@@ -320,7 +320,7 @@ static sley_status convert_run(sl_run *run, const sl_step *step, void *state) {
                             run->stride[src], run->memory[dst], run->stride[dst], run->queue);
 }
 
-/* The cost model goes by the conversions of the plan. */
+/* Its cost slot is empty: the cost model uses the plan's conversions. */
 const sl_step_kind sl_step_convert = {SL_STEP_DEFAULTS,
                                       .name = "convert",
                                       .acts = SL_ACT_MOVE,
@@ -329,7 +329,7 @@ const sl_step_kind sl_step_convert = {SL_STEP_DEFAULTS,
                                       .describe = convert_describe,
                                       .run = convert_run};
 
-/* ---- publish, fetch, retire: one-sided */
+/* ---- publish, fetch, retire: one-sided fetches */
 
 static void publish_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   (void)plan, (void)step;
@@ -353,7 +353,7 @@ static int fetch_uses(sl_plan *plan, sl_step *step, int **used) {
 static void fetch_describe(const sl_plan *plan, const sl_step *step, char *line, size_t bytes) {
   const sl_fetch *fetch = SL_FETCH(plan, step->index);
   int64_t count = plan->dry ? 0 : fetch->count;
-  for (int i = 0; plan->dry && i < plan->fetches.count; i++) /* one step stands for all */
+  for (int i = 0; plan->dry && i < plan->fetches.count; i++) /* a dry plan has one step for all fetches */
     count += SL_FETCH(plan, i)->count;
   snprintf(line, bytes, "fetch %lld rows one by one into %s", (long long)count, name_of(plan, fetch->dst));
 }
@@ -379,7 +379,7 @@ const sl_step_kind sl_step_publish = {SL_STEP_DEFAULTS,
                                       .acts = SL_ACT_FETCH | SL_ACT_MOVE,
                                       .describe = publish_describe,
                                       .run = publish_run};
-/* The cost model goes by the fetches of the plan. */
+/* Its cost slot is empty: the cost model uses the plan's fetches. */
 const sl_step_kind sl_step_fetch = {SL_STEP_DEFAULTS,
                                     .name = "fetch",
                                     .acts = SL_ACT_FETCH | SL_ACT_MOVE,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing when a plan is bound: kernels that read X in place settle their shape. */
+/* Times kernels that read X in place when a plan is bound, so that they choose their shape. */
 #include "exec/exec_inside.h"
 
-/* Lets kernels that read X in place settle their shape, by running them on operands of zeros with every
- * rank's X lent: as in a product, all at once. Returns what went wrong here after the ranks have come to the
- * end together. */
+/* Times the kernels on operands of zeros. The ranks' X are mapped and all ranks run at the same time, as in a
+ * product. All ranks reach the end, even if timing fails on one; returns this rank's error. */
 static sley_status tune_steps(sl_exec *exec) {
   const sl_plan *plan = exec->run.plan;
   sley_status tuned = SLEY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts whose rows are multiplied by W as soon as they are summed: the one place where the arguments of
- * SL_OP_UPDATE are filled in. */
+/* Parts whose rows are multiplied by W as soon as they are summed. Only this file sets the arguments of
+ * SL_OP_UPDATE. */
 #include "exec/exec_inside.h"
 #include "plan/problem.h"
 
@@ -41,7 +41,7 @@ void sl_update_release(sl_exec *exec, int index) {
     update->kernel->release(exec->run.comm->device, update->prepared);
 }
 
-/* What all updates of a run have in common. */
+/* Sets the arguments that all updates of a run have in common. */
 static void set_run(sl_update_args *args, const sl_update *update) {
   args->n = update->n;
   args->w = update->w;

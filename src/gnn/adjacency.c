@@ -254,7 +254,7 @@ sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
   const sley_status status = norm == SL_NORM_NONE ? SLEY_OK : normalise(&d, norm, *out);
   if (status != SLEY_OK) {
-    sley_matrix_destroy(*out);
+    sl_matrix_destroy(*out);
     *out = NULL;
   }
   sl_free(d.degree);

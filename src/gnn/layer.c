@@ -3,8 +3,8 @@
 #include "gnn/layer.h"
 
 #include <math.h>
-#include <pthread.h>
 
+#include "base/names.h"
 #include "graph/row_pitch.h"
 
 extern const sl_layer_kind sl_layer_gcn, sl_layer_gin, sl_layer_sage, sl_layer_sage_max, sl_layer_gat;
@@ -16,17 +16,13 @@ static const sl_layer_kind *const kinds[] = {[SLEY_GNN_GCN] = &sl_layer_gcn,
                                              [SLEY_GNN_GAT] = &sl_layer_gat};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const char *names[KINDS + 1];
-
-static void take_names(void) {
-  for (int i = 0; i < KINDS; i++)
-    names[i] = kinds[i]->name;
+static const char *name_of(int kind) {
+  return kinds[kind]->name;
 }
 
 const char *const *sl_layer_names(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, take_names);
-  return names;
+  static const char *names[KINDS + 1];
+  return sl_names_fill(names, KINDS, name_of);
 }
 
 const sl_layer_kind *sl_layer_kind_of(int64_t model) {
@@ -60,7 +56,9 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block) {
   return sl_parameter_in(p, sl_row_blocks_sums(layer->blocks, block), layer->parameter[slot]);
 }
 
-sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b) {
+/* Computes the gradient of a parameter as a^T b, for the layer's rows a and b. Their widths must be expected
+ * (sl_row_blocks_expect); layer->in on the left and layer->out on the right always are. Collective. */
+static sley_status weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b) {
   sl_row_blocks *blocks = layer->blocks;
   SL_TRY(sl_row_blocks_bring(blocks, &a, &b, layer->work.dtype));
   for (int64_t n = 0; n < blocks->count; n++) {
@@ -96,7 +94,7 @@ sley_status sl_layer_affine_back(const sl_layer *layer, int weight, int bias, sl
     }
   }
   SL_TRY(sl_layer_bias_back(layer, bias, after, dy));
-  return sl_layer_weight_back(layer, weight, a, dy);
+  return weight_back(layer, weight, a, dy);
 }
 
 sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int64_t cols) {
@@ -211,7 +209,7 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
 static sley_status kept_sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
   const sl_product back = {.a = p->dy, .b = sl_layer_value(l, weight), .transpose_b = true};
   if (bias == SL_NO_BIAS)
-    SL_TRY(sl_layer_weight_back(l, weight, l->between, p->dy));
+    SL_TRY(weight_back(l, weight, l->between, p->dy));
   else
     SL_TRY(sl_layer_affine_back(l, weight, bias, l->between, &p->after, p->dy));
   if (!p->dx.data)
@@ -225,7 +223,7 @@ static sley_status sums_back(sl_layer *l, int weight, int bias, const sl_pass_ba
   if (bias != SL_NO_BIAS)
     SL_TRY(sl_layer_bias_back(l, bias, &p->after, p->dy));
   SL_TRY(aggregate_back(l, p->x, p->dy, d));
-  SL_TRY(sl_layer_weight_back(l, weight, p->x, d));
+  SL_TRY(weight_back(l, weight, p->x, d));
   return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
 }
 

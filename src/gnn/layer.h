@@ -118,10 +118,6 @@ double sl_layer_fan_in(int64_t rows);
 sl_rows sl_layer_value(const sl_layer *layer, int slot);
 sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block);
 
-/* Computes the gradient of a parameter as a^T b, for the layer's rows a and b. Their widths must be expected
- * (sl_row_blocks_expect); layer->in on the left and layer->out on the right always are. Collective. */
-sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b);
-
 /* dy = dy act'(y) for `after`; the gradient of a parameter, a bias, is the sum of the rows of dy.
  * Collective. */
 sley_status sl_layer_bias_back(const sl_layer *layer, int slot, const sl_activated *after, sl_rows dy);

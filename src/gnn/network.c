@@ -70,7 +70,7 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
     return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
       sl_graph_create(gnn->comm, &(const sley_matrix *){matrix}, row_begin, row_begin, &graph, &gnn->graph);
-  sley_matrix_destroy(matrix);
+  sl_matrix_destroy(matrix);
   return status;
 }
 

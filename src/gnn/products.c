@@ -93,6 +93,6 @@ void sl_products_close(sl_products *p) {
   p->count = 0;
   sl_free(p->row_begin);
   p->row_begin = NULL;
-  sley_matrix_destroy(p->matrix);
+  sl_matrix_destroy(p->matrix);
   p->matrix = NULL;
 }

@@ -31,6 +31,7 @@ static sley_status expect(sl_sparse_input *s, sl_sparse_side *side, int64_t widt
                                  .in_order = s->work->in_order,
                                  .tf32 = s->work->tf32,
                                  .renewable = s->drops,
+                                 .figures = &s->comm->device->figures,
                                  .team = s->comm->team};
   if (side->matrix.rows == 0 || width == 0)
     return SLEY_OK;

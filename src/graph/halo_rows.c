@@ -31,9 +31,10 @@ static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int6
   if (value == 0)
     return sl_fail(SLEY_ERR_ARG, "sley_halo_create: there is no dtype %d", (int)dtype);
   if (k < 0 || k > INT64_MAX / WIDEST_VALUE)
-    return sl_fail(SLEY_ERR_ARG,
-                   "sley_halo_create: k is %lld: it must be 0 or more, and its rows addressable",
-                   (long long)k);
+    return sl_fail(
+        SLEY_ERR_ARG,
+        "sley_halo_create: k is %lld: it must be 0 or more, and small enough that rows fit in memory",
+        (long long)k);
   if (__builtin_mul_overflow(k * value, begin[comm->size], &bytes))
     return sl_fail(SLEY_ERR_OVERFLOW, "sley_halo_create: X has more than 2^63 bytes");
   return SLEY_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of formats; choosing the format to read from the evidence, strong evidence first (format.h);
  * choosing the format to write by the path's ending. */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/locale.h"
+#include "base/names.h"
 #include "io/bytes/encoding.h"
 #include "io/cache.h"
 #include "io/format.h"
@@ -31,17 +31,13 @@ static const sl_format formats[] = {
 };
 enum { FORMATS = sizeof formats / sizeof *formats, EDGE_LIST = FORMATS - 1 };
 
-static const char *words[FORMATS + 1];
-
-static void take_words(void) {
-  for (int f = 0; f < FORMATS; f++)
-    words[f] = formats[f].word;
+static const char *word_of(int format) {
+  return formats[format].word;
 }
 
 const char *const *sl_format_words(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, take_words);
-  return words;
+  static const char *words[FORMATS + 1];
+  return sl_names_fill(words, FORMATS, word_of);
 }
 
 /* Whether the name has one of the endings of a list. */
@@ -191,10 +187,6 @@ sley_status sl_format_read(sl_input *input, const char *word, sley_dtype dtype, 
   return status;
 }
 
-sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out) {
-  return sl_matrix_read_as(path, &(sl_reading){.dtype = dtype}, team, out);
-}
-
 /* Reads a cache in a plain file, by offset. */
 static sley_status read_cache(const sl_file *file, const sl_reading *reading, sl_team *team,
                               sley_matrix **out) {
@@ -228,13 +220,6 @@ sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_te
     return status;
   input.base = reading->base;
   return sl_format_read(&input, reading->format, reading->dtype, team, out);
-}
-
-sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
-                                  sl_team *team, sley_matrix **out) {
-  sl_input input;
-  SL_TRY(sl_input_open_memory(name, bytes, size, &input));
-  return sl_format_read(&input, NULL, dtype, team, out);
 }
 
 static sley_status unknown_ending(const char *path) {

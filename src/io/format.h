@@ -72,8 +72,8 @@ typedef enum sl_why {
  * truncated or corrupt stream), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_input_open(const char *path, sl_input *out);
 
-/* The same for an open file, which stays the caller's. limit: most unpacked bytes (0: any number); team:
- * NULL, or threads to read with. */
+/* The same for an open file, or bytes in memory (sl_file_of_memory), which stay the caller's. limit: most
+ * unpacked bytes (0: any number); team: NULL, or threads to read with. */
 sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out);
 
 /* sl_input_open with a limit. */
@@ -84,9 +84,6 @@ sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *o
 
 /* Sets the limits that follow from a decompressed size of that many bytes. */
 void sl_input_set_size(sl_input *input, int64_t bytes);
-
-/* The same for bytes in memory, which are copied (and decompressed from gzip or zstd). */
-sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out);
 
 /* Called by every reader before it allocates by rows: checks that the sizes in a header are not negative, and
  * that the rows, which take memory even if empty, are not more than the file can mean (2^28, or 64 for each

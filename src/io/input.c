@@ -138,18 +138,6 @@ sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out)
   return status == SLEY_OK ? finish(out) : status;
 }
 
-sley_status sl_input_open_memory(const char *name, const void *bytes, size_t size, sl_input *out) {
-  *out = (sl_input){.name = name};
-  sl_bytes copy = {0};
-  SL_TRY(sl_bytes_reserve(&copy, size));
-  if (size)
-    memcpy(copy.data, bytes, size);
-  copy.size = size;
-  sl_bytes_pad(&copy);
-  hold_memory(out, copy);
-  return finish(out);
-}
-
 void sl_input_close(sl_input *input) {
   sl_free(input->memory);
   input->memory = NULL;

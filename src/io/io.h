@@ -5,10 +5,6 @@
 
 #include "matrix/matrix.h"
 
-/* Reads a matrix file of any known format, plain or compressed. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (file
- * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
-sley_status sl_matrix_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
-
 /* How a file is to be read. */
 typedef struct sl_reading {
   sley_dtype dtype;
@@ -18,8 +14,9 @@ typedef struct sl_reading {
   int base;           /* sl_base (io/format.h) */
 } sl_reading;
 
-/* Reads a file as sl_matrix_read_file, as requested. Errors also: SLEY_ERR_MEMORY (beyond the limit),
- * SLEY_ERR_ARG (an unknown format; a base for a format that has its own). */
+/* Reads a matrix file of any known format, plain or compressed. Errors: SLEY_ERR_IO, SLEY_ERR_INPUT (file
+ * and, for a text, line), SLEY_ERR_UNSUPPORTED (complex values), SLEY_ERR_MEMORY (also beyond the limit),
+ * SLEY_ERR_ARG (an unknown format; a base for a format that has its own), SLEY_ERR_INTERRUPTED. */
 sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_team *team, sley_matrix **out);
 
 /* The words of all formats, NULL-terminated, static. */
@@ -34,10 +31,6 @@ void sl_source_tell(const sl_source *source, sley_matrix_source *out);
 /* Reads from a .npz the matrix whose keys begin with prefix. */
 sley_status sl_npz_read_file(const char *path, const char *prefix, sley_dtype dtype, int64_t limit,
                              sl_team *team, sley_matrix **out);
-
-/* Reads a file's bytes in memory; name is for messages, and its ending is evidence like a path's. */
-sley_status sl_matrix_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype,
-                                  sl_team *team, sley_matrix **out);
 
 /* Writes in the format of the path's ending, compressed with .gz or .zst after it; the file appears whole or
  * not at all. Errors: SLEY_ERR_ARG (an unknown ending; the message lists the known ones), SLEY_ERR_IO,

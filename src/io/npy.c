@@ -142,10 +142,10 @@ static sley_status read_rows(const sl_file *file, sley_dtype dtype, const int64_
   return SLEY_OK;
 }
 
-sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
-                              void **data) {
+sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, const int64_t *which, int64_t first,
+                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
   sl_file file = sl_file_of_memory(input->name, input->begin, input->end - input->begin);
-  return read_rows(&file, dtype, NULL, 0, -1, rows, cols, data);
+  return read_rows(&file, dtype, which, first, count, rows, cols, data);
 }
 
 /* Reads rows; a file that is compressed, or not plain, is read whole first. */
@@ -168,8 +168,7 @@ static sley_status read_path(const char *path, sley_dtype dtype, const int64_t *
     if (status != SLEY_OK || !input.begin)
       return status;
   }
-  file = sl_file_of_memory(path, input.begin, input.end - input.begin);
-  status = read_rows(&file, dtype, which, first, count, rows, cols, data);
+  status = sl_npy_read_input(&input, dtype, which, first, count, rows, cols, data);
   sl_input_close(&input);
   return status;
 }

@@ -5,10 +5,10 @@
 
 #include "io/format.h"
 
-/* Reads the dense array of an input as row-major values: rows x cols, a vector as rows x 1. *data is from
- * sl_alloc. Errors: SLEY_ERR_INPUT, SLEY_ERR_UNSUPPORTED, SLEY_ERR_MEMORY. */
-sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, int64_t *rows, int64_t *cols,
-                              void **data);
+/* Reads rows of the dense array of an input, as sl_npy_read_rows; count < 0: all rows. *data is from sl_alloc.
+ * Errors: SLEY_ERR_INPUT, SLEY_ERR_UNSUPPORTED, SLEY_ERR_MEMORY, SLEY_ERR_ARG. */
+sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, const int64_t *which, int64_t first,
+                              int64_t count, int64_t *rows, int64_t *cols, void **data);
 
 enum { SL_NPY_HEADER_ROOM = 192 };
 

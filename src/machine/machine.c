@@ -29,6 +29,17 @@ bool sl_machine_is_built_in(const sl_machine *machine) {
   return strcmp(machine->source, sl_machine_threads.source) == 0;
 }
 
+sl_device_figures sl_machine_figures(const sl_machine *machine, const sl_device_figures *device) {
+  sl_device_figures out = *device;
+  if (machine->launch > 0)
+    out.launch = machine->launch;
+  if (machine->pass[SL_PASS_COPY].bandwidth > 0)
+    out.memory = machine->pass[SL_PASS_COPY].bandwidth;
+  if (machine->models_windows)
+    out.windows = machine->windows;
+  return out;
+}
+
 const char *sl_pass_name(sl_array_pass pass) {
   static const char *const names[SL_PASSES] = {"nonzeros", "pici",    "coo",    "decompress",
                                                "sum",      "sum-own", "reduce", "copy"};

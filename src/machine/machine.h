@@ -4,7 +4,7 @@
 #ifndef SLEY_MACHINE_MACHINE_H
 #define SLEY_MACHINE_MACHINE_H
 
-#include "device/window_model.h"
+#include "device/figures.h"
 #include "transport/transport.h"
 
 enum {
@@ -70,6 +70,8 @@ typedef struct sley_machine {
   int64_t cores;                                         /* cores that the ranks of a node share; 0: enough
                                                             for all */
   sl_link_speed link[SL_LINK_COUNT];
+  double launch;           /* seconds of a kernel that does nothing, while others are enqueued; 0: not
+                              measured */
   double meeting;          /* seconds per exchange in which the ranks wait for each other */
   double crowded_meeting;  /* the same if the ranks of a node have more threads than it has cores; 0: as
                               meeting */
@@ -111,6 +113,10 @@ extern const sl_machine sl_machine_h200;
 /* The built-in machine for a rank's device; or for a kind of device, "cuda" or else "cpu". */
 const sl_machine *sl_machine_of(const sl_device *device);
 const sl_machine *sl_machine_built_in(const char *device);
+
+/* The figures by which kernels are chosen and shaped on a device: the device's own, replaced by those that
+ * the machine's description has. */
+sl_device_figures sl_machine_figures(const sl_machine *machine, const sl_device_figures *device);
 
 /* The name of a pass in descriptions. */
 const char *sl_pass_name(sl_array_pass pass);

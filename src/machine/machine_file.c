@@ -30,6 +30,7 @@ static const key keys[] = {WHOLE("nodes", nodes),
                            WHOLE("ranks-per-node", ranks_per_node),
                            WHOLE("threads", threads),
                            WHOLE("cores", cores),
+                           REAL("launch", launch, false),
                            REAL("meeting", meeting, true),
                            REAL("crowded-meeting", crowded_meeting, false),
                            REAL("node-bandwidth", node_bandwidth, false),
@@ -302,7 +303,7 @@ static sley_status check_whole(const parser *p) {
 }
 
 sley_status sl_machine_parse(const char *name, const char *text, size_t bytes, sl_machine *out) {
-  *out = (sl_machine){.device = "cpu", .windows = *sl_window_model_built_in()};
+  *out = (sl_machine){.device = "cpu", .windows = sl_figures_hopper.windows};
   snprintf(out->source, sizeof out->source, "%s", name);
   parser p = {.name = name, .machine = out};
   for (size_t at = 0; at < bytes;) {

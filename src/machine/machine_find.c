@@ -143,6 +143,8 @@ sley_status sl_machine_write(const sl_machine *m, const char *path) {
                              : "no");
   fprintf(file.stream, "meeting %.6g\npack-bandwidth %.6g\nstream-bandwidth %.6g\nspmm-bandwidth %.6g\n",
           m->meeting, m->pack_bandwidth, m->stream_bandwidth, m->spmm_bandwidth);
+  if (m->launch > 0)
+    fprintf(file.stream, "launch %.6g\n", m->launch);
   if (m->crowded_meeting > 0)
     fprintf(file.stream, "crowded-meeting %.6g\n", m->crowded_meeting);
   if (m->node_bandwidth > 0)

@@ -43,9 +43,11 @@ static size_t describe_windows(const sley_plan *plan, char *text, size_t bytes) 
   if (!sl_kernel_is_there(plan->comm->device->ops->kernels, "hybrid") || p->dtype == SLEY_F64 ||
       p->reproducible)
     return 0;
-  sl_window_figures figures = *sl_window_figures_of(&p->windows, p->dtype, p->tf32);
+  sl_window_figures figures = *sl_window_figures_of(&p->device_figures.windows, p->dtype, p->tf32);
+  const bool built_in = memcmp(&p->device_figures.windows, &p->comm->device->figures.windows,
+                               sizeof p->device_figures.windows) == 0;
   size_t used = (size_t)snprintf(text, bytes, "  windows   %s figures of %s: Tensor cores",
-                                 p->models_windows ? "the machine's" : "built-in",
+                                 built_in ? "built-in" : "the machine's",
                                  sl_window_kind_name(sl_window_kind_of(p->dtype, p->tf32)));
   for (int i = 0; i < SL_WINDOW_FIGURES && used < bytes; i++)
     used += (size_t)snprintf(text + used, bytes - used, " %.3g", figures.tensor[i]);

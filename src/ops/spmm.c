@@ -73,16 +73,17 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
   return SLEY_OK;
 }
 
-/* Chooses the figures of row windows: those of the machine for which times are predicted, else the
- * device's. */
-static sley_status choose_windows(const sl_device *device, const sley_plan_options *options,
+/* Chooses the figures by which kernels of the plan are chosen and shaped: figures of the machine for which
+ * times are predicted replace the device's. No description has figures for the products of cores. */
+static sley_status choose_figures(const sl_device *device, const sley_plan_options *options,
                                   sl_plan_wishes *wishes) {
   const sl_machine *machine = options->machine;
   if (!machine && !sl_kernel_is_there(device->ops->kernels, "hybrid"))
     return SLEY_OK;
   if (!machine)
     SL_TRY(sl_machine_find(sl_machine_of(device), &machine));
-  wishes->windows = machine->models_windows ? &machine->windows : NULL;
+  wishes->has_figures = true;
+  wishes->figures = sl_machine_figures(machine, &device->figures);
   return SLEY_OK;
 }
 
@@ -110,7 +111,7 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
   SL_TRY(choose_kernel(comm->device, options, out));
   SL_TRY(sl_precision_read(options->precision, dtype, options->reproducible, &out->tf32));
   SL_TRY(sl_algorithm_read_parameters(options->algo, out));
-  SL_TRY(choose_windows(comm->device, options, out));
+  SL_TRY(choose_figures(comm->device, options, out));
   return choose_wire(options, dtype, out);
 }
 
@@ -201,7 +202,7 @@ static sley_status transpose(sley_plan *handle, const sley_matrix *block, const 
 static void drop_transposed(sley_plan *handle) {
   if (handle->plan.uses_block || handle->values)
     return;
-  sley_matrix_destroy(handle->transposed);
+  sl_matrix_destroy(handle->transposed);
   handle->transposed = NULL;
 }
 
@@ -541,6 +542,6 @@ void sl_spmm_plan_destroy(sley_plan *plan) {
   sl_spmm_free_plans(plan);
   sl_halo_release(plan->halo);
   sl_transposition_destroy(plan->values);
-  sley_matrix_destroy(plan->transposed);
+  sl_matrix_destroy(plan->transposed);
   sl_free(plan);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes a sequence of groups so that equal row blocks cut few of them. */
-#ifndef SLEY_ORDER_BALANCE_H
-#define SLEY_ORDER_BALANCE_H
+#ifndef SLEY_ORDER_BALANCE_SEQUENCE_H
+#define SLEY_ORDER_BALANCE_SEQUENCE_H
 
 #include "base/status.h"
 

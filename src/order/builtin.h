@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The orderings, one per file; sl_ordering describes run. */
+/* The orderings that have a file of their own; sl_ordering describes run. */
 #ifndef SLEY_ORDER_BUILTIN_H
 #define SLEY_ORDER_BUILTIN_H
 
 #include "order/order.h"
 
-extern const sl_ordering sl_order_none, sl_order_random, sl_order_degree, sl_order_rcm, sl_order_rabbit,
-    sl_order_loa, sl_order_scotch, sl_order_metis;
+extern const sl_ordering sl_order_degree, sl_order_rcm, sl_order_rabbit, sl_order_loa, sl_order_scotch,
+    sl_order_metis;
 
 /* The number of vertices that loa chooses from, after the first vertex of a window. Measured on 18 real
  * graphs of 1005 to 1524453 rows in the order of their files, with each number in turn:

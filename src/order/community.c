@@ -29,7 +29,7 @@
 enum { BATCHES = 64, GRAIN = 64, FLATTEN_GRAIN = 65536 };
 
 typedef struct aggregation {
-  const sl_aggregate_input *input;
+  const sl_community_input *input;
   sl_team *team;
   sl_dendrogram tree;
   _Atomic int32_t *owner; /* a vertex nearer to the root; a root's owner is itself. Written between proposals
@@ -271,7 +271,7 @@ static sley_status start(aggregation *a) {
   return SLEY_OK;
 }
 
-sley_status sl_aggregate(const sl_aggregate_input *input, sl_team *team, sl_dendrogram *out) {
+sley_status sl_merge_communities(const sl_community_input *input, sl_team *team, sl_dendrogram *out) {
   aggregation a = {.input = input, .team = team};
   sley_status status;
   SL_TRY_GOTO(status, start(&a), done);

@@ -17,10 +17,10 @@ typedef struct sl_dendrogram {
   int32_t labels;
 } sl_dendrogram;
 
-/* The input of an aggregation: count vertices. The edges of v are links->list[v], or the graph's if that list
+/* The graph whose communities are merged: count vertices. The edges of v are links->list[v], or the graph's if that list
  * was never kept; lists are replaced as communities merge, so links is consumed. strength[v]: weight of the
  * edges at v. */
-typedef struct sl_aggregate_input {
+typedef struct sl_community_input {
   int32_t count;
   const sl_undirected *graph; /* NULL if every vertex has a list */
   sl_adjacency *links;
@@ -28,11 +28,11 @@ typedef struct sl_aggregate_input {
   int64_t most; /* largest strength of a community; 0: no limit */
   bool join; /* afterwards join connected communities into one tree, weakest community first, along the link
                 that is strongest for its end; label keeps the communities from before */
-} sl_aggregate_input;
+} sl_community_input;
 
-/* Aggregates. The result depends only on the input, not on the team. Freed by sl_dendrogram_free. Errors:
+/* Merges communities as long as modularity gains. The result depends only on the input, not on the team. Freed by sl_dendrogram_free. Errors:
  * SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
-sley_status sl_aggregate(const sl_aggregate_input *input, sl_team *team, sl_dendrogram *out);
+sley_status sl_merge_communities(const sl_community_input *input, sl_team *team, sl_dendrogram *out);
 void sl_dendrogram_free(sl_dendrogram *dendrogram);
 
 /* Numbers the vertices: place receives each vertex's number in a depth-first walk, parents before children,

@@ -56,8 +56,8 @@ static sley_status make_pieces(rabbit *r) {
   sl_adjacency links;
   SL_TRY(sl_adjacency_create(r->graph->count, sl_team_size(r->team), &links));
   int64_t most = r->total / PIECES + 1;
-  sl_aggregate_input input = {r->graph->count, r->graph, &links, r->strength, most, false};
-  sley_status status = sl_aggregate(&input, r->team, &r->vertices);
+  sl_community_input input = {r->graph->count, r->graph, &links, r->strength, most, false};
+  sley_status status = sl_merge_communities(&input, r->team, &r->vertices);
   sl_adjacency_free(&links);
   if (status == SLEY_OK)
     status = SL_NEW(r->born, r->graph->count, "an ordering");
@@ -78,8 +78,8 @@ static sley_status join_pieces(rabbit *r) {
   SL_TRY_GOTO(status, sl_adjacency_create(count, sl_team_size(r->team), &links), done);
   SL_TRY_GOTO(status, sl_contract(r->graph, r->strength, r->vertices.label, count, r->team, &links, strength),
               done);
-  sl_aggregate_input input = {count, NULL, &links, strength, 0, true};
-  status = sl_aggregate(&input, r->team, &r->pieces);
+  sl_community_input input = {count, NULL, &links, strength, 0, true};
+  status = sl_merge_communities(&input, r->team, &r->pieces);
 done:
   sl_adjacency_free(&links);
   sl_free(strength);

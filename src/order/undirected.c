@@ -88,7 +88,7 @@ static sley_status symmetrise(const sley_matrix *matrix, sl_team *team, sl_undir
   out->begin = out->own_begin;
   out->neighbour = out->own_neighbour;
 done:
-  sley_matrix_destroy(transposed);
+  sl_matrix_destroy(transposed);
   return status;
 }
 

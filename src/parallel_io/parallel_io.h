@@ -13,7 +13,7 @@ typedef struct sl_pio_info {
 } sl_pio_info;
 
 /* Reads a file, or runs a generator, on all ranks: begin (size + 1 entries) receives the partition, by equal
- * rows or by nonzeros, and *out this rank's rows, with the same bits as sl_matrix_read_file or sl_generate.
+ * rows or by nonzeros, and *out this rank's rows, with the same bits as sl_matrix_read_as or sl_generate.
  *
  * A .sley file: every rank reads its rows. Matrix Market and edge lists: every rank parses the lines that
  * begin in its share of the bytes, and entries go to the owners of their rows; a compressed text is

@@ -176,7 +176,7 @@ sley_status sl_entries_to_rows(sl_comm *comm, sl_coo *coo, sl_symmetry symmetry,
     sl_index_set(taken.row, taken.index, e, sl_index_at(taken.row, taken.index, e) - begin[comm->rank]);
   status = sl_agree(comm, sl_coo_to_csr(&taken, SL_GENERAL, repeats, comm->team, out));
   if (status != SLEY_OK) {
-    sley_matrix_destroy(*out);
+    sl_matrix_destroy(*out);
     *out = NULL;
   }
 done:

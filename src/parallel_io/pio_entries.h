@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moving entries to the ranks that own their rows. */
-#ifndef SLEY_SPREAD_ENTRIES_H
-#define SLEY_SPREAD_ENTRIES_H
+#ifndef SLEY_PARALLEL_IO_PIO_ENTRIES_H
+#define SLEY_PARALLEL_IO_PIO_ENTRIES_H
 
 #include "matrix/matrix.h"
 #include "transport/transport.h"

@@ -43,8 +43,8 @@ static sley_status check_triangles(sl_pio_reading *r, const sl_mtx_lines *lines)
   }
   if (status == SLEY_OK && sl_mtx_in_both(triangle[0], triangle[1], &first[0], &first[1]))
     first[0] += r->begin[comm->rank];
-  sley_matrix_destroy(triangle[0]);
-  sley_matrix_destroy(triangle[1]);
+  sl_matrix_destroy(triangle[0]);
+  sl_matrix_destroy(triangle[1]);
   SL_TRY(status);
   int64_t row = first[0];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &row, 1));

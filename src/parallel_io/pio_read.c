@@ -94,7 +94,7 @@ static sley_status read_whole(sl_pio_reading *r) {
   status = sl_rows_to_rows(comm, whole, from, r->begin, &r->block);
   whole = NULL;
 done:
-  sley_matrix_destroy(whole);
+  sl_matrix_destroy(whole);
   sl_free(from);
   return status;
 }
@@ -187,7 +187,7 @@ static sley_status read_parts(sl_pio_reading *r, const sl_file *file, bool *whol
   status = sl_pio_cache(r, file);
   *whole = status == SLEY_ERR_INPUT;
   if (*whole) {
-    sley_matrix_destroy(r->block);
+    sl_matrix_destroy(r->block);
     r->block = NULL;
     r->settled = false;
   }
@@ -278,7 +278,7 @@ sley_status sl_pio_read(sl_comm *comm, const char *name, const sl_reading *how, 
     r.block->source = r.source;
     *out = r.block;
   } else {
-    sley_matrix_destroy(r.block);
+    sl_matrix_destroy(r.block);
   }
   return status;
 }

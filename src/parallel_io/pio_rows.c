@@ -123,7 +123,7 @@ sley_status sl_rows_to_rows(sl_comm *comm, sley_matrix *block, const int64_t *fr
   if (status == SLEY_OK)
     status = move_rows(&m, out);
   if (status != SLEY_OK) {
-    sley_matrix_destroy(*out);
+    sl_matrix_destroy(*out);
     *out = NULL;
   }
   sl_csr_arrays_free(&m.taken);

@@ -11,7 +11,8 @@ enum { BATCH = 512, WORDS_A_PAGE = SL_COLSET_PAGE / 64 };
 typedef struct build {
   const sl_colset_source *source;
   sl_colset *set;
-  _Atomic unsigned char *touched; /* a flag a page; NULL: all are, and occurrences not counted yet */
+  _Atomic unsigned char *touched; /* a flag per page; NULL: every page counts as touched, and set_bits counts
+                                   * the occurrences */
 } build;
 
 static sley_status touch_pages(void *context, int64_t begin, int64_t end, int thread) {
@@ -51,7 +52,8 @@ static sley_status set_bits(void *context, int64_t begin, int64_t end, int threa
   return SLEY_OK;
 }
 
-/* The pages that the source touches, unless room for all pages is small beside the source. */
+/* Finds the pages that the source touches. All pages count if their words need little memory compared with
+ * the source. */
 static sley_status find_pages(build *b, sl_team *team) {
   const sl_colset_source *source = b->source;
   sl_colset *set = b->set;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan for fewer columns than it was built for. Rows of X and Y lose what lies beyond; lists move what is
- * left of what they moved. */
+/* Makes a plan for fewer columns than it was built for. Rows of X and Y and the rows in lists are cut to the
+ * remaining bytes. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "plan/plan.h"
 
-/* Bytes left of `bytes` that begin at a byte of a buffer's rows. */
+/* How many of `bytes` bytes at an offset in a buffer's rows remain. */
 static int64_t left_of(const sl_buffer *buffer, int64_t k, int64_t offset, int64_t bytes) {
   int64_t left = (k - buffer->first_column) * (int64_t)sley_dtype_bytes(buffer->dtype) - offset;
   return left < 0 ? 0 : left < bytes ? left : bytes;
@@ -16,7 +16,7 @@ static int64_t narrow_row(int64_t k, const sl_buffer *buffer) {
   return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes : left_of(buffer, k, 0, buffer->row_bytes);
 }
 
-/* What a list of rows of a buffer moves of each. A list may stand for several rows as one long one. */
+/* Bytes that a list moves of each row. A list may describe several rows as one long row. */
 static int64_t narrow_list(int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
   if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
     return list->bytes;

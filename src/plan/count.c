@@ -4,7 +4,7 @@
 #include "base/value.h"
 #include "plan/problem.h"
 
-/* What this rank will receive from a peer. */
+/* Adds traffic that this rank will receive from a peer. */
 static void add(const sl_comm *comm, int peer, int64_t bytes, int64_t messages, sley_traffic *traffic) {
   switch (sl_link_to(comm, peer)) {
   case SL_LINK_DIRECT:
@@ -22,11 +22,11 @@ static void add(const sl_comm *comm, int peer, int64_t bytes, int64_t messages, 
   }
 }
 
-/* Decides how Y is made. */
+/* Decides whether updates are fused and whether Y needs a wider buffer. */
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
   plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_should_fuse(plan);
-  bool apart = plan->updates && !plan->fuses; /* what is multiplied is not rounded before */
+  bool apart = plan->updates && !plan->fuses; /* Y is not rounded before it is multiplied */
   plan->wide_result =
       sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));
   if (!plan->wide_result)
@@ -52,7 +52,7 @@ sley_status sl_plan_count(sl_plan *plan, sl_plan_share *out) {
   int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
   for (int i = 0; i < plan->fetches.count && row_bytes > 0; i++) {
     const sl_fetch *fetch = SL_FETCH(plan, i);
-    for (int64_t n = 0, end; n < fetch->count; n = end) { /* entries stand in the order of their owners */
+    for (int64_t n = 0, end; n < fetch->count; n = end) { /* entries are in order of their owners */
       int owner = fetch->owner[n];
       for (end = n + 1; end < fetch->count && fetch->owner[end] == owner;)
         end++;

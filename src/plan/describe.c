@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan in words. */
 #include "plan/describe.h"
 
 #include <stdarg.h>
@@ -8,7 +7,7 @@
 #include "base/memory.h"
 #include "plan/step.h"
 
-/* Text that grows; failed once memory was short. */
+/* Text that grows. failed: memory ran out. */
 typedef struct text {
   char *bytes;
   int64_t count, room;
@@ -55,8 +54,8 @@ sley_status sl_plan_describe(const sl_plan *plan, char **out) {
   }
   if (plan->updates)
     add(&t, "  update: %s\n",
-        plan->fuses ? "fused; rows of Y are multiplied by W as soon as they are summed, and Y is not stored"
-                    : "apart; Y is made whole in a buffer of sums, which is multiplied by W at the end");
+        plan->fuses ? "fused: rows of Y are multiplied by W as soon as they are summed, and Y is not stored"
+                    : "apart: all of Y is stored in a buffer of sums, which is multiplied by W at the end");
   if (t.failed) {
     sl_free(t.bytes);
     return SLEY_ERR_MEMORY;

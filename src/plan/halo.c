@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lists of a halo: by owner from the rows that are needed, by peer from what the owners are told. */
+/* The lists of a halo: the needed rows grouped by owner, and the rows that other ranks have requested. */
 #include "plan/halo.h"
 
 #include <stdatomic.h>
@@ -11,8 +11,8 @@ enum { GRAIN = 1 << 15 };
 
 typedef struct checking {
   const int64_t *row;
-  int64_t end;            /* of all rows */
-  _Atomic int64_t *wrong; /* the first entry found to be wrong */
+  int64_t end;            /* number of rows of X */
+  _Atomic int64_t *wrong; /* first wrong entry */
 } checking;
 
 static sley_status check_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -28,7 +28,7 @@ static sley_status check_rows(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* Where each owner's rows begin, and whether all ascend and have an owner. */
+/* Finds where each owner's rows begin, and checks that the rows ascend and have an owner. */
 static sley_status find_owners(sl_halo *halo, const int64_t *begin) {
   int ranks = halo->comm->size;
   _Atomic int64_t wrong = halo->count;
@@ -44,7 +44,7 @@ static sley_status find_owners(sl_halo *halo, const int64_t *begin) {
   return SLEY_OK;
 }
 
-/* Rows of all ranks become this rank's. */
+/* Converts global row numbers to numbers within this rank's rows. */
 static sley_status number_locally(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const sl_halo *halo = context;
@@ -53,7 +53,7 @@ static sley_status number_locally(void *context, int64_t begin, int64_t end, int
   return SLEY_OK;
 }
 
-/* Tells every owner which of its rows this rank needs. Collective, agreed. */
+/* Informs every owner which of its rows this rank needs. Collective, agreed. */
 static sley_status tell_owners(sl_halo *halo) {
   sl_comm *comm = halo->comm;
   int64_t *counts = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides a row block into one part that reads the rows of X of all ranks where they are. */
 #include "plan/in_place.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* Rank p's rows of X are columns segment[p] and up, a whole number of pages for each rank. */
+/* Lays out the segments: rank p's rows of X begin at column segment[p], and each rank has a whole number of
+ * pages. */
 static sley_status add_segments(sl_plan *plan, const sl_inspection *ins) {
   int ranks = ins->comm->size;
   int64_t *segment = sl_plan_alloc(plan, ranks + 1, sizeof *segment);
@@ -21,7 +21,8 @@ static sley_status add_segments(sl_plan *plan, const sl_inspection *ins) {
   return SLEY_OK;
 }
 
-/* Every halo entry's turn after the rank's own rows; NULL where the order of the block is that order. */
+/* Puts every halo entry in the turn after the rank's own columns. *turn is NULL if no halo entry is below the
+ * own columns, because then the block has this order already. */
 static sley_status own_rows_first(const sl_inspection *ins, uint8_t **turn) {
   *turn = NULL;
   if (ins->halo->begin[ins->comm->rank] == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: finds the halo of a row block, and what the other ranks need of this one. */
+/* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this one. */
 #include "plan/inspect.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "partition/partition.h"
 #include "plan/resident.h"
 
-/* Remote columns among entries begin .. end-1 of the block. */
+/* Remote columns of entries begin .. end-1 of the block. */
 static int64_t remote_columns(const void *context, int64_t begin, int64_t end, int64_t *out) {
   const sl_inspection *ins = context;
   const sley_matrix *block = ins->block;
@@ -35,11 +35,11 @@ static sley_status check_partition(const char *what, const int64_t *begin, int r
   if (!begin)
     return sl_fail(SLEY_ERR_ARG, "the partition of the %s is NULL", what);
   if (begin[0] != 0)
-    return sl_fail(SLEY_ERR_ARG, "the partition of the %s begins with %lld instead of 0", what,
+    return sl_fail(SLEY_ERR_ARG, "the partition of the %s must begin with 0, but begins with %lld", what,
                    (long long)begin[0]);
   for (int r = 0; r < ranks; r++)
     if (begin[r] > begin[r + 1])
-      return sl_fail(SLEY_ERR_ARG, "the partition of the %s descends at rank %d", what, r);
+      return sl_fail(SLEY_ERR_ARG, "the partition of the %s must ascend, but descends at rank %d", what, r);
   return SLEY_OK;
 }
 
@@ -49,13 +49,15 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   SL_TRY(check_partition("columns", col_begin, comm->size));
   int64_t mine = row_begin[comm->rank + 1] - row_begin[comm->rank];
   if (block->rows != mine)
-    return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, the partition gives it %lld", comm->rank,
-                   (long long)block->rows, (long long)mine);
+    return sl_fail(SLEY_ERR_ARG, "rank %d has a block of %lld rows, but the partition assigns it %lld",
+                   comm->rank, (long long)block->rows, (long long)mine);
   if (block->cols != col_begin[comm->size])
-    return sl_fail(SLEY_ERR_ARG, "the matrix has %lld columns, the partition of X %lld rows",
+    return sl_fail(SLEY_ERR_ARG, "the matrix has %lld columns, but the partition of X has %lld rows",
                    (long long)block->cols, (long long)col_begin[comm->size]);
   if (k < 0 || k > INT64_MAX / 64)
-    return sl_fail(SLEY_ERR_ARG, "k is %lld: it must be 0 or more, and its rows addressable", (long long)k);
+    return sl_fail(SLEY_ERR_ARG,
+                   "k is %lld: it must be 0 or more, and small enough that rows of X fit in memory",
+                   (long long)k);
   int64_t bytes;
   if (__builtin_mul_overflow(k * (int64_t)sley_dtype_bytes(sl_sum_dtype(block->dtype)),
                              block->rows + block->cols, &bytes))
@@ -63,7 +65,7 @@ static sley_status check_local(const sl_comm *comm, const sley_matrix *block, co
   return SLEY_OK;
 }
 
-/* All ranks must have been given the same k, dtype and partitions, and all get the error. */
+/* Checks that all ranks have the same k, dtype, partitions and `reproducible`. All ranks get the error. */
 static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_t *row_begin,
                                    const int64_t *col_begin, const sl_plan_wishes *wishes) {
   static const char *const name[] = {"k", "dtype", "partition of the rows", "partition of X", "reproducible"};
@@ -72,9 +74,9 @@ static sley_status check_agreement(sl_comm *comm, sley_dtype dtype, const int64_
   return sl_agree_same(comm, NULL, name, given, 5);
 }
 
-/* The remote columns, ascending: *rows, the caller's. */
+/* Finds the remote columns, ascending. The caller owns *rows. */
 static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
-  /* Who owns all columns need not look at them. */
+  /* A rank that owns all columns need not read its entries. */
   int64_t entries = ins->x_rows == ins->block->cols ? 0 : ins->block->nnz;
   sl_colset_source source = {entries, remote_columns, ins};
   if (ins->resident)
@@ -85,7 +87,7 @@ static sley_status find_remote(sl_inspection *ins, int64_t **rows) {
   return sl_colset_list(&ins->halo_set, sl_plan_team(ins), *rows);
 }
 
-/* Collective, agreed. */
+/* Finds the remote columns and creates the halo. Collective, agreed. */
 static sley_status find_halo(sl_inspection *ins) {
   int64_t *rows = NULL;
   sley_status status = sl_agree(ins->comm, find_remote(ins, &rows));
@@ -96,13 +98,13 @@ static sley_status find_halo(sl_inspection *ins) {
   return sl_halo_create(ins->comm, ins->col_begin, rows, ins->halo_set.count, &ins->halo);
 }
 
-/* Of each thread, entries by the owner of their row of X. */
+/* counts: for each thread, entries by the owner of their row of X. */
 typedef struct owners {
   const sl_inspection *ins;
   int64_t *counts;
 } owners;
 
-/* Columns mostly ascend within a row, so the owner is looked up only where it changes. */
+/* Columns mostly ascend within a row, so the owner is looked up only if it changes. */
 static sley_status count_owners(void *context, int thread, int threads) {
   const owners *o = context;
   const sl_inspection *ins = o->ins;
@@ -125,7 +127,7 @@ static sley_status count_owners(void *context, int thread, int threads) {
 static sley_status find_owners(sl_inspection *ins) {
   sl_team *team = sl_plan_team(ins);
   int ranks = ins->comm->size, threads = sl_team_size(team);
-  if (ins->resident) /* found with the halo */
+  if (ins->resident) /* counted by sl_resident_columns */
     return SLEY_OK;
   SL_TRY(SL_NEW_ZERO(ins->owner_nnz, (int64_t)threads * ranks, "entry counts"));
   if (ranks == 1) {
@@ -182,7 +184,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
   return sl_inspect_checked(comm, block, row_begin, col_begin, wishes, out);
 }
 
-/* Whether two blocks have the same rows and columns. */
+/* Whether two blocks have entries at the same positions. */
 static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
   if (a->rows != b->rows || a->cols != b->cols || a->nnz != b->nnz)
     return false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping what an execute has brought: a buffer that several exchanges fill in turn becomes several, so that
- * every one but Y is filled once. */
+/* Makes a plan keep the rows that an execute receives: a buffer that several exchanges fill in turn is split
+ * into several, so that every buffer except Y is filled once. */
 #include "plan/travel.h"
 
 #include "base/memory.h"
 #include "plan/step.h"
 
 typedef struct filling {
-  int now;       /* the buffer that stands for the original one */
-  uint8_t *rows; /* which of its rows are filled; NULL: none yet */
+  int now;       /* buffer that replaces the original one */
+  uint8_t *rows; /* 1: the row is filled; NULL: no row is */
 } filling;
 
 static int64_t row_of(const sl_row_list *list, int64_t i) {

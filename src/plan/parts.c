@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a row block into parts, by all threads of the rank. */
+/* Cuts a row block into parts, with all threads of the rank. */
 #include "plan/parts.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/value.h"
 #include "plan/resident_cut.h"
 
-/* Shared by the two passes over the block's rows: count, then fill. */
+/* State of the two passes over the block's rows, which count and then fill. */
 typedef struct cut {
   const sl_inspection *ins;
   const sl_column_map *map;
@@ -16,11 +16,12 @@ typedef struct cut {
   const sl_part_frame *frames;
   sl_part *parts;
   int threads;
-  /* Of each thread and part: stored rows and entries; after the prefix sums, where the thread's begin. */
+  /* For each thread and part: stored rows and entries; after the prefix sums, positions of the thread's next
+   * ones. */
   int64_t *rows, *entries;
 } cut;
 
-/* Part of one entry; < 0: none. */
+/* The part of an entry with column col; < 0: none. */
 static inline int part_of(const cut *c, int64_t col) {
   const sl_column_map *map = c->map;
   if (!sl_is_remote(c->ins, col))
@@ -28,7 +29,7 @@ static inline int part_of(const cut *c, int64_t col) {
   return map->part ? map->part[sl_colset_place(&c->ins->halo_set, col)] : map->remote;
 }
 
-/* Its part, place and turn. */
+/* Returns the part of an entry, and sets its place and turn. */
 static inline int locate(const cut *c, int64_t col, int64_t *place, int *turn) {
   const sl_inspection *ins = c->ins;
   const sl_column_map *map = c->map;
@@ -84,7 +85,7 @@ static inline void store_entry(const sl_part *part, const sley_matrix *block, in
     part->entry[at] = e - block->rowptr[0];
 }
 
-/* Entries of one row that are stored after those of turn 0. */
+/* An entry of a row whose turn is not 0, which is stored after the entries of turn 0. */
 typedef struct late_entry {
   int64_t place, e;
   int part, turn;
@@ -96,7 +97,7 @@ typedef struct late_entries {
   uint64_t turns; /* bit t: there are entries of turn t */
 } late_entries;
 
-/* Room for the late entries of any one of rows begin .. end - 1. */
+/* Allocates memory for the late entries of any one of rows begin .. end - 1. */
 static sley_status late_entries_make(const cut *c, int64_t begin, int64_t end, late_entries *out) {
   const int64_t *rowptr = c->ins->block->rowptr;
   int64_t most = 0;
@@ -106,7 +107,7 @@ static sley_status late_entries_make(const cut *c, int64_t begin, int64_t end, l
   return SL_NEW(out->entry, most, "entries of a row");
 }
 
-/* Stores the late entries of a row, turn by turn. entry_at: by part, where its next entry goes. */
+/* Stores the late entries of a row, turn by turn. entry_at: for each part, the position of its next entry. */
 static void store_late(const cut *c, late_entries *late, int64_t *entry_at) {
   for (uint64_t turn = 0; late->turns >> turn; turn++) {
     if (!(late->turns >> turn & 1))
@@ -131,7 +132,7 @@ static inline void store_or_delay(const cut *c, late_entries *late, int part, in
   late->turns |= UINT64_C(1) << turn;
 }
 
-/* Whole rows. */
+/* The filling pass if whole rows go to parts. */
 static sley_status copy_rows(void *context, int thread, int threads) {
   cut *c = context;
   const sley_matrix *block = c->ins->block;
@@ -191,7 +192,7 @@ done:
   return status;
 }
 
-/* Turns the threads' counts into starts; the totals become the part's sizes. */
+/* Converts the threads' counts to first positions; the totals become the sizes of the parts. */
 static void prefix_sums(cut *c) {
   for (int p = 0; p < c->count; p++) {
     int64_t rows = 0, entries = 0;
@@ -208,7 +209,7 @@ static void prefix_sums(cut *c) {
   }
 }
 
-/* Arrays for a part of known sizes. */
+/* Allocates the arrays of a part whose sizes are known. */
 static sley_status take_arrays(sl_plan *plan, sl_part *part, bool whole) {
   int64_t *rowptr = sl_plan_alloc(plan, part->a.rows + 1, sizeof *rowptr);
   int64_t *rowid = whole ? NULL : sl_plan_alloc(plan, part->a.rows, sizeof *rowid);
@@ -229,7 +230,8 @@ static sley_status take_arrays(sl_plan *plan, sl_part *part, bool whole) {
 static sley_index index_of(const sl_plan *plan, const cut *c, const sl_part_frame *frame) {
   int64_t places = SL_BUFFER(plan, frame->x)->rows;
   if (places < c->ins->halo_set.count)
-    places = c->ins->halo_set.count; /* columns may be halo places until a builder renumbers them */
+    places = c->ins->halo_set.count; /* a builder may renumber columns later; until then they may be places in
+                                      * the halo */
   if (frame->in_place)
     places = plan->segment[c->ins->comm->size];
   if (frame->far)
@@ -237,7 +239,7 @@ static sley_index index_of(const sl_plan *plan, const cut *c, const sl_part_fram
   return sl_index_for(places);
 }
 
-/* The parts without their arrays. */
+/* Sets the fields of the parts except their arrays. */
 static sley_status frame_parts(const sl_plan *plan, cut *c) {
   SL_TRY(SL_NEW_ZERO(c->parts, c->count, "parts"));
   for (int p = 0; p < c->count; p++) {
@@ -264,7 +266,7 @@ static sley_status frame_parts(const sl_plan *plan, cut *c) {
 static sley_status cut_block(sl_plan *plan, cut *c) {
   if (sl_resident_suits(plan, c->ins, c->map, c->count, c->frames, c->parts)) {
     sley_status status = sl_resident_cut(plan, c->ins, c->map, c->count, c->frames, c->parts);
-    if (status != SLEY_ERR_MEMORY) /* else the host has the memory to do it */
+    if (status != SLEY_ERR_MEMORY) /* if device memory is short, the host cuts the parts */
       return status;
   }
   int64_t slots = (int64_t)c->threads * c->count;
@@ -278,7 +280,8 @@ static sley_status cut_block(sl_plan *plan, cut *c) {
   return sl_team_run(team, c->map->row_part ? copy_rows : fill_rows, c);
 }
 
-/* The part of halo entry h, of owner p's rows, and of those behind it up to *next, which is `end` at most. */
+/* Returns the part of halo entry h, a row of owner p, and sets *next to the end of the run of entries in the
+ * same part, at most `end`. */
 static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, int64_t *next) {
   *next = end;
   if (map->part_of_owner)
@@ -290,7 +293,7 @@ static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, 
   return map->part[h];
 }
 
-/* Whether every entry goes to the local part, and that stores every row. */
+/* Whether every entry goes to the local part, and that part stores every row. */
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
   const int64_t *begin = c->ins->halo->begin;
@@ -303,7 +306,7 @@ static bool is_one_part(const cut *c) {
   return true;
 }
 
-/* Whether the block's columns are the places, as they are and in their order. */
+/* Whether the block's column numbers and their order are already those of the part. */
 static bool is_placed(const cut *c, sley_index index) {
   const sl_inspection *ins = c->ins;
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
@@ -314,7 +317,7 @@ static bool is_placed(const cut *c, sley_index index) {
   return true;
 }
 
-/* The only part's columns, from entry begin of the block on. */
+/* Writes the columns of the only part, from entry begin of the block on. */
 static sley_status renumber(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   cut *c = context;
@@ -329,7 +332,7 @@ static sley_status renumber(void *context, int64_t begin, int64_t end, int threa
   return SLEY_OK;
 }
 
-/* The only part's columns and values, row by row in the order of turns. */
+/* Writes the columns and values of the only part, row by row in the order of turns. */
 static sley_status reorder(void *context, int thread, int threads) {
   cut *c = context;
   const sley_matrix *block = c->ins->block;
@@ -363,7 +366,7 @@ static sley_status shift_rows(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* The block as one part; the others get nothing. */
+/* Makes the block one part; other parts get no entries. */
 static sley_status take_block(sl_plan *plan, cut *c) {
   enum { AT_ONCE = 1 << 16 };
   const sley_matrix *block = c->ins->block;
@@ -405,7 +408,7 @@ int64_t sl_block_bytes(const sley_matrix *block) {
          (block->rows + 1) * (int64_t)sizeof(int64_t);
 }
 
-/* Of the arrays that the only part shares with the block. */
+/* Bytes of the arrays that the only part shares with the block. */
 static int64_t shared_bytes(const sl_plan *plan, const cut *c) {
   const sley_matrix *block = c->ins->block;
   int64_t rows = (block->rows + 1) * (int64_t)sizeof(int64_t);
@@ -415,8 +418,8 @@ static int64_t shared_bytes(const sl_plan *plan, const cut *c) {
          (block->rowptr[0] == 0 ? rows : 0);
 }
 
-/* Tells the parts from `first` on about how many entries they get; those of an owner's rows are divided as
- * its halo entries are. */
+/* Sets the approximate number of entries of the parts from `first` on. The entries of an owner's rows are
+ * divided like its halo entries. */
 static void tell_work(const sl_plan *plan, const cut *c, int first) {
   const sl_inspection *ins = c->ins;
   const sl_column_map *map = c->map;
@@ -426,7 +429,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
-    for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly of one part */
+    for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly in the same part */
       int part = part_of_run(map, p, h, end, &next);
       if (part >= 0)
         SL_PART(plan, first + part)->work += each * (double)(next - h);
@@ -441,7 +444,7 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
       .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
   bool one = is_one_part(&c);
   int64_t shared = one ? shared_bytes(plan, &c) : 0;
-  /* A device with memory of its own holds copies of what is shared. */
+  /* A device with memory of its own holds copies of shared arrays. */
   if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += shared;
   if (plan->dry) {
@@ -515,13 +518,13 @@ sley_status sl_part_from_items(sl_plan *plan, const sl_part *frame, const sl_ite
   for (int64_t r = 0; r < part.a.rows; r++)
     rowptr[r + 1] += rowptr[r];
   row = -1;
-  for (int64_t i = 0; i < count; i++) { /* rowptr[row]: where its next entry goes */
+  for (int64_t i = 0; i < count; i++) { /* rowptr[row]: position of the row's next entry */
     row = whole ? items[i].row - row_first : row + (i == 0 || items[i].row != items[i - 1].row);
     sl_index_set((void *)part.a.col, part.a.index, rowptr[row], items[i].col - col_first);
     sl_value_set((void *)part.a.val, part.a.dtype, rowptr[row]++, items[i].value);
   }
   memmove(rowptr + 1, rowptr,
-          (size_t)part.a.rows * sizeof *rowptr); /* the ends become the next ones' starts */
+          (size_t)part.a.rows * sizeof *rowptr); /* the end of each row is the start of the next */
   rowptr[0] = 0;
   return sl_plan_add_part(plan, &part, index);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, fills and frees plans. */
+/* Creates, fills and frees plans. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { SPARE_LISTS = 8 };
 
-/* Appends one item. */
+/* Appends a copy of one item. */
 static sley_status append(sl_list *list, const void *item, size_t bytes, int *index) {
   if (list->count == list->room) {
     int room = list->room ? 2 * list->room : 8;
@@ -46,8 +46,8 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                    .separate_result = ins->wishes->reproducible,
                    .tf32 = ins->wishes->tf32,
                    .library = ins->wishes->library,
-                   .models_windows = ins->wishes->windows != NULL,
-                   .windows = ins->wishes->windows ? *ins->wishes->windows : *sl_window_model_built_in(),
+                   .device_figures =
+                       ins->wishes->has_figures ? ins->wishes->figures : ins->comm->device->figures,
                    .kernel = ins->wishes->kernel,
                    .rowwise = ins->wishes->rowwise,
                    .wire = ins->wishes->has_wire ? ins->wishes->wire : ins->block->dtype,
@@ -63,7 +63,8 @@ sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote)
   enum { LOCAL, REMOTE };
   if (plan->parts.count > 0 || exchange != plan->exchanges.count - 1 ||
       SL_EXCHANGE(plan, exchange)->dst != plan->buffers.count - 1)
-    return sl_fail(SLEY_ERR_INTERNAL, "%s divides the block when other things were added", plan->algo);
+    return sl_fail(SLEY_ERR_INTERNAL,
+                   "%s divides the block after it has added other parts, buffers or exchanges", plan->algo);
   plan->division = (sl_division){
       .count = 2,
       .plain = true,
@@ -83,7 +84,7 @@ void sl_plan_divide_anew(sl_plan *plan, const sl_division *division) {
   plan->division = *division;
 }
 
-/* A block of the device's memory that lives as long as the plan. */
+/* A block of device memory that lives as long as the plan. */
 typedef struct device_block {
   void *block;
   int64_t bytes;
@@ -159,10 +160,6 @@ sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index)
   return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index});
 }
 
-sley_status sl_plan_add_concurrent(sl_plan *plan, const sl_step_kind *kind, int index) {
-  return sl_plan_append_step(plan, &(sl_step){.kind = kind, .index = index, .concurrent = true});
-}
-
 sley_status sl_plan_add_fetch(sl_plan *plan, const sl_fetch *fetch, int *index) {
   return append(&plan->fetches, fetch, sizeof *fetch, index);
 }
@@ -184,7 +181,8 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 
-/* Room for one list. Exchanges of one list are many where there are many ranks, so a block holds several. */
+/* Memory for one list. Among many ranks there are many exchanges with a single list, so lists are allocated
+ * several at a time. */
 static sl_row_list *room_for_one(sl_plan *plan) {
   if (plan->spare_lists == 0) {
     plan->spare_list = sl_plan_alloc(plan, SPARE_LISTS, sizeof *plan->spare_list);
@@ -196,7 +194,7 @@ static sl_row_list *room_for_one(sl_plan *plan) {
   return plan->spare_list++;
 }
 
-/* Lets go of what sl_plan_alloc gave, of which count * bytes_each were counted. */
+/* Frees an array of sl_plan_alloc of count elements. */
 static void give_back(sl_plan *plan, const void *block, int64_t count, size_t bytes_each) {
   void **kept = plan->kept.items;
   for (int i = plan->kept.count - 1; i >= 0; i--)
@@ -208,7 +206,7 @@ static void give_back(sl_plan *plan, const void *block, int64_t count, size_t by
     }
 }
 
-/* One more list: at powers of two they move to an array of twice the length. */
+/* Appends a list. When the count is a power of two, the lists move to an array of twice the length. */
 static void add_list(sl_plan *plan, const sl_row_list **lists, int *count, const sl_row_list *list) {
   if (!sl_list_moves(list) || plan->failed)
     return;

@@ -35,7 +35,7 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
                            .renewable = plan->renewable,
                            .arrives = part->arrives_in >= 0,
                            .library = part->arrives_in < 0 ? plan->library : NULL,
-                           .windows = &plan->windows,
+                           .figures = &plan->device_figures,
                            .kernel = plan->kernel,
                            .rowwise = plan->rowwise,
                            .team = plan->comm->team};
@@ -69,7 +69,7 @@ bool sl_plan_sums_in_steps(const sl_plan *plan) {
   return parts > 1 || arrive;
 }
 
-/* Whether every step that writes Y sums a part, and every row of Y is made by one of them. */
+/* Whether every step that writes Y sums a part, and each row of Y is computed by one step. */
 static bool is_made_at_once(const sl_plan *plan) {
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
@@ -79,13 +79,13 @@ static bool is_made_at_once(const sl_plan *plan) {
   return !sl_plan_sums_in_steps(plan);
 }
 
-/* The arguments that a part's update is looked for with; they refer to known and problem. */
+/* The arguments with which a kernel for a part's update is found; they refer to known and problem. */
 static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, sl_spmm_matrix *known,
                                      sl_spmm_problem *problem) {
   static const uintptr_t pages[1];
   *known = part->a;
   if (plan->dry || part->arrives_in >= 0)
-    known->rows = 0; /* its arrays are not there */
+    known->rows = 0; /* its arrays do not exist yet */
   *problem = sl_part_update_problem(plan, part, known, pages);
   if (plan->dry) {
     known->dtype = plan->dtype;
@@ -95,17 +95,19 @@ static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, s
   return sl_plan_update_args(plan, problem);
 }
 
-/* Whether it is a part whose rows an update multiplies. */
+/* Whether an update multiplies the rows of the part. */
 static bool is_updated(const sl_plan *plan, const sl_part *part) {
   return part->y == SL_BUFFER_Y && (part->a.rows > 0 || plan->dry);
 }
 
-/* Of dry plans the rank's rows have the average number of entries. */
+/* Whether fusing is faster with this kernel. In dry plans the rank's rows have the average number of
+ * entries. */
 static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
   if (!plan->dry)
-    return kernel->product->pays(part->a.rows, part->nnz, plan->k);
+    return kernel->product->pays(&plan->device_figures, part->a.rows, part->nnz, plan->k);
   const double share = plan->all_rows > 0 ? (double)plan->rows / (double)plan->all_rows : 0;
-  return kernel->product->pays(plan->rows, (int64_t)(share * (double)plan->all_nnz), plan->k);
+  return kernel->product->pays(&plan->device_figures, plan->rows, (int64_t)(share * (double)plan->all_nnz),
+                               plan->k);
 }
 
 bool sl_plan_should_fuse(const sl_plan *plan) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups the entries of a block by the ranks that they go to, by all threads of the rank, and sends them. */
+/* Groups the entries of a block by target rank, with all threads of the rank, and sends them. */
 #include "plan/redistribute.h"
 
 #include "base/memory.h"
 #include "base/value.h"
 
-/* The rank's threads at grouping entries by target, each with its share of the block's rows. */
+/* State of the threads that group entries by target; each has a share of the block's rows. */
 typedef struct grouping {
   const sl_inspection *ins;
   int (*target)(const void *context, int64_t row, int64_t col);
   const void *context;
-  sl_item *items; /* NULL: they are counted */
-  int64_t *at;    /* of each thread and rank: entries, then where the next goes */
+  sl_item *items; /* NULL: the entries are only counted */
+  int64_t *at;    /* for each thread and rank: entries, then position of the next one */
 } grouping;
 
 static sley_status group_rows(void *context, int thread, int threads) {
@@ -34,7 +34,7 @@ static sley_status group_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* Groups the block's entries by target, each group in the block's order; count[p] of them for rank p. */
+/* Groups the block's entries by target, each group in the block's order. count[p]: entries for rank p. */
 static sley_status group_by_target(const sl_inspection *ins, int (*target)(const void *, int64_t, int64_t),
                                    const void *context, int64_t *count, sl_item **out) {
   sl_team *team = sl_plan_team(ins);

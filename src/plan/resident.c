@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 
-/* Beside the block there is room for its parts, and half as much again for what is taken in between. */
+/* Whether the device has memory for the block, its parts, and temporary arrays half as large as the block. */
 static bool has_room(const sl_inspection *ins) {
   const sl_device_ops *ops = ins->comm->device->ops;
   int64_t free = 0, total = 0, devices = ops->count(), ranks = ins->comm->size;

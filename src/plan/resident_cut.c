@@ -23,10 +23,11 @@ typedef struct cutting {
   int count;
   const sl_part_frame *frames;
   sl_part *parts;
-  int32_t *tally;          /* of each part and row: entries; NULL where whole rows go to parts */
-  int64_t *at;             /* where they begin in the part; of each row alone where whole rows go to parts */
-  int64_t *rows, *entries; /* of each thread and part, then where the thread's begin */
-  /* In the device's memory. */
+  int32_t *tally;          /* for each part and row: entries; NULL if whole rows go to parts */
+  int64_t *at;             /* position of each row's entries in each part; if whole rows go to parts, one
+                            * position per row */
+  int64_t *rows, *entries; /* for each thread and part: counts, then the thread's first positions */
+  /* In device memory. */
   int32_t *device_tally;
   int64_t *device_at;
   sl_cut_map device_map;
@@ -36,7 +37,7 @@ static int64_t at_count(const cutting *c) {
   return c->ins->block->rows * (c->map->row_part ? 1 : c->count);
 }
 
-/* Entries of a row that go to a part, and whether the part stores the row. */
+/* Sets the number of a row's entries that go to a part, and returns whether the part stores the row. */
 static inline bool takes(const cutting *c, int p, int64_t row, int64_t *entries) {
   const sley_matrix *block = c->ins->block;
   if (c->map->row_part) {
@@ -85,7 +86,7 @@ static sley_status list_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* The threads' counts become starts; the totals are the parts' sizes. */
+/* Converts the threads' counts to first positions; the totals become the sizes of the parts. */
 static void sum_counts(cutting *c, int threads) {
   for (int p = 0; p < c->count; p++) {
     int64_t rows = 0, entries = 0;
@@ -240,7 +241,7 @@ static sley_status cut_parts(sl_plan *plan, cutting *c) {
   return fill(c);
 }
 
-/* Parts that could not be cut keep nothing; what the plan has taken of the host's memory goes with it. */
+/* Resets parts that could not be cut. Host memory allocated for them stays with the plan. */
 static void forget_arrays(sl_plan *plan, const cutting *c, int kept) {
   sl_plan_free_device(plan, kept);
   for (int p = 0; p < c->count; p++) {

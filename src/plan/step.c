@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked of the steps of a plan, whatever their kinds, and the defaults of their slots. */
+/* Queries over the steps of a plan, of all kinds, and the defaults of a kind's slots. */
 #include "plan/step.h"
 
 int sl_step_writes_nothing(const sl_plan *plan, const sl_step *step) {

@@ -1,67 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of steps. A kind is one row: what a step of it does as far as plans are changed, described and
- * predicted by it, and the function that runs it. Nobody else looks which kind a step is of; so a new kind is
- * a row and its functions, in the file of the algorithm that needs it.
+/* Kinds of steps. A kind is a struct of functions: they describe a step, predict its cost, report the buffers
+ * that it uses, and run it. No other code tests of which kind a step is. So a new kind is one struct and its
+ * functions, in the file of the algorithm that needs it.
  *
- * The rows of the kinds that all algorithms share are declared in plan.h and defined in exec/steps.c, beside
- * the functions that run them: this folder takes a row by its address alone. */
+ * The kinds that all algorithms share are declared in plan.h and defined in exec/steps.c, beside the
+ * functions that run them. This folder uses only their addresses. */
 #ifndef SLEY_PLAN_STEP_H
 #define SLEY_PLAN_STEP_H
 
 #include "plan/plan.h"
 
-/* What a step runs with. Execution keeps more behind it, for its own kinds. */
+/* The state with which steps run. The execution extends it for its own kinds (sl_exec). */
 typedef struct sl_run {
   const sl_plan *plan;
   sl_comm *comm;
-  sl_queue *queue;    /* the work goes here */
-  void **memory;      /* of each buffer, in the device's memory; of X and Y the caller's, set for each run */
-  int64_t *stride;    /* bytes between rows of each */
-  double alpha, beta; /* of this run; beta as the steps are to apply it */
+  sl_queue *queue;    /* queue of the rank's own work */
+  void **memory;      /* memory of each buffer, on the device; X and Y are the caller's, set for each run */
+  int64_t *stride;    /* bytes between the rows of each buffer */
+  double alpha, beta; /* factors of this run; beta is the one that the steps apply */
 } sl_run;
 
-/* How others take part in a step, and what its index then means. A step may do several. */
+/* How a step takes part in exchanges, sums and fetches, and so the meaning of its index. A step may do
+ * several. */
 enum {
   SL_ACT_BEGIN = 1,  /* it begins exchange `index` */
   SL_ACT_MAP = 2,    /* the rows of exchange `index` are read in place until its end */
   SL_ACT_END = 4,    /* it ends exchange `index` */
   SL_ACT_SUM = 8,    /* it sums part `index` */
   SL_ACT_FETCH = 16, /* it takes part in one-sided fetches */
-  SL_ACT_ORDER = 32, /* it orders other steps and writes nothing: it is run for an unchanged X too */
-  SL_ACT_MOVE = 64   /* its time is that of moving rows: to or from where they travel, or waiting for them */
+  SL_ACT_ORDER = 32, /* it orders other steps and writes nothing; it runs for an unchanged X too */
+  SL_ACT_MOVE = 64   /* its time counts as moving rows: copying them for transport, or waiting for them */
 };
 
 enum { SL_NO_BUFFER = -1, SL_STEP_USES = 8 };
 
-/* What the cost model counts of a plan's steps, beside the traffic of exchanges and the entries of parts. */
+/* What the cost model counts of a plan's steps, in addition to the traffic of exchanges and the entries of
+ * parts. */
 typedef struct sl_step_cost {
   int products; /* passes over Y that sum entries */
   int passes;   /* other passes over Y */
-  double bytes; /* of this rank's memory, read or written once */
+  double bytes; /* bytes of this rank's memory, read or written once */
 } sl_step_cost;
 
-/* No slot is NULL: a row begins with SL_STEP_DEFAULTS and then names what is special about its kind. */
+/* No slot is NULL: a kind begins with SL_STEP_DEFAULTS and then names the slots in which it differs. */
 struct sl_step_kind {
-  const char *name; /* for errors */
-  unsigned acts;    /* SL_ACT_... */
-  /* The buffer that it fills or adds to, SL_NO_BUFFER if none. A step that writes Y is run again for an
-   * unchanged X; what others have filled is still there. */
+  const char *name; /* name in errors */
+  unsigned acts;    /* bits SL_ACT_... */
+  /* The buffer that the step fills or adds to, or SL_NO_BUFFER. For an unchanged X only steps that write Y
+   * run again; the other buffers still have their contents. */
   int (*writes)(const sl_plan *plan, const sl_step *step);
-  /* Where the plan keeps the numbers of the buffers that it reads or writes, X and Y not needed, so that a
-   * change to the plan can put others there; *used has room for SL_STEP_USES. Returns how many. Not asked for
-   * the buffers of exchanges that it begins, nor of dry plans. */
+  /* Sets used[i] to the addresses of the plan's fields that number the buffers that the step reads or writes,
+   * so that a change to the plan can replace the numbers. X and Y may be left out. used has SL_STEP_USES
+   * elements. Returns how many were set. The buffers of an exchange that the step begins are not included.
+   * Not called for dry plans. */
   int (*uses)(sl_plan *plan, sl_step *step, int **used);
-  /* A line of text, without its end. */
+  /* Writes a line of text, without line end. */
   void (*describe)(const sl_plan *plan, const sl_step *step, char *line, size_t bytes);
-  /* Adds to *sum what an execute of it takes. Of dry plans too. */
+  /* Adds the cost of one execute of the step to *sum. Dry plans too. */
   void (*cost)(const sl_plan *plan, const sl_step *step, sl_step_cost *sum);
-  /* At most what bind takes of the device's memory, in bytes. */
+  /* Upper bound of the device memory that bind allocates, in bytes. */
   int64_t (*memory)(const sl_plan *plan, const sl_step *step);
-  /* Once, when the plan is bound: all memory that runs need. *state, which is NULL at first, is handed to run
-   * and release. Local. */
+  /* Called once, when the plan is bound: allocates all memory that runs need. *state is NULL at first and is
+   * passed to run and release. Local. */
   sley_status (*bind)(sl_run *run, const sl_step *step, void **state);
-  void (*release)(sl_run *run, void *state); /* also after a bind that failed */
-  /* Enqueues the step's work in run->queue. Collective where it waits for other ranks. */
+  void (*release)(sl_run *run, void *state); /* also called after a bind that failed */
+  /* Enqueues the step's work in run->queue. Collective if it waits for other ranks. */
   sley_status (*run)(sl_run *run, const sl_step *step, void *state);
 };
 
@@ -72,14 +75,14 @@ int64_t sl_step_takes_nothing(const sl_plan *plan, const sl_step *step);
 sley_status sl_step_binds_nothing(sl_run *run, const sl_step *step, void **state);
 void sl_step_releases_nothing(sl_run *run, void *state);
 
-/* A kind that needs none of these slots. Slots that a row names after it replace them, which the compiler
- * would warn of. `name`, `describe` and `run` have no default. */
+/* Slots of a kind that does not need them. Slots that are named after the macro replace them; the pragma
+ * suppresses the compiler's warning about this. `name`, `describe` and `run` have no default. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #define SL_STEP_DEFAULTS                                                                                     \
   .writes = sl_step_writes_nothing, .uses = sl_step_uses_nothing, .cost = sl_step_costs_nothing,             \
   .memory = sl_step_takes_nothing, .bind = sl_step_binds_nothing, .release = sl_step_releases_nothing
 
-/* Whether any step of the plan does one of these. */
+/* Whether any step of the plan has one of these acts. */
 bool sl_plan_does(const sl_plan *plan, unsigned acts);
 
 /* Whether the rows of an exchange are read in place. */

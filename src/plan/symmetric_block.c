@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking for the mirror image of each entry above the diagonal: rows ascend, so that a binary search finds
- * it. If all are found, and as many entries lie below the diagonal, then A^T is A. */
+/* For each entry above the diagonal, finds the mirror entry by binary search, since the columns of rows
+ * ascend. If all are found, and as many entries are below the diagonal, then A^T equals A. */
 #include "plan/symmetric_block.h"
 
 #include <stdatomic.h>
@@ -11,18 +11,18 @@
 #include "partition/partition.h"
 #include "plan/parts.h"
 
-enum { ROWS = 1024, ITEMS = 1 << 14 }; /* that a thread takes at a time */
+enum { ROWS = 1024, ITEMS = 1 << 14 }; /* grain: rows and items per task of a thread */
 
 typedef struct search {
   const sl_inspection *ins;
   const sl_item *items;
-  int64_t first, end;  /* the rank's rows */
-  atomic_bool other;   /* a mirror image is missing */
-  atomic_llong excess; /* of entries above the diagonal over those below, both of the rank's own columns */
-  atomic_llong remote; /* entries whose mirror image an earlier rank has */
+  int64_t first, end;  /* rows of the rank */
+  atomic_bool other;   /* a mirror entry is missing */
+  atomic_llong excess; /* entries above the diagonal minus entries below it, among the rank's own columns */
+  atomic_llong remote; /* entries whose mirror entry an earlier rank has */
 } search;
 
-/* Whether the rank's row `row` has an entry of column `col` with a value of these bits. */
+/* Whether row `row` of the rank has an entry in column `col` whose value has the same bits. */
 static bool has(const sley_matrix *block, int64_t row, int64_t col, double value) {
   int64_t low = block->rowptr[row], high = block->rowptr[row + 1];
   const int64_t end = high;
@@ -39,7 +39,7 @@ static bool has(const sley_matrix *block, int64_t row, int64_t col, double value
   return memcmp(&found, &value, sizeof value) == 0;
 }
 
-/* One row against the rank's own rows. */
+/* Compares one row with the rank's own rows. */
 static bool row_fits(search *s, int64_t row, int64_t *excess, int64_t *remote) {
   const sley_matrix *block = s->ins->block;
   int64_t before = -1;
@@ -82,7 +82,7 @@ static sley_status compare_items(void *context, int64_t begin, int64_t end, int 
   return SLEY_OK;
 }
 
-/* The owner of an entry's mirror image, if that is a later rank. */
+/* The rank that has an entry's mirror entry, if it is a later one; otherwise -1. */
 static int later_owner(const void *context, int64_t row, int64_t col) {
   (void)row;
   const sl_inspection *ins = context;
@@ -91,7 +91,7 @@ static int later_owner(const void *context, int64_t row, int64_t col) {
   return sl_partition_owner(ins->row_begin, ins->comm->size, col);
 }
 
-/* Whether the ranks agree that it holds. */
+/* Sets *out if `holds` on all ranks. */
 static sley_status on_all(sl_comm *comm, bool holds, bool *out) {
   int64_t all = holds;
   *out = false;
@@ -117,7 +117,7 @@ sley_status sl_is_symmetric(const sl_inspection *ins, bool *out) {
   sl_comm *comm = ins->comm;
   search s = {.ins = ins, .first = ins->row_begin[comm->rank], .end = ins->row_begin[comm->rank + 1]};
   *out = false;
-  /* the ranks have agreed on both partitions */
+  /* the ranks have agreed on both partitions, so all take the same branch */
   if (memcmp(ins->row_begin, ins->col_begin, ((size_t)comm->size + 1) * sizeof *ins->row_begin) != 0)
     return SLEY_OK;
   SL_TRY(sl_agree(comm, sl_team_for(sl_plan_team(ins), ins->block->rows, ROWS, compare_rows, &s)));

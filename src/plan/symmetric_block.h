@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether A^T is A, without making A^T. */
+/* Finds whether A^T equals A, without building A^T. */
 #ifndef SLEY_PLAN_SYMMETRIC_BLOCK_H
 #define SLEY_PLAN_SYMMETRIC_BLOCK_H
 
 #include "plan/inspect.h"
 
-/* *out: rows and columns have the same partition, the columns of each row ascend without repetition, and each
- * entry (i, j) has an entry (j, i) with a value of the same bits, on every rank. A matrix whose rows are not
- * so ordered counts as another one than its transpose. Only entries above the diagonal travel, and only those
- * whose mirror image another rank has. Collective, agreed. */
+/* Sets *out if, on every rank, rows and columns have the same partition, the columns of each row ascend
+ * without repetition, and each entry (i, j) has an entry (j, i) with the same bits. So a matrix whose rows
+ * are not sorted counts as different from its transpose. Only entries above the diagonal travel, and only if
+ * another rank has the mirror entry. Collective, agreed. */
 sley_status sl_is_symmetric(const sl_inspection *ins, bool *out);
 
 #endif

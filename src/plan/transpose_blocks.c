@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposing row blocks: entries go to the ranks that own their columns, which sort them by these. */
+/* Transposes row blocks: entries go to the ranks that own their columns, which sort them by column. */
 #include "plan/transpose_blocks.h"
 
 #include "base/memory.h"
@@ -13,9 +13,8 @@ static int owner_of_column(const void *context, int64_t row, int64_t col) {
   return sl_partition_owner(ins->col_begin, ins->comm->size, col);
 }
 
-/* CSR of the transposed items, which come sorted by row: a counting sort by column keeps that order within
- * each. source: NULL, or receives which item
- * each entry is. */
+/* Builds the CSR arrays of the transpose from items sorted by row. A counting sort by column keeps this order
+ * within each column. source: NULL, or receives the number of each entry's item. */
 static sley_status build_block(const sl_inspection *ins, const sl_item *items, int64_t count, int64_t *source,
                                sley_matrix **out) {
   int64_t first = ins->col_begin[ins->comm->rank], rows = ins->col_begin[ins->comm->rank + 1] - first;
@@ -56,10 +55,10 @@ fail:
 struct sl_transposition {
   sl_comm *comm;
   sley_dtype dtype;
-  int64_t sends, receives; /* entries */
-  int64_t *entry;          /* the block's entries in the order in which they are sent */
-  int64_t *source;         /* of each entry of the block of A^T, which of those received it is */
-  int64_t *send_at, *send_bytes, *recv_at, *recv_bytes; /* by rank; in one piece of memory */
+  int64_t sends, receives; /* entries sent, entries received */
+  int64_t *entry;          /* the block's entries, in the order in which they are sent */
+  int64_t *source;         /* for each entry of the block of A^T: its number among the received ones */
+  int64_t *send_at, *send_bytes, *recv_at, *recv_bytes; /* by rank; one array */
   void *send, *recv;
 };
 
@@ -74,7 +73,7 @@ void sl_transposition_destroy(sl_transposition *t) {
   sl_free(t);
 }
 
-/* Where each rank's bytes begin; their number. */
+/* Sets where each rank's bytes begin; returns the total. */
 static int64_t lay_out(int ranks, const int64_t *bytes, int64_t *at) {
   int64_t total = 0;
   for (int p = 0; p < ranks; p++) {
@@ -84,7 +83,7 @@ static int64_t lay_out(int ranks, const int64_t *bytes, int64_t *at) {
   return total;
 }
 
-/* What this rank sends: the entries of the block, grouped by the owner of their column. */
+/* Lists the entries that this rank sends: the block's, grouped by the owner of their column. */
 static sley_status list_sent(const sl_inspection *ins, sl_transposition *t) {
   const sley_matrix *block = ins->block;
   int ranks = t->comm->size;
@@ -102,7 +101,7 @@ static sley_status list_sent(const sl_inspection *ins, sl_transposition *t) {
   return SLEY_OK;
 }
 
-/* What it receives; the sources are known. */
+/* Counts the bytes from each sender, and allocates the buffers. */
 static sley_status list_received(const sl_inspection *ins, const sl_item *items, sl_transposition *t) {
   int64_t value = (int64_t)sley_dtype_bytes(t->dtype);
   for (int64_t i = 0; i < t->receives; i++)
@@ -113,7 +112,7 @@ static sley_status list_received(const sl_inspection *ins, const sl_item *items,
   return t->send && t->recv ? SLEY_OK : SLEY_ERR_MEMORY;
 }
 
-/* An exchange without lists, for so many entries received. */
+/* Creates an exchange that receives that many entries, without lists. */
 static sley_status begin(const sl_inspection *ins, int64_t receives, sl_transposition **out) {
   int ranks = ins->comm->size;
   SL_TRY(SL_NEW_ZERO(*out, 1, "the transpose"));
@@ -129,7 +128,7 @@ static sley_status begin(const sl_inspection *ins, int64_t receives, sl_transpos
   return SLEY_OK;
 }
 
-/* Of one rank: where each entry has come from. */
+/* With one rank: finds for each entry of the transpose the block's entry. */
 static sley_status list_own(const sl_inspection *ins, const sley_matrix *transposed, sl_transposition *t) {
   const sley_matrix *block = ins->block;
   int64_t *at;
@@ -180,7 +179,7 @@ sley_status sl_transpose_blocks(sl_comm *comm, const sley_matrix *block, const i
     sl_transposition_destroy(*values);
     *values = NULL;
   }
-  sley_matrix_destroy(*out);
+  sl_matrix_destroy(*out);
   *out = NULL;
   return status;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two changes to a plan that any algorithm has built, so that no algorithm knows of them.
+/* Two changes to a plan that apply to every algorithm, so that no builder has code for them.
  *
- * To let values travel narrower, rows are converted as they are gathered, message by message, travel from
- * there and come to buffers of that type; they are widened just before a part reads them, and partial sums as
- * they are added. Rows that are relayed are relayed as they came. Rows that a rank has for itself, and those
- * that are read in place, do not travel.
+ * Wire: rows are rounded to the narrow type when they are gathered, message by message. They are sent from
+ * the gathered rows and received in buffers of that type. They are widened just before a part reads them, and
+ * partial sums when they are added. Relays forward the narrow rows unchanged. Rows that a rank sends itself,
+ * and rows that are read in place, are not rounded.
  *
- * To keep its input, a plan fills every buffer but Y once an execute (keep.c), and what comes for Y first
- * comes to a buffer of its own. An execute with the same X then runs only the steps that make Y. */
+ * Keep input: every buffer except Y is filled once per execute (keep.c), and rows that are added to Y are
+ * first received in a buffer of their own. An execute with the same X runs only steps that write Y. */
 #include "plan/travel.h"
 
 #include <string.h>
@@ -16,29 +16,30 @@
 #include "base/value.h"
 #include "plan/step.h"
 
-/* An exchange as it was built, and what has become of it. */
-typedef struct leg {
+/* An exchange as the builder made it, and its changes. */
+typedef struct original {
   bool changed;
-  int src, dst;             /* as built */
-  sley_dtype values;        /* as built */
-  sl_row_list *send, *recv; /* as built, without the rank's own */
+  int src, dst;             /* buffers as built */
+  sley_dtype values;        /* type of its values, as built */
+  sl_row_list *send, *recv; /* lists as built, without the rank's own */
   int sends, recvs;
-  sl_row_list own_send, own_recv; /* the rank's own, of no rows if there are none */
+  sl_row_list own_send, own_recv; /* the rank's own lists; no rows if there are none */
   bool add;
-  int gathered; /* the buffer its rows are gathered in; 0: they travel from where they lie */
-  int staged;   /* the buffer that what comes for dst comes to; 0: it comes to dst, or to its narrow twin */
-  bool pending; /* it has ended, and its rows are to be widened */
-} leg;
+  int gathered; /* buffer in which its rows are gathered; 0: they are sent from where they are */
+  int staged;   /* buffer that receives the rows for dst; 0: dst itself or its narrow twin receives them */
+  bool pending; /* it has ended, and its rows are not widened yet */
+} original;
 
-typedef struct journey {
+/* The plan that is changed. */
+typedef struct rewrite {
   sl_plan *plan;
   bool has_wire;
   sley_dtype wire;
-  leg *legs;
-  int *twin; /* of each buffer as built: where its rows arrive as they travel; 0: nowhere */
-} journey;
+  original *originals;
+  int *twin; /* for each buffer as built: the narrow buffer that receives its rows; 0: none */
+} rewrite;
 
-/* The type of a buffer's values; Y's is settled later, but what comes to it are sums. */
+/* The type of a buffer's values. The type of Y is decided later, but the rows received for it are sums. */
 static sley_dtype type_of(const sl_plan *plan, int buffer) {
   return buffer == SL_BUFFER_Y ? plan->sum_dtype : SL_BUFFER(plan, buffer)->dtype;
 }
@@ -47,7 +48,7 @@ static int64_t resize(int64_t bytes, sley_dtype from, sley_dtype to) {
   return bytes / (int64_t)sley_dtype_bytes(from) * (int64_t)sley_dtype_bytes(to);
 }
 
-/* A buffer of so many rows like those of another, in another type. */
+/* Adds a buffer of `rows` rows with the columns of another buffer, in type dtype. */
 static sley_status add_like(sl_plan *plan, const char *name, int like, int64_t rows, sley_dtype dtype,
                             int *index) {
   const sl_buffer model = *SL_BUFFER(plan, like);
@@ -64,7 +65,7 @@ static bool same_rows(const sl_row_list *a, const sl_row_list *b) {
          a->bytes == b->bytes;
 }
 
-/* The lists of a plan are its own. */
+/* The plan owns its lists, so they may be changed. */
 static sl_row_list *lists_of(const sl_row_list *lists) {
   return (sl_row_list *)lists;
 }
@@ -74,14 +75,14 @@ static void resize_list(sl_row_list *list, sley_dtype from, sley_dtype to) {
   list->bytes = resize(list->bytes, from, to);
 }
 
-/* The list now names rows at .. of a buffer that holds nothing else. */
+/* Makes the list name rows at, at + 1, ... of a buffer that holds only these rows. */
 static void point_at(sl_row_list *list, int64_t at, sley_dtype from, sley_dtype to) {
   list->rows = NULL;
   list->first = at;
   resize_list(list, from, to);
 }
 
-/* Takes the rank's own list out. */
+/* Removes the rank's own list, and copies it to *own. */
 static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own) {
   int kept = 0;
   for (int i = 0; i < *count; i++) {
@@ -93,7 +94,7 @@ static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own)
   *count = kept;
 }
 
-/* The first list of the same rows: those that go to several peers are gathered once. */
+/* The first list with the same rows: rows that go to several peers are gathered once. */
 static int first_same(const sl_row_list *lists, int i) {
   int same = 0;
   while (!same_rows(&lists[same], &lists[i]))
@@ -110,88 +111,88 @@ static sley_status copy_lists(const sl_row_list *lists, int count, sl_row_list *
   return SLEY_OK;
 }
 
-/* Notes an exchange as it is built, and takes out what a rank sends itself, if values are to travel
- * narrower. */
-static sley_status note(journey *j, int index) {
-  sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
-  leg *l = &j->legs[index];
+/* Records an exchange as it was built. With a wire type, removes the lists from the rank to itself. */
+static sley_status note(rewrite *r, int index) {
+  sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
+  original *o = &r->originals[index];
   bool staged = x->dst == SL_BUFFER_Y || x->spec.add;
-  *l = (leg){.src = x->src, .dst = x->dst, .values = type_of(j->plan, x->src), .add = x->spec.add};
-  if (SL_BUFFER(j->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_maps(j->plan, index) ||
-      !(j->has_wire || staged))
+  *o = (original){.src = x->src, .dst = x->dst, .values = type_of(r->plan, x->src), .add = x->spec.add};
+  if (SL_BUFFER(r->plan, x->src)->first_column == SL_NO_COLUMNS || sl_plan_maps(r->plan, index) ||
+      !(r->has_wire || staged))
     return SLEY_OK;
-  l->changed = true;
-  if (j->has_wire) {
-    take_own(lists_of(x->spec.send), &x->spec.sends, j->plan->comm->rank, &l->own_send);
-    take_own(lists_of(x->spec.recv), &x->spec.recvs, j->plan->comm->rank, &l->own_recv);
-    x->spec.dtype = j->wire;
-    j->plan->roundings += staged;
+  o->changed = true;
+  if (r->has_wire) {
+    take_own(lists_of(x->spec.send), &x->spec.sends, r->plan->comm->rank, &o->own_send);
+    take_own(lists_of(x->spec.recv), &x->spec.recvs, r->plan->comm->rank, &o->own_recv);
+    x->spec.dtype = r->wire;
+    r->plan->roundings += staged;
   }
-  l->sends = x->spec.sends;
-  l->recvs = x->spec.recvs;
-  SL_TRY(copy_lists(x->spec.send, l->sends, &l->send));
-  return copy_lists(x->spec.recv, l->recvs, &l->recv);
+  o->sends = x->spec.sends;
+  o->recvs = x->spec.recvs;
+  SL_TRY(copy_lists(x->spec.send, o->sends, &o->send));
+  return copy_lists(x->spec.recv, o->recvs, &o->recv);
 }
 
-/* Where the rows of an exchange come to. */
-static sley_status change_receipt(journey *j, int index) {
-  sl_plan *plan = j->plan;
-  leg *l = &j->legs[index];
-  sley_dtype to = j->has_wire ? j->wire : l->values;
+/* Changes the buffer that receives the rows of an exchange. */
+static sley_status change_receipt(rewrite *r, int index) {
+  sl_plan *plan = r->plan;
+  original *o = &r->originals[index];
+  sley_dtype to = r->has_wire ? r->wire : o->values;
   int64_t rows = 0;
   int dst = 0;
-  if (l->dst == SL_BUFFER_Y || l->add) {
-    for (int i = 0; i < l->recvs; i++)
-      rows += l->recv[i].count;
-    SL_TRY(add_like(plan, "rows received", l->dst, rows, to, &l->staged));
-    dst = l->staged;
+  if (o->dst == SL_BUFFER_Y || o->add) {
+    for (int i = 0; i < o->recvs; i++)
+      rows += o->recv[i].count;
+    SL_TRY(add_like(plan, "rows received", o->dst, rows, to, &o->staged));
+    dst = o->staged;
   } else {
-    if (j->twin[l->dst] == 0)
-      SL_TRY(add_like(plan, "rows received", l->dst, SL_BUFFER(plan, l->dst)->rows, to, &j->twin[l->dst]));
-    dst = j->twin[l->dst];
+    if (r->twin[o->dst] == 0)
+      SL_TRY(add_like(plan, "rows received", o->dst, SL_BUFFER(plan, o->dst)->rows, to, &r->twin[o->dst]));
+    dst = r->twin[o->dst];
   }
   sl_plan_exchange *x = SL_EXCHANGE(plan, index);
   x->dst = dst;
   x->spec.add = false;
   rows = 0;
-  for (int i = 0; i < l->recvs; i++) {
+  for (int i = 0; i < o->recvs; i++) {
     sl_row_list *list = &lists_of(x->spec.recv)[i];
-    if (l->staged)
-      point_at(list, rows, l->values, to);
+    if (o->staged)
+      point_at(list, rows, o->values, to);
     else
-      resize_list(list, l->values, to);
+      resize_list(list, o->values, to);
     rows += list->count;
   }
   return SLEY_OK;
 }
 
-/* Where they are sent from; all receipts are changed. */
-static sley_status change_despatch(journey *j, int index) {
-  sl_plan *plan = j->plan;
-  leg *l = &j->legs[index];
+/* Changes the buffer from which the rows are sent. The receiving buffers of all exchanges are changed
+ * before. */
+static sley_status change_despatch(rewrite *r, int index) {
+  sl_plan *plan = r->plan;
+  original *o = &r->originals[index];
   int64_t rows = 0;
   sl_row_list *send = lists_of(SL_EXCHANGE(plan, index)->spec.send);
-  if (!j->has_wire)
+  if (!r->has_wire)
     return SLEY_OK;
-  if (j->twin[l->src] > 0) { /* relayed */
-    SL_EXCHANGE(plan, index)->src = j->twin[l->src];
-    for (int i = 0; i < l->sends; i++)
-      resize_list(&send[i], l->values, j->wire);
+  if (r->twin[o->src] > 0) { /* rows are relayed */
+    SL_EXCHANGE(plan, index)->src = r->twin[o->src];
+    for (int i = 0; i < o->sends; i++)
+      resize_list(&send[i], o->values, r->wire);
     return SLEY_OK;
   }
-  for (int i = 0; i < l->sends; i++) {
-    int same = first_same(l->send, i);
-    point_at(&send[i], same < i ? send[same].first : rows, l->values, j->wire);
-    rows += same < i ? 0 : l->send[i].count;
+  for (int i = 0; i < o->sends; i++) {
+    int same = first_same(o->send, i);
+    point_at(&send[i], same < i ? send[same].first : rows, o->values, r->wire);
+    rows += same < i ? 0 : o->send[i].count;
   }
-  SL_TRY(add_like(plan, "rows to send", l->src, rows, j->wire, &l->gathered));
-  SL_EXCHANGE(plan, index)->src = l->gathered;
+  SL_TRY(add_like(plan, "rows to send", o->src, rows, r->wire, &o->gathered));
+  SL_EXCHANGE(plan, index)->src = o->gathered;
   return SLEY_OK;
 }
 
 /* ---- steps */
 
-/* Rows of one list become, or are added to, those of another. */
+/* Adds the conversion of the rows of one list to the rows of another, by copying or adding. */
 static sley_status convert(sl_plan *plan, int src, const sl_row_list *from, sley_dtype from_type, int dst,
                            const sl_row_list *to, sley_dtype to_type, bool add) {
   return sl_plan_add_conversion(plan,
@@ -210,120 +211,122 @@ static sley_status convert(sl_plan *plan, int src, const sl_row_list *from, sley
                                                  .add = add});
 }
 
-static sley_status begin(journey *j, int index) {
-  const leg *l = &j->legs[index];
-  const sl_row_list *send = SL_EXCHANGE(j->plan, index)->spec.send;
-  for (int i = 0; i < l->sends && l->gathered; i++)
-    if (first_same(l->send, i) == i)
-      SL_TRY(convert(j->plan, l->src, &l->send[i], l->values, l->gathered, &send[i], j->wire, false));
+static sley_status begin(rewrite *r, int index) {
+  const original *o = &r->originals[index];
+  const sl_row_list *send = SL_EXCHANGE(r->plan, index)->spec.send;
+  for (int i = 0; i < o->sends && o->gathered; i++)
+    if (first_same(o->send, i) == i)
+      SL_TRY(convert(r->plan, o->src, &o->send[i], o->values, o->gathered, &send[i], r->wire, false));
   return SLEY_OK;
 }
 
-/* What has come to a place of its own goes where it belongs. */
-static sley_status settle(journey *j, int index) {
-  leg *l = &j->legs[index];
-  const sl_plan_exchange *x = SL_EXCHANGE(j->plan, index);
-  sley_dtype from = j->has_wire ? j->wire : l->values;
-  l->pending = false;
-  for (int i = 0; i < l->recvs; i++)
-    SL_TRY(convert(j->plan, x->dst, &x->spec.recv[i], from, l->dst, &l->recv[i], l->values, l->add));
+/* Adds the conversions of received rows to the buffer for which they were sent. */
+static sley_status settle(rewrite *r, int index) {
+  original *o = &r->originals[index];
+  const sl_plan_exchange *x = SL_EXCHANGE(r->plan, index);
+  sley_dtype from = r->has_wire ? r->wire : o->values;
+  o->pending = false;
+  for (int i = 0; i < o->recvs; i++)
+    SL_TRY(convert(r->plan, x->dst, &x->spec.recv[i], from, o->dst, &o->recv[i], o->values, o->add));
   return SLEY_OK;
 }
 
-static sley_status end(journey *j, int index) {
-  leg *l = &j->legs[index];
-  if (!l->changed)
+static sley_status end(rewrite *r, int index) {
+  original *o = &r->originals[index];
+  if (!o->changed)
     return SLEY_OK;
-  SL_TRY(convert(j->plan, l->src, &l->own_send, l->values, l->dst, &l->own_recv, l->values, l->add));
-  l->pending = true;
-  return l->staged || j->plan->dry ? settle(j, index) : SLEY_OK;
+  SL_TRY(convert(r->plan, o->src, &o->own_send, o->values, o->dst, &o->own_recv, o->values, o->add));
+  o->pending = true;
+  return o->staged || r->plan->dry ? settle(r, index) : SLEY_OK;
 }
 
-/* Widens what has come for a buffer. */
-static sley_status widen(journey *j, int buffer) {
-  for (int i = 0; i < j->plan->exchanges.count; i++)
-    if (j->legs[i].pending && j->legs[i].dst == buffer)
-      SL_TRY(settle(j, i));
+/* Widens the rows received for a buffer. */
+static sley_status widen(rewrite *r, int buffer) {
+  for (int i = 0; i < r->plan->exchanges.count; i++)
+    if (r->originals[i].pending && r->originals[i].dst == buffer)
+      SL_TRY(settle(r, i));
   return SLEY_OK;
 }
 
-/* Widens what has come for the buffers that a step reads or writes. */
-static sley_status widen_used(journey *j, sl_step *step) {
-  int *used[SL_STEP_USES], count = step->kind->uses(j->plan, step, used);
+/* Widens the rows received for the buffers that a step reads or writes. */
+static sley_status widen_used(rewrite *r, sl_step *step) {
+  int *used[SL_STEP_USES], count = step->kind->uses(r->plan, step, used);
   for (int i = 0; i < count; i++)
-    SL_TRY(widen(j, *used[i]));
+    SL_TRY(widen(r, *used[i]));
   return SLEY_OK;
 }
 
-static sley_status add_step(journey *j, sl_step *step) {
+static sley_status add_step(rewrite *r, sl_step *step) {
   unsigned acts = step->kind->acts;
   if (acts & SL_ACT_BEGIN) {
-    if (j->legs[step->index].changed)
-      SL_TRY(widen(j, j->legs[step->index].dst));
-    SL_TRY(begin(j, step->index));
+    if (r->originals[step->index].changed)
+      SL_TRY(widen(r, r->originals[step->index].dst));
+    SL_TRY(begin(r, step->index));
   }
-  if (!j->plan->dry)
-    SL_TRY(widen_used(j, step));
-  SL_TRY(sl_plan_append_step(j->plan, step));
-  return acts & SL_ACT_END ? end(j, step->index) : SLEY_OK;
+  if (!r->plan->dry)
+    SL_TRY(widen_used(r, step));
+  SL_TRY(sl_plan_append_step(r->plan, step));
+  return acts & SL_ACT_END ? end(r, step->index) : SLEY_OK;
 }
 
-static sley_status change_steps(journey *j) {
-  sl_list steps = j->plan->steps;
+static sley_status change_steps(rewrite *r) {
+  sl_list steps = r->plan->steps;
   sley_status status = SLEY_OK;
-  j->plan->steps = (sl_list){0};
+  r->plan->steps = (sl_list){0};
   for (int i = 0; i < steps.count && status == SLEY_OK; i++)
-    status = add_step(j, &((sl_step *)steps.items)[i]);
+    status = add_step(r, &((sl_step *)steps.items)[i]);
   sl_free(steps.items);
   return status;
 }
 
-static sley_status change(journey *j) {
-  int exchanges = j->plan->exchanges.count;
+static sley_status change(rewrite *r) {
+  int exchanges = r->plan->exchanges.count;
   bool any = false, moves = false;
   for (int i = 0; i < exchanges; i++) {
-    SL_TRY(note(j, i));
-    any |= j->legs[i].changed;
-    moves |= j->legs[i].changed && !(j->legs[i].add || j->legs[i].dst == SL_BUFFER_Y);
+    SL_TRY(note(r, i));
+    any |= r->originals[i].changed;
+    moves |= r->originals[i].changed && !(r->originals[i].add || r->originals[i].dst == SL_BUFFER_Y);
   }
   if (!any)
     return SLEY_OK;
-  j->plan->roundings += moves;
+  r->plan->roundings += moves;
   for (int i = 0; i < exchanges; i++)
-    if (j->legs[i].changed)
-      SL_TRY(change_receipt(j, i));
+    if (r->originals[i].changed)
+      SL_TRY(change_receipt(r, i));
   for (int i = 0; i < exchanges; i++)
-    if (j->legs[i].changed)
-      SL_TRY(change_despatch(j, i));
-  return change_steps(j);
+    if (r->originals[i].changed)
+      SL_TRY(change_despatch(r, i));
+  return change_steps(r);
 }
 
-/* What devices with memory of their own map crosses their links each time it is read, as it is. */
+/* Refuses plans with fetches, and plans with mapped rows if the rows would cross a link at each read: then no
+ * row is rounded or kept. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_UNSUPPORTED, "%s reads rows where they lie, each time it needs one: %s", plan->algo,
-                 ins->wishes->keeps_input ? "it keeps none for an X that has not changed (keep_input)"
-                                          : "none travels narrower (wire)");
+  return sl_fail(SLEY_ERR_UNSUPPORTED,
+                 "%s reads a row in place each time it needs it, so %s: choose another algorithm", plan->algo,
+                 ins->wishes->keeps_input ? "it cannot keep rows for an unchanged X (keep_input)"
+                                          : "no row can travel in a narrower type (wire)");
 }
 
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan) {
-  journey j = {.plan = plan, .has_wire = ins->wishes->has_wire, .wire = ins->wishes->wire};
+  rewrite r = {.plan = plan, .has_wire = ins->wishes->has_wire, .wire = ins->wishes->wire};
   SL_TRY(refuse_fetches(ins, plan));
   if (ins->wishes->keeps_input)
     SL_TRY(sl_plan_separate(plan));
   int exchanges = plan->exchanges.count;
-  sley_status status = SL_NEW_ZERO(j.legs, exchanges, "a plan's exchanges");
+  sley_status status = SL_NEW_ZERO(r.originals, exchanges, "a plan's exchanges");
   if (status == SLEY_OK)
-    status = SL_NEW_ZERO(j.twin, plan->buffers.count, "a plan's buffers");
+    status = SL_NEW_ZERO(r.twin, plan->buffers.count, "a plan's buffers");
   if (status == SLEY_OK)
-    status = change(&j);
-  for (int i = 0; j.legs && i < exchanges; i++) {
-    sl_free(j.legs[i].send);
-    sl_free(j.legs[i].recv);
+    status = change(&r);
+  for (int i = 0; r.originals && i < exchanges; i++) {
+    sl_free(r.originals[i].send);
+    sl_free(r.originals[i].recv);
   }
-  sl_free(j.twin);
-  sl_free(j.legs);
+  sl_free(r.twin);
+  sl_free(r.originals);
   return status;
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be asked of any plan about how its values travel: narrower than they are computed with, or only
- * when X has changed. */
+/* Changes to how the values of any plan travel: in a narrower type than they are computed with, or only if X
+ * has changed. */
 #ifndef SLEY_PLAN_TRAVEL_H
 #define SLEY_PLAN_TRAVEL_H
 
 #include "plan/plan.h"
 
-/* Whether the inspection asks for either. */
+/* Whether the user wishes one of these changes. */
 static inline bool sl_asks_to_travel(const sl_inspection *ins) {
   return ins->wishes->has_wire || ins->wishes->keeps_input;
 }
 
-/* Changes a plan that is built but not finished to what the inspection asks for. Errors:
- * SLEY_ERR_UNSUPPORTED, the same on all ranks, naming the algorithm. Local. */
+/* Makes the wished changes in a plan that is built but not finished. Errors: SLEY_ERR_UNSUPPORTED, the same
+ * on all ranks, with the algorithm's name. Local. */
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan);
 
-/* keep.c: a buffer for every filling, see sl_plan.keeps_input. Steps name each exchange and part once. */
+/* keep.c: makes every exchange fill a buffer of its own if it would overwrite rows; see sl_plan.keeps_input.
+ * Each exchange and part occurs in one step only. */
 sley_status sl_plan_separate(sl_plan *plan);
 
 #endif

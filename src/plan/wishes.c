@@ -21,12 +21,12 @@ sley_status sl_precision_read(const char *name, sley_dtype dtype, bool reproduci
   if (!name || strcmp(name, "full") == 0)
     return SLEY_OK;
   if (strcmp(name, "tf32") != 0)
-    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": full and tf32 are known", name);
+    return sl_fail(SLEY_ERR_ARG, "there is no precision \"%s\": give full or tf32", name);
   if (dtype != SLEY_F32)
-    return sl_fail(SLEY_ERR_ARG, "precision tf32 is for values of f32 alone: leave it out");
+    return sl_fail(SLEY_ERR_ARG, "precision tf32 applies to f32 values only: leave it out");
   if (reproducible)
     return sl_fail(SLEY_ERR_ARG, "reproducible bits do not depend on which kernel multiplies, but with "
-                                 "precision tf32 some round values: leave one of the two out");
+                                 "precision tf32 some kernels round values: leave one of the two out");
   *tf32 = true;
   return SLEY_OK;
 }

@@ -104,7 +104,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
   const sl_inspection *ins = forecasts->ins;
   if (ins->comm->size == 1) {
     *chosen = for_one_rank();
-    snprintf(reason, SL_REASON, "one rank: no row moves, all algorithms are the same");
+    snprintf(reason, SL_REASON, "one rank: no row moves, and all algorithms are equal");
     return SLEY_OK;
   }
   const sl_forecast *best = NULL, *next = NULL;
@@ -125,7 +125,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
       SL_TRY(consider(forecasts, i, &best, &next));
   }
   if (!best) /* none supports the requested kernel */
-    return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "no algorithm that auto considers is possible: ");
+    return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "none of the algorithms that auto considers is possible: ");
   *chosen = (int)(best - forecasts->of);
   int used =
       snprintf(reason, SL_REASON, "%s is predicted fastest: %.3g ms moving %.2f MiB", best->algorithm->name,

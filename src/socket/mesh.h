@@ -213,8 +213,7 @@ void sl_mesh_ask_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uin
 static inline bool sl_mesh_ask_done(const sl_mesh_ask *ask) {
   return ask->request.done && (ask->answer.done || !ask->answers);
 }
-/* Serves the sockets once; *done: whether the request is done. Errors: as sl_mesh_wait_ask. */
-sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done);
+/* Serves the sockets until the request is done. Errors: SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask);
 
 /* Makes an access and waits until it is done. */

@@ -158,22 +158,6 @@ bool sl_mesh_lost_rank(sl_mesh *mesh) {
 
 /* ---- waiting for requests (request.c) */
 
-sley_status sl_mesh_test_ask(sl_mesh *mesh, const sl_mesh_ask *ask, bool *done) {
-  sl_wire_enter(mesh);
-  *done = sl_mesh_ask_done(ask);
-  if (*done)
-    return SLEY_OK;
-  sley_status status = sl_mesh_progress(mesh);
-  *done = sl_mesh_ask_done(ask);
-  if (*done)
-    return SLEY_OK;
-  if (status == SLEY_OK && mesh->peer[sl_wire_urgent(mesh, ask->peer)].fd < 0)
-    return sl_wire_fail(mesh,
-                        sl_fail(SLEY_ERR_PEER, "rank %d failed: it has ended, and cannot answer rank %d",
-                                ask->peer, mesh->rank));
-  return status;
-}
-
 sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask) {
   sl_wire_enter(mesh);
   while (!sl_mesh_ask_done(ask))

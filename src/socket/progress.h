@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that moves messages while its rank computes: it looks at the sockets from time to time, as long as
  * the rank allows it. */
-#ifndef SLEY_BOOTSTRAP_PROGRESS_H
-#define SLEY_BOOTSTRAP_PROGRESS_H
+#ifndef SLEY_SOCKET_PROGRESS_H
+#define SLEY_SOCKET_PROGRESS_H
 
 #include "base/status.h"
 

@@ -2,8 +2,8 @@
 /* The pulse: every rank signals to its two neighbours in the ring of ranks that it is alive, from a thread of
  * its own, so that a rank that computes for a long time is not mistaken for one that is stopped or cut
  * off. */
-#ifndef SLEY_BOOTSTRAP_PULSE_H
-#define SLEY_BOOTSTRAP_PULSE_H
+#ifndef SLEY_SOCKET_PULSE_H
+#define SLEY_SOCKET_PULSE_H
 
 #include "base/status.h"
 

@@ -162,7 +162,7 @@ static sley_status check_source(const sl_tiled *t, const sl_parcels *p, int sour
   }
   return *length == lengths_end && *entry == end
              ? SLEY_OK
-             : sl_fail_peer(source, "it has sent more than its rows have");
+             : sl_fail_peer(source, "it has sent more entries than its rows have");
 }
 
 static sley_status check_all(const sl_tiled *t, const sl_parcels *p) {

@@ -15,8 +15,8 @@ static sley_status take_directory(sl_comm *comm, const sl_tiling *tiling, sley_d
   sl_tiled *t;
   if ((comm->one_sided & needed) != needed)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "matrices in tiles are read while their owners compute, which transport %s on %s cannot: "
-                   "use fewer ranks, or ranks that are processes",
+                   "matrices in tiles are read while their owners compute, which transport %s on device %s "
+                   "does not support: use fewer ranks, or ranks that are processes",
                    comm->transport, comm->device->ops->name);
   SL_TRY(SL_NEW_ZERO(t, 1, "a matrix in tiles"));
   *t = (sl_tiled){.comm = comm, .tiling = *tiling, .sparse = sparse, .dtype = dtype};
@@ -50,9 +50,10 @@ static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t ta
   sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
   if (filled < 0 || filled > rows || entries < filled ||
       (entries > 0 && (filled == 0 || sl_tile_width(&t->tiling, j) == 0)))
-    return sl_fail_peer(sl_tile_owner(&t->tiling, i, j),
-                        "it tells of a tile (%lld, %lld) that cannot be: %lld entries in %lld of %lld rows",
-                        (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
+    return sl_fail_peer(
+        sl_tile_owner(&t->tiling, i, j),
+        "it has sent impossible figures of its tile (%lld, %lld): %lld entries in %lld of %lld rows",
+        (long long)i, (long long)j, (long long)entries, (long long)filled, (long long)rows);
   p->stored = sl_tile_stored_rows(rows, filled);
   p->entries = entries;
   return SLEY_OK;

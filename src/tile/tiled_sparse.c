@@ -160,7 +160,7 @@ static sley_status renew_parcel(const sl_tiled *t, const sl_tile *tile, int sour
   const int64_t from = entry_of(tile, first), count = entry_of(tile, last) - from;
   const size_t value = sley_dtype_bytes(t->dtype);
   if (count > *left)
-    return sl_fail_peer(source, "it has sent fewer values than the tiles have of its rows");
+    return sl_fail_peer(source, "it has sent fewer values than its rows have in the tiles");
   if (count > 0)
     memcpy((char *)tile->val + (size_t)from * value, *val, (size_t)count * value);
   *val += (size_t)count * value;
@@ -181,7 +181,7 @@ static sley_status renew_block(const sl_tiled *t, const sl_parcels *p, const cha
       SL_TRY(renew_parcel(t, &tile, s, first - begin, last - begin, &val, &left));
     }
     if (left > 0)
-      return sl_fail_peer(s, "it has sent more values than the tiles have of its rows");
+      return sl_fail_peer(s, "it has sent more values than its rows have in the tiles");
   }
   return SLEY_OK;
 }
@@ -194,11 +194,11 @@ static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
 
 sley_status sl_tiled_renew(sl_tiled *t, const sl_tile_source *source) {
   sl_parcels parcels;
-  SL_TRY(sl_agree(t->comm, pattern_of(source->matrix) == t->pattern
-                               ? SLEY_OK
-                               : sl_fail(SLEY_ERR_ARG,
-                                         "the matrix has other rows or columns than the one that the tiles "
-                                         "were made of: make a new matrix in tiles")));
+  SL_TRY(sl_agree(t->comm,
+                  pattern_of(source->matrix) == t->pattern
+                      ? SLEY_OK
+                      : sl_fail(SLEY_ERR_ARG, "the matrix has other rows or columns than the one from which "
+                                              "the tiles were made: make a new matrix in tiles")));
   SL_TRY(sl_parcels_exchange_values(t, source, &parcels));
   sley_status status = sl_agree(t->comm, renew_tiles(t, &parcels));
   sl_parcels_free(&parcels);

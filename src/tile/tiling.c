@@ -4,13 +4,15 @@
 sley_status sl_tiling_check(const sl_tiling *t, int size, const char *what) {
   if (t->grid_rows < 1 || t->grid_cols < 1 || t->grid_rows > size ||
       t->grid_rows * (int64_t)t->grid_cols != size)
-    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d is not of %d rank%s: give factors of that number",
+    return sl_fail(SLEY_ERR_ARG, "%s: a grid of %d x %d does not have %d rank%s: give factors of that number",
                    what, t->grid_rows, t->grid_cols, size, size == 1 ? "" : "s");
   if (t->rows < 0 || t->cols < 0)
-    return sl_fail(SLEY_ERR_ARG, "%s: a matrix of %lld x %lld", what, (long long)t->rows, (long long)t->cols);
+    return sl_fail(SLEY_ERR_ARG, "%s: the matrix is %lld x %lld: sizes must not be negative", what,
+                   (long long)t->rows, (long long)t->cols);
   if (t->down < 1 || t->across < 1 || t->down > SL_TILES_MOST / t->across)
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld x %lld tiles: there are at least 1 x 1 and at most %lld in all",
-                   what, (long long)t->down, (long long)t->across, (long long)SL_TILES_MOST);
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: %lld x %lld tiles: there must be at least 1 x 1 and at most %lld in all", what,
+                   (long long)t->down, (long long)t->across, (long long)SL_TILES_MOST);
   return SLEY_OK;
 }
 

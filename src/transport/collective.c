@@ -82,7 +82,9 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
     at[p] = *total;
     if (count[p] < 0 || __builtin_mul_overflow(count[p], item_bytes, &bytes[p]) ||
         __builtin_add_overflow(*total, bytes[p], total))
-      return sl_fail(SLEY_ERR_OVERFLOW, "exchange of items: %lld items of %lld bytes %s rank %d",
+      return sl_fail(SLEY_ERR_OVERFLOW,
+                     "exchange of items: %lld items of %lld bytes %s rank %d: the number must not be "
+                     "negative, and the bytes of all ranks must fit 64 bits",
                      (long long)count[p], (long long)item_bytes, what, p);
   }
   return SLEY_OK;

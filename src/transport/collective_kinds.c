@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the kinds of collectives: what src and dst hold, and how the values are divided into the
  * ranks' parts. Algorithms, the command, Python and messages take the rest from here. */
-#include <pthread.h>
 
 #include "transport/dense_collective.h"
+
+#include "base/names.h"
 
 /* Parts of an array that is cut begin at multiples of so many bytes: devices load and store them in wide
  * words. */
@@ -50,17 +51,13 @@ static const sl_collective_kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const char *names[KINDS + 1];
-
-static void take_names(void) {
-  for (int k = 0; k < KINDS; k++)
-    names[k] = kinds[k].info.name;
+static const char *name_of(int kind) {
+  return kinds[kind].info.name;
 }
 
 const char *const *sl_collective_kind_names(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, take_names);
-  return names;
+  static const char *names[KINDS + 1];
+  return sl_names_fill(names, KINDS, name_of);
 }
 
 const sl_collective_kind *sl_collective_kind_of(sley_collective_kind kind) {

@@ -54,20 +54,23 @@ static bool reduces(const sl_dense *dense) {
 static sley_status check_spec(const sl_comm *comm, const sl_dense_spec *spec) {
   int64_t total = 0, each = (int64_t)sley_type_bytes(spec->type);
   if (!sl_collective_kind_of(spec->kind) || (unsigned)spec->op > SLEY_MAX || each == 0)
-    return sl_fail(SLEY_ERR_ARG, "a collective of kind %d, operator %d, type %d: there is none",
+    return sl_fail(SLEY_ERR_ARG, "a collective: kind %d, operator %d or type %d does not exist",
                    (int)spec->kind, (int)spec->op, (int)spec->type);
   if (kind_of(spec)->reduces && (unsigned)spec->type > SLEY_TYPE_I64)
-    return sl_fail(SLEY_ERR_ARG, "%s: values of one byte are gathered, and not reduced: give another type",
+    return sl_fail(SLEY_ERR_ARG, "%s: values of one byte can be gathered but not reduced: give another type",
                    title_of(spec));
   if (kind_of(spec)->whole && spec->counts)
-    return sl_fail(SLEY_ERR_ARG, "a collective of kind %s has one count, not one for each rank: give count",
+    return sl_fail(SLEY_ERR_ARG,
+                   "a collective of kind %s has one count for all ranks: give count instead of counts",
                    title_of(spec));
   for (int r = 0; r < comm->size; r++) {
     int64_t count = spec->counts ? spec->counts[r] : spec->count;
     if (count < 0)
-      return sl_fail(SLEY_ERR_ARG, "%s: %lld values of rank %d", title_of(spec), (long long)count, r);
+      return sl_fail(SLEY_ERR_ARG, "%s: %lld values of rank %d: the number must not be negative",
+                     title_of(spec), (long long)count, r);
     if (__builtin_add_overflow(total, count, &total) || total > INT64_MAX / 4 / each)
-      return sl_fail(SLEY_ERR_OVERFLOW, "%s: the ranks' values together do not fit", title_of(spec));
+      return sl_fail(SLEY_ERR_OVERFLOW, "%s: the bytes of all ranks' values do not fit 64 bits",
+                     title_of(spec));
   }
   return SLEY_OK;
 }
@@ -91,9 +94,12 @@ static sley_status compare(sl_comm *comm, const sl_dense_spec *spec, int64_t *wo
   static const char *const names[] = {"its kind", "its operator", "its type", "any_order"};
   for (int i = 0; i < count; i++)
     if (words[i] != -words[count + i] && i < COUNTS)
-      return sl_fail(SLEY_ERR_ARG, "a collective: the ranks disagree on %s: give the same on all", names[i]);
+      return sl_fail(SLEY_ERR_ARG,
+                     "a collective: the ranks have different values of %s: give the same on all ranks",
+                     names[i]);
     else if (words[i] != -words[count + i])
-      return sl_fail(SLEY_ERR_ARG, "%s: the ranks disagree on the values of rank %d, from %lld to %lld",
+      return sl_fail(SLEY_ERR_ARG,
+                     "%s: the ranks have different numbers of values of rank %d, from %lld to %lld",
                      title_of(spec), i - COUNTS, (long long)words[i], -(long long)words[count + i]);
   return SLEY_OK;
 }
@@ -254,7 +260,8 @@ static sley_status take_memory(sl_dense *dense) {
   }
   int64_t bytes;
   if (__builtin_mul_overflow(dense->slot, comm->size - 1, &bytes))
-    return sl_fail(SLEY_ERR_OVERFLOW, "%s: the peers' values do not fit", title_of(&dense->spec));
+    return sl_fail(SLEY_ERR_OVERFLOW, "%s: the bytes of the peers' values do not fit 64 bits",
+                   title_of(&dense->spec));
   return comm->device->ops->alloc(comm->device, bytes, "a collective", &dense->peers);
 }
 
@@ -468,7 +475,7 @@ static sley_status run_native(sl_dense *dense, const void *src, void *dst, sl_qu
 
 static sley_status check_array(const sl_dense *dense, const void *array, int64_t values, const char *what) {
   if (values > 0 && (!array || (uintptr_t)array % (uintptr_t)dense->value_bytes != 0))
-    return sl_fail(SLEY_ERR_ARG, "%s: %s is %p: an array aligned to %lld bytes is needed",
+    return sl_fail(SLEY_ERR_ARG, "%s: %s is %p: it must be an array aligned to %lld bytes",
                    title_of(&dense->spec), what, array, (long long)dense->value_bytes);
   return SLEY_OK;
 }

@@ -30,8 +30,8 @@ static sley_status check_rows(const sl_exchange_spec *spec, const char *way, con
   SL_TRY(sl_team_for(count < LONG ? NULL : team, count, GRAIN, look_for_negative, &s));
   for (int64_t i = 0; s.negative; i++)
     if (list->rows[i] < 0)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld", spec->name, way,
-                     list->peer, (long long)i, (long long)list->rows[i]);
+      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: entry %lld is row %lld: it must not be negative",
+                     spec->name, way, list->peer, (long long)i, (long long)list->rows[i]);
   return SLEY_OK;
 }
 
@@ -40,21 +40,27 @@ static sley_status check_list(const sl_exchange_spec *spec, const char *way, con
   const int size = comm->size;
   int64_t bytes;
   if (list->peer < 0 || list->peer >= size)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d of %d", spec->name, way, list->peer, size);
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: there are %d ranks", spec->name, way, list->peer,
+                   size);
   if (list->count < 0 || list->bytes < 0 || list->offset < 0 || list->first < 0 ||
       __builtin_add_overflow(list->bytes, ROW_HEADER, &bytes) ||
       __builtin_mul_overflow(list->count, bytes, &bytes) ||
       __builtin_add_overflow(list->first, list->count, &bytes))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld rows from %lld, %lld bytes at %lld",
+    return sl_fail(SLEY_ERR_ARG,
+                   "exchange %s: %s rank %d: %lld rows from row %lld on, %lld bytes from byte %lld on: a "
+                   "number is negative or too large",
                    spec->name, way, list->peer, (long long)list->count, (long long)list->first,
                    (long long)list->bytes, (long long)list->offset);
   if (spec->add && list->bytes % (int64_t)sley_dtype_bytes(spec->dtype) != 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: %lld bytes are no whole values to add", spec->name,
-                   way, list->peer, (long long)list->bytes);
+    return sl_fail(SLEY_ERR_ARG,
+                   "exchange %s: %s rank %d: rows to add must consist of whole values, but have %lld bytes",
+                   spec->name, way, list->peer, (long long)list->bytes);
   int64_t staged = 0;
   for (int s = 0; list->piece_end && s < spec->pieces - 1; s++) {
     if (list->piece_end[s] < staged || list->piece_end[s] > list->count)
-      return sl_fail(SLEY_ERR_ARG, "exchange %s: %s rank %d: piece %d ends at %lld of %lld rows, after %lld",
+      return sl_fail(SLEY_ERR_ARG,
+                     "exchange %s: %s rank %d: piece %d ends at %lld of %lld rows, but the one before at "
+                     "%lld: ends must ascend",
                      spec->name, way, list->peer, s, (long long)list->piece_end[s], (long long)list->count,
                      (long long)staged);
     staged = list->piece_end[s];
@@ -66,7 +72,9 @@ static sley_status check_lists(const sl_exchange_spec *spec, const char *way, co
                                int count, const sl_comm *comm) {
   const int size = comm->size;
   if (count < 0 || count > size || (count > 0 && !lists))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d lists to %s %d ranks", spec->name, count, way, size);
+    return sl_fail(SLEY_ERR_ARG,
+                   "exchange %s: %d lists to %s %d ranks: there must be 0 or more, and at most one per rank",
+                   spec->name, count, way, size);
   for (int i = 0; i < count; i++) {
     SL_TRY(check_list(spec, way, &lists[i], comm));
     if (i > 0 && lists[i].peer <= lists[i - 1].peer)
@@ -80,10 +88,10 @@ sley_status sl_lists_check(const sl_exchange_spec *spec, const sl_comm *comm) {
   if (!spec->name)
     return sl_fail(SLEY_ERR_ARG, "an exchange needs a name");
   if (sley_dtype_bytes(spec->dtype) == 0 || spec->grain > SL_GRAIN_ROW)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d, grain %d", spec->name, (int)spec->dtype,
-                   (int)spec->grain);
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: dtype %d or grain %d does not exist", spec->name,
+                   (int)spec->dtype, (int)spec->grain);
   if (spec->pieces < 0 || spec->pieces > SL_PIECES_MOST || (spec->add && spec->pieces > 0))
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d pieces: 0 to %d are possible, none where rows are added",
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: %d pieces: 0 to %d are possible, and only 0 if rows are added",
                    spec->name, spec->pieces, SL_PIECES_MOST);
   SL_TRY(check_lists(spec, "send to", spec->send, spec->sends, comm));
   return check_lists(spec, "receive from", spec->recv, spec->recvs, comm);
@@ -110,12 +118,12 @@ sley_status sl_list_facts_match(const char *name, int from, int to, const sl_lis
   if (sent->count != taken->count || sent->bytes != taken->bytes)
     return sl_fail(
         SLEY_ERR_ARG,
-        "exchange %s: rank %d sends rank %d %lld rows of %lld bytes, which takes %lld rows of %lld bytes",
+        "exchange %s: rank %d sends rank %d %lld rows of %lld bytes, but it receives %lld rows of %lld bytes",
         name, from, to, (long long)sent->count, (long long)sent->bytes, (long long)taken->count,
         (long long)taken->bytes);
   if (sent->grain != taken->grain || sent->add != taken->add || sent->dtype != taken->dtype)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: ranks %d and %d differ in grain, operator or dtype", name,
-                   from, to);
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: ranks %d and %d have different grains, operators or dtypes",
+                   name, from, to);
   return SLEY_OK;
 }
 

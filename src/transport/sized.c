@@ -16,7 +16,9 @@ sley_status sl_sized_as_rows(const sl_sized_spec *spec, const sl_comm *comm, sl_
     return sl_fail(SLEY_ERR_ARG, "a sized exchange needs a name");
   if (spec->sends < 0 || spec->sends > size || spec->recvs < 0 || spec->recvs > size ||
       (spec->sends > 0 && !spec->send) || (spec->recvs > 0 && !spec->recv))
-    return sl_fail(SLEY_ERR_ARG, "sized exchange %s: %d lists to send and %d to receive among %d ranks",
+    return sl_fail(SLEY_ERR_ARG,
+                   "sized exchange %s: %d lists to send and %d to receive, with %d ranks: at most one of "
+                   "each per rank is possible",
                    spec->name, spec->sends, spec->recvs, size);
   SL_TRY(SL_NEW_ZERO(*rows, (int64_t)spec->sends + spec->recvs, "a sized exchange"));
   fill(spec->send, spec->sends, *rows);
@@ -34,7 +36,7 @@ sley_status sl_sized_check_lengths(const char *name, const sl_row_list *send, in
                                    const int64_t *send_bytes) {
   for (int i = 0; i < sends; i++)
     if (send_bytes[i] < 0 || send_bytes[i] > send[i].count)
-      return sl_fail(SLEY_ERR_ARG, "sized exchange %s: %lld bytes for rank %d, and the capacity is %lld",
+      return sl_fail(SLEY_ERR_ARG, "sized exchange %s: %lld bytes for rank %d, but the capacity is %lld",
                      name, (long long)send_bytes[i], send[i].peer, (long long)send[i].count);
   return SLEY_OK;
 }

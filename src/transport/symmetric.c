@@ -34,10 +34,6 @@ sley_status sl_put_begin(sl_symm *symm, int rank, int64_t offset, const void *sr
   return ops_of(symm->comm)->put_begin(symm, rank, offset, src, bytes, rma);
 }
 
-sley_status sl_rma_test(sl_rma *rma, bool *done) {
-  return ops_of(rma->comm)->test(rma, done);
-}
-
 sley_status sl_rma_wait(sl_rma *rma) {
   return ops_of(rma->comm)->wait(rma);
 }
@@ -103,10 +99,10 @@ sley_status sl_get_rows_singly(sl_symm *symm, int lists, const sl_row_list *list
 sley_status sl_symm_check(const char *call, int rank, int size, int64_t offset, int64_t bytes,
                           int64_t block_bytes) {
   if (rank < 0 || rank >= size)
-    return sl_fail(SLEY_ERR_ARG, "%s: rank %d of %d", call, rank, size);
+    return sl_fail(SLEY_ERR_ARG, "%s: rank is %d, but there are %d ranks", call, rank, size);
   if (bytes < 0 || offset < 0 || bytes > block_bytes || offset > block_bytes - bytes)
-    return sl_fail(SLEY_ERR_ARG, "%s: %lld bytes from byte %lld on, of the %lld at rank %d", call,
-                   (long long)bytes, (long long)offset, (long long)block_bytes, rank);
+    return sl_fail(SLEY_ERR_ARG, "%s: %lld bytes from byte %lld on are outside the %lld bytes at rank %d",
+                   call, (long long)bytes, (long long)offset, (long long)block_bytes, rank);
   return SLEY_OK;
 }
 

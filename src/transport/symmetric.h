@@ -84,8 +84,7 @@ typedef struct sl_symm_ops {
   sley_status (*get_begin)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma);
   sley_status (*put_begin)(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes,
                            sl_rma *rma);
-  /* Whether the operation is complete at the origin, without waiting; an error also ends it. */
-  sley_status (*test)(sl_rma *rma, bool *done);
+  /* Waits until the operation is complete at the origin; an error also ends it. */
   sley_status (*wait)(sl_rma *rma);
   /* Makes operations that begin later follow the work that queue has so far. Does not wait. On devices with
    * host addresses a queue's work is done when the call that enqueues it returns: there this does nothing. */
@@ -115,7 +114,6 @@ void *sl_peer_ptr(sl_symm *symm, int rank);
 sley_status sl_get_begin(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma);
 sley_status sl_put_begin(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes,
                          sl_rma *rma);
-sley_status sl_rma_test(sl_rma *rma, bool *done);
 sley_status sl_rma_wait(sl_rma *rma);
 sley_status sl_rma_after(sl_symm *symm, sl_queue *queue);
 sley_status sl_get_rows(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);

@@ -27,7 +27,7 @@ static sley_status refuse_name(const char *name) {
   size_t length = 0;
   for (const char *const *known = sl_transport_names; *known && length < sizeof names; known++)
     length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", *known);
-  return sl_fail(SLEY_ERR_ARG, "there is no transport called \"%s\" (known are %s): %s", name, names,
+  return sl_fail(SLEY_ERR_ARG, "there is no transport \"%s\" (known are %s): %s", name, names,
                  sley_last_error());
 }
 
@@ -46,7 +46,7 @@ sley_status sl_transport_backend_find(const char *name, const sl_transport_backe
     }
   const void *table = NULL;
   sley_status status = is_plain(name) ? sl_module_load(name, "sl_transport_module", &table)
-                                      : sl_fail(SLEY_ERR_ARG, "not a name of a module");
+                                      : sl_fail(SLEY_ERR_ARG, "this is not the name of a module");
   if (status == SLEY_OK)
     *out = table;
   else if (!is_known(name))
@@ -83,7 +83,7 @@ sley_status sl_comm_start(const sl_transport_backend *backend, const sl_launch *
   SL_TRY(sl_launcher_find(&launcher));
   if (backend != &sl_threads_backend || launch->mpi_comm || (launcher.size > 1 && !launch->alone))
     return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "transport %s does not join processes: choose one that does, such as tcp or mpi",
+                   "the ranks of transport %s cannot be processes: choose a transport such as tcp or mpi",
                    backend->name);
   complete_launch.ranks = 1;
   complete(&complete_launch);

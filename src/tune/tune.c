@@ -39,6 +39,7 @@ static sley_status tune_inside(sl_comm *comm, void *arg) {
   if (comm->workgroup > 1)
     SL_TRY(sl_tune_link(comm, arg, SL_LINK_DIRECT));
   SL_TRY(sl_tune_gather(comm, arg));
+  SL_TRY(sl_tune_launch(comm, arg));
   SL_TRY(sl_tune_compress(comm, arg));
   return sl_tune_kernels(comm, arg);
 }

@@ -62,6 +62,8 @@ sley_status sl_tune_gather(sl_comm *comm, sl_tuning *tune);
 sley_status sl_tune_crowded(sl_comm *comm, sl_tuning *tune);
 /* Measures products; if ranks enqueue, also the time of a product beyond its sums, as the meeting. */
 sley_status sl_tune_kernels(sl_comm *comm, sl_tuning *tune);
+/* Measures a launch. */
+sley_status sl_tune_launch(sl_comm *comm, sl_tuning *tune);
 /* Measures the passes of compressed collectives, if the device has kernels for them. */
 sley_status sl_tune_compress(sl_comm *comm, sl_tuning *tune);
 /* Measures row windows on Tensor cores and as streams, if the device has kernels for both. arg: the

@@ -137,7 +137,7 @@ static sley_status time_product(sl_comm *comm, sl_tuning *tune, const product *p
 done:
   comm->device->ops->free(comm->device, e.y);
   comm->device->ops->free(comm->device, e.x);
-  sley_matrix_destroy(block);
+  sl_matrix_destroy(block);
   return status;
 }
 

@@ -21,8 +21,6 @@ enum { LEAST_MATRICES = 8, MOST_MATRICES = 48, WIDTHS = 4, ENTRIES = 3000000, LE
 enum { SEED = 20240517, NEAR = 4 }; /* NEAR: nearby columns are drawn from NEAR times as many */
 /* Seconds of a figure; the GPU is measured without a break. */
 static const double slot = 0.004;
-/* Seconds of a product besides its windows. */
-static const double start = 2.5e-6;
 
 typedef struct kind_of_values {
   sley_dtype dtype;
@@ -118,6 +116,8 @@ static sley_status measure_matrix(sl_comm *comm, sl_tuning *tune, const sley_mat
   int64_t widest = 0;
   for (int i = 0; i < WIDTHS; i++)
     widest = d->width[i] > widest ? d->width[i] : widest;
+  const sl_device_figures *figures = &comm->device->figures;
+  const double start = figures->launch; /* a product besides its windows */
   int64_t bytes = block->rows * widest * (int64_t)sley_dtype_bytes(kind->dtype);
   sley_status status = sl_tune_alloc(comm, bytes, "X", &e.x);
   if (status == SLEY_OK)
@@ -126,13 +126,15 @@ static sley_status measure_matrix(sl_comm *comm, sl_tuning *tune, const sley_mat
   for (int i = 0; i < WIDTHS && status == SLEY_OK; i++) {
     sl_window_sample *s = &samples[*count];
     e.k = d->width[i];
-    *s = (sl_window_sample){.dtype = kind->dtype,
-                            .k = e.k,
-                            .window = {.slots = d->columns,
-                                       .rows = block->rows,
-                                       .entries = d->entries,
-                                       .ways = sl_stream_ways(kind->dtype, e.k, block->nnz, block->rows),
-                                       .target = sl_window_target(d->windows, d->columns, e.k, kind->dtype)}};
+    *s = (sl_window_sample){
+        .dtype = kind->dtype,
+        .k = e.k,
+        .window = {.slots = d->columns,
+                   .rows = block->rows,
+                   .entries = d->entries,
+                   .cache = figures->cache,
+                   .ways = sl_stream_ways(figures, kind->dtype, e.k, block->nnz, block->rows),
+                   .target = sl_window_target(figures, d->windows, d->columns, e.k, kind->dtype)}};
     status = time_kernel(comm, tune, block, kind, "tensor", &e, &s->tensor);
     if (status == SLEY_OK)
       status = time_kernel(comm, tune, block, kind, "stream", &e, &s->stream);
@@ -156,7 +158,7 @@ static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_
       SL_TRY(sl_agree(comm, make_block(comm, &d, n, kinds[kind].dtype, &block)));
       sley_status status = measure_matrix(comm, tune, block, &kinds[kind], &d,
                                           samples + (int64_t)kind * matrices * WIDTHS, &count[kind]);
-      sley_matrix_destroy(block);
+      sl_matrix_destroy(block);
       SL_TRY(status);
     }
     SL_TRY(sl_tune_is_late(comm, tune, &late));
@@ -188,7 +190,7 @@ sley_status sl_tune_windows(sl_comm *comm, void *arg) {
   }
   for (int kind = 0; kind < SL_WINDOW_KINDS && status == SLEY_OK && comm->rank == 0; kind++) {
     if (kind == 0)
-      tune->machine.windows = *sl_window_model_built_in();
+      tune->machine.windows = comm->device->figures.windows;
     sl_window_fit(samples + (int64_t)kind * matrices * WIDTHS, count[kind], &tune->machine.windows.of[kind]);
     tune->machine.models_windows = true;
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bench/collective/beside_dense.py measures small cases, writes its JSON, from which bench/tables/collective.py makes tables,
-# and refuses in one line what makes no sense; so does bench/collective/sweep.py. No time decides. Without python3: skipped.
+# bench/collective/beside_dense.py measures small cases and a sweep, writes its JSON, from which bench/tables/collective.py
+# makes tables, and refuses in one line what makes no sense. No time decides. Without python3: skipped.
 # Usage: test_beside_dense.sh SLEY ROOT JSON_FIELD [BENCH_MPI_ALLREDUCE MPIRUN]
 set -u
 sley=$1 root=$2 json_field=$3 program=${4:-} mpirun=${5:-}
@@ -102,8 +102,7 @@ script 77 hosts "$sley" "${quick[@]}" --launch "sh -c 'echo no namespaces; exit 
 grep -qx 'no namespaces' "$work/out" || fail "why it is skipped is not told"
 
 echo "a sweep"
-script=$root/bench/collective/sweep.py
-script 0 "$sley" --device cpu --rival tcp --threads 1 --bytes 1048576 --repeat 1 --warmup 0 --kinds allgather --json "$json"
+script 0 sweep "$sley" --device cpu --rival tcp --threads 1 --bytes 1048576 --repeat 1 --warmup 0 --kinds allgather --json "$json"
 field "$json" cases 9
 field "$json" summary.cases 9
 field "$json" machine.commit
@@ -111,10 +110,10 @@ for name in size zeros time_us dense_us rival_us share own_share path; do
   field "$json" "cases.8.$name"
 done
 [ "$(grep -c '^against .* of 9 cases above' "$work/out")" -eq 2 ] || fail "verdicts are missing: $(cat "$work/out")"
-script 2 "$sley" --bytes 5
+script 2 sweep "$sley" --bytes 5
 one_line "too few bytes" "--bytes is 5"
-script 2 "$sley" --kinds gather
-one_line "an unknown collective" "--kinds gather"
-script 1 "$work/nothing" --device cpu
+script 2 sweep "$sley" --kinds gather
+one_line "an unknown collective" "--kinds: there is no 'gather'"
+script 1 sweep "$work/nothing" --device cpu
 one_line "a missing command" "No such file"
 finish

@@ -71,8 +71,8 @@ run 0 spmm twin:cyt:scale=0.01 --ranks 3 --workgroup 1 --device cpu --algo cola 
 grep -q '^halo-fused: not shown .*: no row is needed twice in another workgroup$' "$work/out" || fail "no fusion"
 grep -q '^halo-pipelined: not shown' "$work/out" && fail "three workgroups have two stages"
 run 0 spmm twin:cyt:scale=0.01 --ranks 4 --workgroup 2 --algo cola --repeat 1 --transport tcp --timeout 200
-grep -q '^halo-coalesced: not shown .* over tcp: the step before sends one message a peer already$' "$work/out" ||
-  fail "tcp sends one message a peer: $(cat "$work/out")"
+grep -q '^halo-coalesced: not shown .* over tcp: the step before sends one message per peer already$' "$work/out" ||
+  fail "tcp sends one message per peer: $(cat "$work/out")"
 grep -q '"not_shown": "no row is needed twice in another workgroup"' "$work/cola.json" || fail "$(cat "$work/cola.json")"
 
 echo "charts"

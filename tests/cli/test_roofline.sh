@@ -69,9 +69,9 @@ refused "names tile-c twice" "$graph" --algo tile-c,tile-c
 refused 'there is no algorithm ""' "$graph" --algo tile-c,,tile-a
 refused '--grid is "2"' "$graph" --grid 2
 refused '--tiles is "0x2"' "$graph" --tiles 0x2
-refused "a grid of 3 x 1 is not of 4 ranks" "$graph" --grid 3x1
+refused "a grid of 3 x 1 does not have 4 ranks" "$graph" --grid 3x1
 refused "more than 16777216 products" "$graph" --tiles 16777216
-refused "summa-2d is of a dense X alone" "$graph" --spgemm --algo summa-2d
+refused "summa-2d multiplies a dense X only" "$graph" --spgemm --algo summa-2d
 refused "goes with --spgemm" "$graph" "$graph"
 refused "A has 34 columns and B 35 rows" "$graph" "er:n=35,nnz=100" --spgemm
 refused "at least 1 product" "$graph" --spgemm --compression 0.5

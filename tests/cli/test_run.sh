@@ -116,7 +116,7 @@ wait
 [ "$(grep -c ' ok$' "$work/out0")" -ge 10 ] || fail "not all algorithms are right when launched: $(cat "$work"/err?)"
 [ ! -s "$work/out2" ] || fail "rank 2 reports, too"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 1 spmm "$graph" --timeout 0.5
-one_line "a rank that does not come" "rank 1 of 2 did not come"
+one_line "a rank that does not come" "rank 1 of 2 did not connect"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost run 2 spmm "$graph"
 one_line "a variable that is missing" "MASTER_PORT is not set"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 2 spmm "$graph" --ranks 3
@@ -148,14 +148,14 @@ for extra in "--device cpu --transport threads" "--device cpu --transport tcp" "
   field "$work/kept.json" algorithms.2.verify.ok true
 done
 run 2 spmm "$graph" --device cuda --ranks 3 --wire bf16 --algo rowwise
-one_line "wire and rowwise on a device of its own memory" "rowwise reads rows where they lie"
+one_line "wire and rowwise on a device of its own memory" "rowwise reads a row in place each time"
 unset SLEY_MODULE_PATH
 run 2 spmm "$graph" --wire bf16 --reproducible
 one_line "wire and reproducible" "leave one of the two out"
 run 2 spmm "$graph" --wire f16 --dtype bf16
 one_line "wire and 16 bits" "16 bits cannot travel narrower"
 run 2 spmm "$graph" --wire bf16 --algo rowwise
-one_line "wire and rowwise" "rowwise reads rows where they lie"
+one_line "wire and rowwise" "rowwise reads a row in place each time"
 
 echo "precision"
 run 0 spmm "$graph" --precision tf32 --repeat 1 --device cpu --json "$work/tf32.json"
@@ -230,7 +230,7 @@ echo "more ranks than devices: a transport that wants one for each rank gives wa
 run 0 spmm "$graph" --device cuda --transport nccl --ranks 3 --workgroup 1 --algo all --repeat 1 --json "$work/shared.json"
 silent_err "a device for each rank"
 run 0 spmm "$graph" --device cuda --transport nccl --ranks 4 --workgroup 1 --algo all --repeat 1 --json "$work/shared.json"
-one_line "ranks that share a device" "transport nccl cannot start, tcp instead: the mock of NCCL wants a GPU for each rank, and ranks 0 and 3"
+one_line "ranks that share a device" "transport nccl cannot start, tcp instead: the mock of NCCL needs a GPU per rank, but ranks 0 and 3"
 field "$work/shared.json" algorithms.0.transport tcp
 
 echo "memory: plans that do not fit"

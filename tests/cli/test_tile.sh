@@ -167,7 +167,7 @@ for words in "--algo rows,tile-c" "--algo rows,auto" "--algo rows --transport tc
   one_line "spgemm $words" "spgemm"
 done
 run 2 spmm "$graph" --algo tile-c --grid 3x2
-one_line "tile" "a grid of 3 x 2 is not of 4 ranks"
+one_line "tile" "a grid of 3 x 2 does not have 4 ranks"
 for grid in 4 2x 2x2x 0x4 axb -1x-4; do
   run 2 spmm "$graph" --algo tile-c --grid=$grid
   one_line "tile" '--grid is'

@@ -50,7 +50,7 @@ static sley_status refused_others(sley_comm *comm, double *a) {
   g.slope = 0;
   g.sums = (char *)a + 1;
   g.cols = g.ldy = g.ld_dy = g.ld_dx = 1;
-  SL_TRY(refused(sley_activate_grad(comm, &g), "sums is not aligned"));
+  SL_TRY(refused(sley_activate_grad(comm, &g), "sums must be aligned"));
   sley_dropout_spec d = SLEY_DROPOUT_SPEC_INIT;
   d.p = 1;
   SL_TRY(refused(sley_dropout(comm, &d), "p is 1"));
@@ -59,11 +59,11 @@ static sley_status refused_others(sley_comm *comm, double *a) {
   SL_TRY(refused(sley_dropout(comm, &d), "activation 9"));
   d.act = SLEY_NO_ACTIVATION;
   d.device_seed = (const uint64_t *)((uintptr_t)a + 4);
-  SL_TRY(refused(sley_dropout(comm, &d), "device_seed is not aligned"));
+  SL_TRY(refused(sley_dropout(comm, &d), "device_seed must be aligned"));
   d.device_seed = NULL;
   d.cols = d.ld_in = d.ld_out = 1;
   d.bias = (char *)a + 1;
-  SL_TRY(refused(sley_dropout(comm, &d), "bias is not aligned"));
+  SL_TRY(refused(sley_dropout(comm, &d), "bias must be aligned"));
   sley_nll_spec l = SLEY_NLL_SPEC_INIT;
   l.rows = 1;
   SL_TRY(refused(sley_nll(comm, &l), "0 classes"));
@@ -72,7 +72,7 @@ static sley_status refused_others(sley_comm *comm, double *a) {
   SL_TRY(refused(sley_nll(comm, &l), "label is NULL"));
   l.rows = 0;
   l.device_scale = (const double *)((uintptr_t)a + 4);
-  SL_TRY(refused(sley_nll(comm, &l), "device_scale is not aligned"));
+  SL_TRY(refused(sley_nll(comm, &l), "device_scale must be aligned"));
   sley_adam_spec s = SLEY_ADAM_SPEC_INIT;
   SL_TRY(sley_adam(comm, &s));
   s.step = 0;

@@ -45,14 +45,8 @@ typedef struct flight {
 static sley_status free_handle(flight *f, uint64_t seed, sl_rma **out) {
   uint64_t bits = sl_random(seed, 77, f->draws++);
   int i = (int)(bits % HANDLES);
-  for (bool done = false; f->used[i] && !done;) {
-    if (bits / HANDLES % 2) {
-      SL_TRY(sl_rma_wait(&f->rma[i]));
-      done = true;
-    } else {
-      SL_TRY(sl_rma_test(&f->rma[i], &done));
-    }
-  }
+  if (f->used[i])
+    SL_TRY(sl_rma_wait(&f->rma[i]));
   f->used[i] = true;
   *out = &f->rma[i];
   return SLEY_OK;
@@ -493,11 +487,10 @@ typedef struct failure {
 
 enum { FAR_BYTES = 200000 };
 
-/* Starts operations of all kinds to all ranks, and waits for them in different ways, until something fails.
- */
+/* Starts operations of all kinds to all ranks, and waits for them. */
 static sley_status work_on(sl_comm *comm, sl_symm *symm, char *host, int64_t step) {
   sl_rma rma[RANKS];
-  bool begun[RANKS] = {false}, done = false;
+  bool begun[RANKS] = {false};
   sley_status status = SLEY_OK;
   int64_t old;
   for (int p = 0; p < comm->size && status == SLEY_OK; p++) {
@@ -513,9 +506,7 @@ static sley_status work_on(sl_comm *comm, sl_symm *symm, char *host, int64_t ste
     status = sl_flush_all(symm);
   for (int p = 0; p < comm->size; p++) {
     sley_status ended = SLEY_OK;
-    for (done = false; begun[p] && !done && ended == SLEY_OK && step % 2;)
-      ended = sl_rma_test(&rma[p], &done);
-    if (begun[p] && !done && ended == SLEY_OK)
+    if (begun[p])
       ended = sl_rma_wait(&rma[p]);
     status = status == SLEY_OK ? ended : status;
   }

@@ -316,7 +316,7 @@ static sley_status wrong_main(sley_comm *comm, void *arg) {
   SL_TRY(refused(comm, &o, SLEY_ERR_OVERFLOW, "2^63"));
   o = good;
   o.residual = (char *)NULL + 2;
-  SL_TRY(refused(comm, &o, SLEY_ERR_ARG, "residual is not aligned"));
+  SL_TRY(refused(comm, &o, SLEY_ERR_ARG, "residual must be aligned"));
   o = good;
   o.struct_size = sizeof o + 1;
   SL_TRY(refused(comm, &o, SLEY_ERR_ARG, "sley_topk_options"));

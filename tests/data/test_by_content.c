@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real files of every text and archive format under a name that says nothing: their content alone tells
  * the format, and rows, columns and entries are the manifest's. */
+#include "formats.h"
 #include "io/io.h"
 #include "support.h"
 
@@ -52,7 +53,7 @@ static void reads_without_a_telling_name(void **state) {
     snprintf(path, sizeof path, "%s/%s", data, field[0]);
     char *bytes = read_file(path, &size);
     sley_matrix *a;
-    sley_status status = sl_matrix_read_memory("x", bytes, size, SLEY_F32, NULL, &a);
+    sley_status status = test_read_memory("x", bytes, size, SLEY_F32, NULL, &a);
     free(bytes);
     if (status == SLEY_OK) {
       if (a->rows != atoll(field[2]) || a->cols != atoll(field[3]) || a->entries_stored != atoll(field[4]))

@@ -6,6 +6,7 @@
  * library's private layout, without rows or columns in the manifest: refused Labels (one number a line) are a
  * column of numbers and read as such. */
 #include "base/memory.h"
+#include "formats.h"
 #include "io/io.h"
 #include "support.h"
 
@@ -59,7 +60,7 @@ static void check_file(tally *sum, const entry *what, const char *folder, sl_tea
     return;
   }
   sley_matrix *a = NULL;
-  sley_status status = sl_matrix_read_file(path, SLEY_F32, team, &a);
+  sley_status status = test_read_file(path, SLEY_F32, team, &a);
   if (is_complex(what)) {
     if (status == SLEY_ERR_UNSUPPORTED && mentions(sley_last_error(), "complex") &&
         mentions(sley_last_error(), path))

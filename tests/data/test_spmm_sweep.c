@@ -6,20 +6,22 @@
  * of every matrix and dtype every algorithm, on a share of ranks x workgroup, at least on one.
  *
  * All of it takes about an hour, so a test run draws one combination in SLEY_SWEEP (default 150; 1: all) of
- * one matrix and dtype in test_share(), and the environment variable SLEY_SWEEP_ONLY names the one matrix to
- * run. SLEY_SWEEP_NNZ leaves out matrices of more entries, and says how many. Each rank checks its own rows.
- */
+ * one matrix and dtype in test_share(), of large files a quarter as many, and the environment variable
+ * SLEY_SWEEP_ONLY names the one matrix to run. SLEY_SWEEP_NNZ leaves out matrices of more entries, and says
+ * how many. Each rank checks its own rows. */
 #include <dirent.h>
 #include <float.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "base/overrides.h"
 #include "base/random.h"
 #include "mirror.h"
 #include "ranks.h"
 
-enum { WIDTHS = 6, LARGE_NNZ = 100000, LARGE_ROWS = 400000, SHOWN = 10 };
+/* A file of LARGE_BYTES takes as long as a hundred small ones. */
+enum { WIDTHS = 6, LARGE_NNZ = 100000, LARGE_ROWS = 400000, LARGE_BYTES = 900000, SHOWN = 10 };
 static const int64_t widths[WIDTHS] = {0, 1, 3, 32, 33, 128};
 
 /* One matrix in one dtype, with what is true of its products. X's first k columns serve every k. */
@@ -34,6 +36,7 @@ typedef struct subject {
   uint64_t *in_order;      /* a hash of each row of Y in column order, of the first run, for each width */
   atomic_bool in_order_known[WIDTHS];
   int64_t *row_begin, *col_begin;
+  bool multiplied; /* sum and magnitude are computed */
   int sample; /* one combination in so many is run */
   atomic_long runs, failures;
   long left_out, pairs; /* combinations that the draw left out; products made by both transports */
@@ -188,23 +191,32 @@ static uint64_t name_hash(const subject *s) {
   return hash + (uint64_t)s->info.dtype;
 }
 
-static sley_status run_rank(sley_comm *comm, void *argument) {
-  subject *s = argument;
-  uint64_t stream =
-      sl_random(name_hash(s), (uint64_t)sley_comm_size(comm), (uint64_t)sley_comm_workgroup(comm));
+/* Whether a combination is run; a and w are the numbers of the algorithm and of the width. */
+static bool is_drawn(const subject *s, int ranks, int workgroup, int a, int w, int reproducible) {
+  const uint64_t stream = sl_random(name_hash(s), (uint64_t)ranks, (uint64_t)workgroup);
+  return sl_below(sl_random(stream, (uint64_t)a, (uint64_t)(2 * w + reproducible)), s->sample) == 0;
+}
+
+/* Number of combinations that are run by these ranks; the others are added to left_out. */
+static int count_drawn(subject *s, int ranks, int workgroup) {
+  int drawn = 0, all = 0;
   for (int a = 0; sley_algorithms()[a]; a++)
     for (int w = 0; w < s->width_count; w++)
-      for (int reproducible = 0; reproducible < 2; reproducible++) {
-        if (sl_below(sl_random(stream, (uint64_t)a, (uint64_t)(2 * w + reproducible)), s->sample) != 0) {
-          if (sley_comm_rank(comm) == 0)
-            s->left_out++;
-          continue;
-        }
-        sley_status status = run_one(s, comm, sley_algorithms()[a], w, reproducible);
-        if (status != SLEY_OK)
-          return status;
-      }
-  return SLEY_OK;
+      for (int reproducible = 0; reproducible < 2; reproducible++, all++)
+        drawn += is_drawn(s, ranks, workgroup, a, w, reproducible);
+  s->left_out += all - drawn;
+  return drawn;
+}
+
+static sley_status run_rank(sley_comm *comm, void *argument) {
+  subject *s = argument;
+  sley_status status = SLEY_OK;
+  for (int a = 0; sley_algorithms()[a]; a++)
+    for (int w = 0; w < s->width_count; w++)
+      for (int reproducible = 0; reproducible < 2 && status == SLEY_OK; reproducible++)
+        if (is_drawn(s, sley_comm_size(comm), sley_comm_workgroup(comm), a, w, reproducible))
+          status = run_one(s, comm, sley_algorithms()[a], w, reproducible);
+  return status;
 }
 
 /* Who owns which rows. */
@@ -312,9 +324,12 @@ static void compare_transports(subject *s) {
   }
 }
 
-/* A X and |A||X| in double. */
+/* Computes A X and |A||X| in double, once. */
 static void multiply(subject *s) {
   sley_csr a;
+  if (s->multiplied)
+    return;
+  s->multiplied = true;
   assert_sley_ok(sley_matrix_csr(s->matrix, &a));
   for (int64_t row = 0; row < a.rows; row++) {
     double *sum = s->sum + row * s->ld, *magnitude = s->magnitude + row * s->ld;
@@ -341,6 +356,9 @@ static void run_all_ranks(subject *s) {
       options.device = test_device();
       if (workgroups[g] >= options.ranks)
         continue; /* 0, all, comes last */
+      if (count_drawn(s, options.ranks, workgroups[g] > 0 ? workgroups[g] : options.ranks) == 0)
+        continue;
+      multiply(s);
       split(s, options.ranks, r % 2 ? "nnz" : "rows");
       sley_status status = sley_run_ranks(&options, run_rank, s);
       if (status != SLEY_OK)
@@ -390,7 +408,6 @@ static bool run_file(const char *path, const char *name, sley_dtype dtype, int s
   if (!s.row_begin || !s.col_begin || !s.x || !s.y || !s.again || !s.in_order || !s.sum || !s.magnitude)
     fail_msg("%s: too little memory", name);
   assert_sley_ok(sley_dense_random(3, 0, s.info.cols, s.ld, NULL, dtype, s.x, s.ld));
-  multiply(&s);
   run_all_ranks(&s);
   compare_transports(&s);
   add_up(sums, &s);
@@ -411,9 +428,12 @@ static bool run_file(const char *path, const char *name, sley_dtype dtype, int s
 /* Runs the dtypes that are drawn. Whether the file was read. */
 static bool run_drawn(const char *path, const char *name, int sample, totals *sums) {
   static const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64};
+  struct stat file;
+  const bool large = stat(path, &file) == 0 && file.st_size > LARGE_BYTES;
+  const uint64_t share = test_share() > 1 && large ? 4 * test_share() : test_share();
   bool read = false;
   for (int d = 0; d < 2; d++) {
-    if (test_draw(test_share()) != 0) {
+    if (test_draw(share) != 0) {
       sums->not_drawn++;
       continue;
     }

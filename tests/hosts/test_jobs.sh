@@ -35,8 +35,8 @@ $m:seed=1|$m:seed=2|different values of the matrix
 $m --dtype f32|$m --dtype f64|different values of --dtype
 $m --transpose|$m|different values of --transpose
 $m --device cpu --kernel f32-portable|$m --device cpu --kernel nothing|different values of --kernel
-$m --workgroup 2|$m --workgroup 1|--workgroup: rank 0 gives 2, rank 2 gives 1: they must agree
-$m --workgroup 4|$m --workgroup 2|--workgroup: rank 0 gives 4, rank 2 gives 2: they must agree
+$m --workgroup 2|$m --workgroup 1|--workgroup: rank 0 passes 2, but rank 2 passes 1: all ranks must pass the same
+$m --workgroup 4|$m --workgroup 2|--workgroup: rank 0 passes 4, but rank 2 passes 2: all ranks must pass the same
 EOT
 wait
 for ((i = 1; i <= number; i++)); do [ ! -s "$work/$i/wrong" ] || fail "$(cat "$work/$i/wrong")"; done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks a model of a protocol in every order of its steps by spin: no error with the sizes given, and an error with each way to
-# break it, without which the check would show nothing.
+# break it, without which the check would show nothing. With SLEY_TEST_SHARE above 1, of the sizes and of the ways one each is drawn, by
+# SLEY_TEST_SEED.
 # Usage: model.sh MODEL BROKEN SIZES...      BROKEN: how many ways to break it the model has; SIZES: words of -D for each run
 set -u
 model=$(realpath "$1") broken=$2
@@ -31,6 +32,14 @@ explore() {
   fi
 }
 
+ways=$(seq "$broken")
+if [ "${SLEY_TEST_SHARE:-1}" -gt 1 ]; then
+  SLEY_TEST_SEED=${SLEY_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
+  RANDOM=$SLEY_TEST_SEED
+  at=$((RANDOM % $# + 1))
+  set -- "${!at}"
+  ways=$((RANDOM % broken + 1))
+fi
 for sizes in "$@"; do explore 0 "$sizes"; done
-for ((way = 1; way <= broken; way++)); do explore 1 "-DBROKEN=$way"; done
-[ $failures -eq 0 ] || { echo "$failures failed"; exit 1; }
+for way in $ways; do explore 1 "-DBROKEN=$way"; done
+[ $failures -eq 0 ] || { echo "$failures failed; SLEY_TEST_SHARE=${SLEY_TEST_SHARE:-1} SLEY_TEST_SEED=${SLEY_TEST_SEED:-}"; exit 1; }

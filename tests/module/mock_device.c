@@ -405,7 +405,8 @@ static sley_status open_one(int ordinal, int threads, sl_device **out) {
     return sl_fail(SLEY_ERR_ARG, "there is no device %d", ordinal);
   mock_device *device;
   SL_TRY(SL_NEW_ZERO(device, 1, "a device"));
-  device->base.ops = &mock;
+  device->base = (sl_device){.ops = &mock, .figures = sl_figures_hopper};
+  device->base.figures.cores = sl_figures_cores.cores; /* the CPU does the work */
   device->ordinal = ordinal;
   snprintf(device->place, sizeof device->place, "mock %d", ordinal);
   pthread_mutex_init(&device->lock, NULL);

@@ -28,7 +28,7 @@ static bool kernel_ok(const sl_kernel_args *args) {
 
 /* As the CPU's, which does the work. */
 static bool convert_ok(const sl_kernel_args *args) {
-  const sl_device cpu = {mock_cpu()};
+  const sl_device cpu = {mock_cpu(), sl_figures_cores};
   const sl_kernel *kernel;
   return sl_kernel_find(&cpu, args, &kernel) == SLEY_OK;
 }
@@ -38,8 +38,8 @@ static bool wide_ok(const sl_kernel_args *args) {
   return kernel_ok(args) && args->spmm.problem->k > 8;
 }
 
-static double wide_cost(const sl_kernel_args *args) {
-  (void)args;
+static double wide_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  (void)figures, (void)args;
   return 1; /* only where it is asked for */
 }
 
@@ -68,14 +68,13 @@ static bool kernel_waits(const sl_kernel_args *args) {
 }
 
 /* So that plans make both kinds of updates. */
-static bool update_pays(int64_t rows, int64_t entries, int64_t k) {
-  (void)rows;
-  (void)entries;
+static bool update_pays(const sl_device_figures *figures, int64_t rows, int64_t entries, int64_t k) {
+  (void)figures, (void)rows, (void)entries;
   return k <= 33;
 }
 
-static double kernel_cost(const sl_kernel_args *args) {
-  (void)args;
+static double kernel_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  (void)figures, (void)args;
   return 0;
 }
 
@@ -422,8 +421,7 @@ static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
     types.rows = 0;
     problem.a = &types;
     problem.far_rows = 0;  /* it gets both memories as one */
-    problem.kernel = NULL; /* which is this device's, as is the library */
-    problem.library = NULL;
+    problem.kernel = NULL, problem.library = NULL; /* those are this device's */
     known.spmm.problem = &problem;
   }
   SL_TRY(sl_kernel_find(((mock_queue *)queue)->cpu, &known, &t.kernel));

@@ -36,7 +36,7 @@ static void test_unknown_transport(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     int ranks = 0;
     assert_int_equal(run_on(names[i], &ranks), SLEY_ERR_ARG);
-    assert_non_null(strstr(sley_last_error(), "there is no transport called"));
+    assert_non_null(strstr(sley_last_error(), "there is no transport \""));
     assert_int_equal(ranks, 0);
   }
 }

@@ -96,5 +96,5 @@ srun -n 3 -O "$sley" spmm "$work/none.mtx" </dev/null >"$work/step" 2>&1 || got=
 got=0
 # shellcheck disable=SC2016 # the tasks' shell expands it
 srun -n 3 -O sh -c '[ "$SLURM_PROCID" != 1 ] || exit 3; exec "$@"' task "$sley" spmm "$graph" --timeout 3 </dev/null >"$work/step" 2>&1 || got=$?
-[ "$got" -eq 3 ] && grep -q 'rank 1 of 3 did not come' "$work/step" || fail "a task that does not come: $got: $(cat "$work/step")"
+[ "$got" -eq 3 ] && grep -q 'rank 1 of 3 did not connect' "$work/step" || fail "a task that does not come: $got: $(cat "$work/step")"
 finish

@@ -238,7 +238,9 @@ static double measure_alone(const bench_case *c, int repeat, operand a, operand 
       race(c, (contender){own, &args, NULL}, (contender){rival, &args, NULL}, repeat, bytes_of(c));
   printf("  %8.2f %8.2f  %s%s\n", error_of(made, exact, size, c->m * c->n),
          error_of(by_rival, exact, size, c->m * c->n), c->padded ? "padded" : "",
-         own->cost(&args) < rival->cost(&args) ? "" : " (not chosen)");
+         own->cost(&queue->device->figures, &args) < rival->cost(&queue->device->figures, &args)
+             ? ""
+             : " (not chosen)");
   free(exact);
   free(size);
   free(made);

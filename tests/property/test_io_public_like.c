@@ -153,7 +153,7 @@ static void read_packed(tally *t, const family *f, const char *name, const char 
     assert_sley_ok(sl_sink_open(where, &sink));
     assert_sley_ok(sl_sink_put(sink, bytes, size));
     assert_sley_ok(sl_sink_commit(sink));
-    sley_status status = sl_matrix_read_file(where, SLEY_F64, NULL, &a);
+    sley_status status = test_read_file(where, SLEY_F64, NULL, &a);
     judge(t, status, a, f, sound, what);
     unlink(where);
   }
@@ -179,7 +179,7 @@ static void one_meaning_or_none(void **state) {
           for (char *name = strtok(names, " "); name; name = strtok(NULL, " ")) {
             sley_matrix *a = NULL;
             snprintf(what, sizeof what, "%s, comment %d, end %d, mark %d", name, (int)c, (int)e, (int)m);
-            sley_status status = sl_matrix_read_memory(name, bytes, size, SLEY_F64, NULL, &a);
+            sley_status status = test_read_memory(name, bytes, size, SLEY_F64, NULL, &a);
             judge(&t, status, a, it, sound, what);
             if (packed++ % 8 == 0 && strcmp(name, "-") != 0)
               read_packed(&t, it, name, bytes, size, sound, what);
@@ -278,7 +278,7 @@ static void format_and_base_are_obeyed(void **state) {
   check_asked("a.mtx", "1 2\n", "npz", -1, 0, "a.mtx");
   check_asked("a.mtx", "1 2\n", "sley", -1, 0, "a.mtx");
   check_asked("a.mtx", "1 2\n", "excel", -1, 0, "no format is named 'excel'; there are sley npz mtx");
-  check_asked("a.mtx", "1 2\n", NULL, 2, 0, "a base of 2");
+  check_asked("a.mtx", "1 2\n", NULL, 2, 0, "base is 2");
   sley_read_options options = SLEY_READ_OPTIONS_INIT;
   options.base = 0;
   sley_matrix *a;

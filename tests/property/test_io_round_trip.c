@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/value.h"
+#include "formats.h"
 #include "io/io.h"
 #include "support.h"
 
@@ -65,7 +66,7 @@ static void the_same_bits_come_back(void **state) {
           char path[128];
           snprintf(path, sizeof path, "%s/%s", folder, names[n]);
           assert_sley_ok(sl_matrix_write_file(a, path, team));
-          assert_sley_ok(sl_matrix_read_file(path, (sley_dtype)dtype, team, &b));
+          assert_sley_ok(test_read_file(path, (sley_dtype)dtype, team, &b));
           assert_true(a->rows == b->rows && a->cols == b->cols && a->nnz == b->nnz && a->index == b->index);
           assert_memory_equal(a->rowptr, b->rowptr, (size_t)(a->rows + 1) * sizeof(int64_t));
           assert_memory_equal(a->col, b->col, (size_t)a->nnz * sizeof(int32_t));
@@ -122,7 +123,7 @@ static bool comes_back(const sley_matrix *a, const char *name, const char *forma
   sley_matrix *b;
   snprintf(path, sizeof path, "%s/%s", folder, name);
   assert_sley_ok(sl_matrix_write_file(a, path, NULL));
-  if (sl_matrix_read_file(path, a->dtype, NULL, &b) != SLEY_OK) {
+  if (test_read_file(path, a->dtype, NULL, &b) != SLEY_OK) {
     print_message("%s\n", sley_last_error());
     return false;
   }

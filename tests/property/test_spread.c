@@ -35,7 +35,7 @@ typedef struct expectation {
 static void expect(const char *name, sley_dtype dtype, bool by_nonzeros, expectation *out) {
   *out = (expectation){.name = name, .dtype = dtype, .by_nonzeros = by_nonzeros};
   out->status = sl_is_generator(name) ? sl_generate(name, dtype, 1, NULL, &out->whole)
-                                      : sl_matrix_read_file(name, dtype, NULL, &out->whole);
+                                      : test_read_file(name, dtype, NULL, &out->whole);
   if (out->status != SLEY_OK) {
     out->whole = NULL;
     snprintf(out->message, sizeof out->message, "%s", sley_last_error());

@@ -37,9 +37,25 @@ void test_is(const sley_matrix *a, int64_t rows, int64_t cols, const double *den
     }
 }
 
+sley_status test_open_memory(const char *name, const void *bytes, size_t size, sl_input *out) {
+  const sl_file file = sl_file_of_memory(name, bytes, (int64_t)size);
+  return sl_input_load(&file, 0, NULL, out);
+}
+
+sley_status test_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out) {
+  return sl_matrix_read_as(path, &(sl_reading){.dtype = dtype}, team, out);
+}
+
+sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype, sl_team *team,
+                             sley_matrix **out) {
+  sl_input input;
+  SL_TRY(test_open_memory(name, bytes, size, &input));
+  return sl_format_read(&input, NULL, dtype, team, out);
+}
+
 sley_status test_read(const char *name, const char *text, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
-  return sl_matrix_read_memory(name, text, strlen(text), dtype, NULL, out);
+  return test_read_memory(name, text, strlen(text), dtype, NULL, out);
 }
 
 void test_refusals(const char *name, const test_refusal *cases, size_t count) {
@@ -65,7 +81,7 @@ void test_reading_short_of_memory(const char *name, const void *bytes, size_t si
   for (int64_t nth = 1; status != SLEY_OK; nth++) {
     sley_matrix *a;
     sl_memory_fail_at(nth);
-    status = sl_matrix_read_memory(name, bytes, size, SLEY_F32, NULL, &a);
+    status = test_read_memory(name, bytes, size, SLEY_F32, NULL, &a);
     sl_memory_fail_at(0);
     if (status == SLEY_OK)
       sl_matrix_destroy(a);
@@ -158,7 +174,7 @@ void test_round_trip(const sley_matrix *a, const char *ending, sl_team *team) {
     const char *path = test_path(name);
     sley_matrix *b;
     assert_sley_ok(sl_matrix_write_file(a, path, team));
-    assert_sley_ok(sl_matrix_read_file(path, a->dtype, team, &b));
+    assert_sley_ok(test_read_file(path, a->dtype, team, &b));
     test_same(a, b);
     assert_int_equal(b->entries_stored, a->nnz);
     sl_matrix_destroy(b);

@@ -3,7 +3,7 @@
 #ifndef SLEY_TESTS_FORMATS_H
 #define SLEY_TESTS_FORMATS_H
 
-#include "matrix/matrix.h"
+#include "io/format.h"
 #include "support.h"
 
 /* The value at (row, col); the sum if entries repeat, NAN if there is no entry. */
@@ -12,6 +12,16 @@ double test_value(const sley_matrix *a, int64_t row, int64_t col);
 /* Asserts that a has these sizes and exactly the entries of the dense rows x cols array; NAN means no
  * entry. */
 void test_is(const sley_matrix *a, int64_t rows, int64_t cols, const double *dense);
+
+/* Opens a copy of a file's bytes in memory, decompressed; name is for messages. Ended by sl_input_close. */
+sley_status test_open_memory(const char *name, const void *bytes, size_t size, sl_input *out);
+
+/* Reads a file as the format that is detected. */
+sley_status test_read_file(const char *path, sley_dtype dtype, sl_team *team, sley_matrix **out);
+
+/* Reads a file's bytes in memory; name is for messages, and its ending is evidence like a path's. */
+sley_status test_read_memory(const char *name, const void *bytes, size_t size, sley_dtype dtype, sl_team *team,
+                             sley_matrix **out);
 
 /* Reads text as a file of this name, without a team. */
 sley_status test_read(const char *name, const char *text, sley_dtype dtype, sley_matrix **out);

@@ -46,13 +46,18 @@ static void check_refusal(void) {
   demand(sley_last_error()[0] != 0 && !strchr(sley_last_error(), '\n'), "a message of one line");
 }
 
+static sley_status open_memory(const char *name, const uint8_t *bytes, size_t size, sl_input *out) {
+  const sl_file file = sl_file_of_memory(name, size > 0 ? (const void *)bytes : "", (int64_t)size);
+  return sl_input_load(&file, 0, NULL, out);
+}
+
 typedef sley_status (*reader)(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 
 static void run_reader(bool (*sniff)(const sl_input *input), reader read, const char *name,
                        const uint8_t *bytes, size_t size) {
   int64_t before = sl_memory_now();
   sl_input input;
-  if (sl_input_open_memory(name, bytes, size, &input) != SLEY_OK) {
+  if (open_memory(name, bytes, size, &input) != SLEY_OK) {
     check_refusal();
   } else {
     sley_dtype dtype = size % 2 ? SLEY_F32 : SLEY_F64;
@@ -111,9 +116,9 @@ static void run_cache(const uint8_t *bytes, size_t size) {
 static void run_npy(const uint8_t *bytes, size_t size) {
   int64_t before = sl_memory_now(), rows, cols;
   sl_input input;
-  if (sl_input_open_memory("fuzz.npy", bytes, size, &input) == SLEY_OK) {
+  if (open_memory("fuzz.npy", bytes, size, &input) == SLEY_OK) {
     void *data;
-    if (sl_npy_read_input(&input, size % 2 ? SLEY_F32 : SLEY_F64, &rows, &cols, &data) == SLEY_OK) {
+    if (sl_npy_read_input(&input, size % 2 ? SLEY_F32 : SLEY_F64, NULL, 0, -1, &rows, &cols, &data) == SLEY_OK) {
       demand(rows >= 0 && cols >= 0, "sizes");
       sl_free(data);
     } else {

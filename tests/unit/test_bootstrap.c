@@ -208,7 +208,7 @@ static void test_rank_that_does_not_come(void **state) {
   run_meeting(ranks, 3, 2);
   for (int r = 0; r < 2; r++) {
     assert_int_equal(ranks[r].status, SLEY_ERR_PEER);
-    assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not come"));
+    assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not connect"));
   }
   prepare(ranks, 3, 0.5);
   run_meeting(ranks, 3, 0);
@@ -232,7 +232,7 @@ static void test_ranks_that_disagree(void **state) {
   run_meeting(ranks, 3, -1);
   for (int r = 0; r < 3; r++) {
     assert_int_equal(ranks[r].status, SLEY_ERR_ARG);
-    assert_non_null(strstr(ranks[r].message, "rank 2 was started as one of 4 ranks, rank 0 as one of 3"));
+    assert_non_null(strstr(ranks[r].message, "rank 2 was started as one of 4 ranks, but rank 0 as one of 3"));
   }
   prepare(ranks, 3, 5);
   give_secret(ranks, 3, "the secret of a test");
@@ -240,15 +240,15 @@ static void test_ranks_that_disagree(void **state) {
   run_meeting(ranks, 3, -1);
   for (int r = 0; r < 3; r++) {
     assert_int_equal(ranks[r].status, SLEY_ERR_ARG);
-    assert_non_null(strstr(ranks[r].message, "two processes have come as rank 1"));
+    assert_non_null(strstr(ranks[r].message, "two processes have rank 1"));
   }
 }
 
 /* Without a secret whoever comes may be a stranger: it is told, and sent away, and the others wait on. */
 static void test_one_that_does_not_fit_and_has_no_secret(void **state) {
   (void)state;
-  static const char *const told[] = {"rank 2 was started as one of 4 ranks, rank 0 as one of 3",
-                                     "two processes have come as rank 1"};
+  static const char *const told[] = {"rank 2 was started as one of 4 ranks, but rank 0 as one of 3",
+                                     "two processes have rank 1"};
   for (int i = 0; i < 2; i++) {
     rank_state ranks[3];
     prepare(ranks, 3, 1);
@@ -262,7 +262,7 @@ static void test_one_that_does_not_fit_and_has_no_secret(void **state) {
       assert_int_equal(ranks[r].status, away ? SLEY_ERR_ARG : SLEY_ERR_PEER);
       assert_non_null(strstr(ranks[r].message, told[i]));
       if (!away)
-        assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not come"));
+        assert_non_null(strstr(ranks[r].message, "rank 2 of 3 did not connect"));
     }
     assert_int_equal(sent_away, 1);
   }
@@ -285,7 +285,7 @@ static void test_secrets(void **state) {
     run_meeting(ranks, 3, -1);
     for (int r = 0; r < 3; r++)
       assert_int_equal(ranks[r].status, SLEY_ERR_PEER);
-    assert_non_null(strstr(ranks[0].message, "rank 2 of 3 did not come"));
+    assert_non_null(strstr(ranks[0].message, "rank 2 of 3 did not connect"));
     assert_non_null(strstr(ranks[0].message, "did not know the secret"));
     assert_non_null(strstr(ranks[2].message, "SLEY_SECRET"));
   }

@@ -179,6 +179,24 @@ static void test_every_slot_is_filled(void **state) {
   }
 }
 
+/* The table has kernels for exactly the instruction sets of which the library says that it was built for them,
+ * and portable ones in any case. */
+static void test_kernels_of_built_sets(void **state) {
+  (void)state;
+  static const char *const names[SL_CPU_ISAS] = {[SL_CPU_PORTABLE] = "spmm-f32-portable",
+                                                 [SL_CPU_AVX2] = "spmm-f32-avx2",
+                                                 [SL_CPU_AVX512] = "spmm-f32-avx512",
+                                                 [SL_CPU_NEON] = "spmm-f32-neon"};
+  assert_true(sl_cpu_built[SL_CPU_PORTABLE]);
+  for (int isa = 0; isa < SL_CPU_ISAS; isa++) {
+    bool found = false;
+    for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++)
+      found |= strcmp((*each)->name, names[isa]) == 0;
+    assert_int_equal(found, sl_cpu_built[isa]);
+    assert_true(sl_cpu_built[isa] || !sl_cpu_has((sl_cpu_isa)isa));
+  }
+}
+
 /* "cuda:1" and its like: which device of a kind. */
 static void test_numbered_names(void **state) {
   (void)state;
@@ -198,6 +216,7 @@ static void test_numbered_names(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cpu_is_built_in),
+      cmocka_unit_test(test_kernels_of_built_sets),
       cmocka_unit_test(test_missing_backends_say_why),
       cmocka_unit_test(test_every_slot_is_filled),
       cmocka_unit_test(test_numbered_names),

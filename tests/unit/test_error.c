@@ -48,6 +48,19 @@ static void the_rank_leads_once(void **state) {
   assert_false(sley_last_error_noticed());
 }
 
+/* All bytes of an error travel, also those after its text: none is left from the stack or from a longer text. */
+static void bytes_after_the_text_are_zero(void **state) {
+  (void)state;
+  sl_error error;
+  char text[LONGEST + 1];
+  fill(text, LONGEST);
+  sl_fail(SLEY_ERR_IO, "%s", text);
+  sl_fail(SLEY_ERR_IO, "no disk");
+  sl_error_take(SLEY_ERR_IO, &error);
+  for (size_t i = strlen("no disk"); i < sizeof error.text; i++)
+    assert_int_equal(error.text[i], 0);
+}
+
 /* A text that begins with the rank, as one that quotes an error of it does, gets no second prefix. */
 static void the_rank_is_not_named_twice(void **state) {
   (void)state;
@@ -248,6 +261,7 @@ int main(void) {
       cmocka_unit_test(errors_are_kept),        cmocka_unit_test(long_texts_are_cut_visibly),
       cmocka_unit_test(characters_are_not_cut), cmocka_unit_test(errors_from_elsewhere_are_made_safe),
       cmocka_unit_test(names_are_printable),    cmocka_unit_test(errors_travel_whole),
+      cmocka_unit_test(bytes_after_the_text_are_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void reads_every_key(void **state) {
   assert_true(m.crowded_meeting == 2e-5 && m.node_bandwidth == 1e8);
   assert_int_equal(m.link[SL_LINK_MESSAGE].fetches, 2);
   assert_int_equal(m.gathers, 2);
-  const sl_window_model *built_in = sl_window_model_built_in();
+  const sl_window_model *built_in = &sl_figures_hopper.windows;
   assert_true(m.models_windows && m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_SLAB] == 1);
   assert_true(m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_LOAD + 3] == 5);
   assert_true(m.windows.of[SL_WINDOWS_F32].tensor[SL_TENSOR_FRAGMENT] == 7);
@@ -104,12 +104,14 @@ static void knows_what_moves_meanwhile(void **state) {
   }
 }
 
-/* Passes of compressed collectives may be missing, one by one; what is written is read again. */
+/* A launch and passes of compressed collectives may be missing, one by one; what is written is read again,
+ * and replaces figures of a device. */
 static void reads_and_writes_passes(void **state) {
   (void)state;
   char text[2048], folder[] = "/tmp/sley_passes_XXXXXX", path[64];
   sl_machine m, again;
-  with_line("near 64", "near 64 16e9\npass pici 5e9 1e-9\npass sum-own 4e9 0\n", text, sizeof text);
+  with_line("near 64", "near 64 16e9\nlaunch 4e-6\npass pici 5e9 1e-9\npass sum-own 4e9 0\n", text,
+            sizeof text);
   assert_sley_ok(parse(text, &m));
   assert_true(m.pass[SL_PASS_PICI].bandwidth == 5e9 && m.pass[SL_PASS_PICI].kept == 1e-9);
   assert_true(m.pass[SL_PASS_SUM_OWN].bandwidth == 4e9 && m.pass[SL_PASS_SUM_OWN].kept == 0);
@@ -119,6 +121,11 @@ static void reads_and_writes_passes(void **state) {
   assert_sley_ok(sl_machine_write(&m, path));
   assert_sley_ok(sl_machine_read(path, &again));
   assert_memory_equal(again.pass, m.pass, sizeof m.pass);
+  assert_true(again.launch == 4e-6);
+  sl_device_figures figures = sl_machine_figures(&again, &sl_figures_hopper);
+  assert_true(figures.launch == 4e-6 && figures.memory == sl_figures_hopper.memory);
+  again.pass[SL_PASS_COPY].bandwidth = 3e12;
+  assert_true(sl_machine_figures(&again, &sl_figures_hopper).memory == 3e12);
   unlink(path);
   rmdir(folder);
 }

@@ -234,8 +234,7 @@ static void test_wrong_pieces(void **state) {
     assert_int_equal(send(p.other[URGENT], &piece, HEAD, MSG_NOSIGNAL), HEAD);
     assert_int_equal(send(p.other[URGENT], body, sizeof body, MSG_NOSIGNAL), sizeof body);
     assert_sley_ok(sl_wire_turn(p.r.mesh, 0));
-    bool done = false;
-    assert_int_equal(sl_mesh_test_ask(p.r.mesh, &ask, &done), SLEY_ERR_PEER);
+    assert_int_equal(sl_mesh_wait_ask(p.r.mesh, &ask), SLEY_ERR_PEER);
     assert_int_equal(p.r.mesh->failure.rank, 1);
     if (!strstr(sley_last_error(), wrong[i].what))
       fail_msg("case %zu: \"%s\" does not say \"%s\"", i, sley_last_error(), wrong[i].what);

@@ -237,7 +237,7 @@ static void wrong_options_are_refused(void **state) {
   } while (0)
   REFUSED("no algorithm \"halo\"", algo, "halo");
   REFUSED("0 ranks", ranks, 0);
-  REFUSED("is not of 4 ranks", grid_rows, 3);
+  REFUSED("does not have 4 ranks", grid_rows, 3);
   REFUSED("a grid of -1", grid_rows, -1);
   REFUSED("tiles must not be negative", tiles_across, -1);
   REFUSED("more than 16777216", tiles_between, INT64_MAX);

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "device/cuda/spmm/window_choice.h"
+#include "device/figures.h"
 #include "tune/window_fit.h"
 
 enum { WINDOWS = 20000, ROWS = WINDOWS * SL_WINDOW_ROWS - 3 };
@@ -32,7 +33,7 @@ static sample *make(sley_dtype dtype, int dense, int length) {
 }
 
 static int64_t choose(sample *s, int64_t target) {
-  const sl_spmm_problem problem = {.a = &s->a, .k = 128};
+  const sl_spmm_problem problem = {.a = &s->a, .k = 128, .figures = &sl_figures_hopper};
   return sl_windows_choose(&problem, s->slots, target, s->chosen);
 }
 
@@ -51,12 +52,14 @@ static void test_counts(void **state) {
 
 static double tensor_time(sley_dtype dtype, bool tf32, int64_t k, int64_t slots, int64_t target) {
   const sl_window_shape shape = {slots, 2 * slots, target, 1};
-  return sl_window_tensor_time(sl_window_figures_of(NULL, dtype, tf32), dtype, k, &shape);
+  return sl_window_tensor_time(sl_window_figures_of(&sl_figures_hopper.windows, dtype, tf32), dtype, k,
+                               &shape);
 }
 
 static double stream_time(sley_dtype dtype, bool tf32, int64_t k, int64_t entries) {
   const sl_window_shape shape = {entries / 2, entries, 0, 1};
-  return sl_window_stream_time(sl_window_figures_of(NULL, dtype, tf32), dtype, k, &shape);
+  return sl_window_stream_time(sl_window_figures_of(&sl_figures_hopper.windows, dtype, tf32), dtype, k,
+                               &shape);
 }
 
 static void test_times_grow(void **state) {
@@ -92,7 +95,7 @@ static void test_fit(void **state) {
   static sl_window_sample samples[400];
   const sl_window_figures made = {.tensor = {0.1, 2, 1.2, 0.6, 0.5, 0.9, 3, 2, 12},
                                   .stream = {0.02, 0.007, 0.005, 0.007, 0.005, 0.02, 0.8, 0.5, 0.03}};
-  const sl_window_figures start = *sl_window_figures_of(NULL, SLEY_F32, false);
+  const sl_window_figures start = *sl_window_figures_of(&sl_figures_hopper.windows, SLEY_F32, false);
   int count = 0;
   for (; count < 400; count++) {
     sl_window_sample *s = &samples[count];
@@ -102,7 +105,7 @@ static void test_fit(void **state) {
         .k = 10 + (int64_t)(sl_random(3, 1, (uint64_t)count) % 300),
         .window = {slots, slots + (int64_t)(sl_random(3, 2, (uint64_t)count) % (14 * (uint64_t)slots)),
                    (int64_t)(sl_random(3, 3, (uint64_t)count) % 4), 1 << sl_random(3, 4, (uint64_t)count) % 4,
-                   (int64_t)(sl_random(3, 5, (uint64_t)count) % 1000000)}};
+                   (int64_t)(sl_random(3, 5, (uint64_t)count) % 1000000), sl_figures_hopper.cache}};
     s->tensor = sl_window_tensor_time(&made, s->dtype, s->k, &s->window);
     s->stream = sl_window_stream_time(&made, s->dtype, s->k, &s->window);
   }
@@ -124,9 +127,9 @@ static void test_fit(void **state) {
 static void test_fit_bounds(void **state) {
   (void)state;
   sl_window_sample samples[2] = {
-      {.dtype = SLEY_F16, .k = 64, .window = {8, 64, 0, 1, 1000}, .tensor = 1, .stream = 1e-15},
-      {.dtype = SLEY_F16, .k = 64, .window = {80, 640, 0, 1, 1000}, .tensor = 1, .stream = 1e-15}};
-  const sl_window_figures start = *sl_window_figures_of(NULL, SLEY_F16, false);
+      {.dtype = SLEY_F16, .k = 64, .window = {8, 64, 0, 1, 1000, 1e6}, .tensor = 1, .stream = 1e-15},
+      {.dtype = SLEY_F16, .k = 64, .window = {80, 640, 0, 1, 1000, 1e6}, .tensor = 1, .stream = 1e-15}};
+  const sl_window_figures start = *sl_window_figures_of(&sl_figures_hopper.windows, SLEY_F16, false);
   sl_window_figures found = start;
   sl_window_fit(samples, 0, &found);
   assert_memory_equal(&found, &start, sizeof found);

@@ -12,10 +12,14 @@ extern const sl_device_ops sl_cpu_ops;
 extern const sl_kernel *const sl_cpu_kernels[];
 
 /* Instruction sets, each including those before it on its architecture. */
-typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NEON } sl_cpu_isa;
+typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NEON, SL_CPU_ISAS } sl_cpu_isa;
 
-/* Returns whether this machine has the instruction set and SLEY_CPU permits it. SLEY_CPU is an environment
- * variable: portable, avx2, avx512 or neon, the highest set allowed. */
+/* Whether the build has made kernels for an instruction set: always portable ones, others by SLEY_CPU_SETS
+ * (cmake/InstructionSets.cmake). */
+extern const bool sl_cpu_built[SL_CPU_ISAS];
+
+/* Returns whether this machine has the instruction set, the library has kernels for it, and SLEY_CPU permits
+ * it. SLEY_CPU is an environment variable: portable, avx2, avx512 or neon, the highest set allowed. */
 bool sl_cpu_has(sl_cpu_isa isa);
 
 /* Name of the highest instruction set for which sl_cpu_has returns true. */
@@ -23,9 +27,6 @@ const char *sl_cpu_isa_name(void);
 
 /* Kernels that other kernels of this folder call. */
 extern const sl_kernel sl_cpu_rows, sl_cpu_pull;
-
-/* Estimated seconds of any operation except SpMM. */
-double sl_cpu_rows_cost(const sl_kernel_args *args);
 
 /* In signals.c. sl_cpu_tell_piece marks the rows of a piece as arrived. */
 sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args);

@@ -19,8 +19,8 @@ typedef struct sl_cuda_spgemm_kept sl_cuda_spgemm_kept; /* spgemm/kept.h */
 
 typedef struct sl_cuda_device {
   sl_device base;
-  int ordinal, processors; /* processors: number of multiprocessors */
-  int least, greatest;     /* priorities of streams */
+  int ordinal;
+  int least, greatest; /* priorities of streams */
   sl_cuda_staging *staging;
   sl_cuda_pool *pool;                    /* NULL: the GPU has no memory pools */
   sl_device_counters counted;            /* changed by atomic operations only */
@@ -71,11 +71,8 @@ static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {
 }
 
 static inline int sl_cuda_processors(const sl_queue *queue) {
-  return ((const sl_cuda_device *)queue->device)->processors;
+  return (int)queue->device->figures.processors;
 }
-
-/* Estimated seconds of any operation except SpMM. */
-double sl_cuda_rows_cost(const sl_kernel_args *args);
 
 /* Launchers in cuda_rows.cu, for the kernels of cuda_rows.c. They are not called without rows or bytes,
  * except for a pull that has pieces to report. */

@@ -88,10 +88,9 @@ typedef struct sl_spmm_problem {
   bool renewable; /* the values may change: refill is called */
   bool arrives;   /* a's arrays are filled after the plan is made: no preparation */
   const char *library; /* NULL: one of Sley's kernels; else the library whose kernel to use */
-  const struct sl_window_model *windows; /* figures for row windows on Tensor cores; NULL: the built-in
-                                          * ones */
-  const struct sl_kernel *kernel;        /* NULL: any of these kernels; else the one to use */
-  sl_rowwise_choice rowwise;             /* for the kernel with X in several memories */
+  const struct sl_device_figures *figures; /* by which the product is shaped; not read by ok and cost */
+  const struct sl_kernel *kernel;          /* NULL: any of these kernels; else the one to use */
+  sl_rowwise_choice rowwise;               /* for the kernel with X in several memories */
   sl_team *team; /* host threads that prepare may use; NULL: only the calling thread */
 } sl_spmm_problem;
 

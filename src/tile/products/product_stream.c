@@ -15,7 +15,7 @@ static sley_status check_entries(const sl_comm *comm, int buffers, int64_t buffe
   int64_t entries;
   if (__builtin_mul_overflow(buffer_bytes + 1, (int64_t)comm->size * buffers, &entries))
     return sl_fail(SLEY_ERR_OVERFLOW,
-                   "%d buffers of %lld bytes on %d ranks cannot be numbered: use more tiles", buffers,
+                   "%d buffers of %lld bytes on %d ranks do not fit 64-bit sizes: use more tiles", buffers,
                    (long long)buffer_bytes, comm->size);
   return SLEY_OK;
 }
@@ -66,8 +66,9 @@ static sley_status begin_message(const sl_product_stream *s, struct sl_half_mess
   if (bytes >= WORD)
     SL_TRY(read_piece(s, &all, piece, WORD));
   if (all < bytes || bytes < WORD)
-    return sl_fail_peer(from, "its product of tiles begins with %lld of %lld bytes", (long long)bytes,
-                        (long long)all);
+    return sl_fail_peer(
+        from, "the first piece of its product of tiles has %lld bytes, but announces %lld bytes in all",
+        (long long)bytes, (long long)all);
   if (!(half->message = sl_alloc(all, 1, "a product of tiles")))
     return SLEY_ERR_MEMORY;
   half->bytes = all;
@@ -82,7 +83,7 @@ static sley_status take_piece(sl_product_stream *s, int from, int buffer, int64_
   if (!half->message)
     SL_TRY(begin_message(s, half, from, piece, bytes));
   if (bytes > half->bytes - half->come)
-    return sl_fail_peer(from, "its product of tiles is longer than the %lld bytes that it begins with",
+    return sl_fail_peer(from, "its product of tiles is longer than the %lld bytes that it has announced",
                         (long long)half->bytes);
   SL_TRY(read_piece(s, (char *)half->message + half->come, piece, bytes));
   half->come += bytes;
@@ -100,7 +101,7 @@ static sley_status take_entry(void *context, int64_t entry) {
   const int64_t buffers = s->queue->buffers, number = entry > 0 ? entry - 1 : 0, sender = number / buffers,
                 bytes = sender / s->comm->size;
   if (bytes < 1 || bytes > s->queue->buffer_bytes)
-    return sl_fail(SLEY_ERR_INTERNAL, "the queue of rank %d holds %lld, which is no piece of a product",
+    return sl_fail(SLEY_ERR_INTERNAL, "the queue of rank %d contains %lld, which is not a piece of a product",
                    s->comm->rank, (long long)entry);
   return take_piece(s, (int)(sender % s->comm->size), (int)(number % buffers), bytes);
 }

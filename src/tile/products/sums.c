@@ -99,7 +99,7 @@ static sley_status check_entries(const sl_tile_sums *s, int buffers) {
   if (__builtin_mul_overflow(entries, o->y->tiling.across, &entries) ||
       __builtin_mul_overflow(entries, (int64_t)s->comm->size * buffers, &entries) || entries == INT64_MAX)
     return sl_fail(SLEY_ERR_OVERFLOW,
-                   "so many products of tiles cannot be numbered: use fewer tiles or buffers");
+                   "the number of products of tiles does not fit 64 bits: use fewer tiles or buffers");
   return SLEY_OK;
 }
 
@@ -288,8 +288,8 @@ static sley_status accept(void *context, int64_t entry) {
   int64_t *note = note_of(s, entry, &task);
   if (!note)
     return sl_fail(SLEY_ERR_INTERNAL,
-                   "the queue of rank %d holds %lld, which is no product that it waits for", s->comm->rank,
-                   (long long)entry);
+                   "the queue of rank %d contains %lld, which is not a product that it waits for",
+                   s->comm->rank, (long long)entry);
   *note = (entry - 1) % ((int64_t)s->comm->size * s->queue->buffers);
   sl_expected *e = &s->tiles[sl_own_local(&s->o->y->tiling, task.i, task.j)];
   for (; e->added < e->count && s->holder[e->first + e->added] >= 0; e->added++, s->added++) {

@@ -62,7 +62,8 @@ static sley_status leave(int64_t limit, int64_t copies, int64_t *left) {
   *left = limit == 0 ? 0 : limit - copies;
   if (limit == 0 || *left > 0)
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_MEMORY, "copies of the tiles take %lld bytes: a mem_limit of %lld is too low",
+  return sl_fail(SLEY_ERR_MEMORY,
+                 "the copies of the tiles need %lld bytes, so a mem_limit of %lld bytes is too low",
                  (long long)copies, (long long)limit);
 }
 
@@ -83,7 +84,7 @@ static sley_status make(sl_queue *queue, const sl_tile_product *p, sl_spgemm_res
     args.b = b.csr;
     status = sl_kernel_run(queue, &(sl_kernel_args){.op = SL_OP_SPGEMM, .spgemm = args});
     if (status == SLEY_ERR_MEMORY && p->limit > 0 && copies > 0)
-      sl_fail_prefix(status, "besides %lld bytes of the limit, for copies of the tiles: ", (long long)copies);
+      sl_fail_prefix(status, "%lld bytes of the limit are used by copies of the tiles: ", (long long)copies);
   }
   if (status != SLEY_OK)
     (void)queue->ops->queue_wait(queue); /* the queue may still write to the copies */

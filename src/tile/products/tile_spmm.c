@@ -77,7 +77,12 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
                                  .val = a->val,
                                  .index = of->index,
                                  .dtype = of->dtype};
-  sl_spmm_problem problem = {.a = &matrix, .k = x->cols, .x_rows = x->rows, .wide_y = true, .arrives = true};
+  sl_spmm_problem problem = {.a = &matrix,
+                             .k = x->cols,
+                             .x_rows = x->rows,
+                             .wide_y = true,
+                             .arrives = true,
+                             .figures = &p->comm->device->figures};
   const sl_spmm_run product = {.problem = &problem,
                                .alpha = p->alpha,
                                .beta = beta,

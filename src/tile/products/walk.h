@@ -17,8 +17,7 @@
 typedef enum sl_stationary {
   SL_STATIONARY_C,
   SL_STATIONARY_A,
-  SL_STATIONARY_B,
-  SL_STATIONARIES
+  SL_STATIONARY_B
 } sl_stationary;
 
 /* Which ranks compute tasks. */

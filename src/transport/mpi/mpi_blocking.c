@@ -63,7 +63,9 @@ sley_status sl_mpi_initialise(double timeout, int *out) {
   pthread_t thread;
   sigset_t all, before; /* signals are left to the caller's threads */
   if (piece != IDLE)
-    return sl_fail(SLEY_ERR_PEER, "MPI_Init_thread has been given up before");
+    return sl_fail(
+        SLEY_ERR_PEER,
+        "MPI cannot be initialised: an earlier MPI_Init_thread has not returned within its time limit");
   piece = INITIALISE;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -116,7 +116,8 @@ static sley_status prepare(sl_mpi_comm *comm) {
     SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
   }
   if (rank != base->rank || size != base->size)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "this is rank %d of %d, but rank %d of %d to MPI", base->rank,
+    return sl_fail(SLEY_ERR_UNSUPPORTED,
+                   "this process is rank %d of %d, but MPI says that it is rank %d of %d", base->rank,
                    base->size, rank, size);
   return SLEY_OK;
 }

@@ -36,11 +36,8 @@ sley_status sl_mpi_ready(bool given, double timeout);
 sley_status sl_mpi_initialise(double timeout, int *level);
 void sl_mpi_finalise(double timeout);
 
-/* A communicator of all processes of MPI_COMM_WORLD, for the library's own use, kept until MPI is finalised.
- * MPI_COMM_NULL: only callers' communicators are used. */
-MPI_Comm sl_mpi_world(void);
-
-/* The communicator at mpi_comm, or, if that is NULL, sl_mpi_world. */
+/* The communicator at mpi_comm, or, if that is NULL, the library's own, of all processes of MPI_COMM_WORLD, which
+ * is kept until MPI is finalised; MPI_COMM_NULL: only callers' communicators are used. */
 MPI_Comm sl_mpi_origin(const void *mpi_comm);
 
 /* Sets whether MPI_Finalize is skipped when the process exits: if a rank may have died, it would wait for

@@ -304,8 +304,8 @@ static sley_status wait_for(const sl_process_exchange *exchange, const sl_proces
     sley_status status = sl_mpi_backoff(&wait);
     if (status == SLEY_ERR_PEER && !sl_mesh_broken(comm->mesh))
       return sl_fail(status,
-                     "rank %d has not %s its rows of exchange %s within %g s: give a longer timeout if it "
-                     "works so long",
+                     "rank %d has not %s its rows of exchange %s within %g s: give a longer timeout if its "
+                     "work takes so long",
                      c->list.peer, receives ? "sent" : "taken", exchange->name, comm->timeout);
     SL_TRY(status);
   }

@@ -53,7 +53,9 @@ static sley_status initialise(double timeout, bool *own) {
     return sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread");
   SL_TRY(sl_mpi_initialise(timeout, &level));
   initialiser = getpid();
-  return atexit(finalise) == 0 ? SLEY_OK : sl_fail(SLEY_ERR_MEMORY, "no room for MPI's end");
+  return atexit(finalise) == 0
+             ? SLEY_OK
+             : sl_fail(SLEY_ERR_MEMORY, "out of memory for a function to call at exit, which ends MPI");
 }
 
 static sley_status make_world(double timeout) {
@@ -81,8 +83,7 @@ static sley_status look_at_given(int *first) {
                    "a communicator was given, but MPI %s: open comms between MPI_Init "
                    "and MPI_Finalize",
                    over ? "has been finalised"
-                        : "is not initialised, or another MPI than "
-                          "that of libsley_mpi.so");
+                        : "is not initialised, or is another MPI than the one of libsley_mpi.so");
   SL_TRY(sl_mpi_check(MPI_Query_thread(&level), "MPI_Query_thread"));
   return level >= MPI_THREAD_SERIALIZED ? SLEY_OK
                                         : sl_mpi_check(MPI_Is_thread_main(first), "MPI_Is_thread_main");
@@ -98,8 +99,9 @@ sley_status sl_mpi_ready(bool given, double timeout) {
   } else if (world == MPI_COMM_NULL) {
     status = initialise(timeout, &own);
     if (status == SLEY_OK && level < MPI_THREAD_SERIALIZED)
-      status = own ? sl_fail(SLEY_ERR_UNSUPPORTED, "this MPI lets no thread in but one (level %d)", level)
-                   : sl_mpi_check(MPI_Is_thread_main(&first), "MPI_Is_thread_main");
+      status =
+          own ? sl_fail(SLEY_ERR_UNSUPPORTED, "this MPI allows only one thread to call it (level %d)", level)
+              : sl_mpi_check(MPI_Is_thread_main(&first), "MPI_Is_thread_main");
     if (status == SLEY_OK && first)
       status = make_world(timeout);
   } else if (level < MPI_THREAD_SERIALIZED) {
@@ -108,13 +110,9 @@ sley_status sl_mpi_ready(bool given, double timeout) {
   pthread_mutex_unlock(&starting);
   if (status == SLEY_OK && !first)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
-                   "MPI was initialised for its main thread alone, and this is another: call MPI_Init_thread "
-                   "with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE");
+                   "MPI was initialised for its main thread only, and this is another thread: call "
+                   "MPI_Init_thread with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE");
   return status;
-}
-
-MPI_Comm sl_mpi_world(void) {
-  return world;
 }
 
 MPI_Comm sl_mpi_origin(const void *mpi_comm) {
@@ -171,10 +169,10 @@ sley_status sl_mpi_check_wait(sl_mpi_wait *p) {
   SL_TRY(p->mesh ? sl_mesh_progress(p->mesh) : sl_interrupted());
   if (sl_now() - p->begin <= p->timeout)
     return SLEY_OK;
-  return sl_fail(
-      SLEY_ERR_PEER,
-      "%s has not come within %g s: a rank is stopped or hangs, or works so long: then give a longer timeout",
-      p->what, p->timeout);
+  return sl_fail(SLEY_ERR_PEER,
+                 "%s has not come within %g s: a rank is stopped or hangs, or its work takes so long; then "
+                 "give a longer timeout",
+                 p->what, p->timeout);
 }
 
 sley_status sl_mpi_backoff(sl_mpi_wait *p) {

@@ -52,10 +52,11 @@ static sley_status compare(const sl_launcher *launcher, int rank, int size) {
   if (launcher->name && launcher->size != size)
     return sl_fail(SLEY_ERR_ARG,
                    "%s is %d, but MPI has started %d ranks: the launcher belongs to another MPI than "
-                   "libsley_mpi.so, or its variables are stale",
+                   "libsley_mpi.so, or its variables are out of date",
                    launcher->size_variable, launcher->size, size);
   if (launcher->name && launcher->rank != rank)
-    return sl_fail(SLEY_ERR_ARG, "%s is %d, but MPI says that this is rank %d: unset the variables of one",
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s is %d, but MPI says that this is rank %d: unset the variables of the other launcher",
                    launcher->rank_variable, launcher->rank, rank);
   return SLEY_OK;
 }
@@ -118,14 +119,14 @@ sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_pla
   SL_TRY(sl_mpi_ready(mpi_comm != NULL, timeout));
   MPI_Comm origin = sl_mpi_origin(mpi_comm);
   if (origin == MPI_COMM_NULL)
-    return sl_fail(SLEY_ERR_ARG, "the communicator is MPI_COMM_NULL: this process is none of its ranks");
+    return sl_fail(SLEY_ERR_ARG, "the communicator is MPI_COMM_NULL: this process is not one of its ranks");
   SL_TRY(sl_mpi_check(MPI_Comm_rank(origin, &rank), "MPI_Comm_rank"));
   SL_TRY(sl_mpi_check(MPI_Comm_size(origin, &size), "MPI_Comm_size"));
   if (!mpi_comm)
     SL_TRY(compare(&launcher, rank, size));
   if (ranks > 0 && size != ranks)
     return sl_fail(SLEY_ERR_ARG,
-                   "%d ranks were asked for, but MPI has started %d: start them by mpirun -n %d", ranks, size,
+                   "%d ranks were requested, but MPI has started %d: start them by mpirun -n %d", ranks, size,
                    ranks);
   out->rank = rank;
   out->size = size;

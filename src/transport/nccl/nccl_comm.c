@@ -97,7 +97,7 @@ static sley_status prepare(sl_nccl_comm *comm) {
   sl_device *device = comm->base.base.device;
   int least, greatest;
   if (strcmp(device->ops->name, "cuda") != 0)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "NCCL joins GPUs, and the device is %s: give --device cuda",
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "NCCL needs GPUs, but the device is %s: give --device cuda",
                    device->ops->name);
   SL_TRY(load(&comm->nccl));
   SL_TRY(check_cuda(cudaSetDevice(comm->base.ordinal), "cudaSetDevice"));

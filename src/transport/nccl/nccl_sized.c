@@ -85,9 +85,8 @@ static sley_status take_lengths(sl_process_exchange *base) {
       continue;
     SL_TRY(sl_mesh_wait_received(mesh_of(base), c->list.peer, &message->recv));
     if (message->bytes < 0 || message->bytes > c->list.count)
-      return sl_fail(SLEY_ERR_INTERNAL,
-                     "exchange %s: rank %d announces %lld bytes, and there is room for %lld", base->name,
-                     c->list.peer, (long long)message->bytes, (long long)c->list.count);
+      return sl_fail(SLEY_ERR_INTERNAL, "exchange %s: rank %d announces %lld bytes, but the capacity is %lld",
+                     base->name, c->list.peer, (long long)message->bytes, (long long)c->list.count);
     c->bytes = message->bytes;
   }
   for (int i = 0; i < base->sends; i++)

@@ -55,8 +55,10 @@ static sley_status new_block(nvshmem_comm *comm, int64_t bytes, heap_block **out
   block->at = comm->library.malloc((size_t)bytes);
   if (!block->at) {
     sl_free(block);
-    return sl_fail(SLEY_ERR_MEMORY, "%lld bytes of NVSHMEM's symmetric heap: see NVSHMEM_SYMMETRIC_SIZE",
-                   (long long)bytes);
+    return sl_fail(
+        SLEY_ERR_MEMORY,
+        "NVSHMEM's symmetric heap does not have %lld bytes free: set a greater NVSHMEM_SYMMETRIC_SIZE",
+        (long long)bytes);
   }
   block->bytes = bytes;
   block->next = comm->blocks;
@@ -82,7 +84,8 @@ static sley_status locate(nvshmem_comm *comm, sl_peer_block *out) {
   for (int r = 0; r < base->size; r++) {
     out->at[r] = r == base->rank ? out->own : comm->library.ptr(out->own, r);
     if (!out->at[r])
-      return sl_fail(SLEY_ERR_UNSUPPORTED, "NVSHMEM has no address of rank %d's memory for rank %d", r,
+      return sl_fail(SLEY_ERR_UNSUPPORTED,
+                     "NVSHMEM has no address by which the memory of rank %d can be reached from rank %d", r,
                      base->rank);
   }
   return SLEY_OK;
@@ -138,10 +141,10 @@ static void stop(sl_process_comm *base) {
 static sley_status prepare(nvshmem_comm *comm) {
   const sl_comm *base = &comm->base.base;
   if (strcmp(base->device->ops->name, "cuda") != 0)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "NVSHMEM joins GPUs, and the device is %s: give --device cuda",
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "NVSHMEM needs GPUs, but the device is %s: give --device cuda",
                    base->device->ops->name);
   if (base->workgroup < base->size)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "over NVSHMEM rows move inside one workgroup only, and there are %d",
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "over NVSHMEM rows move within one workgroup only, but there are %d",
                    sl_workgroups(base));
   if (in_use)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "another comm uses NVSHMEM in this process: close it first");

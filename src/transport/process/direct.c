@@ -22,7 +22,7 @@ static void note(sl_process_comm *comm, const char *why) {
   if (!comm->note[0])
     sl_text_format(
         comm->note, sizeof comm->note,
-        "GPUs of different processes do not load each other's memory (%s): rows travel as messages", why);
+        "GPUs of different processes cannot load each other's memory (%s): rows travel as messages", why);
 }
 
 /* The obstacle that can be found without trying, or NULL: each rank of a workgroup needs a device of its own,

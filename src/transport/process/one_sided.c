@@ -253,14 +253,11 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
   return SLEY_OK;
 }
 
-static sley_status test(sl_rma *rma, bool *done) {
-  sl_process_rma *r = (sl_process_rma *)rma;
-  sl_process_comm *comm = comm_of(r->symm);
+/* Advances an operation that is copied or in pieces; *done: it is complete. */
+static sley_status advance(sl_process_comm *comm, sl_process_rma *r, bool *done) {
   sley_status status = SLEY_OK;
   *done = true;
-  if (r->state == ASKED) {
-    status = over(comm, sl_mesh_test_ask(comm->mesh, &r->ask, done));
-  } else if (r->state == COPIED) {
+  if (r->state == COPIED) {
     status = sl_rma_queue_test(comm->staging->own, r->number, done);
     if (status == SLEY_OK && !*done)
       status = over(comm, sl_mesh_progress(comm->mesh));
@@ -289,7 +286,7 @@ static sley_status wait(sl_rma *rma) {
     return status;
   }
   while (status == SLEY_OK && !done) {
-    status = test(rma, &done);
+    status = advance(comm, r, &done);
     if (!done)
       sched_yield();
   }
@@ -341,8 +338,8 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
     int64_t rows = l->bytes > 0 ? from->bytes / l->bytes : 0;
     for (int64_t i = 0; i < l->count; i++)
       if (l->bytes <= 0 || l->rows[i] < 0 || l->rows[i] >= rows || l->rows[i] > UINT32_MAX)
-        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
-                       (long long)rows, l->peer);
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld does not exist: there are %lld rows at rank %d",
+                       (long long)l->rows[i], (long long)rows, l->peer);
     far = far || !from->at;
   }
   if (of(base)->on_device)
@@ -442,7 +439,6 @@ const sl_symm_ops sl_process_symm_ops = {.alloc = sl_process_symm_alloc,
                                          .peer_ptr = peer_ptr,
                                          .get_begin = get_begin,
                                          .put_begin = put_begin,
-                                         .test = test,
                                          .wait = wait,
                                          .after = after,
                                          .get_rows = get_rows,

@@ -286,7 +286,7 @@ sley_status sl_process_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
 /* Only rows from the workgroup come in pieces; the others are received first. */
 static sley_status arrive(sl_process_exchange *exchange, sl_queue *queue, const sl_piece_words **words) {
   if (!exchange->in_flight)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end", exchange->name);
+    return sl_fail(SLEY_ERR_ARG, "exchange %s: arrive is called outside begin and end", exchange->name);
   SL_TRY(receive(exchange, queue));
   return sl_direct_arrive(exchange->direct, queue, words);
 }
@@ -317,9 +317,10 @@ static sley_status wait_for_nothing(sl_process_exchange *exchange, sl_queue *que
 
 static sley_status refuse(sl_process_exchange *exchange, sl_process_channel *channel, sl_queue *queue) {
   (void)queue;
-  return sl_fail(SLEY_ERR_INTERNAL,
-                 "exchange %s: rank %d's rows do not go the direct way, and there is no other",
-                 exchange->name, channel->list.peer);
+  return sl_fail(
+      SLEY_ERR_INTERNAL,
+      "exchange %s: the rows of rank %d cannot be loaded directly, and this transport has no messages",
+      exchange->name, channel->list.peer);
 }
 
 sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange) {

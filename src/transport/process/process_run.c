@@ -64,7 +64,7 @@ sley_status sl_process_refuse_shared(const sl_process_comm *comm, const char *li
   for (int r = 0; r < comm->base.size; r++)
     if (comm->first_there[r] != r)
       return sl_fail(SLEY_ERR_UNSUPPORTED,
-                     "%s wants a GPU for each rank, and ranks %d and %d share one: use as many ranks as GPUs",
+                     "%s needs a GPU per rank, but ranks %d and %d share one: use as many ranks as GPUs",
                      library, comm->first_there[r], r);
   return SLEY_OK;
 }
@@ -113,7 +113,7 @@ static sley_status find_next(sl_mesh *mesh, const char *name, const sl_process_b
   const sl_transport_backend *found = NULL;
   sley_status status = sl_transport_backend_choose(name, &found);
   if (status == SLEY_OK && !found->process)
-    status = sl_fail(SLEY_ERR_UNSUPPORTED, "transport %s does not join processes", name);
+    status = sl_fail(SLEY_ERR_UNSUPPORTED, "the ranks of transport %s cannot be processes", name);
   *out = found ? found->process : NULL;
   return sl_mesh_agree(mesh, "find a transport", 0, 0, status);
 }
@@ -240,7 +240,7 @@ static sley_status place_by_mpi(const sl_process_backend *backend, const sl_laun
   if (!backend->place)
     SL_TRY(sl_transport_backend_find("mpi", &mpi));
   if (mpi && (!mpi->process || !mpi->process->place))
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "transport mpi does not know communicators");
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "transport mpi does not support communicators of the caller");
   return (mpi ? mpi->process : backend)->place(0, launch->mpi_comm, timeout, out);
 }
 
@@ -279,7 +279,7 @@ sley_status sl_process_run(const sl_process_backend *backend, const sl_launch *l
     return sl_spawn(launch->ranks, place.timeout, forked_main, &f);
   }
   if (place.size != launch->ranks)
-    return sl_fail(SLEY_ERR_ARG, "a launch of %d ranks where the launcher has started %d", launch->ranks,
-                   place.size);
+    return sl_fail(SLEY_ERR_ARG, "%d ranks are to run, but the launcher has started %d: give the same number",
+                   launch->ranks, place.size);
   return sl_process_join(backend, launch, &place, main, arg);
 }

@@ -75,7 +75,7 @@ static sley_status make_own(sl_process_block *own, int64_t bytes) {
   own->fd = memfd_create("sley", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (own->fd < 0 || ftruncate((int)own->fd, (off_t)mapped_bytes(bytes)) != 0 ||
       fcntl((int)own->fd, F_ADD_SEALS, SEALS) != 0)
-    return sl_fail(SLEY_ERR_MEMORY, "cannot make %lld bytes of symmetric memory: %s", (long long)bytes,
+    return sl_fail(SLEY_ERR_MEMORY, "cannot create %lld bytes of symmetric memory: %s", (long long)bytes,
                    strerror(errno));
   return map_file((int)own->fd, own);
 }
@@ -92,7 +92,7 @@ static bool is_block(int fd, const sl_process_block *peer) {
 static sley_status map_peer(sl_comm *comm, int rank, sl_process_block *peer) {
   char path[64];
   if (peer->bytes < 0 || peer->pid < 1 || peer->pid > INT32_MAX || peer->fd < 0 || peer->fd > INT32_MAX)
-    return sl_fail_peer(rank, "it tells of memory that cannot be: %lld bytes, process %lld, file %lld",
+    return sl_fail_peer(rank, "it has announced impossible memory: %lld bytes, process %lld, file %lld",
                         (long long)peer->bytes, (long long)peer->pid, (long long)peer->fd);
   snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)peer->pid, (long long)peer->fd);
   int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -101,8 +101,9 @@ static sley_status map_peer(sl_comm *comm, int rank, sl_process_block *peer) {
         SLEY_ERR_IO,
         "rank %d cannot open the memory of rank %d, which is in its workgroup: %s; use --workgroup 1",
         comm->rank, rank, strerror(errno));
-  sley_status status = is_block(fd, peer) ? map_file(fd, peer)
-                                          : sl_fail_peer(rank, "%s is not the memory that it tells of", path);
+  sley_status status = is_block(fd, peer)
+                           ? map_file(fd, peer)
+                           : sl_fail_peer(rank, "%s is not the memory that it has announced", path);
   close(fd);
   return status;
 }

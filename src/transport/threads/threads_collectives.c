@@ -17,7 +17,10 @@ sley_status sl_threads_allgather(sl_comm *base, const void *src, int64_t bytes, 
   sl_threads_comm *comm = (sl_threads_comm *)base;
   sl_post post = {.call = "allgather", .number = {bytes}, .data = {src}};
   if (bytes < 0 || (bytes > 0 && (!src || !dst)))
-    post.status = sl_fail(SLEY_ERR_ARG, "allgather: %lld bytes from %p to %p", (long long)bytes, src, dst);
+    post.status = sl_fail(SLEY_ERR_ARG,
+                          "allgather: %lld bytes from %p to %p: the number must not be negative, and neither "
+                          "address may be NULL",
+                          (long long)bytes, src, dst);
   SL_TRY(sl_world_meet(comm, &post));
   for (int r = 0; r < base->size && bytes > 0; r++) {
     if (!sl_world_enter(comm, r))
@@ -40,8 +43,8 @@ static sley_status match_pair(const sl_threads_comm *comm, const sl_post *mine, 
     int64_t sent = ((const int64_t *)from->data[SEND_BYTES])[receiver];
     int64_t taken = ((const int64_t *)to->data[RECV_BYTES])[sender];
     if (sent != taken || sent < 0)
-      return sl_fail(SLEY_ERR_ARG, "alltoallv: rank %d sends %lld bytes to rank %d, which takes %lld", sender,
-                     (long long)sent, receiver, (long long)taken);
+      return sl_fail(SLEY_ERR_ARG, "alltoallv: rank %d sends %lld bytes to rank %d, which receives %lld",
+                     sender, (long long)sent, receiver, (long long)taken);
   }
   return SLEY_OK;
 }
@@ -52,7 +55,7 @@ sley_status sl_threads_alltoallv(sl_comm *base, const void *send, const int64_t 
   sl_threads_comm *comm = (sl_threads_comm *)base;
   sl_post post = {.call = "alltoallv", .data = {send, send_at, send_bytes, recv_bytes}};
   if (!send_at || !send_bytes || !recv_at || !recv_bytes)
-    post.status = sl_fail(SLEY_ERR_ARG, "alltoallv: a list of places or sizes is NULL");
+    post.status = sl_fail(SLEY_ERR_ARG, "alltoallv: an array of offsets or sizes is NULL");
   SL_TRY(sl_world_meet(comm, &post));
   sley_status status = SLEY_OK;
   for (int i = 0; i < base->size && status == SLEY_OK; i++) {
@@ -91,8 +94,10 @@ sley_status sl_threads_allreduce(sl_comm *base, sl_reduce op, int64_t *values, i
   int64_t *sum = NULL;
   sl_post post = {.call = "allreduce", .number = {op, count}, .data = {values}};
   if (count < 0 || (count > 0 && !values) || op > SL_MAX)
-    post.status =
-        sl_fail(SLEY_ERR_ARG, "allreduce: operator %d on %d values at %p", (int)op, count, (void *)values);
+    post.status = sl_fail(SLEY_ERR_ARG,
+                          "allreduce: operator %d on %d values at %p: the operator does not exist, the "
+                          "number is negative, or the address is NULL",
+                          (int)op, count, (void *)values);
   else if (count > SL_SMALL_COUNT)
     post.status = SL_NEW(sum, count, "an allreduce");
   else

@@ -239,7 +239,8 @@ static sley_status map_rows(sl_threads_exchange *exchange, sl_mapped_rows *mappe
     return sl_fail(SLEY_ERR_UNSUPPORTED, "exchange %s: the memory of device %s cannot be mapped",
                    exchange->name, comm->base.device->ops->name);
   if (!exchange->in_flight || exchange->received || exchange->mapped || comm->inside_count > 0)
-    return sl_fail(SLEY_ERR_ARG, "exchange %s is mapped while it is not begun, or another is",
+    return sl_fail(SLEY_ERR_ARG,
+                   "exchange %s cannot be mapped: it is not begun, or another exchange is mapped",
                    exchange->name);
   for (int i = 0; i < exchange->recvs; i++)
     if (exchange->add || sl_link_to(&comm->base, exchange->recv[i].peer) == SL_LINK_MESSAGE)
@@ -315,7 +316,7 @@ sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   *words = NULL;
   if (!exchange->in_flight || exchange->mapped)
-    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s: rows are to arrive outside begin and end",
+    return failed(exchange, sl_fail(SLEY_ERR_ARG, "exchange %s: arrive is called outside begin and end",
                                     exchange->name));
   sley_status status = sl_world_check((sl_threads_comm *)base->comm);
   if (status == SLEY_OK)

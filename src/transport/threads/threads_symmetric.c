@@ -254,8 +254,8 @@ static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, v
       if (i % UNCHECKED == 0)
         SL_TRY(go_on(base->comm));
       if (l->bytes > 0 && (l->rows[i] < 0 || l->rows[i] >= rows))
-        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld of the %lld at rank %d", (long long)l->rows[i],
-                       (long long)rows, l->peer);
+        return sl_fail(SLEY_ERR_ARG, "get_rows: row %lld does not exist: there are %lld rows at rank %d",
+                       (long long)l->rows[i], (long long)rows, l->peer);
       memcpy(to + i * l->bytes, block + l->rows[i] * l->bytes, (size_t)l->bytes);
     }
     count(base, l->peer, l->count, l->bytes);
@@ -333,7 +333,6 @@ const sl_symm_ops sl_threads_symm_ops = {.alloc = symm_alloc,
                                          .peer_ptr = peer_ptr,
                                          .get_begin = get_begin,
                                          .put_begin = put_begin,
-                                         .test = test,
                                          .wait = wait,
                                          .after = after,
                                          .get_rows = get_rows,

@@ -351,7 +351,8 @@ static sley_status compare_posts(sl_threads_comm *comm) {
                      first->call, r, post->call);
     for (int i = 0; i < SL_POST_NUMBERS; i++)
       if (post->number[i] != first->number[i])
-        return sl_fail(SLEY_ERR_ARG, "%s: rank 0 gives %lld, rank %d gives %lld: they must agree",
+        return sl_fail(SLEY_ERR_ARG,
+                       "%s: rank 0 passes %lld, but rank %d passes %lld: all ranks must pass the same",
                        first->call, (long long)first->number[i], r, (long long)post->number[i]);
   }
   sley_status mine = sl_world_post(comm, comm->base.rank)->status;

@@ -52,11 +52,6 @@ static sley_status put_begin(sl_symm *symm, int rank, int64_t offset, const void
   return sl_traced_record(symm->comm, "put", begin, bytes, status);
 }
 
-/* Not recorded: a rank may call it very often. */
-static sley_status test(sl_rma *rma, bool *done) {
-  return sl_traced_inner(rma->comm)->ops->symm->test(rma, done);
-}
-
 static sley_status wait(sl_rma *rma) {
   double begin = sl_now();
   sley_status status = sl_traced_inner(rma->comm)->ops->symm->wait(rma);
@@ -99,7 +94,6 @@ const sl_symm_ops sl_traced_symm_ops = {.alloc = symm_alloc,
                                         .peer_ptr = peer_ptr,
                                         .get_begin = get_begin,
                                         .put_begin = put_begin,
-                                        .test = test,
                                         .wait = wait,
                                         .after = after,
                                         .get_rows = get_rows,

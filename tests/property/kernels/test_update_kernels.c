@@ -189,7 +189,12 @@ static void run_product(const update_case *c, sl_queue *queue, bool prepares, co
                       .val = others,
                       .index = c->index,
                       .dtype = c->dtype};
-  sl_spmm_problem problem = {.a = &a, .k = c->k, .x_rows = c->cols, .wide_y = true, .in_order = true};
+  sl_spmm_problem problem = {.a = &a,
+                             .k = c->k,
+                             .x_rows = c->cols,
+                             .wide_y = true,
+                             .in_order = true,
+                             .figures = &queue->device->figures};
   sl_kernel_args args = {.op = SL_OP_UPDATE,
                          .update = {.product = {.problem = &problem}, .dtype = c->dtype, .in_order = true}};
   const sl_kernel *kernel;
@@ -352,8 +357,12 @@ static void run_product_about(const update_case *c, sl_queue *queue, int64_t far
                       .val = c->val,
                       .index = c->index,
                       .dtype = c->dtype};
-  sl_spmm_problem problem = {
-      .a = &a, .k = c->k, .x_rows = c->cols - far_rows, .far_rows = far_rows, .wide_y = true};
+  sl_spmm_problem problem = {.a = &a,
+                             .k = c->k,
+                             .x_rows = c->cols - far_rows,
+                             .far_rows = far_rows,
+                             .wide_y = true,
+                             .figures = &queue->device->figures};
   sl_kernel_args args = {.op = SL_OP_UPDATE, .update = {.product = {.problem = &problem}, .dtype = c->dtype}};
   const sl_kernel *kernel = NULL;
   sl_accuracy accuracy = SL_ACCURACY_IN_ORDER;

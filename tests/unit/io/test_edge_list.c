@@ -112,7 +112,7 @@ static void a_zero_byte_is_no_line_end(void **state) {
   memset(text, '#',
          sizeof text); /* a comment long enough to hide the zero from the look at the first bytes */
   memcpy(text + 4900, "\n0 1\0 2\n1 2\n", 12);
-  assert_int_equal(sl_matrix_read_memory("t", text, 4912, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("t", text, 4912, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   assert_non_null(strstr(sley_last_error(), "t:2: "));
 }
 
@@ -136,12 +136,12 @@ static void threads_do_not_change_the_result(void **state) {
   size_t size;
   char *text = large_text(100000, -1, &size);
   sley_matrix *one, *a;
-  assert_sley_ok(sl_matrix_read_memory("t.el", text, size, SLEY_F64, NULL, &one));
+  assert_sley_ok(test_read_memory("t.el", text, size, SLEY_F64, NULL, &one));
   assert_int_equal(one->entries_stored, 100000);
   for (int threads = 2; threads <= 3; threads++) {
     sl_team *team;
     assert_sley_ok(sl_team_create(threads, &team));
-    assert_sley_ok(sl_matrix_read_memory("t.el", text, size, SLEY_F64, team, &a));
+    assert_sley_ok(test_read_memory("t.el", text, size, SLEY_F64, team, &a));
     test_same(one, a);
     sl_matrix_destroy(a);
     sl_team_destroy(team);
@@ -155,7 +155,7 @@ static void tells_the_first_wrong_line_of_a_later_piece(void **state) {
   size_t size;
   char *text = large_text(100000, 90002, &size);
   sley_matrix *a;
-  assert_int_equal(sl_matrix_read_memory("big.el", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("big.el", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   assert_memory_equal(sley_last_error(), "big.el:90093: ", 14);
   free(text);
 }

@@ -5,13 +5,14 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
+#include "formats.h"
 #include "io/io.h"
 #include "io/text.h"
 #include "support.h"
 
 static sley_status read_text(const char *text, sley_dtype dtype, sl_team *team, sley_matrix **out) {
   *out = NULL;
-  return sl_matrix_read_memory("t.mtx", text, strlen(text), dtype, team, out);
+  return test_read_memory("t.mtx", text, strlen(text), dtype, team, out);
 }
 
 /* Value at (row, col); NAN if no entry is there. */
@@ -225,7 +226,7 @@ static void integers_beyond_2_53_are_refused(void **state) {
         bool refused = isnan(numbers[n].value) && dtype == SLEY_F64;
         sley_matrix *a = NULL;
         sley_status status =
-            sl_matrix_read_memory(doors[d].name, text, strlen(text), (sley_dtype)dtype, NULL, &a);
+            test_read_memory(doors[d].name, text, strlen(text), (sley_dtype)dtype, NULL, &a);
         if (status != (refused ? SLEY_ERR_INPUT : SLEY_OK) ||
             (refused && strncmp(sley_last_error(), where, strlen(where)) != 0))
           fail_msg("door %zu, %s: %s: %s", d, numbers[n].number, sley_status_name(status), sley_last_error());
@@ -309,7 +310,7 @@ static void finds_an_entry_and_its_mirror_image(void **state) {
       sl_team *team;
       sley_matrix *a = NULL;
       assert_sley_ok(sl_team_create(threads, &team));
-      sley_status status = sl_matrix_read_memory("t.mtx", text, size, SLEY_F32, team, &a);
+      sley_status status = test_read_memory("t.mtx", text, size, SLEY_F32, team, &a);
       if (status != (c < 2 ? SLEY_OK : SLEY_ERR_INPUT))
         fail_msg("case %d: %s", c, sley_last_error());
       if (c >= 2)
@@ -326,7 +327,7 @@ static void a_zero_byte_is_no_line_end(void **state) {
   (void)state;
   static const char text[] = MM "coordinate real general\n2 2 2\n1 1 1\0\n2 2 2\n";
   sley_matrix *a;
-  assert_int_equal(sl_matrix_read_memory("t", text, sizeof text - 1, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("t", text, sizeof text - 1, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
 }
 
 /* A text of several pieces, with comments and blank lines in it if odd. */
@@ -351,12 +352,12 @@ static void threads_do_not_change_the_result(void **state) {
     size_t size;
     char *text = large_text(entries, odd, -1, &size);
     sley_matrix *one, *a;
-    assert_sley_ok(sl_matrix_read_memory("t", text, size, SLEY_F64, NULL, &one));
+    assert_sley_ok(test_read_memory("t", text, size, SLEY_F64, NULL, &one));
     assert_int_equal(one->entries_stored, entries);
     for (int threads = 2; threads <= 3; threads++) {
       sl_team *team;
       assert_sley_ok(sl_team_create(threads, &team));
-      assert_sley_ok(sl_matrix_read_memory("t", text, size, SLEY_F64, team, &a));
+      assert_sley_ok(test_read_memory("t", text, size, SLEY_F64, team, &a));
       assert_int_equal(a->nnz, one->nnz);
       assert_memory_equal(a->rowptr, one->rowptr, (size_t)(one->rows + 1) * 8);
       assert_memory_equal(a->col, one->col, (size_t)one->nnz * 4);
@@ -374,7 +375,7 @@ static void tells_the_line_in_a_later_piece(void **state) {
   size_t size;
   char *text = large_text(100000, false, 90000, &size);
   sley_matrix *a;
-  assert_int_equal(sl_matrix_read_memory("big", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("big", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   assert_memory_equal(sley_last_error(), "big:90003: ", 11);
   free(text);
 }

@@ -113,12 +113,12 @@ static void threads_do_not_change_the_result(void **state) {
   size_t size;
   char *text = large_text(50000, -1, &size);
   sley_matrix *one, *a;
-  assert_sley_ok(sl_matrix_read_memory("t.graph", text, size, SLEY_F32, NULL, &one));
+  assert_sley_ok(test_read_memory("t.graph", text, size, SLEY_F32, NULL, &one));
   assert_int_equal(one->nnz, 2 * (49999 + 49000));
   for (int threads = 2; threads <= 3; threads++) {
     sl_team *team;
     assert_sley_ok(sl_team_create(threads, &team));
-    assert_sley_ok(sl_matrix_read_memory("t.graph", text, size, SLEY_F32, team, &a));
+    assert_sley_ok(test_read_memory("t.graph", text, size, SLEY_F32, team, &a));
     test_same(one, a);
     sl_matrix_destroy(a);
     sl_team_destroy(team);
@@ -132,7 +132,7 @@ static void finds_one_edge_that_has_no_way_back(void **state) {
   size_t size;
   char *text = large_text(50000, 41005, &size); /* names itself in place of 41006 */
   sley_matrix *a;
-  assert_int_equal(sl_matrix_read_memory("big.graph", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("big.graph", text, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   assert_string_equal(sley_last_error(),
                       "big.graph:41048: vertex 41006 names 41005 1 times, but is named by it 0 times");
   free(text);

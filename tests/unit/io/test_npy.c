@@ -30,8 +30,8 @@ static sley_status read_array(const void *bytes, size_t size, sley_dtype dtype, 
                               void **data) {
   sl_input input;
   *data = NULL;
-  assert_sley_ok(sl_input_open_memory("t.npy", bytes, size, &input));
-  sley_status status = sl_npy_read_input(&input, dtype, rows, cols, data);
+  assert_sley_ok(test_open_memory("t.npy", bytes, size, &input));
+  sley_status status = sl_npy_read_input(&input, dtype, NULL, 0, -1, rows, cols, data);
   sl_input_close(&input);
   return status;
 }

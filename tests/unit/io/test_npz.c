@@ -51,7 +51,7 @@ static sley_status read_zip(const array *arrays, int count, bool deflated, sley_
                             sley_matrix **out) {
   static uint8_t bytes[ROOM];
   *out = NULL;
-  return sl_matrix_read_memory("t.npz", bytes, make_zip(bytes, arrays, count, deflated), dtype, NULL, out);
+  return test_read_memory("t.npz", bytes, make_zip(bytes, arrays, count, deflated), dtype, NULL, out);
 }
 
 /* The matrix [ 1 . 2 ; . . -3.5 ] in its three formats. */
@@ -203,13 +203,13 @@ static void refuses_damage(void **state) {
   sley_matrix *a;
   size_t size = make_zip(bytes, csr, 5, true);
   for (size_t cut = 4; cut < size; cut += 7)
-    assert_int_equal(sl_matrix_read_memory("t.npz", bytes, cut, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+    assert_int_equal(test_read_memory("t.npz", bytes, cut, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   /* Any bit may flip: an error, or a matrix that is whole; the checksums leave few. */
   int survived = 0;
   for (size_t bit = 0; bit < size * 8; bit++) {
     memcpy(damaged, bytes, size);
     damaged[bit / 8] ^= (uint8_t)(1 << bit % 8);
-    if (sl_matrix_read_memory("t.npz", damaged, size, SLEY_F32, NULL, &a) == SLEY_OK) {
+    if (test_read_memory("t.npz", damaged, size, SLEY_F32, NULL, &a) == SLEY_OK) {
       survived++;
       is_the_example(a);
       sl_matrix_destroy(a);
@@ -229,7 +229,7 @@ static void refuses_sizes_that_cannot_be(void **state) {
       memcpy(bytes + at + 24, "\xf0\xff\xff\xe8", 4);
       break;
     }
-  assert_int_equal(sl_matrix_read_memory("t.npz", bytes, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_memory("t.npz", bytes, size, SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
 }
 
 static void writes_what_it_reads(void **state) {

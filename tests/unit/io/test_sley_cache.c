@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/value.h"
+#include "formats.h"
 #include "io/cache.h"
 #include "io/io.h"
 #include "support.h"
@@ -25,7 +26,7 @@ static char *load(size_t *size) {
 
 static sley_matrix *sample(sley_dtype dtype) {
   sley_matrix *a;
-  assert_sley_ok(sl_matrix_read_memory("t", text, sizeof text - 1, dtype, NULL, &a));
+  assert_sley_ok(test_read_memory("t", text, sizeof text - 1, dtype, NULL, &a));
   return a;
 }
 
@@ -46,14 +47,14 @@ static void comes_back_exactly(void **state) {
     sley_matrix *a = sample((sley_dtype)dtype), *b;
     assert_sley_ok(sl_matrix_write_file(a, path, NULL));
     int64_t before = sl_memory_now();
-    assert_sley_ok(sl_matrix_read_file(path, (sley_dtype)dtype, NULL, &b));
+    assert_sley_ok(test_read_file(path, (sley_dtype)dtype, NULL, &b));
     assert_true(sl_memory_now() - before < 1024 + sl_csr_bytes(a->rows, a->nnz, a->index, a->dtype));
     assert_int_equal((uintptr_t)b->rowptr % 64 + (uintptr_t)b->col % 64 + (uintptr_t)b->val % 64, 0);
     expect_equal(a, b);
     assert_int_equal(b->entries_stored, 4);
     sl_matrix_destroy(b);
     for (int other = 0; other < 4; other++) {
-      assert_sley_ok(sl_matrix_read_file(path, (sley_dtype)other, NULL, &b));
+      assert_sley_ok(test_read_file(path, (sley_dtype)other, NULL, &b));
       assert_int_equal(b->dtype, other);
       for (int64_t e = 0; e < a->nnz; e++) {
         double rounded;
@@ -74,7 +75,7 @@ static void views_and_empty_matrices(void **state) {
     for (int64_t count = 0; first + count <= 4; count++) {
       assert_sley_ok(sl_matrix_view(a, first, count, &view));
       assert_sley_ok(sl_matrix_write_file(view, path, NULL));
-      assert_sley_ok(sl_matrix_read_file(path, SLEY_F32, NULL, &b));
+      assert_sley_ok(test_read_file(path, SLEY_F32, NULL, &b));
       expect_equal(view, b);
       sl_matrix_destroy(b);
       sl_matrix_destroy(view);
@@ -85,7 +86,7 @@ static void views_and_empty_matrices(void **state) {
       .rows = 2, .cols = INT64_C(1) << 40, .rowptr = rowptr, .index = SLEY_I64, .dtype = SLEY_F64};
   assert_sley_ok(sl_matrix_from_csr(&csr, SLEY_BORROW, NULL, &a));
   assert_sley_ok(sl_matrix_write_file(a, path, NULL));
-  assert_sley_ok(sl_matrix_read_file(path, SLEY_F64, NULL, &b));
+  assert_sley_ok(test_read_file(path, SLEY_F64, NULL, &b));
   assert_true(b->rows == 2 && b->cols == INT64_C(1) << 40 && b->nnz == 0 && b->index == SLEY_I64);
   sl_matrix_destroy(b);
   sl_matrix_destroy(a);
@@ -94,7 +95,7 @@ static void views_and_empty_matrices(void **state) {
 
 static sley_status reread(const char *bytes, size_t size) {
   sley_matrix *a;
-  sley_status status = sl_matrix_read_memory("c.sley", bytes, size, SLEY_F32, NULL, &a);
+  sley_status status = test_read_memory("c.sley", bytes, size, SLEY_F32, NULL, &a);
   if (status == SLEY_OK)
     sl_matrix_destroy(a);
   else
@@ -241,7 +242,7 @@ static void repeats_are_summed(void **state) {
   const float val[] = {1, 2, 4, 8, 16};
   size_t size = compose(bytes, header_of(3, 3, 5), rowptr, col, val);
   sley_matrix *a;
-  assert_sley_ok(sl_matrix_read_memory("c.sley", bytes, size, SLEY_F32, NULL, &a));
+  assert_sley_ok(test_read_memory("c.sley", bytes, size, SLEY_F32, NULL, &a));
   assert_int_equal(a->nnz, 3);
   assert_int_equal(a->entries_stored, 5);
   const float *sums = a->val;
@@ -267,7 +268,7 @@ static void the_file_changes_afterwards(void **state) {
   (void)state;
   sley_matrix *a = sample(SLEY_F32), *b;
   assert_sley_ok(sl_matrix_write_file(a, path, NULL));
-  assert_sley_ok(sl_matrix_read_file(path, SLEY_F32, NULL, &b));
+  assert_sley_ok(test_read_file(path, SLEY_F32, NULL, &b));
   sl_file file;
   assert_sley_ok(sl_file_open(path, &file));
   assert_int_equal(truncate(path, 10), 0);

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "formats.h"
 #include "io/format.h"
 #include "io/io.h"
 #include "support.h"
@@ -43,7 +44,7 @@ static const pack packs[] = {gzip, zstd};
 
 static void expect_content(const char *packed, size_t size, const void *expected, size_t expected_size) {
   sl_input input;
-  assert_sley_ok(sl_input_open_memory("m", packed, size, &input));
+  assert_sley_ok(test_open_memory("m", packed, size, &input));
   assert_int_equal(input.end - input.begin, expected_size);
   assert_memory_equal(input.begin, expected, expected_size);
   assert_int_equal(*input.end, 0);
@@ -64,7 +65,7 @@ static void reads_members_and_frames_one_after_another(void **state) {
       expect_content(packed, all + 100, text, TEXT);
     }
     sley_matrix *a;
-    assert_sley_ok(sl_matrix_read_memory("m", packed, all, SLEY_F32, NULL, &a));
+    assert_sley_ok(test_read_memory("m", packed, all, SLEY_F32, NULL, &a));
     assert_int_equal(a->nnz, 3);
     sl_matrix_destroy(a);
   }
@@ -91,7 +92,7 @@ static void damage_is_an_error_with_the_name(void **state) {
     sl_input input;
     size_t size = packs[p](text, TEXT, packed, sizeof packed);
     for (size_t length = 4; length < size; length++) { /* fewer bytes are not recognised as a stream */
-      assert_int_equal(sl_input_open_memory("cut", packed, length, &input), SLEY_ERR_INPUT);
+      assert_int_equal(test_open_memory("cut", packed, length, &input), SLEY_ERR_INPUT);
       assert_memory_equal(sley_last_error(), "cut: ", 5);
     }
     for (size_t at = 4; at < size; at++) {
@@ -99,7 +100,7 @@ static void damage_is_an_error_with_the_name(void **state) {
       damaged[at] ^= 0x10;
       if (p == 0 && at < 10)
         continue; /* gzip's header has fields that do not matter: time, system */
-      sley_status status = sl_input_open_memory("bad", damaged, size, &input);
+      sley_status status = test_open_memory("bad", damaged, size, &input);
       if (status == SLEY_OK) { /* bits that only fill up a byte */
         assert_int_equal(input.end - input.begin, TEXT);
         assert_memory_equal(input.begin, text, TEXT);
@@ -110,7 +111,7 @@ static void damage_is_an_error_with_the_name(void **state) {
       assert_memory_equal(sley_last_error(), "bad: ", 5);
     }
     memcpy(packed + size, "more", 4);
-    assert_int_equal(sl_input_open_memory("long", packed, size + 4, &input), SLEY_ERR_INPUT);
+    assert_int_equal(test_open_memory("long", packed, size + 4, &input), SLEY_ERR_INPUT);
   }
 }
 
@@ -128,7 +129,7 @@ static void opens_files_of_every_kind(void **state) {
   assert_int_equal(sl_input_open(in_folder("absent"), &input), SLEY_ERR_IO);
   assert_int_equal(sl_input_open(folder, &input), SLEY_ERR_IO);
   sley_matrix *a;
-  assert_int_equal(sl_matrix_read_file("/dev/null", SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
+  assert_int_equal(test_read_file("/dev/null", SLEY_F32, NULL, &a), SLEY_ERR_INPUT);
   const size_t sizes[] = {0, 1, 4095, 4096, 4097, 65536};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     char *bytes = malloc(sizes[s] + 1);
@@ -149,7 +150,7 @@ static void opens_files_of_every_kind(void **state) {
 static void endings_choose_format_and_compression(void **state) {
   (void)state;
   sley_matrix *a, *b;
-  assert_sley_ok(sl_matrix_read_memory("t", text, TEXT, SLEY_F32, NULL, &a));
+  assert_sley_ok(test_read_memory("t", text, TEXT, SLEY_F32, NULL, &a));
   static const struct {
     const char *name;
     unsigned char magic[2];
@@ -163,7 +164,7 @@ static void endings_choose_format_and_compression(void **state) {
     assert_int_equal(fread(start, 1, 2, file), 2);
     fclose(file);
     assert_memory_equal(start, files[f].magic, 2);
-    assert_sley_ok(sl_matrix_read_file(path, SLEY_F32, NULL, &b));
+    assert_sley_ok(test_read_file(path, SLEY_F32, NULL, &b));
     assert_true(b->rows == 3 && b->cols == 3 && b->nnz == 3);
     assert_memory_equal(b->val, a->val, 12);
     sl_matrix_destroy(b);
@@ -182,7 +183,7 @@ static void every_allocation_may_fail(void **state) {
   (void)state;
   static const char *const names[] = {"f.mtx", "f.mtx.gz", "f.mtx.zst", "f.sley", "f.sley.zst"};
   sley_matrix *a, *b;
-  assert_sley_ok(sl_matrix_read_memory("t", text, TEXT, SLEY_F32, NULL, &a));
+  assert_sley_ok(test_read_memory("t", text, TEXT, SLEY_F32, NULL, &a));
   int64_t before = sl_memory_now();
   for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
     const char *path = in_folder(names[n]);
@@ -191,7 +192,7 @@ static void every_allocation_may_fail(void **state) {
       for (int64_t nth = 1; status != SLEY_OK; nth++) {
         sl_memory_fail_at(nth);
         if (reading) /* as f64, so that the cache converts */
-          status = sl_matrix_read_file(path, SLEY_F64, NULL, &b);
+          status = test_read_file(path, SLEY_F64, NULL, &b);
         else
           status = sl_matrix_write_file(a, path, NULL);
         sl_memory_fail_at(0);

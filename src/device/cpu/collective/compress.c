@@ -70,14 +70,10 @@ static bool nonzeros_ok(const sl_kernel_args *args) {
   return sl_compressible(args->nonzeros.type, args->nonzeros.count);
 }
 
-static double nonzeros_cost(const sl_kernel_args *args) {
-  return (double)args->nonzeros.count * (double)sley_type_bytes(args->nonzeros.type) / 8e9;
-}
-
 const sl_kernel sl_cpu_nonzeros = {.name = "nonzeros",
                                    .op = SL_OP_NONZEROS,
                                    .ok = nonzeros_ok,
-                                   .cost = nonzeros_cost,
+                                   .cost = sl_cost_of_bytes,
                                    SL_KERNEL_KEEPS_NOTHING,
                                    .run = nonzeros_run};
 
@@ -252,13 +248,9 @@ static bool compress_ok(const sl_kernel_args *args) {
   return sl_compresses(&args->compress);
 }
 
-static double compress_cost(const sl_kernel_args *args) {
-  return (double)sl_compress_bytes(&args->compress) * 3 / 8e9;
-}
-
 const sl_kernel sl_cpu_compress = {.name = "compress",
                                    .op = SL_OP_COMPRESS,
                                    .ok = compress_ok,
-                                   .cost = compress_cost,
+                                   .cost = sl_cost_of_bytes,
                                    SL_KERNEL_KEEPS_NOTHING,
                                    .run = compress_run};

@@ -73,14 +73,10 @@ static bool decompress_ok(const sl_kernel_args *args) {
   return sl_decompressible(&args->decompress);
 }
 
-static double decompress_cost(const sl_kernel_args *args) {
-  return (double)sl_decompressed_bytes(&args->decompress) * 2 / 8e9;
-}
-
 const sl_kernel sl_cpu_decompress = {.name = "decompress",
                                      .op = SL_OP_DECOMPRESS,
                                      .ok = decompress_ok,
-                                     .cost = decompress_cost,
+                                     .cost = sl_cost_of_bytes,
                                      SL_KERNEL_KEEPS_NOTHING,
                                      .run = decompress_run};
 
@@ -241,14 +237,9 @@ static bool sparse_sum_ok(const sl_kernel_args *args) {
   return sl_sparsely_summable(&args->sparse_sum);
 }
 
-static double sparse_sum_cost(const sl_kernel_args *args) {
-  const sl_sparse_sum_args *a = &args->sparse_sum;
-  return (double)a->count * (double)sley_type_bytes(a->type) * (a->parts + 1) / 8e9;
-}
-
 const sl_kernel sl_cpu_sparse_sum = {.name = "sparse-sum",
                                      .op = SL_OP_SPARSE_SUM,
                                      .ok = sparse_sum_ok,
-                                     .cost = sparse_sum_cost,
+                                     .cost = sl_cost_of_bytes,
                                      SL_KERNEL_KEEPS_NOTHING,
                                      .run = sparse_sum_run};

@@ -152,14 +152,9 @@ static bool reduce_ok(const sl_kernel_args *args) {
   return sl_reduces(&args->reduce);
 }
 
-static double reduce_cost(const sl_kernel_args *args) {
-  const sl_reduce_args *a = &args->reduce;
-  return (double)a->count * (double)sley_type_bytes(a->type) * (a->parts + 1) / 8e9;
-}
-
 const sl_kernel sl_cpu_reduce = {.name = "reduce",
                                  .op = SL_OP_REDUCE,
                                  .ok = reduce_ok,
-                                 .cost = reduce_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = reduce_run};

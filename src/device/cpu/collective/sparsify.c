@@ -67,14 +67,10 @@ static bool threshold_ok(const sl_kernel_args *args) {
   return sl_threshold_ok(&args->threshold);
 }
 
-static double threshold_cost(const sl_kernel_args *args) {
-  return 2e-8 * (double)args->threshold.sample;
-}
-
 const sl_kernel sl_cpu_threshold = {.name = "threshold",
                                     .op = SL_OP_THRESHOLD,
                                     .ok = threshold_ok,
-                                    .cost = threshold_cost,
+                                    .cost = sl_cost_of_bytes,
                                     SL_KERNEL_KEEPS_NOTHING,
                                     .run = threshold_run};
 
@@ -179,13 +175,9 @@ static bool sparsify_ok(const sl_kernel_args *args) {
   return sl_sparsify_ok(&args->sparsify);
 }
 
-static double sparsify_cost(const sl_kernel_args *args) {
-  return 1e-9 * (double)args->sparsify.count;
-}
-
 const sl_kernel sl_cpu_sparsify = {.name = "sparsification",
                                    .op = SL_OP_SPARSIFY,
                                    .ok = sparsify_ok,
-                                   .cost = sparsify_cost,
+                                   .cost = sl_cost_of_bytes,
                                    SL_KERNEL_KEEPS_NOTHING,
                                    .run = sparsify_run};

@@ -77,14 +77,9 @@ static bool activate_grad_ok(const sl_kernel_args *args) {
   return sl_activate_grad_ok(&args->activate_grad);
 }
 
-static double activate_grad_cost(const sl_kernel_args *args) {
-  const sl_activate_grad_args *a = &args->activate_grad;
-  return 3e-9 * (double)a->rows * (double)a->cols;
-}
-
 const sl_kernel sl_cpu_activate_grad = {.name = "gradient of an activation",
                                         .op = SL_OP_ACTIVATE_GRAD,
                                         .ok = activate_grad_ok,
-                                        .cost = activate_grad_cost,
+                                        .cost = sl_cost_of_bytes,
                                         SL_KERNEL_KEEPS_NOTHING,
                                         .run = activate_grad_run};

@@ -52,13 +52,9 @@ static bool adam_ok(const sl_kernel_args *args) {
   return sl_adam_ok(&args->adam);
 }
 
-static double adam_cost(const sl_kernel_args *args) {
-  return 8e-9 * (double)args->adam.count;
-}
-
 const sl_kernel sl_cpu_adam = {.name = "step of Adam",
                                .op = SL_OP_ADAM,
                                .ok = adam_ok,
-                               .cost = adam_cost,
+                               .cost = sl_cost_of_bytes,
                                SL_KERNEL_KEEPS_NOTHING,
                                .run = adam_run};

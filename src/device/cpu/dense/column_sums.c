@@ -82,14 +82,9 @@ static bool column_sums_ok(const sl_kernel_args *args) {
   return sl_column_sums_ok(&args->column_sums);
 }
 
-static double column_sums_cost(const sl_kernel_args *args) {
-  const sl_column_sums_args *a = &args->column_sums;
-  return 1e-9 * (double)a->rows * (double)a->cols;
-}
-
 const sl_kernel sl_cpu_column_sums = {.name = "sum of columns",
                                       .op = SL_OP_COLUMN_SUMS,
                                       .ok = column_sums_ok,
-                                      .cost = column_sums_cost,
+                                      .cost = sl_cost_of_bytes,
                                       SL_KERNEL_KEEPS_NOTHING,
                                       .run = column_sums_run};

@@ -72,13 +72,9 @@ static bool dropout_ok(const sl_kernel_args *args) {
   return sl_dropout_ok(&args->dropout);
 }
 
-static double dropout_cost(const sl_kernel_args *args) {
-  return 5e-9 * (double)args->dropout.rows * (double)args->dropout.cols;
-}
-
 const sl_kernel sl_cpu_dropout = {.name = "dropout",
                                   .op = SL_OP_DROPOUT,
                                   .ok = dropout_ok,
-                                  .cost = dropout_cost,
+                                  .cost = sl_cost_of_bytes,
                                   SL_KERNEL_KEEPS_NOTHING,
                                   .run = dropout_run};

@@ -200,13 +200,16 @@ static bool plain_ok(const sl_kernel_args *args) {
   return sl_gemm_all_ok(&args->gemm);
 }
 
-static double blas_cost(const sl_kernel_args *args) {
-  const sl_gemm_args *a = &args->gemm;
-  return 5e-11 * (double)a->m * (double)a->n * (double)a->k;
+static double cost_of(const sl_gemm_figures *figures, const sl_gemm_args *a) {
+  return figures->start + (double)a->m * (double)a->n * (double)a->k / figures->products;
 }
 
-static double plain_cost(const sl_kernel_args *args) {
-  return 8 * blas_cost(args) + 1e-9;
+static double blas_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  return cost_of(&figures->gemm[SL_GEMM_LIBRARY], &args->gemm);
+}
+
+static double plain_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  return cost_of(&figures->gemm[SL_GEMM_PLAIN], &args->gemm);
 }
 
 const sl_kernel sl_cpu_gemm_blas = {.name = "gemm-openblas",

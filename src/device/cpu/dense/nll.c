@@ -160,13 +160,9 @@ static bool nll_ok(const sl_kernel_args *args) {
   return sl_nll_ok(&args->nll);
 }
 
-static double nll_cost(const sl_kernel_args *args) {
-  return 2e-8 * (double)args->nll.rows * (double)args->nll.classes;
-}
-
 const sl_kernel sl_cpu_nll = {.name = "likelihood",
                               .op = SL_OP_NLL,
                               .ok = nll_ok,
-                              .cost = nll_cost,
+                              .cost = sl_cost_of_bytes,
                               SL_KERNEL_KEEPS_NOTHING,
                               .run = nll_run};

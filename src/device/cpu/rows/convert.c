@@ -67,6 +67,6 @@ static sley_status convert_run(sl_queue *queue, const sl_kernel_args *args) {
 const sl_kernel sl_cpu_convert = {.name = "convert",
                                   .op = SL_OP_CONVERT,
                                   .ok = sl_convert_ok,
-                                  .cost = sl_cpu_rows_cost,
+                                  .cost = sl_cost_of_bytes,
                                   SL_KERNEL_KEEPS_NOTHING,
                                   .run = convert_run};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The conversion of one row, for the kernel in convert.c, by instruction set. */
-#ifndef SLEY_DEVICE_CPU_CONVERT_H
-#define SLEY_DEVICE_CPU_CONVERT_H
+#ifndef SLEY_DEVICE_CPU_ROWS_CONVERT_H
+#define SLEY_DEVICE_CPU_ROWS_CONVERT_H
 
 #include <stdbool.h>
 #include <stdint.h>

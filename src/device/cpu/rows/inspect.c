@@ -112,15 +112,10 @@ static bool inspect_ok(const sl_kernel_args *args) {
   return true;
 }
 
-static double inspect_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0;
-}
-
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost, SL_KERNEL_KEEPS_NOTHING,   \
-    .run = function                                                                                          \
+    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = sl_cost_of_bytes,                        \
+    SL_KERNEL_KEEPS_NOTHING, .run = function                                                                 \
   }
 
 const sl_kernel sl_cpu_columns = INSPECTION("columns", SL_OP_COLUMNS, columns_run),

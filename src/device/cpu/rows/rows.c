@@ -248,34 +248,30 @@ static sley_status round_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_team_for(sl_cpu_queue_team(queue), a.rows, rows_in_grain(row_bytes), round_rows, &a);
 }
 
-double sl_cpu_rows_cost(const sl_kernel_args *args) {
-  return sl_op_bytes(args) / 8e9;
-}
-
 const sl_kernel sl_cpu_rows = {.name = "rows",
                                .op = SL_OP_ROWS,
                                .ok = sl_rows_ok,
-                               .cost = sl_cpu_rows_cost,
+                               .cost = sl_cost_of_bytes,
                                SL_KERNEL_KEEPS_NOTHING,
                                .run = rows_run};
 
 const sl_kernel sl_cpu_pull = {.name = "pull",
                                .op = SL_OP_PULL,
                                .ok = sl_pull_ok,
-                               .cost = sl_cpu_rows_cost,
+                               .cost = sl_cost_of_bytes,
                                SL_KERNEL_KEEPS_NOTHING,
                                .run = pull_run};
 
 const sl_kernel sl_cpu_scale = {.name = "scale",
                                 .op = SL_OP_SCALE,
                                 .ok = sl_scale_ok,
-                                .cost = sl_cpu_rows_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = scale_run};
 
 const sl_kernel sl_cpu_round = {.name = "round",
                                 .op = SL_OP_ROUND,
                                 .ok = sl_round_ok,
-                                .cost = sl_cpu_rows_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = round_run};

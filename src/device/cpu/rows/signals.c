@@ -89,7 +89,7 @@ static sley_status arrive_run(sl_queue *queue, const sl_kernel_args *args) {
 const sl_kernel sl_cpu_arrive = {.name = "arrive",
                                  .op = SL_OP_ARRIVE,
                                  .ok = sl_always_ok,
-                                 .cost = sl_cpu_rows_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = arrive_run};
 
@@ -105,6 +105,6 @@ static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
 const sl_kernel sl_cpu_await = {.name = "await",
                                 .op = SL_OP_AWAIT,
                                 .ok = sl_always_ok,
-                                .cost = sl_cpu_rows_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = await_run};

@@ -67,12 +67,13 @@ static sley_status cpu_open(int ordinal, int threads, sl_device **out) {
     return sl_fail(SLEY_ERR_ARG, "there is one cpu device, number 0, not %d", ordinal);
   cpu_device *device;
   SL_TRY(SL_NEW_ZERO(device, 1, "a cpu device"));
-  device->base.ops = &sl_cpu_ops;
+  device->base = (sl_device){.ops = &sl_cpu_ops, .figures = sl_figures_cores};
   sley_status status = sl_team_create(threads, &device->team);
   if (status != SLEY_OK) {
     sl_free(device);
     return status;
   }
+  device->base.figures.processors = device->base.figures.lanes = sl_team_size(device->team);
   pthread_once(&named, find_model_name);
   describe_processors(device->text, sizeof device->text);
   *out = &device->base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Detects the instruction sets of this processor. */
+/* Finds the instruction sets that this processor has and the library was built for. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +41,8 @@ static bool machine_has(sl_cpu_isa isa) {
   case SL_CPU_AVX2:
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   case SL_CPU_AVX512:
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("fma");
+    return machine_has(SL_CPU_AVX2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
 #elif defined(__aarch64__)
   case SL_CPU_NEON:
     return true;
@@ -53,9 +52,10 @@ static bool machine_has(sl_cpu_isa isa) {
   }
 }
 
+/* Every build has convert_avx2.c. */
 sl_cpu_convert_row *sl_cpu_convert_row_find(void) {
 #if defined(__x86_64__)
-  if (sl_cpu_has(SL_CPU_AVX2))
+  if (sl_cpu_has(SL_CPU_AVX2) || sl_cpu_has(SL_CPU_AVX512))
     return sl_cpu_convert_row_avx2;
 #elif defined(__aarch64__)
   if (sl_cpu_has(SL_CPU_NEON))
@@ -69,7 +69,7 @@ bool sl_cpu_has(sl_cpu_isa isa) {
   for (int i = 0; limit && i < (int)isa; i++)
     if (strcmp(limit, isa_names[i]) == 0)
       return false;
-  return machine_has(isa);
+  return sl_cpu_built[isa] && machine_has(isa);
 }
 
 const char *sl_cpu_isa_name(void) {

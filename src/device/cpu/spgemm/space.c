@@ -95,13 +95,10 @@ void sl_spgemm_space_end(sl_spgemm_space *space) {
 }
 
 sl_spgemm_rows *sl_spgemm_rows_find(sley_dtype dtype) {
-#if defined(__x86_64__)
-  if (sl_cpu_has(SL_CPU_AVX512))
-    return dtype == SLEY_F64 ? sl_spgemm_rows_f64_avx512 : sl_spgemm_rows_f32_avx512;
-  if (sl_cpu_has(SL_CPU_AVX2))
-    return dtype == SLEY_F64 ? sl_spgemm_rows_f64_avx2 : sl_spgemm_rows_f32_avx2;
-#endif
-  return dtype == SLEY_F64 ? sl_spgemm_rows_f64_portable : sl_spgemm_rows_f32_portable;
+  int isa = SL_CPU_ISAS - 1;
+  while (isa > SL_CPU_PORTABLE && !(sl_spgemm_rows_built[isa][0] && sl_cpu_has((sl_cpu_isa)isa)))
+    isa--;
+  return sl_spgemm_rows_built[isa][dtype == SLEY_F64];
 }
 
 int64_t sl_spgemm_short_most(const sl_spgemm_problem *problem) {

@@ -333,14 +333,9 @@ static bool spgemm_ok(const sl_kernel_args *args) {
   return sl_spgemm_ok(&args->spgemm);
 }
 
-static double spgemm_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0; /* not called: there is only one */
-}
-
 const sl_kernel sl_cpu_spgemm = {.name = "sparse product",
                                  .op = SL_OP_SPGEMM,
                                  .ok = spgemm_ok,
-                                 .cost = spgemm_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = spgemm_run};

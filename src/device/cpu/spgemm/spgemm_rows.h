@@ -4,6 +4,7 @@
 #ifndef SLEY_DEVICE_CPU_SPGEMM_SPGEMM_ROWS_H
 #define SLEY_DEVICE_CPU_SPGEMM_SPGEMM_ROWS_H
 
+#include "device/cpu/cpu.h"
 #include "device/op/op_spgemm.h"
 
 enum {
@@ -71,9 +72,8 @@ sl_spgemm_rows *sl_spgemm_rows_find(sley_dtype dtype);
 /* Most products of a row for which sorting is faster than an accumulator. */
 int64_t sl_spgemm_short_most(const sl_spgemm_problem *problem);
 
-sl_spgemm_rows sl_spgemm_rows_f32_portable, sl_spgemm_rows_f64_portable;
-sl_spgemm_rows sl_spgemm_rows_f32_avx2, sl_spgemm_rows_f64_avx2;
-sl_spgemm_rows sl_spgemm_rows_f32_avx512, sl_spgemm_rows_f64_avx512;
+/* The functions of each instruction set for sums in f32 and f64; NULL if the build has made none. */
+extern sl_spgemm_rows *const sl_spgemm_rows_built[SL_CPU_ISAS][2];
 
 /* Most columns in the hash table of row i; with a mask, the columns of the mask's row, which are all
  * inserted. */

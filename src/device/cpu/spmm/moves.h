@@ -24,9 +24,10 @@ static int last_of(int64_t k) {
 }
 
 /* Returns false for ways that are not needed for any row of k values; the code is then empty, since `last` is
- * a constant. */
+ * a constant. A vector of one lane is always whole. */
 INLINE bool exists(const int last) {
-  return last <= MASKED || (!NARROW && (int)MOST_PARTS >= (last == QUARTER ? 4 : 2));
+  return last == WHOLE || (last == MASKED && (int)LANES > 1) ||
+         (last > MASKED && !NARROW && (int)MOST_PARTS >= (last == QUARTER ? 4 : 2));
 }
 
 /* The work of run_panel: features [feature, feature + width) of stored rows [row, row_end). */

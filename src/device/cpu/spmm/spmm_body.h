@@ -26,12 +26,6 @@ enum {
   TOGETHER_LEAST = 24,
   /* Entries whose values are converted, or multiplied by alpha, at a time. */
   CHUNK = 64,
-  /* If X and Y have more bytes than this, Y is written past the caches, which avoids reading memory that is
-   * overwritten. */
-  STREAM_BYTES = 16 << 20,
-  /* If X and Y have more bytes than this, rows of Y that consist of whole lines and have several panels are
-   * summed one after the other (cache_lines.h), not a few at a time. */
-  LINES_BYTES = 40 << 20,
   /* If lines of Y contain parts of several rows or panels, a few rows of Y, of STAGED_AT_ONCE bytes or
    * slightly more, are first computed in the caches. More rows would evict rows of X, which are read from end
    * to end, from the nearest cache. Staging does not pay for rows shorter than STAGED_LEAST bytes, for rows
@@ -168,7 +162,8 @@ typedef void panel_body(const sl_spmm_run *args, const panel *p);
 #define GENERAL_BODY(name, index, paged, vectors, last)                                                      \
   static __attribute__((noinline)) void general_##name##_##vectors##_##last(const sl_spmm_run *args,         \
                                                                             const panel *p) {                \
-    run_general(args, p, vectors, last, index, paged);                                                       \
+    if (exists(last))                                                                                        \
+      run_general(args, p, vectors, last, index, paged);                                                     \
   }
 #define PLAIN_BODY(name, index, paged, vectors, last)                                                        \
   static __attribute__((noinline)) void plain_##name##_##vectors##_##last(const sl_spmm_run *args,           \
@@ -318,20 +313,23 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
   stream_end();
 }
 
-/* Returns whether a part, whose Y is written past the caches, is summed line by line (cache_lines.h). total:
- * bytes of X and Y. If a vector is half a line, rows of more than a few entries are faster in the other
- * ways. */
+/* Returns whether a part, whose Y is written past the caches, is summed line by line (cache_lines.h): if
+ * lines are shared, or if X and Y are so large that rows of several panels should be summed one after the
+ * other. total: bytes of X and Y. If a vector is half a line, rows of more than a few entries are faster in
+ * the other ways. */
 static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool misaligned, int64_t total) {
   const sl_spmm_matrix *a = args->problem->a;
   const int64_t width = part->feature_end - part->feature, row_bytes = width * (int64_t)sizeof(sum),
                 entries = a->rowptr[part->row_end] - a->rowptr[part->row];
-  const bool pays = misaligned || (row_bytes > PANEL * (int64_t)sizeof(vec) && total > LINES_BYTES);
+  const bool pays = misaligned || (row_bytes > PANEL * (int64_t)sizeof(vec) &&
+                                   total > args->problem->figures->cores.by_lines);
   return pays && !NARROW && !args->problem->pages && !is_general(args) && !a->rowid && args->ldy == width &&
          row_bytes >= STAGED_LEAST &&
          (LINE_VECTORS == 1 || entries <= STAGED_ENTRIES * (part->row_end - part->row));
 }
 
-/* Selects the way to sum a part. A Y that is read, or small, is written through the caches. */
+/* Selects the way to sum a part. A Y that is read, or small, is written through the caches; writing past them
+ * avoids reading memory that is overwritten. */
 static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body,
                        sl_spmm_part_body lines) {
   if (run_bundles(args, part))
@@ -341,7 +339,7 @@ static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_
                 row_bytes = (part->feature_end - part->feature) * bytes,
                 entries = p->a->rowptr[part->row_end] - p->a->rowptr[part->row];
   const int64_t total = (p->a->rows + p->x_rows) * row_bytes;
-  const bool large = STREAMS && args->beta == 0 && total > STREAM_BYTES;
+  const bool large = STREAMS && args->beta == 0 && total > p->figures->cores.streamed;
   const uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(part->feature * bytes)) % 64;
   if (large && by_lines(args, part, misaligned, total))
@@ -370,8 +368,8 @@ static bool ok(const sl_kernel_args *args) {
   return p->a->dtype == (sley_dtype)DTYPE && p->far_rows == 0 && sl_cpu_has((sl_cpu_isa)ISA);
 }
 
-static double cost(const sl_kernel_args *args) {
-  return sl_cpu_spmm_cost(args->spmm.problem, LANES, NARROW && (int)ISA != (int)SL_CPU_AVX512);
+static double cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  return sl_cpu_spmm_cost(figures, args->spmm.problem, LANES, NARROW && (int)ISA != (int)SL_CPU_AVX512);
 }
 
 /* The descriptor of the kernel compiled in this file. */

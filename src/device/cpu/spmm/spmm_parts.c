@@ -13,13 +13,6 @@
  * are not faster, because each entry waits for the sum of the one before. */
 enum { PARTS_PER_THREAD = 24, PARTS_LEAST = 2, ROW_WORK = 2, FRAGMENT = 64 };
 
-/* Seconds. ENTRY: an entry, and LINE: 64 bytes of its row of X, with everything in the caches. SERIAL: a
- * product that takes one thread less than this is not shared, because starting and ending the team takes
- * about as long. PART: shortest part, ten times the cost of claiming it. PART_ONE: the same for k = 1, longer
- * so that more rows are sorted together. */
-static const double ENTRY = 0.4e-9, LINE = 0.2e-9, SERIAL = 3e-6, PART = 1e-6, PART_ONE = 2.5e-6,
-                    SHORT = 200e-6;
-
 /* Cycles per entry. VECTOR: each vector. LANE: each lane of it, because wider vectors cross cache lines more
  * often. SMALL_PART: a vector less than half full. PART_LANE: each lane of an incomplete vector.
  * PART_BY_VALUE: a vector loaded value by value. FMA_CALL: a fused multiply-add that is a function call. */
@@ -29,20 +22,14 @@ static const double VECTOR = 0.5, LANE = 0.02, SMALL_PART = 0.15, PART_LANE = 0.
 /* Rows are summed in bundles under these conditions. A row of sums has at most SL_SPMM_BUNDLED_BYTES, and A's
  * rows have at most BUNDLED_ENTRIES entries on average: wider or longer rows spend little of their time at
  * their beginnings and ends. If k is 1, A's rows may have any length, because the bundle fills the vectors.
- * Rows of more than BUNDLED_LARGE bytes: only if A and Y have at most BUNDLED_TOTAL bytes; beyond that memory
- * is the limit, and Y should be written in order. Rows of more than BUNDLED_NEAR bytes: only if X fits in a
- * near cache (NEAR_CACHE bytes), whatever the order of its rows. */
-enum {
-  BUNDLED_ENTRIES = 512,
-  BUNDLED_LARGE = 64,
-  BUNDLED_TOTAL = 16 << 20,
-  BUNDLED_NEAR = 128,
-  NEAR_CACHE = 5 << 18
-};
+ * Rows of more than BUNDLED_LARGE bytes: only if A and Y are not too large (sl_core_figures); beyond that
+ * memory is the limit, and Y should be written in order. Rows of more than BUNDLED_NEAR bytes: only if X fits
+ * in a near cache, whatever the order of its rows. */
+enum { BUNDLED_ENTRIES = 512, BUNDLED_LARGE = 64, BUNDLED_NEAR = 128 };
 
-/* If X has more than FAR_X bytes and its rows are used by fewer than REUSED entries each, they do not count
- * as near: many entries are the first to use their row. */
-enum { FAR_X = 8 << 20, REUSED = 16 };
+/* If X is large and its rows are used by fewer than REUSED entries each, they do not count as near: many
+ * entries are the first to use their row. */
+enum { REUSED = 16 };
 
 /* Bytes of a row that are summed at once, about. */
 enum { PANEL_BYTES = 512 };
@@ -59,12 +46,14 @@ typedef struct parts {
 
 /* Estimated seconds of one thread. */
 static double serial_seconds(const sl_spmm_problem *p) {
+  const sl_core_figures *f = &p->figures->cores;
   double lines = ceil((double)p->k * (double)sley_dtype_bytes(p->a->dtype) / 64);
-  return (double)(sl_spmm_entries(p->a) + ROW_WORK * p->a->rows) * (ENTRY + LINE * lines);
+  return (double)(sl_spmm_entries(p->a) + ROW_WORK * p->a->rows) * (f->entry + f->line * lines);
 }
 
 static int64_t parts_per_thread(const sl_spmm_problem *p, int64_t threads) {
-  double want = serial_seconds(p) / (p->k == 1 ? PART_ONE : PART) / (double)threads;
+  const sl_core_figures *f = &p->figures->cores;
+  double want = serial_seconds(p) / (p->k == 1 ? f->part_one : f->part) / (double)threads;
   return want > PARTS_PER_THREAD ? PARTS_PER_THREAD : want < PARTS_LEAST ? PARTS_LEAST : (int64_t)want;
 }
 
@@ -124,13 +113,14 @@ static int64_t span_of(const sl_spmm_matrix *a, int64_t begin, int64_t end) {
 
 /* Sets near and panels, which describe how the part uses X. */
 static void look_at_x(const sl_spmm_problem *p, sl_spmm_part *part) {
+  const sl_core_figures *f = &p->figures->cores;
   const sl_spmm_matrix *a = p->a;
   int64_t row_bytes = (part->feature_end - part->feature) * (int64_t)sley_dtype_bytes(a->dtype),
           span = span_of(a, part->row, part->row_end),
           entries = a->rowptr[part->row_end] - a->rowptr[part->row], rows = span < entries ? span : entries;
-  const bool often_first = p->x_rows > FAR_X / row_bytes && entries < REUSED * span;
-  part->near = span <= NEAR_CACHE / (row_bytes < PANEL_BYTES ? row_bytes : PANEL_BYTES) && !often_first;
-  part->panels = rows > NEAR_CACHE / row_bytes;
+  const bool often_first = p->x_rows > f->far / row_bytes && entries < REUSED * span;
+  part->near = span <= f->near / (row_bytes < PANEL_BYTES ? row_bytes : PANEL_BYTES) && !often_first;
+  part->panels = rows > f->near / row_bytes;
 }
 
 /* Cuts greedily, into multiples of `step` rows if possible; returns the number of parts. Any two consecutive
@@ -174,14 +164,15 @@ static bool fits_32_bits(const sl_spmm_problem *p) {
 }
 
 static bool is_bundled(const sl_spmm_problem *p) {
+  const sl_core_figures *f = &p->figures->cores;
   const sl_spmm_matrix *a = p->a;
   int64_t entries = sl_spmm_entries(a), row_bytes = p->k * (int64_t)sley_dtype_bytes(sl_sum_dtype(a->dtype));
   int64_t entry_bytes = (int64_t)(sl_index_bytes(a->index) + sley_dtype_bytes(a->dtype));
   int64_t total = entries * entry_bytes + a->rows * row_bytes;
   return p->k > 0 && row_bytes <= SL_SPMM_BUNDLED_BYTES &&
          (p->k == 1 || entries <= a->rows * BUNDLED_ENTRIES) &&
-         (row_bytes <= BUNDLED_LARGE || total <= BUNDLED_TOTAL) &&
-         (row_bytes <= BUNDLED_NEAR || p->x_rows * row_bytes <= NEAR_CACHE) && !p->arrives && !p->pages &&
+         (row_bytes <= BUNDLED_LARGE || total <= f->bundled) &&
+         (row_bytes <= BUNDLED_NEAR || p->x_rows * row_bytes <= f->near) && !p->arrives && !p->pages &&
          fits_32_bits(p);
 }
 
@@ -330,22 +321,23 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, double mor
     return SLEY_OK;
   product p = {.args = args, .body = body};
   sl_team *team = sl_cpu_queue_team(queue);
+  const sl_core_figures *f = &args->problem->figures->cores;
   const double seconds = serial_seconds(args->problem) + more;
-  if (sl_team_size(team) == 1 || seconds < SERIAL)
+  if (sl_team_size(team) == 1 || seconds < f->serial)
     return args->prepared ? run_parts(&p, 0, ((const parts *)args->prepared)->count, 0)
                           : run_rows(&p, 0, a->rows, 0);
   if (args->prepared) {
     const parts *made = args->prepared;
-    return made->even && seconds < SHORT ? sl_team_for_short(team, made->count, run_parts, &p)
-                                         : sl_team_for(team, made->count, 1, run_parts, &p);
+    return made->even && seconds < f->brief ? sl_team_for_short(team, made->count, run_parts, &p)
+                                            : sl_team_for(team, made->count, 1, run_parts, &p);
   }
   int64_t threads = sl_team_size(team),
           grain = a->rows / (threads * parts_per_thread(args->problem, threads)) + 1;
   return sl_team_for(team, a->rows, grain, run_rows, &p);
 }
 
-double sl_cpu_spmm_cost(const sl_spmm_problem *problem, int lanes, bool by_value) {
-  const double cycles_per_second = 2.5e9, bytes_per_second = 1e10;
+double sl_cpu_spmm_cost(const sl_device_figures *figures, const sl_spmm_problem *problem, int lanes,
+                        bool by_value) {
   const sl_spmm_matrix *a = problem->a;
   double entries = (double)sl_spmm_entries(a), k = (double)problem->k;
   double bytes = entries * k * (double)sley_dtype_bytes(a->dtype) +
@@ -353,5 +345,5 @@ double sl_cpu_spmm_cost(const sl_spmm_problem *problem, int lanes, bool by_value
   int rest = (int)(problem->k % lanes);
   double part = rest == 0 ? 0 : by_value ? PART_BY_VALUE : 2 * rest <= lanes ? SMALL_PART : PART_LANE * lanes;
   double cycles = lanes > 1 ? VECTOR * ceil(k / lanes) + LANE * lanes + part : FMA_CALL * k;
-  return entries * cycles / cycles_per_second + bytes / bytes_per_second;
+  return entries * cycles / figures->cores.cycles + bytes / figures->plain;
 }

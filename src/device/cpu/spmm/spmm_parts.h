@@ -52,7 +52,8 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, double mor
 /* Estimated seconds with vectors of `lanes` lanes. lanes = 1: no vectors, and a function call for each
  * multiply-add. by_value: an incomplete vector is loaded value by value. Narrow products are faster with
  * narrow vectors. */
-double sl_cpu_spmm_cost(const sl_spmm_problem *problem, int lanes, bool by_value);
+double sl_cpu_spmm_cost(const sl_device_figures *figures, const sl_spmm_problem *problem, int lanes,
+                        bool by_value);
 
 /* For SL_OP_UPDATE (update.c): most bytes of a block of rows of T, which is on the thread's stack. */
 enum { SL_UPDATE_BYTES = 64 << 10 };
@@ -68,8 +69,14 @@ sley_status sl_cpu_update_refill(sl_device *device, sl_queue *queue, const sl_ke
                                  const void *val, sl_values_in where, void *prepared);
 int64_t sl_cpu_update_memory(const sl_kernel_args *args, int64_t *passing);
 
+/* An update whose T is given. */
+typedef struct sl_update_given {
+  const sl_update_args *args;
+  const sl_core_figures *figures;
+} sl_update_given;
+
 /* Runs `part` over the product's parts, with the address of args, whose first member is the product; or, if T
- * is given, runs `range` over its rows with args as context. */
+ * is given, runs `range` over its rows with an sl_update_given as context. */
 sley_status sl_cpu_update_run(sl_queue *queue, const sl_update_args *args, sl_spmm_part_body part,
                               sl_range_body range);
 

@@ -8,9 +8,8 @@
  * for reading W once per block, unless they fill a buffer; blocks of fewer than FEW rows never pay. */
 enum { BLOCK_BYTES = 16 << 10, BLOCK_MOST = 1024, BLOCK_LEAST = 32, FEW = 4 };
 
-/* If T is given by the caller: rows that a thread claims at a time, and multiply-adds per second. */
+/* If T is given by the caller: rows that a thread claims at a time. */
 enum { GRAIN = 64 };
-static const double RATE = 2e10;
 
 int64_t sl_cpu_update_rows(int64_t row_bytes) {
   int64_t fit = row_bytes > 0 ? SL_UPDATE_BYTES / row_bytes : BLOCK_MOST,
@@ -58,9 +57,11 @@ sley_status sl_cpu_update_run(sl_queue *queue, const sl_update_args *args, sl_sp
   if (args->n <= 0)
     return SLEY_OK;
   if (p)
-    return sl_cpu_spmm_run(queue, &args->product, (double)p->a->rows * (double)p->k * (double)args->n / RATE,
+    return sl_cpu_spmm_run(queue, &args->product,
+                           (double)p->a->rows * (double)p->k * (double)args->n / p->figures->cores.update,
                            part);
   if (args->rows <= 0)
     return SLEY_OK;
-  return sl_team_for(sl_cpu_queue_team(queue), args->rows, GRAIN, range, (void *)args);
+  sl_update_given given = {args, &queue->device->figures.cores};
+  return sl_team_for(sl_cpu_queue_team(queue), args->rows, GRAIN, range, &given);
 }

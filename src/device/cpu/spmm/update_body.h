@@ -65,7 +65,7 @@ typedef void dense_body(const dense *d, int64_t rows);
 /* Separate functions: inside one function the loops would keep each other's constants in registers. */
 #define DENSE_BODY(vectors, last)                                                                            \
   static __attribute__((noinline)) void dense_##vectors##_##last(const dense *d, int64_t rows) {             \
-    int64_t i = 0;                                                                                           \
+    int64_t i = exists(last) ? 0 : rows;                                                                     \
     for (; i + AT_ONCE <= rows; i += AT_ONCE)                                                                \
       update_rows(d, i, AT_ONCE, vectors, last);                                                             \
     for (; i < rows; i++)                                                                                    \
@@ -85,10 +85,10 @@ static int64_t dense_panel_of(int64_t left) {
 
 /* Returns whether Z is written past the caches: if it is not read, is large, and no line is shared by two
  * rows. */
-static bool streams_z(const sl_update_args *a, int64_t rows) {
+static bool streams_z(const sl_update_args *a, const sl_core_figures *figures, int64_t rows) {
   uint64_t line = (uintptr_t)a->z | (uint64_t)a->ldz * sizeof(value);
-  return STREAMS && a->beta == 0 && rows * a->n * (int64_t)sizeof(value) > STREAM_BYTES && line % 64 == 0 &&
-         LANES * sizeof(value) % 64 == 0;
+  return STREAMS && a->beta == 0 && rows * a->n * (int64_t)sizeof(value) > figures->streamed &&
+         line % 64 == 0 && LANES * sizeof(value) % 64 == 0;
 }
 
 /* Runs panel after panel of W, each over `rows` rows. rowid and t belong to the first of these rows. */
@@ -128,7 +128,7 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
   const sl_update_args *a = (const sl_update_args *)args; /* the product is its first member */
   const sl_spmm_matrix *of = args->problem->a;
   const int64_t k = args->problem->k, row_bytes = k * (int64_t)sizeof(sum);
-  const bool stream = streams_z(a, of->rows);
+  const bool stream = streams_z(a, &args->problem->figures->cores, of->rows);
   sl_spmm_matrix rows = *of;
   sl_spmm_problem problem = *args->problem;
   sl_spmm_run run = *args;
@@ -159,8 +159,9 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
 static sley_status update_range(void *context, int64_t begin, int64_t end, int thread) {
   enum { ROWS = 64 };
   (void)thread;
-  const sl_update_args *a = context;
-  const bool stream = streams_z(a, a->rows);
+  const sl_update_given *given = context;
+  const sl_update_args *a = given->args;
+  const bool stream = streams_z(a, given->figures, a->rows);
   for (int64_t row = begin; row < end; row += ROWS)
     update_panels(a, (const sum *)a->t + row * a->ldt, a->ldt, a->k, NULL, row,
                   end - row < ROWS ? end - row : ROWS, stream);
@@ -179,8 +180,8 @@ static bool update_ok(const sl_kernel_args *args) {
          (!p || (p->far_rows == 0 && sl_cpu_update_rows(p->k * (int64_t)sizeof(sum)) > 0));
 }
 
-static double update_cost(const sl_kernel_args *args) {
-  (void)args;
+static double update_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  (void)figures, (void)args;
   return 1.0 / LANES;
 }
 

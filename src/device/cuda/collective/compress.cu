@@ -25,10 +25,6 @@ bool nonzeros_ok(const sl_kernel_args *args) {
   return sl_compressible(args->nonzeros.type, args->nonzeros.count) && has_tiles(args->nonzeros.type);
 }
 
-double nonzeros_cost(const sl_kernel_args *args) {
-  return 5e-6 + static_cast<double>(args->nonzeros.count) * sley_type_bytes(args->nonzeros.type) / 2e12;
-}
-
 /* The format asked for; dense if that cannot fit however few values are kept. */
 sl_compressed_format format_of(const sl_compress_part &a, sley_type type) {
   if (!sl_compressed_serves(a.format, a.count) || sl_compressed_bytes(a.format, type, a.count, 0) > a.room)
@@ -108,10 +104,6 @@ bool compress_ok(const sl_kernel_args *args) {
   return sl_compresses(&args->compress) && has_tiles(args->compress.type);
 }
 
-double compress_cost(const sl_kernel_args *args) {
-  return 1e-5 + static_cast<double>(sl_compress_bytes(&args->compress)) / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -119,13 +111,13 @@ extern const sl_kernel sl_cuda_nonzeros, sl_cuda_compress;
 const sl_kernel sl_cuda_nonzeros = {.name = "nonzeros",
                                     .op = SL_OP_NONZEROS,
                                     .ok = nonzeros_ok,
-                                    .cost = nonzeros_cost,
+                                    .cost = sl_cost_of_bytes,
                                     SL_KERNEL_KEEPS_NOTHING,
                                     .run = nonzeros_run};
 const sl_kernel sl_cuda_compress = {.name = "compress",
                                     .op = SL_OP_COMPRESS,
                                     .ok = compress_ok,
-                                    .cost = compress_cost,
+                                    .cost = sl_cost_of_bytes,
                                     SL_KERNEL_KEEPS_NOTHING,
                                     .run = compress_run};
 }

@@ -164,10 +164,6 @@ bool decompress_ok(const sl_kernel_args *args) {
   return sl_decompressible(&args->decompress) && has_tiles(args->decompress.type);
 }
 
-double decompress_cost(const sl_kernel_args *args) {
-  return 5e-6 + static_cast<double>(sl_decompressed_bytes(&args->decompress)) / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -175,7 +171,7 @@ extern const sl_kernel sl_cuda_decompress;
 const sl_kernel sl_cuda_decompress = {.name = "decompress",
                                       .op = SL_OP_DECOMPRESS,
                                       .ok = decompress_ok,
-                                      .cost = decompress_cost,
+                                      .cost = sl_cost_of_bytes,
                                       SL_KERNEL_KEEPS_NOTHING,
                                       .run = decompress_run};
 }

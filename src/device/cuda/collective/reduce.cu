@@ -178,11 +178,6 @@ bool reduce_ok(const sl_kernel_args *args) {
   return sl_reduces(&args->reduce);
 }
 
-double reduce_cost(const sl_kernel_args *args) {
-  const sl_reduce_args *a = &args->reduce;
-  return 3e-6 + static_cast<double>(a->count) * sley_type_bytes(a->type) * (a->parts + 1) / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -190,7 +185,7 @@ extern const sl_kernel sl_cuda_reduce;
 const sl_kernel sl_cuda_reduce = {.name = "reduce",
                                   .op = SL_OP_REDUCE,
                                   .ok = reduce_ok,
-                                  .cost = reduce_cost,
+                                  .cost = sl_cost_of_bytes,
                                   SL_KERNEL_KEEPS_NOTHING,
                                   .run = reduce_run};
 }

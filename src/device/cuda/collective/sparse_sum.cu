@@ -197,11 +197,6 @@ bool sparse_sum_ok(const sl_kernel_args *args) {
   return sl_sparsely_summable(&args->sparse_sum) && args->sparse_sum.parts <= SL_SPARSE_SUM_PARTS;
 }
 
-double sparse_sum_cost(const sl_kernel_args *args) {
-  const sl_sparse_sum_args *a = &args->sparse_sum;
-  return 5e-6 + static_cast<double>(a->count) * sley_type_bytes(a->type) * (a->parts + 1) / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -209,7 +204,7 @@ extern const sl_kernel sl_cuda_sparse_sum;
 const sl_kernel sl_cuda_sparse_sum = {.name = "sparse-sum",
                                       .op = SL_OP_SPARSE_SUM,
                                       .ok = sparse_sum_ok,
-                                      .cost = sparse_sum_cost,
+                                      .cost = sl_cost_of_bytes,
                                       SL_KERNEL_KEEPS_NOTHING,
                                       .run = sparse_sum_run};
 }

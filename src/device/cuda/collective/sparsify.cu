@@ -105,10 +105,6 @@ bool threshold_ok(const sl_kernel_args *args) {
   return sl_threshold_ok(&args->threshold) && args->threshold.sample <= UINT32_MAX;
 }
 
-double threshold_cost(const sl_kernel_args *args) {
-  return 2e-5 + static_cast<double>(args->threshold.sample) * 4e-10;
-}
-
 /* ---- leaving out */
 
 /* The greatest finite number of a type, in its type of sums. */
@@ -196,10 +192,6 @@ bool sparsify_ok(const sl_kernel_args *args) {
   return sl_sparsify_ok(&args->sparsify);
 }
 
-double sparsify_cost(const sl_kernel_args *args) {
-  return 5e-6 + static_cast<double>(args->sparsify.count) * 16 / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -207,13 +199,13 @@ extern const sl_kernel sl_cuda_threshold, sl_cuda_sparsify;
 const sl_kernel sl_cuda_threshold = {.name = "threshold",
                                      .op = SL_OP_THRESHOLD,
                                      .ok = threshold_ok,
-                                     .cost = threshold_cost,
+                                     .cost = sl_cost_of_bytes,
                                      SL_KERNEL_KEEPS_NOTHING,
                                      .run = threshold_run};
 const sl_kernel sl_cuda_sparsify = {.name = "sparsification",
                                     .op = SL_OP_SPARSIFY,
                                     .ok = sparsify_ok,
-                                    .cost = sparsify_cost,
+                                    .cost = sl_cost_of_bytes,
                                     SL_KERNEL_KEEPS_NOTHING,
                                     .run = sparsify_run};
 }

@@ -61,11 +61,6 @@ bool activate_grad_ok(const sl_kernel_args *args) {
   return sl_activate_grad_ok(&args->activate_grad);
 }
 
-double activate_grad_cost(const sl_kernel_args *args) {
-  const sl_activate_grad_args *a = &args->activate_grad;
-  return 3e-6 + static_cast<double>(a->rows) * a->cols * sley_dtype_bytes(a->dtype) * 3 / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -73,7 +68,7 @@ extern const sl_kernel sl_cuda_activate_grad;
 const sl_kernel sl_cuda_activate_grad = {.name = "gradient of an activation",
                                          .op = SL_OP_ACTIVATE_GRAD,
                                          .ok = activate_grad_ok,
-                                         .cost = activate_grad_cost,
+                                         .cost = sl_cost_of_bytes,
                                          SL_KERNEL_KEEPS_NOTHING,
                                          .run = activate_grad_run};
 }

@@ -41,10 +41,6 @@ bool adam_ok(const sl_kernel_args *args) {
   return sl_adam_ok(&args->adam);
 }
 
-double adam_cost(const sl_kernel_args *args) {
-  return 3e-6 + static_cast<double>(args->adam.count) * 28 / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -52,7 +48,7 @@ extern const sl_kernel sl_cuda_adam;
 const sl_kernel sl_cuda_adam = {.name = "step of Adam",
                                 .op = SL_OP_ADAM,
                                 .ok = adam_ok,
-                                .cost = adam_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = adam_run};
 }

@@ -37,11 +37,6 @@ bool column_sums_ok(const sl_kernel_args *args) {
   return sl_column_sums_ok(&args->column_sums);
 }
 
-double column_sums_cost(const sl_kernel_args *args) {
-  const sl_column_sums_args *a = &args->column_sums;
-  return 6e-6 + static_cast<double>(a->rows) * a->cols * sley_dtype_bytes(a->dtype) / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -49,7 +44,7 @@ extern const sl_kernel sl_cuda_column_sums;
 const sl_kernel sl_cuda_column_sums = {.name = "sum of columns",
                                        .op = SL_OP_COLUMN_SUMS,
                                        .ok = column_sums_ok,
-                                       .cost = column_sums_cost,
+                                       .cost = sl_cost_of_bytes,
                                        SL_KERNEL_KEEPS_NOTHING,
                                        .run = column_sums_run};
 }

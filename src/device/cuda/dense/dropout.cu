@@ -139,11 +139,6 @@ bool dropout_ok(const sl_kernel_args *args) {
   return sl_dropout_ok(&args->dropout);
 }
 
-double dropout_cost(const sl_kernel_args *args) {
-  const sl_dropout_args *a = &args->dropout;
-  return 3e-6 + static_cast<double>(a->rows) * a->cols * sley_dtype_bytes(a->dtype) * 2 / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -151,7 +146,7 @@ extern const sl_kernel sl_cuda_dropout;
 const sl_kernel sl_cuda_dropout = {.name = "dropout",
                                    .op = SL_OP_DROPOUT,
                                    .ok = dropout_ok,
-                                   .cost = dropout_cost,
+                                   .cost = sl_cost_of_bytes,
                                    SL_KERNEL_KEEPS_NOTHING,
                                    .run = dropout_run};
 }

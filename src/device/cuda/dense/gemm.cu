@@ -123,9 +123,10 @@ bool gemm_ok(const sl_kernel_args *args) {
   return sl_gemm_ok(&args->gemm);
 }
 
-double gemm_cost(const sl_kernel_args *args) {
+double gemm_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
-  return 1e-5 + static_cast<double>(a->m) * a->n * a->k / 2e12;
+  const sl_gemm_figures &f = figures->gemm[SL_GEMM_PLAIN];
+  return f.start + static_cast<double>(a->m) * a->n * a->k / f.products;
 }
 
 } // namespace

@@ -281,14 +281,15 @@ static bool gemm_ok(const sl_kernel_args *args) {
          sl_cublaslt_find();
 }
 
-/* For f32, as measured on an H100: time of the products, in whole tiles, or of memory. */
-static double gemm_cost(const sl_kernel_args *args) {
+/* For f32: time of the products, in whole tiles, or of memory. */
+static double gemm_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
+  const sl_gemm_figures *f = &figures->gemm[SL_GEMM_LIBRARY];
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k;
   const double columns = a->n <= 64 ? 64 : (double)((a->n + 127) / 128 * 128),
-               products = m * columns * k / 1.9e13,
-               memory = sizeof(float) * (m * k + k * n + m * n * (a->beta != 0 ? 2 : 1)) / 1.5e12;
-  return 5e-6 + (products > memory ? products : memory);
+               products = m * columns * k / f->products,
+               memory = sizeof(float) * (m * k + k * n + m * n * (a->beta != 0 ? 2 : 1)) / f->memory;
+  return f->start + (products > memory ? products : memory);
 }
 
 extern const sl_kernel sl_cuda_gemm_cublaslt;

@@ -55,19 +55,19 @@ static double padded(int64_t count, int64_t to) {
   return (double)((count + to - 1) / to * to);
 }
 
-/* As measured on an H100: two launches, then the products or the memory; data read a second time comes from
- * the cache. */
-static double gemm_cost(const sl_kernel_args *args) {
+/* Two launches, then the products or the memory; data read a second time comes from the cache. */
+static double gemm_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
+  const sl_gemm_figures *f = &figures->gemm[a->transpose_a ? SL_GEMM_SPLIT_SUMS : SL_GEMM_SPLIT_ROWS];
   const bool sums = a->transpose_a, wide = a->lda % 4 == 0 && (sums ? a->ldb % 4 == 0 : a->ldc % 2 == 0);
   const int width = sl_cuda_gemm_width(a->n, sums ? SL_CUDA_GEMM_WIDEST : sl_cuda_gemm_fits(a->k));
   const double m = (double)a->m, n = (double)a->n, k = (double)a->k, columns = padded(a->n, width),
                again = 1 + 0.3 * (columns / width - 1);
   const double products =
-      sums ? padded(a->m, 128) * columns * k / 3e13 : m * columns * padded(a->k, 32) / 6e13;
+      (sums ? padded(a->m, 128) * columns * k : m * columns * padded(a->k, 32)) / f->products;
   const double bytes = sizeof(float) * (m * k * again + k * n + m * n * (a->beta != 0 ? 2 : 1)),
-               memory = bytes / (wide ? 2.5e12 : 1.4e12);
-  return 12e-6 + (memory > products ? memory : products);
+               memory = bytes / (wide ? f->memory : f->apart);
+  return f->start + (memory > products ? memory : products);
 }
 
 extern const sl_kernel sl_cuda_gemm_split;

@@ -222,10 +222,6 @@ bool nll_ok(const sl_kernel_args *args) {
   return sl_nll_ok(&args->nll);
 }
 
-double nll_cost(const sl_kernel_args *args) {
-  return 1e-5 + static_cast<double>(args->nll.rows) * args->nll.classes * 16 / 2e12;
-}
-
 } // namespace
 
 extern "C" {
@@ -233,7 +229,7 @@ extern const sl_kernel sl_cuda_nll;
 const sl_kernel sl_cuda_nll = {.name = "likelihood",
                                .op = SL_OP_NLL,
                                .ok = nll_ok,
-                               .cost = nll_cost,
+                               .cost = sl_cost_of_bytes,
                                SL_KERNEL_KEEPS_NOTHING,
                                .run = nll_run};
 }

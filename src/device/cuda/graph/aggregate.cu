@@ -245,7 +245,7 @@ extern const sl_kernel sl_cuda_aggregate;
 const sl_kernel sl_cuda_aggregate = {.name = "aggregate",
                                      .op = SL_OP_AGGREGATE,
                                      .ok = aggregate_ok,
-                                     .cost = graph_cost,
+                                     .cost = sl_cost_of_bytes,
                                      SL_KERNEL_KEEPS_NOTHING,
                                      .run = run_aggregate};
 }

@@ -391,8 +391,9 @@ bool chosen_ok(const sl_kernel_args *args) {
          (a->x.near || a->x.far);
 }
 
-double chosen_cost(const sl_kernel_args *args) {
-  return graph_cost(args) / 2;
+/* Less than the kernel that serves all aggregations. */
+double chosen_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  return sl_cost_of_bytes(figures, args) / 2;
 }
 
 } // namespace

@@ -296,7 +296,7 @@ extern const sl_kernel sl_cuda_attention;
 const sl_kernel sl_cuda_attention = {.name = "attention",
                                      .op = SL_OP_ATTENTION,
                                      .ok = attention_ok,
-                                     .cost = graph_cost,
+                                     .cost = sl_cost_of_bytes,
                                      SL_KERNEL_KEEPS_NOTHING,
                                      .run = run_attention};
 }

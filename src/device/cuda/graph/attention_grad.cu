@@ -263,13 +263,13 @@ extern const sl_kernel sl_cuda_attention_rows, sl_cuda_attention_columns;
 const sl_kernel sl_cuda_attention_rows = {.name = "attention-rows",
                                           .op = SL_OP_ATTENTION_ROWS,
                                           .ok = gradients_ok,
-                                          .cost = graph_cost,
+                                          .cost = sl_cost_of_bytes,
                                           SL_KERNEL_KEEPS_NOTHING,
                                           .run = run_rows};
 const sl_kernel sl_cuda_attention_columns = {.name = "attention-columns",
                                              .op = SL_OP_ATTENTION_COLUMNS,
                                              .ok = gradients_ok,
-                                             .cost = graph_cost,
+                                             .cost = sl_cost_of_bytes,
                                              SL_KERNEL_KEEPS_NOTHING,
                                              .run = run_columns};
 }

@@ -156,7 +156,7 @@ extern const sl_kernel sl_cuda_edge_softmax;
 const sl_kernel sl_cuda_edge_softmax = {.name = "edge-softmax",
                                         .op = SL_OP_EDGE_SOFTMAX,
                                         .ok = edge_softmax_ok,
-                                        .cost = graph_cost,
+                                        .cost = sl_cost_of_bytes,
                                         SL_KERNEL_KEEPS_NOTHING,
                                         .run = run_edge_softmax};
 }

@@ -307,12 +307,6 @@ inline sl_split_rows plain_rows(const void *p, int64_t rows, int64_t ld) {
   return {const_cast<void *>(p), nullptr, rows, ld, 0};
 }
 
-/* Estimated seconds; a constant, because each of these operations has one kernel. */
-inline double graph_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 1e-5;
-}
-
 /* Calls launch(T()) with the type T of the dtype. */
 template <class Launch> sley_status launch_by_type(sley_dtype dtype, Launch launch) {
   if (dtype == SLEY_F32)

@@ -236,7 +236,7 @@ extern const sl_kernel sl_cuda_sddmm;
 const sl_kernel sl_cuda_sddmm = {.name = "sddmm",
                                  .op = SL_OP_SDDMM,
                                  .ok = sddmm_ok,
-                                 .cost = graph_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = run_sddmm};
 }

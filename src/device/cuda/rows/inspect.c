@@ -7,11 +7,6 @@ static bool inspect_ok(const sl_kernel_args *args) {
   return true;
 }
 
-static double inspect_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 1e-4;
-}
-
 static sley_status columns_run(sl_queue *queue, const sl_kernel_args *args) {
   return args->columns.block.entries > 0 ? sl_cuda_launch_columns(queue, &args->columns) : SLEY_OK;
 }
@@ -30,8 +25,8 @@ static sley_status cut_run(sl_queue *queue, const sl_kernel_args *args) {
 
 #define INSPECTION(kernel_name, operation, function)                                                         \
   {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = inspect_cost, SL_KERNEL_KEEPS_NOTHING,   \
-    .run = function                                                                                          \
+    .name = kernel_name, .op = operation, .ok = inspect_ok, .cost = sl_cost_of_bytes,                        \
+    SL_KERNEL_KEEPS_NOTHING, .run = function                                                                 \
   }
 
 const sl_kernel sl_cuda_columns = INSPECTION("columns", SL_OP_COLUMNS, columns_run),

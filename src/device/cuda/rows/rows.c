@@ -3,12 +3,6 @@
  * signals.cu. */
 #include "device/cuda/cuda.h"
 
-/* A pull is the slowest, because its rows come over links between devices. */
-double sl_cuda_rows_cost(const sl_kernel_args *args) {
-  const double bytes_per_second = args->op == SL_OP_PULL ? 3e11 : 2e12, seconds_per_launch = 3e-6;
-  return seconds_per_launch + sl_op_bytes(args) / bytes_per_second;
-}
-
 static sley_status rows_run(sl_queue *queue, const sl_kernel_args *args) {
   return args->rows.count > 0 && args->rows.bytes > 0 ? sl_cuda_launch_rows(queue, &args->rows) : SLEY_OK;
 }
@@ -44,41 +38,41 @@ static sley_status round_run(sl_queue *queue, const sl_kernel_args *args) {
 const sl_kernel sl_cuda_rows = {.name = "rows",
                                 .op = SL_OP_ROWS,
                                 .ok = sl_rows_ok,
-                                .cost = sl_cuda_rows_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = rows_run};
 
 const sl_kernel sl_cuda_pull = {.name = "pull",
                                 .op = SL_OP_PULL,
                                 .ok = sl_pull_ok,
-                                .cost = sl_cuda_rows_cost,
+                                .cost = sl_cost_of_bytes,
                                 SL_KERNEL_KEEPS_NOTHING,
                                 .run = pull_run};
 
 const sl_kernel sl_cuda_arrive = {.name = "arrive",
                                   .op = SL_OP_ARRIVE,
                                   .ok = sl_always_ok,
-                                  .cost = sl_cuda_rows_cost,
+                                  .cost = sl_cost_of_bytes,
                                   SL_KERNEL_KEEPS_NOTHING,
                                   .run = arrive_run};
 
 const sl_kernel sl_cuda_await = {.name = "await",
                                  .op = SL_OP_AWAIT,
                                  .ok = sl_always_ok,
-                                 .cost = sl_cuda_rows_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = await_run};
 
 const sl_kernel sl_cuda_scale = {.name = "scale",
                                  .op = SL_OP_SCALE,
                                  .ok = sl_scale_ok,
-                                 .cost = sl_cuda_rows_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = scale_run};
 
 const sl_kernel sl_cuda_round = {.name = "round",
                                  .op = SL_OP_ROUND,
                                  .ok = sl_round_ok,
-                                 .cost = sl_cuda_rows_cost,
+                                 .cost = sl_cost_of_bytes,
                                  SL_KERNEL_KEEPS_NOTHING,
                                  .run = round_run};

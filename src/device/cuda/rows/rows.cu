@@ -164,7 +164,7 @@ sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *a) {
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *a) {
   pulled_in_pieces p = {{a->list, static_cast<char *>(a->dst), a->dst_stride, {}}, {}};
   uint64_t bits = reinterpret_cast<uintptr_t>(a->dst) | static_cast<uint64_t>(a->dst_stride);
-  shape s = {a->count, 0, PULL_BLOCKS, 0, a->add, a->dtype};
+  shape s = {a->count, 0, pull_blocks(queue, false), 0, a->add, a->dtype};
   for (int i = 0; i < a->sources; i++) {
     const sl_pull_source *from = &a->source[i];
     p.rows.source[i] = *from;

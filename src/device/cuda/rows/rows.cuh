@@ -7,8 +7,8 @@
  * only the latency of its rows. Rows longer than a fragment are cut; blocks with the same blockIdx.y take the
  * same fragments. If rows are long and few, as in a message that is one row, each group takes fragments.
  * Loads and stores are as wide as all addresses and sizes allow. */
-#ifndef SLEY_DEVICE_CUDA_ROWS_CUH
-#define SLEY_DEVICE_CUDA_ROWS_CUH
+#ifndef SLEY_DEVICE_CUDA_ROWS_ROWS_CUH
+#define SLEY_DEVICE_CUDA_ROWS_ROWS_CUH
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/values.cuh"
@@ -16,12 +16,15 @@
 namespace sley {
 
 /* Blocks of a pull: enough loads in flight to fill the links, and no more, because more would delay the loads
- * of a product that runs beside it. Less than half of the multiprocessors hold one block each. Measured on
- * four H200: 33 blocks with 4 rows are as fast alone, but fall behind beside a product; 132 blocks load no
- * faster than 66 and slow a product by a quarter more; 40 take up to a sixth longer, and slow it by 2 to 3 %
- * less. Bulk copies by way of shared memory, one warp per block, need more multiprocessors for short rows,
- * and slow a product as much. */
-constexpr int PULL_BLOCKS = 60, PULL_BLOCKS_UNHURRIED = 40, PULL_AHEAD = 2;
+ * of a product that runs beside it. Less than half of the multiprocessors hold one block each. Bulk copies by
+ * way of shared memory, one warp per block, need more multiprocessors for short rows, and slow a product as
+ * much. */
+inline int64_t pull_blocks(const sl_queue *queue, bool unhurried) {
+  return queue->device->figures.fill[unhurried ? SL_FILL_FEW_PULL_BLOCKS : SL_FILL_PULL_BLOCKS];
+}
+
+/* Rows of a group in flight. */
+constexpr int PULL_AHEAD = 2;
 static_assert(PULL_AHEAD == 2 || PULL_AHEAD == 4, "rows of a group in flight");
 
 enum { THREADS = 512, ROWS_AHEAD = 4, FRAGMENT_BYTES = 8192, FRAGMENTS_MOST = 65535 };

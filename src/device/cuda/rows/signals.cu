@@ -216,11 +216,10 @@ sley_status sl_cuda_launch_pull_signalled(sl_queue *queue, const sl_pull_args *a
   r.dtype = a->dtype;
   SL_TRY(sl_cuda_use(queue->device));
   const int log = group_log_for(r.longest / 16);
-  const unsigned across = r.fragments < 1             ? 1
-                          : r.fragments < PULL_BLOCKS ? static_cast<unsigned>(r.fragments)
-                                                      : PULL_BLOCKS;
+  const int64_t most = pull_blocks(queue, false), fragments = r.fragments < most ? r.fragments : most;
+  const unsigned across = fragments < 1 ? 1 : static_cast<unsigned>(fragments);
   const unsigned blocks =
-      blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (PULL_BLOCKS + across - 1) / across);
+      blocks_for((r.count + PULL_AHEAD - 1) / PULL_AHEAD, log, (most + across - 1) / across);
   const dim3 grid(blocks > 0 ? blocks : 1, across);
   if (are_few(r.count, r.longest))
     pull_signalled<true><<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(r);

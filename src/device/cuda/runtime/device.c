@@ -66,6 +66,26 @@ static void driver_release(char *text, size_t bytes) {
   fclose(file);
 }
 
+/* An attribute of the GPU; 0 if the driver does not know it. */
+static double attribute(const sl_cuda_device *device, enum cudaDeviceAttr which) {
+  int value = 0;
+  if (cudaDeviceGetAttribute(&value, which, device->ordinal) != cudaSuccess)
+    (void)cudaGetLastError();
+  return value;
+}
+
+/* Fills the figures. Memory moves two values per pin and clock, which the driver counts in kHz. */
+static void find_figures(sl_cuda_device *device, const struct cudaDeviceProp *properties) {
+  const int64_t processors = properties->multiProcessorCount;
+  const sl_gpu_properties gpu = {.name = properties->name,
+                                 .processors = processors,
+                                 .lanes = processors * properties->maxThreadsPerMultiProcessor,
+                                 .cache = properties->l2CacheSize,
+                                 .memory = 2 * 1e3 * attribute(device, cudaDevAttrMemoryClockRate) *
+                                           attribute(device, cudaDevAttrGlobalMemoryBusWidth) / 8};
+  device->base.figures = sl_figures_of_gpu(&gpu);
+}
+
 static sley_status look_at(sl_cuda_device *device) {
   struct cudaDeviceProp properties;
   SL_TRY(sl_cuda_check(cudaGetDeviceProperties(&properties, device->ordinal),
@@ -74,7 +94,7 @@ static sley_status look_at(sl_cuda_device *device) {
     return sl_fail(SLEY_ERR_UNSUPPORTED, "GPU %d, %s, has compute capability %d.%d: %d.%d or later is needed",
                    device->ordinal, properties.name, properties.major, properties.minor,
                    CAPABILITY_LEAST / 10, CAPABILITY_LEAST % 10);
-  device->processors = properties.multiProcessorCount;
+  find_figures(device, &properties);
   char release[64];
   int driver = 0;
   driver_release(release, sizeof release);

@@ -10,8 +10,6 @@ namespace {
 
 using namespace sley;
 
-enum { REPEATS_BLOCKS = 1024 }; /* eight for each of about 130 multiprocessors */
-
 unsigned blocks_of(int64_t rows, int64_t each) {
   return static_cast<unsigned>((rows + each - 1) / each);
 }
@@ -39,7 +37,8 @@ sley_status sl_spgemm_launch_count(sl_queue *queue, const sl_cuda_spgemm *p) {
   if (p->rows == 0)
     return SLEY_OK;
   if (!p->mask_rowptr) {
-    count_repeats<<<REPEATS_BLOCKS, BIN_THREADS, 0, sl_cuda_stream(queue)>>>(*p);
+    const unsigned blocks = static_cast<unsigned>(queue->device->figures.fill[SL_FILL_REPEAT_BLOCKS]);
+    count_repeats<<<blocks, BIN_THREADS, 0, sl_cuda_stream(queue)>>>(*p);
     SL_TRY(sl_cuda_launched(queue, "looking for repeated entries"));
   }
   count_products<<<blocks_of(p->rows, COUNT_ROWS), BIN_THREADS, 0, sl_cuda_stream(queue)>>>(*p);

@@ -227,14 +227,9 @@ static bool spgemm_ok(const sl_kernel_args *args) {
   return sl_spgemm_ok(&args->spgemm) && args->spgemm.a.rows <= UINT32_MAX;
 }
 
-static double spgemm_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0; /* Sley has only one */
-}
-
 const sl_kernel sl_cuda_spgemm_kernel = {.name = "sparse product",
                                          .op = SL_OP_SPGEMM,
                                          .ok = spgemm_ok,
-                                         .cost = spgemm_cost,
+                                         .cost = sl_cost_of_bytes,
                                          SL_KERNEL_KEEPS_NOTHING,
                                          .run = spgemm_run};

@@ -209,14 +209,9 @@ static bool ok(const sl_kernel_args *args) {
          a->accumulator == SL_ACCUMULATOR_AUTO && a->a.rows < INT32_MAX && a->b.rows < INT32_MAX;
 }
 
-static double cost(const sl_kernel_args *args) {
-  (void)args;
-  return 0; /* each algorithm is a kernel with its own name */
-}
-
 #define CUSPARSE_KERNEL(kernel_name, library_name, function)                                                 \
   {                                                                                                          \
-    .name = kernel_name, .op = SL_OP_SPGEMM, .library = library_name, .ok = ok, .cost = cost,                \
+    .name = kernel_name, .op = SL_OP_SPGEMM, .library = library_name, .ok = ok, .cost = sl_cost_of_bytes,    \
     SL_KERNEL_KEEPS_NOTHING, .run = function                                                                 \
   }
 const sl_kernel sl_cuda_spgemm_cusparse = CUSPARSE_KERNEL("spgemm-cusparse", "cusparse", run_1);

@@ -16,15 +16,14 @@ static bool hybrid_ok(const sl_kernel_args *args) {
 
 /* Cheaper than streams alone: if no window is faster on Tensor cores, it streams all rows. Not for products
  * of few entries, whose few microseconds the model does not predict well. */
-static double hybrid_cost(const sl_kernel_args *args) {
-  enum { FEW_ENTRIES = 300000 };
+static double hybrid_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
-  const bool asks = !p->lean && sl_spmm_entries(p->a) >= FEW_ENTRIES;
-  return (asks ? 0.99 : 2) * sl_cuda_spmm_stream.cost(args);
+  const bool asks = !p->lean && sl_spmm_entries(p->a) >= figures->fill[SL_FILL_WINDOW_ENTRIES];
+  return (asks ? 0.99 : 2) * sl_cuda_spmm_stream.cost(figures, args);
 }
 
-static double tensor_cost(const sl_kernel_args *args) {
-  return 2 * sl_cuda_spmm_stream.cost(args);
+static double tensor_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  return 2 * sl_cuda_spmm_stream.cost(figures, args);
 }
 
 static const sl_kernel *hybrid_stands_for(const sl_kernel *kernel, const void *prepared) {

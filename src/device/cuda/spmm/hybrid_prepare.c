@@ -108,15 +108,16 @@ static sley_status upload_matrix(sl_queue *queue, const sl_spmm_matrix *a, sl_hy
  * columns as possible. Reads only row starts. */
 static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
   const sl_spmm_matrix *a = args->a;
-  const sl_window_figures *figures = sl_window_figures_of(args->windows, a->dtype, args->tf32);
-  const int ways = sl_stream_ways(a->dtype, args->k, sl_spmm_entries(a), a->rows);
+  const sl_window_figures *figures = sl_window_figures_of(&args->figures->windows, a->dtype, args->tf32);
+  const int ways = sl_stream_ways(args->figures, a->dtype, args->k, sl_spmm_entries(a), a->rows);
   int64_t count = d->windows < SAMPLE ? d->windows : SAMPLE;
   for (int64_t i = 0; i < count; i++) {
     int64_t entries = sl_window_entries(a, i * d->windows / count);
     const sl_window_shape shape = {.slots = (entries + SL_WINDOW_ROWS - 1) / SL_WINDOW_ROWS,
                                    .entries = entries,
                                    .ways = ways,
-                                   .rows = a->rows};
+                                   .rows = a->rows,
+                                   .cache = args->figures->cache};
     if (sl_window_tensor_time(figures, a->dtype, args->k, &shape) <
         sl_window_stream_time(figures, a->dtype, args->k, &shape))
       return true;
@@ -142,12 +143,15 @@ static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d,
   queue->device->ops->free(queue->device, windows);
   SL_TRY(status != SLEY_OK ? status : waited);
   const sl_spmm_matrix *a = args->a;
-  const sl_window_figures *figures = sl_window_figures_of(args->windows, a->dtype, args->tf32);
-  const int ways = sl_stream_ways(a->dtype, args->k, sl_spmm_entries(a), a->rows);
+  const sl_window_figures *figures = sl_window_figures_of(&args->figures->windows, a->dtype, args->tf32);
+  const int ways = sl_stream_ways(args->figures, a->dtype, args->k, sl_spmm_entries(a), a->rows);
   double all = 0, gained = 0;
   for (int64_t i = 0; i < count; i++) {
-    sl_window_shape shape = {
-        .slots = counted[i], .entries = sl_window_entries(a, window[i]), .ways = ways, .rows = a->rows};
+    sl_window_shape shape = {.slots = counted[i],
+                             .entries = sl_window_entries(a, window[i]),
+                             .ways = ways,
+                             .rows = a->rows,
+                             .cache = args->figures->cache};
     if (counted[i] < 0) /* too many entries to count; possibly few columns */
       shape.slots = shape.entries / SL_WINDOW_ROWS;
     double by_stream = sl_window_stream_time(figures, a->dtype, args->k, &shape),
@@ -312,9 +316,9 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, int64_t k,
 
 static sley_status cut_windows(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_windows *w) {
   sl_chunks chunks;
-  sley_status status =
-      sl_chunks_make(w->windows, NULL, d->first, sl_chunk_sizes_of(sl_window_chunk(w->slabs, args->k), false),
-                     args->team, &chunks);
+  sley_status status = sl_chunks_make(
+      w->windows, NULL, d->first, sl_chunk_sizes_of(sl_window_chunk(args->figures, w->slabs, args->k), false),
+      args->team, &chunks);
   if (status == SLEY_OK && args->pieces > 1)
     set_pieces(args, d, &chunks);
   if (status == SLEY_OK)
@@ -403,11 +407,11 @@ static sley_status drop_matrix(sl_queue *queue, const sl_spmm_problem *args, con
 }
 
 /* Slabs per chunk if all windows were chosen. */
-static int64_t whole_target(const drafts *d, int64_t k) {
+static int64_t whole_target(const drafts *d, const sl_spmm_problem *args) {
   int64_t slabs = 0;
   for (int64_t w = 0; w < d->windows; w++)
     slabs += slabs_of(d, w);
-  return sl_window_chunk(slabs, k);
+  return sl_window_chunk(args->figures, slabs, args->k);
 }
 
 /* Returns whether there are entries, and 32 bits suffice for places of values, rows and columns. */
@@ -437,7 +441,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
   /* If values may be replaced, windows are chosen independently of the current values. */
   SL_TRY(count_slots(queue, a, !all && !args->renewable, d));
   if (!all) {
-    d->chosen_windows = sl_windows_choose(args, d->slots, whole_target(d, args->k), d->chosen);
+    d->chosen_windows = sl_windows_choose(args, d->slots, whole_target(d, args), d->chosen);
     return SLEY_OK;
   }
   memset(d->chosen, true, (size_t)d->windows * sizeof *d->chosen);
@@ -495,7 +499,7 @@ int64_t sl_hybrid_memory(const sl_spmm_problem *p, bool all, int64_t *passing) {
   const sl_spmm_matrix *a = p->a;
   int64_t entries = sl_spmm_entries(a), bytes = (int64_t)sley_dtype_bytes(a->dtype);
   int64_t windows = sl_window_count_of(a->rows), slabs = slabs_most(p, all), slots = sl_slab_slots(a->dtype);
-  int64_t parts = slabs * 5 / 4 / sl_window_chunk(slabs, p->k) + 1;
+  int64_t parts = slabs * 5 / 4 / sl_window_chunk(p->figures, slabs, p->k) + 1;
   int64_t whole = sl_device_bytes(entries * (int64_t)sizeof(int32_t)) + sl_device_bytes(entries * bytes);
   int64_t kept = sl_device_bytes(windows * SL_WINDOW_ROWS * (int64_t)sizeof(int32_t)) +
                  sl_device_bytes((windows + 1) * (int64_t)sizeof(int64_t)) +

@@ -12,11 +12,11 @@ static bool plain_ok(const sl_kernel_args *args) {
 }
 
 /* For a part that arrives the number of entries is not known. */
-static double plain_cost(const sl_kernel_args *args) {
+static double plain_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const sl_spmm_matrix *a = p->a;
   double entries = p->arrives ? 0 : (double)sl_spmm_entries(a);
-  return 5e-6 + entries * (double)p->k * (double)sley_dtype_bytes(a->dtype) / 1e12;
+  return figures->launch + entries * (double)p->k * (double)sley_dtype_bytes(a->dtype) / figures->plain;
 }
 
 static void plain_release(sl_device *device, void *prepared) {

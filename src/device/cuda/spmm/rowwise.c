@@ -40,12 +40,6 @@ static bool rowwise_ok(const sl_kernel_args *args) {
          !p->in_order && !p->arrives && sley_dtype_bytes(p->a->dtype) != 0;
 }
 
-/* The only kernel that reads rows in place, so any cost is right. */
-static double rowwise_cost(const sl_kernel_args *args) {
-  const sl_spmm_problem *p = args->spmm.problem;
-  return (double)sl_spmm_entries(p->a) * (double)p->k * 4 / 3e11;
-}
-
 static void free_lists(sl_device *device, rowwise *r) {
   device->ops->free(device, r->run.partial);
   device->ops->free(device, (void *)r->run.joined);
@@ -349,7 +343,7 @@ static const sl_product_traits rowwise_product = {SL_PRODUCT_DEFAULTS, .serves_f
 const sl_kernel sl_cuda_spmm_rowwise = {.name = "spmm-rowwise",
                                         .op = SL_OP_SPMM,
                                         .ok = rowwise_ok,
-                                        .cost = rowwise_cost,
+                                        .cost = sl_cost_of_bytes,
                                         .prepare = rowwise_prepare,
                                         .refill = rowwise_refill,
                                         .release = rowwise_release,

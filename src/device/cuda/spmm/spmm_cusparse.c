@@ -70,10 +70,6 @@ static bool cusparse_ok(const sl_kernel_args *args) {
          (p->a->index == SLEY_I64 || sl_spmm_entries(p->a) <= INT32_MAX);
 }
 
-static double cusparse_cost(const sl_kernel_args *args) {
-  return 1e-5 + (double)sl_spmm_entries(args->spmm.problem->a) * (double)args->spmm.problem->k * 4 / 1e12;
-}
-
 /* ------------------------------------------------------------------------------------------ preparation */
 
 static sley_status upload_rowptr(sl_queue *queue, const sl_spmm_matrix *a, cusparse_product *p) {
@@ -379,7 +375,7 @@ const sl_kernel sl_cuda_spmm_cusparse = {.name = "spmm-cusparse",
                                          .op = SL_OP_SPMM,
                                          .library = "cusparse",
                                          .ok = cusparse_ok,
-                                         .cost = cusparse_cost,
+                                         .cost = sl_cost_of_bytes,
                                          .prepare = cusparse_prepare,
                                          .refill = cusparse_refill,
                                          .release = cusparse_release,

@@ -7,18 +7,17 @@
 
 enum { WARP = 32, GROUP_LEAST = 4, WAYS_MOST = 16 };
 
-/* Measured on an H200, on 38 matrices of 20,000 to 3 million entries. K_LEAST: products with fewer columns
- * are left to narrow_rows.cuh. BYTES_MOST, THREADS_MOST: most bytes of X to load, and most threads, of a
- * product for this kernel. THREADS, SHARE: lanes share a feature while there are at most THREADS threads and
- * at least SHARE entries of a row for each lane. ROUNDS: most rounds of loads of the longest row; otherwise
- * the other rows would finish long before it. */
-enum { K_LEAST = 3, BYTES_MOST = 35000000, THREADS_MOST = 200000, THREADS = 92000, SHARE = 2, ROUNDS = 3 };
+/* K_LEAST: products with fewer columns are left to narrow_rows.cuh. SHARE: lanes share a feature while there
+ * are few threads and at least SHARE entries of a row for each lane. ROUNDS: most rounds of loads of the
+ * longest row; otherwise the other rows would finish long before it. */
+enum { K_LEAST = 3, SHARE = 2, ROUNDS = 3 };
 
 int sl_row_ways(const sl_spmm_problem *problem) {
   const sl_spmm_matrix *a = problem->a;
+  const int64_t *fill = problem->figures->fill, most = fill[SL_FILL_ROW_MOST];
   const int64_t entries = sl_spmm_entries(a), bytes = (int64_t)sley_dtype_bytes(a->dtype), k = problem->k;
-  if (problem->in_order || problem->pieces > 1 || k < K_LEAST || a->rows == 0 || a->rows > THREADS_MOST ||
-      entries > BYTES_MOST / (k * bytes) || (a->rowid && a->rowid[a->rows - 1] >= INT32_MAX))
+  if (problem->in_order || problem->pieces > 1 || k < K_LEAST || a->rows == 0 || a->rows > most ||
+      entries > fill[SL_FILL_ROW_BYTES] / (k * bytes) || (a->rowid && a->rowid[a->rows - 1] >= INT32_MAX))
     return 0;
   int64_t longest = 0, filled = 0, lanes = 1, ways = WAYS_MOST;
   for (int64_t i = 0; i < a->rows; i++) {
@@ -30,11 +29,11 @@ int sl_row_ways(const sl_spmm_problem *problem) {
                 at_once = vec * bytes > 8 ? 4 : 8; /* rows of X per lane */
   while (lanes * vec < k)
     lanes *= 2;
-  while (ways > 1 &&
-         (lanes * ways > WARP || a->rows * lanes * ways > THREADS || filled * ways * SHARE > entries))
+  while (ways > 1 && (lanes * ways > WARP || a->rows * lanes * ways > fill[SL_FILL_ROW_THREADS] ||
+                      filled * ways * SHARE > entries))
     ways /= 2;
   const int64_t group = lanes * ways;
-  const bool fits = group >= GROUP_LEAST && group <= WARP && a->rows * group <= THREADS_MOST;
+  const bool fits = group >= GROUP_LEAST && group <= WARP && a->rows * group <= most;
   return fits && longest <= ROUNDS * at_once * ways ? (int)ways : 0;
 }
 

@@ -11,13 +11,12 @@
 
 /* Entries of a chunk. A chunk has at least the entries of some rows (CHUNK_ROWS), because chunks of about
  * equal length keep the groups of a warp together; fewer if rows of X are wide and an entry takes longer; and
- * never so many that multiprocessors are idle: an H200 holds 135,000 threads, in groups of 8 to 32, and
- * should be filled about twice. Measured there: within a factor of two either way the times differ by a few
- * percent. */
+ * never so many that multiprocessors are idle: groups have 8 to 32 threads, and a GPU should be filled about
+ * twice. */
 enum { CHUNK_ROWS = 4, CHUNK_MOST = 256, CHUNK_MOST_WIDE = 128, CHUNK_LEAST = 32, CHUNK_SMALLEST = 16 };
-enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64, NARROW_WARPS = 1200, VECTOR_WARPS = 2200 };
+enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64 };
 enum { LONG_ROW = 20, LONG_CUT = 128, LONG_FRAGMENT = 64 };
-enum { WIDE_BYTES = 256, THREADS_WANTED = 270000, WARPS_WANTED = 4224 };
+enum { WIDE_BYTES = 256 };
 
 /* How the rows are cut; it decides which sums of a row are added to which. */
 typedef struct cut {
@@ -51,17 +50,15 @@ static double share_of_long_rows(const sl_spmm_problem *args) {
  * and the product is too small to hide their time. Determined here from the problem, because bits must not
  * depend on the number of columns of a run. */
 static int ways_of(const sl_spmm_problem *args) {
-  enum { FEW = 50000, SOME = 400000, SHORT = 30, MIDDLE = 60 /* millions of 32-bit sums */ };
-  const int64_t entries = sl_spmm_entries(args->a),
+  const int64_t entries = sl_spmm_entries(args->a), *fill = args->figures->fill,
                 bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
   const int ways = bytes <= 64 ? 8 : bytes <= 128 ? 4 : bytes <= 256 ? 2 : 1;
-  const int of_long_rows = sl_stream_ways(args->a->dtype, args->k, entries, args->a->rows);
-  const double work = 1e-6 / 4 * (double)entries * (double)bytes;
+  const int of_long_rows = sl_stream_ways(args->figures, args->a->dtype, args->k, entries, args->a->rows);
   if (args->in_order)
     return 1;
   if (of_long_rows > 1)
     return of_long_rows;
-  if (entries >= SL_STREAM_LARGE || work >= MIDDLE)
+  if (entries >= fill[SL_FILL_ENTRIES] || entries * bytes >= fill[SL_FILL_SUMS])
     return 1;
   const double long_rows = share_of_long_rows(args);
   if (bytes <= 128)
@@ -69,8 +66,8 @@ static int ways_of(const sl_spmm_problem *args) {
   if (bytes <= 256 || long_rows < 0.1)
     return 1;
   if (bytes <= 512)
-    return entries < FEW ? 4 : entries < SOME ? 2 : 1;
-  return bytes <= 1024 || (long_rows >= 0.4 && work < SHORT) ? 2 : 1;
+    return entries < fill[SL_FILL_FEW_ENTRIES] ? 4 : entries < fill[SL_FILL_SOME_ENTRIES] ? 2 : 1;
+  return bytes <= 1024 || (long_rows >= 0.4 && entries * bytes < fill[SL_FILL_LONG_SUMS]) ? 2 : 1;
 }
 
 /* Returns whether a row of X needs all lanes of a warp, but not more: its values are loaded one by one, or it
@@ -81,28 +78,30 @@ static bool takes_warps(const sl_spmm_problem *args) {
 }
 
 static cut cut_of(const sl_spmm_problem *args) {
-  const int64_t entries = sl_spmm_entries(args->a),
-                bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype);
+  const int64_t entries = sl_spmm_entries(args->a), *fill = args->figures->fill,
+                bytes = args->k * (int64_t)sley_dtype_bytes(args->a->dtype),
+                warps = fill[SL_FILL_STREAM_WARPS];
   if (args->k <= SL_NARROW_MOST && !args->in_order)
-    return (cut){1, sl_chunk_sizes_of(halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries,
-                                             args->k <= 2 ? VECTOR_WARPS : NARROW_WARPS),
-                                      false)};
+    return (cut){1,
+                 sl_chunk_sizes_of(halved(NARROW_CHUNK_MOST, NARROW_CHUNK_LEAST, entries,
+                                          fill[args->k <= 2 ? SL_FILL_VECTOR_WARPS : SL_FILL_NARROW_WARPS]),
+                                   false)};
   const int ways = ways_of(args);
   if (ways > 1)
-    return (cut){ways, sl_chunk_sizes_of(halved(CHUNK_MOST, CHUNK_LEAST, entries, WARPS_WANTED), false)};
+    return (cut){ways, sl_chunk_sizes_of(halved(CHUNK_MOST, CHUNK_LEAST, entries, warps), false)};
   /* Rows are not cut if they are all longer than wide chunks allow, because there are enough panels. */
   const bool most = bytes < WIDE_BYTES || entries > args->a->rows * 4 * CHUNK_MOST_WIDE;
   int64_t target = most ? CHUNK_MOST : CHUNK_MOST_WIDE;
   while (target > CHUNK_LEAST && target * args->a->rows > CHUNK_ROWS * entries)
     target /= 2;
   int64_t lanes = bytes <= 128 ? 8 : bytes <= 256 ? 16 : 32, panels = (bytes + 511) / 512;
-  target = halved(target, CHUNK_SMALLEST, entries * panels, THREADS_WANTED / lanes);
+  target = halved(target, CHUNK_SMALLEST, entries * panels, fill[SL_FILL_STREAM_THREADS] / lanes);
   /* One warp per chunk, and one to two waves of warps: a single wave of longer chunks finishes sooner. */
-  if (takes_warps(args) && entries > target * WARPS_WANTED && entries <= 2 * target * WARPS_WANTED)
+  if (takes_warps(args) && entries > target * warps && entries <= 2 * target * warps)
     target *= 2;
   sl_chunk_sizes sizes = sl_chunk_sizes_of(target, args->in_order);
   /* If rows are long and the product is small, the longest would still run when all others have finished. */
-  if (!args->in_order && entries < SL_STREAM_LARGE && entries >= LONG_ROW * args->a->rows &&
+  if (!args->in_order && entries < fill[SL_FILL_ENTRIES] && entries >= LONG_ROW * args->a->rows &&
       entries <= 4 * CHUNK_MOST_WIDE * args->a->rows)
     sizes = (sl_chunk_sizes){target, LONG_CUT, LONG_FRAGMENT};
   return (cut){1, sizes};
@@ -114,9 +113,10 @@ static bool stream_ok(const sl_kernel_args *args) {
          !a->arrives && !a->pages;
 }
 
-static double stream_cost(const sl_kernel_args *args) {
+static double stream_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_spmm_problem *a = args->spmm.problem;
-  return 5e-6 + (double)sl_spmm_entries(a->a) * (double)a->k * (double)sley_dtype_bytes(a->a->dtype) / 5e12;
+  return figures->launch + (double)sl_spmm_entries(a->a) * (double)a->k *
+                               (double)sley_dtype_bytes(a->a->dtype) / figures->stream;
 }
 
 static void stream_release(sl_device *device, void *prepared) {

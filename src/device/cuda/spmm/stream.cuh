@@ -59,9 +59,6 @@ enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 
 enum { STREAM_BLOCK = 64 };
 
-/* Number of warps that run at once on an H200. */
-enum { FEW_CHUNKS = 4224 };
-
 /* How a group processes its stream. MIN_BLOCKS per multiprocessor keep enough loads in flight: the compiler
  * may use only as many registers as they allow, except for old values and more than 4 sums per lane. */
 template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
@@ -482,7 +479,7 @@ template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream
     break;
   }
   /* If all chunks run at once with one warp each, groups that share a warp would only wait for each other. */
-  if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= FEW_CHUNKS)
+  if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= queue->device->figures.fill[SL_FILL_STREAM_WARPS])
     return by_widest<T>(run, 32,
                         [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 32); });
   if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 4 * WIDEST && fits<T, WIDEST>(run, 4))

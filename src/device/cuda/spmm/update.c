@@ -24,8 +24,9 @@ static bool plain_ok(const sl_kernel_args *args) {
   return !args->update.product.problem && sley_dtype_bytes(args->update.dtype) != 0;
 }
 
-static double plain_cost(const sl_kernel_args *args) {
-  (void)args;
+/* No more than a rank: rows that the kernel on Tensor cores serves are faster there. */
+static double plain_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  (void)figures, (void)args;
   return 1;
 }
 
@@ -45,8 +46,8 @@ static bool tensor_ok(const sl_kernel_args *args) {
   return !args->update.product.problem && on_tensor_cores(&args->update);
 }
 
-static double tensor_cost(const sl_kernel_args *args) {
-  (void)args;
+static double tensor_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
+  (void)figures, (void)args;
   return 0.1;
 }
 
@@ -72,10 +73,9 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
 /* ------------------------------------------------------------------------------------- rows that are summed
  */
 
-/* WARPS_WANTED: about as many warps as an H200 runs at once. CHUNKS_WANTED: fewest chunks per warp, if there
- * are enough entries, so that warps end at about the same time. ENTRIES_LEAST: fewest entries of a tile
- * before its rows are cut. */
-enum { WARPS_WANTED = 3168, CHUNKS_WANTED = 4, ENTRIES_LEAST = 64 };
+/* CHUNKS_WANTED: fewest chunks per warp, if there are enough entries, so that warps end at about the same
+ * time. ENTRIES_LEAST: fewest entries of a tile before its rows are cut. */
+enum { CHUNKS_WANTED = 4, ENTRIES_LEAST = 64 };
 
 /* For at most this many columns of T, shared memory has space for tiles of 16 rows for that many warps beside
  * W. */
@@ -88,8 +88,9 @@ typedef struct cut {
 
 static cut cut_of(const sl_spmm_problem *p) {
   const sl_spmm_matrix *a = p->a;
-  const int64_t entries = sl_spmm_entries(a), share = entries / (CHUNKS_WANTED * WARPS_WANTED);
-  const bool many = a->rows >= CHUNKS_WANTED / 2 * WARPS_WANTED * SL_UPDATE_TILE;
+  const int64_t entries = sl_spmm_entries(a), warps = p->figures->fill[SL_FILL_UPDATE_WARPS],
+                share = entries / (CHUNKS_WANTED * warps);
+  const bool many = a->rows >= CHUNKS_WANTED / 2 * warps * SL_UPDATE_TILE;
   cut c = {.rows = p->k <= TALL_TILES_K && many ? SL_UPDATE_TILE : SL_UPDATE_TILE / 2};
   c.entries = a->rows > 0 ? 2 * c.rows * (entries / a->rows + 1) : 0;
   if (c.entries > share)
@@ -109,16 +110,11 @@ static bool fused_ok(const sl_kernel_args *args) {
          !p->in_order && !p->arrives && !p->pages;
 }
 
-static double fused_cost(const sl_kernel_args *args) {
-  (void)args;
-  return 1;
-}
-
 /* Returns whether the fused kernel is faster. Separate kernels are faster if each warp has few tiles, or if
  * rows are long and wide, because the product alone has more loads in flight. Measured on an H200. */
-static bool fused_pays(int64_t rows, int64_t entries, int64_t k) {
-  enum { ROWS_LEAST = 60000, LONG_ROW = 30, WIDE_K = 96 };
-  return rows >= ROWS_LEAST && !(entries / LONG_ROW > rows && k > WIDE_K);
+static bool fused_pays(const sl_device_figures *figures, int64_t rows, int64_t entries, int64_t k) {
+  enum { LONG_ROW = 30, WIDE_K = 96 };
+  return rows >= figures->fill[SL_FILL_UPDATE_ROWS] && !(entries / LONG_ROW > rows && k > WIDE_K);
 }
 
 static void fused_release(sl_device *device, void *prepared) {
@@ -297,7 +293,7 @@ static const sl_product_traits fused_product = {SL_PRODUCT_DEFAULTS, .pays = fus
 const sl_kernel sl_cuda_update_fused = {.name = "update-fused",
                                         .op = SL_OP_UPDATE,
                                         .ok = fused_ok,
-                                        .cost = fused_cost,
+                                        .cost = plain_cost,
                                         .prepare = fused_prepare,
                                         .refill = fused_refill,
                                         .release = fused_release,

@@ -4,12 +4,8 @@
 #include <math.h>
 
 #include "base/value.h"
+#include "device/figures.h"
 
-/* Seconds. stream_start: time of a stream kernel besides its entries. second_launch: launch of the second
- * kernel. serial_*: a slab if nothing else runs (narrow: at most 32 features). serial_fragment: adding a
- * fragment. */
-static const double stream_start = 6e-6, second_launch = 4e-6, serial_f32 = 1.7e-6, serial_16 = 1.5e-6,
-                    serial_narrow = 0.6e-6, serial_fragment = 1.5e-6;
 /* MARGIN: Tensor cores must be faster by more than the model's error. WORTH: running both kinds must pay for
  * itself. */
 static const double MARGIN = 0.8, WORTH = 0.95;
@@ -25,8 +21,12 @@ static double longer(double a, double b) {
 }
 
 /* Time of the longest chunk, and of adding the fragments of the longest window, which one warp does. */
-static double serial_time(const sl_spmm_matrix *a, const int32_t *slots, int64_t k, int64_t target) {
-  const double slab = k <= NARROW ? serial_narrow : a->dtype == SLEY_F32 ? serial_f32 : serial_16;
+static double serial_time(const sl_spmm_problem *problem, const int32_t *slots, int64_t target) {
+  const sl_spmm_matrix *a = problem->a;
+  const sl_window_starts *starts = &problem->figures->window_starts;
+  const double slab = problem->k <= NARROW   ? starts->narrow
+                      : a->dtype == SLEY_F32 ? starts->f32
+                                             : starts->f16;
   int64_t chunk = target, cut = 0;
   for (int64_t w = 0; w < sl_window_count_of(a->rows); w++) {
     int64_t slabs = slabs_of(a->dtype, slots[w]);
@@ -35,19 +35,20 @@ static double serial_time(const sl_spmm_matrix *a, const int32_t *slots, int64_t
     else
       chunk = slabs > chunk ? slabs : chunk;
   }
-  return slab * (double)chunk + serial_fragment * (double)cut / (double)target;
+  return slab * (double)chunk + starts->fragment * (double)cut / (double)target;
 }
 
 int64_t sl_windows_choose(const sl_spmm_problem *problem, const int32_t *slots, int64_t target,
                           bool *chosen) {
   const sl_spmm_matrix *a = problem->a;
-  const sl_window_figures *figures = sl_window_figures_of(problem->windows, a->dtype, problem->tf32);
-  const int ways = sl_stream_ways(a->dtype, problem->k, sl_spmm_entries(a), a->rows);
+  const sl_device_figures *device = problem->figures;
+  const sl_window_figures *figures = sl_window_figures_of(&device->windows, a->dtype, problem->tf32);
+  const int ways = sl_stream_ways(device, a->dtype, problem->k, sl_spmm_entries(a), a->rows);
   int64_t windows = sl_window_count_of(a->rows), count = 0;
   double tensor = 0, stream = 0, some_tensor = 0, some_stream = 0,
-         serial = serial_time(a, slots, problem->k, target);
+         serial = serial_time(problem, slots, target);
   for (int64_t w = 0; w < windows; w++) {
-    const sl_window_shape shape = {slots[w], sl_window_entries(a, w), target, ways, a->rows};
+    const sl_window_shape shape = {slots[w], sl_window_entries(a, w), target, ways, a->rows, device->cache};
     double by_tensor = slots[w] < 0 ? HUGE_VAL : sl_window_tensor_time(figures, a->dtype, problem->k, &shape),
            by_stream = sl_window_stream_time(figures, a->dtype, problem->k, &shape);
     chosen[w] = by_tensor < by_stream;
@@ -57,8 +58,9 @@ int64_t sl_windows_choose(const sl_spmm_problem *problem, const int32_t *slots, 
     *(chosen[w] ? &some_tensor : &some_stream) += chosen[w] ? by_tensor : by_stream;
   }
   tensor = longer(tensor, serial) / MARGIN;
-  stream += stream_start;
-  double both = longer(some_tensor, serial) / MARGIN + some_stream + second_launch + stream_start;
+  stream += device->window_starts.stream;
+  double both = longer(some_tensor, serial) / MARGIN + some_stream + device->window_starts.second +
+                device->window_starts.stream;
   if (both < tensor && both < WORTH * stream)
     return count;
   for (int64_t w = 0; w < windows; w++)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of NVIDIA H200 and H100 SXM GPUs, which differ in their memory and cache only. Each group states
+ * the GPU on which it was fitted; no group was fitted on both. */
+#include "device/figures.h"
+
+const sl_device_figures sl_figures_hopper = {
+    .processors = 132,
+    .lanes = 132 * 2048,
+    /* H200: part of Y that is still in the L2 cache when a product over row windows ends. */
+    .cache = 40e6,
+    .launch = 2.5e-6, /* H200 */
+    /* Estimates, which rank the kernels of an operation. */
+    .memory = 2e12,
+    .stream = 5e12,
+    .plain = 1e12,
+    .piece = 15e-6, /* H200, as is the next */
+    .pull_start = 15e-6,
+    /* H200. Streams: within a factor of two either way the times differ by a few percent. Rows of small
+     * products: 38 matrices of 20,000 to 3 million entries. Pulls: on four H200, 33 blocks are as fast alone,
+     * but fall behind beside a product; 132 blocks load no faster than 66 and slow a product by a quarter
+     * more; 40 take up to a sixth longer, and slow it by 2 to 3 % less. */
+    .fill = {[SL_FILL_STREAM_THREADS] = 270000,
+             [SL_FILL_STREAM_WARPS] = 4224,
+             [SL_FILL_NARROW_WARPS] = 1200,
+             [SL_FILL_VECTOR_WARPS] = 2200,
+             [SL_FILL_ENTRIES] = 4000000,
+             [SL_FILL_FEW_ENTRIES] = 50000,
+             [SL_FILL_SOME_ENTRIES] = 400000,
+             [SL_FILL_LONG_SUMS] = 120000000,
+             [SL_FILL_SUMS] = 240000000,
+             [SL_FILL_ROW_THREADS] = 92000,
+             [SL_FILL_ROW_MOST] = 200000,
+             [SL_FILL_ROW_BYTES] = 35000000,
+             [SL_FILL_WINDOW_WARPS] = 8448,
+             [SL_FILL_WINDOW_ENTRIES] = 300000,
+             [SL_FILL_UPDATE_WARPS] = 3168,
+             [SL_FILL_UPDATE_ROWS] = 60000,
+             [SL_FILL_PULL_BLOCKS] = 60,
+             [SL_FILL_FEW_PULL_BLOCKS] = 40,
+             [SL_FILL_REPEAT_BLOCKS] = 1024},
+    /* H100 80GB HBM3, f32; the plain product is an estimate. */
+    .gemm = {[SL_GEMM_PLAIN] = {.start = 1e-5, .products = 2e12},
+             [SL_GEMM_LIBRARY] = {.start = 5e-6, .products = 1.9e13, .memory = 1.5e12},
+             [SL_GEMM_SPLIT_SUMS] = {.start = 12e-6, .products = 3e13, .memory = 2.5e12, .apart = 1.4e12},
+             [SL_GEMM_SPLIT_ROWS] = {.start = 12e-6, .products = 6e13, .memory = 2.5e12, .apart = 1.4e12}},
+    /* H200: band matrices, a dense matrix, graphs, windows of one kind, k from 9 to 300
+     * (bench/results/kernels-h200 among them). Figures that these do not determine stay near those of similar
+     * cases; tf32 uses f32's figures, which are somewhat too high. */
+    .windows = {{[SL_WINDOWS_F32] = {.tensor = {0.0557, 1.4, 1, 0.706, 0.57, 0.551, 2.05, 3.62, 17.2},
+                                     .stream = {0.0307, 0.00533, 0.00628, 0.00512, 0.006, 0.0148, 1.12, 0.345,
+                                                0.0189}},
+                 [SL_WINDOWS_TF32] = {.tensor = {0.0557, 1.4, 1, 0.706, 0.57, 0.551, 2.05, 3.62, 17.2},
+                                      .stream = {0.0307, 0.00533, 0.00628, 0.00512, 0.006, 0.0148, 1.12,
+                                                 0.345, 0.0189}},
+                 [SL_WINDOWS_F16] = {.tensor = {0.224, 2.01, 0.429, 0.302, 0.306, 1.33, 1.43, 3.78, 20.1},
+                                     .stream = {0.0195, 0.0114, 0.0104, 0.012, 0.0237, 0.0172, 0.913, 0.138,
+                                                0.00995}}}},
+    /* H200, with the figures of windows. */
+    .window_starts = {
+        .stream = 6e-6, .second = 4e-6, .f32 = 1.7e-6, .f16 = 1.5e-6, .narrow = 0.6e-6, .fragment = 1.5e-6}};
