@@ -10,8 +10,8 @@ float64 sums within their rounding.
 
 The rivals run in turn. Each turn is a pause, in which the threads of the previous one go to sleep (MKL's would otherwise spin on
 the cores that the next needs), an untimed call, which wakes its own threads, and as many timed calls as take half a
-millisecond, whose mean counts. Medians are compared; the ratios
-are how many times as fast as the rival Sley is. Needs SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
+millisecond, whose mean counts. Medians are compared; the ratios are how many times as fast as the rival Sley is. Needs
+SLEY_LIBRARY, and PYTHONPATH=python, if the package is not installed.
 """
 import ctypes as C
 import math

@@ -10,7 +10,7 @@
 #include "matrix/source.h"
 #include "options.h"
 
-enum { CLI_MOST_RANKS = 4096, CLI_MOST_RUNS = 1000000, CLI_MOST_TILES = 1 << 23 };
+enum { CLI_MOST_RANKS = 4096, CLI_MOST_RUNS = 1000000, CLI_MOST_TILES = 1 << 24 };
 
 /* The first member of the settings of every command that takes one of these options. A row of the command's
  * own may write here too, where its meaning or its limits differ. */

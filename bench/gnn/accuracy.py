@@ -5,9 +5,9 @@
 Splits are drawn as by Shchur and others (Pitfalls of graph neural network evaluation, 2018): 20 rows of each class to train on,
 30 for validation, the rest for the test; each split is run with several seeds for initial weights and dropout. Two layers,
 Adam, dropout of each layer's input. The test accuracy is that of the epoch with the best validation. Features are divided by
-the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1;
-one command runs all trainings of a graph and a model (`--runs`). Each side of the comparison may be measured alone, with
---only, on the same splits. Graphs whose files are not in DATA are left out, with a message.
+the sums of their rows, and graphs are made undirected. Run number n, counted from 0, has split n / seeds and the seed n + 1.
+Each side of the comparison may be measured alone, with --only, on the same splits. Graphs whose files are not in DATA are left
+out, with a message.
 """
 import os
 import statistics
@@ -54,14 +54,17 @@ def summary(values):
     return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values) if len(values) > 1 else 0, "runs": len(values), "test": values}
 
 
-def of_sley(args, files, model, splits_file):
-    """The share of test rows classified correctly in each run, and the seconds of a run."""
+def of_sley(args, files, model, split_files):
+    """The share of test rows classified correctly after the best epoch of each run, and the seconds of a run's steps."""
     hidden, heads = MODELS[model]
-    result = common.sley(args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize", "--split",
-                         splits_file, "--runs", f"{args.splits}x{args.seeds}", "--seed", FIRST_SEED, "--model", model, "--layers", 2, "--hidden",
-                         hidden, "--heads", heads, "--epochs", args.epochs, "--rate", RATE, "--decay", DECAY, "--dropout", DROPOUT, "--device", args.device)
-    assert [one["seed"] for one in result["runs"]] == [seed for _, seed in runs_of(args)]
-    return {**summary([one["test"] for one in result["runs"]]), "seconds_per_run": result["summary"]["seconds"]}
+    tests, seconds = [], []
+    for split, seed in runs_of(args):
+        result = common.sley(args.sley, "gnn", "train", files[0], "--features", files[1], "--labels", files[2], "--undirected", "--normalize",
+                             "--split", split_files[split], "--seed", seed, "--model", model, "--layers", 2, "--hidden", hidden, "--heads", heads,
+                             "--epochs", args.epochs, "--rate", RATE, "--decay", DECAY, "--dropout", DROPOUT, "--device", args.device)
+        tests.append(result["epochs"][result["best_epoch"] - 1]["test"])
+        seconds.append(sum(each["ms"] for each in result["epochs"]) / 1e3)
+    return {**summary(tests), "step_seconds_per_run": statistics.fmean(seconds)}
 
 
 class Rival:
@@ -116,12 +119,13 @@ def measure(args, name, folder, found):
     labels = graphs.labels(files[2])
     rival = Rival(files, labels) if args.only != "sley" else None
     splits = [draw_split(labels, FIRST_SPLIT + split) for split in range(args.splits)]
-    splits_file = os.path.join(folder, f"{name}.txt")
-    np.savetxt(splits_file, np.stack(splits, axis=1), fmt="%s")
+    split_files = [os.path.join(folder, f"{name}_{split}.txt") for split in range(args.splits)]
+    for path, words in zip(split_files, splits):
+        np.savetxt(path, words, fmt="%s")
     for model in args.models.split(","):
         case = {"graph": name, "model": model}
         if args.only != "pyg":
-            case["sley"] = of_sley(args, files, model, splits_file)
+            case["sley"] = of_sley(args, files, model, split_files)
         if rival:
             case["pyg"] = summary([rival.run(args, model, splits[split], seed) for split, seed in runs_of(args)])
         print(f"{name:12} {model:5} " + ", ".join(f"{who} {100 * case[who]['mean']:.1f} +- {100 * case[who]['deviation']:.1f} %"

@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_BENCH_BENCH_H
 #define SLEY_CLI_BENCH_BENCH_H
 
+#include "output/times.h"
 #include "product/kernels.h"
 #include "sley.h"
 
@@ -16,11 +17,10 @@ typedef struct cli_contender {
 
 /* One contender's time on one case. */
 typedef struct cli_time {
-  bool ran;    /* false: the contender does not support the case */
-  bool wrong;  /* the product was wrong; there are no times */
-  bool shared; /* auto chose this same kernel; the times are auto's */
-  int64_t repeats;
-  double median_ms, p10_ms, p90_ms; /* times of one product */
+  bool ran;      /* false: the contender does not support the case */
+  bool wrong;    /* the product was wrong; there are no times */
+  bool shared;   /* auto chose this same kernel; the times are auto's */
+  cli_times ms;  /* times of one product */
   double copied; /* share of entries that the kernels copied to layouts of their own, 0 to 1 */
 } cli_time;
 
@@ -41,7 +41,7 @@ typedef struct cli_bench {
   uint64_t seed;
   int64_t repeat, mem_limit;
   const char *precision;
-  double budget; /* seconds that a contender may spend on one case; it runs at least 3 turns */
+  double budget;  /* seconds that a contender may spend on one case; it runs at least 3 turns */
   int contenders; /* the first is auto */
   cli_contender contender[CLI_CONTENDERS];
 } cli_bench;

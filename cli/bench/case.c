@@ -2,10 +2,10 @@
 /* Measures one case of `sley bench`. All contenders multiply the same matrix by the same X into the same Y.
  *
  * The contenders take turns. On the CPU a turn begins with a pause, so that the threads of the previous
- * contender go to sleep. Then follow one untimed product, which wakes the contender's own threads, and as many
- * timed products as take about TURN_MS; their mean is the turn's time. On a device with a queue, this time
- * includes the wait for the queue. The first contender and the direction change from round to round, and a
- * contender that is much slower than another gets few turns. So the effects of a long product (delayed
+ * contender go to sleep. Then follow one untimed product, which wakes the contender's own threads, and as
+ * many timed products as take about TURN_MS; their mean is the turn's time. On a device with a queue, this
+ * time includes the wait for the queue. The first contender and the direction change from round to round, and
+ * a contender that is much slower than another gets few turns. So the effects of a long product (delayed
  * programs, a hot processor) do not always fall on the same contender. */
 #include "bench/bench.h"
 
@@ -276,16 +276,8 @@ static sley_status take_turns(work *w) {
 
 /* ---- figures */
 
-static void summarise(const side *s, cli_time *out) {
-  const cli_times times = cli_times_of(s->ms, s->turns);
-  out->repeats = s->turns;
-  out->median_ms = times.median;
-  out->p10_ms = times.p10;
-  out->p90_ms = times.p90;
-}
-
 static bool counts(const cli_time *time) {
-  return time->ran && !time->wrong && time->repeats > 0;
+  return time->ran && !time->wrong && time->ms.count > 0;
 }
 
 /* Fills in the times and the fastest contenders. */
@@ -299,14 +291,14 @@ static void conclude(const work *w) {
       *time = c->time[0];
       time->shared = true;
     } else if (w->side[i].turns > 0) {
-      summarise(&w->side[i], time);
+      time->ms = cli_times_of(w->side[i].ms, w->side[i].turns);
     }
     int *best = bench->contender[i].rival ? &c->rival : &c->fastest;
-    if (i > 0 && counts(time) && (*best < 0 || time->median_ms < c->time[*best].median_ms))
+    if (i > 0 && counts(time) && (*best < 0 || time->ms.median < c->time[*best].ms.median))
       *best = i;
   }
   if (c->rival >= 0 && counts(&c->time[0]))
-    c->ratio = c->time[c->rival].median_ms / c->time[0].median_ms;
+    c->ratio = c->time[c->rival].ms.median / c->time[0].ms.median;
 }
 
 /* ---- the case */

@@ -4,6 +4,7 @@
 #ifndef SLEY_CLI_BENCH_OPS_H
 #define SLEY_CLI_BENCH_OPS_H
 
+#include "output/times.h"
 #include "sley.h"
 
 enum { CLI_OPS_NAME = 256, CLI_OPS_PASSES = 2 };
@@ -93,12 +94,6 @@ typedef struct cli_op_case {
 /* The factor of scores: for DOT 1 / sqrt(width), else the slope of the leaky ReLU below 0. */
 double cli_op_slope(const cli_op *op, int64_t width);
 
-/* Times of one pass of an operation on a matrix; each turn counts the slowest rank's time. */
-typedef struct cli_op_time {
-  int64_t turns;
-  double median_ms, p10_ms, p90_ms;
-} cli_op_time;
-
 /* The result of one operation on one matrix. */
 typedef struct cli_op_result {
   char matrix[CLI_OPS_NAME];
@@ -107,9 +102,9 @@ typedef struct cli_op_result {
   sley_status status; /* the library's error; if not SLEY_OK, reason has its message and there are no times */
   bool wrong;         /* a result was wrong; reason names the value, and there are no times */
   char reason[SLEY_ERROR_BYTES];
-  cli_op_time time[CLI_OPS_PASSES], spmm; /* turns 0: not measured */
-  int64_t bytes[CLI_OPS_PASSES];               /* least bytes that a pass reads and writes, over all ranks */
-  int64_t checked[CLI_OPS_PASSES];             /* values compared with float64 sums, over all ranks */
+  cli_times time[CLI_OPS_PASSES], spmm; /* ms of a call on the slowest rank */
+  int64_t bytes[CLI_OPS_PASSES];        /* least bytes that a pass reads and writes, over all ranks */
+  int64_t checked[CLI_OPS_PASSES];      /* values compared with float64 sums, over all ranks */
 } cli_op_result;
 
 /* Settings shared by all cases. */

@@ -18,15 +18,15 @@ typedef struct figures {
 } figures;
 
 static figures figures_of(const cli_op_result *r, int pass) {
-  const double s = r->time[pass].median_ms / 1e3;
+  const double s = r->time[pass].median / 1e3;
   figures f = {(double)r->nnz / s, (double)r->bytes[pass] / s / 1e9, NAN};
-  if (r->spmm.turns > 0)
-    f.of_spmm = r->time[pass].median_ms / r->spmm.median_ms;
+  if (r->spmm.count > 0)
+    f.of_spmm = r->time[pass].median / r->spmm.median;
   return f;
 }
 
 static bool is_measured(const cli_op_result *r, int pass) {
-  return r->status == SLEY_OK && !r->wrong && r->time[pass].turns > 0;
+  return r->status == SLEY_OK && !r->wrong && r->time[pass].count > 0;
 }
 
 /* ---- text */
@@ -56,13 +56,13 @@ static void print_names(const cli_op_result *r, const char *pass, FILE *stream) 
 }
 
 static void print_pass(const cli_op_result *r, int pass, FILE *stream) {
-  const cli_op_time *time = &r->time[pass];
+  const cli_times *time = &r->time[pass];
   const figures f = figures_of(r, pass);
   char ratio[24] = "-";
   if (!isnan(f.of_spmm))
     snprintf(ratio, sizeof ratio, "%.2f", f.of_spmm);
   print_names(r, pass_names[pass], stream);
-  fprintf(stream, "%10.4f %8.4f %9.2f %9.3f %7.2f %8s ok\n", time->median_ms, time->p90_ms - time->p10_ms,
+  fprintf(stream, "%10.4f %8.4f %9.2f %9.3f %7.2f %8s ok\n", time->median, time->p90 - time->p10,
           f.entries_per_s / 1e6, (double)r->bytes[pass] / 1e6, f.gb_per_s, ratio);
 }
 
@@ -77,42 +77,32 @@ void cli_ops_print_result(const cli_op_result *r, FILE *stream) {
   fflush(stream);
 }
 
-/* Sum of the logarithms of the ratios of an operation's pass, and the largest ratio with its case. */
-typedef struct mean {
-  int count;
-  double log_sum, worst;
-  const cli_op_result *at;
-} mean;
-
-static mean mean_of(const cli_op *op, int pass, const cli_op_result *results, int count) {
-  mean m = {0};
+/* The largest ratio is the worst. */
+static cli_ratios ratios_of(const cli_op *op, int pass, const cli_op_result *results, int count) {
+  cli_ratios all = {0};
   for (int i = 0; i < count; i++) {
-    if (results[i].op != op || !is_measured(&results[i], pass) || results[i].spmm.turns == 0)
+    if (results[i].op != op || !is_measured(&results[i], pass) || results[i].spmm.count == 0)
       continue;
-    const double ratio = figures_of(&results[i], pass).of_spmm;
-    m.log_sum += log(ratio);
-    if (m.count++ == 0 || ratio > m.worst) {
-      m.worst = ratio;
-      m.at = &results[i];
-    }
+    const double one = figures_of(&results[i], pass).of_spmm;
+    cli_ratios_add(&all, one, i, one > all.worst);
   }
-  return m;
+  return all;
 }
 
 void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
   bool compared = false;
   for (int i = 0; i < count; i++)
-    compared |= results[i].spmm.turns > 0;
+    compared |= results[i].spmm.count > 0;
   if (!compared)
     return;
   fprintf(stream, "\ntime by that of spmm of the same width:\n");
   for (int i = 0; i < cli_ops_count(); i++)
     for (int pass = 0; pass < CLI_OPS_PASSES; pass++) {
-      const mean m = mean_of(&cli_ops[i], pass, results, count);
-      if (m.count > 0)
+      const cli_ratios r = ratios_of(&cli_ops[i], pass, results, count);
+      if (r.count > 0)
         fprintf(stream, "  %-8s %-8s  %d case%s, geometric mean %.2f, worst %.2f (%s, k = %" PRId64 ")\n",
-                cli_ops[i].name, pass_names[pass], m.count, m.count == 1 ? "" : "s", exp(m.log_sum / m.count),
-                m.worst, cli_shown(m.at->matrix), m.at->k);
+                cli_ops[i].name, pass_names[pass], r.count, r.count == 1 ? "" : "s", cli_ratios_mean(&r),
+                r.worst, cli_shown(results[r.at].matrix), results[r.at].k);
     }
 }
 
@@ -120,14 +110,9 @@ void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
 
 static cli_json pass_json(const cli_op_result *r, int pass) {
   cli_json json = cli_json_start();
-  const cli_op_time *time = &r->time[pass];
   const figures f = figures_of(r, pass);
   cli_json_text(&json, "pass", pass_names[pass]);
-  cli_json_int(&json, "turns", time->turns);
-  cli_json_real(&json, "median_ms", time->median_ms);
-  cli_json_real(&json, "p10_ms", time->p10_ms);
-  cli_json_real(&json, "p90_ms", time->p90_ms);
-  cli_json_real(&json, "spread_ms", time->p90_ms - time->p10_ms);
+  cli_times_json(&json, &r->time[pass]);
   cli_json_real(&json, "entries_per_s", f.entries_per_s);
   cli_json_int(&json, "bytes", r->bytes[pass]);
   cli_json_real(&json, "bytes_per_s", f.gb_per_s * 1e9);
@@ -148,7 +133,7 @@ static cli_json result_json(const cli_op_result *r) {
   cli_json_int(&json, "heads", r->heads);
   cli_json_text(&json, "result", r->wrong ? "wrong" : r->status != SLEY_OK ? "refused" : "ok");
   cli_json_text(&json, "reason", r->reason[0] ? r->reason : NULL);
-  cli_json_real(&json, "spmm_ms", r->spmm.turns > 0 ? r->spmm.median_ms : NAN);
+  cli_json_real(&json, "spmm_ms", r->spmm.count > 0 ? r->spmm.median : NAN);
   for (int pass = 0; pass < CLI_OPS_PASSES; pass++)
     if (is_measured(r, pass))
       list[count++] = pass_json(r, pass);

@@ -3,7 +3,6 @@
  * its results are checked. Then the contenders take turns: the forward pass, the backward pass and the
  * product of the same width. A turn consists of one untimed call and as many timed calls as take about
  * TURN_MS; their mean on the slowest rank is the turn's time. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "bench/ops_check.h"
 #include "matrix/job.h"
 #include "output/terminal.h"
-#include "output/times.h"
 #include "ranks/agree.h"
 
 enum { MOST_CALLS = 1000, INDEX_BYTES = 4, ROW_BYTES = 8, NS_OF_MS = 1000000 };
@@ -33,7 +31,7 @@ typedef struct contender {
   cli_pass pass;
   int64_t calls; /* timed calls per turn; 0: not known yet */
   double *ms;    /* ms per call, of each turn */
-  cli_op_time *out;
+  cli_times *out;
 } contender;
 
 enum { CONTENDERS = 3 };
@@ -107,7 +105,7 @@ static sley_status check_pass(work *w, cli_pass pass) {
   return status == SLEY_OK ? conclude_check(w, &finding, pass) : status;
 }
 
-static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, cli_op_time *out) {
+static sley_status add_contender(work *w, cli_op_case *c, cli_pass pass, cli_times *out) {
   void *ms;
   sley_status status = sley_buffer_alloc(w->s->bench->repeat * (int64_t)sizeof(double), &ms);
   if (status == SLEY_OK)
@@ -144,11 +142,6 @@ static sley_status turn(contender *one, int64_t number) {
   return status;
 }
 
-static void summarise(double *ms, int64_t n, cli_op_time *out) {
-  const cli_times times = cli_times_of(ms, n);
-  *out = (cli_op_time){.turns = n, .median_ms = times.median, .p10_ms = times.p10, .p90_ms = times.p90};
-}
-
 static sley_status take_turns(work *w) {
   const int64_t repeat = w->s->bench->repeat;
   sley_status status = SLEY_OK;
@@ -157,7 +150,7 @@ static sley_status take_turns(work *w) {
       status = turn(&w->list[(i + n) % w->contenders], n);
   if (status == SLEY_OK && sley_comm_rank(w->comm) == 0)
     for (int i = 0; i < w->contenders; i++)
-      summarise(w->list[i].ms, repeat, w->list[i].out);
+      *w->list[i].out = cli_times_of(w->list[i].ms, repeat);
   return status;
 }
 

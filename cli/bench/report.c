@@ -11,13 +11,6 @@
 
 enum { NAME_WIDTH = 32 };
 
-/* Sum of the logarithms of ratios, and the smallest ratio with its case. */
-typedef struct mean {
-  int count;
-  double log_sum, worst;
-  const cli_case *at;
-} mean;
-
 static double ratio_of(const cli_case *one, int who) {
   (void)who;
   return one->ratio;
@@ -26,9 +19,9 @@ static double ratio_of(const cli_case *one, int who) {
 /* Time of contender `who` / time of auto. 0: one of them has no time. */
 static double time_of(const cli_case *one, int who) {
   const cli_time *own = &one->time[0], *other = &one->time[who];
-  if (own->repeats == 0 || own->wrong || other->repeats == 0 || other->wrong)
+  if (own->ms.count == 0 || own->wrong || other->ms.count == 0 || other->wrong)
     return 0;
-  return other->median_ms / own->median_ms;
+  return other->ms.median / own->ms.median;
 }
 
 /* Time of the fastest of Sley's kernels / time of auto, at most 1. 0: not known. */
@@ -40,23 +33,15 @@ static double choice_of(const cli_case *one, int who) {
 /* A ratio of a case; `who`: the contender, which some ratios do not use. */
 typedef double ratio_function(const cli_case *one, int who);
 
-static mean mean_of(const cli_case *cases, int count, ratio_function *ratio, int who) {
-  mean m = {0};
+/* The smallest ratio is the worst. */
+static cli_ratios ratios_of(const cli_case *cases, int count, ratio_function *ratio, int who) {
+  cli_ratios all = {0};
   for (int i = 0; i < count; i++) {
-    double one = ratio(&cases[i], who);
-    if (!(one > 0))
-      continue;
-    m.log_sum += log(one);
-    if (m.count++ == 0 || one < m.worst) {
-      m.worst = one;
-      m.at = &cases[i];
-    }
+    const double one = ratio(&cases[i], who);
+    if (one > 0)
+      cli_ratios_add(&all, one, i, one < all.worst);
   }
-  return m;
-}
-
-static double geometric(const mean *m) {
-  return exp(m->log_sum / m->count);
+  return all;
 }
 
 /* ---- text */
@@ -94,10 +79,10 @@ void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *str
     const cli_time *time = &one->time[i];
     if (time->wrong)
       fprintf(stream, " %12s %8s", "WRONG", "-");
-    else if (time->repeats == 0)
+    else if (time->ms.count == 0)
       fprintf(stream, " %12s %8s", "-", "-");
     else
-      fprintf(stream, " %12.4f %8.4f", time->median_ms, time->p90_ms - time->p10_ms);
+      fprintf(stream, " %12.4f %8.4f", time->ms.median, time->ms.p90 - time->ms.p10);
   }
   fprintf(stream, "  %-14s %-12s ",
           one->kernels.count == 1  ? one->kernels.name[0]
@@ -111,38 +96,39 @@ void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *str
   fflush(stream);
 }
 
-static void print_mean(const mean *m, FILE *stream) {
-  fprintf(stream, "%d case%s, geometric mean %.3f, worst %.3f (%s, k = %" PRId64 ")\n", m->count,
-          m->count == 1 ? "" : "s", geometric(m), m->worst, cli_shown(m->at->matrix), m->at->k);
+static void print_ratios(const cli_ratios *r, const cli_case *cases, FILE *stream) {
+  fprintf(stream, "%d case%s, geometric mean %.3f, worst %.3f (%s, k = %" PRId64 ")\n", r->count,
+          r->count == 1 ? "" : "s", cli_ratios_mean(r), r->worst, cli_shown(cases[r->at].matrix),
+          cases[r->at].k);
 }
 
 /* A line for each contender but auto. */
 static void print_contenders(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
   for (int i = 1; i < bench->contenders; i++) {
-    mean m = mean_of(cases, count, time_of, i);
+    const cli_ratios r = ratios_of(cases, count, time_of, i);
     fprintf(stream, "%s / auto: ", bench->contender[i].name);
-    if (m.count > 0)
-      print_mean(&m, stream);
+    if (r.count > 0)
+      print_ratios(&r, cases, stream);
     else
       fprintf(stream, "no case has both\n");
   }
 }
 
 void cli_bench_print_end(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
-  mean rivals = mean_of(cases, count, ratio_of, 0),
-       choice = mean_of(cases, count, choice_of, 0);
+  const cli_ratios rivals = ratios_of(cases, count, ratio_of, 0),
+                   choice = ratios_of(cases, count, choice_of, 0);
   bool any = false;
   for (int i = 0; i < bench->contenders; i++)
     any |= bench->contender[i].rival;
   if (rivals.count > 0) {
     fprintf(stream, "\nbest rival / auto: ");
-    print_mean(&rivals, stream);
+    print_ratios(&rivals, cases, stream);
   } else {
     fprintf(stream, "\nbest rival / auto: %s\n", any ? "no case has both" : "there is no rival here");
   }
   if (choice.count > 0) {
     fprintf(stream, "fastest kernel / auto: ");
-    print_mean(&choice, stream);
+    print_ratios(&choice, cases, stream);
   }
   print_contenders(bench, cases, count, stream);
 }
@@ -154,14 +140,10 @@ static cli_json time_json(const cli_contender *who, const cli_time *time) {
   cli_json_text(&json, "name", who->name);
   cli_json_bool(&json, "rival", who->rival);
   cli_json_bool(&json, "wrong", time->wrong);
-  if (time->repeats == 0 || time->wrong)
+  if (time->ms.count == 0 || time->wrong)
     return json;
   cli_json_bool(&json, "of_auto", time->shared);
-  cli_json_int(&json, "turns", time->repeats);
-  cli_json_real(&json, "median_ms", time->median_ms);
-  cli_json_real(&json, "p10_ms", time->p10_ms);
-  cli_json_real(&json, "p90_ms", time->p90_ms);
-  cli_json_real(&json, "spread_ms", time->p90_ms - time->p10_ms);
+  cli_times_json(&json, &time->ms);
   cli_json_real(&json, "copied", time->copied);
   return json;
 }
@@ -176,7 +158,7 @@ static cli_json case_json(const cli_bench *bench, const cli_case *one) {
   cli_json_int(&json, "k", one->k);
   cli_kernels_json(&json, &one->kernels);
   for (int i = 0; i < bench->contenders; i++)
-    if (one->time[i].wrong || one->time[i].repeats > 0)
+    if (one->time[i].wrong || one->time[i].ms.count > 0)
       list[count++] = time_json(&bench->contender[i], &one->time[i]);
   cli_json_list(&json, "times", list, count);
   cli_json_text(&json, "best_rival", one->rival >= 0 ? bench->contender[one->rival].name : NULL);
@@ -185,21 +167,21 @@ static cli_json case_json(const cli_bench *bench, const cli_case *one) {
   return json;
 }
 
-static cli_json mean_json(const mean *m) {
+static cli_json ratios_json(const cli_ratios *r, const cli_case *cases) {
   cli_json json = cli_json_start();
-  cli_json_int(&json, "cases", m->count);
-  cli_json_real(&json, "geomean", m->count > 0 ? geometric(m) : NAN);
-  cli_json_real(&json, "worst", m->count > 0 ? m->worst : NAN);
-  cli_json_text(&json, "worst_matrix", m->count > 0 ? m->at->matrix : NULL);
-  cli_json_int(&json, "worst_k", m->count > 0 ? m->at->k : 0);
+  cli_json_int(&json, "cases", r->count);
+  cli_json_real(&json, "geomean", cli_ratios_mean(r));
+  cli_json_real(&json, "worst", r->count > 0 ? r->worst : NAN);
+  cli_json_text(&json, "worst_matrix", r->count > 0 ? cases[r->at].matrix : NULL);
+  cli_json_int(&json, "worst_k", r->count > 0 ? cases[r->at].k : 0);
   return json;
 }
 
 static void add_contenders(cli_json *json, const cli_bench *bench, const cli_case *cases, int count) {
   cli_json list[CLI_CONTENDERS];
   for (int i = 1; i < bench->contenders; i++) {
-    mean m = mean_of(cases, count, time_of, i);
-    list[i - 1] = mean_json(&m);
+    const cli_ratios r = ratios_of(cases, count, time_of, i);
+    list[i - 1] = ratios_json(&r, cases);
     cli_json_text(&list[i - 1], "name", bench->contender[i].name);
     cli_json_bool(&list[i - 1], "rival", bench->contender[i].rival);
   }
@@ -220,8 +202,8 @@ static void add_cases(cli_json *json, const cli_bench *bench, const cli_case *ca
 
 json_t *cli_bench_json(const cli_bench *bench, const cli_case *cases, int count) {
   cli_json json = cli_json_start();
-  mean rivals = mean_of(cases, count, ratio_of, 0),
-       choice = mean_of(cases, count, choice_of, 0);
+  const cli_ratios rivals = ratios_of(cases, count, ratio_of, 0),
+                   choice = ratios_of(cases, count, choice_of, 0);
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "device", bench->device);
   cli_json_int(&json, "threads", bench->threads);
@@ -229,8 +211,8 @@ json_t *cli_bench_json(const cli_bench *bench, const cli_case *cases, int count)
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
   add_cases(&json, bench, cases, count);
-  cli_json_object(&json, "rivals", mean_json(&rivals));
-  cli_json_object(&json, "choice", mean_json(&choice));
+  cli_json_object(&json, "rivals", ratios_json(&rivals, cases));
+  cli_json_object(&json, "choice", ratios_json(&choice, cases));
   add_contenders(&json, bench, cases, count);
   return cli_json_end(json);
 }

@@ -2,7 +2,6 @@
 #include "collective/report.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
 const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
@@ -34,24 +33,14 @@ static double busbw(const cli_collective_bench *b, const cli_collective_case *c)
   return algbw(c) * times * (n - 1) / n;
 }
 
-typedef struct summary {
-  double geomean, worst;
-  const cli_collective_case *at; /* the case with the worst ratio */
-} summary;
-
-static summary sum_up(const cli_collective_bench *b) {
-  summary s = {.at = b->result->at};
-  double log_sum = 0;
+/* The largest ratio is the worst. */
+static cli_ratios ratios_of(const cli_collective_bench *b) {
+  cli_ratios all = {0};
   for (int i = 0; i < b->cases; i++) {
-    const cli_collective_case *c = &b->result->at[i];
-    log_sum += log(ratio(c));
-    if (ratio(c) > s.worst) {
-      s.worst = ratio(c);
-      s.at = c;
-    }
+    const double one = ratio(&b->result->at[i]);
+    cli_ratios_add(&all, one, i, one > all.worst);
   }
-  s.geomean = exp(log_sum / b->cases);
-  return s;
+  return all;
 }
 
 /* ---- text */
@@ -105,11 +94,12 @@ void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
     print_case(b, &b->result->at[i], stream);
   if (b->cases == 1)
     return;
-  const summary s = sum_up(b);
+  const cli_ratios all = ratios_of(b);
+  const cli_collective_case *worst = &b->result->at[all.at];
   fprintf(stream,
           "# time / dense of %d cases: geometric mean %.3f, worst %.3f (%" PRId64
           " B, zeros %g); seed %" PRId64 "\n",
-          b->cases, s.geomean, s.worst, s.at->size, s.at->zeros, b->seed);
+          b->cases, cli_ratios_mean(&all), all.worst, worst->size, worst->zeros, b->seed);
 }
 
 /* ---- JSON */
@@ -162,7 +152,7 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
 
 json_t *cli_collective_json(const cli_collective_bench *b) {
   static cli_json list[CLI_COLLECTIVE_CASES];
-  const summary s = sum_up(b);
+  const cli_ratios all = ratios_of(b);
   cli_json json = cli_json_start();
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "collective", b->kind.name);
@@ -176,8 +166,8 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   cli_json_int(&json, "warmup", b->warmup);
   cli_json_int(&json, "repeat", b->repeat);
   cli_json_int(&json, "iters", b->iters);
-  cli_json_real(&json, "geomean", s.geomean);
-  cli_json_real(&json, "worst", s.worst);
+  cli_json_real(&json, "geomean", cli_ratios_mean(&all));
+  cli_json_real(&json, "worst", all.worst);
   for (int i = 0; i < b->cases; i++)
     list[i] = case_json(b, &b->result->at[i]);
   cli_json_list(&json, "cases", list, b->cases);

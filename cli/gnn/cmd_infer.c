@@ -129,7 +129,7 @@ static int check_data(const infer_settings *s, cli_gnn_data *data, findings *fou
     data->classes = state->model.classes; /* the labels may lack the last classes */
   sley_status status = data->label ? cli_gnn_print_labels(data, &now.labels) : SLEY_OK;
   if (status == SLEY_OK && data->label)
-    status = cli_gnn_print_split(data, data->split, &now.split);
+    status = cli_gnn_print_split(data, &data->split, &now.split);
   if (status != SLEY_OK)
     return cli_finish(status);
   cli_gnn_data_differ(&state->facts, &now, data->label != NULL, data->label && gives_split(s), found->forced,
@@ -141,9 +141,9 @@ static int check_data(const infer_settings *s, cli_gnn_data *data, findings *fou
   if (!data->label)
     return CLI_DONE;
   if (found->other_graph || state->rows != data->rows)
-    memset(data->split->set, CLI_GNN_NONE, (size_t)data->rows);
+    memset(data->split.set, CLI_GNN_NONE, (size_t)data->rows);
   else if (gives_split(s)) {
-    const int64_t moved = cli_gnn_split_spend(data->split, &state->split, data->rows);
+    const int64_t moved = cli_gnn_split_spend(&data->split, &state->split, data->rows);
     const size_t used = strlen(found->forced);
     if (moved > 0)
       snprintf(found->forced + used, sizeof found->forced - used,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, once or several
- * times, and reports the share of rows that it classifies correctly.
+/* `sley gnn train`: trains a graph network on a whole graph, or on drawn neighbourhoods, and reports the
+ * share of rows that it classifies correctly.
  *
  * data.c reads the graph, features, labels and sets; train.c runs the epochs, and sample.c runs epochs over
- * drawn neighbourhoods; state.c reads and writes the state; runs.c and runs_report.c serve several trainings.
- */
+ * drawn neighbourhoods; state.c reads and writes the state. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,6 @@
 #include "gnn/options.h"
 #include "gnn/plot.h"
 #include "gnn/report.h"
-#include "gnn/runs.h"
-#include "gnn/runs_report.h"
 #include "gnn/split.h"
 #include "gnn/start.h"
 #include "gnn/state.h"
@@ -35,7 +32,7 @@ static const cli_command train_command;
 
 typedef struct train_settings {
   cli_gnn_settings base; /* must be first: shared tables of options write to it */
-  const char *model, *sample, *runs, *out;
+  const char *model, *sample, *out;
   int64_t epochs, patience, batch, every;
   bool resume;
 } train_settings;
@@ -76,13 +73,6 @@ static const cli_option own_options[] = {
      .least = 1,
      .most = INT32_MAX,
      .help = "with --sample: rows to train on of each step"},
-    {.name = "runs",
-     .kind = CLI_TEXT,
-     .value = "SxR",
-     .offset = AT(runs),
-     .help =
-         "train R times (once, if left out) on each of S splits, and tell the mean and the deviation of what "
-         "is right in the test; all by seeds of their own"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -116,26 +106,11 @@ static const train_settings defaults = {
 
 /* ---- progress */
 
-typedef struct talk {
-  const cli_gnn_training *training;
-  FILE *stream;
-} talk;
-
-static void tell_epoch(void *context, int64_t number, const cli_gnn_epoch *epoch) {
-  const cli_gnn_training *t = ((const talk *)context)->training;
-  const int64_t runs = t->data->splits * t->repeats, ended = t->result->runs;
-  char text[128], run[64] = "";
-  if (runs > 1)
-    snprintf(run, sizeof run, "run %" PRId64 " of %" PRId64 ", ", ended + 1, runs);
-  snprintf(text, sizeof text, "%sepoch %" PRId64 ", loss %.4f, validation %.3f", run, number + 1, epoch->loss,
+static void tell_epoch(const cli_gnn_training *t, int64_t number, const cli_gnn_epoch *epoch) {
+  char text[64];
+  snprintf(text, sizeof text, "epoch %" PRId64 ", loss %.4f, validation %.3f", number + 1, epoch->loss,
            epoch->right[CLI_GNN_VALID]);
-  cli_progress(text, ended * t->epochs + number + 1, runs * t->epochs);
-}
-
-static void tell_run(void *context, int64_t number) {
-  const talk *t = context;
-  cli_progress_clear();
-  cli_gnn_runs_report_one(t->training, number, t->stream);
+  cli_progress(text, number + 1, t->epochs);
 }
 
 /* ---- the state from which training continues */
@@ -160,7 +135,7 @@ static int check_state(cli_gnn_training *t, cli_gnn_data *data, const train_sett
     snprintf(told, room, "%s%s%s", words, comma, others);
   }
   if (state->rows == data->rows) {
-    const int64_t moved = cli_gnn_split_spend(data->split, &state->split, data->rows);
+    const int64_t moved = cli_gnn_split_spend(&data->split, &state->split, data->rows);
     const size_t used = strlen(told);
     if (moved > 0)
       snprintf(told + used, room - used, "; %" PRId64 " rows that it was trained on are in no set now",
@@ -215,69 +190,49 @@ static void report_start(const cli_gnn_training *t, const about *a, FILE *stream
   cli_gnn_report_start(t, a->graph, s->model, stream);
   if (*a->forced)
     fprintf(stream, "forced     %s is of another training: %s\n", t->out, a->forced);
-  if (s->runs)
-    cli_gnn_runs_report_start(t, s->base.split, stream);
 }
 
 /* Prints the report and writes the files. Returns false after one line on stderr if a file could not be
  * written. */
 static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) {
   const train_settings *s = a->settings;
-  if (s->runs)
-    cli_gnn_runs_report_end(t, s->base.memory, stream);
-  else
-    cli_gnn_report_end(t, s->base.memory, stream);
+  cli_gnn_report_end(t, s->base.memory, stream);
   const bool drawn = !s->base.common.plot || cli_gnn_plot(s->base.common.plot, t);
   if (!s->base.common.json)
     return drawn;
-  json_t *all = s->runs ? cli_gnn_runs_report_json(t, a->graph, s->model, s->base.memory)
-                        : cli_gnn_report_json(t, a->graph, s->model, s->base.memory);
+  json_t *all = cli_gnn_report_json(t, a->graph, s->model, s->base.memory);
   cli_options_json(&train_command, s, all);
   if (all && *a->forced)
     json_object_set_new(all, "forced", json_string(a->forced));
   return cli_output_json(s->base.common.json, all) && drawn;
 }
 
-/* Trains and reports, also the trainings that ended before an error or Ctrl-C. Returns the exit code. */
+/* Trains and reports, also if an error or Ctrl-C ends the training after an epoch. Returns the exit code. */
 static int run_and_report(cli_gnn_training *t, const about *a) {
   const train_settings *s = a->settings;
   FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
-  talk told = {.training = t, .stream = stream};
   const bool tells = cli_start_reports(&t->ranks);
   bool written = true;
   t->tell = tells ? tell_epoch : NULL;
-  t->tell_run = tells && s->runs ? tell_run : NULL;
-  t->context = &told;
   if (tells)
     report_start(t, a, stream);
   const sley_status status = cli_gnn_train(t);
   cli_progress_clear();
-  if (tells && (status == SLEY_OK || t->result->runs > 0))
+  if (tells && (status == SLEY_OK || t->result->ended))
     written = report_end(t, a, stream);
   if (status != SLEY_OK)
     return cli_start_failed(&t->ranks, status, t->result->message.text);
   return written ? CLI_DONE : CLI_FAILED;
 }
 
-/* Bytes of the shared memory for the results. */
-typedef struct memory {
-  size_t result, run, bytes;
-} memory;
-
-static bool take_memory(cli_gnn_training *t, const memory *m) {
-  t->result = cli_share(m->result);
-  t->run = cli_share(m->run);
-  t->bytes = cli_share(m->bytes);
-  return t->result && t->run && t->bytes;
-}
-
 static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *s, const char *graph) {
   about a = {.settings = s, .graph = graph};
   cli_gnn_facts facts;
-  const memory m = {.result = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
-                    .run = (size_t)(t->data->splits * t->repeats) * sizeof *t->run,
-                    .bytes = (size_t)t->ranks.ranks * sizeof *t->bytes};
-  int code = take_memory(t, &m)
+  const size_t result = sizeof *t->result + (size_t)t->epochs * sizeof *t->result->epoch,
+               bytes = (size_t)t->ranks.ranks * sizeof *t->bytes;
+  t->result = cli_share(result);
+  t->bytes = cli_share(bytes);
+  int code = t->result && t->bytes
                  ? CLI_DONE
                  : cli_refuse(SLEY_ERR_MEMORY, "gnn train: out of memory for %" PRId64 " epochs", t->epochs);
   if (code == CLI_DONE && s->out)
@@ -288,20 +243,9 @@ static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *
   if (code == CLI_DONE)
     code = run_and_report(t, &a);
   cli_be_patient(NULL);
-  cli_unshare(t->bytes, m.bytes);
-  cli_unshare(t->run, m.run);
-  cli_unshare(t->result, m.result);
+  cli_unshare(t->bytes, bytes);
+  cli_unshare(t->result, result);
   return code;
-}
-
-/* Refuses --out and --plot, which are for one training, with --runs. Returns the exit code. */
-static int check_runs(const train_settings *s) {
-  if (s->runs && (s->out || s->base.common.plot))
-    return cli_refuse(SLEY_ERR_ARG,
-                      "gnn train: --%s is of one training, and --runs makes several: leave one out, or give "
-                      "--seed and --split-seed of one run",
-                      s->out ? "out" : "plot");
-  return CLI_DONE;
 }
 
 static int check_words(const train_settings *s, const char *graph) {
@@ -314,9 +258,7 @@ static int check_words(const train_settings *s, const char *graph) {
   static const char *const endings[] = {".npz", NULL};
   if (!cli_output_ending("gnn train: the state", s->out, endings))
     return CLI_USAGE;
-  int code = check_runs(s);
-  if (code == CLI_DONE)
-    code = cli_gnn_check("gnn train", &s->base, graph);
+  int code = cli_gnn_check("gnn train", &s->base, graph);
   if (code != CLI_DONE || !cli_plot_possible("gnn train", s->base.common.plot, &code))
     return code;
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
@@ -347,13 +289,10 @@ static int run_train(void *settings, char **positionals) {
   const sley_gnn_model_info info = cli_gnn_model_info(model);
   sley_rank_options ranks;
   cli_gnn_sampling sampling;
-  cli_gnn_runs runs;
   cli_gnn_data data;
   int code = check_words(s, positionals[0]);
   if (code == CLI_DONE)
     code = cli_gnn_sampling_parse(s->sample, s->base.layers, info.hops, s->batch, &sampling);
-  if (code == CLI_DONE)
-    code = cli_gnn_runs_parse(s->runs, &runs);
   if (code == CLI_DONE)
     code = check_one_rank(s, s->base.common.ranks);
   if (code == CLI_DONE)
@@ -363,7 +302,6 @@ static int run_train(void *settings, char **positionals) {
   if (code != CLI_DONE)
     return code;
   cli_gnn_source source = cli_gnn_source_of(&s->base, positionals[0], ranks.ranks);
-  source.splits = runs.splits;
   source.prints = s->out != NULL;
   source.dense = !info.sparse_x;
   code = cli_gnn_read(&source, &data);
@@ -376,7 +314,6 @@ static int run_train(void *settings, char **positionals) {
                           .rate = s->base.rate,
                           .decay = s->base.decay,
                           .optimizer = cli_gnn_optimizer(&s->base),
-                          .repeats = runs.repeats,
                           .sampling = sampling,
                           .out = s->out,
                           .every = s->every};

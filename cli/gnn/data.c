@@ -163,11 +163,11 @@ sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, c
     status = cli_gnn_features_read(&r);
   if (status == SLEY_OK && source->labels)
     status = cli_gnn_labels_read(&r);
-  return status == SLEY_OK ? cli_gnn_splits_make(&r) : status;
+  return status == SLEY_OK ? cli_gnn_split_make(&r) : status;
 }
 
 void cli_gnn_data_free(cli_gnn_data *data) {
-  cli_gnn_splits_free(data);
+  free(data->split.set);
   sley_buffer_free(data->label);
   sley_buffer_free(data->x);
   sley_matrix_destroy(data->sparse);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data that a graph network is trained on: a graph, features and a label for each row, and splits of the
+/* The data that a graph network is trained on: a graph, features and a label for each row, and a split of the
  * rows into training, validation and test. */
 #ifndef SLEY_CLI_GNN_DATA_H
 #define SLEY_CLI_GNN_DATA_H
@@ -47,9 +47,7 @@ typedef struct cli_gnn_data {
                                  0, 0 if the graph was made undirected */
   char told[256];             /* remark on the numbers of the labels; "": none */
   int32_t *label;             /* class of each row, 0 .. classes - 1; -1: none */
-  int64_t splits;             /* number of elements of split, at least 1 */
-  cli_gnn_split *split;
-  int64_t splits_found;                 /* number of splits in the source's file, which may be larger */
+  cli_gnn_split split;
   bool undirected, normalized, weights; /* copied from the source */
   double graph_ms;                      /* ms to read or generate the graph */
 } cli_gnn_data;
@@ -57,8 +55,7 @@ typedef struct cli_gnn_data {
 typedef struct cli_gnn_source {
   const char *graph, *features; /* files or generators; features may be random:K */
   const char *labels;           /* a file, or planted:C; NULL: no labels, and no sets */
-  const char *split; /* a file with a word per split on each line: train, valid, test or none; NULL: splits
-                        are drawn */
+  const char *split; /* a file with train, valid, test or none on each line; NULL: the split is drawn */
   bool undirected, normalize; /* undirected: A becomes A or A^T; normalize: each row of features is divided by
                                  the sum of its magnitudes */
   bool weights;               /* true: the values of A are used */
@@ -67,8 +64,6 @@ typedef struct cli_gnn_source {
   const cli_gnn_split *known; /* a split that is used instead of drawing or reading one; NULL: none */
   int64_t known_rows;   /* number of rows of known; if the graph has another number, no row is in a set */
   int64_t train, valid; /* drawn rows of each class for training and validation */
-  int64_t splits; /* number of splits: the first ones of the file, or drawn with split_seed and the following
-                     seeds */
   int64_t split_seed;
   int64_t seed; /* seed of generators and of random features */
   int64_t threads;
@@ -78,7 +73,7 @@ typedef struct cli_gnn_source {
 /* Writes the features of one row to `to`, dense. */
 void cli_gnn_features_row(const cli_gnn_data *data, int64_t row, float *to);
 
-/* Reads the graph, features and labels, and makes the splits (split.h). planted:C computes labels from the
+/* Reads the graph, features and labels, and makes the split (split.h). planted:C computes labels from the
  * features and the graph by one round of averaging. The caller calls cli_gnn_data_free, also after an error.
  * *path: the input to which an error of the library refers. Errors: the library's errors; SLEY_ERR_INPUT with
  * a message of `room` bytes at most, which names file and place (wrong lengths, values that are not numbers).

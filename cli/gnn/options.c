@@ -180,8 +180,7 @@ const cli_option cli_gnn_set_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(split),
-     .help = "a text file instead, whose lines have train, valid, test or none, or such a word for each of "
-             "several splits"},
+     .help = "a text file instead, whose lines have train, valid, test or none"},
     {.name = "split-seed",
      .kind = CLI_INT,
      .value = "N",
@@ -233,7 +232,6 @@ cli_gnn_source cli_gnn_source_of(const cli_gnn_settings *s, const char *graph, i
                           .weights = s->weights,
                           .train = s->train,
                           .valid = s->valid,
-                          .splits = 1,
                           .split_seed = s->split_seed >= 0 ? s->split_seed : s->common.seed,
                           .seed = s->common.seed,
                           .threads = s->common.threads * ranks,

@@ -23,13 +23,13 @@ sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int
   return status;
 }
 
-sley_status cli_gnn_place_labels(sley_comm *comm, const cli_gnn_data *data, const cli_gnn_split *split,
-                                 int64_t first, int64_t rows, void *label) {
+static sley_status place_labels(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows,
+                                void *label) {
   int32_t *counted = malloc((size_t)rows * sizeof *counted + 1);
   if (!counted)
     return SLEY_ERR_MEMORY;
   for (int64_t i = 0; i < rows; i++)
-    counted[i] = split->set[first + i] == CLI_GNN_TRAIN ? data->label[first + i] : -1;
+    counted[i] = data->split.set[first + i] == CLI_GNN_TRAIN ? data->label[first + i] : -1;
   const sley_status status =
       sley_comm_copy(comm, label, counted, rows * (int64_t)sizeof *counted, SLEY_TO_DEVICE);
   free(counted);
@@ -44,5 +44,5 @@ sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t fir
     status = sley_comm_copy(comm, *x, data->x + first * data->features, bytes, SLEY_TO_DEVICE);
   if (status == SLEY_OK)
     status = sley_comm_alloc(comm, rows * (int64_t)sizeof *data->label, label);
-  return status == SLEY_OK ? cli_gnn_place_labels(comm, data, data->split, first, rows, *label) : status;
+  return status == SLEY_OK ? place_labels(comm, data, first, rows, *label) : status;
 }

@@ -11,13 +11,9 @@ sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int
                             const sley_gnn_options *model, sley_gnn **out);
 
 /* Copies the features of `rows` rows from `first` on (if sparse, *x stays NULL) and their labels to the
- * device. Labels are -1 for rows that the first split does not train on. The caller frees both with
+ * device. Labels are -1 for rows that are not for training. The caller frees both with
  * sley_comm_free, also after an error. Not collective. */
 sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
                           void **label);
-
-/* Overwrites the labels with the labels for another split. Not collective. */
-sley_status cli_gnn_place_labels(sley_comm *comm, const cli_gnn_data *data, const cli_gnn_split *split,
-                                 int64_t first, int64_t rows, void *label);
 
 #endif

@@ -33,7 +33,7 @@ bool cli_gnn_plot(const char *path, const cli_gnn_training *t) {
         "plot $epochs using 1:2 with lines dashtype 2 title \"loss\"",
         script);
   for (int set = CLI_GNN_TRAIN; set < CLI_GNN_SETS; set++)
-    if (t->data->split->count[set] > 0)
+    if (t->data->split.count[set] > 0)
       fprintf(script, ", $epochs using 1:%d axes x1y2 with lines title \"%s\"", set + 2, names[set]);
   fputc('\n', script);
   return cli_gnuplot_run(path, script, NULL);

@@ -26,24 +26,11 @@ static double median_ms(const cli_gnn_result *r, bool drawn) {
   return median;
 }
 
-/* Prints the number of rows of a set, with the smallest and the largest number over all splits. */
-static void print_count(const cli_gnn_data *d, cli_gnn_set set, const char *what, FILE *stream) {
-  int64_t least = d->split->count[set], most = least;
-  for (int64_t i = 1; i < d->splits; i++) {
-    least = d->split[i].count[set] < least ? d->split[i].count[set] : least;
-    most = d->split[i].count[set] > most ? d->split[i].count[set] : most;
-  }
-  fprintf(stream, "%" PRId64, least);
-  if (most > least)
-    fprintf(stream, " to %" PRId64, most);
-  fprintf(stream, " %s", what);
-}
-
 static void print_rows(const cli_gnn_data *d, FILE *stream) {
-  fprintf(stream, "rows       ");
-  print_count(d, CLI_GNN_TRAIN, "to train on, ", stream);
-  print_count(d, CLI_GNN_VALID, "for validation, ", stream);
-  print_count(d, CLI_GNN_TEST, "for the test\n", stream);
+  const int64_t *count = d->split.count;
+  fprintf(stream,
+          "rows       %" PRId64 " to train on, %" PRId64 " for validation, %" PRId64 " for the test\n",
+          count[CLI_GNN_TRAIN], count[CLI_GNN_VALID], count[CLI_GNN_TEST]);
 }
 
 void cli_gnn_report_data(const cli_gnn_data *d, FILE *stream) {
@@ -106,7 +93,7 @@ void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const ch
 }
 
 static int64_t steps_of(const cli_gnn_training *t) {
-  return cli_gnn_sampling_steps(&t->sampling, t->data->split->count[CLI_GNN_TRAIN]);
+  return cli_gnn_sampling_steps(&t->sampling, t->data->split.count[CLI_GNN_TRAIN]);
 }
 
 static void print_times(const cli_gnn_training *t, FILE *stream) {
@@ -117,7 +104,7 @@ static void print_times(const cli_gnn_training *t, FILE *stream) {
     fprintf(stream, ", %.3f of them to draw", median_ms(t->result, true));
 }
 
-void cli_gnn_report_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
+static void print_place(const cli_gnn_training *t, const char *memory, FILE *stream) {
   cli_transport_settled("gnn", t->ranks.transport, t->result->transport);
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
           t->ranks.ranks == 1 ? "" : "s", t->result->transport);
@@ -131,19 +118,18 @@ static const char *const end_words[] = {"epochs", "patience", "interrupted", "di
 
 void cli_gnn_report_end(const cli_gnn_training *t, const char *memory, FILE *stream) {
   const cli_gnn_result *r = t->result;
-  const cli_gnn_epoch *e = &t->run->at_best;
-  cli_gnn_report_place(t, memory, stream);
+  print_place(t, memory, stream);
   if (t->before > 0)
     fprintf(stream, "resumed    after epoch %" PRId64 " of %s\n", t->before, cli_shown(t->out));
   fprintf(stream, "epochs     %" PRId64, r->done);
   if (r->done > t->before)
     print_times(t, stream);
-  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, t->run->loss);
+  fprintf(stream, "; loss %.4f, then %.4f\n", r->epoch[0].loss, r->epoch[r->done - 1].loss);
   if (r->end >= CLI_GNN_INTERRUPTED)
     fprintf(stream, "ended      %s\n", end_words[r->end]);
-  fprintf(stream, "best       epoch %" PRId64 "%s: right ", t->run->best + 1,
-          t->data->split->count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
-  cli_gnn_report_shares(e, stream);
+  fprintf(stream, "best       epoch %" PRId64 "%s: right ", r->best + 1,
+          t->data->split.count[CLI_GNN_VALID] > 0 ? "" : ", the last, as no row is for validation");
+  cli_gnn_report_shares(&r->epoch[r->best], stream);
   if (t->out && r->end != CLI_GNN_DIVERGED)
     fprintf(stream, "state      in %s\n", cli_shown(t->out));
 }
@@ -161,8 +147,9 @@ static cli_json json_of(const cli_gnn_epoch *e, bool drawn) {
   return one;
 }
 
-cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph, const char *model,
-                                   const char *memory) {
+/* Creates the JSON with the data, the settings, and the device. */
+static cli_json start_json(const cli_gnn_training *t, const char *graph, const char *model,
+                           const char *memory) {
   const cli_gnn_result *r = t->result;
   cli_json all = cli_json_start();
   cli_json_text(&all, "graph", graph);
@@ -176,7 +163,7 @@ cli_json cli_gnn_report_json_start(const cli_gnn_training *t, const char *graph,
   cli_json_real(&all, "rate", t->rate);
   cli_json_real(&all, "decay", t->decay);
   cli_json_real(&all, "dropout", t->model.dropout);
-  cli_json_int(&all, "split_seed", t->data->split->seed);
+  cli_json_int(&all, "split_seed", t->data->split.seed);
   cli_json_bool(&all, "weights", t->data->weights);
   cli_json_bool(&all, "sparse_features", t->data->sparse != NULL);
   cli_json_text(&all, "sample", t->sampling.words);
@@ -205,14 +192,14 @@ json_t *cli_gnn_report_json(const cli_gnn_training *t, const char *graph, const 
     return NULL;
   for (int64_t i = 0; i < r->done; i++)
     epochs[i] = json_of(&r->epoch[i], t->sampling.words != NULL);
-  cli_json all = cli_gnn_report_json_start(t, graph, model, memory);
+  cli_json all = start_json(t, graph, model, memory);
   cli_json_int(&all, "resumed_after", t->before);
   if (r->done > t->before)
     cli_json_real(&all, "median_ms", median_ms(r, false));
   if (r->done > t->before && t->sampling.words)
     cli_json_real(&all, "median_drawn_ms", median_ms(r, true));
   cli_json_text(&all, "ended", end_words[r->end]);
-  cli_json_int(&all, "best_epoch", t->run->best + 1);
+  cli_json_int(&all, "best_epoch", r->best + 1);
   cli_json_list(&all, "epochs", epochs, (int)r->done);
   free(epochs);
   return cli_json_end(all);

@@ -7,14 +7,11 @@
 #include <stdio.h>
 
 #include "gnn/train.h"
-#include "output/json.h"
 
 /* Prints the text before the training. graph, model: as the user named them. */
 void cli_gnn_report_start(const cli_gnn_training *training, const char *graph, const char *model,
                           FILE *stream);
-/* Prints the device on which training ran, and the memory of the network there. memory: the value of
- * --memory. */
-void cli_gnn_report_place(const cli_gnn_training *training, const char *memory, FILE *stream);
+/* Prints the text after it. memory: the value of --memory. */
 void cli_gnn_report_end(const cli_gnn_training *training, const char *memory, FILE *stream);
 
 /* Prints remarks about the graph, features and labels that a user should know. */
@@ -27,9 +24,5 @@ void cli_gnn_report_shares(const cli_gnn_epoch *epoch, FILE *stream);
 /* Returns NULL if out of memory or if a text cannot be stored in JSON. */
 json_t *cli_gnn_report_json(const cli_gnn_training *training, const char *graph, const char *model,
                             const char *memory);
-
-/* Creates the JSON with the first fields of that: the data, the settings, and the device. */
-cli_json cli_gnn_report_json_start(const cli_gnn_training *training, const char *graph, const char *model,
-                                   const char *memory);
 
 #endif

@@ -69,14 +69,14 @@ int64_t cli_gnn_sampling_steps(const cli_gnn_sampling *s, int64_t rows) {
 
 /* ---- memory */
 
-static sley_status create(const cli_gnn_data *data, const cli_gnn_split *split,
-                          const cli_gnn_sampling *sampling, uint64_t seed, sley_gnn_sampler **out) {
+static sley_status create(const cli_gnn_data *data, const cli_gnn_sampling *sampling, uint64_t seed,
+                          sley_gnn_sampler **out) {
   sley_gnn_sampler_options o = SLEY_GNN_SAMPLER_OPTIONS_INIT;
-  int64_t *row = malloc((size_t)split->count[CLI_GNN_TRAIN] * sizeof *row + 1);
+  int64_t *row = malloc((size_t)data->split.count[CLI_GNN_TRAIN] * sizeof *row + 1);
   if (!row)
     return SLEY_ERR_MEMORY;
   for (int64_t i = 0; i < data->rows; i++)
-    if (split->set[i] == CLI_GNN_TRAIN)
+    if (data->split.set[i] == CLI_GNN_TRAIN)
       row[o.rows++] = i;
   o.row = row;
   o.batch = sampling->batch;
@@ -89,11 +89,10 @@ static sley_status create(const cli_gnn_data *data, const cli_gnn_split *split,
 }
 
 sley_status cli_gnn_sampler_open(sley_comm *comm, const sley_gnn *gnn, const cli_gnn_data *data,
-                                 const cli_gnn_split *split, const cli_gnn_sampling *sampling, uint64_t seed,
-                                 cli_gnn_sampler *out) {
-  *out = (cli_gnn_sampler){.comm = comm, .gnn = gnn, .data = data, .split = split};
-  out->steps = cli_gnn_sampling_steps(sampling, split->count[CLI_GNN_TRAIN]);
-  return create(data, split, sampling, seed, &out->sampler);
+                                 const cli_gnn_sampling *sampling, uint64_t seed, cli_gnn_sampler *out) {
+  *out = (cli_gnn_sampler){.comm = comm, .gnn = gnn, .data = data};
+  out->steps = cli_gnn_sampling_steps(sampling, data->split.count[CLI_GNN_TRAIN]);
+  return create(data, sampling, seed, &out->sampler);
 }
 
 static void free_rows(cli_gnn_sampler *s) {
@@ -190,6 +189,6 @@ sley_status cli_gnn_sampler_epoch(cli_gnn_sampler *s, int64_t number, const sley
       status = take_step(s, gnn, how, number * s->steps + step, &sum);
     sley_gnn_destroy(gnn);
   }
-  *loss = sum / (double)s->split->count[CLI_GNN_TRAIN];
+  *loss = sum / (double)s->data->split.count[CLI_GNN_TRAIN];
   return status;
 }

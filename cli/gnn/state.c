@@ -188,7 +188,7 @@ static void take_model(const sley_gnn_options *model, double *setting) {
 
 sley_status cli_gnn_facts_of(const cli_gnn_training *t, int64_t train, int64_t valid, cli_gnn_facts *out) {
   const cli_gnn_data *data = t->data;
-  const bool drawn = data->split->seed >= 0;
+  const bool drawn = data->split.seed >= 0;
   double *s = out->setting;
   *out = (cli_gnn_facts){.graph = data->graph_print, .features = data->feature_print};
   take_model(&t->model, s);
@@ -205,11 +205,11 @@ sley_status cli_gnn_facts_of(const cli_gnn_training *t, int64_t train, int64_t v
   s[CLI_GNN_BATCH] = t->sampling.words ? (double)t->sampling.batch : 0;
   s[CLI_GNN_DRAWN] = drawn ? (double)train : -1;
   s[CLI_GNN_DRAWN_VALID] = drawn ? (double)valid : -1;
-  s[CLI_GNN_DRAWN_SEED] = (double)data->split->seed;
+  s[CLI_GNN_DRAWN_SEED] = (double)data->split.seed;
   for (int hop = 0; hop < t->sampling.hops; hop++)
     out->fan_out[hop] = t->sampling.fan_out[hop];
   const sley_status status = cli_gnn_print_labels(data, &out->labels);
-  return status == SLEY_OK ? cli_gnn_print_split(data, data->split, &out->split) : status;
+  return status == SLEY_OK ? cli_gnn_print_split(data, &data->split, &out->split) : status;
 }
 
 static void append(char *text, size_t room, const char *more) {
@@ -270,7 +270,7 @@ static double *figures_of(const cli_gnn_result *r) {
 static float *sets_of(const cli_gnn_data *data) {
   float *out = malloc((size_t)data->rows * sizeof *out + 1);
   for (int64_t i = 0; out && i < data->rows; i++)
-    out[i] = data->split->set[i];
+    out[i] = data->split.set[i];
   return out;
 }
 

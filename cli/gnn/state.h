@@ -64,7 +64,7 @@ typedef struct cli_gnn_facts {
   cli_gnn_print graph, features, labels, split;
 } cli_gnn_facts;
 
-/* Describes a training that is about to begin on the data's first split. train, valid: drawn rows per class.
+/* Describes a training that is about to begin. train, valid: drawn rows per class.
  * Errors: the library's errors. */
 sley_status cli_gnn_facts_of(const cli_gnn_training *training, int64_t train, int64_t valid,
                              cli_gnn_facts *out);

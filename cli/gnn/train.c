@@ -26,7 +26,6 @@ typedef struct shared {
 /* A rank's state. Arrays are in device memory, except host. */
 typedef struct part {
   const shared *s;
-  const cli_gnn_split *split; /* split in use, or the only one */
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
@@ -77,7 +76,7 @@ static void count_row(const part *p, int64_t i, int64_t *sums) {
     sums[STRANGE] += !isfinite(logits[c]);
     best = logits[c] > logits[best] ? c : best;
   }
-  const int set = p->split->set[row];
+  const int set = data->split.set[row];
   if (!data->label || data->label[row] < 0 || set >= CLI_GNN_SETS)
     return;
   sums[COUNT + set]++;
@@ -190,12 +189,12 @@ static sley_status save(part *p, int64_t epochs) {
 
 /* Opens the sampler if neighbourhoods are drawn, and reads the state from which training continues, if there
  * is one. Collective, agreed. */
-static sley_status start(part *p, uint64_t seed, progress *at) {
+static sley_status start(part *p, progress *at) {
   const cli_gnn_training *t = p->s->training;
   *at = (progress){.best = -1};
   sley_status status = SLEY_OK;
   if (t->sampling.words)
-    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, p->split, &t->sampling, seed, &p->sampler);
+    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, &t->sampling, t->model.seed, &p->sampler);
   if (status == SLEY_OK && t->out && leads(p))
     status = cli_gnn_kept_open(p->gnn, &p->kept);
   status = cli_agree_status(p->comm, status);
@@ -209,7 +208,7 @@ static sley_status start(part *p, uint64_t seed, progress *at) {
     if (t->anew)
       at->next++;
     else
-      see(at, p->split, &p->s->result->epoch[i]);
+      see(at, &p->s->data->split, &p->s->result->epoch[i]);
   p->saved = t->before;
   return status;
 }
@@ -235,7 +234,7 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
     if (t->out && at->best_at == at->next - 1)
       status = cli_gnn_keep(&p->kept, p->comm, p->gnn, at->best_at);
     if (t->tell)
-      t->tell(t->context, at->next - 1, epoch);
+      t->tell(t, at->next - 1, epoch);
   }
   if (!t->out)
     return SLEY_OK;
@@ -246,16 +245,16 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
 /* Trains until an end condition holds. All ranks decide alike, because the data they decide by is equal on
  * all. From the first epoch on, a signal ends training after the current epoch, and the state is written.
  * Collective. */
-static sley_status train(part *p, uint64_t seed, progress *at) {
+static sley_status run_epochs(part *p, progress *at) {
   const cli_gnn_training *t = p->s->training;
-  sley_status status = start(p, seed, at);
+  sley_status status = start(p, at);
   atomic_store(&p->s->result->patience.ready, 1);
   while (status == SLEY_OK && !ends(p, at)) {
     cli_gnn_epoch epoch;
     status = run_epoch(p, at->next, &epoch);
     if (status != SLEY_OK)
       break;
-    see(at, p->split, &epoch);
+    see(at, &p->s->data->split, &epoch);
     status = note(p, &epoch, at);
   }
   cli_gnn_sampler_close(&p->sampler);
@@ -264,52 +263,18 @@ static sley_status train(part *p, uint64_t seed, progress *at) {
   return status == SLEY_OK && p->stop && at->next < t->epochs ? SLEY_ERR_INTERRUPTED : status;
 }
 
-/* Restarts the network and replaces the labels for a training after the first one. Collective, agreed. */
-static sley_status begin_again(part *p, uint64_t seed) {
-  if (leads(p))
-    p->s->result->done = 0;
-  sley_status status = sley_gnn_restart(p->gnn, seed);
-  if (status == SLEY_OK)
-    status = cli_agree_status(
-        p->comm, cli_gnn_place_labels(p->comm, p->s->data, p->split, p->first, p->rows, p->label));
-  return status;
-}
-
-static void note_run(const part *p, cli_gnn_run run, const progress *at, double begin) {
-  const cli_gnn_training *t = p->s->training;
+/* Trains, and records on rank 0 how it ended. */
+static sley_status train(part *p) {
   cli_gnn_result *result = p->s->result;
-  run.epochs = at->next;
-  run.best = at->best_at;
-  run.at_best = result->epoch[at->best_at];
-  run.loss = result->epoch[at->next - 1].loss;
-  run.seconds = 1e-3 * (cli_now_ms() - begin);
-  t->run[result->runs++] = run;
-  if (t->tell_run)
-    t->tell_run(t->context, result->runs - 1);
-}
-
-static sley_status run_training(part *p, int64_t number) {
-  const cli_gnn_training *t = p->s->training;
-  const cli_gnn_run run = {.split = number / t->repeats, .seed = t->model.seed + (uint64_t)number};
-  const double begin = cli_now_ms();
   progress at = {0};
-  p->split = &p->s->data->split[run.split];
-  sley_status status = number > 0 ? begin_again(p, run.seed) : SLEY_OK;
-  /* A single training is also reported if it ended early. */
-  const bool one = p->s->data->splits * t->repeats == 1;
+  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, p->s->training->bytes);
   if (status == SLEY_OK)
-    status = train(p, run.seed, &at);
-  if (leads(p) &&
-      (status == SLEY_OK || (one && at.next > t->before && p->s->result->end >= CLI_GNN_INTERRUPTED)))
-    note_run(p, run, &at, begin);
-  return status;
-}
-
-static sley_status train_all(part *p) {
-  const cli_gnn_training *t = p->s->training;
-  sley_status status = cli_gnn_memory_gather(p->comm, p->gnn, t->bytes);
-  for (int64_t i = 0; status == SLEY_OK && i < p->s->data->splits * t->repeats; i++)
-    status = p->stop ? SLEY_ERR_INTERRUPTED : run_training(p, i);
+    status = run_epochs(p, &at);
+  if (leads(p)) {
+    result->best = at.best_at;
+    result->ended =
+        status == SLEY_OK || (at.next > p->s->training->before && result->end >= CLI_GNN_INTERRUPTED);
+  }
   return status;
 }
 
@@ -342,7 +307,7 @@ static sley_status infer(part *p) {
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
   const shared *s = arg;
-  part p = {.s = s, .split = s->data->split, .comm = comm};
+  part p = {.s = s, .comm = comm};
   p.first = s->begin[sley_comm_rank(comm)];
   p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
   if (leads(&p)) {
@@ -351,7 +316,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   }
   sley_status status = make(&p);
   if (status == SLEY_OK)
-    status = s->training ? train_all(&p) : infer(&p);
+    status = s->training ? train(&p) : infer(&p);
   cli_gnn_sampler_close(&p.sampler);
   sley_gnn_destroy(p.gnn);
   cli_gnn_kept_close(&p.kept);

@@ -20,17 +20,6 @@ typedef struct cli_gnn_message {
   char text[512];
 } cli_gnn_message;
 
-/* The result of a training that has ended. */
-typedef struct cli_gnn_run {
-  int64_t split;        /* index of the split in the data */
-  uint64_t seed;        /* seed of the initial weights, dropout and drawn neighbourhoods */
-  int64_t epochs, best; /* epochs: their number; best: the first epoch with the best validation, or the last
-                           epoch if no rows are for validation */
-  cli_gnn_epoch at_best;
-  double loss;    /* loss of the last epoch */
-  double seconds; /* time of the training, without reading the data and planning */
-} cli_gnn_run;
-
 /* Why a training ended. */
 typedef enum cli_gnn_end {
   CLI_GNN_ALL_EPOCHS,
@@ -42,9 +31,10 @@ typedef enum cli_gnn_end {
 /* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */
 typedef struct cli_gnn_result {
   cli_patience patience;
-  cli_gnn_end end; /* how the last training ended */
-  int64_t runs;    /* number of trainings that have ended */
-  int64_t done;    /* epochs of the last training */
+  bool ended;      /* the training has ended, and can be reported */
+  cli_gnn_end end; /* how it ended */
+  int64_t done;    /* number of its epochs */
+  int64_t best;    /* first epoch with the best validation, or the last if no rows are for validation */
   double plan_ms;  /* ms to create the network: plans, memory, initial weights */
   char found[256]; /* name of the device in use */
   char transport[32];
@@ -59,28 +49,22 @@ typedef struct cli_gnn_training {
   int64_t epochs, patience; /* patience: epochs without a better validation; 0: no limit */
   double rate, decay;
   sley_gnn_optimizer optimizer;
-  int64_t repeats;                   /* trainings per split, with the seeds model.seed, model.seed + 1, ... */
   cli_gnn_sampling sampling;         /* if neighbourhoods are drawn there is one rank */
-  const char *out;                   /* file of the state, or NULL; then there is one training */
+  const char *out;                   /* file of the state, or NULL */
   int64_t every;                     /* the state is written after each `every` epochs, and at the end */
   const struct cli_gnn_facts *facts; /* description of the training for the state; set if out is */
   bool resumes;                      /* true: training continues from the state in out */
   int64_t before;                    /* number of epochs in that state, which result holds already */
   bool anew;              /* true: those epochs used other data, so none of them can be the best epoch */
   cli_gnn_result *result; /* has room for `epochs` epochs; from cli_share */
-  cli_gnn_run *run;       /* has room for all trainings; from cli_share */
   sley_gnn_bytes *bytes;  /* memory of the network on each rank; from cli_share */
-  /* Functions that rank 0 calls after each epoch and after each training, or NULL. */
-  void (*tell)(void *context, int64_t number, const cli_gnn_epoch *epoch);
-  void (*tell_run)(void *context, int64_t number);
-  void *context;
+  /* Rank 0 calls it after each epoch; NULL: nothing is called. */
+  void (*tell)(const struct cli_gnn_training *training, int64_t number, const cli_gnn_epoch *epoch);
 } cli_gnn_training;
 
-/* Trains `repeats` times on each split, one after the other, with one network that is restarted. Fills
- * result, run and bytes. Errors: the library's errors; SLEY_ERR_INTERRUPTED after an epoch, with the state
- * written; SLEY_ERR_INTERNAL with a message: training diverged, and the diverged state is not written. After
- * an error, the results of the trainings that ended are valid; if there is only one training, so are its
- * epochs up to the error. */
+/* Trains, and fills result and bytes. Errors: the library's errors; SLEY_ERR_INTERRUPTED after an epoch, with
+ * the state written; SLEY_ERR_INTERNAL with a message: training diverged, and the diverged state is not
+ * written. After an error, the epochs up to it are valid if result->ended. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
 /* Computes the logits of all rows with the network in the file `weights`: with the weights of its best epoch,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes medians and percentiles. */
 #include "output/times.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int by_value(const void *a, const void *b) {
@@ -11,6 +11,28 @@ static int by_value(const void *a, const void *b) {
 
 cli_times cli_times_of(double *ms, int64_t n) {
   qsort(ms, (size_t)n, sizeof *ms, by_value);
-  return (cli_times){
-      .median = (ms[(n - 1) / 2] + ms[n / 2]) / 2, .p10 = ms[(n - 1) / 10], .p90 = ms[(n * 9 + 9) / 10 - 1]};
+  return (cli_times){.count = n,
+                     .median = (ms[(n - 1) / 2] + ms[n / 2]) / 2,
+                     .p10 = ms[(n - 1) / 10],
+                     .p90 = ms[(n * 9 + 9) / 10 - 1]};
+}
+
+void cli_times_json(cli_json *json, const cli_times *ms) {
+  cli_json_int(json, "turns", ms->count);
+  cli_json_real(json, "median_ms", ms->median);
+  cli_json_real(json, "p10_ms", ms->p10);
+  cli_json_real(json, "p90_ms", ms->p90);
+  cli_json_real(json, "spread_ms", ms->p90 - ms->p10);
+}
+
+void cli_ratios_add(cli_ratios *ratios, double ratio, int at, bool is_worst) {
+  ratios->log_sum += log(ratio);
+  if (ratios->count++ == 0 || is_worst) {
+    ratios->worst = ratio;
+    ratios->at = at;
+  }
+}
+
+double cli_ratios_mean(const cli_ratios *ratios) {
+  return ratios->count > 0 ? exp(ratios->log_sum / ratios->count) : NAN;
 }

@@ -362,8 +362,9 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
   if (code != CLI_DONE)
     return code;
   if (settings->job.common.plot && !algos->several && !algos->tiles)
-    return cli_refuse(SLEY_ERR_ARG, "spmm: --plot draws several algorithms, or one in tiles: give --algo all, "
-                                    "cola, tile-c or a list");
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spmm: --plot draws several algorithms, or one in tiles: give --algo all, "
+                      "cola, tile-c or a list");
   if (!cli_plot_possible("spmm", settings->job.common.plot, &code))
     return code;
   if (settings->job.update > 0 && settings->unchanged)

@@ -180,6 +180,17 @@ done
 yes "train" | head -300 | sed '5s/.*/train test/' >"$work/split"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/split"
 one_line "a row of two sets" "$work/split:5: "
+yes "none" | head -300 | sed '1,4s/.*/train/; 5,7s/.*/valid/; 8,9s/.*/test/' >"$work/split"
+run 0 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/split" --epochs 1
+grep -q '^rows  *4 to train on, 3 for validation, 2 for the test$' "$work/out" || fail "the rows of a split: $(cat "$work/out")"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/split" --split-seed 1
+one_line "a seed for a split that is given" "leave one out"
+sed -i 's/train/test/' "$work/split"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/split"
+one_line "a split without rows to train on" "$work/split: there is no row with a label to train on"
+head -c 20000 /dev/zero | tr '\0' ' ' >"$work/long"
+run 2 gnn train "$graph" --features random:4 --labels planted:2 --split "$work/long"
+one_line "a long line" "$work/long:1: this line is too long"
 
 echo "what is refused"
 run 2 gnn

@@ -166,6 +166,6 @@ run 2 gnn infer er:n=2000,nnz=20000 --features random:9 --weights "$work/whole.n
 one_line "other features" "has 9 features"
 yes none | head -2000 | sed '3s/.*/some/' >"$work/split"
 run 2 gnn train er:n=2000,nnz=20000 $data --split "$work/split"
-one_line "a word of no set" "$work/split:3: a line has a word for each split"
+one_line "a word of no set" "$work/split:3: a line has one word"
 
 finish

@@ -492,10 +492,11 @@ static const sl_product_traits rowwise_product = {SL_PRODUCT_DEFAULTS, .serves_f
                                                   .tune = tune, .tuned = tuned};
 static const sl_product_traits update_product = {SL_PRODUCT_DEFAULTS, .pays = update_pays};
 
+#define PARTS .prepare = prepare, .refill = refill, .release = release, .memory = kernel_memory, .run = run
 #define KERNEL(kernel_name, operation)                                                                       \
   {                                                                                                          \
-    .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .prepare = prepare,          \
-    .refill = refill, .release = release, .memory = kernel_memory, .product = &mock_product, .run = run      \
+    .name = kernel_name, .op = operation, .ok = kernel_ok, .cost = kernel_cost, .product = &mock_product,    \
+    PARTS                                                                                                    \
   }
 static const sl_kernel spmm = KERNEL("mock-spmm", SL_OP_SPMM), rows = KERNEL("mock-rows", SL_OP_ROWS),
                        pull = KERNEL("mock-pull", SL_OP_PULL), arrive = KERNEL("mock-arrive", SL_OP_ARRIVE),
@@ -515,44 +516,27 @@ static const sl_kernel rowwise = {.name = "mock-spmm-rowwise",
                                   .op = SL_OP_SPMM,
                                   .ok = rowwise_ok,
                                   .cost = kernel_cost,
-                                  .prepare = prepare,
-                                  .refill = refill,
-                                  .release = release,
-                                  .memory = kernel_memory,
                                   .product = &rowwise_product,
-                                  .run = run};
+                                  PARTS};
 static const sl_kernel wide = {.name = "mock-spmm-wide",
                                .op = SL_OP_SPMM,
                                .ok = wide_ok,
                                .cost = wide_cost,
-                               .prepare = prepare,
-                               .refill = refill,
-                               .release = release,
-                               .memory = kernel_memory,
                                .product = &sl_product_plain,
-                               .run = run};
-/* A kernel of another library. */
+                               PARTS};
 static const sl_kernel rival = {.name = "mock-rival",
                                 .op = SL_OP_SPMM,
-                                .library = "mock",
+                                .library = "mock", /* as a kernel of another library */
                                 .ok = kernel_ok,
                                 .cost = kernel_cost,
-                                .prepare = prepare,
-                                .refill = refill,
-                                .release = release,
-                                .memory = kernel_memory,
                                 .product = &mock_product,
-                                .run = run};
+                                PARTS};
 static const sl_kernel update = {.name = "mock-update",
                                  .op = SL_OP_UPDATE,
                                  .ok = update_ok,
                                  .cost = kernel_cost,
-                                 .prepare = prepare,
-                                 .refill = refill,
-                                 .release = release,
-                                 .memory = kernel_memory,
                                  .product = &update_product,
-                                 .run = run};
+                                 PARTS};
 /* Operations on rows and arrays, of arguments that the CPU takes. */
 #define DENSE(kernel_name, operation)                                                                        \
   {                                                                                                          \

@@ -104,7 +104,10 @@ static int run_given(int (*run)(const char *name, void *arg), void *arg) {
       given.overrides = settings[i].overrides;
       overrides = NULL;
     }
-  return overrides ? -1 : run_in(&given, 1, run, arg);
+  if (!overrides)
+    return run_in(&given, 1, run, arg);
+  fprintf(stderr, "SLEY_TEST_OVERRIDES: there is no setting %s\n", overrides);
+  return 1;
 }
 
 int test_each_setting(const char *list, int (*run)(const char *name, void *arg), void *arg) {
