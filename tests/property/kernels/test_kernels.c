@@ -293,7 +293,7 @@ static void test_prepare_without_memory(void **state) {
   float val[] = {1, 2};
   sl_spmm_matrix a = {
       .rows = 2, .rowptr = rowptr, .col = col, .val = val, .index = SLEY_I32, .dtype = SLEY_F32};
-  sl_spmm_problem problem = {.a = &a, .k = 32};
+  sl_spmm_problem problem = {.a = &a, .k = 32, .figures = &queues[1]->device->figures};
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem, .ldx = 32, .ldy = 32}};
   const sl_kernel *kernel;
   assert_sley_ok(sl_kernel_find(queues[1]->device, &args, &kernel));
