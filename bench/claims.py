@@ -13,16 +13,16 @@ from tables.kernels import BANDS
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 CUDA, CPU = "src/device/cuda/", "src/device/cpu/"
 # Patterns of fnmatch, in which * includes "/"; patterns after ! are excluded from those before.
-SPMM_CPU = [CPU + "*spmm*", CPU + "*bundles*", CPU + "*arith*", CPU + "*lanes*", CPU + "*values_*", "!*update*"]
+SPMM_CPU = ["src/device/figures/cores.c", CPU + "*spmm*", CPU + "*bundles*", CPU + "*arith*", CPU + "*lanes*", CPU + "*values_*", "!*update*"]
 SPMM_GPU = [CUDA + "*spmm*", CUDA + "*window*", CUDA + "*hybrid*", CUDA + "*fragments.cuh", CUDA + "*values.cuh", "src/device/chunks.*",
-            "src/device/window_model.*", "!*rowwise*", "!*cusparse*", "!*graph*", "!*update*"]
+            "src/device/window_model.*", "src/device/figures/hopper.c", "src/device/figures/gpu.c", "!*rowwise*", "!*cusparse*", "!*graph*", "!*update*"]
 GRAPH_GPU = [CUDA + "*sddmm*", CUDA + "*attention*", CUDA + "*aggregate*", CUDA + "*graph*", CUDA + "*values.cuh"]
 GRAPH_CPU = [CPU + "*graph*", CPU + "*aggregate*", CPU + "*attention*", CPU + "*sddmm*", CPU + "*edge_softmax*", CPU + "*exps*"]
 SPGEMM_GPU = [CUDA + "*spgemm*", "!*cusparse*"]
 SPGEMM_CPU = [CPU + "*spgemm*", "src/ops/spgemm.c"]
 SEVERAL_GPUS = SPMM_GPU + ["src/exec/*", "src/algo/algo_halo*", "src/algo/pass*", CUDA + "*pull*"]
 COLLECTIVE = ["src/collective/*", CUDA + "*compress*", CUDA + "*sparse_sum*", CUDA + "*reduced.cuh"]
-GNN = ["src/gnn/*", CUDA + "*gemm*"] + GRAPH_GPU
+GNN = ["src/gnn/*", CUDA + "*gemm*", "src/device/figures/hopper.c"] + GRAPH_GPU
 PLANS = ["src/plan/*", "src/algo/algo_*", "src/algo/pass*", "src/predict/*"]
 LINKS = ["src/exec/*", "src/algo/algo_*", "src/algo/pass*", "src/transport/tcp/*", "src/transport/process/*"]
 

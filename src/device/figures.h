@@ -8,22 +8,21 @@
 
 #include "device/window_model.h"
 
-/* Numbers of threads, warps, blocks, rows or entries that fill a GPU. They are proportional to its lanes. */
+/* Numbers of threads, warps, blocks, rows, entries or bytes that fill a GPU, proportional to its lanes. */
 typedef enum sl_fill {
-  SL_FILL_STREAM_THREADS, /* threads of a product by streams, about two waves */
-  SL_FILL_STREAM_WARPS,   /* warps of such a product that run at once */
-  SL_FILL_NARROW_WARPS,   /* warps of a narrow product */
-  SL_FILL_VECTOR_WARPS,   /* the same for k of 1 and 2 */
-  SL_FILL_ENTRIES,        /* entries of a product from which on all lanes have work in any case */
-  SL_FILL_FEW_ENTRIES,  /* entries below which 4 lanes share a feature of a wide product with a few long rows
-                         */
-  SL_FILL_SOME_ENTRIES, /* the same for 2 lanes */
-  SL_FILL_LONG_SUMS,    /* bytes that entries load, up to which lanes share a feature for many long rows */
-  SL_FILL_SUMS,         /* the same for a few long rows */
-  SL_FILL_ROW_THREADS,  /* small products: threads up to which lanes share a feature */
-  SL_FILL_ROW_MOST,     /* most threads of a small product */
-  SL_FILL_ROW_BYTES,    /* most bytes that entries of a small product load */
-  SL_FILL_WINDOW_WARPS, /* warps of a product over row windows */
+  SL_FILL_STREAM_THREADS,  /* threads of a product by streams, about two waves */
+  SL_FILL_STREAM_WARPS,    /* warps of such a product that run at once */
+  SL_FILL_NARROW_WARPS,    /* warps of a narrow product */
+  SL_FILL_VECTOR_WARPS,    /* the same for k of 1 and 2 */
+  SL_FILL_ENTRIES,         /* entries of a product from which on all lanes have work in any case */
+  SL_FILL_FEW_ENTRIES,     /* entries below which 4 lanes share a feature of a wide product with long rows */
+  SL_FILL_SOME_ENTRIES,    /* the same for 2 lanes */
+  SL_FILL_LONG_SUMS,       /* bytes that entries load, up to which lanes share a feature for many long rows */
+  SL_FILL_SUMS,            /* the same for a few long rows */
+  SL_FILL_ROW_THREADS,     /* small products: threads up to which lanes share a feature */
+  SL_FILL_ROW_MOST,        /* most threads of a small product */
+  SL_FILL_ROW_BYTES,       /* most bytes that entries of a small product load */
+  SL_FILL_WINDOW_WARPS,    /* warps of a product over row windows */
   SL_FILL_WINDOW_ENTRIES,  /* entries from which on row windows are considered */
   SL_FILL_UPDATE_WARPS,    /* warps of a fused update */
   SL_FILL_UPDATE_ROWS,     /* rows from which on an update is fused */
@@ -103,8 +102,8 @@ typedef struct sl_gpu_properties {
   double cache, memory;      /* bytes of the L2 cache, bytes/s of the memory's pins; 0: not known */
 } sl_gpu_properties;
 
-/* The figures of a GPU. On an H200 or H100 they are as fitted; on other GPUs numbers that
- * fill the GPU follow its lanes, the cache its L2 cache, and rates of memory its memory. */
+/* The figures of a GPU. A whole H200 or H100 has them as fitted. On others, numbers that fill the GPU are
+ * proportional to its lanes, the cache to its L2 cache, and rates of memory to its memory's. */
 sl_device_figures sl_figures_of_gpu(const sl_gpu_properties *gpu);
 
 #endif

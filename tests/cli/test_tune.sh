@@ -62,7 +62,7 @@ echo "several GPUs: everything is measured"
 run 0 tune --device cuda --seconds 1 --out "$work/gpus.machine"
 silent_err "tune"
 check_figures "$work/gpus.machine"
-has "$work/gpus.machine" "device cuda" "overlap yes" "name .*, 3 GPUs, threads" "cores 0" "gather 16 " "spmm 64 "
+has "$work/gpus.machine" "device cuda" "launch " "overlap yes" "name .*, 3 GPUs, threads" "cores 0" "gather 16 " "spmm 64 "
 ! grep -q "^near" "$work/gpus.machine" || fail "plans on GPUs are to sample their blocks"
 for class in self direct message; do
   has "$work/gpus.machine" "link $class " "message $class 64 " "message $class 1.04858e+06 "

@@ -56,7 +56,7 @@ static void check_spmm(kernel_case c) {
       c.problem.x_rows = c.cols - c.problem.far_rows;
       int kernels = 0;
       for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
-        if (kernel_case_serves(&c, *each, prepare)) {
+        if (kernel_case_serves(&c, *each, queues[0]->device, prepare)) {
           check_kernel(&c, *each, prepare, &expected);
           kernels++;
         }
@@ -109,7 +109,7 @@ static void check_ways(kernel_case *c, int ways, const block *kinds) {
     c->problem.far_rows = way > 0 ? c->cols - c->near : 0;
     c->problem.x_rows = c->cols - c->problem.far_rows;
     for (const sl_kernel *const *each = queues[0]->ops->kernels; *each; each++)
-      if (kernel_case_serves(c, *each, way > 0)) {
+      if (kernel_case_serves(c, *each, queues[0]->device, way > 0)) {
         block y = block_copy(&c->y);
         const sl_accuracy accuracy = kernel_case_run(c, *each, queues[0], way > 0 ? PREPARED : ARRIVED, &y);
         if (kinds)
@@ -293,7 +293,7 @@ static void test_prepare_without_memory(void **state) {
   float val[] = {1, 2};
   sl_spmm_matrix a = {
       .rows = 2, .rowptr = rowptr, .col = col, .val = val, .index = SLEY_I32, .dtype = SLEY_F32};
-  sl_spmm_problem problem = {.a = &a, .k = 32};
+  sl_spmm_problem problem = {.a = &a, .k = 32, .figures = &queues[1]->device->figures};
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem, .ldx = 32, .ldy = 32}};
   const sl_kernel *kernel;
   assert_sley_ok(sl_kernel_find(queues[1]->device, &args, &kernel));

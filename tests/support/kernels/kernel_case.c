@@ -251,7 +251,8 @@ sl_accuracy kernel_case_run(const kernel_case *c, const sl_kernel *kernel, sl_qu
   return accuracy;
 }
 
-bool kernel_case_serves(const kernel_case *c, const sl_kernel *kernel, bool prepare) {
+bool kernel_case_serves(const kernel_case *c, const sl_kernel *kernel, const sl_device *device,
+                        bool prepare) {
   sl_spmm_matrix known = c->a;
   sl_spmm_problem problem = c->problem;
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
@@ -262,6 +263,6 @@ bool kernel_case_serves(const kernel_case *c, const sl_kernel *kernel, bool prep
   if (kernel->op != SL_OP_SPMM || kernel->library ||
       !kernel->ok(&args)) /* another library promises no bits */
     return false;
-  assert_true(kernel->cost(&args) >= 0);
+  assert_true(kernel->cost(&device->figures, &args) >= 0);
   return true;
 }

@@ -53,6 +53,6 @@ sl_accuracy kernel_case_run(const kernel_case *c, const sl_kernel *kernel, sl_qu
                             kernel_source from, const block *y);
 
 /* Whether the kernel's predicate accepts the case at plan time; without prepare it only knows the types. */
-bool kernel_case_serves(const kernel_case *c, const sl_kernel *kernel, bool prepare);
+bool kernel_case_serves(const kernel_case *c, const sl_kernel *kernel, const sl_device *device, bool prepare);
 
 #endif
