@@ -17,7 +17,7 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "mock_mkl"]  # of tests that are scripts
+PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl", "mock_mkl"]  # of tests that are scripts
 
 
 def copy_sources(to: pathlib.Path) -> None:
@@ -41,7 +41,7 @@ def build(work: pathlib.Path, tests: list[str], jobs: int) -> bool:
     """Builds the programs of these tests; false: there was an error, which is printed."""
     targets = {each.removesuffix("_mpi") for each in tests if each.startswith("test_")}
     targets.update(PROGRAMS if any(not each.startswith("test_") for each in tests) else [])
-    targets.update(["sley_mpi"] if any(each.endswith("_mpi") for each in tests) else [])
+    targets.update(["sley_mpi", "sley_other_mpi"] if any(each.endswith("_mpi") for each in tests) else [])
     made = subprocess.run(["cmake", "--build", work / "build", "--parallel", str(jobs), "--target", *sorted(targets)],
                           capture_output=True, text=True)
     if made.returncode != 0:
