@@ -21,6 +21,13 @@ field() {
   [ $# -lt 2 ] || [ "$got" = "$2" ] || fail "$1 is $got, expected $2"
 }
 
+echo "packed files are drawn too"
+mkdir "$work/packed"
+run 0 generate er:n=60,nnz=400 -o "$work/packed/a.mtx.zst"
+run 0 generate er:n=60,nnz=400 -o "$work/packed/b.mtx.gz"
+run 0 bench --data "$work/packed" --cases 2x2 --least 1 --list
+[ "$(wc -l <"$work/out")" -eq 2 ] || fail "not both packed files are drawn: $(cat "$work/out")"
+
 echo "what is drawn depends on the seed alone"
 run 0 bench --data "$data" --cases 5x6 --least 1000 --seed 7 --list
 silent_err "--list"

@@ -103,12 +103,12 @@ def main() -> int:
         used = [test for test in each["tests"] if test not in broken]
         file.write_text(sound.replace(each["old"], each["new"]))
         try:
-            wrong = not build(work, used, given.jobs)
-            by = [] if wrong or not used else failing(work, used, given)
+            wrong = bool(used) and not build(work, used, given.jobs)
+            by = failing(work, used, given) if used and not wrong else []
         finally:
             file.write_text(sound)
         found += bool(by)
-        print(f"{'does not compile' if wrong else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
+        print(f"{'does not compile' if wrong else 'not run' if not used else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
               + (f": by {', '.join(by)}" if by else ""), flush=True)
     print(f"{found} of {len(faults)} faults were found")
     if not given.words:
