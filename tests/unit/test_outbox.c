@@ -43,7 +43,7 @@ static void test_lanes_take_turns(void **state) {
 static void test_rows_continue_anywhere(void **state) {
   (void)state;
   enum { ROWS = 5, ROW_BYTES = 12, BYTES = ROWS * ROW_BYTES };
-  static const int64_t rows[ROWS] = {3, 0, 7, 7, 2};
+  static const uint32_t rows[ROWS] = {3, 0, 7, 7, 2};
   char data[8 * ROW_BYTES], whole[HEAD + BYTES];
   for (size_t i = 0; i < sizeof data; i++)
     data[i] = (char)i;
