@@ -57,7 +57,7 @@ test-all: SHARE = 1
 check: SOME = -LE slow
 check test test-all:
 	@tools/setup.sh test
-	@$(call configure,$(BUILD),-DSLEY_TESTS=ON)
+	@$(call configure,$(BUILD),-DSLEY_TESTS=ON -DSLEY_CPU_SETS=all)
 	@$(call build,$(BUILD))
 	@SLEY_TEST_SHARE=$(SHARE) ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS) $(SOME)
 

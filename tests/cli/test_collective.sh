@@ -145,6 +145,9 @@ for kind in allreduce allgather reducescatter; do
 done
 bytes=2 check_kind allreduce 3 --device cpu --way ring --format pici --dtype bf16 --zeros 0.2
 
+echo "blocks of zeros that cross the pieces in which arrays are drawn"
+run 0 collective allreduce --bytes 9M --blocks 700000 --zeros 0.5 --ranks 2 --threads 1 --repeat 1 --warmup 0 --device cpu
+
 echo "the same seed draws the same zeros"
 # shellcheck disable=SC2086
 for seed in 5 5 6; do

@@ -43,6 +43,7 @@ bound() {
 bound network --network-bandwidth 0.001 --memory-bandwidth 1
 bound memory --network-bandwidth 1000 --memory-bandwidth 0.001
 bound arithmetic --network-bandwidth 1000 --memory-bandwidth 1000 --peak 0.001
+field "$work/b.json" peak_gflops 0.001
 printf '%s\n' 'name slow sums' 'meeting 1e-6' 'pack-bandwidth 1e9' 'stream-bandwidth 1e10' 'spmm-bandwidth 1e6' \
   'link direct 0 1e9' 'link message 1e-6 1e9' >"$work/slow.machine"
 bound sums --machine "$work/slow.machine"

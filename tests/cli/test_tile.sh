@@ -18,6 +18,9 @@ for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, 
   grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
 done
 [ "$(grep -c '^[0-3] ' "$work/out")" = 36 ] || fail "not a line for each rank and algorithm"
+awk '/^[0-3] / { for (i = 2; i <= 5; i++) sum[i] += $i }
+     /^mean / { for (i = 2; i <= 5; i++) { if ($i < sum[i] / 4 - 0.002 || $i > sum[i] / 4 + 0.002) exit 1; sum[i] = 0 } }' "$work/out" ||
+  fail "the mean of the times is not that of the ranks' times"
 
 if command -v gnuplot >/dev/null; then
   echo "a picture of the time of each rank"
@@ -38,6 +41,8 @@ echo "sparse times sparse: what sley spgemm makes, in every semiring"
 for semiring in plus-times plus-pair min-plus or-and; do
   run 0 spgemm "$graph" --verify --algo tile-c --dtype f32 --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
   field "$work/c.json" algorithms.0.ok true
+  read -r low middle high <<<"$(for name in ms_p10 ms ms_p90; do "$json_field" "$work/c.json" algorithms.0.$name; done | tr '\n' ' ')"
+  awk "BEGIN { exit !($low <= $middle && $middle <= $high) }" || fail "the median $middle is not within $low .. $high"
   grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "spgemm in tiles does not tell of C"
 done
 run 0 spgemm "$graph" --json "$work/s.json"

@@ -3,6 +3,7 @@
  * rows are divided among the ranks. The dropout mask is the same for every number of ranks, gradients equal
  * differences of the loss, and steps of Adam produce the same parameters on all ranks and a smaller loss. One
  * call with a bias, an activation and dropout, and its gradient, equal separate calls. */
+#include <float.h>
 #include <math.h>
 
 #include "base/random.h"
@@ -311,6 +312,42 @@ static sley_status check_together(const network *n) {
   return SLEY_OK;
 }
 
+/* Two steps on three parameters, by the formula of sley_dense.h. */
+static sley_status check_adam(sley_comm *comm) {
+  enum { COUNT = 3 };
+  static const double grad[COUNT] = {0.5, -2, 1e-3};
+  double want[COUNT] = {1, -1, 0.25}, host[COUNT], m[COUNT] = {0}, v[COUNT] = {0}, *there;
+  sley_adam_spec a = SLEY_ADAM_SPEC_INIT;
+  SL_TRY(sley_comm_alloc(comm, 4 * sizeof grad, (void **)&there));
+  SL_TRY(sley_comm_copy(comm, there, want, sizeof want, SLEY_TO_DEVICE));
+  SL_TRY(sley_comm_copy(comm, there + COUNT, grad, sizeof grad, SLEY_TO_DEVICE));
+  SL_TRY(sley_comm_copy(comm, there + 2 * COUNT, m, sizeof m, SLEY_TO_DEVICE));
+  SL_TRY(sley_comm_copy(comm, there + 3 * COUNT, v, sizeof v, SLEY_TO_DEVICE));
+  a.dtype = SLEY_F64;
+  a.count = COUNT;
+  a.param = there;
+  a.grad = there + COUNT;
+  a.m = there + 2 * COUNT;
+  a.v = there + 3 * COUNT;
+  a.rate = 0.02;
+  a.decay = 0.1;
+  for (a.step = 1; a.step <= 2; a.step++) {
+    SL_TRY(sley_adam(comm, &a));
+    for (int i = 0; i < COUNT; i++) {
+      const double g = grad[i] + a.decay * want[i];
+      m[i] = a.beta1 * m[i] + (1 - a.beta1) * g;
+      v[i] = a.beta2 * v[i] + (1 - a.beta2) * g * g;
+      want[i] -= a.rate / (1 - pow(a.beta1, (double)a.step)) * m[i] /
+                 (sqrt(v[i] / (1 - pow(a.beta2, (double)a.step))) + a.eps);
+    }
+  }
+  SL_TRY(sley_comm_copy(comm, host, there, sizeof host, SLEY_TO_HOST));
+  sley_comm_free(comm, there);
+  for (int i = 0; i < COUNT; i++)
+    EXPECT(fabs(host[i] - want[i]) <= 64 * DBL_EPSILON); /* some thirty roundings of numbers up to 2 */
+  return SLEY_OK;
+}
+
 static sley_status train(const network *n, double before) {
   sley_adam_spec a = SLEY_ADAM_SPEC_INIT;
   double sums[SUMS], parameter[PARAMETERS];
@@ -353,6 +390,8 @@ static sley_status rank_main(sl_comm *comm, void *arg) {
     status = sl_fail(SLEY_ERR_INTERNAL, "%g rows are counted", sums[LOSS + 1]);
   if (status == SLEY_OK)
     status = check_gradient(&n, sums);
+  if (status == SLEY_OK)
+    status = check_adam(comm);
   if (status == SLEY_OK)
     status = train(&n, sums[LOSS]);
   if (status == SLEY_OK)

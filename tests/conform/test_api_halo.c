@@ -15,7 +15,7 @@ static const int64_t widths[] = {0, 1, 5, 8};
 typedef struct sample {
   uint64_t seed;
   int ranks;
-  int64_t rows, k, ld; /* rows, columns and leading dimension of X */
+  int64_t rows, k, ld, ld_buffer; /* rows, columns and leading dimension of X; that of buffers */
   sley_dtype dtype;
   int64_t begin[MOST_RANKS + 1];
   bool of_plan;
@@ -40,6 +40,7 @@ static sample make_sample(uint64_t seed, int ranks) {
   uint64_t draw = sl_random(seed, 2, 0) >> 8;
   s.k = widths[draw % 4];
   s.ld = s.k + (draw / 4 % 2) * PAD;
+  s.ld_buffer = s.k + (draw / 64 % 3) * PAD;
   s.dtype = (sley_dtype)(draw / 8 % 4);
   s.of_plan = draw / 32 % 2;
   for (int p = 1; p < ranks; p++) {
@@ -117,10 +118,10 @@ static sley_status check_info(const sl_comm *comm, const sample *s, const sley_h
 }
 
 /* Checks that the columns beyond k of a buffer filled with zeros are still zero. */
-static sley_status check_pads(const sample *s, const void *values, int64_t rows) {
+static sley_status check_pads(const sample *s, const void *values, int64_t rows, int64_t ld) {
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = s->k; j < s->ld; j++)
-      EXPECT(sl_value_at(values, s->dtype, i * s->ld + j) == 0);
+    for (int64_t j = s->k; j < ld; j++)
+      EXPECT(sl_value_at(values, s->dtype, i * ld + j) == 0);
   return SLEY_OK;
 }
 
@@ -128,8 +129,8 @@ static sley_status check_gathered(const sl_comm *comm, const sample *s, const vo
   int64_t row[MOST_ROWS], count = list_needs(s, comm->rank, row);
   for (int64_t h = 0; h < count; h++)
     for (int64_t j = 0; j < s->k; j++)
-      EXPECT(sl_value_at(buffer, s->dtype, h * s->ld + j) == value_at(s, row[h], j));
-  return check_pads(s, buffer, count);
+      EXPECT(sl_value_at(buffer, s->dtype, h * s->ld_buffer + j) == value_at(s, row[h], j));
+  return check_pads(s, buffer, count, s->ld_buffer);
 }
 
 /* Checks X after the buffers of all ranks, which contain each row once or twice, were added `rounds` times.
@@ -143,19 +144,19 @@ static sley_status check_added(const sl_comm *comm, const sample *s, const void 
         sum += needs(s, p, first + i) ? rounds * (p % 2 + 1) * value_at(s, first + i, j) : 0;
       EXPECT(sl_value_at(x, s->dtype, i * s->ld + j) == sum);
     }
-  return check_pads(s, x, rows);
+  return check_pads(s, x, rows, s->ld);
 }
 
 static sley_status forward_and_back(sl_comm *comm, const sample *s, sley_halo *const halo[2], mirror *x,
                                     mirror *buffer, int64_t count) {
-  SL_TRY(sley_halo_gather(halo[0], x->here, s->ld, buffer->here, s->ld));
+  SL_TRY(sley_halo_gather(halo[0], x->here, s->ld, buffer->here, s->ld_buffer));
   SL_TRY(mirror_fetch(buffer));
   SL_TRY(sl_agree(comm, check_gathered(comm, s, buffer->host)));
-  for (int64_t i = 0; i < count * s->ld && comm->rank % 2; i++)
+  for (int64_t i = 0; i < count * s->ld_buffer && comm->rank % 2; i++)
     sl_value_set(buffer->host, s->dtype, i, 2 * sl_value_at(buffer->host, s->dtype, i));
   SL_TRY(mirror_send(buffer));
   for (int round = 1; round <= ROUNDS; round++) {
-    SL_TRY(sley_halo_scatter_add(halo[round % 2], buffer->here, s->ld, x->here, s->ld));
+    SL_TRY(sley_halo_scatter_add(halo[round % 2], buffer->here, s->ld_buffer, x->here, s->ld));
     SL_TRY(mirror_fetch(x));
     SL_TRY(sl_agree(comm, check_added(comm, s, x->host, round)));
   }
@@ -166,14 +167,14 @@ static sley_status use_halos(sl_comm *comm, const sample *s, sley_halo *const ha
   int64_t row[MOST_ROWS], count = list_needs(s, comm->rank, row), value = (int64_t)sley_dtype_bytes(s->dtype);
   int64_t first = s->begin[comm->rank], rows = s->begin[comm->rank + 1] - first;
   void *x_values = calloc((size_t)(rows * s->ld) + 1, sizeof(double));
-  void *buffer_values = calloc((size_t)(count * s->ld) + 1, sizeof(double));
+  void *buffer_values = calloc((size_t)(count * s->ld_buffer) + 1, sizeof(double));
   mirror x = {0}, buffer = {0};
   for (int64_t i = 0; i < rows; i++)
     for (int64_t j = 0; j < s->k; j++)
       sl_value_set(x_values, s->dtype, i * s->ld + j, value_at(s, first + i, j));
   sley_status status = mirror_open(comm, x_values, rows * s->ld * value, &x);
   if (status == SLEY_OK)
-    status = mirror_open(comm, buffer_values, count * s->ld * value, &buffer);
+    status = mirror_open(comm, buffer_values, count * s->ld_buffer * value, &buffer);
   if (status == SLEY_OK)
     status = check_info(comm, s, halo[0]);
   status = sl_agree(comm, status);

@@ -3,7 +3,7 @@
 """Plants the faults of faults.toml in a copy of the sources, one after the other, and runs the tests that bear on each as `make test`
 does. Prints for each fault by which test it was found; ends with 1 if one was not.
 
-Usage: run.py [--work FOLDER] [--share N] [--jobs N] [--options "CMAKE OPTIONS"] [WORD...]
+Usage: run.py [--work FOLDER] [--share N] [--jobs N] [--limit SECONDS] [--options "CMAKE OPTIONS"] [WORD...]
   WORD: only the faults whose file has one of these words in its name
   FOLDER: the copy and its build, kept for the next run (default: build/faults); N of --share as SLEY_TEST_SHARE (12)
 """
@@ -12,12 +12,13 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "mock_mkl"]  # of tests that are scripts
+PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl", "mock_mkl"]  # of tests that are scripts
 
 
 def copy_sources(to: pathlib.Path) -> None:
@@ -41,7 +42,7 @@ def build(work: pathlib.Path, tests: list[str], jobs: int) -> bool:
     """Builds the programs of these tests; false: there was an error, which is printed."""
     targets = {each.removesuffix("_mpi") for each in tests if each.startswith("test_")}
     targets.update(PROGRAMS if any(not each.startswith("test_") for each in tests) else [])
-    targets.update(["sley_mpi"] if any(each.endswith("_mpi") for each in tests) else [])
+    targets.update(["sley_mpi", "sley_other_mpi"] if any(each.endswith("_mpi") for each in tests) else [])
     made = subprocess.run(["cmake", "--build", work / "build", "--parallel", str(jobs), "--target", *sorted(targets)],
                           capture_output=True, text=True)
     if made.returncode != 0:
@@ -49,14 +50,27 @@ def build(work: pathlib.Path, tests: list[str], jobs: int) -> bool:
     return made.returncode == 0
 
 
-def failing(work: pathlib.Path, tests: list[str], share: int, jobs: int) -> list[str]:
-    """The names of the tests that fail, with their end."""
-    data = os.environ.get("SLEY_DATA", str(ROOT.parent / "shared" / "data"))
-    run = subprocess.run(["ctest", "--test-dir", work / "build", "--parallel", str(jobs), "-R", f"^({'|'.join(tests)})$"],
-                         capture_output=True, text=True, env={**os.environ, "SLEY_TEST_SHARE": str(share), "SLEY_DATA": data})
-    if "No tests were found" in run.stdout + run.stderr:
+def kill_tree(process: int) -> None:
+    """Ends a process and those that it has started."""
+    for children in pathlib.Path("/proc", str(process), "task").glob("*/children"):
+        for child in children.read_text().split():
+            kill_tree(int(child))
+    os.kill(process, signal.SIGKILL)
+
+
+def failing(work: pathlib.Path, tests: list[str], given: argparse.Namespace) -> list[str]:
+    """The names of the tests that fail, with their end; "hangs": the tests did not end within the limit."""
+    environment = {"SLEY_TEST_SHARE": str(given.share), "SLEY_DATA": os.environ.get("SLEY_DATA", str(ROOT.parent / "shared" / "data"))}
+    command = ["ctest", "--test-dir", work / "build", "--parallel", str(given.jobs), "-R", f"^({'|'.join(tests)})$"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment}) as run:
+        try:
+            said = run.communicate(timeout=given.limit)[0]
+        except subprocess.TimeoutExpired:
+            kill_tree(run.pid)
+            return ["hangs"]
+    if "No tests were found" in said:
         sys.exit(f"there are no tests {tests}")
-    return re.findall(r"^\s*\d+ - (\S+ \([^)]*\))", run.stdout.partition("The following tests FAILED:")[2], re.MULTILINE)
+    return re.findall(r"^\s*\d+ - (\S+ \([^)]*\))", said.partition("The following tests FAILED:")[2], re.MULTILINE)
 
 
 def main() -> int:
@@ -64,6 +78,7 @@ def main() -> int:
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "build" / "faults")
     parser.add_argument("--share", type=int, default=12)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--limit", type=float, default=900, help="seconds for the tests of a fault")
     parser.add_argument("--options", default="", help="more options for CMake")
     parser.add_argument("words", nargs="*")
     given = parser.parse_args()
@@ -78,7 +93,7 @@ def main() -> int:
     tests = sorted({test for each in faults for test in each["tests"]})
     if not build(work, tests, given.jobs):
         return 2
-    broken = {each.split()[0] for each in failing(work, tests, given.share, given.jobs)}
+    broken = {each.split()[0] for each in failing(work, tests, given)}
     if broken:
         print("fail without a fault, and are not run:", *sorted(broken))
     found = 0
@@ -88,12 +103,12 @@ def main() -> int:
         used = [test for test in each["tests"] if test not in broken]
         file.write_text(sound.replace(each["old"], each["new"]))
         try:
-            wrong = not build(work, used, given.jobs)
-            by = [] if wrong or not used else failing(work, used, given.share, given.jobs)
+            wrong = bool(used) and not build(work, used, given.jobs)
+            by = failing(work, used, given) if used and not wrong else []
         finally:
             file.write_text(sound)
         found += bool(by)
-        print(f"{'does not compile' if wrong else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
+        print(f"{'does not compile' if wrong else 'not run' if not used else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
               + (f": by {', '.join(by)}" if by else ""), flush=True)
     print(f"{found} of {len(faults)} faults were found")
     if not given.words:

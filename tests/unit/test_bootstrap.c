@@ -85,6 +85,30 @@ static void test_variables(void **state) {
   assert_int_equal(sl_timeout(-1, &seconds), SLEY_ERR_ARG);
 }
 
+/* Without MASTER_ADDR rank 0 is on the first host of SLURM's list. */
+static void test_first_host(void **state) {
+  (void)state;
+  static const char *const variables[][2] = {{"SLURM_PROCID", "2"},
+                                             {"SLURM_STEP_NUM_TASKS", "4"},
+                                             {"SLURM_LOCALID", "0"},
+                                             {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+                                             {"SLURM_JOB_ID", "7"},
+                                             {"SLURM_STEP_ID", "0"}};
+  static const char *const lists[][2] = {
+      {"node[07-09,12]-a,gpu1", "node07-a"}, {"node[3,5-9]", "node3"}, {"c1,c2", "c1"}, {"gpu-1", "gpu-1"}};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+    setenv(variables[i][0], variables[i][1], 1);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    sl_place place;
+    setenv("SLURM_STEP_NODELIST", lists[i][0], 1);
+    assert_sley_ok(sl_place_from_variables(&place));
+    assert_string_equal(place.address, lists[i][1]);
+  }
+  unsetenv("SLURM_STEP_NODELIST");
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+    unsetenv(variables[i][0]);
+}
+
 /* ---- meeting, ranks as threads */
 
 typedef struct rank_state {
@@ -457,6 +481,7 @@ int main(void) {
   alarm(120);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_variables),
+      cmocka_unit_test(test_first_host),
       cmocka_unit_test(test_meeting),
       cmocka_unit_test(test_port_in_use),
       cmocka_unit_test(test_silent_strangers),

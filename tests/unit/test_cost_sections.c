@@ -92,9 +92,28 @@ static void built_plans_are_predicted_as_dry_ones(void **state) {
   }
 }
 
+/* If the rate of copies does not depend on their size, one core that all ranks share is busy with them for as
+ * many times longer as there are ranks. */
+static void crowded_ranks_copy_as_much(void **state) {
+  (void)state;
+  static const char figures[] = "name test\nmeeting 1e-6\npack-bandwidth 1e9\nstream-bandwidth 1e9\n"
+                                "spmm-bandwidth 1e9\nlink direct 0 1e9\nlink message 1e-6 1e9\ncores %d\n";
+  double pack_ms[2];
+  for (int cores = 1; cores <= 2; cores++) {
+    char text[300];
+    snprintf(text, sizeof text, figures, cores);
+    sley_machine *machine = described_machine(text);
+    wanted w = {.machine = machine};
+    pack_ms[cores - 1] = info_of(&w, "er:n=3000,nnz=20000", "halo-coalesced", true).phases.pack_ms;
+    sley_machine_destroy(machine);
+  }
+  assert_true(pack_ms[1] > 0 && fabs(pack_ms[0] - RANKS * pack_ms[1]) < 0.01 * pack_ms[0]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(broadcasts_wait_for_local_parts),
                                      cmocka_unit_test(described_machines_do_not),
+                                     cmocka_unit_test(crowded_ranks_copy_as_much),
                                      cmocka_unit_test(built_plans_are_predicted_as_dry_ones)};
   setenv("SLEY_MACHINE", "builtin", 1);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,35 @@ static void test_lanes_take_turns(void **state) {
   assert_int_equal(sent[1], EACH * (int64_t)(SHORT + HEAD));
 }
 
+/* A message of rows that are not consecutive, sent up to any byte: the next parts are exactly the bytes after
+ * it. */
+static void test_rows_continue_anywhere(void **state) {
+  (void)state;
+  enum { ROWS = 5, ROW_BYTES = 12, BYTES = ROWS * ROW_BYTES };
+  static const uint32_t rows[ROWS] = {3, 0, 7, 7, 2};
+  char data[8 * ROW_BYTES], whole[HEAD + BYTES];
+  for (size_t i = 0; i < sizeof data; i++)
+    data[i] = (char)i;
+  for (int64_t sent = 0; sent < HEAD + BYTES; sent++) {
+    sl_mesh_outgoing message = {.data = data, .rows = rows, .row_bytes = ROW_BYTES, .sent = sent};
+    struct iovec parts[SL_OUTBOX_PARTS];
+    message.header = (sl_mesh_header){.kind = SL_KIND_DATA, .bytes = BYTES, .length = BYTES};
+    memcpy(whole, &message.header, HEAD);
+    for (int i = 0; i < ROWS; i++)
+      memcpy(whole + HEAD + i * ROW_BYTES, data + rows[i] * ROW_BYTES, ROW_BYTES);
+    const int count = sl_outbox_parts(&message, parts);
+    int64_t at = sent;
+    for (int i = 0; i < count; i++) {
+      assert_true(at + (int64_t)parts[i].iov_len <= HEAD + BYTES);
+      assert_memory_equal(parts[i].iov_base, whole + at, parts[i].iov_len);
+      at += (int64_t)parts[i].iov_len;
+    }
+    assert_int_equal(at, HEAD + BYTES);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lanes_take_turns)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lanes_take_turns),
+                                     cmocka_unit_test(test_rows_continue_anywhere)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,17 @@ static void owner_skips_empty_ranks(void **state) {
   assert_int_equal(sl_partition_owner((int64_t[]){0, 9}, 1, 8), 0);
 }
 
+static void names_choose_the_partition(void **state) {
+  (void)state;
+  int64_t begin[3];
+  const int64_t rowptr[] = {0, 6, 7, 8, 9, 10, 11, 12};
+  sley_matrix matrix = matrix_of(rowptr, 7);
+  assert_sley_ok(sley_partition_rows(&matrix, "nnz", 2, begin));
+  expect(begin, (int64_t[]){0, 1, 7}, 2);
+  assert_sley_ok(sley_partition_rows(&matrix, "rows", 2, begin));
+  expect(begin, (int64_t[]){0, 4, 7}, 2);
+}
+
 static void arguments_are_checked(void **state) {
   (void)state;
   int64_t begin[3];
@@ -114,7 +125,7 @@ int main(void) {
       cmocka_unit_test(equal_rows_differ_by_one),       cmocka_unit_test(nonzeros_are_balanced),
       cmocka_unit_test(view_counts_from_its_first_row), cmocka_unit_test(huge_row_takes_a_rank),
       cmocka_unit_test(empty_rows_are_shared),          cmocka_unit_test(huge_counts_do_not_overflow),
-      cmocka_unit_test(owner_skips_empty_ranks),        cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(owner_skips_empty_ranks),        cmocka_unit_test(names_choose_the_partition), cmocka_unit_test(arguments_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
