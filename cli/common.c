@@ -11,16 +11,6 @@ const char *const *cli_partitions(void) {
   return names;
 }
 
-const char *const *cli_dtypes(void) {
-  static const char *const names[] = {"f32", "f64", "f16", "bf16", NULL};
-  return names;
-}
-
-const char *const *cli_wires(void) {
-  static const char *const names[] = {"none", "bf16", "f16", NULL};
-  return names;
-}
-
 const char *const *cli_devices(void) {
   static const char *const names[] = {"auto", "cpu", "cuda", NULL};
   return names;
@@ -104,7 +94,7 @@ static const struct {
       .kind = CLI_CHOICE,
       .value = "TYPE",
       .offset = AT(wire),
-      .choices = cli_wires,
+      .choices = sley_wires,
       .help = "type in which values of X travel between ranks, narrower than their own"}},
     {CLI_TAKES_REPRODUCIBLE,
      {.name = "reproducible",
@@ -116,7 +106,7 @@ static const struct {
       .kind = CLI_CHOICE,
       .value = "TYPE",
       .offset = AT(dtype),
-      .choices = cli_dtypes,
+      .choices = sley_dtypes,
       .help = "type of all values; where no default is named, f64 if a .npz, .sley or .npy file stores f64, "
               "else f32"}},
     {CLI_TAKES_ORDER,
@@ -192,6 +182,7 @@ static const struct {
       .value = "NAME",
       .offset = AT(reading.format),
       .choices = sley_formats,
+      .about = sley_format_summary,
       .help = "what files of matrices are read as (default: told by the file, and reported)"}},
     {CLI_TAKES_READING,
      {.name = "base",

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this build contains and what it finds on the machine: backends, kernels, transports. */
+/* What this build contains and what it finds on the machine: names of types and formats, backends, kernels,
+ * transports. */
 #ifndef SLEY_INFO_H
 #define SLEY_INFO_H
 
-#include "sley_base.h"
+#include "sley_matrix.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Lists of names, NULL-terminated, static: of the types of matrices, by sley_dtype; of the types of arrays and
+ * of collectives, by sley_type, which begin with them; and of what sley_plan_options.wire takes. */
+const char *const *sley_dtypes(void);
+const char *const *sley_types(void);
+const char *const *sley_wires(void);
+
+/* A format of sley_formats in a few words, with the ending under which it is written; NULL if there is no
+ * such format. Static. */
+const char *sley_format_summary(const char *format);
 
 typedef struct sley_backend {
   const char *kind; /* "device" or "transport" */

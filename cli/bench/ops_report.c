@@ -37,8 +37,8 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", cli_dtypes()[bench->dtype], bench->seed,
-          bench->repeat);
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype],
+          bench->seed, bench->repeat);
   if (bench->mkl)
     fprintf(stream, "rivals     of spmm MKL, %s; of the others none is known here\n",
             cli_mkl_path(bench->mkl));
@@ -174,7 +174,7 @@ json_t *cli_ops_json(const cli_ops_bench *bench, const cli_op_result *results, i
   cli_json_text(&json, "device", bench->found);
   cli_json_int(&json, "threads", bench->threads);
   cli_json_int(&json, "ranks", bench->ranks);
-  cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
+  cli_json_text(&json, "dtype", sley_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
   cli_json_text(&json, "mkl", bench->mkl ? cli_mkl_path(bench->mkl) : NULL);

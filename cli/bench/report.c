@@ -89,7 +89,7 @@ void cli_bench_print_start(const cli_bench *bench, const cli_bench_words *words,
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each", cli_dtypes()[bench->dtype], bench->seed,
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each", sley_dtypes()[bench->dtype], bench->seed,
           bench->repeat);
   if (words->data)
     fprintf(stream, "\ndrawn      %" PRId64 " matrices of %s with more than %" PRId64 " entries",
@@ -283,7 +283,7 @@ json_t *cli_bench_json(const cli_bench *bench, const cli_bench_words *words, con
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "device", bench->device);
   cli_json_int(&json, "threads", bench->threads);
-  cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
+  cli_json_text(&json, "dtype", sley_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
   cli_json_text(&json, "data", words->data);

@@ -15,6 +15,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
@@ -42,10 +43,6 @@ static const char *const *ops(void) {
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
-}
-
-static const char *const *types(void) {
-  return cli_collective_types;
 }
 
 static const char *const *ways(void) {
@@ -76,7 +73,7 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = AT(common.dtype),
-     .choices = types,
+     .choices = sley_types,
      .help = "type of all values; i8 and u8 are not reduced"},
     {.name = "op",
      .kind = CLI_CHOICE,
@@ -170,10 +167,10 @@ static int check_words(const collective_settings *s, const char *word, int *kind
     cli_suggest(suggestion, sizeof suggestion, word, sley_collective_kinds());
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
-  if (info->reduces && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (info->reduces && cli_number_of(s->common.dtype, sley_types()) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
-                      "collective: --dtype %s is not for %s: values of one byte are not reduced", s->common.dtype,
-                      word);
+                      "collective: --dtype %s is not for %s: values of one byte are not reduced",
+                      s->common.dtype, word);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
   if (s->common.plot && !s->sweep)
@@ -194,10 +191,12 @@ static int judge(const cli_collective_bench *b) {
 }
 
 static int report(const cli_collective_bench *b, const collective_settings *s) {
-  FILE *stream = s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout;
+  cli_text text;
   if (b->result->note[0])
     cli_changed("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
-  cli_collective_print(b, stream);
+  cli_text_start(&text, s->common.json);
+  cli_collective_print(b, text.stream);
+  cli_text_end(&text);
   int code = judge(b);
   if (s->common.plot && code == CLI_DONE && !cli_collective_plot(s->common.plot, b, SWEEP_ZEROS))
     code = CLI_FAILED;
@@ -243,7 +242,7 @@ static int run(void *settings, char **positionals) {
                             .check = s->check};
   b.options.kind = (sley_collective_kind)kind;
   b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
-  b.options.type = (sley_type)cli_number_of(s->common.dtype, cli_collective_types);
+  b.options.type = (sley_type)cli_number_of(s->common.dtype, sley_types());
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
   b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);

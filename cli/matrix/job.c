@@ -36,7 +36,7 @@ const cli_option cli_job_options[] = {
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
-  return (sley_dtype)cli_number_of(name, cli_dtypes());
+  return (sley_dtype)cli_number_of(name, sley_dtypes());
 }
 
 const char *cli_settled_dtype(const char *asked, const char *matrix, const char *other, const char **from) {

@@ -11,6 +11,18 @@ static int by_value(const void *a, const void *b) {
 
 cli_times cli_times_of(double *ms, int64_t n) {
   qsort(ms, (size_t)n, sizeof *ms, by_value);
-  return (cli_times){
-      .median = (ms[(n - 1) / 2] + ms[n / 2]) / 2, .p10 = ms[(n - 1) / 10], .p90 = ms[(n * 9 + 9) / 10 - 1]};
+  return (cli_times){.median = (ms[(n - 1) / 2] + ms[n / 2]) / 2,
+                     .min = ms[0],
+                     .p10 = ms[(n - 1) / 10],
+                     .p90 = ms[(n * 9 + 9) / 10 - 1],
+                     .p95 = ms[(n * 95 + 99) / 100 - 1]};
+}
+
+void cli_times_json(cli_json *json, const cli_times *times, int64_t count) {
+  cli_json time = cli_json_start();
+  cli_json_real(&time, "min", times->min);
+  cli_json_real(&time, "median", times->median);
+  cli_json_real(&time, "p95", times->p95);
+  cli_json_int(&time, "count", count);
+  cli_json_object(json, "time_ms", time);
 }

@@ -12,6 +12,7 @@
 #include "output/plot.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "product/ablation.h"
 #include "product/legend.h"
 #include "product/planning.h"
@@ -252,7 +253,10 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
 
 static int report(const cli_planning *shared, const sley_machine_info *machine, const cli_result *results) {
   const char *path = shared->settings->common.json;
-  print_text(shared, machine, results, path && strcmp(path, "-") == 0 ? stderr : stdout);
+  cli_text text;
+  cli_text_start(&text, path);
+  print_text(shared, machine, results, text.stream);
+  cli_text_end(&text);
   if (shared->plot && !cli_planning_plot(shared))
     return CLI_FAILED;
   return path && !cli_output_json(path, plan_json(shared, machine, results)) ? CLI_FAILED : CLI_DONE;

@@ -91,6 +91,7 @@ static const char *choose(const cli_spgemm_settings *settings, const sley_rank_o
 static void say_idle(const cli_spgemm_settings *settings, const sley_rank_options *ranks, bool tiles) {
   cli_no_effect("spgemm", "timeout", !ranks->transport, "ranks are threads of one process");
   cli_no_effect("spgemm", "workgroup", !tiles, "no algorithm that runs is in tiles");
+  cli_no_effect("spgemm", "brief", !tiles, "the report of --algo rows has no table");
   if (tiles)
     cli_workgroup_bounded("spgemm", settings->common.workgroup, ranks->ranks);
   else
@@ -252,17 +253,12 @@ const cli_command cli_spgemm = {
     .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
               CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED | CLI_TAKES_REPEAT |
               CLI_TAKES_WARMUP | CLI_TAKES_VERIFY | CLI_TAKES_READING | CLI_TAKES_JSON | CLI_TAKES_TILES |
-              CLI_TAKES_BUFFERS,
+              CLI_TAKES_BUFFERS | CLI_TAKES_BRIEF,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes =
-        "A, B and M are files or generators. --out endings: .mtx, .sley, .npz and those of convert. The "
-        "times of a\n"
-        "rank, in tiles: compute, products of tiles; communicate, waiting for tiles; accumulate, products "
-        "for other\n"
-        "ranks and from them; imbalance, waiting for slower ranks.\n"
-        "Examples: sley spgemm graph.mtx --mask graph.mtx --semiring plus-pair\n"
-        "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
-        "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
-        "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .notes = "A, B and M are files or generators. The ending of --out names a format, as for sley convert.\n"
+             "Examples: sley spgemm graph.mtx --mask graph.mtx --semiring plus-pair\n"
+             "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
+             "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
+             "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -14,6 +14,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "product/ablation.h"
 #include "product/measure.h"
 #include "product/operands.h"
@@ -188,8 +189,7 @@ static void say_idle_parameters(const cli_algos *algos, const cli_result *first)
 /* Prints the report and writes the requested files. code: the exit code so far. Returns the exit code. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
-  bool to_stdout = settings->job.common.json && strcmp(settings->job.common.json, "-") == 0;
-  FILE *stream = to_stdout ? stderr : stdout;
+  cli_text text;
   const cli_result *first = results;
   while (first->impossible && first < results + algos->count - 1)
     first++;
@@ -200,13 +200,15 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   say_idle_parameters(algos, first);
   if (first->network[0])
     cli_say("%s", first->network);
+  cli_text_start(&text, settings->job.common.json);
   if (algos->several)
-    cli_report_all(job, operands, results, algos->count, stream);
+    cli_report_all(job, operands, results, algos->count, text.stream);
   if (algos->ablation)
-    report_ablation(results, algos->count, stream);
+    report_ablation(results, algos->count, text.stream);
   if (!algos->several)
-    cli_report_one(job, operands, &results[0], stream);
-  cli_report_sockets(stream);
+    cli_report_one(job, operands, &results[0], text.stream);
+  cli_report_sockets(text.stream);
+  cli_text_end(&text);
   if (settings->job.common.plot && code == CLI_DONE &&
       !plot_results(job, operands, settings->job.common.plot, results, algos->count))
     code = CLI_FAILED;

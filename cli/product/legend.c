@@ -28,6 +28,12 @@ void cli_legend_algorithms(const char *(*name)(const void *context, int i), cons
 
 #define COUNT(terms) (sizeof(terms) / sizeof *(terms))
 
+/* Says where algorithms with another layout are compared. */
+static void print_others(FILE *stream) {
+  fprintf(stream, "\nAlgorithms in tiles divide A, X and Y in two dimensions, and are not in this list: sley "
+                  "spmm --algo tile-all runs them, and sley roofline predicts them.\n");
+}
+
 void cli_legend_plan(FILE *stream, int measured) {
   static const term terms[] = {
       {"remote nonzeros", "entries of A whose row of X another rank owns, of all ranks"},
@@ -54,6 +60,20 @@ void cli_legend_plan(FILE *stream, int measured) {
   print_terms("terms", terms, COUNT(terms), stream);
   if (measured)
     print_terms("measured", times, COUNT(times), stream);
+  print_others(stream);
+}
+
+void cli_legend_tiles(FILE *stream) {
+  static const term terms[] = {
+      {"compute ms", "products of tiles"},
+      {"communicate ms", "waiting for tiles of other ranks"},
+      {"accumulate ms", "sending products to other ranks, and adding products that they sent"},
+      {"imbalance ms", "waiting for slower ranks at the end"},
+      {"tile products", "the products of two tiles that the rank computed"},
+      {"stolen", "the products of these that it took over from other ranks"},
+      {"Mflop", "millions of operations of its products"},
+  };
+  print_terms("terms", terms, COUNT(terms), stream);
 }
 
 void cli_legend_spmm(FILE *stream) {
@@ -67,4 +87,5 @@ void cli_legend_spmm(FILE *stream) {
       {"check", "Y against a product in double precision: every entry within its rounding bound"},
   };
   print_terms("terms", terms, COUNT(terms), stream);
+  print_others(stream);
 }

@@ -12,6 +12,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "pair.h"
 #include "roofline/roofline.h"
 
@@ -266,8 +267,10 @@ static int report(roofline_run *run) {
   run->r.row[0].measured_ms = s->measured_ms;
   if (s->measured && !each_word(s->measured, take_measured, run))
     return CLI_USAGE;
-  cli_roofline_print(&run->r, s->per_rank,
-                     s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  cli_text text;
+  cli_text_start(&text, s->common.json);
+  cli_roofline_print(&run->r, s->per_rank, text.stream);
+  cli_text_end(&text);
   if (s->common.plot && !cli_roofline_plot(s->common.plot, &run->r))
     return CLI_FAILED;
   return s->common.json && !cli_roofline_write_json(&run->r, s->common.json) ? CLI_FAILED : CLI_DONE;

@@ -32,16 +32,29 @@ static const sl_format formats[] = {
 enum { FORMATS = sizeof formats / sizeof *formats, EDGE_LIST = FORMATS - 1 };
 
 static const char *words[FORMATS + 1];
+static char summaries[FORMATS][64];
 
 static void take_words(void) {
-  for (int f = 0; f < FORMATS; f++)
+  for (int f = 0; f < FORMATS; f++) {
+    const char *ending = formats[f].ending;
     words[f] = formats[f].word;
+    snprintf(summaries[f], sizeof summaries[f], "%s; %s%s", formats[f].name,
+             ending ? "written as " : "is only read", ending ? ending : "");
+  }
 }
 
 const char *const *sl_format_words(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, take_words);
   return words;
+}
+
+const char *sl_format_summary(const char *word) {
+  sl_format_words();
+  for (int f = 0; f < FORMATS; f++)
+    if (strcmp(word, formats[f].word) == 0)
+      return summaries[f];
+  return NULL;
 }
 
 /* Whether the name has one of the endings of a list. */

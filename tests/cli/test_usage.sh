@@ -10,7 +10,7 @@ sley=$1 root=$2
 job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed brief json format base"
 declare -A options=(
   [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local"
-  [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify json format base"
+  [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify brief json format base"
   [plan]="$job machine scaling measure"
   [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
   [convert]="dtype threads format base"
