@@ -27,23 +27,24 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = offsetof(tune_settings, device),
      .choices = devices,
-     .help = "what is measured: cpu, this machine's cores, or cuda, its GPUs"},
+     .help = "the device to measure: cpu, the cores of this machine, or cuda, its GPUs"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(tune_settings, out),
-     .help = "where to write the description; else where SLEY_MACHINE says, else in the user's cache"},
+     .help =
+         "the file to write; by default the file that SLEY_MACHINE names, else a file in the user's cache"},
     {.name = "transport",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(tune_settings, transport),
      .choices = transports,
-     .help = "whose links are measured"},
+     .help = "the transport whose links are measured"},
     {.name = "seconds",
      .kind = CLI_REAL,
      .value = "S",
      .offset = offsetof(tune_settings, seconds),
-     .help = "time to spend, about"},
+     .help = "approximate time of the measurement"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const tune_settings defaults = {.device = "cpu", .transport = "threads", .seconds = 30};

@@ -28,10 +28,9 @@ const cli_option cli_job_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(common.mem_limit),
-     .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
-             "columns do "
-             "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
-             "may take, and no more is taken from a pipe"},
+     .help = "most memory of a rank on its device, with X and Y, such as 512M or 8G: if not all columns fit, "
+             "they are multiplied in blocks; also the most bytes that are read from a pipe, or that a "
+             "compressed file may contain, for all ranks together"},
     {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
     {0}};
 

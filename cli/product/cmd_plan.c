@@ -34,9 +34,8 @@ static const cli_option own_options[] = {
      .offset = offsetof(plan_settings, job.algo),
      .choices = cli_plan_algos,
      .parameters = sley_algorithm_parameters,
-     .help =
-         "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms, separated by "
-         "commas, with parameters as NAME:KEY=VALUE,..."},
+     .help = "auto: the planner's choice; all: every algorithm; cola: the steps of an ablation; or names of "
+             "algorithms, separated by commas, with parameters as NAME:KEY=VALUE,..."},
     {.name = "scaling",
      .kind = CLI_TEXT,
      .value = "P,P,...",
@@ -45,7 +44,8 @@ static const cli_option own_options[] = {
     {.name = "measure",
      .kind = CLI_FLAG,
      .offset = offsetof(plan_settings, measure),
-     .help = "then run each algorithm on this machine, and show times beside the predictions"},
+     .help =
+         "then run each algorithm on this machine, and show the measured times beside the predicted times"},
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const plan_settings defaults = {.job = CLI_JOB_DEFAULTS};

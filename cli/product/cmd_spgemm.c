@@ -26,9 +26,9 @@ static const cli_option own_options[] = {
      .offset = AT(algo),
      .choices = cli_spgemm_algos,
      .help =
-         "rows: one process makes the rows of C, on its cores or its GPUs; tile-...: ranks multiply tiles, "
-         "which stay where C, A or B are, several with commas; tile-all: all of these; auto: rows where "
-         "that serves the ranks, else tile-c"},
+         "rows: one process computes the rows of C, on its cores or its GPUs; tile-c and others: ranks "
+         "multiply tiles (several names are separated by commas); tile-all: all algorithms in tiles; auto: "
+         "rows for one rank and for GPUs of one process, else tile-c"},
     {.name = "mask",
      .kind = CLI_TEXT,
      .value = "M",
@@ -40,25 +40,24 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(semiring),
      .choices = sley_semirings,
-     .help = "what the values are multiplied and added by"},
+     .help = "the product and the sum of values"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
-     .help = "write C in the format of this name's ending"},
+     .help = "write C; the ending of the name chooses the format"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(common.mem_limit),
-     .help =
-         "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda; in "
-         "tiles: that a product of two tiles and the memory to make it may take"},
+     .help = "most bytes for C and the memory to compute it, such as 512M or 8G; with cuda of GPU memory; in "
+             "tiles for a product of two tiles and the memory to compute it"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
-     .help =
-         "whose kernels multiply rows: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
+     .help = "the library that multiplies with --algo rows: sley; with --device cuda also cusparse, "
+             "cusparse-alg2 or cusparse-alg3"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const cli_spgemm_settings defaults = {
