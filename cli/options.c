@@ -174,7 +174,7 @@ static bool refuse_unknown(const cli_command *command, const char *dashes, const
 }
 
 static bool refuse_short(const cli_command *command, const char *name, size_t length, const found *f) {
-  cli_error("%s: --%.*s may be --%s%s or --%s%s: give more of it", command->name, (int)length, name,
+  cli_error("%s: --%.*s may be --%s%s or --%s%s: give more letters of it", command->name, (int)length, name,
             f->off ? "no-" : "", f->option->name, f->other ? (f->other_off ? "no-" : "") : "",
             f->other ? f->other->name : "help");
   return false;

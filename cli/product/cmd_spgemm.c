@@ -101,14 +101,14 @@ static void say_idle(const cli_spgemm_settings *settings, const sley_rank_option
 static int check_algos(const cli_spgemm_settings *settings, const cli_algos *algos,
                        const sley_rank_options *ranks) {
   if (algos->tiles && strcmp(settings->local, "sley") != 0)
-    return cli_refuse(SLEY_ERR_ARG, "spgemm: --local %s is of --algo rows, and %s is in tiles",
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --local %s requires --algo rows, but %s is an algorithm in tiles",
                       settings->local, algos->name[0]);
   if (!algos->tiles && algos->count > 1)
-    return cli_refuse(SLEY_ERR_ARG, "spgemm: --algo: rows and auto do not go into a list");
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --algo: rows and auto cannot be in a list");
   if (!algos->tiles && ranks->transport)
     return cli_refuse(SLEY_ERR_ARG,
-                      "spgemm: --algo rows is of one process, and ranks of transport %s are "
-                      "several: leave one of the two out",
+                      "spgemm: --algo rows runs in one process, but the ranks of transport %s are "
+                      "several processes: leave one of the two out",
                       ranks->transport);
   return CLI_DONE;
 }
@@ -153,7 +153,7 @@ static int check_sizes(const cli_tile_bench *b) {
   const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
   if (left->cols != right->rows)
     return cli_refuse(SLEY_ERR_ARG,
-                      "spgemm: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
+                      "spgemm: A has %" PRId64 " columns and B %" PRId64 " rows: they must be equal",
                       left->cols, right->rows);
   if (b->mask && (mask->rows != left->rows || mask->cols != right->cols))
     return cli_refuse(SLEY_ERR_ARG,

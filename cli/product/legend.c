@@ -82,7 +82,7 @@ void cli_legend_spmm(FILE *stream) {
       {"message MiB", "what it moved in messages, between workgroups"},
       {"messages", "those messages"},
       {"as predicted", "whether both are what the plan predicted"},
-      {"median, min, p95 ms", "time of a product, of the slowest rank; 95 of 100 take p95 at most"},
+      {"median, min, p95", "time of a product, of the slowest rank; 95 of 100 take p95 at most"},
       {"GFLOP/s", "2 nonzeros k per median time"},
       {"check", "Y against a product in double precision: every entry within its rounding bound"},
   };

@@ -314,7 +314,7 @@ static int run(void *settings_, char **positionals) {
     return CLI_FAILED;
   cli_seed_no_effect("roofline", false, self.r.matrix, self.r.b, NULL);
   cli_no_effect("roofline", "k", s->spgemm, "both factors are sparse");
-  cli_no_effect("roofline", "compression", !s->spgemm, "it is of --spgemm");
+  cli_no_effect("roofline", "compression", !s->spgemm, "only --spgemm uses it");
   cli_no_effect("roofline", "device", s->common.machine, "--machine names the description");
   const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b, 0);
   return taken == CLI_DONE ? run_job(&self) : taken;

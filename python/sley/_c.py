@@ -8,7 +8,6 @@ from ctypes import (
     CFUNCTYPE,
     POINTER,
     Structure,
-    c_begin,
     c_bool,
     c_char_p,
     c_double,

@@ -84,9 +84,10 @@ static sley_status check_ranks(const sley_spgemm_options *o) {
     return sl_fail(
         SLEY_ERR_ARG,
         "sley_spgemm: the ranks of a comm multiply on its device: leave out ranks, device and local");
-  if (o->algo && strcmp(o->algo, "rows") == 0)
+  if (!is_auto(o->algo) && !sley_tile_algorithm_summary(o->algo))
     return sl_fail(SLEY_ERR_ARG,
-                   "sley_spgemm: algo \"rows\" is the product of one process: leave out the comm");
+                   "sley_spgemm: \"%s\" is not an algorithm in tiles, by which the ranks of a comm multiply",
+                   o->algo);
   return o->transpose_b && o->b_begin
              ? sl_fail(SLEY_ERR_ARG, "sley_spgemm: transpose_b requires that b is whole on every rank")
              : SLEY_OK;
@@ -145,17 +146,19 @@ static sley_status spgemm_by_ranks(const sley_matrix *a, const sley_matrix *b, c
                                    sley_status status, sley_matrix **out, sley_spgemm_info *info) {
   static const char *const names[] = {"transpose_b", "the presence of a mask, a_begin, b_begin or c_begin"};
   tiled_product p = {.options = o};
+  sl_error kept;
   SL_TRY(sl_agree(o->comm, status == SLEY_OK ? check_ranks(o) : status));
   const int64_t present =
       (o->mask != NULL) + 2 * (o->a_begin != NULL) + 4 * (o->b_begin != NULL) + 8 * (o->c_begin != NULL);
   SL_TRY(sl_agree_same(o->comm, "sley_spgemm", names, (const int64_t[]){o->transpose_b, present}, 2));
   status = multiply(&p, a, b, out, info);
+  sl_error_take(status, &kept); /* clean-up of several ranks may set another error */
   sley_tiled_destroy(p.c);
   sley_tiled_destroy(p.mask);
   sley_tiled_destroy(p.b);
   sley_tiled_destroy(p.a);
   sley_matrix_destroy(p.transposed);
-  return status;
+  return status == SLEY_OK ? SLEY_OK : sl_error_restore(&kept);
 }
 
 /* ---- the calls */

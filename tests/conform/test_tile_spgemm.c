@@ -472,13 +472,14 @@ static sley_status wrong_call_main(sl_comm *comm, void *arg) {
   sley_matrix *c = NULL;
   sley_status status = SLEY_OK;
   options.comm = comm;
-  CHECK(sley_spgemm(comm->rank == 0 ? NULL : a, b, &options, &c, NULL) == SLEY_ERR_ARG);
+  CHECK(sley_spgemm(comm->rank == 0 ? NULL : a, b, &options, &c, NULL) ==
+        (comm->rank == 0 ? SLEY_ERR_ARG : SLEY_ERR_PEER));
   CHECK(sley_spgemm(a, a, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "must be equal"));
   options.device = "cpu";
   CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "leave"));
   options.device = NULL;
   options.algo = "rows";
-  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "one process"));
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "rows"));
   options.algo = "tile-d";
   CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "tile-d"));
   options.algo = "auto";
