@@ -84,8 +84,8 @@ const cli_command cli_tune = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "All cores, or GPUs, are used; nothing else should run meanwhile. In less than 8 seconds smaller\n"
-        "messages and matrices are measured, and what is late is measured once. sley plan and auto then\n"
-        "predict by what was measured, on either by its own description. SLEY_MACHINE names another\n"
-        "description, SLEY_MACHINE=builtin the one built in.\n",
+        "All cores, or GPUs, are used; nothing else should run at the same time. In less than 8 seconds "
+        "smaller messages and matrices are measured, and late measurements are not repeated. sley plan and "
+        "the algorithm auto then predict from the description of the device that is used. SLEY_MACHINE "
+        "names another description; SLEY_MACHINE=builtin is the built-in one.\n",
     .run = run};

@@ -273,7 +273,7 @@ const cli_command cli_collective_command = {
     .settings_bytes = sizeof defaults,
     .notes = "Columns size to #wrong are those of nccl-tests; in and out: values that are not zero; wire: "
              "bytes that "
-             "all\nranks send. Nothing else should run meanwhile.\n"
+             "all ranks send. Nothing else should run meanwhile.\n"
              "Example: sley collective allreduce --bytes 16M --zeros 0.99 --blocks 64\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage, 130 interrupted.\n",
     .run = run};

@@ -35,11 +35,13 @@ void cli_text_wrap(const char *text, int column, int room, FILE *stream) {
   fprintf(stream, "%s\n", text);
 }
 
-/* The column behind the first two or more blanks after a word; 2 if that leaves less than half the room. */
+/* The column behind the first two or more blanks after a word; without these, or beyond half the room, two
+ * more than the indentation of the line. */
 static int value_column(const char *line, int room) {
-  const char *word = line + strspn(line, " "), *gap = strstr(word, "  ");
+  const int indentation = (int)strspn(line, " ");
+  const char *gap = strstr(line + indentation, "  ");
   const int column = gap ? (int)(gap - line) + (int)strspn(gap, " ") : 0;
-  return column > 0 && column <= room / 2 ? column : 2;
+  return column > 0 && column <= room / 2 ? column : indentation > 0 ? indentation + 2 : 0;
 }
 
 static void write_line(const char *line, int room, FILE *to) {

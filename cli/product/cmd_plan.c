@@ -128,7 +128,7 @@ static const char *name_of(const void *context, int i) {
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
   static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages", "a rank",
-                                         "predicted ms", "needed MiB", "blocks",      "<",        NULL};
+                                         "predicted ms", "needed MiB", "blocks",      NULL};
   static cli_table table;
   sley_plan_info info = shared_info(shared);
   double width = (double)shared->k * (double)sley_dtype_bytes(shared->job->info.dtype) / MIB;
@@ -166,7 +166,6 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
     cli_table_cell(&table, 5, "%.3f", plan->info.predicted_ms);
     cli_table_cell(&table, 6, "%.1f", (double)plan->info.needed_bytes / MIB);
     cli_table_cell(&table, 7, "%" PRId64, plan->info.column_blocks);
-    cli_table_cell(&table, 8, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
   }
   cli_table_print(&table, stream);
   print_phases(shared, results, stream);

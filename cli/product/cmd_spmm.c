@@ -352,8 +352,8 @@ static int check_tiles(const char *algo) {
   for (size_t i = 0; i < sizeof of_plans / sizeof *of_plans; i++)
     if (cli_given(of_plans[i]))
       return cli_refuse(SLEY_ERR_ARG,
-                        "spmm: --%s cannot be combined with --algo %s: products in tiles do not have it", of_plans[i],
-                        algo);
+                        "spmm: --%s cannot be combined with --algo %s: products in tiles do not have it",
+                        of_plans[i], algo);
   return CLI_DONE;
 }
 
@@ -367,7 +367,8 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
   if (!cli_plot_possible("spmm", settings->job.common.plot, &code))
     return code;
   if (settings->job.update > 0 && settings->unchanged)
-    return cli_refuse(SLEY_ERR_ARG, "spmm: --update cannot be combined with --unchanged: leave one of the two out");
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spmm: --update cannot be combined with --unchanged: leave one of the two out");
   if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   static const char *const endings[] = {".npy", ".npy.gz", ".npy.zst", NULL};
@@ -432,7 +433,7 @@ const cli_command cli_spmm = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "
-             "or .zst),\n"
+             "or .zst), "
              "- (standard input), or a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, "
              "er:n=1000,nnz=8000.\n"
              "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",
