@@ -267,10 +267,10 @@ static void print_usage(bool refused) {
                   "ranks.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
     for (const cli_command *one = commands[i]; one; one = one->mode)
-      fprintf(stream, "  %-10s %s\n", one->name, one->summary);
-  fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
-  fprintf(stream, "  %-10s %s\n", "words", "words WORD ...: what may follow these words, for completion");
-  fprintf(stream, "  %-10s %s\n", "version", "the version, and the commit if it is known; -V, --version too");
+      fprintf(stream, "  %-10s  %s\n", one->name, one->summary);
+  fprintf(stream, "  %-10s  %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
+  fprintf(stream, "  %-10s  %s\n", "words", "words WORD ...: what may follow these words, for completion");
+  fprintf(stream, "  %-10s  %s\n", "version", "the version, and the commit if it is known; -V, --version too");
   fprintf(stream, "\nA first run: sley spmm twin:cyt --ranks 4\n");
   cli_text_end(&text);
 }

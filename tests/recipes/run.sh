@@ -125,7 +125,7 @@ sley spmm "$graph" --ranks 4 --algo all --device cpu && shows '^late'
 tests test_spmm test_bits
 
 # An operation: found through the table of kernels.
-compile "$here/operation.c" -o "$copy/operation" -L"$copy/lib" -lsley_internal || fail "operation.c is not compiled"
+compile "$here/use_operation.c" -o "$copy/operation" -L"$copy/lib" -lsley_internal || fail "use_operation.c is not compiled"
 "$copy/operation" >"$copy/out" || fail "the operation: $(cat "$copy/out")"
 
 # A transport: named wherever transports are, with the same products.
@@ -142,7 +142,7 @@ sley size "$graph" && shows '^34 x 34, 156 nonzeros'
 # An operator of PyTorch: its values and gradients. Where there is no PyTorch it is only added.
 for python in "${SLEY_TORCH_PYTHON:-}" python3; do
   if command -v "$python" >/dev/null && "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)'; then
-    SLEY_LIBRARY=$(echo "$copy"/lib/libsley.so.*) PYTHONPATH=$copy/python "$python" "$here/operator.py" >"$copy/log" 2>&1 ||
+    SLEY_LIBRARY=$(echo "$copy"/lib/libsley.so.*) PYTHONPATH=$copy/python "$python" "$here/use_operator.py" >"$copy/log" 2>&1 ||
       { tail -5 "$copy/log" >&2; fail "the operator"; }
     break
   fi
