@@ -4,7 +4,7 @@
 #ifndef SLEY_INFO_H
 #define SLEY_INFO_H
 
-#include "sley_matrix.h"
+#include "sley_base.h"
 
 #ifdef __cplusplus
 extern "C" {
