@@ -67,8 +67,8 @@ static sley_status open_place(const sley_spgemm_options *options, int threads, p
   p->ranks = options->ranks > 1 ? options->ranks : 1;
   if (p->ranks > 1 && ops->host_addresses)
     return sl_fail(SLEY_ERR_ARG,
-                   "sley_spgemm: %d ranks on %s: without a comm, ranks are GPUs, and cores are threads",
-                   p->ranks, ops->name);
+                   "sley_spgemm: %d ranks on %s: ranks are GPUs, a process's cores are its threads", p->ranks,
+                   ops->name);
   SL_TRY(SL_NEW_ZERO(p->queue, p->ranks, "the ranks of a sparse product"));
   for (int rank = 0; rank < p->ranks; rank++)
     SL_TRY(open_rank(ops, (ordinal + rank) % ops->count(), threads, &p->queue[rank]));
