@@ -11,10 +11,13 @@ extern "C" {
 #endif
 
 /* Lists of names, NULL-terminated, static: of the types of matrices, by sley_dtype; of the types of arrays and
- * of collectives, by sley_type, which begin with them; and of what sley_plan_options.wire takes. */
+ * of collectives, by sley_type, which begin with them; of what sley_plan_options.wire takes; of reductions, by
+ * sley_reduce; and of the routes of compressed arrays, by sley_collective_way. */
 const char *const *sley_dtypes(void);
 const char *const *sley_types(void);
 const char *const *sley_wires(void);
+const char *const *sley_reduces(void);
+const char *const *sley_collective_ways(void);
 
 /* A format of sley_formats in a few words, with the ending under which it is written; NULL if there is no
  * such format. Static. */

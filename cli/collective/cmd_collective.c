@@ -35,18 +35,10 @@ static const char *about_kind(const char *word) {
   return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
-static const char *const *ops(void) {
-  return cli_collective_ops;
-}
-
 /* Names indexed by sley_compress; SLEY_COMPRESS_NONE is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
-}
-
-static const char *const *ways(void) {
-  return cli_collective_ways;
 }
 
 #define AT(field) offsetof(collective_settings, field)
@@ -79,7 +71,7 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "OP",
      .offset = AT(op),
-     .choices = ops,
+     .choices = sley_reduces,
      .help = "how values are reduced; an all-gather ignores it"},
     {.name = "format",
      .kind = CLI_CHOICE,
@@ -92,7 +84,7 @@ static const cli_option own_options[] = {
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(way),
-     .choices = ways,
+     .choices = sley_collective_ways,
      .help = "the ranks to which compressed arrays are sent"},
     {.name = "any-order",
      .kind = CLI_FLAG,
@@ -242,11 +234,11 @@ static int run(void *settings, char **positionals) {
                             .iters = s->iters,
                             .check = s->check};
   b.options.kind = (sley_collective_kind)kind;
-  b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
+  b.options.op = (sley_reduce)cli_number_of(s->op, sley_reduces());
   b.options.type = (sley_type)cli_number_of(s->common.dtype, sley_types());
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
-  b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);
+  b.options.way = (sley_collective_way)cli_number_of(s->way, sley_collective_ways());
   code = cli_start(&s->common, &b.ranks);
   if (code != CLI_DONE)
     return code;

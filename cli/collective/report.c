@@ -7,13 +7,10 @@
 #include "matrix/job.h"
 #include "output/table.h"
 
-const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
-const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};
-
 /* ---- figures */
 
 static const char *redop(const cli_collective_bench *b) {
-  return b->kind.reduces ? cli_collective_ops[b->options.op] : "none";
+  return b->kind.reduces ? sley_reduces()[b->options.op] : "none";
 }
 
 static double ratio(const cli_collective_case *c) {
@@ -182,7 +179,7 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_text(&json, "device", b->result->found);
   cli_json_text(&json, "transport", b->result->transport);
-  cli_json_text(&json, "way", cli_collective_ways[b->options.way]);
+  cli_json_text(&json, "way", sley_collective_ways()[b->options.way]);
   cli_json_bool(&json, "any_order", b->options.any_order);
   cli_json_int(&json, "block", b->block);
   cli_json_int(&json, "seed", b->seed);

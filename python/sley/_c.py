@@ -1222,6 +1222,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_dtypes": (POINTER(c_char_p), []),
     "sley_types": (POINTER(c_char_p), []),
     "sley_wires": (POINTER(c_char_p), []),
+    "sley_reduces": (POINTER(c_char_p), []),
+    "sley_collective_ways": (POINTER(c_char_p), []),
     "sley_format_summary": (c_char_p, [c_char_p]),
     "sley_backends": (c_int, [POINTER(POINTER(sley_backend)), c_void_p]),
     "sley_kernels": (c_int, [c_char_p, POINTER(sley_kernel), c_int, c_void_p]),

@@ -270,6 +270,8 @@ def spgemm_by_ranks(comm: Comm, a: Matrix | Rows, b: Matrix | Rows, mask: Any, o
     """`spgemm` by the ranks of a comm. Collective."""
     kept = mask if mask is None or isinstance(mask, Rows) else as_matrix(mask)
     divided = [each.row_begin for each in (a, kept) if isinstance(each, Rows)]
+    if not all(np.array_equal(each, divided[0]) for each in divided):
+        raise SleyArgumentError("a and mask have their rows on different ranks: divide both alike")
     left, right, under = Shares(comm, a, *divided[:1]), Shares(comm, b), Shares(comm, kept, *divided[:1])
     tiling = complete(comm.size, grid, tiles, columns)[0]
     options.tiling, options.columns = ctypes.addressof(tiling), fitting(columns, 64, "columns")

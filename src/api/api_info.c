@@ -37,6 +37,20 @@ const char *const *sley_wires(void) {
   return sl_wires;
 }
 
+const char *const *sley_reduces(void) {
+  static const char *const names[] = {[SLEY_SUM] = "sum", [SLEY_MIN] = "min", [SLEY_MAX] = "max", NULL};
+  return names;
+}
+
+const char *const *sley_collective_ways(void) {
+  static const char *const names[] = {[SLEY_WAY_AUTO] = "auto",
+                                      [SLEY_WAY_DIRECT] = "direct",
+                                      [SLEY_WAY_RING] = "ring",
+                                      [SLEY_WAY_TWO_LEVEL] = "two-level",
+                                      NULL};
+  return names;
+}
+
 const char *sley_format_summary(const char *format) {
   return format ? sl_format_summary(format) : NULL;
 }
