@@ -84,8 +84,13 @@ static void add_case(const cli_collective_bench *b, const cli_collective_case *c
   cli_table_cell(table, column++, "%.2f", c->dense.median * 1e3);
   cli_table_cell(table, column++, "%.2f", (c->dense.p90 - c->dense.p10) * 1e3);
   cli_table_cell(table, column++, "%.3f", ratio(c));
-  cli_table_cell(table, column++, has_bound(c) ? "%.2f" : "-", c->least * 1e3);
-  cli_table_cell(table, column++, has_bound(c) ? "%.1f" : "-", 100 * c->least / c->time.median);
+  if (has_bound(c)) {
+    cli_table_cell(table, column++, "%.2f", c->least * 1e3);
+    cli_table_cell(table, column++, "%.1f", 100 * c->least / c->time.median);
+  } else {
+    cli_table_cell(table, column++, "-");
+    cli_table_cell(table, column++, "-");
+  }
   cli_table_cell(table, column++, "%s%s", c->path, format_of(c));
 }
 
