@@ -10,6 +10,7 @@
 #include "output/output.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "output/text.h"
 
 enum { MOST_BACKENDS = 32, MOST_KERNELS = 64 };
 
@@ -55,16 +56,16 @@ static void add_kernels(cli_json *json, const sley_backend *backend) {
     cli_json_list(json, "kernels", list, count);
 }
 
-static void print_kernels(const sley_backend *backend) {
+static void print_kernels(const sley_backend *backend, FILE *stream) {
   sley_kernel kernels[MOST_KERNELS];
   int count;
   find_kernels(backend, kernels, &count);
   if (count > 0)
-    printf("\nkernels of %s:", backend->name);
+    fprintf(stream, "\nkernels of %s:", backend->name);
   for (int i = 0; i < count; i++)
-    printf(" %s", kernels[i].name);
+    fprintf(stream, " %s", kernels[i].name);
   if (count > 0)
-    printf("\n");
+    fprintf(stream, "\n");
 }
 
 static json_t *info_json(const sley_backend *backends, int count, const sley_machine_info *machine) {
@@ -89,12 +90,13 @@ static json_t *info_json(const sley_backend *backends, int count, const sley_mac
   return cli_json_end(json);
 }
 
-static void print_info(const sley_backend *backends, int count, const sley_machine_info *machine) {
+static void print_info(const sley_backend *backends, int count, const sley_machine_info *machine,
+                       FILE *stream) {
   static const char *const headings[] = {"<backend", "<name", "<found", "<detail", NULL};
   static cli_table table;
-  printf("sley %s\ncores: %ld\ninstruction set: %s\npredictions: for %s (%s)\n\n", sley_version(),
-         sysconf(_SC_NPROCESSORS_ONLN), instruction_set(), cli_shown(machine->name),
-         cli_shown(machine->source));
+  fprintf(stream, "sley %s\ncores: %ld\ninstruction set: %s\npredictions: for %s (%s)\n\n", sley_version(),
+          sysconf(_SC_NPROCESSORS_ONLN), instruction_set(), cli_shown(machine->name),
+          cli_shown(machine->source));
   cli_table_start(&table, headings);
   for (int i = 0; i < count && cli_table_row(&table); i++) {
     cli_table_cell(&table, 0, "%s", backends[i].kind);
@@ -102,9 +104,16 @@ static void print_info(const sley_backend *backends, int count, const sley_machi
     cli_table_cell(&table, 2, "%s", backends[i].available ? "yes" : "no");
     cli_table_cell(&table, 3, "%s", backends[i].detail ? backends[i].detail : "");
   }
-  cli_table_print(&table, stdout);
+  cli_table_print(&table, stream);
   for (int i = 0; i < count; i++)
-    print_kernels(&backends[i]);
+    print_kernels(&backends[i], stream);
+}
+
+static void print(const sley_backend *backends, int count, const sley_machine_info *machine) {
+  cli_text text;
+  cli_text_start(&text, NULL);
+  print_info(backends, count, machine, text.stream);
+  cli_text_end(&text);
 }
 
 static int run(void *settings_, char **positionals) {
@@ -124,7 +133,7 @@ static int run(void *settings_, char **positionals) {
   if (status == SLEY_OK && settings->json)
     code = cli_output_json(settings->json, info_json(backends, count, &of)) ? CLI_DONE : CLI_FAILED;
   else if (status == SLEY_OK)
-    print_info(backends, count, &of);
+    print(backends, count, &of);
   sley_machine_destroy(machine);
   return code;
 }

@@ -27,23 +27,24 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = offsetof(tune_settings, device),
      .choices = devices,
-     .help = "what is measured: cpu, this machine's cores, or cuda, its GPUs"},
+     .help = "the device to measure: cpu, the cores of this machine, or cuda, its GPUs"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = offsetof(tune_settings, out),
-     .help = "where to write the description; else where SLEY_MACHINE says, else in the user's cache"},
+     .help =
+         "the file to write; by default the file that SLEY_MACHINE names, else a file in the user's cache"},
     {.name = "transport",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = offsetof(tune_settings, transport),
      .choices = transports,
-     .help = "whose links are measured"},
+     .help = "the transport whose links are measured"},
     {.name = "seconds",
      .kind = CLI_REAL,
      .value = "S",
      .offset = offsetof(tune_settings, seconds),
-     .help = "time to spend, about"},
+     .help = "approximate time of the measurement"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const tune_settings defaults = {.device = "cpu", .transport = "threads", .seconds = 30};
@@ -83,8 +84,8 @@ const cli_command cli_tune = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "All cores, or GPUs, are used; nothing else should run meanwhile. In less than 8 seconds smaller\n"
-        "messages and matrices are measured, and what is late is measured once. sley plan and auto then\n"
-        "predict by what was measured, on either by its own description. SLEY_MACHINE names another\n"
-        "description, SLEY_MACHINE=builtin the one built in.\n",
+        "All cores, or GPUs, are used; nothing else should run at the same time. In less than 8 seconds "
+        "smaller messages and matrices are measured, and late measurements are not repeated. sley plan and "
+        "the algorithm auto then predict from the description of the device that is used. SLEY_MACHINE "
+        "names another description; SLEY_MACHINE=builtin is the built-in one.\n",
     .run = run};

@@ -11,16 +11,6 @@ static const char *const *partitions(void) {
   return names;
 }
 
-const char *const *cli_dtypes(void) {
-  static const char *const names[] = {"f32", "f64", "f16", "bf16", NULL};
-  return names;
-}
-
-const char *const *cli_wires(void) {
-  static const char *const names[] = {"none", "bf16", "f16", NULL};
-  return names;
-}
-
 const char *const *cli_devices(void) {
   static const char *const names[] = {"auto", "cpu", "cuda", NULL};
   return names;
@@ -52,7 +42,8 @@ static const struct {
       .value = "G",
       .offset = AT(workgroup),
       .most = CLI_MOST_RANKS,
-      .help = "ranks joined by direct links, between groups only messages travel; 0: all ranks"}},
+      .help =
+          "number of ranks joined by direct links; between these groups only messages travel; 0: all ranks"}},
     {CLI_TAKES_THREADS,
      {.name = "threads",
       .kind = CLI_INT,
@@ -66,16 +57,15 @@ static const struct {
       .value = "NAME",
       .offset = AT(transport),
       .choices = sley_transports,
-      .help =
-          "threads (the default): ranks in one process; tcp, mpi, nccl, ...: ranks as processes (sley info "
-          "lists them)"}},
+      .help = "threads (the default): ranks are threads of one process; tcp, mpi, nccl and others: ranks are "
+              "processes (sley info lists the transports)"}},
     {CLI_TAKES_TIMEOUT,
      {.name = "timeout",
       .kind = CLI_REAL,
       .value = "S",
       .positive = true,
       .offset = AT(timeout),
-      .help = "seconds that ranks as processes wait for one that does not come, is stopped or cut off; 0: "
+      .help = "seconds that ranks which are processes wait for a rank that does not answer; 0: the value of "
               "SLEY_TIMEOUT, else 60"}},
     {CLI_TAKES_DEVICE,
      {.name = "device",
@@ -83,15 +73,16 @@ static const struct {
       .value = "NAME",
       .offset = AT(device),
       .choices = cli_devices,
-      .help = "where ranks compute; auto: cuda, one GPU a rank in turn, where there is any, else cpu"}},
+      .help = "the device on which ranks compute; auto: cuda if there is a GPU, else cpu; ranks take the "
+              "GPUs in turn"}},
     {CLI_TAKES_KERNEL,
      {.name = "kernel",
       .kind = CLI_TEXT,
       .value = "NAME",
       .offset = AT(kernel),
       .help =
-          "the device's kernel that multiplies (sley info lists them); auto: for each part the cheapest that "
-          "serves it"}},
+          "the kernel that multiplies (sley info lists the kernels of each device); auto: for each part the "
+          "fastest kernel that supports it"}},
     {CLI_TAKES_PRECISION,
      {.name = "precision",
       .kind = CLI_CHOICE,
@@ -104,20 +95,20 @@ static const struct {
       .kind = CLI_CHOICE,
       .value = "TYPE",
       .offset = AT(wire),
-      .choices = cli_wires,
+      .choices = sley_wires,
       .help = "type in which values of X travel between ranks, narrower than their own"}},
     {CLI_TAKES_REPRODUCIBLE,
      {.name = "reproducible",
       .kind = CLI_FLAG,
       .offset = AT(reproducible),
-      .help = "the same bits for every number of ranks and every algorithm; slower"}},
+      .help = "compute the same bits for every number of ranks and every algorithm, which is slower"}},
     {CLI_TAKES_DTYPE,
      {.name = "dtype",
       .kind = CLI_CHOICE,
       .value = "TYPE",
       .offset = AT(dtype),
-      .choices = cli_dtypes,
-      .help = "type of all values; where no default is named, f64 if a .npz, .sley or .npy file stores f64, "
+      .choices = sley_dtypes,
+      .help = "type of all values; if no default is shown: f64 if a .npz, .sley or .npy file stores f64, "
               "else f32"}},
     {CLI_TAKES_ORDER,
      {.name = "order",
@@ -132,27 +123,28 @@ static const struct {
       .value = "NAME",
       .offset = AT(partition),
       .choices = partitions,
-      .help = "what is equal on every rank"}},
+      .help = "what is divided equally among the ranks"}},
     {CLI_TAKES_MACHINE,
      {.name = "machine",
       .kind = CLI_TEXT,
       .value = "FILE",
       .offset = AT(machine),
-      .help = "predict for the machine that FILE describes, in place of this one; ranks of a node are a "
-              "workgroup"}},
+      .help = "predict times for the machine that FILE describes instead of this machine; the ranks of a "
+              "node are a workgroup"}},
     {CLI_TAKES_SEED,
      {.name = "seed",
       .kind = CLI_INT,
       .value = "N",
       .offset = AT(seed),
       .most = INT64_MAX,
-      .help = "of random values, random orders and generators that name none"}},
+      .help = "seed of random values, of random orders and of generators without a seed of their own"}},
     {CLI_TAKES_MEM_LIMIT,
      {.name = "mem-limit",
       .kind = CLI_SIZE,
       .value = "SIZE",
       .offset = AT(mem_limit),
-      .help = "bytes that a compressed file may unpack to, or that come from a pipe, such as 512M or 8G"}},
+      .help =
+          "most bytes that are read from a pipe, or that a compressed file may contain, such as 512M or 8G"}},
     {CLI_TAKES_REPEAT,
      {.name = "repeat",
       .kind = CLI_INT,
@@ -174,7 +166,8 @@ static const struct {
       .value = "S",
       .positive = true,
       .offset = AT(budget),
-      .help = "seconds for the runs of one case, after which no more are begun than 3; 0: no limit"}},
+      .help = "seconds for the runs of one case; after that time only as many runs follow as make 3; 0: no "
+              "limit"}},
     {CLI_TAKES_VERIFY,
      {.name = "verify",
       .kind = CLI_SWITCH,
@@ -186,7 +179,8 @@ static const struct {
       .value = "NAME",
       .offset = AT(reading.format),
       .choices = sley_formats,
-      .help = "what files of matrices are read as (default: told by the file, and reported)"}},
+      .about = sley_format_summary,
+      .help = "format of the files of matrices (default: detected from the file, and reported)"}},
     {CLI_TAKES_READING,
      {.name = "base",
       .also = "0 1",
@@ -194,22 +188,24 @@ static const struct {
       .value = "0|1",
       .offset = AT(reading.base),
       .most = 1,
-      .help = "what rows and columns of edge lists, and of triplets without a header, count from (default: "
-              "told by the file, and reported)"}},
+      .help = "first number of rows and columns in edge lists and in triplets without a header (default: "
+              "detected from the file, and reported)"}},
     {CLI_TAKES_TILES,
      {.name = "grid",
       .kind = CLI_TEXT,
       .value = "RxC",
       .offset = AT(grid),
       .help =
-          "in tiles: the ranks as R rows of C; R times C is their number (default: nearest to a square)"}},
+          "in tiles: arrange the ranks in R rows and C columns; their number is R times C (default: the grid "
+          "nearest to a square)"}},
     {CLI_TAKES_TILES,
      {.name = "tiles",
       .kind = CLI_TEXT,
       .value = "N|RxC",
       .offset = AT(tiles),
-      .help = "in tiles: divide A into N x N or R x C (default: as many rows as the grid has, and for "
-              "columns the least multiple of its rows and columns)"}},
+      .help =
+          "in tiles: divide A into N x N or R x C tiles (default: as many rows as the grid has, and as many "
+          "columns as the least common multiple of its rows and columns)"}},
     {CLI_TAKES_TILES,
      {.name = "columns",
       .kind = CLI_INT,
@@ -217,32 +213,31 @@ static const struct {
       .offset = AT(columns),
       .most = CLI_MOST_TILES,
       .help = "in tiles: divide the columns of the right factor and of the product into N tiles; 0: as many "
-              "as the grid has"}},
+              "as the grid has columns"}},
     {CLI_TAKES_BUFFERS,
      {.name = "buffers",
       .kind = CLI_INT,
       .value = "N",
       .offset = AT(buffers),
       .most = MOST_BUFFERS,
-      .help = "in tiles: products of two tiles, or pieces of sparse ones, that a rank holds for others; 0: "
-              "4"}},
+      .help = "in tiles: number of buffers of a rank for products that go to other ranks; 0: 4"}},
     {CLI_TAKES_BRIEF,
      {.name = "brief",
       .kind = CLI_FLAG,
       .offset = AT(brief),
-      .help = "leave out what explains the terms of tables"}},
+      .help = "leave out the explanations of the terms in tables"}},
     {CLI_TAKES_PLOT,
      {.name = "plot",
       .kind = CLI_TEXT,
       .value = "FILE",
       .offset = AT(plot),
-      .help = "draw the results, by gnuplot, as .svg or .png"}},
+      .help = "draw the results as .svg or .png; needs gnuplot"}},
     {CLI_TAKES_JSON,
      {.name = "json",
       .kind = CLI_TEXT,
       .value = "FILE",
       .offset = AT(json),
-      .help = "write all figures as JSON; - for stdout, and the text goes to stderr"}},
+      .help = "write all figures as JSON; with - to stdout, and the text to stderr"}},
 };
 
 const cli_option *cli_common_option(unsigned taken, int number) {

@@ -57,9 +57,7 @@ enum {
 const cli_option *cli_common_option(unsigned taken, int number);
 
 /* The words of the table, for rows of a command's own. */
-const char *const *cli_dtypes(void);
 const char *const *cli_devices(void);
 const char *const *cli_precisions(void);
-const char *const *cli_wires(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include "command.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/mpirun.h"
 #include "version.h"
 
@@ -258,16 +259,27 @@ static int close_stdout(int code) {
 
 /* ---- dispatch */
 
-static void print_usage(FILE *stream) {
+static void print_usage(bool refused) {
+  cli_text text;
+  cli_text_start(&text, refused ? "-" : NULL);
+  FILE *stream = text.stream;
   fprintf(stream, "usage: sley COMMAND [words] [options]\n\nSley multiplies sparse matrices across "
                   "ranks.\n\ncommands:\n");
   for (int i = 0; i < COMMANDS; i++)
     for (const cli_command *one = commands[i]; one; one = one->mode)
-      fprintf(stream, "  %-10s %s\n", one->name, one->summary);
-  fprintf(stream, "  %-10s %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
-  fprintf(stream, "  %-10s %s\n", "words", "words WORD ...: what may follow these words, for completion");
-  fprintf(stream, "  %-10s %s\n", "version", "the version, and the commit if it is known; -V, --version too");
+      fprintf(stream, "  %-10s  %s\n", one->name, one->summary);
+  fprintf(stream, "  %-10s  %s\n", "help", "help COMMAND: a command's page, as COMMAND --help");
+  fprintf(stream, "  %-10s  %s\n", "words", "words WORD ...: what may follow these words, for completion");
+  fprintf(stream, "  %-10s  %s\n", "version", "the version, and the commit if it is known; -V, --version too");
   fprintf(stream, "\nA first run: sley spmm twin:cyt --ranks 4\n");
+  cli_text_end(&text);
+}
+
+static void print_help(const cli_command *command) {
+  cli_text text;
+  cli_text_start(&text, NULL);
+  cli_options_help(command, text.stream);
+  cli_text_end(&text);
 }
 
 static void print_commands(FILE *stream) {
@@ -306,14 +318,14 @@ static int refuse_command(const char *name) {
 
 static int run_help(const char *name, const char *word) {
   if (!name) {
-    print_usage(stdout);
+    print_usage(false);
     return CLI_DONE;
   }
   const cli_command *command = find(name);
   if (!command)
     return refuse_command(name);
   const cli_command *mode = find_mode(command, word);
-  cli_options_help(mode ? mode : command, stdout);
+  print_help(mode ? mode : command);
   return CLI_DONE;
 }
 
@@ -350,7 +362,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
   int code = CLI_USAGE;
   if (cli_options_parse(command, argc, argv, settings, positionals, &help)) {
     if (help) {
-      cli_options_help(command, stdout);
+      print_help(command);
       code = CLI_DONE;
     } else {
       code = command->run(settings, positionals);
@@ -367,7 +379,7 @@ int main(int argc, char **argv) {
     return cli_refuse(SLEY_ERR_MEMORY, "out of memory");
   cli_keep_words(argc, argv);
   if (argc < 2) {
-    print_usage(stderr);
+    print_usage(true);
     return CLI_USAGE;
   }
   const char *name = argv[1];

@@ -12,7 +12,7 @@
 #include "common.h"
 #include "output/terminal.h"
 
-enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 96 };
+enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 79 };
 
 enum { MOST_GIVEN = 128 };
 
@@ -176,7 +176,7 @@ static bool refuse_unknown(const cli_command *command, const char *dashes, const
 }
 
 static bool refuse_short(const cli_command *command, const char *name, size_t length, const found *f) {
-  cli_error("%s: --%.*s may be --%s%s or --%s%s: give more of it", command->name, (int)length, name,
+  cli_error("%s: --%.*s may be --%s%s or --%s%s: give more letters of it", command->name, (int)length, name,
             f->off ? "no-" : "", f->option->name, f->other ? (f->other_off ? "no-" : "") : "",
             f->other ? f->other->name : "help");
   return false;
@@ -395,7 +395,7 @@ static void print_default(const cli_option *option, const void *defaults, char *
 static void print_about(const char *word, const char *about, FILE *stream) {
   enum { WORD = 12 };
   const int width = strlen(word) < WORD ? WORD : (int)strlen(word);
-  fprintf(stream, "%*s%-*s %s\n", HELP_COLUMN + 2, "", width, word, about ? about : "");
+  fprintf(stream, "%*s%-*s  %s\n", HELP_COLUMN, "", width, word, about ? about : "");
 }
 
 /* A line for each parameter of each choice. */

@@ -52,9 +52,9 @@ sley_status sley_check_update(const sley_matrix *matrix, bool transpose, int64_t
 /* Compares a sparse product C = A B with sums in float64, entry by entry, as sley_check_spmm does, with
  * |A||B| in place of |A||X| and c = products of the entry + 1. Also checks that C has entries exactly where
  * it must. Where an entry is missing, superfluous or out of order, ok is false, row and col name it, and
- * max_error and relative_error are infinite. options: as given to sley_spgemm; mem_limit is ignored. Errors
- * also: SLEY_ERR_ARG (sizes that do not fit), SLEY_ERR_UNSUPPORTED (C has 2^31 columns or more). Not
- * collective. */
+ * max_error and relative_error are infinite. options: as given to sley_spgemm; mem_limit and the comm are
+ * ignored, and all matrices are whole. Errors also: SLEY_ERR_ARG (sizes that do not fit),
+ * SLEY_ERR_UNSUPPORTED (C has 2^31 columns or more). Not collective. */
 sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                               const sley_matrix *c, sley_check *out);
 

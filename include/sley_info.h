@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this build contains and what it finds on the machine: backends, kernels, transports. */
+/* What this build contains and what it finds on the machine: names of types and formats, backends, kernels,
+ * transports. */
 #ifndef SLEY_INFO_H
 #define SLEY_INFO_H
 
@@ -8,6 +9,19 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Lists of names, NULL-terminated, static: of the types of matrices, by sley_dtype; of the types of arrays and
+ * of collectives, by sley_type, which begin with them; of what sley_plan_options.wire takes; of reductions, by
+ * sley_reduce; and of the routes of compressed arrays, by sley_collective_way. */
+const char *const *sley_dtypes(void);
+const char *const *sley_types(void);
+const char *const *sley_wires(void);
+const char *const *sley_reduces(void);
+const char *const *sley_collective_ways(void);
+
+/* A format of sley_formats in a few words, with the ending under which it is written; NULL if there is no
+ * such format. Static. */
+const char *sley_format_summary(const char *format);
 
 typedef struct sley_backend {
   const char *kind; /* "device" or "transport" */

@@ -203,7 +203,7 @@ def text_of(headers: Headers) -> str:
         body.append(f'    "{name}": ({result}, [{", ".join(arguments)}]),\n')
     body.append("}\n")
     text = "".join(body)
-    used = sorted(set(re.findall(r"\bc_\w+", text)))
+    used = sorted(set(re.findall(r"(?<![\w\"])c_\w+", text)))  # not names of fields, which are quoted
     return HEAD % "".join(f"    {name},\n" for name in used) + text
 
 

@@ -37,7 +37,7 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", cli_dtypes()[bench->dtype], bench->seed,
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype], bench->seed,
           bench->repeat);
   fprintf(stream, "times      median ms of a call, and p90 - p10; bytes: operands and results once\n\n");
   fprintf(stream, "%-*s %-8s %-8s %5s %5s %10s %8s %9s %9s %7s %8s %s\n", NAME_WIDTH, "matrix", "op", "pass",
@@ -112,7 +112,7 @@ static cli_json pass_json(const cli_op_result *r, int pass) {
   cli_json json = cli_json_start();
   const figures f = figures_of(r, pass);
   cli_json_text(&json, "pass", pass_names[pass]);
-  cli_times_json(&json, &r->time[pass]);
+  cli_turns_json(&json, &r->time[pass]);
   cli_json_real(&json, "entries_per_s", f.entries_per_s);
   cli_json_int(&json, "bytes", r->bytes[pass]);
   cli_json_real(&json, "bytes_per_s", f.gb_per_s * 1e9);
@@ -147,7 +147,7 @@ json_t *cli_ops_json(const cli_ops_bench *bench, const cli_op_result *results, i
   cli_json_text(&json, "device", bench->found);
   cli_json_int(&json, "threads", bench->threads);
   cli_json_int(&json, "ranks", bench->ranks);
-  cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
+  cli_json_text(&json, "dtype", sley_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
   json.whole &= list != NULL;

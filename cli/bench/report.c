@@ -61,7 +61,7 @@ void cli_bench_print_start(const cli_bench *bench, FILE *stream) {
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", cli_dtypes()[bench->dtype], bench->seed,
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype], bench->seed,
           bench->repeat);
   fprintf(stream, "times      median ms of a product, and p90 - p10\n\n");
   fprintf(stream, "%-*s %9s %10s %5s", NAME_WIDTH, "matrix", "rows", "entries", "k");
@@ -143,7 +143,7 @@ static cli_json time_json(const cli_contender *who, const cli_time *time) {
   if (time->ms.count == 0 || time->wrong)
     return json;
   cli_json_bool(&json, "of_auto", time->shared);
-  cli_times_json(&json, &time->ms);
+  cli_turns_json(&json, &time->ms);
   cli_json_real(&json, "copied", time->copied);
   return json;
 }
@@ -207,7 +207,7 @@ json_t *cli_bench_json(const cli_bench *bench, const cli_case *cases, int count)
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "device", bench->device);
   cli_json_int(&json, "threads", bench->threads);
-  cli_json_text(&json, "dtype", cli_dtypes()[bench->dtype]);
+  cli_json_text(&json, "dtype", sley_dtypes()[bench->dtype]);
   cli_json_int(&json, "seed", (int64_t)bench->seed);
   cli_json_int(&json, "turns", bench->repeat);
   add_cases(&json, bench, cases, count);

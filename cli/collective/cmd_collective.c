@@ -15,6 +15,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
@@ -34,22 +35,10 @@ static const char *about_kind(const char *word) {
   return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
-static const char *const *ops(void) {
-  return cli_collective_ops;
-}
-
 /* Names indexed by sley_compress; SLEY_COMPRESS_NONE is "dense". */
 static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
-}
-
-static const char *const *types(void) {
-  return cli_collective_types;
-}
-
-static const char *const *ways(void) {
-  return cli_collective_ways;
 }
 
 #define AT(field) offsetof(collective_settings, field)
@@ -58,7 +47,7 @@ static const cli_option own_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(bytes),
-     .help = "of the larger of a rank's two arrays, such as 512M (default 64M)"},
+     .help = "size of the larger of a rank's two arrays, such as 512M (default 64M)"},
     {.name = "zeros",
      .kind = CLI_REAL,
      .value = "Z",
@@ -71,43 +60,44 @@ static const cli_option own_options[] = {
      .offset = AT(block),
      .least = 1,
      .most = INT64_MAX,
-     .help = "zeros come in runs of N values"},
+     .help = "zeros are in blocks of N values"},
     {.name = "dtype",
      .kind = CLI_CHOICE,
      .value = "TYPE",
      .offset = AT(common.dtype),
-     .choices = types,
+     .choices = sley_types,
      .help = "type of all values; i8 and u8 are not reduced"},
     {.name = "op",
      .kind = CLI_CHOICE,
      .value = "OP",
      .offset = AT(op),
-     .choices = ops,
-     .help = "what reduces; an all-gather does not look at it"},
+     .choices = sley_reduces,
+     .help = "how values are reduced; an all-gather ignores it"},
     {.name = "format",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(format),
      .choices = formats,
-     .help = "how what travels is compressed; dense: not, so that two equal collectives are compared"},
+     .help =
+         "the format in which arrays travel; dense: not compressed, so two equal collectives are compared"},
     {.name = "way",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(way),
-     .choices = ways,
-     .help = "whom compressed arrays go to"},
+     .choices = sley_collective_ways,
+     .help = "the ranks to which compressed arrays are sent"},
     {.name = "any-order",
      .kind = CLI_FLAG,
      .offset = AT(any_order),
-     .help = "sums need not be added in the order of the ranks: dense ones by NCCL's or MPI's own reduction"},
+     .help = "allow sums in another order than that of the ranks: NCCL or MPI may reduce dense arrays"},
     {.name = "iters",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(iters),
      .least = 1,
      .most = CLI_MOST_RUNS,
-     .help = "runs of a measurement, started one after the other and waited for together; the time is that "
-             "of one"},
+     .help = "runs of a measurement, which are started one after the other; the time of one run is their "
+             "time divided by N"},
     {.name = "check",
      .kind = CLI_SWITCH,
      .offset = AT(check),
@@ -115,7 +105,7 @@ static const cli_option own_options[] = {
     {.name = "sweep",
      .kind = CLI_FLAG,
      .offset = AT(sweep),
-     .help = "shares of zeros from 0 to 0.999 and sizes from 1M to --bytes, a line for each of both"},
+     .help = "measure shares of zeros from 0 to 0.999 and sizes from 1M to --bytes, one line for each pair"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const collective_settings defaults = {
@@ -170,10 +160,10 @@ static int check_words(const collective_settings *s, const char *word, int *kind
     cli_suggest(suggestion, sizeof suggestion, word, sley_collective_kinds());
     return cli_refuse(SLEY_ERR_ARG, "collective: there is no \"%s\"%s", word, suggestion);
   }
-  if (info->reduces && cli_number_of(s->common.dtype, cli_collective_types) > SLEY_TYPE_I64)
+  if (info->reduces && cli_number_of(s->common.dtype, sley_types()) > SLEY_TYPE_I64)
     return cli_refuse(SLEY_ERR_ARG,
-                      "collective: --dtype %s is not for %s: values of one byte are not reduced", s->common.dtype,
-                      word);
+                      "collective: --dtype %s is not for %s: values of one byte are not reduced",
+                      s->common.dtype, word);
   if (s->zeros > 1)
     return cli_refuse(SLEY_ERR_ARG, "collective: --zeros is %g: it is a share, from 0 to 1", s->zeros);
   if (s->common.plot && !s->sweep)
@@ -194,10 +184,12 @@ static int judge(const cli_collective_bench *b) {
 }
 
 static int report(const cli_collective_bench *b, const collective_settings *s) {
-  FILE *stream = s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout;
+  cli_text text;
   if (b->result->note[0])
     cli_changed("%s; ranks ran on %s, transport %s", b->result->note, b->result->found, b->result->transport);
-  cli_collective_print(b, stream);
+  cli_text_start(&text, s->common.json);
+  cli_collective_print(b, text.stream);
+  cli_text_end(&text);
   int code = judge(b);
   if (s->common.plot && code == CLI_DONE && !cli_collective_plot(s->common.plot, b, SWEEP_ZEROS))
     code = CLI_FAILED;
@@ -242,11 +234,11 @@ static int run(void *settings, char **positionals) {
                             .iters = s->iters,
                             .check = s->check};
   b.options.kind = (sley_collective_kind)kind;
-  b.options.op = (sley_reduce)cli_number_of(s->op, cli_collective_ops);
-  b.options.type = (sley_type)cli_number_of(s->common.dtype, cli_collective_types);
+  b.options.op = (sley_reduce)cli_number_of(s->op, sley_reduces());
+  b.options.type = (sley_type)cli_number_of(s->common.dtype, sley_types());
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
-  b.options.way = (sley_collective_way)cli_number_of(s->way, cli_collective_ways);
+  b.options.way = (sley_collective_way)cli_number_of(s->way, sley_collective_ways());
   code = cli_start(&s->common, &b.ranks);
   if (code != CLI_DONE)
     return code;
@@ -273,7 +265,7 @@ const cli_command cli_collective_command = {
     .settings_bytes = sizeof defaults,
     .notes = "Columns size to #wrong are those of nccl-tests; in and out: values that are not zero; wire: "
              "bytes that "
-             "all\nranks send. Nothing else should run meanwhile.\n"
+             "all ranks send. Nothing else should run meanwhile.\n"
              "Example: sley collective allreduce --bytes 16M --zeros 0.99 --blocks 64\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage, 130 interrupted.\n",
     .run = run};

@@ -3,14 +3,13 @@
 
 #include <inttypes.h>
 
-const char *const cli_collective_types[] = {"f32", "f64", "f16", "bf16", "i64", "i8", "u8", NULL};
-const char *const cli_collective_ops[] = {"sum", "min", "max", NULL};
-const char *const cli_collective_ways[] = {"auto", "direct", "ring", "two-level", NULL};
+#include "matrix/job.h"
+#include "output/table.h"
 
 /* ---- figures */
 
 static const char *redop(const cli_collective_bench *b) {
-  return b->kind.reduces ? cli_collective_ops[b->options.op] : "none";
+  return b->kind.reduces ? sley_reduces()[b->options.op] : "none";
 }
 
 static double ratio(const cli_collective_case *c) {
@@ -54,44 +53,60 @@ static const char *format_of(const cli_collective_case *c) {
   return c->coo_arrays > c->pici_arrays ? " coo" : " pici";
 }
 
-static void print_case(const cli_collective_bench *b, const cli_collective_case *c, FILE *stream) {
-  char wrong[32] = "N/A";
+static void add_case(const cli_collective_bench *b, const cli_collective_case *c, cli_table *table) {
+  int column = 0;
+  cli_table_cell(table, column++, "%" PRId64, c->size);
+  cli_table_cell(table, column++, "%" PRId64, c->count);
+  cli_table_cell(table, column++, "%s", sley_types()[b->options.type]);
+  cli_table_cell(table, column++, "%s", redop(b));
+  cli_table_cell(table, column++, "%.2f", c->time.median * 1e3);
+  cli_table_cell(table, column++, "%.3f", algbw(c));
+  cli_table_cell(table, column++, "%.3f", busbw(b, c));
   if (c->wrong >= 0)
-    snprintf(wrong, sizeof wrong, "%" PRId64, c->wrong);
-  fprintf(stream, "%13" PRId64 " %13" PRId64 " %6s %6s %11.2f %8.3f %8.3f %6s", c->size, c->count,
-          cli_collective_types[b->options.type], redop(b), c->time.median * 1e3, algbw(c), busbw(b, c),
-          wrong);
-  fprintf(stream, " %9.2f %8.4f %8.4f %13" PRId64 " %11.2f %9.2f %7.3f", (c->time.p90 - c->time.p10) * 1e3,
-          100 * c->density_in, 100 * c->density_out, c->wire, c->dense.median * 1e3,
-          (c->dense.p90 - c->dense.p10) * 1e3, ratio(c));
-  if (has_bound(c))
-    fprintf(stream, " %11.2f %6.1f", c->least * 1e3, 100 * c->least / c->time.median);
+    cli_table_cell(table, column++, "%" PRId64, c->wrong);
   else
-    fprintf(stream, " %11s %6s", "-", "-");
-  fprintf(stream, "  %s%s\n", c->path, format_of(c));
+    cli_table_cell(table, column++, "N/A");
+  cli_table_cell(table, column++, "%.2f", (c->time.p90 - c->time.p10) * 1e3);
+  cli_table_cell(table, column++, "%.4f", 100 * c->density_in);
+  cli_table_cell(table, column++, "%.4f", 100 * c->density_out);
+  cli_table_cell(table, column++, "%" PRId64, c->wire);
+  cli_table_cell(table, column++, "%.2f", c->dense.median * 1e3);
+  cli_table_cell(table, column++, "%.2f", (c->dense.p90 - c->dense.p10) * 1e3);
+  cli_table_cell(table, column++, "%.3f", ratio(c));
+  if (has_bound(c)) {
+    cli_table_cell(table, column++, "%.2f", c->least * 1e3);
+    cli_table_cell(table, column++, "%.1f", 100 * c->least / c->time.median);
+  } else {
+    cli_table_cell(table, column++, "-");
+    cli_table_cell(table, column++, "-");
+  }
+  cli_table_cell(table, column++, "%s%s", c->path, format_of(c));
 }
 
 static void print_start(const cli_collective_bench *b, FILE *stream) {
   fprintf(stream,
           "# %s, %d rank%s, device %s, transport %s; blocks of %" PRId64 " values, seed %" PRId64 "\n",
-          b->kind.name, b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s",
-          b->result->found, b->result->transport, b->block, b->seed);
-  fprintf(stream,
-          "# out of place; medians of %" PRId64 " measurements of %" PRId64
-          " runs, of the slowest rank, spread p90 - p10; those of the dense collective alternate with them\n",
-          b->repeat, b->iters);
-  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s %11s %6s  %s\n", "size",
-          "count", "type", "redop", "time", "algbw", "busbw", "#wrong", "spread", "in", "out", "wire",
-          "dense", "spread", "time /", "bound", "of it", "path");
-  fprintf(stream, "#%12s %13s %6s %6s %11s %8s %8s %6s %9s %8s %8s %13s %11s %9s %7s %11s %6s\n", "(B)",
-          "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(%)", "(%)", "(B)", "(us)", "(us)",
-          "dense", "(us)", "(%)");
+          b->kind.name, b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s", b->result->found,
+          b->result->transport, b->block, b->seed);
+  fprintf(
+      stream,
+      "# out of place; medians of %" PRId64 " measurements of %" PRId64
+      " runs, of the slowest rank; spread: p90 - p10; measurements of the dense collective alternate with "
+      "them\n",
+      b->repeat, b->iters);
 }
 
 void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
+  static const char *const headings[] = {
+      "size B",       "count",     "type",    "redop", "time us", "algbw GB/s", "busbw GB/s",
+      "#wrong",       "spread us", "in %",    "out %", "wire B",  "dense us",   "dense spread us",
+      "time / dense", "bound us",  "of it %", "<path", NULL};
+  cli_table table;
   print_start(b, stream);
-  for (int i = 0; i < b->cases; i++)
-    print_case(b, &b->result->at[i], stream);
+  cli_table_start(&table, headings);
+  for (int i = 0; i < b->cases && cli_table_row(&table); i++)
+    add_case(b, &b->result->at[i], &table);
+  cli_table_print(&table, stream);
   if (b->cases == 1)
     return;
   const cli_ratios all = ratios_of(b);
@@ -124,7 +139,7 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   cli_json json = cli_json_start();
   cli_json_int(&json, "size", c->size);
   cli_json_int(&json, "count", c->count);
-  cli_json_text(&json, "type", cli_collective_types[b->options.type]);
+  cli_json_text(&json, "type", sley_types()[b->options.type]);
   cli_json_text(&json, "redop", redop(b));
   add_times(&json, (const char *const[]){"time_us", "p10_us", "p90_us"}, &c->time);
   cli_json_real(&json, "algbw", algbw(c));
@@ -159,7 +174,7 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_text(&json, "device", b->result->found);
   cli_json_text(&json, "transport", b->result->transport);
-  cli_json_text(&json, "way", cli_collective_ways[b->options.way]);
+  cli_json_text(&json, "way", sley_collective_ways()[b->options.way]);
   cli_json_bool(&json, "any_order", b->options.any_order);
   cli_json_int(&json, "block", b->block);
   cli_json_int(&json, "seed", b->seed);

@@ -8,9 +8,6 @@
 #include "collective/collective.h"
 #include "output/json.h"
 
-/* Names of option values, indexed by the enums of sley_collective.h; NULL-terminated. */
-extern const char *const cli_collective_ops[], *const cli_collective_ways[], *const cli_collective_types[];
-
 void cli_collective_print(const cli_collective_bench *bench, FILE *stream);
 json_t *cli_collective_json(const cli_collective_bench *bench);
 

@@ -165,7 +165,7 @@ static const struct {
     [CLI_GNN_REPRODUCIBLE] = {"reproducible", "reproducible", .flag = true},
     [CLI_GNN_TF32] = {"precision", "precision", .words = cli_precisions},
     [CLI_GNN_MEMORY] = {"memory", "memory", .words = cli_gnn_memories},
-    [CLI_GNN_WIRE] = {"wire", "wire", .words = cli_wires},
+    [CLI_GNN_WIRE] = {"wire", "wire", .words = sley_wires},
     [CLI_GNN_BATCH] = {"batch", "batch"},
     [CLI_GNN_DRAWN] = {"drawn.train", NULL},
     [CLI_GNN_DRAWN_VALID] = {"drawn.valid", NULL},
@@ -201,7 +201,7 @@ sley_status cli_gnn_facts_of(const cli_gnn_training *t, int64_t train, int64_t v
   s[CLI_GNN_REPRODUCIBLE] = t->model.reproducible;
   s[CLI_GNN_TF32] = number_of(cli_precisions(), t->model.precision);
   s[CLI_GNN_MEMORY] = t->model.memory;
-  s[CLI_GNN_WIRE] = number_of(cli_wires(), t->model.wire);
+  s[CLI_GNN_WIRE] = number_of(sley_wires(), t->model.wire);
   s[CLI_GNN_BATCH] = t->sampling.words ? (double)t->sampling.batch : 0;
   s[CLI_GNN_DRAWN] = drawn ? (double)train : -1;
   s[CLI_GNN_DRAWN_VALID] = drawn ? (double)valid : -1;

@@ -47,5 +47,5 @@ const cli_command cli_convert = {
     .common = CLI_TAKES_THREADS | CLI_TAKES_DTYPE | CLI_TAKES_MEM_LIMIT | CLI_TAKES_READING,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes = "Endings: .mtx, .sley, .npz, .graph, .el, .rb; with .gz or .zst after them compressed.\n",
+    .notes = "A name that ends with .gz or .zst after its format's ending is compressed.\n",
     .run = run};

@@ -16,14 +16,15 @@ typedef struct generate_settings {
 } generate_settings;
 
 #define AT(field) offsetof(generate_settings, field)
-static const cli_option own_options[] = {{.name = "output",
-                                          .letter = 'o',
-                                          .required = true,
-                                          .kind = CLI_TEXT,
-                                          .value = "FILE",
-                                          .offset = AT(output),
-                                          .help = "where to; the name's ending says the format"},
-                                         {0}};
+static const cli_option own_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .required = true,
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offset = AT(output),
+     .help = "the file to write; the ending of its name chooses the format"},
+    {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const generate_settings defaults = {.common = {.dtype = "f64", .seed = 1}};
 

@@ -34,12 +34,12 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(output),
-     .help = "write the ordered matrix in the format of this name's ending"},
+     .help = "write the ordered matrix; the ending of the name chooses the format"},
     {.name = "perm",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(perm),
-     .help = "write the order as .npy: row i goes to place perm[i]"},
+     .help = "write the order as .npy: row i moves to position perm[i]"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const order_settings defaults = {

@@ -45,11 +45,11 @@ static const cli_option own_options[] = {
      .offset = AT(size),
      .least = 16,
      .most = 16384,
-     .help = "of the longer side of the matrix's area; the other has at least an eighth of them"},
+     .help = "pixels of the longer side of the matrix; the other side has at least an eighth as many"},
     {.name = "bare",
      .kind = CLI_FLAG,
      .offset = AT(bare),
-     .help = "the matrix's area alone, as PNG: no axes, title and scale, for which gnuplot is needed"},
+     .help = "draw only the matrix, as PNG, without axes, title and scale, which need gnuplot"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const spy_settings defaults = {

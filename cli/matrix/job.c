@@ -28,15 +28,14 @@ const cli_option cli_job_options[] = {
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(common.mem_limit),
-     .help = "memory that a rank may take on its device, X and Y included, such as 512M or 8G: where all "
-             "columns do "
-             "not fit, blocks of them are multiplied in turn; a compressed file may unpack to what all ranks "
-             "may take, and no more is taken from a pipe"},
+     .help = "most memory of a rank on its device, with X and Y, such as 512M or 8G: if not all columns fit, "
+             "they are multiplied in blocks; also the most bytes that are read from a pipe, or that a "
+             "compressed file may contain, for all ranks together"},
     {.name = "transpose", .kind = CLI_FLAG, .offset = AT(transpose), .help = "Y = A^T X instead of A X"},
     {0}};
 
 sley_dtype cli_dtype(const char *name) {
-  return (sley_dtype)cli_number_of(name, cli_dtypes());
+  return (sley_dtype)cli_number_of(name, sley_dtypes());
 }
 
 const char *cli_settled_dtype(const char *asked, const char *matrix, const char *other, const char **from) {

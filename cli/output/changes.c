@@ -54,7 +54,7 @@ void cli_workgroup_bounded(const char *command, int64_t asked, int ranks) {
 
 void cli_transport_settled(const char *command, const char *asked, const char *ran) {
   if (asked && *ran && strcmp(asked, ran) != 0)
-    cli_changed("%s: --transport %s cannot be had here: ranks ran over %s", command, asked, ran);
+    cli_changed("%s: --transport %s is not available here: ranks ran over %s", command, asked, ran);
 }
 
 void cli_changes_json(json_t *object) {

@@ -7,14 +7,17 @@
 
 typedef struct cli_times {
   int64_t count; /* 0: nothing was measured */
-  double median, p10, p90;
+  double median, min, p10, p90, p95;
 } cli_times;
 
 /* Computes the statistics of n times, at least 1, and sorts them. */
 cli_times cli_times_of(double *ms, int64_t n);
 
-/* Adds turns, median_ms, p10_ms, p90_ms and spread_ms. */
-void cli_times_json(cli_json *json, const cli_times *ms);
+/* Adds the member time_ms{min,median,p95,count} of a product. */
+void cli_times_json(cli_json *json, const cli_times *times);
+
+/* Adds the members of a contender: turns, median_ms, p10_ms, p90_ms and spread_ms. */
+void cli_turns_json(cli_json *json, const cli_times *ms);
 
 /* The ratios of several cases: sum of their logarithms, and the worst one. */
 typedef struct cli_ratios {

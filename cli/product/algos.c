@@ -66,8 +66,8 @@ static bool take_group(const char *word, cli_algos *out) {
   return out->several;
 }
 
-/* Returns true if the name is known, and takes parameters if the word has any; the library checks their keys
- * and values. Else prints one line on stderr. */
+/* Returns true if the name is known. Only names of plans may have parameters, which the library checks. Else
+ * prints one line on stderr. */
 static bool is_known(const char *command, const char *word, const char *const *known) {
   char name[NAME_BYTES], suggestion[512];
   const size_t length = strcspn(word, ":");
@@ -77,9 +77,9 @@ static bool is_known(const char *command, const char *word, const char *const *k
     cli_error("%s: --algo has no \"%s\"%s", command, name, suggestion);
     return false;
   }
-  if (!word[length] || sley_algorithm_parameters(name))
+  if (!word[length] || cli_number_of(name, sley_algorithms()) >= 0)
     return true;
-  cli_error("%s: --algo %s: \"%s\" is not known: it takes no parameters", command, name, word + length + 1);
+  cli_error("%s: --algo %s: %s has no parameters", command, word, name);
   return false;
 }
 

@@ -12,6 +12,7 @@
 #include "output/plot.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "product/ablation.h"
 #include "product/legend.h"
 #include "product/planning.h"
@@ -33,9 +34,8 @@ static const cli_option own_options[] = {
      .offset = offsetof(plan_settings, job.algo),
      .choices = cli_plan_algos,
      .parameters = sley_algorithm_parameters,
-     .help =
-         "auto (the planner's choice), all, cola (the steps of its ablation), or algorithms, separated by "
-         "commas, with parameters as NAME:KEY=VALUE,..."},
+     .help = "auto: the planner's choice; all: every algorithm; cola: the steps of an ablation; or names of "
+             "algorithms, separated by commas, with parameters as NAME:KEY=VALUE,..."},
     {.name = "scaling",
      .kind = CLI_TEXT,
      .value = "P,P,...",
@@ -44,7 +44,8 @@ static const cli_option own_options[] = {
     {.name = "measure",
      .kind = CLI_FLAG,
      .offset = offsetof(plan_settings, measure),
-     .help = "then run each algorithm on this machine, and show times beside the predictions"},
+     .help =
+         "then run each algorithm on this machine, and show the measured times beside the predicted times"},
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const plan_settings defaults = {.job = CLI_JOB_DEFAULTS};
@@ -127,7 +128,7 @@ static const char *name_of(const void *context, int i) {
 static void print_text(const cli_planning *shared, const sley_machine_info *machine,
                        const cli_result *results, FILE *stream) {
   static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages", "a rank",
-                                         "predicted ms", "needed MiB", "blocks",      "<",        NULL};
+                                         "predicted ms", "needed MiB", "blocks",      NULL};
   static cli_table table;
   sley_plan_info info = shared_info(shared);
   double width = (double)shared->k * (double)sley_dtype_bytes(shared->job->info.dtype) / MIB;
@@ -165,7 +166,6 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
     cli_table_cell(&table, 5, "%.3f", plan->info.predicted_ms);
     cli_table_cell(&table, 6, "%.1f", (double)plan->info.needed_bytes / MIB);
     cli_table_cell(&table, 7, "%" PRId64, plan->info.column_blocks);
-    cli_table_cell(&table, 8, "%s", strcmp(plan->algo, shared->plans[0].algo) == 0 ? "<- choice" : "");
   }
   cli_table_print(&table, stream);
   print_phases(shared, results, stream);
@@ -252,7 +252,10 @@ static sley_status run_all(const cli_planning *shared, cli_result *results) {
 
 static int report(const cli_planning *shared, const sley_machine_info *machine, const cli_result *results) {
   const char *path = shared->settings->common.json;
-  print_text(shared, machine, results, path && strcmp(path, "-") == 0 ? stderr : stdout);
+  cli_text text;
+  cli_text_start(&text, path);
+  print_text(shared, machine, results, text.stream);
+  cli_text_end(&text);
   if (shared->plot && !cli_planning_plot(shared))
     return CLI_FAILED;
   return path && !cli_output_json(path, plan_json(shared, machine, results)) ? CLI_FAILED : CLI_DONE;

@@ -25,9 +25,9 @@ static const cli_option own_options[] = {
      .offset = AT(algo),
      .choices = cli_spgemm_algos,
      .help =
-         "rows: one process makes the rows of C, on its cores or its GPUs; tile-...: ranks multiply tiles, "
-         "which stay where C, A or B are, several with commas; tile-all: all of these; auto: rows where "
-         "that serves the ranks, else tile-c"},
+         "rows: one process computes the rows of C, on its cores or its GPUs; tile-c and others: ranks "
+         "multiply tiles (several names are separated by commas); tile-all: all algorithms in tiles; auto: "
+         "rows for one rank and for GPUs of one process, else tile-c"},
     {.name = "mask",
      .kind = CLI_TEXT,
      .value = "M",
@@ -39,25 +39,24 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(semiring),
      .choices = sley_semirings,
-     .help = "what the values are multiplied and added by"},
+     .help = "the product and the sum of values"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
-     .help = "write C in the format of this name's ending"},
+     .help = "write C; the ending of the name chooses the format"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
      .value = "SIZE",
      .offset = AT(common.mem_limit),
-     .help =
-         "bytes that C and the memory to make it may take, such as 512M or 8G; of the GPU's with cuda; in "
-         "tiles: that a product of two tiles and the memory to make it may take"},
+     .help = "most bytes for C and the memory to compute it, such as 512M or 8G; with cuda of GPU memory; in "
+             "tiles for a product of two tiles and the memory to compute it"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
-     .help =
-         "whose kernels multiply rows: sley; on --device cuda also cusparse, cusparse-alg2, cusparse-alg3"},
+     .help = "the library that multiplies with --algo rows: sley; with --device cuda also cusparse, "
+             "cusparse-alg2 or cusparse-alg3"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const cli_spgemm_settings defaults = {
@@ -90,6 +89,7 @@ static const char *choose(const cli_spgemm_settings *settings, const sley_rank_o
 static void say_idle(const cli_spgemm_settings *settings, const sley_rank_options *ranks, bool tiles) {
   cli_no_effect("spgemm", "timeout", !ranks->transport, "ranks are threads of one process");
   cli_no_effect("spgemm", "workgroup", !tiles, "no algorithm that runs is in tiles");
+  cli_no_effect("spgemm", "brief", !tiles, "the report of --algo rows has no table");
   if (tiles)
     cli_workgroup_bounded("spgemm", settings->common.workgroup, ranks->ranks);
   else
@@ -100,14 +100,14 @@ static void say_idle(const cli_spgemm_settings *settings, const sley_rank_option
 static int check_algos(const cli_spgemm_settings *settings, const cli_algos *algos,
                        const sley_rank_options *ranks) {
   if (algos->tiles && strcmp(settings->local, "sley") != 0)
-    return cli_refuse(SLEY_ERR_ARG, "spgemm: --local %s is of --algo rows, and %s is in tiles",
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --local %s requires --algo rows, but %s is an algorithm in tiles",
                       settings->local, algos->name[0]);
   if (!algos->tiles && algos->count > 1)
-    return cli_refuse(SLEY_ERR_ARG, "spgemm: --algo: rows and auto do not go into a list");
+    return cli_refuse(SLEY_ERR_ARG, "spgemm: --algo: rows and auto cannot be in a list");
   if (!algos->tiles && ranks->transport)
     return cli_refuse(SLEY_ERR_ARG,
-                      "spgemm: --algo rows is of one process, and ranks of transport %s are "
-                      "several: leave one of the two out",
+                      "spgemm: --algo rows runs in one process, but the ranks of transport %s are "
+                      "several processes: leave one of the two out",
                       ranks->transport);
   return CLI_DONE;
 }
@@ -152,7 +152,7 @@ static int check_sizes(const cli_tile_bench *b) {
   const sley_matrix_info *left = &b->size, *right = &b->size_b, *mask = &b->size_mask;
   if (left->cols != right->rows)
     return cli_refuse(SLEY_ERR_ARG,
-                      "spgemm: A has %" PRId64 " columns and B %" PRId64 " rows: they must be as many",
+                      "spgemm: A has %" PRId64 " columns and B %" PRId64 " rows: they must be equal",
                       left->cols, right->rows);
   if (b->mask && (mask->rows != left->rows || mask->cols != right->cols))
     return cli_refuse(SLEY_ERR_ARG,
@@ -251,17 +251,12 @@ const cli_command cli_spgemm = {
     .common = CLI_TAKES_RANKS | CLI_TAKES_WORKGROUP | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT |
               CLI_TAKES_TIMEOUT | CLI_TAKES_DEVICE | CLI_TAKES_DTYPE | CLI_TAKES_SEED | CLI_TAKES_REPEAT |
               CLI_TAKES_WARMUP | CLI_TAKES_VERIFY | CLI_TAKES_READING | CLI_TAKES_JSON | CLI_TAKES_TILES |
-              CLI_TAKES_BUFFERS,
+              CLI_TAKES_BUFFERS | CLI_TAKES_BRIEF,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes =
-        "A, B and M are files or generators. --out endings: .mtx, .sley, .npz and those of convert. The "
-        "times of a\n"
-        "rank, in tiles: compute, products of tiles; communicate, waiting for tiles; accumulate, products "
-        "for other\n"
-        "ranks and from them; imbalance, waiting for slower ranks.\n"
-        "Examples: sley spgemm graph.mtx --mask graph.mtx --semiring plus-pair\n"
-        "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
-        "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
-        "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .notes = "A, B and M are files or generators. The ending of --out names a format, as for sley convert.\n"
+             "Examples: sley spgemm graph.mtx --mask graph.mtx --semiring plus-pair\n"
+             "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
+             "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
+             "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

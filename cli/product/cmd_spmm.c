@@ -14,6 +14,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "product/ablation.h"
 #include "product/measure.h"
 #include "product/operands.h"
@@ -37,26 +38,25 @@ static const cli_option own_options[] = {
      .offset = AT(job.algo),
      .choices = cli_spmm_algos,
      .parameters = sley_algorithm_parameters,
-     .help =
-         "auto (the planner's choice), all that sley plan lists, cola (the steps of its ablation), or "
-         "algorithms, separated by commas, with parameters as NAME:KEY=VALUE,...; tile-...: A, X and Y in "
-         "tiles; tile-all: all of these"},
+     .help = "auto: the planner's choice; all: every algorithm that sley plan lists; cola: the steps of an "
+             "ablation; tile-all: all algorithms in tiles; or names of algorithms, separated by commas, with "
+             "parameters as NAME:KEY=VALUE,..."},
     {.name = "x",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(x),
-     .help = "X as .npy, of one dimension or two; else random values"},
+     .help = "read X from a .npy file of one or two dimensions; by default X has random values"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
-     .help = "write Y as .npy (.gz, .zst); one dimension where X has one"},
+     .help = "write Y as .npy (also .npy.gz or .npy.zst), with as many dimensions as X"},
     {.name = "alpha", .kind = CLI_REAL, .value = "A", .offset = AT(alpha), .help = "Y = alpha A X + beta Y"},
     {.name = "beta",
      .kind = CLI_REAL,
      .value = "B",
      .offset = AT(beta),
-     .help = "not 0: Y starts from random values"},
+     .help = "factor of Y in the sum; if it is not 0, Y begins with random values"},
     {.name = "repeat",
      .kind = CLI_INT,
      .value = "N",
@@ -69,28 +69,29 @@ static const cli_option own_options[] = {
      .value = "N",
      .offset = AT(job.common.warmup),
      .most = CLI_MOST_RUNS,
-     .help = "products before the timed ones (default 2; 0 with --x or --out)"},
+     .help = "products before the timed products (default 2; 0 with --x or --out)"},
     {.name = "unchanged",
      .kind = CLI_FLAG,
      .offset = AT(unchanged),
-     .help = "X stays the same: its rows travel for the first product only"},
+     .help = "X stays the same, so its rows travel for the first product only"},
     {.name = "update",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(job.update),
      .least = 1,
      .most = 1000000,
-     .help = "Z = (alpha A X) W + beta Z instead, with a random W of N columns; timed in one and apart"},
+     .help = "compute Z = (alpha A X) W + beta Z, where W is random and has N columns; time it fused and "
+             "separately"},
     {.name = "local",
      .kind = CLI_TEXT,
      .value = "NAME",
      .offset = AT(local),
-     .help = "whose kernels multiply: sley, or cusparse on --device cuda"},
+     .help = "the library that multiplies: sley, or cusparse with --device cuda"},
     {.name = "trace",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(trace),
-     .help = "write a timeline that Perfetto opens; for one algorithm"},
+     .help = "write a timeline for Perfetto; only with one algorithm"},
     {0}};
 static const cli_option *const options[] = {cli_job_options, own_options, NULL};
 static const spmm_settings defaults = {
@@ -189,8 +190,7 @@ static void say_idle_parameters(const cli_algos *algos, const cli_result *first)
 /* Prints the report and writes the requested files. code: the exit code so far. Returns the exit code. */
 static int report(const cli_job *job, const cli_operands *operands, const spmm_settings *settings,
                   const cli_result *results, const cli_algos *algos, const cli_found *found, int code) {
-  bool to_stdout = settings->job.common.json && strcmp(settings->job.common.json, "-") == 0;
-  FILE *stream = to_stdout ? stderr : stdout;
+  cli_text text;
   const cli_result *first = results;
   while (first->impossible && first < results + algos->count - 1)
     first++;
@@ -201,13 +201,15 @@ static int report(const cli_job *job, const cli_operands *operands, const spmm_s
   say_idle_parameters(algos, first);
   if (first->network[0])
     cli_say("%s", first->network);
+  cli_text_start(&text, settings->job.common.json);
   if (algos->several)
-    cli_report_all(job, operands, results, algos->count, stream);
+    cli_report_all(job, operands, results, algos->count, text.stream);
   if (algos->ablation)
-    report_ablation(results, algos->count, stream);
+    report_ablation(results, algos->count, text.stream);
   if (!algos->several)
-    cli_report_one(job, operands, &results[0], stream);
-  cli_report_sockets(stream);
+    cli_report_one(job, operands, &results[0], text.stream);
+  cli_report_sockets(text.stream);
+  cli_text_end(&text);
   if (settings->job.common.plot && code == CLI_DONE &&
       !plot_results(job, operands, settings->job.common.plot, results, algos->count))
     code = CLI_FAILED;
@@ -351,8 +353,8 @@ static int check_tiles(const char *algo) {
   for (size_t i = 0; i < sizeof of_plans / sizeof *of_plans; i++)
     if (cli_given(of_plans[i]))
       return cli_refuse(SLEY_ERR_ARG,
-                        "spmm: --%s does not go with --algo %s: products in tiles do without it", of_plans[i],
-                        algo);
+                        "spmm: --%s cannot be combined with --algo %s: products in tiles do not have it",
+                        of_plans[i], algo);
   return CLI_DONE;
 }
 
@@ -368,7 +370,8 @@ static int check_words(const spmm_settings *settings, const cli_algos *algos, co
   if (!cli_plot_possible("spmm", settings->job.common.plot, &code))
     return code;
   if (settings->job.update > 0 && settings->unchanged)
-    return cli_refuse(SLEY_ERR_ARG, "spmm: --update does not go with --unchanged: leave one of the two out");
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spmm: --update cannot be combined with --unchanged: leave one of the two out");
   if (settings->trace && algos->several)
     return cli_refuse(SLEY_ERR_ARG, "spmm: --trace takes the timeline of one algorithm, not of several");
   static const char *const endings[] = {".npy", ".npy.gz", ".npy.zst", NULL};
@@ -433,7 +436,7 @@ const cli_command cli_spmm = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX is a file (Matrix Market, edge list, METIS, Rutherford-Boeing, .npz, .sley; plain, .gz "
-             "or .zst),\n"
+             "or .zst), "
              "- (standard input), or a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, "
              "er:n=1000,nnz=8000.\n"
              "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",

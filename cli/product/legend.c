@@ -28,43 +28,65 @@ void cli_legend_algorithms(const char *(*name)(const void *context, int i), cons
 
 #define COUNT(terms) (sizeof(terms) / sizeof *(terms))
 
+/* Says where algorithms with another layout are compared. */
+static void print_others(FILE *stream) {
+  fprintf(stream, "\nAlgorithms in tiles divide A, X and Y in two dimensions, and are not in this list: sley "
+                  "spmm --algo tile-all runs them, and sley roofline predicts them.\n");
+}
+
 void cli_legend_plan(FILE *stream, int measured) {
   static const term terms[] = {
-      {"remote nonzeros", "entries of A whose row of X another rank owns, of all ranks"},
-      {"halo rows", "the distinct rows of X that those name, rank by rank: what a rank needs of the others"},
-      {"cover rows", "the fewest rows of X and partial rows of Y that serve in their place"},
-      {"intensity", "nonzeros per distinct column of 16 consecutive rows of A, over all such windows"},
-      {"direct MiB", "what a product moves over direct links, inside workgroups, of all ranks"},
-      {"message MiB", "what it moves in messages, between workgroups"},
-      {"messages", "those messages"},
-      {"a rank", "transfers and messages that a rank receives, of the rank that receives most"},
-      {"predicted ms", "time of a product; the second table divides it:"},
+      {"remote nonzeros", "entries of A whose row of X belongs to another rank, summed over the ranks"},
+      {"halo rows", "distinct rows of X that a rank needs from other ranks, summed over the ranks"},
+      {"cover rows", "the fewest rows of X and partial rows of Y that replace the halo rows"},
+      {"intensity", "nonzeros per distinct column in windows of 16 consecutive rows of A"},
+      {"direct MiB", "data that a product moves over direct links, inside workgroups, by all ranks"},
+      {"message MiB", "data that it moves in messages, between workgroups"},
+      {"messages", "number of these messages"},
+      {"a rank", "transfers and messages that the busiest rank receives"},
+      {"predicted ms", "predicted time of a product; the second table has its parts:"},
       {"  pack", "gathering rows for messages"},
-      {"  transfer", "rows on their way, as far as no sum hides it"},
-      {"  local", "sums of nonzeros whose rows of X the rank owns, and storing Y"},
-      {"  remote", "sums of the others, partial sums, and adding them to Y"},
-      {"  wait", "for other ranks"},
-      {"needed MiB", "memory of the rank that needs most, X and Y included"},
-      {"blocks", "of columns, multiplied in turn where all do not fit; 1: all at once"},
+      {"  transfer", "transfer of rows, without the part that overlaps with sums"},
+      {"  local", "sums over the entries whose rows of X the rank owns, and storing Y"},
+      {"  remote", "sums over the other entries, partial sums, and adding them to Y"},
+      {"  wait", "waiting for other ranks"},
+      {"needed MiB", "memory of the rank that needs most, with X and Y"},
+      {"blocks", "number of blocks of columns that are multiplied one after the other; 1: all at once"},
   };
   static const term times[] = {
-      {"measured", "median ms of products on this machine"},
-      {"predicted/measured", "above 1: it was faster than predicted"},
+      {"measured", "median time of a product on this machine, in ms"},
+      {"predicted/measured", "predicted time divided by measured time; above 1: faster than predicted"},
   };
   print_terms("terms", terms, COUNT(terms), stream);
   if (measured)
     print_terms("measured", times, COUNT(times), stream);
+  print_others(stream);
+}
+
+void cli_legend_tiles(FILE *stream) {
+  static const term terms[] = {
+      {"compute ms", "products of tiles"},
+      {"communicate ms", "waiting for tiles of other ranks"},
+      {"accumulate ms", "sending products to other ranks, and adding products that they sent"},
+      {"imbalance ms", "waiting for slower ranks at the end"},
+      {"tile products", "the products of two tiles that the rank computed"},
+      {"stolen", "the products of these that it took over from other ranks"},
+      {"Mflop", "millions of operations of its products"},
+  };
+  print_terms("terms", terms, COUNT(terms), stream);
 }
 
 void cli_legend_spmm(FILE *stream) {
   static const term terms[] = {
-      {"direct MiB", "what a product moved over direct links, inside workgroups, of all ranks"},
-      {"message MiB", "what it moved in messages, between workgroups"},
-      {"messages", "those messages"},
-      {"as predicted", "whether both are what the plan predicted"},
-      {"median, min, p95 ms", "time of a product, of the slowest rank; 95 of 100 take p95 at most"},
-      {"GFLOP/s", "2 nonzeros k per median time"},
-      {"check", "Y against a product in double precision: every entry within its rounding bound"},
+      {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},
+      {"message MiB", "data that it moved in messages, between workgroups"},
+      {"messages", "number of these messages"},
+      {"as predicted", "whether bytes and messages equal the prediction of the plan"},
+      {"median, min, p95", "times of a product on the slowest rank; 95 % of them are at most p95"},
+      {"GFLOP/s", "2 x nonzeros x k operations divided by the median time"},
+      {"check",
+       "comparison of Y with a product in double precision: every entry is within its rounding bound"},
   };
   print_terms("terms", terms, COUNT(terms), stream);
+  print_others(stream);
 }

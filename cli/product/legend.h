@@ -16,4 +16,7 @@ void cli_legend_plan(FILE *stream, int measured);
 /* Prints the terms of `sley spmm`'s table. */
 void cli_legend_spmm(FILE *stream);
 
+/* Prints the terms of the report of products in tiles. */
+void cli_legend_tiles(FILE *stream);
+
 #endif

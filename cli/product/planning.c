@@ -12,6 +12,7 @@
 #include "output/plot.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "product/report.h"
 
 #define MIB (1024.0 * 1024.0)
@@ -129,8 +130,7 @@ cli_json cli_planned_json(const cli_planned *plan) {
   cli_json json = cli_json_start();
   cli_json_text(&json, "algo", plan->algo);
   cli_json_text(&json, "summary", sley_algorithm_summary(plan->algo));
-  cli_json_object(&json, "predicted_bytes", cli_report_json_bytes(&info->predicted));
-  cli_json_object(&json, "predicted_messages", cli_report_json_messages(&info->predicted));
+  cli_report_json_predicted(&json, &info->predicted);
   cli_json_real(&json, "predicted_ms", info->predicted_ms);
   cli_json_object(&json, "phases_ms", cli_report_json_phases(&info->phases));
   cli_json_int(&json, "rank_messages", info->rank_messages);
@@ -307,10 +307,12 @@ int cli_scale(cli_job *job, const cli_planning *planning, const int64_t *ranks, 
   int code = cli_finish(status);
   if (status == SLEY_OK) {
     const char *path = planning->settings->common.json;
-    FILE *stream = path && strcmp(path, "-") == 0 ? stderr : stdout;
-    cli_report_matrix(job, planning->k, stream);
-    cli_windows_print(&planning->windows, stream);
-    print_scaling(plans, ranks, count, planning->count, first, stream);
+    cli_text text;
+    cli_text_start(&text, path);
+    cli_report_matrix(job, planning->k, text.stream);
+    cli_windows_print(&planning->windows, text.stream);
+    print_scaling(plans, ranks, count, planning->count, first, text.stream);
+    cli_text_end(&text);
     if (path && !cli_output_json(path, scaling_json(job, planning, plans, ranks, count, first)))
       code = CLI_FAILED;
     if (planning->plot && !plot_scaling(job, planning, plans, ranks, count, first))

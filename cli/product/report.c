@@ -7,6 +7,7 @@
 
 #include "output/table.h"
 #include "output/terminal.h"
+#include "output/times.h"
 #include "product/legend.h"
 #include "product/trials.h"
 #include "ranks/processes.h"
@@ -22,7 +23,7 @@ static int workgroup_of(const cli_job *job) {
 void cli_report_matrix(const cli_job *job, int64_t k, FILE *stream) {
   int workgroup = workgroup_of(job);
   fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; k = %" PRId64 "; ",
-          cli_shown(job->name), job->info.rows, job->info.cols, job->info.nnz, cli_dtypes()[job->info.dtype],
+          cli_shown(job->name), job->info.rows, job->info.cols, job->info.nnz, sley_dtypes()[job->info.dtype],
           k);
   if (workgroup == job->ranks.ranks)
     fprintf(stream, "%d rank%s, direct links\n", job->ranks.ranks, job->ranks.ranks == 1 ? "" : "s");
@@ -67,7 +68,7 @@ static void report_wire(const cli_job *job, const cli_result *result, FILE *stre
                                     : "the values are read in place, or none is needed");
     return;
   }
-  fprintf(stream, "wire       %s: ", cli_dtypes()[result->info.wire]);
+  fprintf(stream, "wire       %s: ", sley_dtypes()[result->info.wire]);
   if (result->verified)
     fprintf(stream, "the largest error is %.3g of the largest value of Y; ", result->check.relative_error);
   fprintf(stream, "at most %.3g of |A||X|\n", bound);
@@ -202,6 +203,16 @@ void cli_report_all(const cli_job *job, const cli_operands *operands, const cli_
       fprintf(stream, "%s is not possible here: %s\n", results[i].algo, results[i].reason);
 }
 
+void cli_report_check(const sley_check *check, int width, FILE *stream) {
+  fprintf(stream, "%-*s", width, "check");
+  if (check->ok)
+    fprintf(stream, "every entry within its bound of float64; largest relative error %.2e\n",
+            check->relative_error);
+  else
+    fprintf(stream, "WRONG at row %" PRId64 ", column %" PRId64 ": error %.2e, bound %.2e\n", check->row,
+            check->col, check->max_error, check->bound);
+}
+
 static sley_socket_counts sockets_counted(void) {
   sley_socket_counts c;
   sley_sockets_counted(&c);
@@ -245,12 +256,23 @@ static cli_json links_json(int64_t self, int64_t direct, int64_t message) {
   return json;
 }
 
-cli_json cli_report_json_bytes(const sley_traffic *traffic) {
-  return links_json(traffic->self_bytes, traffic->direct_bytes, traffic->message_bytes);
+static void add_traffic(cli_json *json, const char *bytes, const char *messages,
+                        const sley_traffic *traffic) {
+  cli_json_object(json, bytes,
+                  links_json(traffic->self_bytes, traffic->direct_bytes, traffic->message_bytes));
+  cli_json_object(json, messages,
+                  links_json(traffic->self_messages, traffic->direct_messages, traffic->message_messages));
 }
 
-cli_json cli_report_json_messages(const sley_traffic *traffic) {
-  return links_json(traffic->self_messages, traffic->direct_messages, traffic->message_messages);
+void cli_report_json_predicted(cli_json *json, const sley_traffic *predicted) {
+  add_traffic(json, "predicted_bytes", "predicted_messages", predicted);
+}
+
+void cli_report_json_traffic(cli_json *json, const sley_traffic *counted, const sley_traffic *predicted,
+                             bool as_predicted) {
+  add_traffic(json, "volume_bytes", "messages", counted);
+  cli_report_json_predicted(json, predicted);
+  cli_json_bool(json, "as_predicted", as_predicted);
 }
 
 cli_json cli_report_json(const cli_job *job, const cli_job_settings *settings, int64_t k,
@@ -294,15 +316,19 @@ cli_json cli_report_json_phases(const sley_phases *phases) {
   return json;
 }
 
-static cli_json check_json(const sley_check *check) {
-  cli_json json = cli_json_start();
-  cli_json_real(&json, "max_error", check->max_error);
-  cli_json_real(&json, "bound", check->bound);
-  cli_json_real(&json, "relative_error", check->relative_error);
-  cli_json_bool(&json, "ok", check->ok);
-  cli_json_int(&json, "row", check->row);
-  cli_json_int(&json, "col", check->col);
-  return json;
+void cli_report_json_check(cli_json *json, const sley_check *check) {
+  if (!check) {
+    cli_json_text(json, "verify", NULL);
+    return;
+  }
+  cli_json verify = cli_json_start();
+  cli_json_real(&verify, "max_error", check->max_error);
+  cli_json_real(&verify, "bound", check->bound);
+  cli_json_real(&verify, "relative_error", check->relative_error);
+  cli_json_bool(&verify, "ok", check->ok);
+  cli_json_int(&verify, "row", check->row);
+  cli_json_int(&verify, "col", check->col);
+  cli_json_object(json, "verify", verify);
 }
 
 static cli_json update_json(const cli_result *result) {
@@ -319,25 +345,16 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
     cli_json_text(json, "impossible", result->reason);
     return;
   }
-  const sley_traffic *counted = &result->counted, *predicted = &result->info.predicted;
-  cli_json time = cli_json_start();
-  cli_json_real(&time, "min", result->min_ms);
-  cli_json_real(&time, "median", result->median_ms);
-  cli_json_real(&time, "p95", result->p95_ms);
-  cli_json_int(&time, "count", result->repeats);
+  const cli_times times = {.count = result->repeats, .median = result->median_ms, .min = result->min_ms, .p95 = result->p95_ms};
   cli_json_text(json, "algo", result->algo);
   cli_json_text(json, "reason", result->reason);
   cli_json_text(json, "device", result->device);
   cli_json_text(json, "transport", result->transport);
-  cli_json_object(json, "volume_bytes", cli_report_json_bytes(counted));
-  cli_json_object(json, "predicted_bytes", cli_report_json_bytes(predicted));
-  cli_json_object(json, "messages", cli_report_json_messages(counted));
-  cli_json_object(json, "predicted_messages", cli_report_json_messages(predicted));
-  cli_json_bool(json, "as_predicted", cli_result_as_predicted(result));
-  cli_json_text(json, "wire", result->info.wire_bound > 0 ? cli_dtypes()[result->info.wire] : NULL);
+  cli_report_json_traffic(json, &result->counted, &result->info.predicted, cli_result_as_predicted(result));
+  cli_json_text(json, "wire", result->info.wire_bound > 0 ? sley_dtypes()[result->info.wire] : NULL);
   cli_json_real(json, "wire_bound", result->info.wire_bound);
   cli_json_text(json, "precision", result->info.tf32 ? "tf32" : "full");
-  cli_json_object(json, "time_ms", time);
+  cli_times_json(json, &times);
   cli_json_real(json, "predicted_ms", result->info.predicted_ms);
   cli_json_object(json, "phases_ms", cli_report_json_phases(&result->info.phases));
   cli_json_real(json, "plan_ms", result->plan_ms);
@@ -349,8 +366,5 @@ void cli_report_json_add(cli_json *json, const cli_result *result) {
   cli_json_int(json, "not_finite", result->not_finite);
   cli_trials_json(json, result);
   cli_kernels_json(json, &result->kernels);
-  if (result->verified)
-    cli_json_object(json, "verify", check_json(&result->check));
-  else
-    cli_json_text(json, "verify", NULL);
+  cli_report_json_check(json, result->verified ? &result->check : NULL);
 }

@@ -30,8 +30,17 @@ void cli_report_json_add(cli_json *json, const cli_result *result);
 /* Adds the memory that a plan needs on a device, its limit, and its blocks of columns. */
 void cli_report_json_memory(cli_json *json, const sley_plan_info *info);
 
-cli_json cli_report_json_bytes(const sley_traffic *traffic);
-cli_json cli_report_json_messages(const sley_traffic *traffic);
+/* Add the members of a run that every product has: the counted and the predicted traffic, and the check
+ * (NULL: not checked). */
+void cli_report_json_traffic(cli_json *json, const sley_traffic *counted, const sley_traffic *predicted,
+                             bool as_predicted);
+void cli_report_json_check(cli_json *json, const sley_check *check);
+
+/* Prints the finding of a check against float64. width: of the word before it. */
+void cli_report_check(const sley_check *check, int width, FILE *stream);
+
+/* Adds the traffic that a plan predicts. */
+void cli_report_json_predicted(cli_json *json, const sley_traffic *predicted);
 cli_json cli_report_json_phases(const sley_phases *phases);
 
 /* Prints "needs ... of ... a rank" and, if not all columns fit, the number of blocks; without a newline. */

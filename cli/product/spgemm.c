@@ -12,7 +12,9 @@
 #include "output/json.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "output/times.h"
+#include "product/report.h"
 
 /* The state of a run: operands, the product, and figures of the product. */
 typedef struct spgemm_run {
@@ -83,17 +85,14 @@ static void print(const spgemm_run *run, FILE *stream) {
   fprintf(stream, "\nrate         %.3f GFLOP/s\n", rate(run));
   fprintf(stream, "memory       %.1f MiB at most, in %d pass%s\n", (double)run->info.peak_bytes / (1 << 20),
           run->info.passes, run->info.passes == 1 ? "" : "es");
-  if (s->common.verify && run->check.ok)
-    fprintf(stream, "check        every entry within its bound of float64; largest relative error %.2e\n",
-            run->check.relative_error);
-  else if (s->common.verify)
-    fprintf(stream, "check        WRONG at row %" PRId64 ", column %" PRId64 ": error %.2e, bound %.2e\n",
-            run->check.row, run->check.col, run->check.max_error, run->check.bound);
+  if (s->common.verify)
+    cli_report_check(&run->check, 13, stream);
 }
 
 static bool write_json(const spgemm_run *run) {
   const cli_spgemm_settings *s = run->settings;
   cli_json json = cli_json_start();
+  cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "a", run->factors->name_a);
   cli_json_text(&json, "b", run->factors->name_b);
   cli_json_text(&json, "mask", s->mask);
@@ -111,23 +110,21 @@ static bool write_json(const spgemm_run *run) {
   cli_json_int(&json, "products", run->info.products);
   cli_json_real(&json, "compression", run->info.compression);
   cli_json_int(&json, "repeat", s->common.repeat);
-  cli_json_real(&json, "ms", run->times.median);
-  cli_json_real(&json, "ms_p10", run->times.p10);
-  cli_json_real(&json, "ms_p90", run->times.p90);
+  cli_times_json(&json, &run->times);
   cli_json_real(&json, "gflops", rate(run));
   cli_json_int(&json, "peak_bytes", run->info.peak_bytes);
   cli_json_int(&json, "passes", run->info.passes);
-  if (s->common.verify) {
-    cli_json_bool(&json, "ok", run->check.ok);
-    cli_json_real(&json, "relative_error", run->check.relative_error);
-  }
+  cli_report_json_check(&json, s->common.verify ? &run->check : NULL);
   return cli_output_json(s->common.json, cli_json_end(json));
 }
 
 /* Prints the report and writes the requested files. Returns the exit code. */
 static int report(const spgemm_run *run) {
   const cli_spgemm_settings *s = run->settings;
-  print(run, s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  cli_text text;
+  cli_text_start(&text, s->common.json);
+  print(run, text.stream);
+  cli_text_end(&text);
   if (s->common.json && !write_json(run))
     return CLI_FAILED;
   if (s->common.verify && !run->check.ok)

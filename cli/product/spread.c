@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "output/terminal.h"
+#include "ranks/agree.h"
 
 static sley_status alloc(int64_t count, int64_t each, void **out) {
   int64_t bytes;
@@ -179,37 +180,6 @@ static sley_status make_oracle(const cli_job *job, const cli_operands *operands,
   return status;
 }
 
-/* The largest error in units of its bound; above 1: wrong. */
-static double units(const sley_check *check) {
-  if (!check->ok)
-    return 2;
-  return check->bound > 0 ? check->max_error / check->bound : 0;
-}
-
-/* Collects the worst finding of all ranks on rank 0. Collective. */
-static sley_status gather_checks(sley_comm *comm, sley_check *check) {
-  int size = sley_comm_size(comm);
-  void *bytes = NULL, *all = NULL;
-  sley_status status = alloc(size, sizeof(int64_t), &bytes);
-  if (status == SLEY_OK)
-    status = alloc(size, sizeof *check, &all);
-  for (int r = 0; r < size && status == SLEY_OK; r++)
-    ((int64_t *)bytes)[r] = sizeof *check;
-  if (status == SLEY_OK)
-    status = sley_comm_gather(comm, 0, check, bytes, all);
-  for (int r = 1; r < size && status == SLEY_OK && sley_comm_rank(comm) == 0; r++) {
-    const sley_check *other = (sley_check *)all + r;
-    double relative =
-        other->relative_error > check->relative_error ? other->relative_error : check->relative_error;
-    if (units(other) > units(check))
-      *check = *other;
-    check->relative_error = relative; /* relative to the largest value of that rank's rows, not of all rows */
-  }
-  sley_buffer_free(all);
-  sley_buffer_free(bytes);
-  return status;
-}
-
 /* Threads of this rank's check: the ranks of a host share its cores. */
 static int threads_of(const sley_comm *comm, const cli_job *job) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN) / sley_comm_workgroup(comm);
@@ -230,7 +200,7 @@ sley_status cli_spread_verify(sley_comm *comm, const cli_job *job, const cli_ope
   free_oracle(&o);
   result->check.row += operands->y_first;
   if (status == SLEY_OK)
-    status = gather_checks(comm, &result->check);
+    status = cli_agree_check(comm, &result->check);
   if (sley_comm_rank(comm) == 0)
     cli_progress_clear();
   result->verified = status == SLEY_OK;

@@ -171,3 +171,33 @@ sley_status cli_agree_status(sley_comm *comm, sley_status mine) {
   sley_status agreed = sley_comm_allreduce(comm, SLEY_MAX, &worst, 1);
   return mine != SLEY_OK ? mine : agreed != SLEY_OK ? agreed : (sley_status)worst;
 }
+
+/* The largest error in units of its bound; above 1: wrong. */
+static double units(const sley_check *check) {
+  if (!check->ok)
+    return 2;
+  return check->bound > 0 ? check->max_error / check->bound : 0;
+}
+
+sley_status cli_agree_check(sley_comm *comm, sley_check *check) {
+  int size = sley_comm_size(comm);
+  void *bytes = NULL, *all = NULL;
+  sley_status status = sley_buffer_alloc(size * (int64_t)sizeof(int64_t), &bytes);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(size * (int64_t)sizeof *check, &all);
+  for (int r = 0; r < size && status == SLEY_OK; r++)
+    ((int64_t *)bytes)[r] = sizeof *check;
+  if (status == SLEY_OK)
+    status = sley_comm_gather(comm, 0, check, bytes, all);
+  for (int r = 1; r < size && status == SLEY_OK && sley_comm_rank(comm) == 0; r++) {
+    const sley_check *other = (sley_check *)all + r;
+    double relative =
+        other->relative_error > check->relative_error ? other->relative_error : check->relative_error;
+    if (units(other) > units(check))
+      *check = *other;
+    check->relative_error = relative; /* relative to the largest value of that rank's rows, not of all rows */
+  }
+  sley_buffer_free(all);
+  sley_buffer_free(bytes);
+  return status;
+}

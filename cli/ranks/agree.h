@@ -27,4 +27,8 @@ int64_t cli_agree_real(double value);
  * else SLEY_OK. Collective. */
 sley_status cli_agree_status(sley_comm *comm, sley_status mine);
 
+/* Replaces rank 0's finding by the worst one of all ranks, whose rows are numbered over the whole matrix.
+ * Collective. */
+sley_status cli_agree_check(sley_comm *comm, sley_check *check);
+
 #endif

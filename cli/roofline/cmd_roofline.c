@@ -12,6 +12,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "pair.h"
 #include "roofline/roofline.h"
 
@@ -44,77 +45,77 @@ static const cli_option own_options[] = {
      .offset = AT(common.ranks),
      .least = 1,
      .most = MOST_RANKS,
-     .help = "ranks"},
+     .help = "number of ranks"},
     {.name = "workgroup",
      .kind = CLI_INT,
      .value = "W",
      .offset = AT(common.workgroup),
      .most = MOST_RANKS,
-     .help = "ranks of a node; 0: as the machine says, which may be all"},
+     .help = "number of ranks of a node; 0: as the description of the machine says"},
     {.name = "algo",
      .kind = CLI_TEXT,
      .value = "NAME,...",
      .offset = AT(algo),
      .choices = sley_roofline_algorithms,
      .also = "all",
-     .help = "tile-c, tile-a, tile-b or summa-2d, or several, or all"},
+     .help = "tile-c, tile-a, tile-b or summa-2d, several of these separated by commas, or all"},
     {.name = "device",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(common.device),
      .choices = cli_devices,
-     .help = "without --machine: whose description of this machine is taken; auto: that of its cores"},
+     .help = "without --machine: the device whose description of this machine is read; auto: its cores"},
     {.name = "threads",
      .kind = CLI_INT,
      .value = "T",
      .offset = AT(common.threads),
      .most = 4096,
-     .help = "threads of a rank; 0: as the machine says, else 1"},
+     .help = "threads of a rank; 0: as the description of the machine says, else 1"},
     {.name = "memory-bandwidth",
      .positive = true,
      .kind = CLI_REAL,
      .value = "GB/S",
      .offset = AT(memory),
-     .help = "of a rank's memory, in place of the machine's"},
+     .help = "bandwidth of a rank's memory, instead of the described one"},
     {.name = "network-bandwidth",
      .positive = true,
      .kind = CLI_REAL,
      .value = "GB/S",
      .offset = AT(network),
-     .help = "into, and out of, a node (on a single one, a rank), in place of the machine's"},
+     .help = "bandwidth into a node, and out of it (with one node: of a rank), instead of the described one"},
     {.name = "latency",
      .positive = true,
      .kind = CLI_REAL,
      .value = "US",
      .offset = AT(latency),
-     .help = "microseconds of each message over the network, in place of the machine's"},
+     .help = "microseconds of each message over the network, instead of the described time"},
     {.name = "peak",
      .positive = true,
      .kind = CLI_REAL,
      .value = "GFLOP/S",
      .offset = AT(peak),
-     .help = "of a rank's arithmetic; 0: no bound"},
+     .help = "peak of a rank's arithmetic; 0: no bound"},
     {.name = "compression",
      .positive = true,
      .kind = CLI_REAL,
      .value = "F",
      .offset = AT(compression),
-     .help = "with --spgemm: products for each nonzero of C; 0: C is made to count them"},
+     .help = "with --spgemm: products per nonzero of C; 0: C is computed to count them"},
     {.name = "measured-ms",
      .positive = true,
      .kind = CLI_REAL,
      .value = "MS",
      .offset = AT(measured_ms),
-     .help = "time of a run by the first algorithm"},
+     .help = "measured time of a run of the first algorithm, in ms"},
     {.name = "measured",
      .kind = CLI_TEXT,
      .value = "FILE,...",
      .offset = AT(measured),
-     .help = "times of runs, from what --json of sley spmm or spgemm has written"},
+     .help = "read measured times from files that sley spmm --json or sley spgemm --json has written"},
     {.name = "per-rank",
      .kind = CLI_FLAG,
      .offset = AT(per_rank),
-     .help = "print a line for each rank, too, of the first algorithm"},
+     .help = "also print a line for each rank, for the first algorithm"},
     {0}};
 static const cli_option *const options[] = {own_options, NULL};
 static const roofline_settings defaults = {
@@ -266,8 +267,10 @@ static int report(roofline_run *run) {
   run->r.row[0].measured_ms = s->measured_ms;
   if (s->measured && !each_word(s->measured, take_measured, run))
     return CLI_USAGE;
-  cli_roofline_print(&run->r, s->per_rank,
-                     s->common.json && strcmp(s->common.json, "-") == 0 ? stderr : stdout);
+  cli_text text;
+  cli_text_start(&text, s->common.json);
+  cli_roofline_print(&run->r, s->per_rank, text.stream);
+  cli_text_end(&text);
   if (s->common.plot && !cli_roofline_plot(s->common.plot, &run->r))
     return CLI_FAILED;
   return s->common.json && !cli_roofline_write_json(&run->r, s->common.json) ? CLI_FAILED : CLI_DONE;
@@ -311,7 +314,7 @@ static int run(void *settings_, char **positionals) {
     return CLI_FAILED;
   cli_seed_no_effect("roofline", false, self.r.matrix, self.r.b, NULL);
   cli_no_effect("roofline", "k", s->spgemm, "both factors are sparse");
-  cli_no_effect("roofline", "compression", !s->spgemm, "it is of --spgemm");
+  cli_no_effect("roofline", "compression", !s->spgemm, "only --spgemm uses it");
   cli_no_effect("roofline", "device", s->common.machine, "--machine names the description");
   const int taken = cli_take_stdin("roofline", self.r.matrix, self.r.b, 0);
   return taken == CLI_DONE ? run_job(&self) : taken;

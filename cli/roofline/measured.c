@@ -7,22 +7,15 @@
 #include "output/terminal.h"
 #include "roofline/roofline.h"
 
-static double number_at(const json_t *object, const char *name) {
-  return json_number_value(json_object_get(object, name));
-}
-
 static double time_of(const json_t *object) {
-  const double median = number_at(json_object_get(object, "time_ms"), "median");
-  const double ms = number_at(object, "ms");
-  return median > 0 ? median : ms > 0 ? ms : number_at(object, "total_ms");
+  return json_number_value(json_object_get(json_object_get(object, "time_ms"), "median"));
 }
 
 /* Bytes over the links that are the network in the roofline: messages if there are several nodes, else direct
  * links. Negative: not known. */
 static double bytes_of(const json_t *object, int nodes) {
   const json_t *by_link = json_object_get(object, "volume_bytes");
-  const json_t *bytes = by_link ? json_object_get(by_link, nodes > 1 ? "message" : "direct")
-                                : json_object_get(object, nodes > 1 ? "message_bytes" : "direct_bytes");
+  const json_t *bytes = json_object_get(by_link, nodes > 1 ? "message" : "direct");
   return json_is_number(bytes) ? json_number_value(bytes) : -1;
 }
 
@@ -68,7 +61,8 @@ static bool take(const char *path, const json_t *object, cli_roofline *r) {
 
 static bool take_all(const char *path, const json_t *root, cli_roofline *r) {
   const json_t *list = json_object_get(root, "algorithms");
-  bool fits = agrees(path, root, "ranks", r->ranks) && agrees(path, root, r->sparse ? "a_nnz" : "nnz", r->info.nnz) &&
+  bool fits = agrees(path, root, "ranks", r->ranks) &&
+              agrees(path, root, r->sparse ? "a_nnz" : "nnz", r->info.nnz) &&
               (r->sparse || agrees(path, root, "k", r->k));
   if (fits && !json_is_array(list))
     return take(path, root, r);

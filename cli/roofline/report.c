@@ -33,7 +33,7 @@ static double gflops(double rate) {
 static void print_head(const cli_roofline *r, FILE *stream) {
   const sley_roofline *line = &r->row[0].line;
   fprintf(stream, "%s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s; ", cli_shown(r->matrix),
-          r->info.rows, r->info.cols, r->info.nnz, cli_dtypes()[r->info.dtype]);
+          r->info.rows, r->info.cols, r->info.nnz, sley_dtypes()[r->info.dtype]);
   if (r->sparse)
     fprintf(stream, "times %s, %.2f products per nonzero of C; ", r->b ? cli_shown(r->b) : "itself",
             line->compression);
@@ -212,7 +212,7 @@ bool cli_roofline_write_json(const cli_roofline *r, const char *path) {
   cli_json_int(&json, "rows", r->info.rows);
   cli_json_int(&json, "cols", r->info.cols);
   cli_json_int(&json, "nnz", r->info.nnz);
-  cli_json_text(&json, "dtype", cli_dtypes()[r->info.dtype]);
+  cli_json_text(&json, "dtype", sley_dtypes()[r->info.dtype]);
   cli_json_int(&json, "ranks", r->ranks);
   cli_json_int(&json, "nodes", line->nodes);
   cli_json_int(&json, "workgroup", line->ranks_per_node);

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "output/changes.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "pair.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
@@ -16,9 +17,9 @@
 static int judge(const cli_tile_bench *b) {
   for (int i = 0; i < b->algos->count; i++) {
     const cli_tile_result *r = &b->result[i];
-    if (r->checked && !r->right)
+    if (r->checked && !r->check.ok)
       return cli_refuse(SLEY_ERR_INTERNAL, "%s: wrong result at row %" PRId64 ": please report it", r->algo,
-                        r->wrong_row);
+                        r->check.row);
     if (!cli_tile_as_predicted(b, r))
       return cli_refuse(SLEY_ERR_INTERNAL, "%s: the transport counted other traffic than was predicted",
                         r->algo);
@@ -28,8 +29,11 @@ static int judge(const cli_tile_bench *b) {
 
 static int report(const cli_tile_bench *b, const char *json) {
   if (b->note[0])
-    cli_changed("%s; ranks ran on %s", b->note, b->found);
-  cli_tile_print(b, json && strcmp(json, "-") == 0 ? stderr : stdout);
+    cli_changed("%s; ranks ran on %s, transport %s", b->note, b->device, b->transport);
+  cli_text text;
+  cli_text_start(&text, json);
+  cli_tile_print(b, text.stream);
+  cli_text_end(&text);
   int code = judge(b);
   if (code == CLI_DONE && b->plot && !cli_tile_plot(b))
     code = CLI_FAILED;
@@ -43,7 +47,7 @@ static int report(const cli_tile_bench *b, const char *json) {
 typedef struct board {
   sley_tiled_info info;
   bool told;
-  char found[SLEY_ERROR_BYTES], note[SLEY_ERROR_BYTES];
+  char device[SLEY_ERROR_BYTES], transport[SLEY_ERROR_BYTES], note[SLEY_ERROR_BYTES];
   cli_tile_result result[CLI_ALGORITHMS];
   cli_tile_rank rank[];
 } board;
@@ -56,7 +60,8 @@ static int run_and_report(cli_tile_bench *b, const char *json) {
     return cli_refuse(SLEY_ERR_MEMORY, "%s: out of memory for the results", b->command);
   b->result = shared->result;
   b->info = &shared->info;
-  b->found = shared->found;
+  b->device = shared->device;
+  b->transport = shared->transport;
   b->note = shared->note;
   b->told = &shared->told;
   for (int i = 0; i < b->algos->count; i++)
@@ -82,6 +87,7 @@ static int divide(cli_tile_bench *b, const cli_common *s) {
   b->a.grid_rows = (int)grid_rows;
   b->a.grid_cols = (int)grid_cols;
   b->buffers = s->buffers;
+  b->brief = s->brief;
   return cli_finish(sley_tile_complete(b->ranks.ranks, s->columns, &b->a, &b->of_x, &b->y));
 }
 

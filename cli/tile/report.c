@@ -10,6 +10,8 @@
 #include "output/plot.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "product/legend.h"
+#include "product/report.h"
 #include "tile/tile.h"
 
 enum { RANKS_SHOWN = 32 };
@@ -78,7 +80,7 @@ static double gflops(const cli_tile_bench *b, const cli_tile_result *r) {
 
 static void print_matrix(const char *word, const char *name, const sley_matrix_info *size, FILE *stream) {
   fprintf(stream, "%-9s %s: %" PRId64 " x %" PRId64 ", %" PRId64 " nonzeros, %s\n", word, cli_shown(name),
-          size->rows, size->cols, size->nnz, cli_dtypes()[size->dtype]);
+          size->rows, size->cols, size->nnz, sley_dtypes()[size->dtype]);
 }
 
 static void print_start(const cli_tile_bench *b, FILE *stream) {
@@ -91,8 +93,8 @@ static void print_start(const cli_tile_bench *b, FILE *stream) {
   cli_sources_print(stream);
   if (!b->b)
     fprintf(stream, "times     X of %" PRId64 " columns\n", b->k);
-  fprintf(stream, "ranks     %d as a grid of %d x %d, %s\n", b->ranks.ranks, b->a.grid_rows, b->a.grid_cols,
-          b->found);
+  fprintf(stream, "ranks     %d as a grid of %d x %d, %s, transport %s\n", b->ranks.ranks, b->a.grid_rows,
+          b->a.grid_cols, b->device, b->transport);
   fprintf(stream,
           "tiles     A %" PRId64 " x %" PRId64 ", %c %" PRId64 " x %" PRId64 ", %c %" PRId64 " x %" PRId64
           "\n",
@@ -146,17 +148,16 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
   if (b->b)
     fprintf(stream, "C         %" PRId64 " nonzeros of %" PRId64 " products, %s\n", r->c_entries,
             products_of(b, r), sley_semiring_name(b->semiring));
-  if (r->checked && r->right)
-    fprintf(stream, "check     every entry within its bound of float64; largest relative error %.2e\n",
-            r->relative_error);
-  else if (r->checked)
-    fprintf(stream, "check     WRONG at row %" PRId64 "\n", r->wrong_row);
+  if (r->checked)
+    cli_report_check(&r->check, 10, stream);
 }
 
 void cli_tile_print(const cli_tile_bench *b, FILE *stream) {
   print_start(b, stream);
   for (int i = 0; i < b->algos->count; i++)
     print_result(b, &b->result[i], stream);
+  if (!b->brief)
+    cli_legend_tiles(stream);
 }
 
 /* Draws the parts of each rank's time. */
@@ -227,24 +228,17 @@ static cli_json rank_json(const cli_tile_rank *r) {
 static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_json json = cli_json_start(), ranks[CLI_MOST_RANKS];
   cli_json_text(&json, "algo", r->algo);
-  cli_json_real(&json, "ms", r->time.median);
-  cli_json_real(&json, "ms_p10", r->time.p10);
-  cli_json_real(&json, "ms_p90", r->time.p90);
+  cli_json_text(&json, "device", b->device);
+  cli_json_text(&json, "transport", b->transport);
+  cli_report_json_traffic(&json, &r->counted, &r->predicted, cli_tile_as_predicted(b, r));
+  cli_times_json(&json, &r->time);
   cli_json_real(&json, "gflops", gflops(b, r));
-  cli_json_int(&json, "direct_bytes", r->counted.direct_bytes);
-  cli_json_int(&json, "message_bytes", r->counted.message_bytes);
-  cli_json_int(&json, "messages", r->counted.message_messages);
-  cli_json_int(&json, "self_bytes", r->counted.self_bytes);
-  cli_json_bool(&json, "as_predicted", cli_tile_as_predicted(b, r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));
   if (b->b) {
     cli_json_int(&json, "nnz", r->c_entries);
     cli_json_int(&json, "products", products_of(b, r));
   }
-  if (r->checked) {
-    cli_json_bool(&json, "ok", r->right);
-    cli_json_real(&json, "relative_error", r->relative_error);
-  }
+  cli_report_json_check(&json, r->checked ? &r->check : NULL);
   for (int i = 0; i < b->ranks.ranks; i++)
     ranks[i] = rank_json(&r->rank[i]);
   cli_json_list(&json, "per_rank", ranks, b->ranks.ranks);
@@ -257,7 +251,7 @@ static void add_dense(const cli_tile_bench *b, cli_json *json) {
   cli_json_int(json, "rows", b->size.rows);
   cli_json_int(json, "cols", b->size.cols);
   cli_json_int(json, "nnz", b->size.nnz);
-  cli_json_text(json, "dtype", cli_dtypes()[b->size.dtype]);
+  cli_json_text(json, "dtype", sley_dtypes()[b->size.dtype]);
   cli_json_int(json, "k", b->k);
 }
 
@@ -267,7 +261,7 @@ static void add_sparse(const cli_tile_bench *b, cli_json *json) {
   cli_json_text(json, "mask", b->name_mask);
   cli_json_bool(json, "transpose_b", b->transpose_b);
   cli_json_text(json, "semiring", sley_semiring_name(b->semiring));
-  cli_json_text(json, "dtype", cli_dtypes()[b->size.dtype]);
+  cli_json_text(json, "dtype", sley_dtypes()[b->size.dtype]);
   cli_json_int(json, "rows", b->size.rows);
   cli_json_int(json, "cols", b->size_b.cols);
   cli_json_int(json, "nnz", b->result[0].c_entries);
@@ -277,12 +271,12 @@ static void add_sparse(const cli_tile_bench *b, cli_json *json) {
 
 bool cli_tile_json(const cli_tile_bench *b, const char *path) {
   cli_json json = cli_json_start(), results[CLI_ALGORITHMS];
+  cli_json_text(&json, "sley", sley_version());
   if (b->b)
     add_sparse(b, &json);
   else
     add_dense(b, &json);
   cli_json_int(&json, "ranks", b->ranks.ranks);
-  cli_json_text(&json, "device", b->found);
   cli_json_int(&json, "grid_rows", b->a.grid_rows);
   cli_json_int(&json, "grid_cols", b->a.grid_cols);
   cli_json_object(&json, "tiles_a", tiling_json(&b->a));

@@ -244,19 +244,12 @@ static sley_status verify(const part *p, cli_tile_result *to) {
   if (!p->bench->verify)
     return SLEY_OK;
   sley_status status = cli_agree_status(p->comm, check_rows(p, &mine));
-  /* Nonnegative doubles have the same order as their bits, so the maximum of the bits is the maximum error.
-   */
-  int64_t row = mine.ok ? INT64_MAX : p->row_begin[sley_comm_rank(p->comm)] + mine.row;
-  int64_t error = cli_agree_real(mine.relative_error);
+  mine.row += p->row_begin[sley_comm_rank(p->comm)];
   if (status == SLEY_OK)
-    status = sley_comm_allreduce(p->comm, SLEY_MIN, &row, 1);
-  if (status == SLEY_OK)
-    status = sley_comm_allreduce(p->comm, SLEY_MAX, &error, 1);
+    status = cli_agree_check(p->comm, &mine);
   if (status == SLEY_OK && leads(p)) {
     to->checked = true;
-    to->right = row == INT64_MAX;
-    to->wrong_row = row;
-    memcpy(&to->relative_error, &error, sizeof error);
+    to->check = mine;
   }
   return status;
 }
@@ -290,7 +283,7 @@ static sley_status keep_product(const part *p, const cli_tile_result *last) {
   if (status == SLEY_OK) {
     give_all_to_first(begin, b->size.rows, size);
     status = b->operands ? sley_tiled_get_rows(p->y, begin, b->operands->y, b->k)
-                         : keep_c(p, begin, !last->checked || last->right);
+                         : keep_c(p, begin, !last->checked || last->check.ok);
   }
   free(begin);
   return status;
@@ -377,8 +370,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     status = agree(comm, b);
   if (leads(&p)) {
     snprintf(b->note, SLEY_ERROR_BYTES, "%s", sley_comm_device_note(comm));
-    snprintf(b->found, SLEY_ERROR_BYTES, "%s, transport %s", sley_comm_device(comm),
-             sley_comm_transport(comm));
+    snprintf(b->device, SLEY_ERROR_BYTES, "%s", sley_comm_device(comm));
+    snprintf(b->transport, SLEY_ERROR_BYTES, "%s", sley_comm_transport(comm));
   }
   if (status == SLEY_OK)
     status = make_matrices(&p);

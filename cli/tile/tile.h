@@ -25,9 +25,8 @@ typedef struct cli_tile_result {
   cli_times time;                  /* ms per run, of the slowest rank */
   cli_tile_rank *rank;             /* one element per rank */
   sley_traffic predicted, counted; /* per run, over all ranks */
-  bool checked, right;
-  int64_t wrong_row; /* the first wrong row of the product */
-  double relative_error;
+  bool checked;
+  sley_check check;  /* the worst finding of all ranks */
   int64_t c_entries; /* nonzeros of C = A B */
 } cli_tile_result;
 
@@ -56,13 +55,14 @@ typedef struct cli_tile_bench {
   const char *out;   /* file to which rank 0 writes C of the last algorithm, unless it is wrong; NULL: none */
   /* both products */
   int64_t k, seed, repeat, warmup, buffers;
-  sley_tiling a, of_x, y;  /* tilings of A, of X or B, and of Y or C */
-  bool verify, tells;      /* tells: this process reports progress and results */
-  cli_tile_result *result; /* from cli_share, like the following pointers and each result's rank */
-  sley_tiled_info *info;   /* information about A */
-  char *found;             /* name of the device in use, SLEY_ERROR_BYTES */
-  char *note;              /* how the device differs from the requested one, as sley_comm_device_note */
-  bool *told;              /* true: the error has already been printed */
+  sley_tiling a, of_x, y;    /* tilings of A, of X or B, and of Y or C */
+  bool verify, brief, tells; /* brief: without legends; tells: this process reports progress and results */
+  cli_tile_result *result;   /* from cli_share, like the following pointers and each result's rank */
+  sley_tiled_info *info;     /* information about A */
+  char *device;              /* name of the device in use, SLEY_ERROR_BYTES */
+  char *transport;           /* name of the transport in use, SLEY_ERROR_BYTES */
+  char *note;                /* how the device differs from the requested one, as sley_comm_device_note */
+  bool *told;                /* true: the error has already been printed */
 } cli_tile_bench;
 
 /* Divides the matrices, multiplies, checks and reports, as the common options say. Returns the exit code. */

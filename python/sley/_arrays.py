@@ -12,21 +12,21 @@ from sley.errors import SleyArgumentError, SleyOverflowError, SleyUnsupportedErr
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
-_CODES = {
+CODES = {  # the types of values, by NumPy's name, which torch uses too
     "float32": _c.sley_dtype.SLEY_F32,
     "float64": _c.sley_dtype.SLEY_F64,
     "float16": _c.sley_dtype.SLEY_F16,
     "bfloat16": _c.sley_dtype.SLEY_BF16,
 }
-_NAMES = {code: name for name, code in _CODES.items()}
+_NAMES = {code: name for name, code in CODES.items()}
 
 
 def code_of(dtype: npt.DTypeLike) -> int:
     """The `sley_dtype` of a NumPy type: float16, float32, float64, or the bfloat16 of ml_dtypes."""
     name = np.dtype(dtype).name
-    if name not in _CODES:
-        raise SleyArgumentError(f"there are no values of type {name}: take one of {', '.join(_CODES)}")
-    return int(_CODES[name])
+    if name not in CODES:
+        raise SleyArgumentError(f"there are no values of type {name}: take one of {', '.join(CODES)}")
+    return int(CODES[name])
 
 
 def dtype_of(code: int) -> np.dtype[Any]:
@@ -44,7 +44,7 @@ def exact_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The type of Sley for values of a given type: float32 for booleans and integers of up to 16 bits, float64 for
     longer integers."""
     given = np.dtype(dtype)
-    if given.name in _CODES:
+    if given.name in CODES:
         return given.newbyteorder("=")
     if given.kind in "biu":
         return np.dtype(np.float32 if given.itemsize <= 2 else np.float64)

@@ -442,6 +442,14 @@ class sley_spgemm_options(Structure):
         ("device", c_char_p),
         ("local", c_char_p),
         ("ranks", c_int),
+        ("comm", c_void_p),
+        ("algo", c_char_p),
+        ("a_begin", c_void_p),
+        ("b_begin", c_void_p),
+        ("c_begin", c_void_p),
+        ("tiling", c_void_p),
+        ("columns", c_int64),
+        ("buffers", c_int),
     ]
 
 
@@ -1211,6 +1219,12 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_topk_residual_set": (c_int, [c_void_p, c_void_p]),
     "sley_topk_info_get": (c_int, [c_void_p, POINTER(sley_topk_info)]),
     "sley_topk_destroy": (None, [c_void_p]),
+    "sley_dtypes": (POINTER(c_char_p), []),
+    "sley_types": (POINTER(c_char_p), []),
+    "sley_wires": (POINTER(c_char_p), []),
+    "sley_reduces": (POINTER(c_char_p), []),
+    "sley_collective_ways": (POINTER(c_char_p), []),
+    "sley_format_summary": (c_char_p, [c_char_p]),
     "sley_backends": (c_int, [POINTER(POINTER(sley_backend)), c_void_p]),
     "sley_kernels": (c_int, [c_char_p, POINTER(sley_kernel), c_int, c_void_p]),
     "sley_transports": (POINTER(c_char_p), []),

@@ -17,14 +17,11 @@ from sley._process import Closable
 from sley.comm import Comm
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
-OPS = {"sum": _c.sley_reduce.SLEY_SUM, "min": _c.sley_reduce.SLEY_MIN, "max": _c.sley_reduce.SLEY_MAX}
 COMPRESSIONS = {"none": _c.sley_compress.SLEY_COMPRESS_NONE, "auto": _c.sley_compress.SLEY_COMPRESS_AUTO,
                 "pici": _c.sley_compress.SLEY_COMPRESS_PICI, "coo": _c.sley_compress.SLEY_COMPRESS_COO}
 # Types of values that matrices do not have.
 WHOLE = {"int64": int(_c.sley_type.SLEY_TYPE_I64), "int8": int(_c.sley_type.SLEY_TYPE_I8),
          "uint8": int(_c.sley_type.SLEY_TYPE_U8)}
-WAYS = {"auto": _c.sley_collective_way.SLEY_WAY_AUTO, "direct": _c.sley_collective_way.SLEY_WAY_DIRECT,
-        "ring": _c.sley_collective_way.SLEY_WAY_RING, "two-level": _c.sley_collective_way.SLEY_WAY_TWO_LEVEL}
 
 
 def one_of(names: dict[str, Any], word: str, what: str) -> int:
@@ -34,9 +31,24 @@ def one_of(names: dict[str, Any], word: str, what: str) -> int:
     return int(names[word])
 
 
+def _numbered(names: Any) -> dict[str, int]:
+    """The numbers of a list of names of the library."""
+    return {name: number for number, name in enumerate(names_of(names))}
+
+
 def kinds() -> dict[str, int]:
     """The kinds of collectives, by their names."""
-    return {name: kind for kind, name in enumerate(names_of(lib.sley_collective_kinds()))}
+    return _numbered(lib.sley_collective_kinds())
+
+
+def ops() -> dict[str, int]:
+    """The reductions, by their names."""
+    return _numbered(lib.sley_reduces())
+
+
+def ways() -> dict[str, int]:
+    """The routes of compressed arrays, by their names."""
+    return _numbered(lib.sley_collective_ways())
 
 
 @dataclass(frozen=True)
@@ -113,8 +125,8 @@ class Collective(Closable):
                                     f"one for each of {comm.size} ranks")
         code = WHOLE[self._dtype.name] if self._dtype.name in WHOLE else code_of(self._dtype)
         options = initial(_c.sley_collective_options, kind=number, type=code,
-                          op=one_of(OPS, op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
-                          way=one_of(WAYS, way, "way"), count=int(self._counts[0]),
+                          op=one_of(ops(), op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
+                          way=one_of(ways(), way, "way"), count=int(self._counts[0]),
                           counts=None if each else self._counts.ctypes.data)
         self._number, self._handles = comm._make(
             _destroy, lambda _, handle, out: lib.sley_collective_create(handle, ctypes.byref(options),

@@ -108,6 +108,29 @@ class Division(NotCopied):
                                       end - begin))
 
 
+class Shares(NotCopied):
+    """What each rank of this process passes of a matrix to a collective call: the whole matrix, or its row block.
+
+    Attributes
+    ----------
+    address : int or None
+        Address of the first row of each rank; None: each rank passes the whole matrix.
+    blocks : list of handles
+        One per rank of this process; None if there is no matrix.
+    """
+
+    def __init__(self, comm: Comm, a: Matrix | Rows | None, row_begin: Indices | None = None) -> None:
+        if isinstance(a, Matrix) and row_begin is not None:
+            first, last = (int(row_begin[each]) for each in (comm.first, comm.first + comm.here))
+            a = Rows(_row_block(a, first, last - first), row_begin)
+        self._kept = a  # while ranks read it
+        self.blocks: list[Any] = [a._as_parameter_ if isinstance(a, Matrix) else None] * comm.here
+        self.address = None
+        if isinstance(a, Rows):
+            self._kept = division = Division(a, comm, "nnz")
+            self.blocks, self.address = division.blocks, division.row_begin.ctypes.data
+
+
 def new_values(old: Matrix, given: Any) -> Array:
     """A copy of new values for the entries of a matrix, given as an array, or as a matrix with entries at the same
     positions."""

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from sley import _c
 from sley._arrays import Indices, code_of
-from sley._collective import OPS, Collective, CollectiveInfo
+from sley._collective import Collective, CollectiveInfo, one_of, ops
 from sley._division import Rows
 from sley._library import decoded, encoded, initial, lib
 from sley._meet import of_torch_group, variables
@@ -92,10 +92,8 @@ class Comm(_Comm):
         ndarray of int64
             The result, in the shape of values.
         """
-        if op not in OPS:
-            raise SleyArgumentError(f"there is no reduction {op!r}: take one of {', '.join(OPS)}")
-        made = np.array(values, np.int64, order="C")
-        self._run(lambda _, comm: lib.sley_comm_allreduce(comm, int(OPS[op]), made.ctypes.data, made.size))
+        number, made = one_of(ops(), op, "reduction"), np.array(values, np.int64, order="C")
+        self._run(lambda _, comm: lib.sley_comm_allreduce(comm, number, made.ctypes.data, made.size))
         return made
 
     def shutdown(self) -> None:

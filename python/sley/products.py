@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sley import _c
-from sley._arrays import Array, exact_dtype
+from sley._arrays import Array, exact_dtype, fitting
 from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._division import Division, Rows
@@ -20,7 +20,7 @@ from sley.errors import SleyArgumentError, SleyUnsupportedError
 from sley.machine import info
 from sley.matrix import Matrix, as_matrix
 from sley.plan import Plan
-from sley.tile_products import in_tiles, semiring_number, spgemm_in_tiles, spmm_in_tiles
+from sley.tile_products import in_tiles, on_ranks, semiring_number, spgemm_by_ranks, spgemm_of_tiles, spmm_in_tiles
 from sley.tiles import Pair
 
 
@@ -200,23 +200,24 @@ def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, tr
     >>> triangles = sley.spgemm(a, a, semiring="plus-pair", mask=a).data.sum() / 6
     """
     division: dict[str, Any] = {"grid": grid, "tiles": tiles, "columns": columns, "buffers": buffers}
-    count = 1 if ranks is None else ranks
-    if algo == "auto" and not in_tiles(algo, a, b) and (comm is not None or (count > 1 and not _is_gpus(device))):
-        algo = "tile-c"
-    if in_tiles(algo, a, b):
-        if transpose_b:
-            b = as_matrix(b).transpose(threads=threads)
-        return spgemm_in_tiles(a, b, semiring=semiring, mask=mask, mem_limit=mem_limit, ranks=ranks, comm=comm,
-                               algo=algo, threads=threads, device=device, **division)
-    if algo not in ("auto", "rows"):
-        raise SleyArgumentError(f"no sparse product by {algo!r}: choose auto, rows, or a name from tile_algorithms()")
-    _refuse({"comm": comm, **division}, "by rows")
     number = semiring_number(semiring)
+    if in_tiles("", a, b):
+        second = as_matrix(b).transpose(threads=threads) if transpose_b else b
+        return spgemm_of_tiles(a, second, semiring=number, mask=mask, mem_limit=mem_limit, algo=algo, columns=columns,
+                               buffers=buffers, given={"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
+    count = 1 if ranks is None else ranks
     left, right = pair(a, b)
+    options = initial(_c.sley_spgemm_options, semiring=number, mem_limit=fitting(mem_limit, 64, "mem_limit"),
+                      algo=encoded(algo))
+    if comm is not None or in_tiles(algo) or (algo == "auto" and count > 1 and not _is_gpus(device)):
+        if transpose_b:
+            right = as_matrix(right).transpose(threads=threads)
+        with on_ranks(comm, ranks, threads, device) as chosen:
+            return spgemm_by_ranks(chosen, left, right, mask, options, **division)
+    _refuse(division, "by rows")
     kept = None if mask is None else as_matrix(mask)
-    options = initial(_c.sley_spgemm_options, semiring=number, transpose_b=transpose_b,
-                      mask=None if kept is None else kept._as_parameter_, mem_limit=mem_limit, threads=threads,
-                      device=encoded(device), ranks=count)
+    options.transpose_b, options.threads, options.ranks = transpose_b, fitting(threads, 32, "threads"), count
+    options.mask, options.device = None if kept is None else kept._as_parameter_, encoded(device)
 
     def multiply(first: Matrix, second: Matrix, given: Any, out: Any) -> int:
         return int(lib.sley_spgemm(first, second, given, out, None))

@@ -11,16 +11,16 @@ import numpy as np
 from sley import _c
 from sley._arrays import Indices, fitting
 from sley._dense import converted, dense_input, promoted
-from sley._division import Rows
+from sley._division import Rows, Shares
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley._process import Closable
-from sley._promotion import common_dtype, pair, taken
+from sley._promotion import common_dtype, taken
 from sley.comm import Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix, as_matrix_of
 from sley.ordering import partition
 from sley.tile_report import TileReport, reports_of
-from sley.tiles import Pair, TiledMatrix, complete, is_sparse
+from sley.tiles import Pair, TiledMatrix, all_on_first, complete, is_sparse, matrix_of_ranks
 
 
 def tile_algorithms() -> dict[str, str]:
@@ -193,7 +193,7 @@ def spmm_in_tiles(a: Any, x: Any, *, ranks: int | None, comm: Comm | None, grid:
     if is_sparse(x):
         raise SleyArgumentError("x is sparse: see spgemm")
     given = dense_input(x, "x")
-    with _on(comm, ranks) as chosen:
+    with on_ranks(comm, ranks) as chosen:
         tiling = complete(chosen.size, grid, tiles, columns)[0]
         a = taken(a)
         dtype = common_dtype(a, given)
@@ -223,7 +223,7 @@ def _put(made: Any, out: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _on(comm: Comm | None, ranks: int | None, threads: int = 0, device: str = "cpu") -> Iterator[Comm]:
+def on_ranks(comm: Comm | None, ranks: int | None, threads: int = 0, device: str = "cpu") -> Iterator[Comm]:
     """The comm, or a new one of this number of ranks that is closed after use."""
     if comm is not None:
         if ranks is not None:
@@ -242,31 +242,44 @@ def _multiplied(a: TiledMatrix, x: Any, algo: str, buffers: int, columns: int, a
     return made
 
 
-def spgemm_in_tiles(a: Any, b: Any, *, semiring: str, mask: Any, mem_limit: int, ranks: int | None,
-                    comm: Comm | None, grid: Pair | None, tiles: int | Pair | None, columns: int, algo: str,
-                    buffers: int, threads: int, device: str) -> Any:
-    """`spgemm` in tiles. Collective."""
-    options = initial(_c.sley_tile_spgemm_options, semiring=semiring_number(semiring), algo=encoded(_named(algo)),
-                      buffers=fitting(buffers, 32, "buffers"), mem_limit=fitting(mem_limit, 64, "mem_limit"))
-    if isinstance(a, TiledMatrix):
-        _check_options({"ranks": ranks, "comm": comm, "grid": grid, "tiles": tiles})
-        if isinstance(b, TiledMatrix):
-            return _masked_product(a, b, mask, options)
-        _check_open(a)
-        tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
-        second = b if isinstance(b, Rows) else as_matrix_of(b, a.dtype, "b")
-        with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
-            return _masked_product(a, right, mask, options)
-    if isinstance(b, TiledMatrix):
+def spgemm_of_tiles(a: Any, b: Any, *, semiring: int, mask: Any, mem_limit: int, algo: str, columns: int,
+                    buffers: int, given: dict[str, Any]) -> TiledMatrix:
+    """`spgemm` of a TiledMatrix. given: options that it determines itself. Collective."""
+    if not isinstance(a, TiledMatrix):
         raise SleyArgumentError("b is a sley.TiledMatrix, and a is not: make a one on the same comm and grid")
-    first, second = pair(a, b)
-    with _on(comm, ranks, threads, device) as chosen:
-        of_a, of_b, _ = complete(chosen.size, grid, tiles, columns)
-        with TiledMatrix._tiled(chosen, first, of_a, None) as left, \
-             TiledMatrix._tiled(chosen, second, of_b, None) as right, \
-             _masked_product(left, right, mask, options) as made:
-            made._row_begin = _rows_of(first, chosen)
-            return made.gather()
+    _check_options(given)
+    options = initial(_c.sley_tile_spgemm_options, semiring=semiring, algo=encoded(_named(algo)),
+                      buffers=fitting(buffers, 32, "buffers"), mem_limit=fitting(mem_limit, 64, "mem_limit"))
+    if isinstance(b, TiledMatrix):
+        return _masked_product(a, b, mask, options)
+    _check_open(a)
+    tiling = complete(a.comm.size, a.info.grid, a.info.tiles, columns)[1]
+    second = b if isinstance(b, Rows) else as_matrix_of(b, a.dtype, "b")
+    with TiledMatrix._tiled(a.comm, second, tiling, None) as right:
+        return _masked_product(a, right, mask, options)
+
+
+def spgemm_by_ranks(comm: Comm, a: Matrix | Rows, b: Matrix | Rows, mask: Any, options: Any, *, grid: Pair | None,
+                    tiles: int | Pair | None, columns: int, buffers: int) -> Matrix:
+    """`spgemm` by the ranks of a comm. Collective."""
+    kept = mask if mask is None or isinstance(mask, Rows) else as_matrix(mask)
+    divided = [each.row_begin for each in (a, kept) if isinstance(each, Rows)]
+    if not all(np.array_equal(each, divided[0]) for each in divided):
+        raise SleyArgumentError("a and mask have their rows on different ranks: divide both alike")
+    left, right, under = Shares(comm, a, *divided[:1]), Shares(comm, b), Shares(comm, kept, *divided[:1])
+    tiling = complete(comm.size, grid, tiles, columns)[0]
+    options.tiling, options.columns = ctypes.addressof(tiling), fitting(columns, 64, "columns")
+    options.buffers = fitting(buffers, 32, "buffers")
+    options.a_begin, options.b_begin = left.address, right.address
+    first = all_on_first(a.shape[0], comm) if comm.here == comm.size else _rows_of(a, comm)
+    options.c_begin = first.ctypes.data
+
+    def multiply(i: int, handle: ctypes.c_void_p, out: Any) -> int:
+        given = type(options).from_buffer_copy(options)
+        given.comm, given.mask = handle, under.blocks[i]
+        return int(lib.sley_spgemm(left.blocks[i], right.blocks[i], ctypes.byref(given), out, None))
+
+    return matrix_of_ranks(comm.here, comm._run, multiply)
 
 
 def _masked_product(a: TiledMatrix, b: TiledMatrix, mask: Any, options: Any) -> TiledMatrix:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sley import _c
-from sley._arrays import Array, code_of, dtype_of, fitting, values_of
+from sley._arrays import Array, Indices, code_of, dtype_of, fitting, values_of
 from sley._calls import call
 from sley._containers import Operand, dense, sparse_kind
 from sley._dense import Dense, as_columns, converted, dense_input, readable
@@ -26,7 +26,7 @@ from sley.tile_report import TileReport
 
 _OK = int(_c.sley_status.SLEY_OK)
 Pair = tuple[int, int]
-Make = Callable[[int, ctypes.c_void_p, ctypes.c_void_p], int]  # rank's index, its comm, address for a handle
+Make = Callable[[int, ctypes.c_void_p, Any], int]  # rank's index, its comm, address for a handle
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,24 @@ def complete(ranks: int, grid: Pair | None, tiles: int | Pair | None, columns: i
             _c.sley_tiling()]
     call(lib.sley_tile_complete, ranks, fitting(columns, 64, "columns"), *(ctypes.byref(each) for each in made))
     return made
+
+
+def all_on_first(rows: int, comm: Comm) -> Indices:
+    """The first row of each rank if rank 0 has all rows."""
+    begin = np.full(comm.size + 1, rows, np.int64)
+    begin[0] = 0
+    return begin
+
+
+def matrix_of_ranks(here: int, run: Callable[[Any], None], make: Make) -> Matrix:
+    """The matrix that this process's first rank makes; every rank calls make(i, comm, address for a handle)."""
+    outs = [ctypes.c_void_p() for _ in range(here)]
+    try:
+        run(lambda i, comm: make(i, comm, ctypes.byref(outs[i])))
+        return Matrix._of(outs.pop(0))
+    finally:
+        for each in outs:
+            lib.sley_matrix_destroy(each)
 
 
 @contextlib.contextmanager
@@ -366,18 +384,9 @@ class TiledMatrix(Closable):
         return made
 
     def _gather_entries(self) -> Matrix:
-        begin, here = self._row_begin, self._comm.here
-        if here == self._comm.size:  # the first rank takes all rows
-            begin = np.full(here + 1, self.info.rows, np.int64)
-            begin[0] = 0
-        outs = [ctypes.c_void_p() for _ in range(here)]
-        try:
-            self._run(lambda i, _: lib.sley_tiled_get_matrix(self._handles[i], begin.ctypes.data,
-                                                             ctypes.byref(outs[i])))
-            return Matrix._of(outs.pop(0))
-        finally:
-            for each in outs:
-                lib.sley_matrix_destroy(each)
+        first = all_on_first(self.info.rows, self._comm) if self._comm.here == self._comm.size else self._row_begin
+        return matrix_of_ranks(self._comm.here, self._run, lambda i, _, out: int(
+            lib.sley_tiled_get_matrix(self._handles[i], first.ctypes.data, out)))
 
     # ---- closing
 

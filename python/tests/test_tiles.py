@@ -194,10 +194,10 @@ def test_one_door() -> None:
         assert sley.spmm(square, np.ones(50), comm=comm, algo="tile-b", alpha=2, out=y) is y
         assert np.allclose(y, 2 * (square @ np.ones(50)))
     refused = {
-        "by rows has no comm": lambda: sley.spgemm(square, square, comm=sley.Comm(2), algo="rows"),
+        "\"rows\" is not an algorithm in tiles": lambda: sley.spgemm(square, square, comm=sley.Comm(2), algo="rows"),
         "by rows has no tiles": lambda: sley.spgemm(square, square, tiles=2),
         "ranks are GPUs": lambda: sley.spgemm(square, square, ranks=2, algo="rows"),
-        "no sparse product by 'halo'": lambda: sley.spgemm(square, square, algo="halo"),
+        "no algorithm \"halo\" in one process": lambda: sley.spgemm(square, square, algo="halo"),
         "by halo has no grid": lambda: sley.spmm(square, np.ones(50), algo="halo", grid=(1, 1)),
         "in tiles has no transpose and no wire": lambda: sley.spmm(square, np.ones(50), algo="tile-c", transpose=True,
                                                                    wire="bf16"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The backends available on this machine, why others are not, and the kernels of devices. */
+/* Names of types and formats; the backends available on this machine, why others are not, and the kernels of
+ * devices. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +8,52 @@
 
 #include "device/asked_kernel.h"
 #include "device/device.h"
+#include "io/io.h"
+#include "ops/spmm.h"
 #include "transport/transport_registry.h"
 
 enum { BACKENDS = 16, DETAIL = 512 };
+
+const char *const *sley_types(void) {
+  static const char *const names[] = {
+      [SLEY_TYPE_F32] = "f32", [SLEY_TYPE_F64] = "f64", [SLEY_TYPE_F16] = "f16", [SLEY_TYPE_BF16] = "bf16",
+      [SLEY_TYPE_I64] = "i64", [SLEY_TYPE_I8] = "i8",   [SLEY_TYPE_U8] = "u8",   NULL};
+  return names;
+}
+
+static const char *dtypes[SLEY_BF16 + 2];
+
+static void take_dtypes(void) {
+  memcpy(dtypes, sley_types(), (SLEY_BF16 + 1) * sizeof *dtypes);
+}
+
+const char *const *sley_dtypes(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, take_dtypes);
+  return dtypes;
+}
+
+const char *const *sley_wires(void) {
+  return sl_wires;
+}
+
+const char *const *sley_reduces(void) {
+  static const char *const names[] = {[SLEY_SUM] = "sum", [SLEY_MIN] = "min", [SLEY_MAX] = "max", NULL};
+  return names;
+}
+
+const char *const *sley_collective_ways(void) {
+  static const char *const names[] = {[SLEY_WAY_AUTO] = "auto",
+                                      [SLEY_WAY_DIRECT] = "direct",
+                                      [SLEY_WAY_RING] = "ring",
+                                      [SLEY_WAY_TWO_LEVEL] = "two-level",
+                                      NULL};
+  return names;
+}
+
+const char *sley_format_summary(const char *format) {
+  return format ? sl_format_summary(format) : NULL;
+}
 
 typedef struct table {
   sley_backend backends[BACKENDS];

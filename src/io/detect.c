@@ -40,6 +40,25 @@ const char *const *sl_format_words(void) {
   return sl_names_fill(words, FORMATS, word_of);
 }
 
+static char summaries[FORMATS][64];
+
+static void write_summaries(void) {
+  for (int f = 0; f < FORMATS; f++) {
+    const char *ending = formats[f].ending;
+    snprintf(summaries[f], sizeof summaries[f], "%s; %s%s", formats[f].name,
+             ending ? "written as " : "is only read", ending ? ending : "");
+  }
+}
+
+const char *sl_format_summary(const char *word) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, write_summaries);
+  for (int f = 0; f < FORMATS; f++)
+    if (strcmp(word, formats[f].word) == 0)
+      return summaries[f];
+  return NULL;
+}
+
 /* Whether the name has one of the endings of a list. */
 static bool is_named(const char *name, const char *endings) {
   char ending[16];

@@ -21,6 +21,9 @@ sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_te
 
 /* The words of all formats, NULL-terminated, static. */
 const char *const *sl_format_words(void);
+/* The name of the format with that word, and the ending under which it is written; NULL: there is none.
+ * Static. */
+const char *sl_format_summary(const char *word);
 
 /* Checks that word is NULL or names a format. Errors: SLEY_ERR_ARG. */
 sley_status sl_format_check_word(const char *word);

@@ -52,13 +52,19 @@ static sley_status choose_kernel(const sl_device *device, const sley_plan_option
   return SLEY_OK;
 }
 
+const char *const sl_wires[] = {"none", "bf16", "f16", NULL};
+
 /* Chooses the type in which values are sent. Integer and 16-bit values are not narrowed further. Bits that
  * must be the same for every number of ranks cannot depend on which rows are sent. */
 static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtype, sl_plan_wishes *wishes) {
   const char *name = options->wire;
-  if (!name || strcmp(name, "none") == 0)
+  static const sley_dtype types[] = {[1] = SLEY_BF16, [2] = SLEY_F16}; /* in the order of the names */
+  int place = 0;
+  while (name && sl_wires[place] && strcmp(name, sl_wires[place]) != 0)
+    place++;
+  if (place == 0)
     return SLEY_OK;
-  if (strcmp(name, "bf16") != 0 && strcmp(name, "f16") != 0)
+  if (!sl_wires[place])
     return sl_fail(SLEY_ERR_ARG, "values cannot travel as \"%s\": none, bf16 and f16 are known", name);
   if (sl_is_16_bit(dtype))
     return sl_fail(SLEY_ERR_ARG, "values of 16 bits cannot travel narrower (wire %s): leave it out", name);
@@ -68,7 +74,7 @@ static sley_status choose_wire(const sley_plan_options *options, sley_dtype dtyp
                    "rounded: leave one of the two out",
                    name);
   wishes->has_wire = true;
-  wishes->wire = strcmp(name, "f16") == 0 ? SLEY_F16 : SLEY_BF16;
+  wishes->wire = types[place];
   return SLEY_OK;
 }
 

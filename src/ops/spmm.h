@@ -7,6 +7,9 @@
 #include "algo/algorithm.h"
 #include "plan/transpose_blocks.h"
 
+/* The names that sley_plan_options.wire takes; NULL-terminated. The first is the default. */
+extern const char *const sl_wires[];
+
 /* Declared properties of an execute's input. */
 typedef struct sl_input {
   bool there; /* the plan's buffers contain the rows that this execute has fetched */

@@ -3,6 +3,7 @@
 # What the shell tests share. A test file sources this after setting sley, and ends with `finish`.
 
 : "${sley:?set it before sourcing this}"
+export COLUMNS=1000 # a line of a report is one line
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0

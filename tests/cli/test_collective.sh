@@ -131,7 +131,7 @@ cp "$work/out" "$json"
 field "$json" cases.0.wrong null
 field "$json" cases.0.density_out 0
 grep -q ' N/A ' "$work/err" || fail "what was not checked is told as right"
-grep -qE '^# +size +count +type +redop +time +algbw +busbw +#wrong ' "$work/err" ||
+grep -qE '^ *size B +count +type +redop +time us +algbw GB/s +busbw GB/s +#wrong ' "$work/err" ||
   fail "the heading lacks columns of nccl-tests"
 
 echo "every way: the results are right, and in both formats"

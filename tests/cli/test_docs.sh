@@ -56,4 +56,11 @@ done >"$work/unknown"
 # Those are of launchers and of scripts in bench/.
 grep -vE -- '--(oversubscribe|mpi|kernels|launch|gpus)$' "$work/unknown" >"$work/wrong"
 [ ! -s "$work/wrong" ] || fail "$(cat "$work/wrong")"
+
+# Every ending under which a matrix is written stands in the table of formats.
+"$sley" help convert | grep -o 'written as \.[a-z]*' | sed 's/.* //' >"$work/endings"
+[ "$(wc -l <"$work/endings")" -ge 6 ] || fail "the help names $(wc -l <"$work/endings") endings"
+while read -r ending; do
+  grep -q "^|.*\`$ending\`" "$root/docs/FORMATS.md" || fail "docs/FORMATS.md: no $ending"
+done <"$work/endings"
 finish

@@ -29,10 +29,10 @@ echo "JSON, repeats and files"
 run 0 spgemm "rmat:scale=8,edgefactor=8" --repeat 3 --json "$work/r.json" --out "$work/c.npz" --verify
 field "$work/r.json" semiring plus-times
 field "$work/r.json" repeat 3
-field "$work/r.json" ok true
+field "$work/r.json" verify.ok true
 field "$work/r.json" device cpu
 field "$work/r.json" local sley
-for name in products nnz compression ms gflops peak_bytes passes; do field "$work/r.json" $name; done
+for name in products nnz compression time_ms.median gflops peak_bytes passes; do field "$work/r.json" $name; done
 run 0 spgemm "$work/c.npz" "rmat:scale=8,edgefactor=8" --json -
 grep -q '"products"' "$work/out" || fail "--json - prints no JSON"
 grep -q '^products' "$work/err" || fail "--json - prints no text on stderr"

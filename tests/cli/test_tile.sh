@@ -40,8 +40,8 @@ run 0 spmm "$graph" --ranks 5 --grid 1x5 --algo tile-all --buffers 1 --repeat 1 
 echo "sparse times sparse: what sley spgemm makes, in every semiring"
 for semiring in plus-times plus-pair min-plus or-and; do
   run 0 spgemm "$graph" --verify --algo tile-c --dtype f32 --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"
-  field "$work/c.json" algorithms.0.ok true
-  read -r low middle high <<<"$(for name in ms_p10 ms ms_p90; do "$json_field" "$work/c.json" algorithms.0.$name; done | tr '\n' ' ')"
+  field "$work/c.json" algorithms.0.verify.ok true
+  read -r low middle high <<<"$(for name in min median p95; do "$json_field" "$work/c.json" algorithms.0.time_ms.$name; done | tr '\n' ' ')"
   awk "BEGIN { exit !($low <= $middle && $middle <= $high) }" || fail "the median $middle is not within $low .. $high"
   grep -q "^C .* nonzeros of .* products, $semiring" "$work/out" || fail "spgemm in tiles does not tell of C"
 done
@@ -53,7 +53,7 @@ run 2 spgemm "$graph" "er:n=35,nnz=100" --ranks 4 --algo tile-c
 one_line "tile" "A has 34 columns and B 35 rows"
 run 0 spgemm "$graph" --verify --algo tile-all --tiles 5 --ranks 3 --buffers 1 --repeat 1 --json "$work/a.json"
 for n in 0 1 2 3 4 5 6 7 8; do
-  field "$work/a.json" algorithms.$n.ok true
+  field "$work/a.json" algorithms.$n.verify.ok true
   field "$work/a.json" algorithms.$n.nnz "$("$json_field" "$work/s.json" nnz)"
 done
 
@@ -63,7 +63,7 @@ run 0 spgemm "$graph" --mask "$graph" --json "$work/s.json"
 run 0 spgemm "$graph" --mask "$graph" --mem-limit 1M --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 --json "$work/m.json"
 grep -q "^mask .* nonzeros" "$work/out" || fail "tile prints no line of the mask"
 for n in 0 1 2 3 4 5 6 7 8; do
-  field "$work/m.json" algorithms.$n.ok true
+  field "$work/m.json" algorithms.$n.verify.ok true
   field "$work/m.json" algorithms.$n.nnz "$("$json_field" "$work/s.json" nnz)"
 done
 field "$work/m.json" mem_limit 1048576
@@ -77,7 +77,7 @@ run 0 spmm "$graph" --algo halo --reproducible --ranks 1 --dtype f64 --order rcm
 for words in "" "--order rcm" "--alpha 2 --beta 3" "--transport tcp"; do
   # shellcheck disable=SC2086 # a list of words
   run 0 spmm "$graph" --algo tile-all --x "$work/x.npy" --repeat 2 $words --json "$work/t.json" --out "$work/y.npy"
-  for n in 0 1 2 3 4 5 6 7 8; do field "$work/t.json" algorithms.$n.ok true; done
+  for n in 0 1 2 3 4 5 6 7 8; do field "$work/t.json" algorithms.$n.verify.ok true; done
   [ -s "$work/y.npy" ] || fail "no Y of $words"
   rm -f "$work/y.npy"
 done
@@ -108,17 +108,17 @@ field "$work/t.json" algorithms.8.algo tile-b-steal-local
 run 0 tile "$graph" --times="$graph" --mask "$graph" --repeat 1 --json "$work/t.json"
 one_line "tile --times" "sley tile is sley spgemm --algo tile-c now"
 field "$work/t.json" ranks 4
-field "$work/t.json" algorithms.0.ok true
+field "$work/t.json" algorithms.0.verify.ok true
 run 2 tile
 
 echo "JSON, and ranks as processes: the same traffic"
 run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"
 run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --transport tcp --json "$work/p.json"
-for name in matrix k ranks grid_rows rank_imbalance algorithms.0.algo algorithms.0.ms algorithms.0.per_rank.3.imbalance_ms; do
+for name in matrix k ranks grid_rows rank_imbalance algorithms.0.algo algorithms.0.time_ms.median algorithms.0.per_rank.3.imbalance_ms; do
   field "$work/t.json" $name
 done
-field "$work/p.json" algorithms.0.ok true
-for name in direct_bytes message_bytes messages self_bytes; do
+field "$work/p.json" algorithms.0.verify.ok true
+for name in volume_bytes.direct volume_bytes.message messages.message volume_bytes.self; do
   bytes=$("$json_field" "$work/t.json" algorithms.0.$name)
   field "$work/p.json" algorithms.0.$name "$bytes"
 done
@@ -129,8 +129,8 @@ grep -q '^matrix' "$work/err" || fail "--json - prints no text on stderr"
 echo "on a device whose memory the host cannot address: the same traffic"
 export SLEY_MODULE_PATH=$mock
 run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --device cuda --json "$work/d.json"
-field "$work/d.json" algorithms.0.ok true
-for name in direct_bytes message_bytes messages self_bytes; do
+field "$work/d.json" algorithms.0.verify.ok true
+for name in volume_bytes.direct volume_bytes.message messages.message volume_bytes.self; do
   field "$work/d.json" algorithms.0.$name "$("$json_field" "$work/t.json" algorithms.0.$name)"
 done
 grep -q '^ranks .*, cuda, ' "$work/out" || fail "tile does not tell the device"
@@ -139,13 +139,13 @@ for semiring in plus-times min-plus; do
   run 0 spgemm "$graph" --device cuda --dtype f32 --semiring $semiring --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 --warmup 0 \
     --json "$work/c.json"
   for n in 0 1 2 3 4 5 6 7 8; do
-    field "$work/c.json" algorithms.$n.ok true
+    field "$work/c.json" algorithms.$n.verify.ok true
   done
 done
 run 0 spgemm "$graph" --device cuda --mask "$graph" --dtype bf16 --verify --algo tile-all --tiles 5 --ranks 3 --repeat 1 \
   --warmup 0 --json "$work/d.json"
 for n in 0 1 2 3 4 5 6 7 8; do
-  field "$work/d.json" algorithms.$n.ok true
+  field "$work/d.json" algorithms.$n.verify.ok true
   field "$work/d.json" algorithms.$n.nnz "$("$json_field" "$work/m.json" algorithms.0.nnz)"
 done
 run 2 spgemm "$graph" --ranks 4 --algo tile-c --device cuda --mem-limit 1K
@@ -158,9 +158,9 @@ run 2 spmm "$graph" --algo tile-d
 one_line "tile" '--algo has no "tile-d"'
 run 2 spmm "$graph" --algo tile-c,
 run 2 spmm "$graph" --algo tile-c:ps=4
-one_line "parameters" '--algo tile-c: "ps=4" is not known: it takes no parameters'
+one_line "parameters" '--algo tile-c:ps=4: tile-c has no parameters'
 run 2 spgemm "$graph" --algo rows:ps=4
-one_line "parameters" '--algo rows: "ps=4" is not known: it takes no parameters'
+one_line "parameters" '--algo rows:ps=4: rows has no parameters'
 for words in "--algo tile-c,halo" "--algo tile-c --transpose" "--algo tile-a --wire bf16" "--algo tile-c --reproducible" "--mask $graph"; do
   # shellcheck disable=SC2086 # a list of words
   run 2 spmm "$graph" $words

@@ -10,7 +10,7 @@ sley=$1 root=$2
 job="k ranks threads workgroup algo device kernel precision mem-limit order partition dtype wire transpose reproducible seed brief json format base"
 declare -A options=(
   [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local"
-  [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify json format base"
+  [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify brief json format base"
   [plan]="$job machine scaling measure"
   [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
   [convert]="dtype threads format base"
@@ -214,4 +214,30 @@ run 2 generate "$graph" -o "$work/x.mtx"
 one_line "generate with a file" "names no generator"
 run 2 order "$graph"
 one_line "order without an output" "--output"
+echo "reports and help pages have lines of at most 80 characters, or of COLUMNS"
+graph=$root/data/karate.mtx
+while read -r words; do
+  for columns in 80 60; do
+    # shellcheck disable=SC2086 # words
+    if [ $columns = 80 ]; then env -u COLUMNS "$sley" $words; else env COLUMNS=$columns "$sley" $words; fi >"$work/out" 2>"$work/err" </dev/null
+    [ -s "$work/out" ] || fail "sley $words prints nothing"
+    long=$(grep -v '^usage: ' "$work/out" | awk -v most=$columns 'length > most && !/^ *[^ ]*$/ { print; exit }')
+    [ -z "$long" ] || fail "sley $words, $columns columns: $long"
+  done
+done <<END
+help
+help spmm
+help collective
+help gnn train
+info
+spmm $graph --ranks 4 --workgroup 2 --repeat 1
+spmm $graph --ranks 4 --workgroup 2 --repeat 1 --algo all
+spmm $graph --ranks 4 --repeat 1 --algo tile-c,tile-a
+spgemm $graph --verify
+plan $graph --ranks 4 --workgroup 2
+plan $graph --scaling 2,4
+roofline $graph --algo all --per-rank
+collective allreduce --ranks 2 --bytes 64K --repeat 1 --warmup 0 --device cpu
+END
+
 finish

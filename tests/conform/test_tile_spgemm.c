@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products of two sparse matrices in tiles: entries and values equal sums over all entries, for every
- * semiring, dtype and algorithm, with and without a mask; limits of memory; the same bits on every transport;
- * wrong operands; failures. */
+ * semiring, dtype and algorithm, with and without a mask, by handles and by sley_spgemm with a comm; limits
+ * of memory; the same bits on every transport; wrong operands; failures. */
 #include <math.h>
 
 #include "allocations.h"
@@ -387,7 +387,117 @@ static void bits_depend_on_the_tiles_alone(void **state) {
   each_case(same_bits);
 }
 
+/* ---- one call */
+
+/* Multiplies by sley_spgemm with the grid, tiles and options of the product by handles. transpose: the call
+ * transposes B; named: the caller names the ranks' rows of C. */
+static sley_status call_once(sl_comm *comm, const sample *s, sley_tile_spgemm_options given, bool transpose,
+                             bool named, sley_matrix **out) {
+  const tile_case *c = &s->c;
+  const sley_tiling tiling = tile_public(&c->a);
+  sley_matrix *a = NULL, *mask = NULL;
+  sley_spgemm_info info;
+  sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+  options.semiring = given.semiring;
+  options.mem_limit = given.mem_limit;
+  options.comm = comm;
+  options.algo = given.algo;
+  options.buffers = given.buffers;
+  options.tiling = &tiling;
+  options.columns = s->of_b.across;
+  options.transpose_b = transpose;
+  options.a_begin = c->whole ? NULL : c->row_begin;
+  options.c_begin = named ? c->row_begin : NULL;
+  sley_status status = tile_block(c, c->matrix, comm->rank, &a);
+  if (status == SLEY_OK && s->mask)
+    status = tile_block(c, s->mask, comm->rank, &mask);
+  options.mask = mask;
+  if (status == SLEY_OK)
+    status = sley_spgemm(a, transpose ? c->matrix : s->b, &options, out, &info);
+  if (status == SLEY_OK && (info.nnz != (*out)->nnz || info.passes != 0))
+    status = sl_fail(SLEY_ERR_INTERNAL, "info is of another product");
+  sl_matrix_destroy(mask);
+  sl_matrix_destroy(a);
+  return status;
+}
+
+static sley_status one_call_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  const bool named = s->c.seed % 2, transpose = s->c.seed / 2 % 2;
+  int64_t begin[TILE_MOST_RANKS + 1];
+  factors f = {0};
+  sley_tiled *c = NULL;
+  sley_matrix *rows = NULL, *wanted = NULL;
+  sley_status status = make(comm, s, &f);
+  if (status != SLEY_OK)
+    goto done;
+  memcpy(begin, s->c.row_begin, sizeof begin);
+  if (!named && s->c.whole)
+    TRY(sley_partition_equal(s->c.m, comm->size, begin));
+  TRY(call_once(comm, s, s->options, transpose, named, &rows));
+  TRY(sley_tile_spgemm(f.a, f.b, &f.options, &c, NULL));
+  TRY(sley_tiled_get_matrix(c, begin, &wanted));
+  CHECK(rows->nnz == wanted->nnz && rows->rows == wanted->rows);
+  CHECK(memcmp(rows->val, wanted->val, (size_t)rows->nnz * sley_dtype_bytes(rows->dtype)) == 0);
+done:
+  sl_matrix_destroy(rows);
+  sl_matrix_destroy(wanted);
+  sley_tiled_destroy(c);
+  end(&f);
+  return status;
+}
+
+static void one_call(const rank_case *rank) {
+  for (uint64_t n = 0; n < SAMPLES; n++) {
+    sample s = draw(rank, 7 + rank->seed * SAMPLES + n);
+    make_real(s.c.matrix, 1);
+    sley_matrix_destroy(s.b);
+    assert_sley_ok(sley_matrix_transpose(s.c.matrix, 1, &s.b));
+    assert_case_ok(rank, run_case(rank, one_call_main, &s));
+    drop(&s);
+  }
+}
+
+static void one_call_multiplies_as_handles_do(void **state) {
+  (void)state;
+  each_case(one_call);
+}
+
 /* ---- wrong use, and failures */
+
+static sley_status wrong_call_main(sl_comm *comm, void *arg) {
+  const sample *s = arg;
+  const sley_matrix *a = s->c.matrix, *b = s->b;
+  sley_spgemm_options options = SLEY_SPGEMM_OPTIONS_INIT;
+  sley_matrix *c = NULL;
+  sley_status status = SLEY_OK;
+  options.comm = comm;
+  CHECK(sley_spgemm(comm->rank == 0 ? NULL : a, b, &options, &c, NULL) ==
+        (comm->rank == 0 ? SLEY_ERR_ARG : SLEY_ERR_PEER));
+  CHECK(sley_spgemm(a, a, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "must be equal"));
+  options.device = "cpu";
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "leave"));
+  options.device = NULL;
+  options.algo = "rows";
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "rows"));
+  options.algo = "tile-d";
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "tile-d"));
+  options.algo = "auto";
+  options.c_begin = comm->rank == 0 ? NULL : s->c.row_begin;
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "c_begin"));
+  options.c_begin = NULL;
+  options.columns = -1;
+  CHECK(sley_spgemm(a, b, &options, &c, NULL) == SLEY_ERR_ARG);
+  options.columns = 0;
+  options.transpose_b = true;
+  options.b_begin = s->c.row_begin;
+  CHECK(sley_spgemm(a, a, &options, &c, NULL) == SLEY_ERR_ARG && strstr(sley_last_error(), "transpose_b"));
+  options.b_begin = NULL;
+  TRY(sley_spgemm(a, a, &options, &c, NULL)); /* the comm stays usable */
+done:
+  sl_matrix_destroy(c);
+  return status;
+}
 
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   sample *s = arg;
@@ -451,6 +561,7 @@ static void wrong_operands_are_refused_on_all_ranks(void **state) {
     s = draw(&rank, ALGORITHMS);
   }
   assert_case_ok(&rank, run_case(&rank, wrong_main, &s));
+  assert_case_ok(&rank, run_case(&rank, wrong_call_main, &s));
   drop(&s);
 }
 
@@ -461,6 +572,7 @@ static void every_allocation_may_fail(void **state) {
   const rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1, .seed = 3};
   sample s = draw(&rank, ALGORITHMS + 1); /* tile-a, with a mask */
   assert_true(fail_each_allocation(&rank, bits_main, &s, SLEY_OK) > 60);
+  assert_true(fail_each_allocation(&rank, one_call_main, &s, SLEY_OK) > 60);
   drop(&s);
 }
 
@@ -469,6 +581,7 @@ int main(void) {
                                      cmocka_unit_test(a_product_that_exceeds_the_limit_is_refused),
                                      cmocka_unit_test(products_can_be_multiplied),
                                      cmocka_unit_test(bits_depend_on_the_tiles_alone),
+                                     cmocka_unit_test(one_call_multiplies_as_handles_do),
                                      cmocka_unit_test(wrong_operands_are_refused_on_all_ranks),
                                      cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,6 +203,10 @@ static void wrong_arguments_are_refused(void **state) {
   options.threads = 0;
   options.ranks = -1;
   refuses(a, a, &options, SLEY_ERR_ARG, "-1 ranks");
+  options.ranks = 0;
+  options.algo = "tile-c";
+  refuses(a, a, &options, SLEY_ERR_ARG, "no algorithm \"tile-c\" in one process");
+  options.algo = "rows";
   options.ranks = 2;
   options.device = "cpu";
   refuses(a, a, &options, SLEY_ERR_ARG, "2 ranks on cpu");

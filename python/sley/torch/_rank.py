@@ -10,17 +10,13 @@ from typing import Any, Self
 import torch
 
 from sley import _c
+from sley._arrays import CODES
 from sley._calls import create
 from sley._library import initial, lib
 from sley._process import NotCopied
 from sley.errors import SleyArgumentError, SleyUnsupportedError, last_error
 
-DTYPES = {
-    torch.float32: int(_c.sley_dtype.SLEY_F32),
-    torch.float64: int(_c.sley_dtype.SLEY_F64),
-    torch.float16: int(_c.sley_dtype.SLEY_F16),
-    torch.bfloat16: int(_c.sley_dtype.SLEY_BF16),
-}
+DTYPES = {getattr(torch, name): int(code) for name, code in CODES.items()}
 _LEGACY = 1  # cudaStreamLegacy, torch's default stream; for the library, NULL means a stream of its own
 _set_stream = lib.sley_comm_set_stream
 

@@ -11,7 +11,7 @@ import torch.distributed
 import sley.dist
 from sley import _c
 from sley._calls import value_of
-from sley._collective import COMPRESSIONS, OPS, WAYS, CollectiveInfo, collective_info, kinds, one_of
+from sley._collective import COMPRESSIONS, CollectiveInfo, collective_info, kinds, one_of, ops, ways
 from sley._library import initial, lib
 from sley.errors import SleyArgumentError
 from sley.torch._rank import Handle, Rank, check, code_of, require
@@ -91,8 +91,8 @@ class SparseHookState:
         require(min(warmup_steps, ramp_steps) >= 0 and 0 <= seed < 2**64, f"warmup_steps is {warmup_steps}, ramp_steps "
                 f"{ramp_steps}, and seed {seed}: none is negative, and a seed has 64 bits")
         self.density, self._topk_options = density, {"sample": sample, "seed": seed}
-        self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(WAYS, way, "way"),
-                             "kind": one_of(kinds(), "allreduce", "collective"), "op": one_of(OPS, "sum", "reduction")}
+        self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(ways(), way, "way"),
+                             "kind": one_of(kinds(), "allreduce", "collective"), "op": one_of(ops(), "sum", "reduction")}
         self.step, self.warmup_steps, self.ramp_steps = 0, warmup_steps, ramp_steps
         self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
         self._rank = rank_of(comm if self._own is None else self._own)
