@@ -145,13 +145,13 @@ static sley_status multiply(tiled_product *p, const sley_matrix *a, const sley_m
 /* status: of the checks of this rank's arguments. Collective. */
 static sley_status spgemm_by_ranks(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *o,
                                    sley_status status, sley_matrix **out, sley_spgemm_info *info) {
-  static const char *const names[] = {"transpose_b", "the presence of a mask, a_begin, b_begin or c_begin"};
+  static const char *const compared[] = {"transpose_b", "the presence of a mask, a_begin, b_begin or c_begin"};
   tiled_product p = {.options = o};
   sl_error kept;
   SL_TRY(sl_agree(o->comm, status == SLEY_OK ? check_ranks(o) : status));
   const int64_t present =
       (o->mask != NULL) + 2 * (o->a_begin != NULL) + 4 * (o->b_begin != NULL) + 8 * (o->c_begin != NULL);
-  SL_TRY(sl_agree_same(o->comm, "sley_spgemm", names, (const int64_t[]){o->transpose_b, present}, 2));
+  SL_TRY(sl_agree_same(o->comm, "sley_spgemm", compared, (const int64_t[]){o->transpose_b, present}, 2));
   status = multiply(&p, a, b, out, info);
   sl_error_take(status, &kept); /* clean-up of several ranks may set another error */
   sley_tiled_destroy(p.c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of formats; choosing the format to read from the evidence, strong evidence first (format.h);
  * choosing the format to write by the path's ending. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
