@@ -3,10 +3,10 @@
  * anyway. It then finds the halo, marks what rows need and cuts parts faster than the threads of the host,
  * and the parts stay there. Only small results are copied to the host: bits of columns, counts, row pointers.
  *
- * The results equal those of the host's code in inspect.c, halo_pieces.c and parts.c, entry by entry. The
- * host's code is used on CPUs, and for blocks that the device does not take: 64-bit columns, more than four
- * columns per entry, too little memory. SLEY_INSPECT=host in the environment always selects it, for tests and
- * comparisons. */
+ * The results equal the results of the host's code in inspect.c, halo_pieces.c and parts.c, entry by entry.
+ * The host's code is used on CPUs, and for blocks that the device does not take: 64-bit columns, more than
+ * four columns per entry, too little memory. SLEY_INSPECT=host in the environment always selects it, for
+ * tests and comparisons. */
 #ifndef SLEY_PLAN_RESIDENT_H
 #define SLEY_PLAN_RESIDENT_H
 
