@@ -64,7 +64,7 @@ static sley_status alone(const sl_inspection *ins, sl_plan *plan) {
 
 /* In place: if all links are direct and ranks can read each other's host memory, rows are read where they
  * are, and the block is summed in one pass. In each row the rank's own columns come first, so the bits equal
- * those of the two parts of other transports. If ranks could read in place but do not, the sums begin with
+ * the bits of the two parts of other transports. If ranks could read in place but do not, the sums begin with
  * beta Y too, for the same bits. */
 static sley_status in_place(const sl_inspection *ins, sl_plan *plan) {
   const sl_comm *comm = ins->comm;

@@ -306,7 +306,7 @@ static bool is_one_part(const cut *c) {
   return true;
 }
 
-/* Whether the block's column numbers and their order are already those of the part. */
+/* Whether the block's column numbers and their order are already the part's. */
 static bool is_placed(const cut *c, sley_index index) {
   const sl_inspection *ins = c->ins;
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)

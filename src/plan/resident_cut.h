@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cuts parts on the device from a resident block (resident.h). The parts' columns and values stay there. The
- * parts equal those of parts.c, entry by entry. */
+ * parts equal the parts of parts.c, entry by entry. */
 #ifndef SLEY_PLAN_RESIDENT_CUT_H
 #define SLEY_PLAN_RESIDENT_CUT_H
 
