@@ -100,6 +100,8 @@ run 0 spmm "$graph" --ranks 3 --repeat 1 --algo all --transport tcp
 [ "$(grep -c ' ok$' "$work/out")" -ge 10 ] || fail "not all algorithms are right over tcp"
 run 0 spmm "$graph" --ranks 3 --repeat 2 --algo halo --transport tcp --trace "$work/trace_tcp.json"
 grep -q 'rank 2' "$work/trace_tcp.json" || fail "the timeline of processes lacks rank 2"
+[ "$(sed -n 's/.*"ts":\([0-9.]*\),"name":"product 1".*/\1/p' "$work/trace_tcp.json" | sort -u | wc -l)" -eq 3 ] ||
+  fail "the events of several ranks are the same"
 port=$((20000 + $$ % 10000))
 for rank in 0 1 2 3; do
   RANK=$rank WORLD_SIZE=4 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm "$graph" --algo halo --workgroup 2 --k 3 --repeat 2 \
