@@ -100,6 +100,8 @@ run 0 spmm "$graph" --ranks 3 --repeat 1 --algo all --transport tcp
 [ "$(grep -c ' ok$' "$work/out")" -ge 10 ] || fail "not all algorithms are right over tcp"
 run 0 spmm "$graph" --ranks 3 --repeat 2 --algo halo --transport tcp --trace "$work/trace_tcp.json"
 grep -q 'rank 2' "$work/trace_tcp.json" || fail "the timeline of processes lacks rank 2"
+[ "$(sed -n 's/.*"ts":\([0-9.]*\),"name":"product 1".*/\1/p' "$work/trace_tcp.json" | sort -u | wc -l)" -eq 3 ] ||
+  fail "the events of several ranks are the same"
 port=$((20000 + $$ % 10000))
 for rank in 0 1 2 3; do
   RANK=$rank WORLD_SIZE=4 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm "$graph" --algo halo --workgroup 2 --k 3 --repeat 2 \
@@ -115,6 +117,22 @@ done
 wait
 [ "$(grep -c ' ok$' "$work/out0")" -ge 10 ] || fail "not all algorithms are right when launched: $(cat "$work"/err?)"
 [ ! -s "$work/out2" ] || fail "rank 2 reports, too"
+for rank in 0 1; do # a file of the same name, whose values differ
+  mkdir "$work/rank$rank"
+  printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 %s\n' $((rank + 1)) >"$work/rank$rank/m.mtx"
+  (cd "$work/rank$rank" && RANK=$rank WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm m.mtx --repeat 1 --timeout 60 \
+    >"$work/out$rank" 2>"$work/err$rank") &
+done
+wait
+grep -q 'the ranks were given different values of' "$work/err0" || fail "ranks with other values: $(cat "$work/err0" "$work/out0")"
+for option in --k --alpha --beta --warmup; do
+  for rank in 0 1; do
+    RANK=$rank WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port "$sley" spmm "$graph" --repeat 1 --timeout 60 $option $((rank + 1)) \
+      >"$work/out$rank" 2>"$work/err$rank" &
+  done
+  wait
+  grep -q "the ranks were given different values of $option:" "$work/err0" || fail "ranks with another $option: $(cat "$work/err0" "$work/out0")"
+done
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=$port run 1 spmm "$graph" --timeout 0.5
 one_line "a rank that does not come" "rank 1 of 2 did not connect"
 RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost run 2 spmm "$graph"

@@ -138,8 +138,8 @@ static void run_sample(const rank_case *c, sample *s) {
     assert_case_ok(c, status);
 }
 
-/* The matrices are views that begin behind the first row, so that also with one rank the arrays begin elsewhere
- * than the values. */
+/* The matrices are views that begin behind the first row, so that also with one rank the arrays begin
+ * elsewhere than the values. */
 static void run_samples(const rank_case *c) {
   enum { SKIPPED = 5 };
   sley_matrix *whole, *revalued;

@@ -37,7 +37,7 @@ typedef struct subject {
   atomic_bool in_order_known[WIDTHS];
   int64_t *row_begin, *col_begin;
   bool multiplied; /* sum and magnitude are computed */
-  int sample; /* one combination in so many is run */
+  int sample;      /* one combination in so many is run */
   atomic_long runs, failures;
   long left_out, pairs; /* combinations that the draw left out; products made by both transports */
 } subject;

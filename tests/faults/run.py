@@ -18,7 +18,8 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl", "mock_mkl"]  # of tests that are scripts
+# What tests that are scripts use.
+PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl", "mock_mkl"]
 
 
 def copy_sources(to: pathlib.Path) -> None:
@@ -58,13 +59,13 @@ def kill_tree(process: int) -> None:
     os.kill(process, signal.SIGKILL)
 
 
-def failing(work: pathlib.Path, tests: list[str], given: argparse.Namespace) -> list[str]:
+def failing(work: pathlib.Path, tests: list[str], given: argparse.Namespace, limit: float | None) -> list[str]:
     """The names of the tests that fail, with their end; "hangs": the tests did not end within the limit."""
     environment = {"SLEY_TEST_SHARE": str(given.share), "SLEY_DATA": os.environ.get("SLEY_DATA", str(ROOT.parent / "shared" / "data"))}
     command = ["ctest", "--test-dir", work / "build", "--parallel", str(given.jobs), "-R", f"^({'|'.join(tests)})$"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment}) as run:
         try:
-            said = run.communicate(timeout=given.limit)[0]
+            said = run.communicate(timeout=limit)[0]
         except subprocess.TimeoutExpired:
             kill_tree(run.pid)
             return ["hangs"]
@@ -93,7 +94,7 @@ def main() -> int:
     tests = sorted({test for each in faults for test in each["tests"]})
     if not build(work, tests, given.jobs):
         return 2
-    broken = {each.split()[0] for each in failing(work, tests, given)}
+    broken = {each.split()[0] for each in failing(work, tests, given, None)}
     if broken:
         print("fail without a fault, and are not run:", *sorted(broken))
     found = 0
@@ -104,12 +105,12 @@ def main() -> int:
         file.write_text(sound.replace(each["old"], each["new"]))
         try:
             wrong = bool(used) and not build(work, used, given.jobs)
-            by = failing(work, used, given) if used and not wrong else []
+            by = failing(work, used, given, given.limit) if used and not wrong else []
         finally:
             file.write_text(sound)
         found += bool(by)
-        print(f"{'does not compile' if wrong else 'not run' if not used else 'found' if by else 'NOT FOUND'}: {each['file']}: {each['what']}"
-              + (f": by {', '.join(by)}" if by else ""), flush=True)
+        outcome = "does not compile" if wrong else "not run" if not used else "found" if by else "NOT FOUND"
+        print(f"{outcome}: {each['file']}: {each['what']}" + (f": by {', '.join(by)}" if by else ""), flush=True)
     print(f"{found} of {len(faults)} faults were found")
     if not given.words:
         folders = {file.parent for top in ("src", "cli", "python/sley") for end in ("c", "py") for file in (ROOT / top).rglob(f"*.{end}")}

@@ -88,12 +88,9 @@ static void test_variables(void **state) {
 /* Without MASTER_ADDR rank 0 is on the first host of SLURM's list. */
 static void test_first_host(void **state) {
   (void)state;
-  static const char *const variables[][2] = {{"SLURM_PROCID", "2"},
-                                             {"SLURM_STEP_NUM_TASKS", "4"},
-                                             {"SLURM_LOCALID", "0"},
-                                             {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
-                                             {"SLURM_JOB_ID", "7"},
-                                             {"SLURM_STEP_ID", "0"}};
+  static const char *const variables[][2] = {{"SLURM_PROCID", "2"},  {"SLURM_STEP_NUM_TASKS", "4"},
+                                             {"SLURM_LOCALID", "0"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+                                             {"SLURM_JOB_ID", "7"},  {"SLURM_STEP_ID", "0"}};
   static const char *const lists[][2] = {
       {"node[07-09,12]-a,gpu1", "node07-a"}, {"node[3,5-9]", "node3"}, {"c1,c2", "c1"}, {"gpu-1", "gpu-1"}};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)

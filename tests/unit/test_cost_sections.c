@@ -111,10 +111,9 @@ static void crowded_ranks_copy_as_much(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(broadcasts_wait_for_local_parts),
-                                     cmocka_unit_test(described_machines_do_not),
-                                     cmocka_unit_test(crowded_ranks_copy_as_much),
-                                     cmocka_unit_test(built_plans_are_predicted_as_dry_ones)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(broadcasts_wait_for_local_parts), cmocka_unit_test(described_machines_do_not),
+      cmocka_unit_test(crowded_ranks_copy_as_much), cmocka_unit_test(built_plans_are_predicted_as_dry_ones)};
   setenv("SLEY_MACHINE", "builtin", 1);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,8 +179,8 @@ static void test_every_slot_is_filled(void **state) {
   }
 }
 
-/* The table has kernels for exactly the instruction sets of which the library says that it was built for them,
- * and portable ones in any case. */
+/* The table has kernels for exactly the instruction sets of which the library says that it was built for
+ * them, and portable ones in any case. */
 static void test_kernels_of_built_sets(void **state) {
   (void)state;
   static const char *const names[SL_CPU_ISAS] = {[SL_CPU_PORTABLE] = "spmm-f32-portable",

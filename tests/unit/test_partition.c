@@ -125,7 +125,8 @@ int main(void) {
       cmocka_unit_test(equal_rows_differ_by_one),       cmocka_unit_test(nonzeros_are_balanced),
       cmocka_unit_test(view_counts_from_its_first_row), cmocka_unit_test(huge_row_takes_a_rank),
       cmocka_unit_test(empty_rows_are_shared),          cmocka_unit_test(huge_counts_do_not_overflow),
-      cmocka_unit_test(owner_skips_empty_ranks),        cmocka_unit_test(names_choose_the_partition), cmocka_unit_test(arguments_are_checked),
+      cmocka_unit_test(owner_skips_empty_ranks),        cmocka_unit_test(names_choose_the_partition),
+      cmocka_unit_test(arguments_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,8 +41,9 @@ static bool machine_has(sl_cpu_isa isa) {
   case SL_CPU_AVX2:
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   case SL_CPU_AVX512:
-    return machine_has(SL_CPU_AVX2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+    return machine_has(SL_CPU_AVX2) && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw");
 #elif defined(__aarch64__)
   case SL_CPU_NEON:
     return true;
