@@ -32,7 +32,7 @@ recipe() {
   done
   cmp -s "$copy/listed" "$copy/matched" || fail "$1 touches $(tr '\n' ' ' <"$copy/touched"), its recipe lists $(tr '\n' ' ' <"$copy/listed")"
   patch -d "$copy" -p1 -s <"$1" || fail "$1 does not apply"
-  grep '\.c$' "$copy/touched" >>"$copy/sources" || true # a recipe of Python has none
+  grep -e '\.c$' -e '\.c\.in$' "$copy/touched" >>"$copy/sources" || true # a recipe of Python has none
 }
 for each in "$here"/*.patch; do recipe "$each"; done
 
@@ -44,6 +44,13 @@ compile() {
 }
 for source in $(sort -u "$copy/sources"); do
   case $source in
+  src/*.in) # the build's file gets the lines that the template has got
+    source=generated/${source#src/} source=${source%.in}
+    mkdir -p "$copy/${source%/*}"
+    cp "$build/$source" "$copy/$source"
+    diff -u "$root/src/${source#generated/}.in" "$copy/src/${source#generated/}.in" | patch -s "$copy/$source" || fail "$source does not take the template's lines"
+    list=$copy/objects object=$source.o
+    ;;
   src/device/cuda/*) # of a module, whose table needs no compiler of GPUs
     compile -fsyntax-only "$copy/$source" || fail "$source is not compiled"
     continue
