@@ -81,10 +81,10 @@ int sl_stream_ways(const struct sl_device_figures *figures, sley_dtype dtype, in
 
 /* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, if memory is aligned. */
 static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
-  int vec = 16 / (int)sley_dtype_bytes(dtype);
-  while (k % vec != 0)
-    vec /= 2;
-  return vec;
+  int features = 16 / (int)sley_dtype_bytes(dtype);
+  while (k % features != 0)
+    features /= 2;
+  return features;
 }
 
 /* Slabs of a chunk. slabs: of all windows together. */
