@@ -49,7 +49,7 @@ for source in $(sort -u "$copy/sources"); do
     mkdir -p "$copy/${source%/*}"
     cp "$build/$source" "$copy/$source"
     diff -u "$root/src/${source#generated/}.in" "$copy/src/${source#generated/}.in" | patch -s "$copy/$source" || fail "$source does not take the template's lines"
-    list=$copy/objects object=$source.o
+    list=$copy/objects object=".*/$source.o"
     ;;
   src/device/cuda/*) # of a module, whose table needs no compiler of GPUs
     compile -fsyntax-only "$copy/$source" || fail "$source is not compiled"
