@@ -19,7 +19,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What tests that are scripts use.
-PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl", "mock_mkl"]
+PROGRAMS = ["sley", "sley_command", "json_field", "png_pixel", "sley_mock", "sley_mock_device", "sley_mock_nccl"]
 
 
 def copy_sources(to: pathlib.Path) -> None:
