@@ -228,8 +228,16 @@ done <<END
 help
 help spmm
 help collective
+help bench
+help bench ops
 help gnn train
+help gnn bench
+help gnn infer
 info
+bench --matrix $graph --k 8 --repeat 1 --device cpu
+bench ops --matrix $graph --k 8 --repeat 1 --device cpu
+gnn train er:n=100,nnz=800 --features random:4 --labels planted:3 --train 3 --valid 3 --epochs 2 --device cpu
+gnn bench er:n=100,nnz=800 --repeat 1 --warmup 0 --device cpu
 spmm $graph --ranks 4 --workgroup 2 --repeat 1
 spmm $graph --ranks 4 --workgroup 2 --repeat 1 --algo all
 spmm $graph --ranks 4 --repeat 1 --algo tile-c,tile-a
