@@ -76,6 +76,22 @@ void cli_legend_tiles(FILE *stream) {
   print_terms("terms", terms, COUNT(terms), stream);
 }
 
+void cli_legend_roofline(FILE *stream) {
+  static const term terms[] = {
+      {"grid, tiles", "rows x columns of ranks; tiles down and across A, and across the right factor"},
+      {"MiB, flop/B", "data that travels between nodes (between ranks if there is one node), of all ranks; "
+                      "operations for each byte of it"},
+      {"local GFLOP/s", "rate that the memory and the arithmetic of a rank allow"},
+      {"network GFLOP/s", "rate that the network allows: its bandwidth times flop/B"},
+      {"bound", "the resource that sets the lower of these two rates"},
+      {"at best ms", "time at the lower rate if all ranks had equal work"},
+      {"predicted ms", "predicted time of the slowest rank, with the latency of messages"},
+      {"measured, ratio", "time from --measured in ms; predicted time divided by it; above 1: faster than "
+                          "predicted"},
+  };
+  print_terms("terms", terms, COUNT(terms), stream);
+}
+
 void cli_legend_spmm(FILE *stream) {
   static const term terms[] = {
       {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},

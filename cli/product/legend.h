@@ -19,4 +19,7 @@ void cli_legend_spmm(FILE *stream);
 /* Prints the terms of the report of products in tiles. */
 void cli_legend_tiles(FILE *stream);
 
+/* Prints the terms of `sley roofline`'s table. */
+void cli_legend_roofline(FILE *stream);
+
 #endif

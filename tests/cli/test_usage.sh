@@ -12,7 +12,7 @@ declare -A options=(
   [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local"
   [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify brief json format base"
   [plan]="$job machine scaling measure"
-  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
+  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed brief plot json format base"
   [convert]="dtype threads format base"
   [order]="order output perm dtype threads seed format base"
   [generate]="output dtype threads seed"
@@ -106,6 +106,10 @@ done
 run 0 plan "$root/data/karate.mtx" --ranks 2 --brief
 grep -q -e '^algorithms:' -e '^terms:' "$work/out" && fail "--brief explains terms"
 run 0 spmm "$root/data/karate.mtx" --ranks 2 --algo halo,cover --repeat 1 --brief
+grep -q '^terms:' "$work/out" && fail "--brief explains terms"
+run 0 roofline "$root/data/karate.mtx"
+grep -q '^  bound  *[a-z]' "$work/out" || fail "sley roofline does not explain its terms"
+run 0 roofline "$root/data/karate.mtx" --brief
 grep -q '^terms:' "$work/out" && fail "--brief explains terms"
 
 echo "the first words"
