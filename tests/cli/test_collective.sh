@@ -117,7 +117,7 @@ done
 bytes=8 check_kind allreduce 3 --device cpu --dtype i64 --format pici --way ring
 unset bytes
 op=max
-check_kind allreduce 2 --device cpu --format dense --op max
+check_kind allreduce 2 --device cpu --format none --op max
 field "$json" cases.0.redop max
 field "$json" cases.0.path dense
 grep -qE ' - +-  dense$' "$work/out" || fail "a dense run has a bound"
@@ -194,6 +194,8 @@ fi
 echo "what is refused"
 run 2 collective
 one_line "no kind" "too few words"
+run 2 collective allreduce --format dense
+one_line "the former word for none" "--format has no \"dense\""
 run 2 collective allreduse
 one_line "a wrong kind" '"allreduce"'
 run 2 collective broadcast
