@@ -82,6 +82,7 @@ static void keep_case(running *r, const cli_case *one) {
   cli_text_start(&r->text, r->settings->common.json);
   cli_bench_print_case(&r->bench, one, r->text.stream);
   cli_text_end(&r->text);
+  fflush(r->text.to);
 }
 
 static bool fits(const running *r, const char *name, const sley_matrix_info *info, int64_t k) {

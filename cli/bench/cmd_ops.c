@@ -123,6 +123,7 @@ static void keep(running *r, const cli_op_result *result) {
   cli_text_start(&r->text, r->settings->common.json);
   cli_ops_print_result(result, r->text.stream);
   cli_text_end(&r->text);
+  fflush(r->text.to);
 }
 
 static sley_status measure(running *r, const cli_op *op, const sley_matrix *matrix, const char *name,

@@ -73,6 +73,5 @@ void cli_text_end(cli_text *text) {
     *end = '\0';
     write_line(line, room, text->to);
   }
-  fflush(text->to);
   free(text->bytes);
 }

@@ -63,7 +63,18 @@ void cli_legend_plan(FILE *stream, int measured) {
   print_others(stream);
 }
 
-void cli_legend_tiles(FILE *stream) {
+static const term product_terms[] = {
+    {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},
+    {"message MiB", "data that it moved in messages, between workgroups"},
+    {"messages", "number of these messages"},
+    {"as predicted", "whether bytes and messages equal the prediction"},
+    {"median, min, p95", "times of a product on the slowest rank; 95 % of them are at most p95"},
+    {"GFLOP/s", "operations (for dense X 2 x nonzeros x k) divided by the median time"},
+    {"check", "comparison of the result with a product in double precision: every entry is within its "
+              "rounding bound"},
+};
+
+void cli_legend_tiles(FILE *stream, bool several) {
   static const term terms[] = {
       {"compute ms", "products of tiles"},
       {"communicate ms", "waiting for tiles of other ranks"},
@@ -73,6 +84,8 @@ void cli_legend_tiles(FILE *stream) {
       {"stolen", "the products of these that it took over from other ranks"},
       {"Mflop", "millions of operations of its products"},
   };
+  if (several)
+    print_terms("terms of all algorithms", product_terms, COUNT(product_terms), stream);
   print_terms("terms", terms, COUNT(terms), stream);
 }
 
@@ -93,16 +106,6 @@ void cli_legend_roofline(FILE *stream) {
 }
 
 void cli_legend_spmm(FILE *stream) {
-  static const term terms[] = {
-      {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},
-      {"message MiB", "data that it moved in messages, between workgroups"},
-      {"messages", "number of these messages"},
-      {"as predicted", "whether bytes and messages equal the prediction of the plan"},
-      {"median, min, p95", "times of a product on the slowest rank; 95 % of them are at most p95"},
-      {"GFLOP/s", "2 x nonzeros x k operations divided by the median time"},
-      {"check",
-       "comparison of Y with a product in double precision: every entry is within its rounding bound"},
-  };
-  print_terms("terms", terms, COUNT(terms), stream);
+  print_terms("terms", product_terms, COUNT(product_terms), stream);
   print_others(stream);
 }

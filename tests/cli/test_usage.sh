@@ -207,7 +207,7 @@ one_line "--trace with all" "--trace"
 run 2 spmm "$graph" --algo halo,,cover
 one_line "a list with an empty name" '""'
 run 2 spmm "$graph" --algo halo,all
-one_line "all in a list" "--algo takes all, or"
+one_line "all in a list" "--algo takes one word for several algorithms, or a list"
 run 2 spmm
 one_line "a missing word" "usage: sley spmm MATRIX"
 run 2 spmm "$graph" "$graph"
