@@ -30,8 +30,10 @@ void cli_legend_algorithms(const char *(*name)(const void *context, int i), cons
 
 /* Says where algorithms with another layout are compared. */
 static void print_others(FILE *stream) {
-  fprintf(stream, "\nAlgorithms in tiles divide A, X and Y in two dimensions, and are not in this list: sley "
-                  "spmm --algo tile-all runs them, and sley roofline predicts them.\n");
+  fprintf(
+      stream,
+      "\nHere each rank owns whole rows of A, X and Y. Algorithms in tiles divide these in two dimensions: "
+      "sley spmm --algo tile-all compares them, and sley roofline predicts their times.\n");
 }
 
 void cli_legend_plan(FILE *stream, int measured) {
