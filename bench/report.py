@@ -180,9 +180,9 @@ def run_again(sley):
             command = stream.readline().rstrip("\n")
         data = os.environ.get("SLEY_DATA", os.path.join(ROOT, "..", "shared", "data"))
         found = subprocess.run([os.path.abspath(sley), *command.removeprefix("$ sley ").split()], check=True, capture_output=True, text=True,
-                               cwd=data if os.path.isdir(data) else None)
+                               cwd=data if os.path.isdir(data) else None, env={**os.environ, "COLUMNS": "100"})
         with open(path, "w", encoding="utf-8") as stream:
-            stream.write(command + "\n" + found.stdout.split("\nterms:")[0].rstrip("\n") + "\n")  # without the legend
+            stream.write(command + "\n" + found.stdout)
 
 
 def judge():

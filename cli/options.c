@@ -12,7 +12,7 @@
 #include "common.h"
 #include "output/terminal.h"
 
-enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26, HELP_WIDTH = 79 };
+enum { WORD_LIMIT = 40, NAME_LIMIT = 64, HELP_COLUMN = 26 };
 
 enum { MOST_GIVEN = 128 };
 
@@ -368,28 +368,14 @@ bool cli_options_parse(const cli_command *command, int argc, char **argv, void *
 
 /* ---- help */
 
-/* Prints text from the current column on, wrapped; further lines begin at HELP_COLUMN. */
-static void print_wrapped(FILE *stream, const char *text, size_t *column) {
-  while (*text) {
-    size_t length = strcspn(text, " ");
-    if (*column + length + 1 > HELP_WIDTH && *column > HELP_COLUMN) {
-      fprintf(stream, "\n%*s", HELP_COLUMN, "");
-      *column = HELP_COLUMN;
-    }
-    *column += (size_t)fprintf(stream, "%s%.*s", *column > HELP_COLUMN ? " " : "", (int)length, text);
-    text += length + strspn(text + length, " ");
-  }
-}
-
-static void print_default(const cli_option *option, const void *defaults, char *text, size_t bytes) {
+static void print_default(const cli_option *option, const void *defaults, FILE *stream) {
   const char *place = (const char *)defaults + option->offset;
-  text[0] = '\0';
   if (option->kind == CLI_INT && *(const int64_t *)place > 0)
-    snprintf(text, bytes, "(default %" PRId64 ")", *(const int64_t *)place);
+    fprintf(stream, " (default %" PRId64 ")", *(const int64_t *)place);
   else if (option->kind == CLI_REAL)
-    snprintf(text, bytes, "(default %g)", *(const double *)place);
+    fprintf(stream, " (default %g)", *(const double *)place);
   else if ((option->kind == CLI_TEXT || option->kind == CLI_CHOICE) && *(const char *const *)place)
-    snprintf(text, bytes, "(default %s)", *(const char *const *)place);
+    fprintf(stream, " (default %s)", *(const char *const *)place);
 }
 
 static void print_about(const char *word, const char *about, FILE *stream) {
@@ -401,11 +387,8 @@ static void print_about(const char *word, const char *about, FILE *stream) {
 /* A line for each parameter of each choice. */
 static void print_parameters(const cli_option *option, FILE *stream) {
   for (const char *const *word = option->choices(); *word; word++)
-    for (const sley_parameter *one = option->parameters(*word); one && one->key; one++) {
-      size_t column = (size_t)fprintf(stream, "%*s%s:%s=%s:", HELP_COLUMN, "", *word, one->key, one->values);
-      print_wrapped(stream, one->summary, &column);
-      fprintf(stream, "\n");
-    }
+    for (const sley_parameter *one = option->parameters(*word); one && one->key; one++)
+      fprintf(stream, "%*s%s:%s=%s: %s\n", HELP_COLUMN, "", *word, one->key, one->values, one->summary);
 }
 
 /* The words that set each parameter of a choice; of a number the value is left open. */
@@ -420,31 +403,23 @@ static void list_parameters(const char *word, const sley_parameter *one, FILE *s
   }
 }
 
+/* Prints the option and its help in one line; cli_text_end divides it. */
 static void print_option(const cli_option *option, const void *defaults, FILE *stream) {
-  char left[NAME_LIMIT], standard[NAME_LIMIT];
-  char letter[8] = "";
+  char left[NAME_LIMIT], letter[8] = "";
   if (option->letter)
     snprintf(letter, sizeof letter, "-%c, ", option->letter);
   snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
            option->value ? option->value : "");
-  size_t column = (size_t)fprintf(stream, "%-*s", HELP_COLUMN, left);
-  if (column > HELP_COLUMN) {
+  fprintf(stream, "%-*s", HELP_COLUMN, left);
+  if (strlen(left) > HELP_COLUMN - 2)
     fprintf(stream, "\n%*s", HELP_COLUMN, "");
-    column = HELP_COLUMN;
-  }
-  print_wrapped(stream, option->help, &column);
-  if (option->choices && !option->about) {
-    for (const char *const *choice = option->choices(); *choice; choice++) {
-      print_wrapped(stream, choice == option->choices() ? "-" : "|", &column);
-      print_wrapped(stream, *choice, &column);
-    }
-  }
-  if (option->kind == CLI_SWITCH) {
-    snprintf(left, sizeof left, "(--no-%s: do not)", option->name);
-    print_wrapped(stream, left, &column);
-  }
-  print_default(option, defaults, standard, sizeof standard);
-  print_wrapped(stream, standard, &column);
+  fprintf(stream, "%s", option->help);
+  for (const char *const *choice = option->choices && !option->about ? option->choices() : NULL;
+       choice && *choice; choice++)
+    fprintf(stream, " %s %s", choice == option->choices() ? "-" : "|", *choice);
+  if (option->kind == CLI_SWITCH)
+    fprintf(stream, " (--no-%s: do not)", option->name);
+  print_default(option, defaults, stream);
   fprintf(stream, "\n");
   if (option->parameters)
     print_parameters(option, stream);

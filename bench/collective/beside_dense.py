@@ -88,7 +88,7 @@ def of_threads(args, case, seed, *words):
 
 def dense_processes(args, case, seed):
     """Ranks as processes that NCCL joins, each rank a workgroup of its own; both sides of that run are dense."""
-    return command(args, case, seed, "--ranks", args.ranks, "--transport", args.rival, "--workgroup", 1, "--any-order", "--format", "dense", "--no-check")
+    return command(args, case, seed, "--ranks", args.ranks, "--transport", args.rival, "--workgroup", 1, "--any-order", "--format", "none", "--no-check")
 
 
 def round_of_gpus(args, case, seed):

@@ -16,6 +16,7 @@
 #include "output/changes.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 
 enum { MIB = 1 << 20 };
 
@@ -30,7 +31,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "LIST",
      .offset = AT(matrix),
-     .help = "files and generators, separated by blanks (default: four generators)"},
+     .help = "files and generators, separated by blanks"},
     {.name = "k",
      .kind = CLI_TEXT,
      .value = "LIST",
@@ -59,7 +60,7 @@ typedef struct running {
   const bench_settings *settings;
   cli_numbers k;
   cli_bench bench;
-  FILE *stream;
+  cli_text text;
   cli_case *cases;
   int count;
   bool failed, wrong; /* a matrix could not be measured; a product was wrong */
@@ -78,7 +79,10 @@ static void keep_case(running *r, const cli_case *one) {
   r->cases[r->count++] = *one;
   for (int i = 0; i < r->bench.contenders; i++)
     r->wrong |= one->time[i].wrong;
-  cli_bench_print_case(&r->bench, one, r->stream);
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_bench_print_case(&r->bench, one, r->text.stream);
+  cli_text_end(&r->text);
+  fflush(r->text.to);
 }
 
 static bool fits(const running *r, const char *name, const sley_matrix_info *info, int64_t k) {
@@ -127,7 +131,9 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = cli_bench_contenders(&r->bench);
   if (status != SLEY_OK)
     return status;
-  cli_bench_print_start(&r->bench, r->stream);
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_bench_print_start(&r->bench, r->text.stream);
+  cli_text_end(&r->text);
   return cli_matrices_each(r->settings->matrix, &r->settings->common, take_matrix, r, &r->failed);
 }
 
@@ -135,9 +141,11 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 static int report(running *r) {
   const char *json = r->settings->common.json;
   int code = r->wrong ? CLI_FAILED : r->failed ? CLI_USAGE : CLI_DONE;
-  cli_sources_print(r->stream);
+  cli_text_start(&r->text, json);
+  cli_sources_print(r->text.stream);
   if (r->count > 0)
-    cli_bench_print_end(&r->bench, r->cases, r->count, r->stream);
+    cli_bench_print_end(&r->bench, r->cases, r->count, r->text.stream);
+  cli_text_end(&r->text);
   if (json && !cli_output_json(json, cli_bench_json(&r->bench, r->cases, r->count)))
     code = CLI_FAILED;
   return code;
@@ -147,8 +155,7 @@ static int run(void *settings_, char **positionals) {
   (void)positionals;
   const bench_settings *settings = settings_;
   const cli_common *common = &settings->common;
-  running r = {.settings = settings,
-               .stream = common->json && strcmp(common->json, "-") == 0 ? stderr : stdout};
+  running r = {.settings = settings};
   r.bench = (cli_bench){.threads = (int)common->threads,
                         .dtype = cli_dtype(common->dtype),
                         .seed = (uint64_t)common->seed,
@@ -188,7 +195,7 @@ const cli_command cli_bench_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Nothing else should run meanwhile. Each product is checked once in double precision. On GPUs the\n"
+        "Nothing else should run meanwhile. Each product is checked once in double precision. On GPUs the "
         "kernel cusparse of another library is the rival; bench/spmm_local.py compares with rivals on CPUs.\n"
         "Exit status: 0 done, 1 a wrong product, 2 wrong usage or a matrix that could not be measured, 130 "
         "interrupted.\n"

@@ -16,6 +16,7 @@
 #include "output/changes.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 
 typedef struct ops_settings {
   cli_common common;
@@ -29,7 +30,7 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "LIST",
      .offset = AT(matrix),
-     .help = "files and generators, separated by blanks (default: four generators)"},
+     .help = "files and generators, separated by blanks"},
     {.name = "ops",
      .kind = CLI_TEXT,
      .value = "LIST",
@@ -62,7 +63,7 @@ typedef struct running {
   cli_ops_bench bench;
   cli_numbers k, heads;
   unsigned chosen; /* the chosen operations: bits 1 << index in cli_ops */
-  FILE *stream;
+  cli_text text;
   cli_op_result *results;
   int count;
   int code;        /* CLI_FAILED: a wrong result; CLI_USAGE: an operation could not be measured */
@@ -119,7 +120,10 @@ static void keep(running *r, const cli_op_result *result) {
     r->code = r->code == CLI_FAILED ? CLI_FAILED : CLI_USAGE;
   else if (result->status != SLEY_OK && result->status != SLEY_ERR_UNSUPPORTED)
     r->code = CLI_FAILED;
-  cli_ops_print_result(result, r->stream);
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_ops_print_result(result, r->text.stream);
+  cli_text_end(&r->text);
+  fflush(r->text.to);
 }
 
 static sley_status measure(running *r, const cli_op *op, const sley_matrix *matrix, const char *name,
@@ -157,7 +161,13 @@ static sley_status take_ops(running *r, const sley_matrix *matrix, const char *n
 
 static sley_status take_matrix(void *context, const char *name, const sley_matrix *matrix) {
   running *r = context;
-  sley_status status = SLEY_OK;
+  sley_matrix_info info;
+  sley_status status = sley_matrix_info_get(matrix, &info);
+  if (status != SLEY_OK)
+    return status;
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_ops_print_matrix(name, &info, r->text.stream);
+  cli_text_end(&r->text);
   for (int i = 0; i < r->k.count && status == SLEY_OK; i++)
     status = take_ops(r, matrix, name, r->k.at[i]);
   return status == SLEY_OK ? take_ops(r, matrix, name, 0) : status;
@@ -180,9 +190,11 @@ static void tell_widths(const running *r) {
 }
 
 static int report(running *r) {
-  cli_sources_print(r->stream);
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_sources_print(r->text.stream);
   if (r->count > 0)
-    cli_ops_print_end(r->results, r->count, r->stream);
+    cli_ops_print_end(r->results, r->count, r->text.stream);
+  cli_text_end(&r->text);
   if (r->settings->common.json &&
       !cli_output_json(r->settings->common.json, cli_ops_json(&r->bench, r->results, r->count)))
     return CLI_FAILED;
@@ -191,7 +203,9 @@ static int report(running *r) {
 
 static int run_list(running *r) {
   tell_widths(r);
-  cli_ops_print_start(&r->bench, r->stream);
+  cli_text_start(&r->text, r->settings->common.json);
+  cli_ops_print_start(&r->bench, r->text.stream);
+  cli_text_end(&r->text);
   sley_status status =
       cli_matrices_each(r->settings->matrix, &r->settings->common, take_matrix, r, &r->unreadable);
   int code = status == SLEY_OK ? report(r) : cli_finish(status);
@@ -210,8 +224,7 @@ static void say_idle(const running *r) {
 static int run(void *settings_, char **positionals) {
   (void)positionals;
   const ops_settings *settings = settings_;
-  const bool to_stdout = settings->common.json && strcmp(settings->common.json, "-") == 0;
-  running r = {.settings = settings, .stream = to_stdout ? stderr : stdout};
+  running r = {.settings = settings};
   r.bench = (cli_ops_bench){.device = settings->common.device,
                             .alone = settings->alone,
                             .threads = (int)settings->common.threads,
@@ -244,9 +257,8 @@ const cli_command cli_bench_ops_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all.\n"
+        "Nothing else should run meanwhile. Results are checked in rows and columns that stand for all. "
         "bench/ops.py compares with rivals.\n"
         "Exit status: 0 done, 1 a wrong result or a failure, 2 wrong usage or a matrix that could not be "
-        "measured,\n"
-        "130 interrupted.\n",
+        "measured, 130 interrupted.\n",
     .run = run};

@@ -4,12 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "bench/report.h"
 #include "matrix/job.h"
 #include "output/terminal.h"
 
-enum { NAME_WIDTH = 24 };
 static const char *const pass_names[CLI_OPS_PASSES] = {"forward", "backward"};
 
 /* Figures of a pass. of_spmm: its time / the product's time; NaN: not known. */
@@ -37,22 +36,23 @@ void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream) {
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype], bench->seed,
-          bench->repeat);
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype],
+          bench->seed, bench->repeat);
   fprintf(stream, "times      median ms of a call, and p90 - p10; bytes: operands and results once\n\n");
-  fprintf(stream, "%-*s %-8s %-8s %5s %5s %10s %8s %9s %9s %7s %8s %s\n", NAME_WIDTH, "matrix", "op", "pass",
-          "heads", "k", "ms", "spread", "Mentry/s", "MB", "GB/s", "by spmm", "check");
-  fflush(stream);
+  fprintf(stream, "%-7s %-8s %5s %5s %10s %8s %9s %7s %7s %s\n", "op", "pass", "heads", "k", "ms", "spread",
+          "Mentry/s", "GB/s", "by spmm", "check");
+}
+
+void cli_ops_print_matrix(const char *name, const sley_matrix_info *matrix, FILE *stream) {
+  fprintf(stream, "matrix  %s, %" PRId64 " x %" PRId64 ", %" PRId64 " entries\n", cli_shown(name),
+          matrix->rows, matrix->cols, matrix->nnz);
 }
 
 static void print_names(const cli_op_result *r, const char *pass, FILE *stream) {
-  const char *matrix = cli_shown(r->matrix);
-  const size_t length = strlen(matrix);
   char k[24] = "-";
   if (r->k > 0)
     snprintf(k, sizeof k, "%" PRId64, r->k);
-  fprintf(stream, "%-*s %-8s %-8s %5" PRId64 " %5s ", NAME_WIDTH,
-          matrix + (length > NAME_WIDTH ? length - NAME_WIDTH : 0), r->op->name, pass, r->heads, k);
+  fprintf(stream, "%-7s %-8s %5" PRId64 " %5s ", r->op->name, pass, r->heads, k);
 }
 
 static void print_pass(const cli_op_result *r, int pass, FILE *stream) {
@@ -62,8 +62,8 @@ static void print_pass(const cli_op_result *r, int pass, FILE *stream) {
   if (!isnan(f.of_spmm))
     snprintf(ratio, sizeof ratio, "%.2f", f.of_spmm);
   print_names(r, pass_names[pass], stream);
-  fprintf(stream, "%10.4f %8.4f %9.2f %9.3f %7.2f %8s ok\n", time->median, time->p90 - time->p10,
-          f.entries_per_s / 1e6, (double)r->bytes[pass] / 1e6, f.gb_per_s, ratio);
+  fprintf(stream, "%10.4f %8.4f %9.2f %7.2f %7s ok\n", time->median, time->p90 - time->p10,
+          f.entries_per_s / 1e6, f.gb_per_s, ratio);
 }
 
 void cli_ops_print_result(const cli_op_result *r, FILE *stream) {
@@ -74,7 +74,6 @@ void cli_ops_print_result(const cli_op_result *r, FILE *stream) {
     print_names(r, "-", stream);
     fprintf(stream, "%s: %s\n", r->wrong ? "WRONG" : "refused", r->reason);
   }
-  fflush(stream);
 }
 
 /* The largest ratio is the worst. */
@@ -95,15 +94,20 @@ void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
     compared |= results[i].spmm.count > 0;
   if (!compared)
     return;
-  fprintf(stream, "\ntime by that of spmm of the same width:\n");
+  static const char *const headings[] = {"<op", "<pass", "cases", "mean", "worst", "<of", NULL};
+  cli_table table;
+  cli_table_start(&table, headings);
   for (int i = 0; i < cli_ops_count(); i++)
     for (int pass = 0; pass < CLI_OPS_PASSES; pass++) {
       const cli_ratios r = ratios_of(&cli_ops[i], pass, results, count);
-      if (r.count > 0)
-        fprintf(stream, "  %-8s %-8s  %d case%s, geometric mean %.2f, worst %.2f (%s, k = %" PRId64 ")\n",
-                cli_ops[i].name, pass_names[pass], r.count, r.count == 1 ? "" : "s", cli_ratios_mean(&r),
-                r.worst, cli_shown(results[r.at].matrix), results[r.at].k);
+      if (r.count == 0 || !cli_table_row(&table))
+        continue;
+      cli_table_cell(&table, 0, "%s", cli_ops[i].name);
+      cli_table_cell(&table, 1, "%s", pass_names[pass]);
+      cli_bench_ratio_cells(&table, 2, &r, results[r.at].matrix, results[r.at].k);
     }
+  fprintf(stream, "\ntimes / time of spmm of the same width, with their geometric mean:\n");
+  cli_table_print(&table, stream);
 }
 
 /* ---- JSON */

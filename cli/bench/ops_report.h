@@ -9,6 +9,7 @@
 #include "output/json.h"
 
 void cli_ops_print_start(const cli_ops_bench *bench, FILE *stream);
+void cli_ops_print_matrix(const char *name, const sley_matrix_info *matrix, FILE *stream);
 void cli_ops_print_result(const cli_op_result *result, FILE *stream);
 
 /* Prints, for each pass of each operation, the geometric mean and the worst of its time / the product's time.

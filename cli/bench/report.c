@@ -4,12 +4,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "matrix/job.h"
 #include "output/terminal.h"
-
-enum { NAME_WIDTH = 32 };
 
 static double ratio_of(const cli_case *one, int who) {
   (void)who;
@@ -46,91 +43,83 @@ static cli_ratios ratios_of(const cli_case *cases, int count, ratio_function *ra
 
 /* ---- text */
 
-/* A name that is too long keeps its end, which differs more between files than the beginning. */
-static const char *short_name(const char *name, char text[NAME_WIDTH + 1]) {
-  size_t length = strlen(name);
-  if (length <= NAME_WIDTH)
-    return name;
-  snprintf(text, NAME_WIDTH + 1, "...%s", name + length - (NAME_WIDTH - 3));
-  return text;
-}
-
 void cli_bench_print_start(const cli_bench *bench, FILE *stream) {
   fprintf(stream, "device     %s, ", bench->device);
   if (bench->threads > 0)
     fprintf(stream, "%d thread%s", bench->threads, bench->threads == 1 ? "" : "s");
   else
     fprintf(stream, "all cores");
-  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype], bench->seed,
-          bench->repeat);
-  fprintf(stream, "times      median ms of a product, and p90 - p10\n\n");
-  fprintf(stream, "%-*s %9s %10s %5s", NAME_WIDTH, "matrix", "rows", "entries", "k");
-  for (int i = 0; i < bench->contenders; i++)
-    fprintf(stream, " %12s %8s", bench->contender[i].name, "spread");
-  fprintf(stream, "  %-14s %-12s %s\n", "auto takes", "best rival", "rival/auto");
-  fflush(stream);
+  fprintf(stream, "; %s; seed %" PRIu64 "; %" PRId64 " turns each\n", sley_dtypes()[bench->dtype],
+          bench->seed, bench->repeat);
+  fprintf(stream, "times      median ms of a product, and p90 - p10; / auto: time / time of auto\n\n");
+  fprintf(stream, "%-22s %12s %10s %8s\n", "contender", "ms", "spread", "/ auto");
+}
+
+static void print_contender(const cli_bench *bench, const cli_case *one, int who, FILE *stream) {
+  const cli_time *time = &one->time[who];
+  const double ratio = time_of(one, who);
+  fprintf(stream, "  %-20s", bench->contender[who].name);
+  if (time->wrong)
+    fprintf(stream, " %12s", "WRONG");
+  else if (time->ms.count == 0)
+    fprintf(stream, " %12s", "-");
+  else
+    fprintf(stream, " %12.4f %10.4f", time->ms.median, time->ms.p90 - time->ms.p10);
+  if (ratio > 0 && who > 0)
+    fprintf(stream, " %8.3f%s", ratio, who == one->rival ? "  best rival" : "");
+  fprintf(stream, "\n");
 }
 
 void cli_bench_print_case(const cli_bench *bench, const cli_case *one, FILE *stream) {
-  char text[NAME_WIDTH + 1];
-  fprintf(stream, "%-*s %9" PRId64 " %10" PRId64 " %5" PRId64, NAME_WIDTH,
-          short_name(cli_shown(one->matrix), text), one->rows, one->nnz, one->k);
-  for (int i = 0; i < bench->contenders; i++) {
-    const cli_time *time = &one->time[i];
-    if (time->wrong)
-      fprintf(stream, " %12s %8s", "WRONG", "-");
-    else if (time->ms.count == 0)
-      fprintf(stream, " %12s %8s", "-", "-");
-    else
-      fprintf(stream, " %12.4f %8.4f", time->ms.median, time->ms.p90 - time->ms.p10);
-  }
-  fprintf(stream, "  %-14s %-12s ",
+  fprintf(stream, "%s, %" PRId64 " x %" PRId64 ", %" PRId64 " entries; k = %" PRId64 "; auto takes %s\n",
+          cli_shown(one->matrix), one->rows, one->cols, one->nnz, one->k,
           one->kernels.count == 1  ? one->kernels.name[0]
-          : one->kernels.count > 1 ? "several"
-                                   : "-",
-          one->rival >= 0 ? bench->contender[one->rival].name : "-");
-  if (one->ratio > 0)
-    fprintf(stream, "%.3f\n", one->ratio);
-  else
-    fprintf(stream, "-\n");
-  fflush(stream);
+          : one->kernels.count > 1 ? "several kernels"
+                                   : "no kernel");
+  for (int i = 0; i < bench->contenders; i++)
+    print_contender(bench, one, i, stream);
 }
 
-static void print_ratios(const cli_ratios *r, const cli_case *cases, FILE *stream) {
-  fprintf(stream, "%d case%s, geometric mean %.3f, worst %.3f (%s, k = %" PRId64 ")\n", r->count,
-          r->count == 1 ? "" : "s", cli_ratios_mean(r), r->worst, cli_shown(cases[r->at].matrix),
-          cases[r->at].k);
+void cli_bench_ratio_cells(cli_table *table, int column, const cli_ratios *ratios, const char *matrix,
+                           int64_t k) {
+  cli_table_cell(table, column, "%d", ratios->count);
+  cli_table_cell(table, column + 1, "%.3f", cli_ratios_mean(ratios));
+  cli_table_cell(table, column + 2, "%.3f", ratios->worst);
+  cli_table_cell(table, column + 3, "%s, k = %" PRId64, matrix, k);
 }
 
-/* A line for each contender but auto. */
-static void print_contenders(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
-  for (int i = 1; i < bench->contenders; i++) {
-    const cli_ratios r = ratios_of(cases, count, time_of, i);
-    fprintf(stream, "%s / auto: ", bench->contender[i].name);
-    if (r.count > 0)
-      print_ratios(&r, cases, stream);
-    else
-      fprintf(stream, "no case has both\n");
+/* Adds a row; absent: text if no case has the ratio. */
+static void add_ratios(cli_table *table, const char *name, const cli_ratios *r, const cli_case *cases,
+                       const char *absent) {
+  if (!cli_table_row(table))
+    return;
+  cli_table_cell(table, 0, "%s", name);
+  if (r->count > 0) {
+    cli_bench_ratio_cells(table, 1, r, cases[r->at].matrix, cases[r->at].k);
+    return;
   }
+  cli_table_cell(table, 1, "0");
+  cli_table_cell(table, 4, "%s", absent);
 }
 
 void cli_bench_print_end(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
+  static const char *const headings[] = {"<time / auto", "cases", "geometric mean", "worst", "<of", NULL};
+  static const char none[] = "no case has both";
   const cli_ratios rivals = ratios_of(cases, count, ratio_of, 0),
                    choice = ratios_of(cases, count, choice_of, 0);
   bool any = false;
+  cli_table table;
   for (int i = 0; i < bench->contenders; i++)
     any |= bench->contender[i].rival;
-  if (rivals.count > 0) {
-    fprintf(stream, "\nbest rival / auto: ");
-    print_ratios(&rivals, cases, stream);
-  } else {
-    fprintf(stream, "\nbest rival / auto: %s\n", any ? "no case has both" : "there is no rival here");
+  cli_table_start(&table, headings);
+  add_ratios(&table, "best rival", &rivals, cases, any ? none : "there is no rival here");
+  add_ratios(&table, "fastest kernel", &choice, cases, none);
+  for (int i = 1; i < bench->contenders; i++) {
+    const cli_ratios one = ratios_of(cases, count, time_of, i);
+    add_ratios(&table, bench->contender[i].name, &one, cases, none);
   }
-  if (choice.count > 0) {
-    fprintf(stream, "fastest kernel / auto: ");
-    print_ratios(&choice, cases, stream);
-  }
-  print_contenders(bench, cases, count, stream);
+  fprintf(stream, "\n");
+  cli_table_print(&table, stream);
 }
 
 /* ---- JSON */

@@ -35,8 +35,8 @@ static const char *about_kind(const char *word) {
   return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
-/* Names indexed by sley_compress; SLEY_COMPRESS_NONE is "dense". */
-static const char *const format_names[] = {"dense", "auto", "pici", "coo", NULL};
+/* Names indexed by sley_compress. */
+static const char *const format_names[] = {"none", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
   return format_names;
 }
@@ -79,7 +79,7 @@ static const cli_option own_options[] = {
      .offset = AT(format),
      .choices = formats,
      .help =
-         "the format in which arrays travel; dense: not compressed, so two equal collectives are compared"},
+         "the format in which arrays travel; none: not compressed, so two equal collectives are compared"},
     {.name = "way",
      .kind = CLI_CHOICE,
      .value = "NAME",

@@ -85,15 +85,15 @@ static void add_case(const cli_collective_bench *b, const cli_collective_case *c
 
 static void print_start(const cli_collective_bench *b, FILE *stream) {
   fprintf(stream,
-          "# %s, %d rank%s, device %s, transport %s; blocks of %" PRId64 " values, seed %" PRId64 "\n",
+          "# %s, %d rank%s, device %s, transport %s\n"
+          "# blocks of %" PRId64 " values, seed %" PRId64 "; out of place\n",
           b->kind.name, b->ranks.ranks, b->ranks.ranks == 1 ? "" : "s", b->result->found,
           b->result->transport, b->block, b->seed);
-  fprintf(
-      stream,
-      "# out of place; medians of %" PRId64 " measurements of %" PRId64
-      " runs, of the slowest rank; spread: p90 - p10; measurements of the dense collective alternate with "
-      "them\n",
-      b->repeat, b->iters);
+  fprintf(stream,
+          "# medians of %" PRId64 " measurements of %" PRId64
+          " runs, of the slowest rank; spread: p90 - p10\n"
+          "# measurements of the dense collective alternate with them\n",
+          b->repeat, b->iters);
 }
 
 void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
@@ -112,9 +112,9 @@ void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
   const cli_ratios all = ratios_of(b);
   const cli_collective_case *worst = &b->result->at[all.at];
   fprintf(stream,
-          "# time / dense of %d cases: geometric mean %.3f, worst %.3f (%" PRId64
-          " B, zeros %g); seed %" PRId64 "\n",
-          b->cases, cli_ratios_mean(&all), all.worst, worst->size, worst->zeros, b->seed);
+          "# time / dense of %d cases: geometric mean %.3f\n"
+          "# worst %.3f: %" PRId64 " B, zeros %g\n",
+          b->cases, cli_ratios_mean(&all), all.worst, worst->size, worst->zeros);
 }
 
 /* ---- JSON */

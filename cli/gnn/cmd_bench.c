@@ -12,6 +12,7 @@
 #include "options_json.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
@@ -28,8 +29,8 @@ static const cli_option own_options[] = {{.name = "model",
                                           .choices = sley_gnn_models,
                                           .also = "all",
                                           .about = cli_gnn_model_summary,
-                                          .help = "kinds of layers, separated by commas, or all; made of the "
-                                                  "rows x[j] that the entries N(i) of row i name"},
+                                          .help = "kinds of layers, separated by commas, or all; N(i): the "
+                                                  "columns of the entries of row i; j is in N(i)"},
                                          {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options, cli_gnn_label_options, own_options,
                                             cli_gnn_network_options, cli_gnn_seed_options,  NULL};
@@ -70,7 +71,6 @@ static bool read_models(const char *text, bool *chosen) {
 }
 
 static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph) {
-  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   const bool tells = cli_start_reports(&b->ranks);
   const size_t result = sizeof *b->result + (size_t)b->models * sizeof *b->result->at;
   const size_t memory = (size_t)b->models * (size_t)b->ranks.ranks * sizeof *b->bytes;
@@ -87,7 +87,10 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
   if (status != SLEY_OK)
     code = cli_start_failed(&b->ranks, status, "");
   else if (tells) {
-    cli_gnn_bench_print(b, &s->base, graph, stream);
+    cli_text text;
+    cli_text_start(&text, s->base.common.json);
+    cli_gnn_bench_print(b, &s->base, graph, text.stream);
+    cli_text_end(&text);
     if (s->base.common.json) {
       json_t *all = cli_gnn_bench_json(b, &s->base, graph);
       cli_options_json(&cli_gnn_bench_command, s, all);
@@ -166,7 +169,7 @@ static int run(void *settings, char **positionals) {
 
 const cli_command cli_gnn_bench_command = {
     .name = "gnn bench",
-    .summary = "how long a step of training takes, and what the time goes to",
+    .summary = "measure the time of a training step, and the share of each kind of work",
     .arguments = "GRAPH",
     .positionals = 1,
     .options = options,
@@ -174,11 +177,11 @@ const cli_command cli_gnn_bench_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Steps are timed whole, and others split: these wait after each operation, so that nothing overlaps, "
-        "and what\nthat costs is told. Times of work are means of the ranks; \"slowest rank\" is the one "
-        "that "
-        "spent most on it.\nexchange: moving rows between ranks and waiting for them, and sums over ranks; "
-        "spmm: sums and maxima over\nentries; other: activations, sums of columns, dropout and the rest.\n"
+        "Some steps are timed as a whole, others are split: these wait after each operation, so that nothing "
+        "overlaps, and the report compares both. Times of work are means over the ranks; slowest rank: the "
+        "time of the rank that spent the most.\n"
+        "exchange: moving rows between ranks and waiting for them, and sums over ranks; spmm: sums and "
+        "maxima over entries; other: activations, sums of columns, dropout and the rest.\n"
         "Example: sley gnn bench er:n=20000,nnz=200000 --model gcn,gat --ranks 2\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run,

@@ -17,6 +17,7 @@
 #include "output/json.h"
 #include "output/output.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
@@ -46,16 +47,16 @@ static const cli_option own_options[] = {
     {.name = "last",
      .kind = CLI_FLAG,
      .offset = AT(last),
-     .help = "weights of the last epoch, not of the best"},
+     .help = "use the weights of the last epoch, not of the best"},
     {.name = "labels",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(base.labels),
-     .help = "as for sley gnn train: how many rows of each set of the state's split are right is told"},
+     .help = "as for sley gnn train; the report then has the share of correct rows in each set of the state's split"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = AT(base.force),
-     .help = "go on although graph, features, labels or split are not the state's; what differs is printed"},
+     .help = "continue even if graph, features, labels or split differ from the state, and print the differences"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -197,7 +198,6 @@ static void print(const cli_gnn_inference *f, const findings *found, const char 
 
 static int infer(cli_gnn_inference *f, const infer_settings *s, const findings *found, const char *graph) {
   const size_t bytes = sizeof *f->result + sizeof *f->result->epoch;
-  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   int code = CLI_DONE;
   f->result = cli_share(bytes);
   if (!f->result)
@@ -206,7 +206,10 @@ static int infer(cli_gnn_inference *f, const infer_settings *s, const findings *
   if (status != SLEY_OK)
     code = cli_start_failed(&f->ranks, status, f->result->message.text);
   else if (cli_start_reports(&f->ranks)) {
-    print(f, found, graph, stream);
+    cli_text text;
+    cli_text_start(&text, s->base.common.json);
+    print(f, found, graph, text.stream);
+    cli_text_end(&text);
     if (s->base.common.json) {
       json_t *all = report_json(f, found, graph);
       cli_options_json(&cli_gnn_infer_command, s, all);
@@ -256,7 +259,7 @@ static int run(void *settings, char **positionals) {
 
 const cli_command cli_gnn_infer_command = {
     .name = "gnn infer",
-    .summary = "logits of all rows by a network that was trained",
+    .summary = "compute the logits of all rows with a trained network",
     .arguments = "GRAPH",
     .positionals = 1,
     .options = options,
@@ -264,9 +267,9 @@ const cli_command cli_gnn_infer_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "GRAPH, features and labels must be those of the training, and are treated as they were there; the "
-        "split is that\nof the training. Options that draw or give another one, and other data, are refused "
-        "without --force. Rows that were\ntrained on never count for the test.\n"
+        "GRAPH, features and labels must be the same as in training, and are prepared in the same way; the "
+        "split of the training is used. Another split and other data are refused without --force. Training "
+        "rows never count for the test.\n"
         "Example: sley gnn infer graph.mtx --weights model.npz --features features.npy --out logits.npy\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

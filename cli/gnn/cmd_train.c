@@ -23,6 +23,7 @@
 #include "output/output.h"
 #include "output/plot.h"
 #include "output/terminal.h"
+#include "output/text.h"
 #include "ranks/processes.h"
 #include "ranks/start.h"
 
@@ -45,54 +46,55 @@ static const cli_option own_options[] = {
      .offset = AT(model),
      .choices = sley_gnn_models,
      .about = cli_gnn_model_summary,
-     .help = "kind of the layers, made of the rows x[j] that the entries N(i) of row i name"},
+     .help = "kind of the layers; N(i): the columns of the entries of row i; j is in N(i)"},
     {.name = "epochs",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(epochs),
      .least = 1,
      .most = MOST_EPOCHS,
-     .help = "how many; each is a step over the whole graph, or with --sample one over each batch"},
+     .help = "number of epochs; an epoch is one step over the whole graph, or with --sample one step for "
+             "each batch"},
     {.name = "patience",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(patience),
      .most = MOST_EPOCHS,
-     .help = "ends after so many epochs without a better validation; 0: never"},
+     .help = "end after N epochs without a better validation; 0: never"},
     {.name = "sample",
      .kind = CLI_TEXT,
      .value = "LIST",
      .offset = AT(sample),
-     .help =
-         "train on drawn neighbourhoods: the most entries drawn of a row, or all, for each hop from the rows "
-         "to train on, as 10,25"},
+     .help = "train on drawn neighbourhoods: for each hop from the training rows the most entries that are "
+             "drawn of a row, or all, such as 10,25"},
     {.name = "batch",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(batch),
      .least = 1,
      .most = INT32_MAX,
-     .help = "with --sample: rows to train on of each step"},
+     .help = "with --sample: training rows of each step"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
-     .help = "write the state as .npz: weights, those of the best epoch, and what going on needs"},
+     .help = "write the state as .npz: the weights, the weights of the best epoch, and what --resume needs"},
     {.name = "save-every",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(every),
      .least = 1,
      .most = MOST_EPOCHS,
-     .help = "epochs from one state to the next; the last is always written"},
+     .help = "write the state every N epochs, and after the last"},
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),
-     .help = "go on from the state in --out, if that is there"},
+     .help = "continue from the state in --out, if the file exists"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = AT(base.force),
-     .help = "with --resume: go on although the state is of other data or settings; what differs is printed"},
+     .help =
+         "with --resume: continue even if data or settings differ from the state, and print the differences"},
     {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options,
                                             cli_gnn_label_options,
@@ -185,18 +187,24 @@ typedef struct about {
   char forced[2 * FORCED_ROOM]; /* differences between the state and this training; "": none */
 } about;
 
-static void report_start(const cli_gnn_training *t, const about *a, FILE *stream) {
+static void report_start(const cli_gnn_training *t, const about *a) {
   const train_settings *s = a->settings;
-  cli_gnn_report_start(t, a->graph, s->model, stream);
+  cli_text text;
+  cli_text_start(&text, s->base.common.json);
+  cli_gnn_report_start(t, a->graph, s->model, text.stream);
   if (*a->forced)
-    fprintf(stream, "forced     %s is of another training: %s\n", t->out, a->forced);
+    fprintf(text.stream, "forced     %s is of another training: %s\n", t->out, a->forced);
+  cli_text_end(&text);
 }
 
 /* Prints the report and writes the files. Returns false after one line on stderr if a file could not be
  * written. */
-static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) {
+static bool report_end(const cli_gnn_training *t, const about *a) {
   const train_settings *s = a->settings;
-  cli_gnn_report_end(t, s->base.memory, stream);
+  cli_text text;
+  cli_text_start(&text, s->base.common.json);
+  cli_gnn_report_end(t, s->base.memory, text.stream);
+  cli_text_end(&text);
   const bool drawn = !s->base.common.plot || cli_gnn_plot(s->base.common.plot, t);
   if (!s->base.common.json)
     return drawn;
@@ -209,17 +217,15 @@ static bool report_end(const cli_gnn_training *t, const about *a, FILE *stream) 
 
 /* Trains and reports, also if an error or Ctrl-C ends the training after an epoch. Returns the exit code. */
 static int run_and_report(cli_gnn_training *t, const about *a) {
-  const train_settings *s = a->settings;
-  FILE *stream = s->base.common.json && strcmp(s->base.common.json, "-") == 0 ? stderr : stdout;
   const bool tells = cli_start_reports(&t->ranks);
   bool written = true;
   t->tell = tells ? tell_epoch : NULL;
   if (tells)
-    report_start(t, a, stream);
+    report_start(t, a);
   const sley_status status = cli_gnn_train(t);
   cli_progress_clear();
   if (tells && (status == SLEY_OK || t->result->ended))
-    written = report_end(t, a, stream);
+    written = report_end(t, a);
   if (status != SLEY_OK)
     return cli_start_failed(&t->ranks, status, t->result->message.text);
   return written ? CLI_DONE : CLI_FAILED;
@@ -334,10 +340,12 @@ static const cli_command train_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Values of GRAPH count with --weights alone. Without --sample each step is over all rows. After an "
-        "epoch what is right\nis counted, without dropout and over the whole graph; that of the epoch with "
-        "the best validation is told.\nCtrl-C ends after the epoch that runs, and writes --out and --json; a "
-        "second one ends at once.\n"
+        "Without --weights the values of GRAPH are ignored. Without --sample each step is over all rows. "
+        "After "
+        "each epoch the correctly classified rows are counted, without dropout and over the whole graph; the "
+        "report has the counts of the epoch with the best validation.\n"
+        "Ctrl-C ends the training after the current epoch, and --out and --json are written; a second Ctrl-C "
+        "ends it at once.\n"
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
         "Exit status: 0 done, 1 a failure or training diverged, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,

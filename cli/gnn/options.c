@@ -66,8 +66,9 @@ const cli_option cli_gnn_feature_options[] = {
      .value = "FILE",
      .offset = AT(features),
      .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; those of a "
-             "matrix stay sparse, where the model takes them so"},
+     .help =
+         "features of each row of GRAPH: a matrix, a .npy or .npz file, or random:K; a matrix stays sparse "
+         "if the model accepts sparse features"},
     {0}};
 
 const cli_option cli_gnn_label_options[] = {
@@ -76,8 +77,9 @@ const cli_option cli_gnn_label_options[] = {
      .value = "FILE",
      .offset = AT(labels),
      .required = true,
-     .help = "a text file with a class on each line, -1 or nan for none; a .npy; a .npz with labels or y; or "
-             "planted:C"},
+     .help =
+         "class of each row: a text file with one class per line (-1 or nan: none), a .npy file, a .npz file "
+         "with the array labels or y, or planted:C"},
     {0}};
 
 const cli_option cli_gnn_network_options[] = {
@@ -87,62 +89,63 @@ const cli_option cli_gnn_network_options[] = {
      .offset = AT(layers),
      .least = 1,
      .most = CLI_GNN_MOST_LAYERS,
-     .help = "how many"},
+     .help = "number of layers"},
     {.name = "hidden",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(hidden),
      .least = 1,
      .most = 1 << 20,
-     .help = "values of a row between layers, of each head where the model has heads"},
+     .help = "features of a row between layers; of each head if the model has heads"},
     {.name = "heads",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(heads),
      .least = 1,
      .most = 1024,
-     .help = "of hidden layers, where the model has heads"},
+     .help = "heads of each hidden layer, if the model has heads"},
     {.name = "rate",
      .kind = CLI_REAL,
      .positive = true,
      .value = "R",
      .offset = AT(rate),
-     .help = "of learning"},
+     .help = "learning rate"},
     {.name = "optimizer",
      .kind = CLI_CHOICE,
      .value = "NAME",
      .offset = AT(optimizer),
      .choices = cli_gnn_optimizers,
-     .help = "what makes a step of gradients"},
+     .help = "optimizer"},
     {.name = "decay",
      .kind = CLI_REAL,
      .positive = true,
      .value = "D",
      .offset = AT(decay),
-     .help = "of weights, added to the gradient"},
+     .help = "weight decay, added to the gradient"},
     {.name = "dropout",
      .kind = CLI_REAL,
      .positive = true,
      .value = "P",
      .offset = AT(dropout),
-     .help = "chance of a value that a layer is given to be left out"},
+     .help = "probability that an input value of a layer is set to zero"},
     {.name = "undirected",
      .kind = CLI_FLAG,
      .offset = AT(undirected),
-     .help = "an entry (i, j) stands for (j, i) too"},
+     .help = "add the entry (j, i) for each entry (i, j)"},
     {.name = "weights",
      .kind = CLI_FLAG,
      .offset = AT(weights),
      .help =
-         "values of GRAPH count, where the model sums: rows are multiplied by them before they are summed"},
+         "if the model sums: multiply rows by the values of GRAPH before summing; without it these values "
+         "are ignored"},
     {.name = "normalize",
      .kind = CLI_FLAG,
      .offset = AT(normalize),
-     .help = "rows of features are divided by the sums of their magnitudes"},
+     .help = "divide each row of features by the sum of its absolute values"},
     {.name = "fresh-features",
      .kind = CLI_FLAG,
      .offset = AT(fresh),
-     .help = "the first layer sums features anew in each step, as if they had changed"},
+     .help = "the first layer sums the features again in each step, as if they had changed"},
     {.name = "aggregate",
      .kind = CLI_TEXT,
      .value = "NAME",
@@ -150,16 +153,17 @@ const cli_option cli_gnn_network_options[] = {
      .choices = sley_algorithms,
      .parameters = sley_algorithm_parameters,
      .also = "auto",
-     .help = "how sums over entries go, where the model sums: an algorithm of sley spmm; auto: the one "
-             "predicted fastest"},
+     .help =
+         "if the model sums: the algorithm of sley spmm for the sums; auto: the algorithm that is predicted "
+         "to be the fastest"},
     {.name = "memory",
      .kind = CLI_CHOICE,
      .value = "WAY",
      .offset = AT(memory),
      .choices = cli_gnn_memories,
      .help =
-         "what becomes of rows that the backward half of a step needs: they are kept; some are, and the rest "
-         "is made again, with the same bits; or what would be overwritten is kept in bf16"},
+         "rows that the backward pass needs are all kept; or some are recomputed, to the same bits; or rows "
+         "that would be overwritten are kept in bf16"},
     {0}};
 
 const cli_option cli_gnn_set_options[] = {
@@ -169,24 +173,24 @@ const cli_option cli_gnn_set_options[] = {
      .offset = AT(train),
      .least = 1,
      .most = INT32_MAX,
-     .help = "rows of each class to train on, drawn by --seed or --split-seed"},
+     .help = "rows of each class for training, drawn with --seed or --split-seed"},
     {.name = "valid",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(valid),
      .most = INT32_MAX,
-     .help = "others for validation; the rest is for the test"},
+     .help = "other rows, for validation; the remaining rows are for the test"},
     {.name = "split",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(split),
-     .help = "a text file instead, whose lines have train, valid, test or none"},
+     .help = "read the sets from a text file: each line has train, valid, test or none"},
     {.name = "split-seed",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(split_seed),
      .most = INT32_MAX,
-     .help = "by which the rows are drawn instead of --seed"},
+     .help = "seed for drawing the rows, instead of --seed"},
     {0}};
 
 const cli_option cli_gnn_seed_options[] = {
@@ -195,7 +199,7 @@ const cli_option cli_gnn_seed_options[] = {
      .value = "N",
      .offset = AT(common.seed),
      .most = INT32_MAX,
-     .help = "of all that is drawn: weights, dropout, sets, generators"},
+     .help = "seed of all random values: weights, dropout, sets, generators"},
     {0}};
 
 int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *graph) {

@@ -103,7 +103,9 @@ static bool take_names(const char *command, const char *const *known, cli_algos 
     if (!is_known(command, word, known))
       return false;
     if (out->count == CLI_ALGORITHMS || take_group(word, &group)) {
-      cli_error("%s: --algo takes all, or at most %d names", command, CLI_ALGORITHMS);
+      cli_error(
+          "%s: --algo takes one word for several algorithms, or a list of at most %d names of algorithms",
+          command, CLI_ALGORITHMS);
       return false;
     }
     out->name[out->count++] = word;

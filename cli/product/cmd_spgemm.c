@@ -109,6 +109,11 @@ static int check_algos(const cli_spgemm_settings *settings, const cli_algos *alg
                       "spgemm: --algo rows runs in one process, but the ranks of transport %s are "
                       "several processes: leave one of the two out",
                       ranks->transport);
+  if (!algos->tiles && ranks->ranks > 1 && !is_gpus(settings->common.device))
+    return cli_refuse(SLEY_ERR_ARG,
+                      "spgemm: --algo rows runs on all cores of this process as one rank, but --ranks is %d: "
+                      "give --algo tile-c, or leave --ranks out",
+                      ranks->ranks);
   return CLI_DONE;
 }
 

@@ -30,8 +30,10 @@ void cli_legend_algorithms(const char *(*name)(const void *context, int i), cons
 
 /* Says where algorithms with another layout are compared. */
 static void print_others(FILE *stream) {
-  fprintf(stream, "\nAlgorithms in tiles divide A, X and Y in two dimensions, and are not in this list: sley "
-                  "spmm --algo tile-all runs them, and sley roofline predicts them.\n");
+  fprintf(
+      stream,
+      "\nHere each rank owns whole rows of A, X and Y. Algorithms in tiles divide these in two dimensions: "
+      "sley spmm --algo tile-all compares them, and sley roofline predicts their times.\n");
 }
 
 void cli_legend_plan(FILE *stream, int measured) {
@@ -63,7 +65,18 @@ void cli_legend_plan(FILE *stream, int measured) {
   print_others(stream);
 }
 
-void cli_legend_tiles(FILE *stream) {
+static const term product_terms[] = {
+    {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},
+    {"message MiB", "data that it moved in messages, between workgroups"},
+    {"messages", "number of these messages"},
+    {"as predicted", "whether bytes and messages equal the prediction"},
+    {"median, min, p95", "times of a product on the slowest rank; 95 % of them are at most p95"},
+    {"GFLOP/s", "operations (for dense X 2 x nonzeros x k) divided by the median time"},
+    {"check", "comparison of the result with a product in double precision: every entry is within its "
+              "rounding bound"},
+};
+
+void cli_legend_tiles(FILE *stream, bool several) {
   static const term terms[] = {
       {"compute ms", "products of tiles"},
       {"communicate ms", "waiting for tiles of other ranks"},
@@ -73,20 +86,28 @@ void cli_legend_tiles(FILE *stream) {
       {"stolen", "the products of these that it took over from other ranks"},
       {"Mflop", "millions of operations of its products"},
   };
+  if (several)
+    print_terms("terms of all algorithms", product_terms, COUNT(product_terms), stream);
+  print_terms("terms", terms, COUNT(terms), stream);
+}
+
+void cli_legend_roofline(FILE *stream) {
+  static const term terms[] = {
+      {"grid, tiles", "rows x columns of ranks; tiles down and across A, and across the right factor"},
+      {"MiB, flop/B", "data that travels between nodes (between ranks if there is one node), of all ranks; "
+                      "operations for each byte of it"},
+      {"local GFLOP/s", "rate that the memory and the arithmetic of a rank allow"},
+      {"network GFLOP/s", "rate that the network allows: its bandwidth times flop/B"},
+      {"bound", "the resource that sets the lower of these two rates"},
+      {"at best ms", "time at the lower rate if all ranks had equal work"},
+      {"predicted ms", "predicted time of the slowest rank, with the latency of messages"},
+      {"measured, ratio", "time from --measured in ms; predicted time divided by it; above 1: faster than "
+                          "predicted"},
+  };
   print_terms("terms", terms, COUNT(terms), stream);
 }
 
 void cli_legend_spmm(FILE *stream) {
-  static const term terms[] = {
-      {"direct MiB", "data that a product moved over direct links, inside workgroups, by all ranks"},
-      {"message MiB", "data that it moved in messages, between workgroups"},
-      {"messages", "number of these messages"},
-      {"as predicted", "whether bytes and messages equal the prediction of the plan"},
-      {"median, min, p95", "times of a product on the slowest rank; 95 % of them are at most p95"},
-      {"GFLOP/s", "2 x nonzeros x k operations divided by the median time"},
-      {"check",
-       "comparison of Y with a product in double precision: every entry is within its rounding bound"},
-  };
-  print_terms("terms", terms, COUNT(terms), stream);
+  print_terms("terms", product_terms, COUNT(product_terms), stream);
   print_others(stream);
 }

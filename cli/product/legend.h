@@ -3,6 +3,7 @@
 #ifndef SLEY_CLI_PRODUCT_LEGEND_H
 #define SLEY_CLI_PRODUCT_LEGEND_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Prints "NAME  summary" for count algorithms. name(context, i) returns the name of algorithm i, or NULL to
@@ -16,7 +17,11 @@ void cli_legend_plan(FILE *stream, int measured);
 /* Prints the terms of `sley spmm`'s table. */
 void cli_legend_spmm(FILE *stream);
 
-/* Prints the terms of the report of products in tiles. */
-void cli_legend_tiles(FILE *stream);
+/* Prints the terms of the report of products in tiles; several: also the terms of the table that compares
+ * algorithms. */
+void cli_legend_tiles(FILE *stream, bool several);
+
+/* Prints the terms of `sley roofline`'s table. */
+void cli_legend_roofline(FILE *stream);
 
 #endif

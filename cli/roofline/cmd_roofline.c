@@ -269,7 +269,7 @@ static int report(roofline_run *run) {
     return CLI_USAGE;
   cli_text text;
   cli_text_start(&text, s->common.json);
-  cli_roofline_print(&run->r, s->per_rank, text.stream);
+  cli_roofline_print(&run->r, s->per_rank, s->common.brief, text.stream);
   cli_text_end(&text);
   if (s->common.plot && !cli_roofline_plot(s->common.plot, &run->r))
     return CLI_FAILED;
@@ -328,7 +328,7 @@ const cli_command cli_roofline_command = {
     .optional = 1,
     .options = options,
     .common = CLI_TAKES_DTYPE | CLI_TAKES_MACHINE | CLI_TAKES_SEED | CLI_TAKES_READING | CLI_TAKES_PLOT |
-              CLI_TAKES_JSON | CLI_TAKES_TILES,
+              CLI_TAKES_JSON | CLI_TAKES_BRIEF | CLI_TAKES_TILES,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX and B are files or generators. docs/ROOFLINE.md has the equations.\n",

@@ -9,6 +9,7 @@
 #include "output/output.h"
 #include "output/table.h"
 #include "output/terminal.h"
+#include "product/legend.h"
 #include "roofline/roofline.h"
 
 #define MIB (1024.0 * 1024.0)
@@ -99,33 +100,32 @@ static void print_rows(const cli_roofline *r, FILE *stream) {
 
 /* Prints the ranks of the first algorithm. */
 static void print_ranks(const cli_roofline *r, FILE *stream) {
+  static const char *const headings[] = {"rank",     "tasks",    "Mflop",      "MiB in",       "MiB out",
+                                         "messages", "local ms", "network ms", "predicted ms", NULL};
   const cli_roofline_row *row = &r->row[0];
-  fprintf(stream, "\n%s by ranks:\n%6s %8s %10s %10s %10s %9s %10s %11s %13s\n", row->algo, "rank", "tasks",
-          "Mflop", "MiB in", "MiB out", "messages", "local ms", "network ms", "predicted ms");
-  for (int i = 0; i < r->ranks; i++) {
+  cli_table table;
+  fprintf(stream, "\n%s by ranks:\n", row->algo);
+  cli_table_start(&table, headings);
+  for (int i = 0; i < r->ranks && cli_table_row(&table); i++) {
     const sley_roofline_rank *rank = &row->ranks[i];
-    fprintf(stream, "%6d %8" PRId64 " %10.3f %10.3f %10.3f %9.0f %10.3f %11.3f %13.3f\n", i, rank->tasks,
-            rank->flops / 1e6, rank->network_in / MIB, rank->network_out / MIB, rank->messages,
-            rank->local_ms, rank->network_ms, rank->predicted_ms);
+    const double figures[] = {rank->flops / 1e6, rank->network_in / MIB, rank->network_out / MIB,
+                              rank->messages,    rank->local_ms,         rank->network_ms,
+                              rank->predicted_ms};
+    cli_table_cell(&table, 0, "%d", i);
+    cli_table_cell(&table, 1, "%" PRId64, rank->tasks);
+    for (int column = 2; column < table.columns; column++)
+      cli_table_cell(&table, column, column == 5 ? "%.0f" : "%.3f", figures[column - 2]);
   }
+  cli_table_print(&table, stream);
 }
 
-void cli_roofline_print(const cli_roofline *r, bool per_rank, FILE *stream) {
+void cli_roofline_print(const cli_roofline *r, bool per_rank, bool brief, FILE *stream) {
   print_head(r, stream);
   print_rows(r, stream);
   if (per_rank)
     print_ranks(r, stream);
-  fprintf(stream,
-          "\n  tiles         of A down, of A across, of %s across\n"
-          "  MiB, flop/B   what travels between %s, of all ranks; flops for each byte of it\n"
-          "  local         GFLOP/s that a rank's memory and arithmetic allow\n"
-          "  network       GFLOP/s that the network allows: its bandwidth times flop/B\n"
-          "  bound         what sets the lower of the two\n"
-          "  at best ms    by the lower of the two, were all ranks equal\n"
-          "  predicted ms  of the slowest rank, with the latency of messages\n",
-          r->sparse ? "B" : "X", r->row[0].line.nodes > 1 ? "nodes" : "ranks");
-  if (r->row[0].measured_ms > 0 || !r->row[r->count - 1].known)
-    fprintf(stream, "  ratio         predicted / measured; above 1: it was faster than predicted\n");
+  if (!brief)
+    cli_legend_roofline(stream);
 }
 
 /* ---- JSON */

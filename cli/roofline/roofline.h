@@ -40,13 +40,13 @@ double cli_roofline_intensity(const cli_roofline_row *row, bool measured);
 double cli_roofline_rate(const cli_roofline *r, const cli_roofline_row *row, double ms);
 
 /* Reads a file that `sley spmm --json` or the --json of another product wrote: an object with the field algo,
- * a time (time_ms.median, ms or total_ms) and possibly bytes (volume_bytes.message and .direct, or
- * message_bytes and direct_bytes); or an object with a list of such objects, algorithms. Sets the measured
- * times and bytes in the algorithms' rows, and adds missing rows. Returns false after one line on stderr if
- * the file cannot be read, has another form, or has another number of ranks, nonzeros or columns. */
+ * a time (time_ms.median) and possibly bytes (volume_bytes.message and .direct); or an object with a list of
+ * such objects, algorithms. Sets the measured times and bytes in the algorithms' rows, and adds missing rows.
+ * Returns false after one line on stderr if the file cannot be read, has another form, or has another number
+ * of ranks, nonzeros or columns. */
 bool cli_roofline_measured(const char *path, cli_roofline *r);
 
-void cli_roofline_print(const cli_roofline *r, bool per_rank, FILE *stream);
+void cli_roofline_print(const cli_roofline *r, bool per_rank, bool brief, FILE *stream);
 bool cli_roofline_write_json(const cli_roofline *r, const char *path);
 
 /* Draws roofs and points with gnuplot. On failure returns false after one line on stderr, and leaves no file

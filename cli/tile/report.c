@@ -152,12 +152,40 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
     cli_report_check(&r->check, 10, stream);
 }
 
+/* A line for each algorithm, with the columns of `sley spmm --algo all`. Traffic that depends on stealing or
+ * on the sizes of sparse products has no prediction. */
+static void print_all(const cli_tile_bench *b, FILE *stream) {
+  static const char *const headings[] = {"<algo",        "direct MiB", "message MiB", "messages",
+                                         "as predicted", "median ms",  "min ms",      "p95 ms",
+                                         "GFLOP/s",      "check",      NULL};
+  cli_table table;
+  cli_table_start(&table, headings);
+  for (int i = 0; i < b->algos->count && cli_table_row(&table); i++) {
+    const cli_tile_result *r = &b->result[i];
+    const bool predicted = mean_of(b, r).stolen == 0 && !sends_sparse(b, r);
+    cli_table_cell(&table, 0, "%s", r->algo);
+    cli_table_cell(&table, 1, "%.3f", (double)r->counted.direct_bytes / MIB);
+    cli_table_cell(&table, 2, "%.3f", (double)r->counted.message_bytes / MIB);
+    cli_table_cell(&table, 3, "%" PRId64, r->counted.message_messages);
+    cli_table_cell(&table, 4, "%s", !predicted ? "-" : cli_tile_as_predicted(b, r) ? "yes" : "NO");
+    cli_table_cell(&table, 5, "%.3f", r->time.median);
+    cli_table_cell(&table, 6, "%.3f", r->time.min);
+    cli_table_cell(&table, 7, "%.3f", r->time.p95);
+    cli_table_cell(&table, 8, "%.2f", gflops(b, r));
+    cli_table_cell(&table, 9, "%s", !r->checked ? "-" : r->check.ok ? "ok" : "WRONG");
+  }
+  fprintf(stream, "\n");
+  cli_table_print(&table, stream);
+}
+
 void cli_tile_print(const cli_tile_bench *b, FILE *stream) {
   print_start(b, stream);
+  if (b->algos->count > 1)
+    print_all(b, stream);
   for (int i = 0; i < b->algos->count; i++)
     print_result(b, &b->result[i], stream);
   if (!b->brief)
-    cli_legend_tiles(stream);
+    cli_legend_tiles(stream, b->algos->count > 1);
 }
 
 /* Draws the parts of each rank's time. */

@@ -112,15 +112,15 @@ static sley_status build_pipelined(const sl_inspection *ins, sl_plan *plan) {
   return build(ins, plan, true);
 }
 
-const sl_algorithm sl_algo_bcast_1d = {.name = "bcast-1d",
-                                       .summary =
-                                           "every rank's whole block of X to all ranks, stage by stage",
-                                       .consider = sl_consider_always,
-                                       .prepare = sl_prepare_no_more,
-                                       .build = build_plain};
+const sl_algorithm sl_algo_bcast_1d = {
+    .name = "bcast-1d",
+    .summary = "every rank sends its whole block of X to all ranks, stage by stage",
+    .consider = sl_consider_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_plain};
 const sl_algorithm sl_algo_bcast_1d_pipelined = {
     .name = "bcast-1d-pipelined",
-    .summary = "as bcast-1d, with the next stage in flight while one is summed",
+    .summary = "as bcast-1d, but the next block travels while one is multiplied",
     .consider = sl_consider_always,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

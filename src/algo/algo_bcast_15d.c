@@ -138,8 +138,9 @@ static sley_status build_15d(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
-const sl_algorithm sl_algo_bcast_15d = {.name = "bcast-1.5d",
-                                        .summary = "blocks of X to every c-th rank, partial sums of Y added",
-                                        .consider = sl_consider_always,
-                                        .prepare = sl_prepare_no_more,
-                                        .build = build_15d};
+const sl_algorithm sl_algo_bcast_15d = {
+    .name = "bcast-1.5d",
+    .summary = "each block of X goes to every c-th rank; partial sums of Y travel too",
+    .consider = sl_consider_always,
+    .prepare = sl_prepare_no_more,
+    .build = build_15d};

@@ -380,7 +380,7 @@ static sley_status prepare_cover(sl_inspection *ins) {
 
 const sl_algorithm sl_algo_cover = {
     .name = "cover",
-    .summary = "as halo-pipelined, but with the fewest rows of X and partial rows of Y",
+    .summary = "as halo-pipelined, but partial rows of Y travel where they replace more rows of X",
     .consider = consider_cover,
     .prepare = prepare_cover,
     .build = build_cover};

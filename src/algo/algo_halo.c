@@ -23,7 +23,7 @@ static sley_status build_halo(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_halo = {
     .name = "halo",
-    .summary = "each needed row of X once, read in place, loaded, or one message per row",
+    .summary = "a rank gets each row of X that it needs once: read in place, copied, or in a message",
     .consider = sl_consider_always,
     .prepare = sl_prepare_no_more,
     .build = build_halo,

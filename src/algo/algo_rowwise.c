@@ -301,7 +301,7 @@ static sley_status read_parameters(const char *text, sl_plan_wishes *wishes) {
 static const sl_algorithm_parameters parameters = {sl_rowwise_parameters, read_parameters};
 
 const sl_algorithm sl_algo_rowwise = {.name = "rowwise",
-                                      .summary = "one fetch of a row of X for every remote nonzero",
+                                      .summary = "every remote nonzero fetches its row of X",
                                       .consider = consider_never,
                                       .prepare = sl_prepare_no_more,
                                       .build = build_rowwise,

@@ -364,7 +364,7 @@ static sley_status build_summa(const sl_inspection *ins, sl_plan *plan) {
 
 const sl_algorithm sl_algo_summa_2d = {
     .name = "summa-2d",
-    .summary = "a grid of ranks, panels of A and X broadcast along rows and columns",
+    .summary = "ranks form a grid; panels of A and X are broadcast along its rows and columns",
     .consider = consider_summa,
     .prepare = sl_prepare_no_more,
     .build = build_summa};

@@ -527,18 +527,19 @@ static sley_status consider_later(sl_inspection *ins, const sl_rivals *rivals, b
 
 const sl_algorithm sl_algo_halo_fused = {
     .name = "halo-fused",
-    .summary = "as halo, but once per workgroup across workgroups, one message per row",
+    .summary = "as halo, but a workgroup gets each row from other workgroups only once",
     .consider = consider_fused,
     .prepare = sl_prepare_no_more,
     .build = build_fused};
-const sl_algorithm sl_algo_halo_coalesced = {.name = "halo-coalesced",
-                                             .summary = "as halo-fused, packed into one message per peer",
-                                             .consider = consider_later,
-                                             .prepare = sl_prepare_no_more,
-                                             .build = build_coalesced};
+const sl_algorithm sl_algo_halo_coalesced = {
+    .name = "halo-coalesced",
+    .summary = "as halo-fused, but all rows for a rank are packed into one message",
+    .consider = consider_later,
+    .prepare = sl_prepare_no_more,
+    .build = build_coalesced};
 const sl_algorithm sl_algo_halo_pipelined = {
     .name = "halo-pipelined",
-    .summary = "as halo-coalesced, in stages, with the next ones in flight while one is summed",
+    .summary = "as halo-coalesced, in stages: the next rows travel while others are multiplied",
     .consider = consider_later,
     .prepare = sl_prepare_no_more,
     .build = build_pipelined};

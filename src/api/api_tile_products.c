@@ -23,18 +23,15 @@ static const struct {
 } algorithms[ALGORITHMS] = {
     {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
     {SL_STATIONARY_A, SL_STEAL_NOTHING,
-     "stationary A: tiles of X are fetched, products are pushed to the owners of Y"},
+     "stationary A: tiles of X are fetched, products are sent to the owners of Y"},
     {SL_STATIONARY_B, SL_STEAL_NOTHING,
-     "stationary X: tiles of A are fetched, products are pushed to the owners of Y"},
-    {SL_STATIONARY_C, SL_STEAL_ANY,
-     "stationary Y; ranks that have finished take products of tiles from others"},
-    {SL_STATIONARY_C, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of A or X"},
-    {SL_STATIONARY_A, SL_STEAL_ANY,
-     "stationary A; ranks that have finished take products of tiles from others"},
-    {SL_STATIONARY_A, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of X or Y"},
-    {SL_STATIONARY_B, SL_STEAL_ANY,
-     "stationary X; ranks that have finished take products of tiles from others"},
-    {SL_STATIONARY_B, SL_STEAL_LOCAL, "the same, but only products of which they own the tile of A or Y"}};
+     "stationary X: tiles of A are fetched, products are sent to the owners of Y"},
+    {SL_STATIONARY_C, SL_STEAL_ANY, "as tile-c, but a rank that is done takes over work of others"},
+    {SL_STATIONARY_C, SL_STEAL_LOCAL, "as tile-c-steal, but only if it owns the tile of A or X"},
+    {SL_STATIONARY_A, SL_STEAL_ANY, "as tile-a, but a rank that is done takes over work of others"},
+    {SL_STATIONARY_A, SL_STEAL_LOCAL, "as tile-a-steal, but only if it owns the tile of X or Y"},
+    {SL_STATIONARY_B, SL_STEAL_ANY, "as tile-b, but a rank that is done takes over work of others"},
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 

@@ -43,6 +43,14 @@ done < <(for page in $pages; do sed -n 's/^    \(sley [a-z].*\)/\1/p' "$root/$pa
 [ $left -le 12 ] || fail "$left lines were left out"
 echo "$ran lines were run, $left left out"
 
+# docs/ROOFLINE.md shows what its command prints: its times come from files.
+if [ -z "$few" ]; then
+  sed -n '/^\$ sley roofline/,/^```/{/^```/!p}' "$root/docs/ROOFLINE.md" >"$work/shown"
+  read -r -a words <<<"$(sed '1,/[^\]$/!d; s/^\$ sley //; s/\\$//; s/--plot .*//' "$work/shown" | tr '\n' ' ')"
+  (cd "$root" && COLUMNS=100 "$sley" "${words[@]}") >"$work/out" || fail "sley ${words[*]}"
+  sed '1,/[^\]$/d' "$work/shown" | diff "$work/out" - || fail "docs/ROOFLINE.md shows another report"
+fi
+
 # Every word of the documents that looks as an option of sley's is one of some command's.
 for command in $("$sley" help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\).*/\1/p' | sort -u); do
   "$sley" help "$command" 2>/dev/null

@@ -18,6 +18,7 @@ for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, 
   grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
 done
 [ "$(grep -c '^[0-3] ' "$work/out")" = 36 ] || fail "not a line for each rank and algorithm"
+[ "$(grep -cE '^tile-[a-z-]*( +[0-9.]+){3} +(yes|-)( +[0-9.]+){4} +ok$' "$work/out")" = 9 ] || fail "the table does not have each algorithm"
 awk '/^[0-3] / { for (i = 2; i <= 5; i++) sum[i] += $i }
      /^mean / { for (i = 2; i <= 5; i++) { if ($i < sum[i] / 4 - 0.002 || $i > sum[i] / 4 + 0.002) exit 1; sum[i] = 0 } }' "$work/out" ||
   fail "the mean of the times is not that of the ranks' times"

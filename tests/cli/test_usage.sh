@@ -12,7 +12,7 @@ declare -A options=(
   [spmm]="$job grid tiles columns buffers transport timeout x out alpha beta repeat warmup budget unchanged update verify trace local"
   [spgemm]="algo mask transpose-b semiring out dtype mem-limit device local ranks grid tiles columns buffers workgroup threads transport timeout seed repeat warmup verify brief json format base"
   [plan]="$job machine scaling measure"
-  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed plot json format base"
+  [roofline]="k spgemm ranks workgroup grid tiles columns algo dtype machine device threads memory-bandwidth network-bandwidth latency peak compression measured-ms measured per-rank seed brief plot json format base"
   [convert]="dtype threads format base"
   [order]="order output perm dtype threads seed format base"
   [generate]="output dtype threads seed"
@@ -106,6 +106,10 @@ done
 run 0 plan "$root/data/karate.mtx" --ranks 2 --brief
 grep -q -e '^algorithms:' -e '^terms:' "$work/out" && fail "--brief explains terms"
 run 0 spmm "$root/data/karate.mtx" --ranks 2 --algo halo,cover --repeat 1 --brief
+grep -q '^terms:' "$work/out" && fail "--brief explains terms"
+run 0 roofline "$root/data/karate.mtx"
+grep -q '^  bound  *[a-z]' "$work/out" || fail "sley roofline does not explain its terms"
+run 0 roofline "$root/data/karate.mtx" --brief
 grep -q '^terms:' "$work/out" && fail "--brief explains terms"
 
 echo "the first words"
@@ -203,7 +207,7 @@ one_line "--trace with all" "--trace"
 run 2 spmm "$graph" --algo halo,,cover
 one_line "a list with an empty name" '""'
 run 2 spmm "$graph" --algo halo,all
-one_line "all in a list" "--algo takes all, or"
+one_line "all in a list" "--algo takes one word for several algorithms, or a list"
 run 2 spmm
 one_line "a missing word" "usage: sley spmm MATRIX"
 run 2 spmm "$graph" "$graph"
@@ -228,8 +232,16 @@ done <<END
 help
 help spmm
 help collective
+help bench
+help bench ops
 help gnn train
+help gnn bench
+help gnn infer
 info
+bench --matrix $graph --k 8 --repeat 1 --device cpu
+bench ops --matrix $graph --k 8 --repeat 1 --device cpu
+gnn train er:n=100,nnz=800 --features random:4 --labels planted:3 --train 3 --valid 3 --epochs 2 --device cpu
+gnn bench er:n=100,nnz=800 --repeat 1 --warmup 0 --device cpu
 spmm $graph --ranks 4 --workgroup 2 --repeat 1
 spmm $graph --ranks 4 --workgroup 2 --repeat 1 --algo all
 spmm $graph --ranks 4 --repeat 1 --algo tile-c,tile-a

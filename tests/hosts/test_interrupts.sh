@@ -61,6 +61,6 @@ for fault in int:all@9000000b+0.1 int:0@9000000b+0.1 int:3@9000000b+0.1; do inte
 echo "while they run collectives"
 for fault in int:all@3000000b+0.1 int:0@3000000b+0.1 int:3@3000000b+0.1; do
   interrupted_collective "$fault" --bytes 8M --zeros 0.98
-  interrupted_collective "$fault" --bytes 8M --format dense
+  interrupted_collective "$fault" --bytes 8M --format none
 done
 finish
