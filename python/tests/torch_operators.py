@@ -189,6 +189,6 @@ ROWS = [
     layer_row("GATConv", sley.nn.GATConv(3, 2, heads=2), gat_layer_dense),
 ]
 # Exported, and not functions of tensors.
-OTHERS = {"DistGraph", "Graph", "Rank", "SparseHookState", "allreduce_grads", "draw_seed", "on_ranks", "patch_pyg",
-          "sparse_allreduce_hook", "unpatch_pyg"}
+OTHERS = {"DistGraph", "Graph", "MODELS", "Net", "Rank", "SparseHookState", "allreduce_grads", "draw_seed", "on_ranks",
+          "patch_pyg", "sparse_allreduce_hook", "unpatch_pyg"}
 ACROSS_RANKS = {"halo_gather", "halo_scatter_add"}  # measured by torch_rank_transforms.py

@@ -134,8 +134,8 @@ def why_wrong(number, transport, fault, victim, folder):
         right = re.search(rf"rank {victim} failed: .*({cause})", said) and len(said.splitlines()) == 1
         return None if right else f"the command says: {said or 'nothing'}"
     said = {rank: read(f"{folder}/err.{rank}") for rank in range(RANKS) if rank != victim}
-    named = rf"rank {victim} failed|rank {victim} has not|rank {victim} did not|ranks? .*\b{victim}\b.* not come|cannot reach rank {victim} "
-    cause = {"kill": r"ended|killed|closed|not come|refused", "stop": r"is stopped|not come|does not answer|refused"}[fault]
+    named = rf"rank {victim} failed|rank {victim} has not|rank {victim} (of {RANKS} )?did not connect|cannot reach rank {victim} "
+    cause = {"kill": r"ended|killed|closed|not connect|refused", "stop": r"is stopped|has not come|not connect|does not answer|refused"}[fault]
     is_told = lambda text: re.search(named, text) and re.search(cause, text)
     if transport == "tcp":
         silent = [rank for rank, text in said.items() if not is_told(text)]
