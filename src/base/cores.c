@@ -25,7 +25,7 @@ static bool read_line(const char *path, char *out, int room) {
   return read;
 }
 
-/* The limit of one cgroup, in processors; 0: none. second: cgroups of version 2. */
+/* Returns the limit of one cgroup, in processors; 0 if there is none. second: cgroups of version 2. */
 static double quota_of(const char *folder, bool second) {
   char path[PATH_BYTES + 32], text[128];
   double quota = 0, period = 0;

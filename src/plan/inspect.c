@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this one. */
+/* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this rank. */
 #include "plan/inspect.h"
 
 #include <string.h>

@@ -79,13 +79,13 @@ static bool is_made_at_once(const sl_plan *plan) {
   return !sl_plan_sums_in_steps(plan);
 }
 
-/* The arguments with which a kernel for a part's update is found; they refer to known and problem. */
+/* Returns the arguments with which a kernel for a part's update is found; they refer to known and problem. */
 static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, sl_spmm_matrix *known,
                                      sl_spmm_problem *problem) {
   static const uintptr_t pages[1];
   *known = part->a;
   if (plan->dry || part->arrives_in >= 0)
-    known->rows = 0; /* its arrays do not exist yet */
+    known->rows = 0; /* the arrays do not exist yet */
   *problem = sl_part_update_problem(plan, part, known, pages);
   if (plan->dry) {
     known->dtype = plan->dtype;

@@ -55,7 +55,8 @@ static int fields_of(const char *at, const char *end) {
   return fields;
 }
 
-/* Whether a CR stands between two possible lines: an entry or a comment, and another entry. */
+/* Returns whether a CR stands between two possible lines: between an entry or a comment, and another entry.
+ */
 static bool is_between_lines(const char *begin, const char *cr, const char *end) {
   const char *line = cr, *next = cr + 1;
   while (line > begin && line[-1] == '\r')

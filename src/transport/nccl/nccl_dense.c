@@ -9,7 +9,7 @@ typedef struct nccl_dense {
   sl_dense_native base;
   sl_nccl_comm *comm;
   const sl_collective_kind *kind;
-  size_t count; /* number of values; reduce-scatter and all-gather: of each rank */
+  size_t count; /* number of values; for reduce-scatter and all-gather, of each rank */
   ncclDataType_t type;
   ncclRedOp_t op;
   sl_nccl_events events;
