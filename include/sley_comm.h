@@ -123,7 +123,7 @@ int sley_comm_workgroup(const sley_comm *comm);
 /* The transport that runs: "threads", "tcp", "nccl", ... Static. */
 const char *sley_comm_transport(const sley_comm *comm);
 
-/* Whether the ranks are threads of one process, so that they can read each other's memory. */
+/* Returns whether the ranks are threads of one process, so that they can read each other's memory. */
 bool sley_comm_one_process(const sley_comm *comm);
 
 /* Returns when every rank has called it. Collective. */

@@ -102,7 +102,7 @@ static void print_ratios(const cli_ratios *r, const cli_case *cases, FILE *strea
           cases[r->at].k);
 }
 
-/* A line for each contender but auto. */
+/* Prints a line for each contender except auto. */
 static void print_contenders(const cli_bench *bench, const cli_case *cases, int count, FILE *stream) {
   for (int i = 1; i < bench->contenders; i++) {
     const cli_ratios r = ratios_of(cases, count, time_of, i);

@@ -38,7 +38,7 @@ static bool copy_all(int file, int64_t limit) {
     ssize_t got = read(STDIN_FILENO, room, sizeof room);
     if (got == 0)
       return true;
-    if (got < 0) /* also after a signal, because the command then ends */
+    if (got < 0) /* also after a signal, because then the command ends */
       return false;
     copied += got;
     errno = copied > limit ? EFBIG : 0;

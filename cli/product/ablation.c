@@ -9,7 +9,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* The effect that shows a step's idea. If a run lacks it, the run cannot show the step. */
+/* The effect that shows the idea of a step. If a run lacks the effect, it cannot show the step. */
 typedef enum sign { NONE, FEWER_BYTES, FEWER_FAR_BYTES, FEWER_MESSAGES, OTHER_PLAN } sign;
 
 static const struct {

@@ -25,8 +25,8 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   return SLEY_OK;
 }
 
-/* Whether this rank has a part in stage s: it may have entries in the columns that rank s owns, or s is the
- * first stage, whose part stores every row of Y. */
+/* Returns whether this rank has a part in stage s: it may have entries in the columns that rank s owns, or s
+ * is the first stage, whose part stores every row of Y. */
 static bool sums_in(const sl_inspection *ins, int s) {
   return s == 0 || s == ins->comm->rank || ins->halo->begin[s] < ins->halo->begin[s + 1];
 }

@@ -218,7 +218,7 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
   return status;
 }
 
-/* Whether one kernel can read all rows in place. Its sums are not in column order. */
+/* Returns whether one kernel can read all rows in place. Its sums are not in column order. */
 static bool reads_in_place(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   enum { RANKS = 64 }; /* most ranks whose memory a kernel can read */

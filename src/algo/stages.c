@@ -438,15 +438,16 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
-/* Whether to use several slices. On devices with memory of their own a stage costs more than it hides. */
+/* Returns whether to use several slices. On devices with memory of their own a stage costs more than it
+ * hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
          (sl_overrides.stage_bytes > 0 || comm->device->ops->host_addresses);
 }
 
-/* Whether each slice gets a stage. Ranks that are threads need the cores for sums, so there one stage brings
- * all slices. */
+/* Returns whether each slice gets a stage. Ranks that are threads need the cores for sums, so there one stage
+ * brings all slices. */
 static bool wants_stages(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return comm->processes || !comm->device->ops->host_addresses;

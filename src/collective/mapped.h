@@ -19,7 +19,7 @@ typedef struct sl_mapped {
   sl_mapped_rows *rows;   /* rows of recv, between open and end */
 } sl_mapped;
 
-/* Whether kernels of each rank can read the memory of all others in place. The same on all ranks. */
+/* Returns whether kernels of each rank can read the memory of all others in place. The same on all ranks. */
 bool sl_mapped_serves(const sl_comm *comm);
 
 /* Make the exchange of mapped, whose comm, name and type are set; between the two calls the caller fills send

@@ -58,7 +58,7 @@ static sley_status count_sample(sl_probe *probe, const char *src, int64_t values
 
 /* ---- the decision */
 
-/* Whether the density nonzeros / values is above the limit. */
+/* Returns whether the density nonzeros / values is above the limit. */
 static bool is_too_dense(const sl_probe *probe, int64_t nonzeros, int64_t values) {
   return (double)nonzeros * (double)SL_DENSITY_UNIT > (double)probe->limit * (double)values;
 }

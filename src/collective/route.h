@@ -109,7 +109,7 @@ static inline char *sl_route_reduced_part(const sl_sparse_base *base, const void
   return sl_route_is_whole(base) ? (char *)array : sl_route_part(base, array, rank);
 }
 
-/* Whether parts are gathered, from the results of the direct way or from src. */
+/* Returns whether parts are gathered, from the results of the direct way or from src. */
 static inline bool sl_route_gathers_parts(const sl_sparse_base *base) {
   return sl_route_gathers(base) && !sl_route_is_whole(base);
 }

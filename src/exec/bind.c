@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "exec/exec_inside.h"
 
-/* Whether a buffer's memory belongs to the plan. */
+/* Returns whether a buffer's memory belongs to the plan. */
 static bool is_constant(const sl_exec *exec, int buffer) {
   return SL_BUFFER(exec->run.plan, buffer)->constant && exec->run.comm->device->ops->host_addresses;
 }

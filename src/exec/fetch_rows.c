@@ -107,8 +107,8 @@ struct requests {
   sl_row_list *send, *recv;
 };
 
-/* Whether an owner's rows come by exchanges. On the host this is so if the transport sends the rows of an
- * exchange one by one, because fetched rows then travel in the same way. */
+/* Returns whether an owner's rows come by exchanges. On the host this is so if the transport sends the rows
+ * of an exchange one by one, because fetched rows then travel in the same way. */
 static bool is_far(const sl_fetches *f, int owner) {
   if (!on_host(f))
     return !f->source[owner].src;

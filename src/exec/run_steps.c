@@ -35,7 +35,8 @@ sley_status sl_exec_step(sl_exec *exec, int index) {
   return sl_work_end(exec->run.comm, before, step->kind->run(&exec->run, step, exec->state[index]));
 }
 
-/* Whether a step must run again for an unchanged X. Buffers other than Y still have their contents. */
+/* Returns whether a step must run again for an unchanged X. Buffers other than Y still have their contents.
+ */
 static bool makes_result(const sl_plan *plan, const sl_step *step) {
   return step->kind->acts & SL_ACT_ORDER || step->kind->writes(plan, step) == SL_BUFFER_Y;
 }

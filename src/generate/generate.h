@@ -5,7 +5,7 @@
 
 #include "generate/edges.h"
 
-/* Whether text names a generator ("er:", "rmat:", "twin:" ...), whatever follows the colon. */
+/* Returns whether text names a generator ("er:", "rmat:", "twin:" ...), whatever follows the colon. */
 bool sl_is_generator(const char *text);
 
 /* Makes the matrix of a specification; seed is used if the specification has none. Errors: SLEY_ERR_ARG (key

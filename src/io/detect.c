@@ -60,7 +60,7 @@ const char *sl_format_summary(const char *word) {
   return NULL;
 }
 
-/* Whether the name has one of the endings of a list. */
+/* Returns whether the name has one of the endings of a list. */
 static bool is_named(const char *name, const char *endings) {
   char ending[16];
   for (const char *at = endings; at && *at; at += strspn(at, " ")) {
@@ -148,8 +148,8 @@ static sley_status read_as(const sl_format *format, sl_input *input, sley_dtype 
   return SLEY_OK;
 }
 
-/* Whether the shape is certain: if it has an index 0, the file contains triplets, because as an edge list it
- * would begin with a loop at a vertex that no other line names. */
+/* Returns whether the shape is certain: if it has an index 0, the file contains triplets, because as an edge
+ * list it would begin with a loop at a vertex that no other line names. */
 static bool is_sure(const sl_source *source) {
   return source->shape == SL_SHAPE_TRIPLETS && source->base == 0 && source->why == SL_WHY_ZERO;
 }

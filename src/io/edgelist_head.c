@@ -118,7 +118,7 @@ static bool has_number(const char *line, const char *end) {
   return false;
 }
 
-/* Whether the line has a third field. */
+/* Returns whether the line has a third field. */
 static bool has_value(const char *at, const char *end) {
   for (int field = 0; field < 2; field++) {
     while (at < end && *at != '\n' && !divides(*at))

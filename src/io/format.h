@@ -98,10 +98,10 @@ void sl_input_close(sl_input *input);
 /* Returns whether none of the first bytes is zero, as in a text. */
 bool sl_input_is_text(const sl_input *input);
 
-/* Whether the content starts with these bytes. */
+/* Returns whether the content starts with these bytes. */
 bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes);
 
-/* Whether the name without .gz or .zst has this ending (".smat"), ignoring case. */
+/* Returns whether the name without .gz or .zst has this ending (".smat"), ignoring case. */
 bool sl_name_ends(const char *name, const char *ending);
 
 /* The numbers of the first row and column that a caller may request for a format. */

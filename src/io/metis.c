@@ -92,7 +92,7 @@ static int64_t tokens_of(const char *at) {
   return count;
 }
 
-/* Whether only the empty line of the last vertex, which has no neighbours, is missing. */
+/* Returns whether only the empty line of the last vertex, which has no neighbours, is missing. */
 static bool lacks_last_line(const graph *g, int64_t lines) {
   return lines == g->vertices - 1 && g->body[-1] == '\n' && g->input->end[-1] == '\n';
 }

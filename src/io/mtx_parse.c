@@ -267,7 +267,7 @@ static sley_status parse_piece(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* Whether the piece has fewer entries than were counted. */
+/* Returns whether the piece has fewer entries than were counted. */
 static bool is_short(const text_piece *piece) {
   return piece->fault != NO_FAULT && piece->fault_at == piece->end;
 }

@@ -194,7 +194,7 @@ static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sl
   return true;
 }
 
-/* Whether rows that ascend have repeated columns. */
+/* Returns whether rows that ascend have repeated columns. */
 static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)

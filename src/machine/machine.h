@@ -172,7 +172,7 @@ bool sl_machine_path(const char *device, char *path, size_t room, bool *named);
  * sl_machine_read. */
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out);
 
-/* Whether its figures are built in, not read or measured. */
+/* Returns whether its figures are built in, not read or measured. */
 bool sl_machine_is_built_in(const sl_machine *machine);
 
 #endif

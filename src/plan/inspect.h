@@ -60,7 +60,7 @@ sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *trans
 
 void sl_inspection_free(sl_inspection *inspection);
 
-/* Whether another rank owns the row of X that a column names. */
+/* Returns whether another rank owns the row of X that a column names. */
 static inline bool sl_is_remote(const sl_inspection *ins, int64_t col) {
   return col < ins->first_col || col >= ins->first_col + ins->x_rows;
 }

@@ -293,7 +293,7 @@ static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, 
   return map->part[h];
 }
 
-/* Whether every entry goes to the local part, and that part stores every row. */
+/* Returns whether every entry goes to the local part, and that part stores every row. */
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
   const int64_t *begin = c->ins->halo->begin;

@@ -207,12 +207,12 @@ typedef struct sl_plan {
 #define SL_CONVERSION(plan, i) (&((sl_conversion *)(plan)->conversions.items)[i])
 #define SL_STEP(plan, i)       (&((sl_step *)(plan)->steps.items)[i])
 
-/* Whether Y is computed in a buffer of the execution, always or in some runs. */
+/* Returns whether Y is computed in a buffer of the execution, always or in some runs. */
 static inline bool sl_plan_has_result(const sl_plan *plan) {
   return plan->separate_result || plan->wide_result || (plan->updates && !plan->fuses);
 }
 
-/* Whether a part's Y buffer holds sums, in a wider type than the caller's Y. */
+/* Returns whether a part's Y buffer holds sums, in a wider type than the caller's Y. */
 static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
   return part->y != SL_BUFFER_Y || plan->wide_result;
 }

@@ -17,7 +17,7 @@ sl_spmm_problem sl_part_problem(const sl_plan *plan, const sl_part *part, const 
 sl_spmm_problem sl_part_update_problem(const sl_plan *plan, const sl_part *part, const sl_spmm_matrix *a,
                                        const uintptr_t *pages);
 
-/* Whether several steps add to the same rows of Y. */
+/* Returns whether several steps add to the same rows of Y. */
 bool sl_plan_sums_in_steps(const sl_plan *plan);
 
 /* The arguments with which a kernel for updates is found and prepared; a run uses them too. problem: the

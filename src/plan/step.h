@@ -83,10 +83,10 @@ void sl_step_releases_nothing(sl_run *run, void *state);
   .writes = sl_step_writes_nothing, .uses = sl_step_uses_nothing, .cost = sl_step_costs_nothing,             \
   .memory = sl_step_takes_nothing, .bind = sl_step_binds_nothing, .release = sl_step_releases_nothing
 
-/* Whether any step of the plan has one of these acts. */
+/* Returns whether any step of the plan has one of these acts. */
 bool sl_plan_does(const sl_plan *plan, unsigned acts);
 
-/* Whether the rows of an exchange are read in place. */
+/* Returns whether the rows of an exchange are read in place. */
 bool sl_plan_maps(const sl_plan *plan, int exchange);
 
 #endif

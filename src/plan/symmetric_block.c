@@ -22,7 +22,7 @@ typedef struct search {
   atomic_llong remote; /* entries whose mirror entry an earlier rank has */
 } search;
 
-/* Whether row `row` of the rank has an entry in column `col` whose value has the same bits. */
+/* Returns whether row `row` of the rank has an entry in column `col` whose value has the same bits. */
 static bool has(const sley_matrix *block, int64_t row, int64_t col, double value) {
   int64_t low = block->rowptr[row], high = block->rowptr[row + 1];
   const int64_t end = high;

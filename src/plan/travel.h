@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* Whether the user wishes one of these changes. */
+/* Returns whether the user wishes one of these changes. */
 static inline bool sl_asks_to_travel(const sl_inspection *ins) {
   return ins->wishes->has_wire || ins->wishes->keeps_input;
 }

@@ -66,7 +66,7 @@ sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes
 /* Declares that this rank has failed with status and the thread's message. The first abort counts. */
 void sl_mesh_abort(sl_mesh *mesh, sley_status status);
 
-/* Whether a rank has failed, as far as this rank knows. */
+/* Returns whether a rank has failed, as far as this rank knows. */
 bool sl_mesh_broken(sl_mesh *mesh);
 
 /* Returns whether other ranks noticed the failure: the failed rank has ended, or is stopped or cut off, and

@@ -69,7 +69,7 @@ sley_status sl_secret_make(sl_secret *out);
 sley_status sl_secret_of_text(const char *text, size_t bytes, sl_secret *out);
 
 sley_status sl_challenge_make(sl_challenge *out);
-/* Whether the challenge is from this program and version. */
+/* Returns whether the challenge is from this program and version. */
 bool sl_challenge_check(const sl_challenge *challenge);
 
 /* Fills in all fields of a claim except kind, job, from, to, port and payload, which the caller has set.

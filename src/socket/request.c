@@ -45,7 +45,7 @@ static place locate(const sl_mesh *mesh, const sl_mesh_header *header) {
   return there;
 }
 
-/* Whether the peer's last request for rows is still being answered. */
+/* Returns whether the peer's last request for rows is still being answered. */
 static bool rows_under_way(const sl_wire_peer *peer) {
   return peer->rows.header.kind != 0 && !peer->rows.done;
 }

@@ -28,7 +28,7 @@ sley_status sl_socket_accept(int listener, int *out);
 sley_status sl_socket_write(int socket, const void *data, size_t bytes, double deadline);
 sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline);
 
-/* Whether the other end has closed the connection and no unread data is left. */
+/* Returns whether the other end has closed the connection and no unread data is left. */
 bool sl_socket_has_ended(int socket);
 
 /* The peer's address as text. */

@@ -194,7 +194,7 @@ static void lose(sl_mesh *mesh, int p, int reason) {
                       : "its connection was closed: the process has ended or was killed");
 }
 
-/* Whether a process of this host is stopped, by a signal or a debugger. */
+/* Returns whether a process of this host is stopped, by a signal or a debugger. */
 static bool is_stopped(int pid) {
   char state = sl_task_state(pid, 0);
   return state == 'T' || state == 't';

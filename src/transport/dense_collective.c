@@ -121,7 +121,7 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
   sl_collective_kind_of(spec->kind)->lay_out(spec, size, begin);
 }
 
-/* Whether every rank can read all others' arrays in place. */
+/* Returns whether every rank can read all others' arrays in place. */
 static bool can_map(const sl_comm *comm) {
   return comm->zero_copy && comm->workgroup == comm->size && comm->size > 1 && comm->size <= SL_REDUCE_PLACES;
 }

@@ -52,7 +52,7 @@ typedef struct sl_row_list {
   const int64_t *piece_end;
 } sl_row_list;
 
-/* Whether anything moves. */
+/* Returns whether anything moves. */
 static inline bool sl_list_moves(const sl_row_list *list) {
   return list->count > 0 && list->bytes > 0;
 }

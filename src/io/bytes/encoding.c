@@ -11,8 +11,8 @@ enum { LOOK = 64 };
 static const char mark_utf8[] = "\xef\xbb\xbf";
 enum { MARK_UTF8 = 3 };
 
-/* Whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second one of its first
- * bytes is zero and the others are not. */
+/* Returns whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second one of its
+ * first bytes is zero and the others are not. */
 static bool is_wide(const sl_input *input) {
   if (sl_input_starts(input, "\xff\xfe", 2) || sl_input_starts(input, "\xfe\xff", 2) ||
       sl_input_starts(input, "\0\0\xfe\xff", 4))

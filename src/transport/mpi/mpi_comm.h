@@ -50,7 +50,7 @@ void sl_mpi_skip_finalise(bool skip);
 void sl_mpi_enter(void);
 void sl_mpi_leave(void);
 
-/* Whether threads other than the main one may call MPI. */
+/* Returns whether threads other than the main one may call MPI. */
 bool sl_mpi_lets_threads_in(void);
 
 /* Lets MPI move messages in flight. */

@@ -139,7 +139,7 @@ static void cancel(mpi_message *message) {
   message->cancelled = message->cancelled || due;
 }
 
-/* Whether MPI works on the caller's own rows. */
+/* Returns whether MPI works on the caller's own rows. */
 static bool in_place(const mpi_message *message) {
   return message->channel->at != message->channel->packed && !message->staged;
 }

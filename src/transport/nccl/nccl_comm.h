@@ -59,7 +59,7 @@ sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events
 /* Waits first until the stream's work is done. Accepts events that were opened in part. */
 void sl_nccl_events_close(sl_nccl_comm *comm, sl_nccl_events *events);
 
-/* Whether an exchange has messages between this rank and others. */
+/* Returns whether an exchange has messages between this rank and others. */
 bool sl_nccl_travels(const sl_process_exchange *exchange);
 
 extern const sl_carrier sl_nccl_messages, sl_nccl_sized_messages;

@@ -15,7 +15,7 @@ typedef struct nccl_dense {
   sl_nccl_events events;
 } nccl_dense;
 
-/* Whether all parts have the same length. */
+/* Returns whether all parts have the same length. */
 static bool is_even(const sl_dense_spec *spec, int size) {
   for (int r = 1; spec->counts && r < size; r++)
     if (spec->counts[r] != spec->counts[0])

@@ -14,7 +14,7 @@ sley_status sl_direct_start(sl_process_comm *comm, const sl_peer_memory *memory)
 /* Frees the data that sl_direct_start has created; members that are NULL are skipped. */
 void sl_direct_stop(sl_process_comm *comm);
 
-/* Whether a peer's rows are exchanged in this way. */
+/* Returns whether a peer's rows are exchanged in this way. */
 static inline bool sl_direct_serves(const sl_process_comm *comm, int peer) {
   return comm->direct && sl_link_to(&comm->base, peer) == SL_LINK_DIRECT;
 }

@@ -80,8 +80,8 @@ static sley_status make_own(sl_process_block *own, int64_t bytes) {
   return map_file((int)own->fd, own);
 }
 
-/* Whether an open file is the block that a peer has announced: a sealed in-memory file of this user, with the
- * right length. */
+/* Returns whether an open file is the block that a peer has announced: a sealed in-memory file of this user,
+ * with the right length. */
 static bool is_block(int fd, const sl_process_block *peer) {
   struct stat about;
   int seals = fcntl(fd, F_GET_SEALS);
