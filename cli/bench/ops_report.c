@@ -95,7 +95,7 @@ void cli_ops_print_end(const cli_op_result *results, int count, FILE *stream) {
     compared |= results[i].spmm.count > 0;
   if (!compared)
     return;
-  fprintf(stream, "\ntime by that of spmm of the same width:\n");
+  fprintf(stream, "\ntime / time of spmm of the same width:\n");
   for (int i = 0; i < cli_ops_count(); i++)
     for (int pass = 0; pass < CLI_OPS_PASSES; pass++) {
       const cli_ratios r = ratios_of(&cli_ops[i], pass, results, count);

@@ -173,13 +173,16 @@ const cli_command cli_gnn_bench_command = {
     .common = CLI_GNN_COMMON | CLI_GNN_NETWORK | CLI_TAKES_REPEAT | CLI_TAKES_WARMUP,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes =
-        "Steps are timed whole, and others split: these wait after each operation, so that nothing overlaps, "
-        "and what\nthat costs is told. Times of work are means of the ranks; \"slowest rank\" is the one "
-        "that "
-        "spent most on it.\nexchange: moving rows between ranks and waiting for them, and sums over ranks; "
-        "spmm: sums and maxima over\nentries; other: activations, sums of columns, dropout and the rest.\n"
-        "Example: sley gnn bench er:n=20000,nnz=200000 --model gcn,gat --ranks 2\n"
-        "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .notes = "Steps are timed as a whole, and other steps by kind of work: these wait after each operation, "
+             "so that "
+             "operations do\nnot overlap; the report states how much longer they take. Times of work are "
+             "means over "
+             "the ranks; \"slowest rank\" is\nthe rank with the longest time. exchange: moving rows between "
+             "ranks, "
+             "waiting for them, and sums over ranks;\nspmm: sums and maxima over entries; other: "
+             "activations, sums of "
+             "columns, dropout and all else.\n"
+             "Example: sley gnn bench er:n=20000,nnz=200000 --model gcn,gat --ranks 2\n"
+             "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run,
     .mode = &cli_gnn_infer_command};

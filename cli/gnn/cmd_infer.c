@@ -52,11 +52,13 @@ static const cli_option own_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(base.labels),
-     .help = "as for sley gnn train: how many rows of each set of the state's split are right is told"},
+     .help =
+         "as for sley gnn train; the report has the share of correct rows of each set of the state's split"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = AT(base.force),
-     .help = "go on although graph, features, labels or split are not the state's; what differs is printed"},
+     .help = "continue although graph, features, labels or split differ from the state's; differences are "
+             "printed"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -265,9 +267,10 @@ const cli_command cli_gnn_infer_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "GRAPH, features and labels must be those of the training, and are treated as they were there; the "
-        "split is that\nof the training. Options that draw or give another one, and other data, are refused "
-        "without --force. Rows that were\ntrained on never count for the test.\n"
+        "GRAPH, features and labels must be the same as in the training, and are read with the same options; "
+        "the split is the\nsplit of the training. Options that define another split, and other data, are "
+        "refused "
+        "without --force. Training rows\nare never used for the test.\n"
         "Example: sley gnn infer graph.mtx --weights model.npz --features features.npy --out logits.npy\n"
         "Exit status: 0 done, 1 a failure, 2 wrong usage or input, 130 interrupted.\n",
     .run = run};

@@ -64,20 +64,20 @@ static const cli_option own_options[] = {
      .value = "LIST",
      .offset = AT(sample),
      .help =
-         "train on drawn neighbourhoods: the most entries drawn of a row, or all, for each hop from the rows "
-         "to train on, as 10,25"},
+         "train on drawn neighbourhoods: for each hop from the training rows, the maximum number of entries "
+         "drawn from a row, or all, as in 10,25"},
     {.name = "batch",
      .kind = CLI_INT,
      .value = "N",
      .offset = AT(batch),
      .least = 1,
      .most = INT32_MAX,
-     .help = "with --sample: rows to train on of each step"},
+     .help = "with --sample: training rows per step"},
     {.name = "out",
      .kind = CLI_TEXT,
      .value = "FILE",
      .offset = AT(out),
-     .help = "write the state as .npz: weights, those of the best epoch, and what going on needs"},
+     .help = "write the state as .npz: weights, weights of the best epoch, and the data to resume"},
     {.name = "save-every",
      .kind = CLI_INT,
      .value = "N",
@@ -88,11 +88,12 @@ static const cli_option own_options[] = {
     {.name = "resume",
      .kind = CLI_FLAG,
      .offset = AT(resume),
-     .help = "go on from the state in --out, if that is there"},
+     .help = "continue from the state in --out, if it exists"},
     {.name = "force",
      .kind = CLI_FLAG,
      .offset = AT(base.force),
-     .help = "with --resume: go on although the state is of other data or settings; what differs is printed"},
+     .help = "with --resume: continue although data or settings differ from the state's; differences are "
+             "printed"},
     {0}};
 static const cli_option *const options[] = {cli_gnn_feature_options,
                                             cli_gnn_label_options,
@@ -254,7 +255,7 @@ static int check_words(const train_settings *s, const char *graph) {
   if (s->base.force && !s->resume)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --force goes with --resume: give it");
   if (s->resume && !s->out)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume continues from the file that --out names: give it");
   static const char *const endings[] = {".npz", NULL};
   if (!cli_output_ending("gnn train: the state", s->out, endings))
     return CLI_USAGE;
@@ -275,7 +276,7 @@ static int check_one_rank(const train_settings *s, int64_t ranks) {
 }
 
 static void say_idle(const train_settings *s, bool heads, int ranks) {
-  static const char own[] = "the sets are those of --split";
+  static const char own[] = "--split states the sets";
   cli_gnn_say_idle("gnn train", &s->base, heads, ranks);
   cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
   cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");
@@ -334,10 +335,12 @@ static const cli_command train_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes =
-        "Values of GRAPH count with --weights alone. Without --sample each step is over all rows. After an "
-        "epoch what is right\nis counted, without dropout and over the whole graph; that of the epoch with "
-        "the best validation is told.\nCtrl-C ends after the epoch that runs, and writes --out and --json; a "
-        "second one ends at once.\n"
+        "Values of GRAPH are used only with --weights. Without --sample each step uses all rows. After each "
+        "epoch the shares\nof correct rows are computed, without dropout and over the whole graph; the "
+        "report "
+        "has the shares of the epoch with\nthe best validation. Ctrl-C ends training after the current "
+        "epoch, "
+        "and writes --out and --json; a second Ctrl-C ends\nthe command at once.\n"
         "Example: sley gnn train er:n=1000,nnz=8000 --features random:16 --labels planted:4\n"
         "Exit status: 0 done, 1 a failure or training diverged, 2 wrong usage or input, 130 interrupted.\n",
     .run = run_train,

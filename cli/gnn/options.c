@@ -66,8 +66,9 @@ const cli_option cli_gnn_feature_options[] = {
      .value = "FILE",
      .offset = AT(features),
      .required = true,
-     .help = "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; those of a "
-             "matrix stay sparse, where the model takes them so"},
+     .help =
+         "a row of features for each row of GRAPH: a matrix, .npy or .npz file, or random:K; features in a "
+         "matrix stay sparse if the model supports that"},
     {0}};
 
 const cli_option cli_gnn_label_options[] = {
@@ -202,8 +203,8 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *gr
   if (s->dropout >= 1)
     return cli_refuse(SLEY_ERR_ARG, "%s: --dropout is %g: it must be less than 1", command, s->dropout);
   if (s->split && s->split_seed >= 0)
-    return cli_refuse(SLEY_ERR_ARG,
-                      "%s: --split-seed draws rows, and those of --split are given: leave one out", command);
+    return cli_refuse(SLEY_ERR_ARG, "%s: --split-seed draws rows, but --split states them: leave one out",
+                      command);
   if (!cli_name_fits_json(command, graph, s->common.json))
     return CLI_USAGE;
   return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;

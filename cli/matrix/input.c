@@ -55,7 +55,7 @@ int cli_take_stdin(const char *command, const char *name, const char *other, int
     return CLI_USAGE;
   }
   if (cli_launched()) {
-    cli_error("%s: - is standard input, which a launcher gives to one rank alone: name a file that all see",
+    cli_error("%s: - is standard input, which a launcher passes to only one rank: name a file that all see",
               command);
     return CLI_USAGE;
   }

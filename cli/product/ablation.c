@@ -64,7 +64,7 @@ const char *cli_ablation_not_shown(const cli_step *steps, int index) {
   case FEWER_MESSAGES:
     return messages_of(now) < messages_of(then) ? NULL : "the step before sends one message per peer already";
   case OTHER_PLAN:
-    return steps[index].plan != steps[before].plan ? NULL : "its plan is that of the step before";
+    return steps[index].plan != steps[before].plan ? NULL : "its plan equals the plan of the previous step";
   default:
     return NULL;
   }

@@ -145,7 +145,7 @@ static sley_status sum_own(degrees *d) {
     if (m->rowptr[i + 1] > m->rowptr[i] && !(d->own[i] > 0 && d->own[i] <= DBL_MAX))
       return sl_fail(
           SLEY_ERR_INPUT,
-          "a graph's weights: those of row %lld add up to %g: this model divides by the sum, which "
+          "a graph's weights: the weights of row %lld add up to %g: this model divides by the sum, which "
           "must be above 0",
           (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
   }

@@ -112,10 +112,11 @@ sley_status sl_format_check_base(const sl_format *format, const char *name, sl_b
   if (base == SL_BASE_ANY || format->bases == SL_BASES_BOTH ||
       (base == SL_BASE_1 && format->bases == SL_BASES_ONE))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_ARG,
-                 "%s: is read as %s, which has rows and columns of its own: a base is for edge lists and for "
-                 "numbers without a header",
-                 name, format->name);
+  return sl_fail(
+      SLEY_ERR_ARG,
+      "%s: is read as %s, which defines the first row and column: a base is for edge lists and for "
+      "numbers without a header",
+      name, format->name);
 }
 
 const sl_format *sl_format_of(const sl_input *input) {

@@ -276,7 +276,7 @@ sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, s
 static sley_status beyond(const list *l, const char *at, const char *what, int64_t limit) {
   if (!at)
     return SLEY_OK;
-  return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
+  return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header states", what, limit);
 }
 
 /* Decides the number of the first row and column, and records the reason. */

@@ -241,7 +241,7 @@ static sley_status report(const graph *g, const piece *p) {
     return sl_text_fail(g->input, at,
                         "the last neighbour has no edge weight, which the header's format asks for");
   case TOO_MANY_LINES:
-    return sl_text_fail(g->input, at, "a line follows that of the last vertex, %" PRId64, g->vertices);
+    return sl_text_fail(g->input, at, "a line follows the line of the last vertex, %" PRId64, g->vertices);
   default:
     return sl_text_fail(g->input, at, "a neighbour is not a whole number");
   }
@@ -335,7 +335,7 @@ static sley_status parse_graph(graph *g, sl_team *team) {
   if (nnz % 2 != 0 || nnz / 2 != g->edges)
     return sl_text_fail(g->input, g->header,
                         "the header counts %" PRId64 " edges, but the lines hold %" PRId64
-                        " neighbours; each edge gives two",
+                        " neighbours; each edge makes two",
                         g->edges, nnz);
   g->arrays.rowptr[g->vertices] = nnz;
   if (!sorted)

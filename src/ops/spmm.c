@@ -32,7 +32,8 @@ static sley_status choose_library(const sley_plan_options *options, const char *
                    "there are no local kernels called \"%s\": auto, sley and cusparse are known", local);
   if (options->reproducible)
     return sl_fail(SLEY_ERR_ARG,
-                   "reproducible sums need Sley's own kernels, but the plan asks for those of %s", local);
+                   "reproducible sums need Sley's own kernels, but the plan requests the kernels of %s",
+                   local);
   return SLEY_OK;
 }
 

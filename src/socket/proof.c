@@ -17,7 +17,7 @@ _Static_assert(sizeof(sl_challenge) == 48 && sizeof(sl_claim) == 104 && sizeof(s
 static sley_status start_sodium(void) {
   return sodium_init() >= 0
              ? SLEY_OK
-             : sl_fail(SLEY_ERR_INTERNAL, "libsodium cannot start: the system gives no random numbers");
+             : sl_fail(SLEY_ERR_INTERNAL, "libsodium cannot start: the system provides no random numbers");
 }
 
 sley_status sl_random_bytes(void *out, size_t bytes) {

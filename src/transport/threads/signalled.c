@@ -43,11 +43,10 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
   if (!is_wanted(exchange))
     return SLEY_OK;
   if (!is_possible(exchange))
-    return exchange->capture
-               ? sl_fail(SLEY_ERR_UNSUPPORTED,
-                         "products cannot be captured: each rank needs a GPU of its own, and all "
-                         "must reach each other's memory")
-               : SLEY_OK;
+    return exchange->capture ? sl_fail(SLEY_ERR_UNSUPPORTED,
+                                       "products cannot be captured: each rank needs its own GPU, and all "
+                                       "must reach each other's memory")
+                             : SLEY_OK;
   SL_TRY(SL_NEW_ZERO(device->lend, exchange->sends, "an exchange"));
   int64_t bytes = sl_board_bytes(comm->size);
   sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
