@@ -3,7 +3,7 @@
  *
  *   reduce-scatter   part q starts at rank q + 1; each rank on the way adds its own values to the received
  *                    sum, and compresses the new sum; rank q is the last
- *   all-gather       every part goes round as its own rank has compressed it
+ *   all-gather       every part is forwarded unchanged, as its own rank has compressed it
  *
  * So after hop s, of size - 1, rank r holds part r - 2 - s of the first, part r - 1 - s of the second (modulo
  * size). Source: Hough et al., Adaptive Space-efficient Collectives, section IV-B; with coo arrays and the

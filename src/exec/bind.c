@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binds a plan: creates buffers, parts, exchanges and all else that its steps need, on the rank's device and
- * transport. */
+/* Binds a plan: creates buffers, parts, exchanges and everything else that its steps need, on the rank's
+ * device and transport. */
 #include "base/memory.h"
 #include "exec/exec_inside.h"
 

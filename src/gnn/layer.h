@@ -94,7 +94,7 @@ struct sl_layer {
   void *arg; /* for a maximum: the chosen entries, int32_t */
   sley_attention *attention;
   void *saved;
-  sl_rows between; /* T, if the update keeps it */
+  sl_rows between; /* the product T = X W, if the update keeps it */
 };
 
 /* The kind of layer of a model, or NULL. */
