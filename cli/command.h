@@ -16,14 +16,14 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 typedef struct cli_command {
   const char *name;      /* for a mode: the command's name, a space, and the word that chooses the mode */
   const char *summary;   /* one line */
-  const char *arguments; /* arguments in the usage line, e.g. "MATRIX" */
+  const char *arguments; /* arguments in the usage line, for example "MATRIX" */
   int positionals;       /* most positional arguments */
   int optional;          /* number of positionals at the end that may be missing; these are NULL */
-  const char *const *(*words)(void); /* the first one's allowed words, NULL-terminated; NULL: any */
-  const char *(*about)(const char *word); /* one line about each of these words for the help, or NULL */
+  const char *const *(*words)(void); /* allowed words of the first argument, NULL-terminated; NULL: any word */
+  const char *(*about)(const char *word); /* returns one line about a word for the help; or NULL */
   const cli_option *const
       *options;         /* tables, NULL-terminated; all offsets are into the same settings struct */
-  unsigned common;      /* common options that it takes, as bits CLI_TAKES_ of common.h */
+  unsigned common;      /* common options that the command takes, as bits CLI_TAKES_ of common.h */
   const void *defaults; /* a settings struct */
   size_t settings_bytes;
   const char *notes; /* end of the help page; "" for none */
@@ -59,7 +59,8 @@ bool cli_interrupted(void);
 typedef struct cli_patience {
   atomic_int ready, asked;
 } cli_patience;
-void cli_be_patient(cli_patience *with); /* NULL: signals interrupt again */
+void cli_be_patient(cli_patience *with); /* Sets the flag, or, if with is NULL, makes signals interrupt the
+                                            library again. */
 
 /* Like cli_finish, but prints the command's own message: one line without a newline. */
 int cli_refuse(sley_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -123,7 +123,7 @@ static const struct {
       .value = "NAME",
       .offset = AT(partition),
       .choices = partitions,
-      .help = "what is divided equally among the ranks"}},
+      .help = "the quantity that is divided equally among the ranks"}},
     {CLI_TAKES_MACHINE,
      {.name = "machine",
       .kind = CLI_TEXT,

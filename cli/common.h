@@ -12,8 +12,8 @@
 
 enum { CLI_MOST_RANKS = 4096, CLI_MOST_RUNS = 1000000, CLI_MOST_TILES = 1 << 24 };
 
-/* The first member of the settings of every command that takes one of these options. A row of the command's
- * own may write here too, where its meaning or its limits differ. */
+/* The first member of the settings of every command that takes one of these options. A row in the command's
+ * own table may write to this struct too, if its meaning or its limits differ. */
 typedef struct cli_common {
   int64_t ranks, workgroup, threads, seed, mem_limit, repeat, warmup, columns, buffers;
   double timeout, budget;
@@ -52,11 +52,11 @@ enum {
   CLI_TAKES_BUFFERS = 1 << 25
 };
 
-/* The option of this number among those that `taken` names, in the order of the table; NULL: there are fewer.
- */
+/* Returns the option with this number among the options that `taken` selects, in the order of the table;
+   NULL: there are fewer options. */
 const cli_option *cli_common_option(unsigned taken, int number);
 
-/* The words of the table, for rows of a command's own. */
+/* The words of the table, for rows in the tables of commands. */
 const char *const *cli_devices(void);
 const char *const *cli_precisions(void);
 

@@ -42,7 +42,7 @@ enum { RANK_MS = 500, GRACE_MS = 900, TWICE_MS = 250, PATIENT_MS = 60000 };
  * handles the first signal. */
 static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "a handler must not wait for a lock");
 static atomic_int caught;      /* the first signal's number; 0: none */
-static atomic_llong caught_at; /* its time, in ns of the monotonic clock; 0: none */
+static atomic_llong caught_at; /* time of the first signal, in ns of the monotonic clock; 0: none */
 static atomic_bool told;       /* true: the interruption was reported */
 static atomic_bool too_long; /* true: a file reached the limit of its size; the failed write reports which */
 static pid_t self;           /* process id, set before the handlers are installed */
@@ -65,7 +65,7 @@ static const struct {
                {SIGVTALRM, false, "interrupted by SIGVTALRM"}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-/* Signals after which a process cannot continue: it removes unfinished files, and the signal ends it. */
+/* Signals after which a process cannot continue: it removes unfinished files, and then ends by the signal. */
 static const int crashes[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS};
 enum { CRASHES = sizeof crashes / sizeof *crashes };
 
@@ -107,7 +107,7 @@ static long long now_ns(void) {
 static void on_signal(int number, siginfo_t *from, void *context) {
   (void)context;
   if (number == SIGXFSZ &&
-      from->si_pid == getpid()) { /* caused by a write, which fails and ends the command */
+      from->si_pid == getpid()) { /* the signal was caused by a write, which fails and ends the command */
     atomic_store(&too_long, true);
     return;
   }
@@ -170,7 +170,7 @@ static void catch_signals(void) {
   struct sigaction alarm = {.sa_handler = on_alarm};
   sigfillset(&alarm.sa_mask);
   sigaction(SIGALRM, &alarm, NULL);
-  sigset_t unblocked; /* in case the parent process has blocked it */
+  sigset_t unblocked; /* the parent process may have blocked the signal */
   sigemptyset(&unblocked);
   sigaddset(&unblocked, SIGALRM);
   sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
@@ -202,7 +202,7 @@ static int exit_code(sley_status status) {
   case SLEY_ERR_ARG:
   case SLEY_ERR_INPUT:
   case SLEY_ERR_UNSUPPORTED:
-  case SLEY_ERR_MEMORY: /* the user asked for more memory than there is */
+  case SLEY_ERR_MEMORY: /* the user requested more memory than the machine has */
     return CLI_USAGE;
   case SLEY_ERR_INTERRUPTED:
     return SIGNAL_BASE + SIGINT;

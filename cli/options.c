@@ -391,7 +391,7 @@ static void print_parameters(const cli_option *option, FILE *stream) {
       fprintf(stream, "%*s%s:%s=%s: %s\n", HELP_COLUMN, "", *word, one->key, one->values, one->summary);
 }
 
-/* The words that set each parameter of a choice; of a number the value is left open. */
+/* Lists the words that set each parameter of a choice; the value of a number is left out. */
 static void list_parameters(const char *word, const sley_parameter *one, FILE *stream) {
   for (; one && one->key; one++) {
     const char *values = strstr(one->values, "..") ? "" : one->values;

@@ -13,30 +13,30 @@
 typedef enum cli_option_kind {
   CLI_FLAG,   /* bool; --name sets it */
   CLI_SWITCH, /* bool; --name sets it, --no-name clears it */
-  CLI_INT,    /* int64_t within least..most */
+  CLI_INT,    /* int64_t from least to most */
   CLI_REAL,   /* double */
   CLI_SIZE,   /* int64_t, bytes: a number above 0, with K, M, G or T for powers of 1024 */
   CLI_TEXT,   /* const char *, any */
-  CLI_CHOICE  /* const char *, one of choices() */
+  CLI_CHOICE  /* const char *, one of the words of choices() */
 } cli_option_kind;
 
 typedef struct cli_option {
-  const char *name; /* without the dashes; NULL ends a table */
+  const char *name; /* name without the dashes; NULL ends a table */
   char letter;      /* short form, or 0 */
-  bool required;    /* CLI_TEXT and CLI_CHOICE only */
-  bool positive;    /* CLI_REAL only: 0 or more */
+  bool required;    /* only for CLI_TEXT and CLI_CHOICE */
+  bool positive;    /* only for CLI_REAL: the value must be 0 or more */
   cli_option_kind kind;
-  const char *value;   /* its name in the help, e.g. "N"; NULL for flags */
-  size_t offset;       /* into the settings struct */
+  const char *value;   /* name of the value in the help, for example "N"; NULL for flags */
+  size_t offset;       /* offset in the settings struct */
   int64_t least, most; /* CLI_INT; inclusive */
   /* The accepted values, NULL-terminated, static. CLI_CHOICE accepts no other values; CLI_TEXT does, and may
    * have NULL. */
   const char *const *(*choices)(void);
-  const char *also; /* CLI_TEXT: more suggested values, separated by spaces, or NULL */
-  const sley_parameter *(*parameters)(
-      const char *word);                  /* parameters of a choice, set as WORD:KEY=VALUE; NULL: none */
-  const char *(*about)(const char *word); /* one line about each of the choices for the help, or NULL */
-  const char *help; /* what it does; a default that is not 0 or NULL is added by the printer */
+  const char *also; /* for CLI_TEXT: more suggested values, separated by spaces, or NULL */
+  const sley_parameter *(*parameters)(const char *word); /* returns the parameters of a choice, set as
+                                                            WORD:KEY=VALUE; NULL: none */
+  const char *(*about)(const char *word); /* returns one line about a choice for the help; or NULL */
+  const char *help; /* effect of the option; the printer adds a default that is not 0 or NULL */
 } cli_option;
 
 struct cli_command;

@@ -29,15 +29,15 @@ typedef enum sley_status {
   SLEY_ERR_PEER = 6,        /* another rank failed */
   SLEY_ERR_OVERFLOW = 7,    /* a size does not fit its type */
   SLEY_ERR_INTERRUPTED = 8, /* sley_interrupt() was called */
-  SLEY_ERR_INTERNAL = 9     /* a broken promise inside Sley: please report it */
+  SLEY_ERR_INTERNAL = 9     /* an internal check of Sley failed: please report it */
 } sley_status;
 
 /* The status as a word, e.g. "SLEY_ERR_INPUT". Never NULL. */
 const char *sley_status_name(sley_status status);
 
 /* The message of the calling thread's last error; "" if there was none. Valid until the thread's next error.
- * At most SLEY_ERROR_BYTES with its terminating 0; a longer one ends in "...". An error about another rank
- * begins with "rank R failed: " if the status is SLEY_ERR_PEER, else with "rank R: ". */
+ * At most SLEY_ERROR_BYTES with its terminating 0; a longer message is cut and ends in "...". An error about
+ * another rank begins with "rank R failed: " if the status is SLEY_ERR_PEER, else with "rank R: ". */
 const char *sley_last_error(void);
 enum { SLEY_ERROR_BYTES = 1024 };
 
@@ -53,8 +53,8 @@ size_t sley_printable(const char *text, char *out, size_t room);
  * calling rank itself. */
 int sley_last_error_rank(void);
 
-/* Whether the rank that sley_last_error_rank returns has failed without reporting an error: other ranks have
- * noticed that its process has ended or does not answer. */
+/* Returns whether the rank that sley_last_error_rank returns has failed without reporting an error itself:
+ * other ranks have noticed that its process has ended or does not answer. */
 bool sley_last_error_noticed(void);
 
 /* Asks every Sley call of this process to end with SLEY_ERR_INTERRUPTED: running calls, and calls made

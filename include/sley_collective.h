@@ -25,14 +25,17 @@ const char *const *sley_collective_kinds(void);
 
 /* What a kind of collective does. */
 typedef struct sley_collective_kind_info {
-  const char *name;    /* as in sley_collective_kinds(). Static, as: */
-  const char *summary; /* one line: what every rank gets */
-  bool reduces; /* src has all parts, and values are reduced; else src has the own part, and bits are copied */
-  bool gathers; /* dst gets all parts; else the own part */
-  bool whole;   /* count is the length of all parts together, which the library cuts; counts is NULL */
+  const char *name;    /* as in sley_collective_kinds(); static */
+  const char *summary; /* one line that states what every rank gets; static */
+  bool reduces; /* true: src has all parts, and values are reduced; false: src has this rank's part, and bits
+                   are copied */
+  bool gathers; /* true: dst gets all parts; false: this rank's part */
+  bool whole;   /* true: count is the length of all parts together, which the library divides, and counts is
+                   NULL */
 } sley_collective_kind_info;
 
-/* What a kind does, to *out. Not collective. Errors: SLEY_ERR_ARG (no such kind, or out is NULL). */
+/* Describes a kind of collective in *out. Not collective. Errors: SLEY_ERR_ARG (no such kind, or out is
+ * NULL). */
 sley_status sley_collective_kind_get(sley_collective_kind kind, sley_collective_kind_info *out);
 
 /* How data is compressed for transfer, for arrays of which many values are zero. A value is zero if all its
@@ -46,9 +49,9 @@ typedef enum sley_compress {
 
 /* The route of compressed arrays. */
 typedef enum sley_collective_way {
-  SLEY_WAY_AUTO = 0,     /* chosen by the library, unless any_order only among routes that keep the bits */
-  SLEY_WAY_DIRECT = 1,   /* directly to each rank that needs them */
-  SLEY_WAY_RING = 2,     /* from neighbour to neighbour, added on the way */
+  SLEY_WAY_AUTO = 0,     /* chosen by the library; without any_order only among routes that keep the bits */
+  SLEY_WAY_DIRECT = 1,   /* directly to each rank that needs the values */
+  SLEY_WAY_RING = 2,     /* from neighbour to neighbour; values are added on the way */
   SLEY_WAY_TWO_LEVEL = 3 /* within workgroups, then between them */
 } sley_collective_way;
 
@@ -79,7 +82,7 @@ typedef struct sley_collective_options {
         SLEY_COMPRESS_NONE, SLEY_WAY_AUTO                                                                    \
   }
 
-/* A prepared collective: it owns all memory that a run needs, so a run allocates nothing. */
+/* A prepared collective. It owns all memory that a run needs, so a run allocates nothing. */
 typedef struct sley_collective sley_collective;
 
 /* Prepares a collective of fixed sizes, to be run any number of times. Ended by sley_collective_destroy,
@@ -131,9 +134,9 @@ sley_status sley_collective_run(sley_collective *collective, const void *src, vo
 typedef struct sley_collective_info {
   int64_t values, nonzeros; /* numbers of values and of nonzeros of src that were compressed; after a dense
                              * run, of the counted sample */
-  int64_t result_nonzeros;  /* nonzero values of dst; -1: not known */
+  int64_t result_nonzeros;  /* nonzero values of dst; -1: not counted */
   int64_t sent, received;   /* bytes to and from other ranks, with the headers of compressed arrays */
-  int64_t dense_sent;       /* bytes that SLEY_COMPRESS_NONE would have sent */
+  int64_t dense_sent;       /* bytes that would have been sent with SLEY_COMPRESS_NONE */
   int64_t arrays;           /* compressed arrays that this rank made */
   int64_t dense, pici, coo; /* numbers of these arrays by the format in which they travelled */
   const char *path;         /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
@@ -160,13 +163,13 @@ typedef struct sley_topk_options {
   int64_t count;    /* number of values of the gradient, 0 or more */
   double density;   /* share of values to keep, 0 < density <= 1; default 0.01 */
   /* Share of values in the sample from which the threshold is computed, 0 < sample <= 1; default 0.001. The
-   * sample has at least 64 / density values, or all values if there are fewer: then 64 values of the sample
-   * are kept, and the share kept of all values differs from density by about an eighth. */
+   * sample has at least 64 / density values, or all values if there are fewer. Then 64 values of the sample
+   * reach the threshold, and the share of all values that is kept differs from density by about an eighth. */
   double sample;
   uint64_t seed; /* seed of the sample's positions, which are the same in every run; default 1 */
   /* NULL: the library allocates the residual and sets it to zero. Else count values of device memory, aligned
-   * to their type (f64 for SLEY_F64, f32 for other dtypes), which hold the residual, its initial value too,
-   * and stay the caller's. */
+   * to their type (f64 for SLEY_F64, f32 for other dtypes), which hold the residual. The caller sets its
+   * initial value and still owns the memory. */
   void *residual;
 } sley_topk_options;
 #define SLEY_TOPK_OPTIONS_INIT                                                                               \
@@ -223,8 +226,8 @@ typedef struct sley_topk_info {
  * enqueued earlier. */
 sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out);
 
-/* Waits for enqueued work and frees the top-k, but not a residual that the caller provided. Accepts NULL. Not
- * collective. */
+/* Waits for enqueued work and frees the top-k. Does not free a residual that the caller provided. Accepts NULL.
+ * Not collective. */
 void sley_topk_destroy(sley_topk *topk);
 
 #ifdef __cplusplus

@@ -12,17 +12,18 @@ extern "C" {
 typedef struct sley_rank_options {
   size_t struct_size;
   int ranks;     /* number of ranks; default 1 */
-  int workgroup; /* ranks joined by direct links; 0: all. Between workgroups only messages travel */
+  int workgroup; /* number of ranks joined by direct links; 0: all ranks. Between workgroups only messages
+                    travel */
   int threads;   /* threads of each rank; 0: cores / ranks, at least 1 */
   /* NULL or "threads": ranks are threads of this process. "tcp", "nccl" or another module: ranks are
    * processes, forked from this one, or, if a launcher such as torchrun has set RANK and WORLD_SIZE, the
    * processes that it started. */
   const char *transport;
   const char *trace; /* NULL, or the file to which a timeline for Perfetto is written */
-  const char
-      *device; /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is any */
-  double timeout; /* for ranks that are processes: seconds until all have met, and until a rank that is
-                   * stopped or cut off counts as failed; 0: SLEY_TIMEOUT, else 60 */
+  const char *
+      device; /* NULL or "cpu"; "cuda": rank r on GPU r modulo their number; "auto": cuda if there is a GPU */
+  double timeout; /* for ranks that are processes: seconds until all ranks must have met, and until a rank
+                   * that has stopped or cannot be reached counts as failed; 0: SLEY_TIMEOUT, else 60 */
 } sley_rank_options;
 #define SLEY_RANK_OPTIONS_INIT                                                                               \
   { sizeof(sley_rank_options), 1, 0, 0, NULL, NULL, NULL, 0 }
@@ -47,11 +48,11 @@ typedef struct sley_comm_options {
    * mpi_comm; else under a launcher "nccl" for the device "cuda", "mpi" if MPI's own launcher started the
    * ranks and the module is installed, or "tcp"; without a launcher "threads". */
   const char *transport;
-  int workgroup;      /* as in sley_rank_options, like the fields without a comment */
+  int workgroup;      /* as in sley_rank_options, like all fields here without a comment */
   int threads;        /* threads of this rank; 0: cores / ranks of this host, as far as a launcher states
                        * them, at least 1 */
-  const char *device; /* as in sley_rank_options; also "cuda:N": GPU N of those that the process sees,
-                       * whatever the rank */
+  const char *device; /* as in sley_rank_options; also "cuda:N": the GPU number N of the GPUs that the process
+                       * sees, whatever the rank */
   const char *trace;  /* file of the timeline, written by sley_comm_close; if ranks are processes, by rank
                        * 0 */
   double timeout;
@@ -99,7 +100,7 @@ sley_status sley_launcher(const char **name, int *rank, int *ranks);
 
 /* Traffic over the sockets between ranks, counted where the system accepted it. */
 typedef struct sley_socket_counts {
-  int64_t messages;     /* messages that carried rows or values, each with a header of its own */
+  int64_t messages;     /* messages with rows or values; each has its own header */
   int64_t row_bytes;    /* bytes of these rows and values */
   int64_t header_bytes; /* bytes of the headers of these messages */
   /* Calls of sendmsg for these messages: a long message takes several, a full socket takes nothing. */
@@ -122,7 +123,7 @@ int sley_comm_workgroup(const sley_comm *comm);
 /* The transport that runs: "threads", "tcp", "nccl", ... Static. */
 const char *sley_comm_transport(const sley_comm *comm);
 
-/* Whether the ranks are threads of one process, so that they can read each other's memory. */
+/* Returns whether the ranks are threads of one process, so that they can read each other's memory. */
 bool sley_comm_one_process(const sley_comm *comm);
 
 /* Returns when every rank has called it. Collective. */
@@ -146,9 +147,8 @@ const char *sley_comm_device(const sley_comm *comm);
  * than was asked for; "" otherwise. Valid as long as the comm. */
 const char *sley_comm_device_note(const sley_comm *comm);
 
-/* A warning that the ranks have met over a network on which nothing but the network itself keeps strangers
- * out: neither the launcher nor the user has given them a secret (SLEY_SECRET, SLEY_SECRET_FILE). ""
- * otherwise. Static. */
+/* A warning that the ranks have met over a network that is their only protection from strangers: neither the
+ * launcher nor the user has given them a secret (SLEY_SECRET, SLEY_SECRET_FILE). "" otherwise. Static. */
 const char *sley_comm_network_note(const sley_comm *comm);
 
 /* Allocates memory of the rank's device, for X and Y; contents undefined. Freed by sley_comm_free before the
@@ -159,7 +159,7 @@ void sley_comm_free(sley_comm *comm, void *block); /* accepts NULL */
 typedef enum sley_copy {
   SLEY_TO_DEVICE = 0, /* src is host memory */
   SLEY_TO_HOST = 1,   /* dst is host memory */
-  SLEY_WITHIN = 2     /* src and dst are device memory */
+  SLEY_WITHIN = 2     /* src and dst are memory of the device */
 } sley_copy;
 
 /* Copies bytes, after the work that the rank's calls have enqueued so far. Waits until the copy is done if

@@ -11,8 +11,9 @@ extern "C" {
 
 /* Rules that all functions of this header share. Each works on one rank alone, with the threads or the GPU of
  * its comm; none is collective. Arrays lie in memory of the rank's device (sley_comm_alloc, or on cuda the
- * caller's own cudaMalloc), are aligned to their type and stay the caller's; matrices are row-major, with
- * leading dimensions in elements. An array without values may be NULL. The struct is read during the call.
+ * caller's own cudaMalloc), are aligned to their type and are owned by the caller; matrices are row-major,
+ * with leading dimensions in elements. An array without values may be NULL. The struct is read during the
+ * call.
  *
  * Work is enqueued as by sley_spmm: on the cpu it is done on return; on cuda it is ordered with the rank's
  * other work, the call neither waits nor copies between host and device, and it can be captured into a graph,
@@ -91,10 +92,10 @@ typedef struct sley_activate_grad_spec {
   int64_t rows, cols; /* size of Y, dY and dX */
   const void *y, *dy; /* output of the activation; its gradient */
   int64_t ldy, ld_dy; /* elements between rows */
-  void *dx;           /* may be dy or y, with the same leading dimension; must not overlap them otherwise */
+  void *dx;           /* may be dy or y, with the same leading dimension; no other overlap is allowed */
   int64_t ld_dx;
   double scale; /* extra factor; default 1 */
-  void *sums;   /* NULL, or cols values that overlap nothing: the sums of the columns of dX */
+  void *sums;   /* NULL, or cols values, which overlap no other array: the sums of the columns of dX */
 } sley_activate_grad_spec;
 #define SLEY_ACTIVATE_GRAD_SPEC_INIT                                                                         \
   {                                                                                                          \
@@ -152,7 +153,7 @@ typedef struct sley_nll_spec {
   sley_dtype dtype; /* type of logits, grad and log_probs; default SLEY_F32 */
   int64_t rows, classes;
   const void *logits;   /* rows x classes */
-  int64_t ld;           /* elements between rows, as the other leading dimensions */
+  int64_t ld;           /* elements between rows, like the other leading dimensions */
   const int32_t *label; /* rows entries, 0 .. classes - 1; -1: the row is not counted */
   double grad_scale;    /* default 1; 1 / (counted rows of all ranks) for the mean loss */
   double *row_loss; /* NULL, or rows values: -log softmax(logits[i])[label[i]], 0 if the row is not counted */
@@ -193,7 +194,7 @@ typedef struct sley_adam_spec {
   double decay;             /* weight decay; default 0 */
   bool decoupled;           /* AdamW: decay shrinks the parameters; false: decay is added to the gradient
                              * (L2) */
-  double grad_scale;        /* factor that the gradient is multiplied by first; default 1 */
+  double grad_scale;        /* factor by which the gradient is multiplied first; default 1 */
 } sley_adam_spec;
 #define SLEY_ADAM_SPEC_INIT                                                                                  \
   {                                                                                                          \

@@ -51,8 +51,8 @@ const char *const *sley_gnn_models(void);
 typedef struct sley_gnn_model_info {
   const char *name;    /* as in sley_gnn_models(). Static */
   const char *summary; /* one line: the formula of row i, before the activation. Static */
-  int hops;            /* how many steps along entries row i of one layer's output depends on */
-  bool sums;     /* it sums over entries by sparse products: options.algo, wire, kernel and weights apply */
+  int hops;            /* number of steps along entries that row i of one layer's output depends on */
+  bool sums;           /* it sums by sparse products: options.algo, wire, kernel and weights apply */
   bool heads;    /* hidden layers have options.heads heads */
   bool sparse_x; /* options.x is supported */
 } sley_gnn_model_info;
@@ -95,7 +95,7 @@ typedef struct sley_gnn_options {
    * in sley_plan_options. Both outlive the network. */
   const char *algo, *wire;
   bool same_x; /* x has the same values in all calls: the first layer's sums over x are computed once, if that
-                  layer sums first and drops nothing */
+                  layer sums before it multiplies and has no dropout */
   const char *kernel; /* the device's kernel that sums over entries (GCN, GIN, SAGE), one of sley_kernels(),
                          as in sley_plan_options; default NULL, "auto". It outlives the network */
   /* NULL or "full"; "tf32": dense products, and sums over entries by kernels on Tensor cores, may round f32
@@ -151,11 +151,11 @@ typedef enum sley_gnn_optimizer { SLEY_GNN_ADAM = 0, SLEY_GNN_SGD = 1 } sley_gnn
 
 typedef struct sley_gnn_batch {
   size_t struct_size;
-  const void *x;                /* this rank's rows x features values; NULL if options.x has them */
+  const void *x;                /* this rank's rows x features values; NULL if options.x holds the features */
   int64_t ldx;                  /* elements between rows, at least features */
   const int32_t *label;         /* label of each row: 0 .. classes - 1; -1: the row is not counted */
-  int64_t step;                 /* number that selects dropout's masks, another one for each call; default
-                                   0 */
+  int64_t step;                 /* number from which the masks of dropout are drawn; each call needs another
+                                   number; default 0 */
   double rate;                  /* learning rate; default 0.01. 0: only gradients are computed, weights stay
                                    as they are */
   double decay;                 /* weight decay, added to the gradient; default 5e-4 */
@@ -217,8 +217,8 @@ typedef struct sley_gnn_bytes {
                          reproducible networks also the gradients of blocks of rows */
   int64_t plans;      /* plans for the sums of GCN, GIN and SAGE, as in sley_plan_info, on this rank */
 } sley_gnn_bytes;
-sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out); /* not collective; error:
-                                                                             SLEY_ERR_ARG */
+/* Returns the bytes in *out. Not collective. Errors: SLEY_ERR_ARG. */
+sley_status sley_gnn_bytes_get(const sley_gnn *gnn, sley_gnn_bytes *out);
 
 /* Computes logits, without dropout. logits: this rank's rows x classes values, ld elements between rows, in
  * device memory; NULL: not wanted. With labels also the mean loss; rate and decay are ignored. Collective.
@@ -246,7 +246,8 @@ sley_status sley_gnn_load(sley_gnn *gnn, const char *path, const char *prefix);
  * SLEY_ERR_UNSUPPORTED (a file of a later version), SLEY_ERR_MEMORY. */
 sley_status sley_gnn_options_read(const char *path, sley_gnn_options *out);
 
-void sley_gnn_destroy(sley_gnn *gnn); /* accepts NULL, if all ranks pass NULL. Collective */
+/* Frees the network. NULL is accepted if all ranks pass NULL. Collective. */
+void sley_gnn_destroy(sley_gnn *gnn);
 
 /* Neighbour sampling, for training by batches of rows on one rank. The rows of a batch are the first
  * frontier. In hop h, counted from 0, fan_out[h] entries of each row of the frontier are drawn, every set of
@@ -285,9 +286,9 @@ typedef struct sley_gnn_drawn {
   const sley_matrix *graph; /* rows x rows: the drawn entries, with their values */
 } sley_gnn_drawn;
 
-/* Draws batch `batch` of an epoch, both counted from 0; each epoch has all rows in an order of its own. The
- * same seed, epoch and batch draw the same rows, whatever was drawn before. *out points to memory of the
- * sampler, valid until the next call. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+/* Draws batch `batch` of an epoch, both counted from 0; each epoch has all rows in another order. The same
+ * seed, epoch and batch draw the same rows, whatever was drawn before. *out points to memory of the sampler,
+ * valid until the next call. Errors: SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
 sley_status sley_gnn_sampler_draw(sley_gnn_sampler *sampler, int64_t epoch, int64_t batch,
                                   sley_gnn_drawn *out);
 

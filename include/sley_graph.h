@@ -58,7 +58,8 @@ sley_status sley_graph_info_get(const sley_graph *graph, sley_graph_info *out);
  * dtype. Row h of its buffer is halo row h of the graph. Collective. Errors: as sley_halo_create. */
 sley_status sley_graph_halo(const sley_graph *graph, int64_t k, sley_dtype dtype, sley_halo **out);
 
-void sley_graph_destroy(sley_graph *graph); /* accepts NULL, if all ranks pass NULL. Collective */
+void sley_graph_destroy(sley_graph *graph); /* Frees the graph. NULL is accepted if all ranks pass NULL.
+                                               Collective. */
 
 /* Aggregation: Y[i] = the sum, mean, minimum or maximum over the entries (i, j) of val(i, j) X[j]. */
 typedef enum sley_aggregate {
@@ -91,7 +92,7 @@ sley_status sley_aggregation_create(sley_graph *graph, const sley_aggregation_op
  * number of features and dtype have the same size and order, whatever the operation. */
 typedef struct sley_fetched {
   void *rows; /* halo_rows x features values, without gaps; NULL: fetched rows are not kept */
-  bool there; /* rows already holds the fetched rows, for the same X on all ranks: no row travels */
+  bool there; /* rows already holds the fetched rows, for the same X on all ranks, so no row travels */
 } sley_fetched;
 
 typedef struct sley_aggregation_operands {
@@ -102,8 +103,8 @@ typedef struct sley_aggregation_operands {
   sley_fetched fetched;
   void *y; /* this rank's rows of Y */
   int64_t ldy;
-  bool add; /* SUM: Y += instead of Y =, to sum over relations */
-  /* MIN, MAX: rows x features: the position in the row, counted from 0, of the entry that supplied the value;
+  bool add; /* for SUM: Y += instead of Y =, to sum over relations */
+  /* for MIN and MAX: rows x features positions, counted from 0, of the row's entry that supplied the value;
    * -1: none. May be NULL in a forward call. */
   int32_t *arg;
 } sley_aggregation_operands;
@@ -120,10 +121,9 @@ typedef struct sley_aggregation_gradients {
   size_t struct_size;
   const void *dy; /* the gradient with respect to Y */
   int64_t lddy;
-  void *dx; /* gradient with respect to this rank's rows of X; NULL: not wanted, on all ranks alike */
+  void *dx; /* gradient with respect to this rank's rows of X; NULL on all ranks: not computed */
   int64_t lddx;
-  void *dval; /* gradient with respect to val, heads values for each entry; NULL: not wanted, on all ranks
-                 alike */
+  void *dval; /* gradient with respect to val, heads values for each entry; NULL on all ranks: not computed */
 } sley_aggregation_gradients;
 #define SLEY_AGGREGATION_GRADIENTS_INIT                                                                      \
   { sizeof(sley_aggregation_gradients), NULL, 0, NULL, 0, NULL }
@@ -140,7 +140,7 @@ void sley_aggregation_destroy(sley_aggregation *aggregation); /* accepts NULL. C
 
 /* SDDMM: a value for each entry (i, j) and head, computed from row i of U and row j of V. */
 typedef enum sley_sddmm_form {
-  SLEY_SDDMM_DOT = 0, /* val U[i] . V[j], head by head */
+  SLEY_SDDMM_DOT = 0, /* val U[i] . V[j], for each head */
   SLEY_SDDMM_ADD = 1  /* val (U[i] + V[j]); width is 1 */
 } sley_sddmm_form;
 
@@ -179,8 +179,8 @@ sley_status sley_sddmm_forward(sley_sddmm *sddmm, const sley_sddmm_operands *ope
 typedef struct sley_sddmm_gradients {
   size_t struct_size;
   const void *ds; /* gradient with respect to S: heads values for each entry */
-  void *du;       /* du, dv, dval: the gradients with respect to U, V and val. Each may be NULL: not wanted,
-                     on all ranks alike */
+  void *du;       /* du, dv, dval: the gradients with respect to U, V and val. Each may be NULL on all ranks:
+                     not computed */
   int64_t lddu;
   void *dv;
   int64_t lddv;
@@ -249,7 +249,7 @@ sley_status sley_attention_create(sley_graph *graph, const sley_attention_option
                                   sley_attention **out);
 
 typedef struct sley_attention_info {
-  int64_t query_width, source_width; /* number of values of a row of queries, and of sources */
+  int64_t query_width, source_width; /* number of values in a row of queries, and in a row of sources */
   int64_t saved_bytes;               /* bytes of operands.saved on this rank */
 } sley_attention_info;
 
@@ -280,7 +280,7 @@ typedef struct sley_attention_gradients {
   size_t struct_size;
   const void *dy;
   int64_t lddy;
-  void *dquery; /* gradient of query; dquery, dsource and da are all written */
+  void *dquery; /* gradient of query; the call writes dquery, dsource and da */
   int64_t lddq;
   void *dsource; /* gradient of source */
   int64_t ldds;

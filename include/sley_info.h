@@ -10,9 +10,10 @@
 extern "C" {
 #endif
 
-/* Lists of names, NULL-terminated, static: of the types of matrices, by sley_dtype; of the types of arrays and
- * of collectives, by sley_type, which begin with them; of what sley_plan_options.wire takes; of reductions, by
- * sley_reduce; and of the routes of compressed arrays, by sley_collective_way. */
+/* Return lists of names, NULL-terminated, static: the types of matrices, by sley_dtype; the types of arrays and
+ * of collectives, by sley_type, of which the first are the types of matrices; the values of
+ * sley_plan_options.wire; the reductions, by sley_reduce; and the routes of compressed arrays, by
+ * sley_collective_way. */
 const char *const *sley_dtypes(void);
 const char *const *sley_types(void);
 const char *const *sley_wires(void);
@@ -25,7 +26,7 @@ const char *sley_format_summary(const char *format);
 
 typedef struct sley_backend {
   const char *kind; /* "device" or "transport" */
-  const char *name; /* "cpu", "cuda", "threads", "mpi", ... */
+  const char *name; /* name, such as "cpu", "cuda", "threads" or "mpi" */
   bool available;
   const char *detail; /* what was found, or why nothing was found */
 } sley_backend;
@@ -35,9 +36,9 @@ sley_status sley_backends(const sley_backend **out, int *count);
 
 /* A kernel that multiplies a part of A by dense rows. */
 typedef struct sley_kernel {
-  const char *name;    /* as sley_plan_options.kernel takes it. Static */
-  const char *library; /* NULL: Sley's own kernel; else the library that it calls, such as "cusparse"; plans
-                          do not choose such a kernel by themselves. Static */
+  const char *name;    /* as in sley_plan_options.kernel; static */
+  const char *library; /* NULL: Sley's own kernel; else the library that contains it, such as "cusparse". A plan
+                          uses such a kernel only if an option names it. Static */
 } sley_kernel;
 
 /* Lists the kernels of a device, "cpu" (also NULL) or "cuda": the first `room` are written to out, *count is

@@ -16,7 +16,7 @@ typedef struct sley_comm sley_comm; /* the place of one rank among the ranks: sl
 
 typedef enum sley_ownership {
   SLEY_COPY = 0,  /* Sley keeps its own copy of the arrays */
-  SLEY_BORROW = 1 /* the arrays stay the caller's and must outlive the matrix */
+  SLEY_BORROW = 1 /* the caller owns the arrays, which must outlive the matrix */
 } sley_ownership;
 
 typedef struct sley_matrix_info {
@@ -43,9 +43,9 @@ typedef struct sley_read_options {
   sley_dtype dtype;     /* type of the values; default SLEY_F32 */
   int threads;          /* threads that read; 0: all cores */
   uint64_t seed;        /* seed for generators whose name states none; default 1 */
-  int64_t unpack_limit; /* most bytes that a compressed file may unpack to, and that may come from a pipe;
-                           default 0: for a compressed file 256 MiB or 256 times its size, whichever is
-                           more */
+  int64_t unpack_limit; /* maximum number of bytes to which a compressed file may unpack, and that may come
+                           from a pipe; default 0: for a compressed file 256 MiB or 256 times its size,
+                           whichever is more */
   const char *format;   /* format that the file must have, one of sley_formats(); default NULL: detected from
                            the file */
   int base;             /* number of the first row and column in an edge list, or in triplets without a
@@ -58,9 +58,9 @@ typedef struct sley_read_options {
 /* How a matrix was read. Texts are static. */
 typedef struct sley_matrix_source {
   const char *format;      /* one of sley_formats(); NULL: the matrix was not read from a file */
-  const char *description; /* the format in words, such as "edge list" or "one column of integers" */
+  const char *description; /* the format in a few words, such as "edge list" or "one column of integers" */
   int base;                /* number of the first row and column, 0 or 1; -1: the format has no choice */
-  const char *base_reason; /* why; NULL: the format has no choice */
+  const char *base_reason; /* reason for base; NULL: the format has no choice */
   int64_t unread_lines;    /* lines of an edge list that have fields after the value, which were ignored */
 } sley_matrix_source;
 
@@ -131,10 +131,11 @@ enum { SLEY_WINDOW_ROWS = 16, SLEY_INTENSITIES = SLEY_WINDOW_ROWS + 1 };
 typedef struct sley_window_info {
   int64_t windows;
   int64_t entries; /* entries of all windows */
-  int64_t columns; /* distinct columns of each window, added up; entries / columns is the mean intensity */
+  int64_t columns; /* sum of the numbers of distinct columns of the windows; entries / columns is the mean
+                      intensity */
   /* by_intensity[i]: entries of the windows whose intensity is at least i and less than i + 1; the last
-   * counts windows of intensity SLEY_WINDOW_ROWS or more, which only full windows and repeated entries
-   * reach. */
+   * element counts windows of intensity SLEY_WINDOW_ROWS or more. Only full windows and windows with repeated
+   * entries reach it. */
   int64_t by_intensity[SLEY_INTENSITIES];
 } sley_window_info;
 
@@ -219,7 +220,7 @@ typedef enum sley_type {
 typedef struct sley_array {
   const char *name; /* 1 to 119 bytes, without / and \ */
   sley_type type;
-  int64_t rows, cols; /* cols is SLEY_VECTOR for one dimension */
+  int64_t rows, cols; /* numbers of rows and columns; cols is SLEY_VECTOR for an array of one dimension */
   const void *data;
 } sley_array;
 
@@ -239,7 +240,7 @@ sley_status sley_array_read(const char *path, const char *name, sley_type type, 
 /* The names of the orderings, NULL-terminated; static. */
 const char *const *sley_orders(void);
 
-/* One line that describes an ordering; NULL if there is none of that name. */
+/* Returns one line that describes an ordering; NULL if no ordering has that name. */
 const char *sley_order_summary(const char *name);
 
 /* Computes an ordering. Fills perm (rows entries): row i of A goes to place perm[i]. name: one of
@@ -252,8 +253,8 @@ sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t see
                        int64_t *perm);
 
 /* Divides rows among ranks. Fills begin (ranks + 1 entries): rank r owns rows [begin[r], begin[r + 1]). name:
- * "rows" (equal rows) or "nnz" (balanced nonzeros; MGG, algorithm 1). If there are more ranks than rows, the
- * surplus ranks own nothing. */
+ * "rows" (equal rows) or "nnz" (balanced nonzeros; MGG, algorithm 1). If there are more ranks than rows, some
+ * ranks own no rows. */
 sley_status sley_partition_rows(const sley_matrix *matrix, const char *name, int ranks, int64_t *begin);
 
 /* Divides the rows of a dense operand equally among ranks, as sley_partition_rows does with "rows". */

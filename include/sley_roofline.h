@@ -29,8 +29,8 @@ typedef struct sley_roofline_options {
   size_t struct_size;
   const char *algo;         /* NULL: tile-c */
   int ranks;                /* at least 1 */
-  int grid_rows, grid_cols; /* grid of ranks; 0: the shape nearest to a square, rows >= columns. summa-2d:
-                               must be 0, it has its own grid: rows <= columns */
+  int grid_rows, grid_cols; /* grid of ranks; 0: the shape nearest to a square, rows >= columns. Must be 0 for
+                               summa-2d, whose grid has rows <= columns */
   /* Tiles of A (down x between), of B or X (between x across) and of C or Y (down x across); 0: the rows of
    * the grid, the least common multiple of its rows and columns, the columns of the grid. Tile (i, j) belongs
    * to the rank at (i mod grid_rows, j mod grid_cols). summa-2d: must be 0. */
@@ -43,7 +43,7 @@ typedef struct sley_roofline_options {
   double
       memory_bandwidth; /* bytes/s of a rank. If above 0, the machine's measured rates of sums are ignored */
   double network_bandwidth; /* bytes/s into, and out of, a node; on a single node, of a rank */
-  double latency;           /* seconds for each message over the network; with network_bandwidth 0 ignored */
+  double latency;           /* seconds for each message over the network; ignored if network_bandwidth is 0 */
   double peak;              /* flop/s of a rank's arithmetic; 0: not known, no bound */
   double compression;       /* products for each entry of C = A B; 0: C's pattern is computed to count them */
 } sley_roofline_options;
@@ -84,16 +84,18 @@ typedef struct sley_roofline {
   double flops_imbalance;      /* most flops of a rank, relative to the average; 0 if there are none */
   double attainable_ms;        /* flops / (ranks * attainable): the time if all ranks were equal and latency
                                   0 */
-  double local_ms, network_ms; /* times of the rank for which each is longest */
-  double predicted_ms;         /* time of the run: the slowest rank's, with the latency of messages */
+  double local_ms, network_ms; /* the longest local time and the longest network time of any rank */
+  double predicted_ms;         /* time of the run, which is the time of the slowest rank, with the latency of
+                                  messages */
 } sley_roofline;
 
 /* Figures of one rank. */
 typedef struct sley_roofline_rank {
   int64_t tasks;
   double flops, local_bytes;
-  double network_in, network_out, inside_in, inside_out; /* bytes, as in sley_roofline */
-  double messages;                                       /* messages that carry network_in */
+  double network_in, network_out, inside_in,
+      inside_out;  /* bytes into and out of the rank, as in sley_roofline */
+  double messages; /* messages that carry network_in */
   double local_ms, network_ms, predicted_ms;
 } sley_roofline_rank;
 

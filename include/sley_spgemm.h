@@ -30,28 +30,29 @@ typedef struct sley_spgemm_options {
   const sley_matrix *mask; /* NULL, or a matrix of C's size: C has entries only where mask has entries,
                               whatever their values and dtype */
   bool transpose_b;        /* C = A B^T */
-  int64_t mem_limit;       /* most bytes of C and of all memory that the call takes; 0: no limit. On a GPU:
-                              bytes of GPU memory, with copies of the operands; with several GPUs for each */
-  int threads;             /* 0: all cores */
-  const char *device;      /* NULL or "cpu"; "cuda", "cuda:1", ...; "auto": a GPU if there is one */
-  const char *local;       /* NULL, "auto" or "sley": Sley's own kernels; on GPUs also "cusparse",
-                              "cusparse-alg2", "cusparse-alg3": cuSPARSE's algorithms 1 to 3 */
-  int ranks;               /* number of GPUs that divide the rows of C; each holds all of B. If there are
-                              fewer GPUs than ranks, ranks take turns on them. 0: one */
-  sley_comm *comm;         /* the ranks that compute C together, in tiles, on the comm's device; NULL: this
-                              process alone */
-  const char *algo;        /* NULL or "auto": "rows" without a comm, "tile-c" with a comm, which takes one of
-                              sley_tile_algorithms (sley_tile.h) */
+  int64_t mem_limit; /* most bytes of C and of all memory that the call takes; 0: no limit. On a GPU:
+                    bytes of GPU memory, with copies of the operands; with several GPUs the limit of each */
+  int threads;   /* 0: all cores */
+  const char *device; /* NULL or "cpu"; "cuda", "cuda:1", ...; "auto": a GPU if there is one */
+  const char *local;  /* NULL, "auto" or "sley": Sley's own kernels; on GPUs also "cusparse",
+                         "cusparse-alg2", "cusparse-alg3": cuSPARSE's algorithms 1 to 3 */
+  int ranks;          /* number of GPUs that divide the rows of C; each holds all of B. If there are
+                         fewer GPUs than ranks, ranks take turns on them. 0: one */
+  sley_comm *comm;    /* the ranks that compute C together, in tiles, on the comm's device; NULL: this process
+                         computes C alone */
+  const char *algo;   /* NULL or "auto": "rows" without a comm, "tile-c" with a comm, which takes one of
+                         sley_tile_algorithms (sley_tile.h) */
   /* Only with a comm: */
   const int64_t *a_begin; /* the rows of each rank: a, and the mask, have this rank's rows, a_begin[rank] to
                              a_begin[rank + 1] - 1 of the whole matrix (size + 1 numbers, the same on all
                              ranks); NULL: a, and the mask, are whole on every rank */
   const int64_t *b_begin; /* the same for the rows of b; NULL: b is whole on every rank */
-  const int64_t *c_begin; /* the same for the rows of C; NULL: a_begin, or else rows in equal numbers */
-  const struct sley_tiling *tiling; /* how A is divided into tiles (sley_tile.h), completed by
-                                       sley_tile_complete; NULL: as that call chooses */
-  int64_t columns;                  /* into how many tiles the columns of B and C are divided; 0: as many as
-                                       the grid of ranks has columns */
+  const int64_t *c_begin; /* the same for the rows of C; NULL: as a_begin, or, if that is NULL too, equal
+                             numbers of rows */
+  const struct sley_tiling *tiling; /* division of A into tiles (sley_tile.h), completed by
+                                       sley_tile_complete; NULL: chosen by that function */
+  int64_t columns;                  /* number of tiles across B and C; 0: the number of columns of the grid of
+                                       ranks */
   int buffers;                      /* buffers of each rank for pushed products; 0: 4 */
 } sley_spgemm_options;
 #define SLEY_SPGEMM_OPTIONS_INIT                                                                             \
@@ -64,10 +65,10 @@ typedef struct sley_spgemm_info {
   int64_t products;   /* pairs of an entry of A and an entry of B, before the mask: 2 operations each */
   int64_t nnz;        /* entries of C */
   double compression; /* products / nnz; 0 if C has no entries */
-  int64_t peak_bytes; /* peak bytes of C and of all that the call allocated, without room for C that was
-                         reserved and never written; on a GPU, of GPU memory only */
-  int passes;         /* 1: each row was computed once; 2: rows were counted first: always on GPUs, else to
-                         stay within mem_limit or the machine's memory */
+  int64_t peak_bytes; /* peak number of bytes of C and of all memory that the call allocated, without memory
+                         that was reserved for C and never written; on a GPU, only GPU memory */
+  int passes; /* 1: each row was computed once; 2: the entries of rows were counted first, as always on
+                 GPUs, and elsewhere if that is needed to stay within mem_limit or the machine's memory */
 } sley_spgemm_info;
 
 /* Computes C = A B of sparse matrices as a new matrix: in this process alone, by threads or on GPUs, or by

@@ -16,8 +16,8 @@ extern "C" {
 typedef struct sley_machine sley_machine;
 
 typedef struct sley_machine_info {
-  const char *name, *source; /* name: the description's; source: its file or "built in"; both valid as long as
-                                the machine */
+  const char *name, *source; /* name: the name in the description; source: its file, or "built in"; both valid
+                                as long as the machine */
   const char *device;        /* "cpu" or "cuda" */
   int64_t nodes, ranks_per_node, threads; /* 0: not stated */
 } sley_machine_info;
@@ -26,10 +26,10 @@ typedef struct sley_machine_info {
  * SLEY_ERR_MEMORY. */
 sley_status sley_machine_read(const char *path, sley_machine **out);
 
-/* Finds the machine that plans without a machine use to predict, on "cpu" (also NULL) or "cuda": the
- * description that SLEY_MACHINE names; else the one that `sley tune` has left in the user's cache for that
- * device, if it was measured on that device; else a built-in one (as SLEY_MACHINE=builtin requests). Looked
- * up once in a process. */
+/* Finds the machine description from which plans predict times if their options name none, on "cpu" (also NULL)
+ * or "cuda": the description that SLEY_MACHINE names; else the one that `sley tune` has written to the user's
+ * cache for that device, if it was measured on that device; else a built-in one (as SLEY_MACHINE=builtin
+ * requests). Looked up once in a process. */
 sley_status sley_machine_find(const char *device, sley_machine **out);
 
 /* Measures this machine's cores ("cpu", also NULL) or GPUs ("cuda"), with ranks on a transport ("threads",
@@ -55,7 +55,7 @@ typedef struct sley_plan sley_plan;
 typedef enum sley_update_way {
   SLEY_UPDATE_NONE = 0,  /* sley_spmm_update is not used */
   SLEY_UPDATE_FUSED = 1, /* fused if possible and expected to be faster */
-  SLEY_UPDATE_APART = 2  /* all of A X is computed first, in memory of the plan; for comparisons */
+  SLEY_UPDATE_APART = 2  /* all of A X is computed first, in memory of the plan, for comparisons */
 } sley_update_way;
 
 typedef struct sley_plan_options {
@@ -66,7 +66,7 @@ typedef struct sley_plan_options {
   const char *algo;
   bool reproducible; /* the same bits for every rank count, transport and algorithm */
   bool transpose;    /* Y = A^T X: X is then partitioned as A's rows, Y as A's columns */
-  bool dry;          /* count and predict only; the plan cannot be executed */
+  bool dry;          /* only count and predict; the plan cannot be executed */
   /* The library whose kernels multiply. NULL, "auto" or "sley": Sley. "cusparse" (device cuda): the fastest
    * of cuSPARSE's algorithms, found by timing them while the plan is made, so bits may differ from plan to
    * plan. Not with reproducible. The plan fails with SLEY_ERR_UNSUPPORTED if the device or machine lacks the
@@ -77,8 +77,8 @@ typedef struct sley_plan_options {
    * in blocks of columns, the widest that fit (multiples of 32 if possible); a plan without a limit fails
    * with SLEY_ERR_MEMORY and keeps no memory. Bits of reproducible plans do not depend on it. */
   int64_t mem_limit;
-  bool mem_operands; /* mem_limit covers the rank's X and Y too: whole, or, if that does not fit, one block of
-                        columns */
+  bool mem_operands; /* mem_limit also covers the rank's X and Y: all columns, or, if these do not fit, one
+                        block of columns */
   /* Executes can be captured into a CUDA graph also if ranks are threads with a GPU each: the GPUs then
    * signal each other, and no thread waits for another. Therefore, from the first rank's call of sley_spmm to
    * the last rank's, no thread may call a function that waits for all work of a GPU, such as cudaFree: a GPU
@@ -145,9 +145,9 @@ typedef struct sley_traffic {
  * wait for the slowest rank. */
 typedef struct sley_phases {
   double pack_ms;     /* gathering rows for messages */
-  double transfer_ms; /* transfer of rows, as far as it does not overlap with sums */
+  double transfer_ms; /* transfer of rows, without the time that overlaps with sums */
   double local_ms;    /* nonzeros whose rows of X the rank owns, and storing Y */
-  double remote_ms;   /* the other nonzeros, partial sums, and adding to Y */
+  double remote_ms;   /* the other nonzeros, partial sums, and additions to Y */
   double wait_ms;     /* waiting for other ranks */
 } sley_phases;
 
@@ -158,21 +158,22 @@ typedef struct sley_plan_info {
   int64_t remote_nnz; /* E_R, summed over ranks */
   int64_t halo_rows;  /* N_R, summed over ranks */
   int64_t cover_rows; /* rows of X and partial rows of Y in minimum covers of all remote blocks; -1 if not
-                         computed. With 16-bit values, where a partial row has twice the bytes, it counts as
-                         two */
+                         computed. With 16-bit values a partial row has twice the bytes and counts as two */
   sley_traffic predicted;
   double predicted_ms;
   int64_t memory_bytes; /* bytes that the plan and its buffers take, on the rank that needs most */
   int64_t needed_bytes; /* upper bound of the bytes for all columns at once on a device, on the rank that
                            needs most */
-  int64_t limit_bytes;  /* bytes that may be taken, on the rank with the lowest limit; INT64_MAX: not known */
-  int64_t column_width; /* columns of a block; k: no blocks, all columns at once */
+  int64_t limit_bytes;  /* number of bytes that the plan may take, on the rank with the lowest limit; INT64_MAX:
+                           not known */
+  int64_t column_width; /* number of columns of a block; k: all columns at once */
   int64_t column_blocks; /* number of blocks; the last one may be narrower. Traffic and times are for all
                             together */
   sley_phases phases;    /* parts of predicted_ms */
   int64_t rank_messages; /* most messages that one rank receives, over direct and message links */
   sley_dtype wire;       /* type in which values travel */
-  double wire_bound; /* most that travelling in this type adds to |Y - A X|, relative to |A||X|; 0: nothing */
+  double wire_bound; /* maximum that the rounding of values for transfer adds to |Y - A X|, relative to |A||X|;
+                        0: nothing */
   /* The error of a sum of n terms is at most term_roundings (n + 1) + more_roundings times the unit roundoff
    * of the type of sums, relative to |A||X|. They are 1 and 0 unless kernels on Tensor cores sum some of the
    * rows; for dry plans, which bind no kernels, always 1 and 0. */
@@ -184,14 +185,14 @@ typedef struct sley_plan_info {
 /* Names of the algorithms, NULL-terminated; the pointer is static. "auto" is not among them. */
 const char *const *sley_algorithms(void);
 
-/* One line that describes an algorithm, named with or without parameters; NULL if there is none of that
- * name. */
+/* Returns one line that describes an algorithm, named with or without parameters; NULL if there is no such
+ * algorithm. */
 const char *sley_algorithm_summary(const char *algo);
 
 /* A parameter of an algorithm, which is set by NAME:KEY=VALUE,... where an algorithm is named. */
 typedef struct sley_parameter {
   const char *key;
-  const char *values;  /* "LEAST..MOST", a whole number; or words separated by |, the default first */
+  const char *values;  /* "LEAST..MOST" for a whole number; or words separated by |, the default first */
   const char *summary; /* one line */
 } sley_parameter;
 
@@ -240,7 +241,8 @@ sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const i
 /* Returns in *out what sley_plan_info_get would return for the plan of algos[i]; texts are valid as long as
  * the comparison. The same on every rank. Errors: SLEY_ERR_ARG. */
 sley_status sley_comparison_get(const sley_comparison *comparison, int i, sley_plan_info *out);
-void sley_comparison_destroy(sley_comparison *comparison); /* accepts NULL; not collective */
+void sley_comparison_destroy(sley_comparison *comparison); /* Frees the comparison. Accepts NULL. Not
+                                                              collective. */
 
 /* Describes the plan in *out. The same on every rank. */
 sley_status sley_plan_info_get(const sley_plan *plan, sley_plan_info *out);
@@ -272,18 +274,18 @@ sley_status sley_plan_trials(const sley_plan *plan, sley_trial *out, int room, i
 typedef enum sley_part_kind {
   SLEY_PART_LOCAL = 0, /* the rank's own rows */
   SLEY_PART_HALO = 1,  /* the rows of other ranks that it needs */
-  SLEY_PART_BOTH = 2,  /* the rank's own and other ranks' rows, in one pass over the rows of A */
-  SLEY_PART_STAGE = 3  /* whole blocks of other ranks, or of A itself, each present for one stage */
+  SLEY_PART_BOTH = 2,  /* rows of this rank and of other ranks, in one pass over the rows of A */
+  SLEY_PART_STAGE = 3  /* whole blocks of other ranks' rows, or of A itself, each present for one stage */
 } sley_part_kind;
 
 /* A kernel's share of a plan's entries. */
 typedef struct sley_kernel_use {
   const char *kernel; /* name of the kernel; valid as long as the plan */
   sley_part_kind kind;
-  int64_t entries;    /* entries that it sums in parts of that kind, over all ranks */
-  const char *layout; /* name of the layout to which the plan copied `copied` of them for this kernel: on CPUs
-                         "bundles" of rows, for narrow products. NULL: none. Valid as long as the plan */
-  int64_t copied;     /* entries in that layout; the kernel reads the others in the rows of the matrix */
+  int64_t entries;    /* entries that the kernel sums in parts of that kind, over all ranks */
+  const char *layout; /* name of the layout to which the plan copied some of the entries for this kernel: on
+                         CPUs "bundles" of rows, for narrow products. NULL: none. Valid as long as the plan */
+  int64_t copied;     /* number of entries in that layout; the kernel reads the others from the matrix */
 } sley_kernel_use;
 
 /* Lists the kernels that sum the entries of the plan, on all ranks together: *count uses, at most one for a
@@ -397,7 +399,7 @@ typedef struct sley_halo_info {
   const int64_t *row;   /* numbers of these rows in X, ascending: entry h is row h of the buffer */
   const int64_t *begin; /* size + 1 entries: rank p owns rows begin[p] .. begin[p + 1] - 1 of the buffer */
   int64_t own_rows;     /* rows of X that this rank owns */
-  int64_t wanted_rows;  /* rows that all ranks, itself included, need from this rank, with repeats */
+  int64_t wanted_rows;  /* rows that all ranks, this rank too, need from this rank, with repeats */
   int64_t k;            /* number of columns */
   sley_dtype dtype;
 } sley_halo_info;

@@ -184,10 +184,10 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta);
 
 typedef struct sley_tile_report {
-  double total_ms;       /* time of the last run, the sum of the four parts below */
+  double total_ms;       /* duration of the last run, the sum of the four parts below */
   double compute_ms;     /* computing products of tiles */
   double communicate_ms; /* waiting for tiles of other ranks */
-  double accumulate_ms;  /* pushing products, adding received ones, and waiting for a free buffer */
+  double accumulate_ms;  /* pushing products, adding received products, and waiting for a free buffer */
   double imbalance_ms;   /* waiting for slower ranks, at the end */
   int64_t tasks, flops;  /* products of tiles; 2 flops for each entry of A and column of X */
   int64_t stolen;        /* tasks taken from other ranks */
@@ -213,8 +213,8 @@ typedef struct sley_tile_spgemm_options {
   const sley_tiled *mask; /* NULL, or a sparse matrix of C's size and tiles, on the same comm: C has entries
                              only where mask has entries, whatever their values and dtype */
   /* Most bytes that a rank may take while it computes a product of two tiles, as for sley_spgemm: for the
-   * result, and for all that is allocated to compute it, in memory of the comm's device; 0: no limit. It
-   * bounds neither fetched tiles, nor products that wait to be added, nor C. */
+   * result, and for all that is allocated to compute it, in memory of the comm's device; 0: no limit. The
+   * limit includes neither fetched tiles, nor products that wait to be added, nor C. */
   int64_t mem_limit;
 } sley_tile_spgemm_options;
 #define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \

@@ -17,11 +17,11 @@ typedef struct cli_contender {
 
 /* One contender's time on one case. */
 typedef struct cli_time {
-  bool ran;      /* false: the contender does not support the case */
+  bool ran;      /* true: the kernel belongs to another library */
   bool wrong;    /* the product was wrong; there are no times */
   bool shared;   /* auto chose this same kernel; the times are auto's */
   cli_times ms;  /* times of one product */
-  double copied; /* share of entries that the kernels copied to layouts of their own, 0 to 1 */
+  double copied; /* share of entries that the kernels copied to other layouts, 0 to 1 */
 } cli_time;
 
 typedef struct cli_case {

@@ -26,7 +26,7 @@ static const double TURN_MS = 0.5;
 /* A contender's state in this case. */
 typedef struct side {
   sley_plan *plan;
-  int products;    /* timed products per turn */
+  int products;    /* number of timed products per turn */
   double spent_ms; /* ms spent in all turns */
   int64_t turns;
   double *ms;      /* ms per product, of each turn */
@@ -117,7 +117,7 @@ sley_status cli_bench_contenders(cli_bench *bench) {
   return status;
 }
 
-/* Returns true if auto chose exactly this kernel, so that auto's times are also this kernel's times. */
+/* Returns true if auto chose only this kernel, so that auto's times are also this kernel's times. */
 static bool is_autos(const cli_kernels *kernels, const char *name) {
   return kernels->count == 1 && strcmp(kernels->name[0], name) == 0;
 }

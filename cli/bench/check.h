@@ -5,7 +5,7 @@
 
 #include "sley.h"
 
-/* The rows of a matrix that are compared, as a matrix of their own. */
+/* The rows of a matrix that are compared, as a separate matrix. */
 typedef struct cli_sample {
   const sley_matrix *matrix; /* the rows: the whole matrix, or own */
   sley_matrix *own;
@@ -19,7 +19,7 @@ sley_status cli_sample_make(const sley_matrix *matrix, int64_t k, cli_sample *ou
 void cli_sample_free(cli_sample *sample);
 
 /* Compares the sample's rows of y with a float64 product. y: the whole product in host memory, k columns,
- * leading dimension k. info: of the plan that computed y; zeros if no plan did. */
+ * leading dimension k. info: the info of the plan that computed y; zeros if no plan computed it. */
 sley_status cli_sample_check(const cli_sample *sample, int64_t k, sley_dtype dtype, const void *x,
                              const void *y, const sley_plan_info *info, int threads, sley_check *out);
 

@@ -143,7 +143,7 @@ static sley_status measure(running *r, const cli_op *op, const sley_matrix *matr
   return status;
 }
 
-/* Measures the chosen operations of width k; k = 0: the softmax, which has no width. */
+/* Measures the chosen operations of width k; k = 0 stands for the softmax, which has no width. */
 static sley_status take_ops(running *r, const sley_matrix *matrix, const char *name, int64_t k) {
   static const cli_numbers one = {1, {1}};
   sley_status status =

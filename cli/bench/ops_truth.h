@@ -11,7 +11,7 @@
 typedef struct cli_op_sums {
   double *value;
   double *size; /* for each value the sum of the absolute values of its terms, which bounds the error */
-  int64_t count, terms; /* count: of values; terms: approximate number of roundings per value */
+  int64_t count, terms; /* count: number of values; terms: approximate number of roundings per value */
 } cli_op_sums;
 
 /* An entry of the matrix. */
@@ -21,13 +21,14 @@ typedef struct cli_op_entry {
 
 /* The operands of a loaded row, and the weights and gradients computed from the scores of its entries. */
 typedef struct cli_op_row {
-  int64_t row, begin, length; /* row: -1 if none is loaded; begin: index of its first entry in A */
+  int64_t row, begin, length; /* row: number of the row, -1 if none is loaded; begin: index of its first entry
+                                 in A */
   double *source;             /* length x source_width */
   double *val;                /* length x heads */
-  double *query, *d_out;      /* query_width values; a row of D_OUT, or length x heads */
-  double *weight;             /* length x heads: weights of the softmax */
+  double *query, *d_out;      /* query: query_width values; d_out: a row of D_OUT, or length x heads values */
+  double *weight;             /* weights of the softmax, length x heads */
   double *d_score, *d_size;   /* length x heads: gradients of scores, and bounds of their magnitudes */
-  double *score_size;         /* heads: the largest magnitude of a score */
+  double *score_size;         /* the largest magnitude of a score, for each head */
   int32_t *arg;               /* chosen entry of each feature, for min and max */
 } cli_op_row;
 

@@ -89,7 +89,7 @@ static const cli_option own_options[] = {
     {.name = "any-order",
      .kind = CLI_FLAG,
      .offset = AT(any_order),
-     .help = "allow sums in another order than that of the ranks: NCCL or MPI may reduce dense arrays"},
+     .help = "allow sums in another order than the order of the ranks: NCCL or MPI may reduce dense arrays"},
     {.name = "iters",
      .kind = CLI_INT,
      .value = "N",
@@ -263,7 +263,7 @@ const cli_command cli_collective_command = {
               CLI_TAKES_PLOT | CLI_TAKES_JSON,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
-    .notes = "Columns size to #wrong are those of nccl-tests; in and out: values that are not zero; wire: "
+    .notes = "Columns size to #wrong are as in nccl-tests; in and out: values that are not zero; wire: "
              "bytes that "
              "all ranks send. Nothing else should run meanwhile.\n"
              "Example: sley collective allreduce --bytes 16M --zeros 0.99 --blocks 64\n"

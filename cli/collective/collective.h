@@ -25,7 +25,7 @@ typedef struct cli_collective_case {
   double least;             /* least ms that the bytes of a compressed run allow; 0: the run was dense */
   int64_t arrays;           /* compressed arrays that all ranks create per run */
   int64_t dense_arrays, pici_arrays, coo_arrays;               /* how many of these travel in each format */
-  char path[CLI_COLLECTIVE_TEXT], reason[CLI_COLLECTIVE_TEXT]; /* of rank 0's last run */
+  char path[CLI_COLLECTIVE_TEXT], reason[CLI_COLLECTIVE_TEXT]; /* path and reason of rank 0's last run */
 } cli_collective_case;
 
 /* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */

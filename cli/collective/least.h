@@ -17,7 +17,8 @@ typedef struct cli_collective_speeds {
 sley_status cli_collective_speeds_of(sley_comm *comm, const void *src, int64_t bytes,
                                      cli_collective_speeds *out);
 
-/* Returns ms. bytes: of the larger of a rank's two arrays; wire: compressed bytes that a rank sends. */
+/* Returns the least ms. bytes: bytes of the larger of a rank's two arrays; wire: compressed bytes that a rank
+   sends. */
 double cli_collective_least_ms(const sley_collective_kind_info *kind, int ranks, int64_t bytes, double wire,
                                const cli_collective_speeds *speeds);
 

@@ -39,7 +39,7 @@ bool cli_collective_plot(const char *path, const cli_collective_bench *b, int ze
                           .name = names,
                           .value = ms};
   cli_chart by_dense = time;
-  by_dense.title = "time by that of the dense collective";
+  by_dense.title = "time / time of the dense collective";
   by_dense.unit = "time / dense";
   by_dense.value = ratio;
   const cli_chart charts[] = {by_dense, time};

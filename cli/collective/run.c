@@ -87,7 +87,7 @@ static sley_status run_batch(sley_comm *comm, void *arg) {
   return status;
 }
 
-/* Times a batch. *ms: time per run. */
+/* Times a batch. *ms: time per run of the collective. */
 static sley_status time_batch(const part *p, int which, double *ms) {
   batch runs = {.of = p, .which = which};
   const sley_status status = cli_collective_time(p->comm, &(cli_timed){.run = run_batch, .arg = &runs}, ms);

@@ -22,7 +22,8 @@ typedef enum cli_gnn_work {
 /* Times of one kind of work over the steps. Each step counts the mean of the ranks, except in `slowest`. */
 typedef struct cli_gnn_work_times {
   cli_times forward, backward, both;
-  double slowest; /* median over the steps of forward plus backward on the rank that spent most */
+  double slowest; /* median over the steps of the time of forward plus backward on the rank that needed most
+                     time */
 } cli_gnn_work_times;
 
 typedef struct cli_gnn_case {

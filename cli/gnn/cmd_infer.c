@@ -32,8 +32,9 @@ enum { TEXT_ROOM = 512 };
 /* The state that was read, and how the data differ from it. */
 typedef struct findings {
   cli_gnn_state state;
-  bool other_graph;           /* the graph is not the one trained on, so the sets of its rows are not known */
-  char forced[2 * TEXT_ROOM]; /* differences from the state; "": none */
+  bool other_graph;           /* the graph is not the one on which the network was trained, so the sets of its
+                                 rows are not known */
+  char forced[2 * TEXT_ROOM]; /* differences from the state; "" if there are none */
 } findings;
 
 #define AT(field) offsetof(infer_settings, field)

@@ -184,7 +184,7 @@ static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_setti
 typedef struct about {
   const train_settings *settings;
   const char *graph;
-  char forced[2 * FORCED_ROOM]; /* differences between the state and this training; "": none */
+  char forced[2 * FORCED_ROOM]; /* differences between the state and this training; "" if there are none */
 } about;
 
 static void report_start(const cli_gnn_training *t, const about *a) {
@@ -260,7 +260,7 @@ static int check_words(const train_settings *s, const char *graph) {
   if (s->base.force && !s->resume)
     return cli_refuse(SLEY_ERR_ARG, "gnn train: --force goes with --resume: give it");
   if (s->resume && !s->out)
-    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume goes on from the file that --out names: give it");
+    return cli_refuse(SLEY_ERR_ARG, "gnn train: --resume continues from the file that --out names: give it");
   static const char *const endings[] = {".npz", NULL};
   if (!cli_output_ending("gnn train: the state", s->out, endings))
     return CLI_USAGE;
@@ -281,7 +281,7 @@ static int check_one_rank(const train_settings *s, int64_t ranks) {
 }
 
 static void say_idle(const train_settings *s, bool heads, int ranks) {
-  static const char own[] = "the sets are those of --split";
+  static const char own[] = "--split states the sets";
   cli_gnn_say_idle("gnn train", &s->base, heads, ranks);
   cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
   cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");

@@ -15,8 +15,8 @@ enum { LOOKED_AT = 1 << 20 };
 
 /* ---- the graph */
 
-/* Sums the values of row i in `column`, from entry *e on, and moves *e behind them. *found: 1 if there were
- * any, else 0. */
+/* Sums the values of row i in `column`, from entry *e on, and moves *e beyond them. *found: 1 if there was
+ * such a value, else 0. */
 static double take_column(const sley_csr *m, int64_t i, int64_t column, int64_t *e, int *found) {
   double sum = 0;
   for (*found = 0; *e < m->rowptr[i + 1] && cli_gnn_column(m, *e) == column; (*e)++, *found = 1)
@@ -25,8 +25,8 @@ static double take_column(const sley_csr *m, int64_t i, int64_t column, int64_t 
 }
 
 /* Merges row i of a and b: writes the ascending distinct columns from position `at` on, with the mean of a's
- * value and b's value if both have the column. col NULL: only counts. Returns the position behind the last
- * one. */
+ * value and b's value if both have the column. col NULL: only counts. Returns the position after the last
+ * column. */
 static int64_t merge_row(const sley_csr *a, const sley_csr *b, int64_t i, int32_t *col, double *val,
                          int64_t at) {
   int64_t left = a->rowptr[i], right = b->rowptr[i];

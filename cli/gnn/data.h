@@ -20,7 +20,7 @@ typedef enum cli_gnn_set {
 
 /* A division of the rows into sets. */
 typedef struct cli_gnn_split {
-  int64_t seed; /* seed by which it was drawn; -1: read from a file or absent */
+  int64_t seed; /* seed with which it was drawn; -1: read from a file, or absent */
   uint8_t *set; /* one cli_gnn_set, or CLI_GNN_SPENT, per row */
   int64_t count[CLI_GNN_SETS];
 } cli_gnn_split;
@@ -41,10 +41,11 @@ typedef struct cli_gnn_data {
   sley_matrix *sparse;
   /* why features of a sparse file are dense: the file has few zeros, or the source asked */
   enum { CLI_GNN_NOT_MADE, CLI_GNN_FULL, CLI_GNN_ASKED } made_dense;
-  cli_gnn_print graph_print, feature_print; /* fingerprints as read, if the source asks */
-  int64_t other_values;                     /* number of entries of A whose value is not 1 */
-  int64_t looked_at, one_way; /* number of entries that were examined, and of these without an opposite entry;
-                                 0, 0 if the graph was made undirected */
+  cli_gnn_print graph_print,
+      feature_print;          /* fingerprints of the data as read, if the source requests them */
+  int64_t other_values;       /* number of entries of A whose value is not 1 */
+  int64_t looked_at, one_way; /* number of entries that were examined, and number of these without an opposite
+                                 entry; both 0 if the graph was made undirected */
   char told[256];             /* remark on the numbers of the labels; "": none */
   int32_t *label;             /* class of each row, 0 .. classes - 1; -1: none */
   cli_gnn_split split;
@@ -56,8 +57,8 @@ typedef struct cli_gnn_source {
   const char *graph, *features; /* files or generators; features may be random:K */
   const char *labels;           /* a file, or planted:C; NULL: no labels, and no sets */
   const char *split; /* a file with train, valid, test or none on each line; NULL: the split is drawn */
-  bool undirected, normalize; /* undirected: A becomes A or A^T; normalize: each row of features is divided by
-                                 the sum of its magnitudes */
+  bool undirected, normalize; /* undirected: A is replaced by A or A^T; normalize: each row of features is
+                                 divided by the sum of its magnitudes */
   bool weights;               /* true: the values of A are used */
   bool dense;                 /* true: make features dense, even if the file is sparse */
   bool prints;                /* true: compute the fingerprints */

@@ -206,8 +206,8 @@ int cli_gnn_check(const char *command, const cli_gnn_settings *s, const char *gr
   if (s->dropout >= 1)
     return cli_refuse(SLEY_ERR_ARG, "%s: --dropout is %g: it must be less than 1", command, s->dropout);
   if (s->split && s->split_seed >= 0)
-    return cli_refuse(SLEY_ERR_ARG,
-                      "%s: --split-seed draws rows, and those of --split are given: leave one out", command);
+    return cli_refuse(SLEY_ERR_ARG, "%s: --split-seed draws rows, but --split states them: leave one out",
+                      command);
   if (!cli_name_fits_json(command, graph, s->common.json))
     return CLI_USAGE;
   return cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;

@@ -33,7 +33,7 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
   .optimizer = "adam", .layers = 2, .hidden = 64, .heads = 8, .rate = 0.01, .decay = 5e-4, .dropout = 0.5,   \
   .train = 20, .valid = 30, .algo = "auto", .memory = "keep", .split_seed = -1
 
-/* The common options of all modes, and those of modes that train; bits of common.h. */
+/* The common options of all modes, and the common options of modes that train; bits of common.h. */
 enum {
   CLI_GNN_COMMON = CLI_TAKES_RANKS | CLI_TAKES_THREADS | CLI_TAKES_TRANSPORT | CLI_TAKES_DEVICE |
                    CLI_TAKES_READING | CLI_TAKES_JSON,

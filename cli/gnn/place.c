@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the networks and places the rows of ranks. */
+/* Creates the networks, and copies each rank's features and labels to its device. */
 #include "gnn/place.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the network of each rank of `sley gnn`, and places its rows in the memory of its device. */
+/* Creates the network of each rank of `sley gnn`, and copies the rank's features and labels to the memory of
+   its device. */
 #ifndef SLEY_CLI_GNN_PLACE_H
 #define SLEY_CLI_GNN_PLACE_H
 
@@ -10,9 +11,9 @@
 sley_status cli_gnn_network(sley_comm *comm, const cli_gnn_data *data, const int64_t *begin,
                             const sley_gnn_options *model, sley_gnn **out);
 
-/* Copies the features of `rows` rows from `first` on (if sparse, *x stays NULL) and their labels to the
- * device. Labels are -1 for rows that are not for training. The caller frees both with
- * sley_comm_free, also after an error. Not collective. */
+/* Copies the features (if they are sparse, *x stays NULL) and labels of `rows` rows, from row `first` on, to
+ * the device. Labels are -1 for rows that are not for training. The caller frees both with sley_comm_free,
+ * also after an error. Not collective. */
 sley_status cli_gnn_place(sley_comm *comm, const cli_gnn_data *data, int64_t first, int64_t rows, void **x,
                           void **label);
 

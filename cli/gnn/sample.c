@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps over drawn neighbourhoods. Each step has a network of its own over the drawn rows, which shares the
+/* Steps over drawn neighbourhoods. Each step has a separate network over the drawn rows, which shares the
  * parameters of the trained network. */
 #include "gnn/sample.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- reading --sample */
 
-/* Reads a number from 1 on, or `all`, which must end at a comma or at the end of the text; moves *text behind
+/* Reads a number from 1 on, or `all`, which must end at a comma or at the end of the text; moves *text beyond
  * it. Returns false if it is neither. */
 static bool take_fan_out(const char **text, int64_t *out) {
   static const char all[] = "all";

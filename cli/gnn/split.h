@@ -5,7 +5,7 @@
 
 #include "gnn/reading.h"
 
-/* Makes the split that the source asks for; without labels each row is in no set. A split is drawn in a
+/* Makes the split that the source requests; without labels each row is in no set. A split is drawn in a
  * random order of the rows that its seed determines: of each class the first `train` rows are for training,
  * the next `valid` rows for validation, the rest for the test. Errors: the library's errors; SLEY_ERR_INPUT
  * with a message (no training row). */

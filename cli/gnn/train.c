@@ -41,7 +41,7 @@ static bool leads(const part *p) {
   return sley_comm_rank(p->comm) == 0;
 }
 
-/* Number of classes of the network, which in inference may exceed that of the data. */
+/* Number of classes of the network, which in inference may be larger than the number in the data. */
 static int64_t classes_of(const part *p) {
   return p->s->model->classes;
 }
@@ -63,8 +63,8 @@ static sley_status make(part *p) {
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
-/* Indices of sums over the ranks: correct rows and all rows of each set, logits that are not finite, and
- * requests to stop. */
+/* Indices of sums over the ranks: numbers of correct rows and of all rows of each set, logits that are not
+ * finite, and requests to stop. */
 enum { RIGHT, COUNT = CLI_GNN_SETS, STRANGE = 2 * CLI_GNN_SETS, STOP, SUMS };
 
 static void count_row(const part *p, int64_t i, int64_t *sums) {
@@ -100,7 +100,7 @@ static sley_status count_right(part *p, cli_gnn_epoch *epoch, int64_t *strange) 
 
 static sley_gnn_batch batch_of(const part *p) {
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
-  batch.x = p->x; /* NULL if features are sparse: then the network has them */
+  batch.x = p->x; /* NULL if features are sparse, because then the network has them */
   batch.ldx = p->s->data->features;
   batch.label = p->label;
   return batch;
@@ -116,7 +116,7 @@ static sley_status look(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epo
   return status == SLEY_OK ? count_right(p, epoch, strange) : status;
 }
 
-/* Makes one step over the whole graph, or one per batch. */
+/* Makes one step over the whole graph, or one step per batch. */
 static sley_status take_steps(part *p, const sley_gnn_batch *batch, cli_gnn_epoch *epoch) {
   if (p->sampler.steps > 0)
     return cli_gnn_sampler_epoch(&p->sampler, batch->step, batch, &epoch->loss, &epoch->drawn_ms);
@@ -242,8 +242,8 @@ static sley_status note(part *p, const cli_gnn_epoch *epoch, const progress *at)
   return status == SLEY_OK && at->next % t->every == 0 ? save(p, at->next) : status;
 }
 
-/* Trains until an end condition holds. All ranks decide alike, because the data they decide by is equal on
- * all. From the first epoch on, a signal ends training after the current epoch, and the state is written.
+/* Trains until an end condition holds. All ranks make the same decision, because they have the same data.
+ * From the first epoch on, a signal ends training after the current epoch, and the state is written.
  * Collective. */
 static sley_status run_epochs(part *p, progress *at) {
   const cli_gnn_training *t = p->s->training;

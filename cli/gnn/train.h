@@ -25,7 +25,7 @@ typedef enum cli_gnn_end {
   CLI_GNN_ALL_EPOCHS,
   CLI_GNN_NO_BETTER,   /* no better validation within `patience` epochs */
   CLI_GNN_INTERRUPTED, /* a signal ended it after an epoch */
-  CLI_GNN_DIVERGED     /* in the epoch after the last recorded one */
+  CLI_GNN_DIVERGED     /* loss, weights or logits were not finite in the epoch after the last recorded one */
 } cli_gnn_end;
 
 /* The results that rank 0 reports. They are in shared memory, because rank 0 may be another process. */
@@ -56,7 +56,7 @@ typedef struct cli_gnn_training {
   bool resumes;                      /* true: training continues from the state in out */
   int64_t before;                    /* number of epochs in that state, which result holds already */
   bool anew;              /* true: those epochs used other data, so none of them can be the best epoch */
-  cli_gnn_result *result; /* has room for `epochs` epochs; from cli_share */
+  cli_gnn_result *result; /* memory for `epochs` epochs; from cli_share */
   sley_gnn_bytes *bytes;  /* memory of the network on each rank; from cli_share */
   /* Rank 0 calls it after each epoch; NULL: nothing is called. */
   void (*tell)(const struct cli_gnn_training *training, int64_t number, const cli_gnn_epoch *epoch);
@@ -77,7 +77,7 @@ typedef struct cli_gnn_inference {
   sley_rank_options ranks;
   const char *weights, *out;
   bool last;
-  cli_gnn_result *result; /* has room for one epoch */
+  cli_gnn_result *result; /* memory for one epoch */
 } cli_gnn_inference;
 sley_status cli_gnn_infer(cli_gnn_inference *inference);
 

@@ -38,7 +38,7 @@ static bool copy_all(int file, int64_t limit) {
     ssize_t got = read(STDIN_FILENO, room, sizeof room);
     if (got == 0)
       return true;
-    if (got < 0) /* also after a signal, because the command then ends */
+    if (got < 0) /* also after a signal, because then the command ends */
       return false;
     copied += got;
     errno = copied > limit ? EFBIG : 0;
@@ -55,7 +55,7 @@ int cli_take_stdin(const char *command, const char *name, const char *other, int
     return CLI_USAGE;
   }
   if (cli_launched()) {
-    cli_error("%s: - is standard input, which a launcher gives to one rank alone: name a file that all see",
+    cli_error("%s: - is standard input, which a launcher passes to only one rank: name a file that all see",
               command);
     return CLI_USAGE;
   }

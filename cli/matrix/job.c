@@ -180,7 +180,8 @@ static void set_operand_rows(cli_job *job) {
   job->y_rows = transpose ? job->info.cols : job->info.rows;
 }
 
-/* Most bytes to which the matrix's file may unpack: the memory limit of all ranks together; 0: no limit. */
+/* Maximum number of bytes to which the matrix's file may unpack: the memory limit of all ranks together; 0:
+   no limit. */
 static int64_t unpack_limit(const cli_job *job) {
   int64_t limit = job->settings->common.mem_limit, all;
   return __builtin_mul_overflow(limit, (int64_t)job->ranks.ranks, &all) ? 0 : all;
@@ -305,7 +306,7 @@ static sley_status do_nothing(sley_comm *comm, void *arg) {
 sley_status cli_check_device(const char *device, const char *transport) {
   sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
   if (transport && cli_launched())
-    return SLEY_OK; /* checked when the ranks meet */
+    return SLEY_OK; /* the device is checked when the ranks meet */
   /* Over tcp another process looks for the GPU, because no GPU may be used before ranks fork. */
   ranks.transport = transport ? "tcp" : NULL;
   ranks.device = device;

@@ -59,8 +59,9 @@ typedef struct cli_job {
   const char *name;    /* name of the matrix, as given */
   sley_matrix *matrix; /* the whole matrix, in the requested order; NULL if spread */
   sley_matrix_info info;
-  int64_t *place;    /* row i of the file is row place[i] of matrix; NULL: unordered */
-  int64_t *row_name; /* its inverse: row j of matrix is row row_name[j] of the file; NULL: unordered */
+  int64_t *place; /* row i of the file is row place[i] of matrix; NULL: unordered */
+  int64_t
+      *row_name; /* the inverse of place: row j of matrix is row row_name[j] of the file; NULL: unordered */
   /* ranks + 1 elements each: rank r owns rows row_begin[r] to row_begin[r + 1] of A and Y, and rows
    * col_begin[r] to col_begin[r + 1] of X */
   int64_t *row_begin, *col_begin;
@@ -82,7 +83,8 @@ double cli_now_ms(void);
  * usage. */
 sley_status cli_input_status(sley_status status, const char *name);
 
-/* Most bytes of standard input: the memory limit of all ranks together; 0: no limit was given. */
+/* Returns the maximum number of bytes of standard input: the memory limit of all ranks together; 0: no limit
+   was given. */
 int64_t cli_stdin_limit(const cli_job_settings *settings);
 
 /* Loads a matrix, shows progress, and notes the format and base of the file for reports. threads 0: all

@@ -14,7 +14,7 @@ typedef struct cli_picture {
   int inner_width, inner_height;
   int64_t rows, cols; /* size of the matrix */
   uint32_t most;      /* nonzeros of a pixel at the dark end of the scale; 1: no scale */
-  double lightest;    /* place of one nonzero on the scale, from 0 */
+  double lightest;    /* place of a single nonzero on the scale, from 0 to 1 */
   unsigned char *rgb; /* height x width x 3 */
 } cli_picture;
 

@@ -26,7 +26,7 @@ void cli_source_note(const char *name, const sley_matrix_source *source) {
   noted *longer = realloc(list, ((size_t)count + 1) * sizeof *list);
   char *copy = longer ? strdup(name) : NULL;
   list = longer ? longer : list;
-  if (copy) /* without memory for it, this file is left out of the report */
+  if (copy) /* if memory for the record is short, the report leaves out this file */
     list[count++] = (noted){copy, *source};
 }
 

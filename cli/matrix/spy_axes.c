@@ -54,7 +54,7 @@ static void put_tics(FILE *script, const char *axis, int64_t cells) {
 
 static void put_script(FILE *script, const cli_picture *p, const char *title, const char *path) {
   int width = p->inner_width + LEFT + RIGHT, height = p->inner_height + TOP + BOTTOM;
-  width = width < LEAST + LEFT + RIGHT ? LEAST + LEFT + RIGHT : width; /* the title needs room */
+  width = width < LEAST + LEFT + RIGHT ? LEAST + LEFT + RIGHT : width; /* the title needs this width */
   height = height < LEAST ? LEAST : height;
   int64_t cols = p->cols > 0 ? p->cols : 1, rows = p->rows > 0 ? p->rows : 1; /* an axis must not be empty */
   double dx = (double)cols / p->inner_width, dy = (double)rows / p->inner_height;

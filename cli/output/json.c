@@ -6,7 +6,7 @@
 
 #include "output/terminal.h"
 
-/* jansson treats a NULL value or object as a failure, and then keeps no reference. */
+/* jansson treats a NULL value or a NULL object as a failure, and releases the other one. */
 static void set(cli_json *json, const char *name, json_t *value) {
   if (json_object_set_new(json->object, name, value) != 0)
     json->whole = false;
@@ -31,7 +31,8 @@ void cli_json_bool(cli_json *json, const char *name, bool value) {
 
 void cli_json_text(cli_json *json, const char *name, const char *value) {
   json_t *text = value ? json_string(value) : json_null();
-  set(json, name, text ? text : json_string(cli_shown(value))); /* not UTF-8: as in reports */
+  set(json, name, text ? text : json_string(cli_shown(value))); /* text that is not UTF-8 is stored as reports
+                                                                   show it */
 }
 
 void cli_json_object(cli_json *json, const char *name, cli_json inner) {

@@ -47,7 +47,7 @@ bool cli_output_possible(const char *path) {
     cli_error("%s: cannot write: it is a folder", path);
     return false;
   }
-  bool there = stat(path, &info) == 0 && !S_ISREG(info.st_mode); /* a device or a pipe */
+  bool there = stat(path, &info) == 0 && !S_ISREG(info.st_mode); /* path is a device or a pipe */
   char *folder = there ? NULL : resolve(path);
   bool possible = there ? access(path, W_OK) == 0 : folder != NULL;
   if (folder) {
@@ -68,7 +68,8 @@ bool cli_output_possible(const char *path) {
 static bool set_mode(int descriptor, const struct stat *replaced) {
   if (replaced) {
     if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())
-      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only privileged users may */
+      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* only privileged users may change the
+                                                                        owner */
     return fchmod(descriptor, replaced->st_mode & 07777) == 0;
   }
   mode_t mask = umask(0);
@@ -133,7 +134,7 @@ bool cli_output_open(cli_output *output, const char *path) {
   }
   struct stat info;
   bool there = stat(path, &info) == 0;
-  if (there && !S_ISREG(info.st_mode)) { /* a device or a pipe */
+  if (there && !S_ISREG(info.st_mode)) { /* path is a device or a pipe */
     output->stream = fopen(path, "wb");
   } else if ((output->target = resolve(path))) {
     static const char suffix[] = ".part-XXXXXX";

@@ -97,7 +97,7 @@ static void put_chart(FILE *script, const cli_chart *c, int number, int count) {
     cli_gnuplot_text(script, c->across);
     fputs("\nplot ", script);
   } else {
-    fprintf(script, "unset xlabel\nset tmargin %d\n", c->series > 2 ? 6 : 4); /* room for the legend */
+    fprintf(script, "unset xlabel\nset tmargin %d\n", c->series > 2 ? 6 : 4); /* rows for the legend */
     fputs("set style data histogram\nset style histogram rowstacked\n"
           "set style fill solid 0.8 border -1\nset boxwidth 0.9\nset xtics rotate by -35\n"
           "set yrange [0:*]\nplot ",

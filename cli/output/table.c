@@ -57,8 +57,8 @@ static int width_in_two(const char *heading, int *at) {
   return least;
 }
 
-/* Divides headings that are wider than their columns in two lines: row 0 keeps the second one, and first
- * receives the first one. Returns true if there is one. */
+/* Divides headings that are wider than their columns in two lines: row 0 keeps the second line, and `first`
+ * receives the first line. Returns true if there is such a heading. */
 static bool halve_headings(cli_table *table, char (*first)[CLI_TABLE_CELL], int *width) {
   bool any = false;
   for (int column = 0; column < table->columns; column++) {
@@ -110,7 +110,7 @@ void cli_table_print(cli_table *table, FILE *stream) {
     for (end = begin + 1; end < table->columns && used + 2 + width[end] <= room; end++)
       used += 2 + width[end];
     if (end == table->columns - 1 && table->left[end] && room - used - 2 >= LEAST_TEXT)
-      end++; /* its text is divided into lines */
+      end++; /* the text of this column is divided into lines */
     if (begin > 0)
       fprintf(stream, "\n");
     bool halved = first[0][0] != '\0';

@@ -11,7 +11,7 @@ enum { CLI_TABLE_COLUMNS = 18, CLI_TABLE_CELL = 256 };
 typedef struct cli_table {
   int columns, rows;                               /* row 0 is the heading */
   bool left[CLI_TABLE_COLUMNS];                    /* true: aligned left; false: aligned right */
-  char (*cell)[CLI_TABLE_COLUMNS][CLI_TABLE_CELL]; /* of each row; cli_table_print frees them */
+  char (*cell)[CLI_TABLE_COLUMNS][CLI_TABLE_CELL]; /* cells of each row; cli_table_print frees them */
 } cli_table;
 
 /* Starts a table. headings: NULL-terminated; a column whose heading starts with '<' is aligned left. */

@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static FILE *report_to; /* where the report goes that is being collected; NULL: none is */
+static FILE *report_to; /* destination of the report that is being collected; NULL: no report */
 
 int cli_text_room(FILE *stream) {
   enum { ROOM = 80, LEAST = 40 };
@@ -35,8 +35,8 @@ void cli_text_wrap(const char *text, int column, int room, FILE *stream) {
   fprintf(stream, "%s\n", text);
 }
 
-/* The column behind the first two or more blanks after a word; without these, or beyond half the room, two
- * more than the indentation of the line. */
+/* Returns the column after the first group of at least two blanks that follows a word. If there is none, or
+ * it is beyond half of the width, returns two more than the indentation of the line. */
 static int value_column(const char *line, int room) {
   const int indentation = (int)strspn(line, " ");
   const char *gap = strstr(line + indentation, "  ");
@@ -55,7 +55,7 @@ void cli_text_start(cli_text *text, const char *json) {
   text->stream = open_memstream(&text->bytes, &text->count);
   report_to = text->to;
   if (!text->stream)
-    text->stream = text->to; /* out of memory: lines stay as they are */
+    text->stream = text->to; /* if memory is short, lines are not divided */
 }
 
 void cli_text_end(cli_text *text) {

@@ -12,9 +12,9 @@ int cli_text_room(FILE *stream);
  * at blanks, and continue at the same column. */
 void cli_text_wrap(const char *text, int column, int room, FILE *stream);
 
-/* A report: print to `stream` between the two calls. The end writes the lines; a long one continues where
- * its second word of several begins: behind the first two blanks, which separate a name from its value. The
- * report goes to stdout; to stderr if json, the file of the JSON, is "-". */
+/* A report: print to `stream` between the two calls. The end writes the lines. A long line is continued at
+ * the column after its first two blanks, which separate a name from its value. The report goes to stdout; to
+ * stderr if json, the file of the JSON, is "-". */
 typedef struct cli_text {
   FILE *stream, *to;
   char *bytes;

@@ -9,7 +9,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* The effect that shows a step's idea. If a run lacks it, the run cannot show the step. */
+/* The effect that shows the idea of a step. If a run lacks the effect, it cannot show the step. */
 typedef enum sign { NONE, FEWER_BYTES, FEWER_FAR_BYTES, FEWER_MESSAGES, OTHER_PLAN } sign;
 
 static const struct {
@@ -64,7 +64,7 @@ const char *cli_ablation_not_shown(const cli_step *steps, int index) {
   case FEWER_MESSAGES:
     return messages_of(now) < messages_of(then) ? NULL : "the step before sends one message per peer already";
   case OTHER_PLAN:
-    return steps[index].plan != steps[before].plan ? NULL : "its plan is that of the step before";
+    return steps[index].plan != steps[before].plan ? NULL : "its plan equals the plan of the previous step";
   default:
     return NULL;
   }

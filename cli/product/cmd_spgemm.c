@@ -79,7 +79,7 @@ static bool is_gpus(const char *device) {
   return found;
 }
 
-/* The algorithm that auto stands for: "rows" for one rank and for GPUs of one process, else "tile-c". */
+/* Returns the algorithm for auto: "rows" for one rank and for GPUs of one process, else "tile-c". */
 static const char *choose(const cli_spgemm_settings *settings, const sley_rank_options *ranks) {
   const bool one = ranks->ranks == 1 || is_gpus(settings->common.device);
   return !ranks->transport && one ? "rows" : "tile-c";
@@ -208,7 +208,7 @@ static int check_words(const cli_spgemm_settings *s, const cli_spgemm_factors *f
   return cli_output_possible(s->out) && cli_output_possible(s->common.json) ? CLI_DONE : CLI_FAILED;
 }
 
-/* Takes standard input; at most one of the three may be "-". Returns the exit code. */
+/* Reads standard input; at most one of the three inputs may be "-". Returns the exit code. */
 static int take_stdin(const cli_spgemm_settings *s, const char *a, const char *b) {
   const int code = cli_take_stdin("spgemm", a, b, 0);
   return code == CLI_DONE && s->mask ? cli_take_stdin("spgemm", s->mask, b && strcmp(b, "-") == 0 ? b : a, 0)

@@ -28,7 +28,7 @@ void cli_legend_algorithms(const char *(*name)(const void *context, int i), cons
 
 #define COUNT(terms) (sizeof(terms) / sizeof *(terms))
 
-/* Says where algorithms with another layout are compared. */
+/* Prints where algorithms with another layout are compared. */
 static void print_others(FILE *stream) {
   fprintf(
       stream,

@@ -20,7 +20,7 @@ typedef struct run {
   const cli_operands *operands;
   const cli_measure *measure;
   cli_result *results; /* written by rank 0; under a launcher each process writes its own */
-  cli_found *found;    /* the same, in a spread job */
+  cli_found *found;    /* findings about a spread job; written like results */
 } run;
 
 bool cli_result_as_predicted(const cli_result *result) {
@@ -31,7 +31,8 @@ bool cli_result_as_predicted(const cli_result *result) {
          a->self_bytes == b->self_bytes && a->self_messages == b->self_messages;
 }
 
-/* asked: the algorithm as it was asked for; with parameters it is named so. */
+/* Stores info with its own copy of the name. asked: the requested algorithm, whose name is used if it has
+   parameters. */
 static void keep_info(const sley_plan_info *info, const char *asked, double plan_ms, cli_result *out) {
   out->info = *info;
   out->plan_ms = plan_ms;
@@ -84,7 +85,7 @@ static sley_status multiply_blocks(sley_comm *comm, sley_plan *plan, const run *
   return status;
 }
 
-/* Waits for all ranks. *spent: the budget is spent on at least one rank. Collective. */
+/* Waits for all ranks. Sets *spent to whether at least one rank has used its budget. Collective. */
 static sley_status meet(sley_comm *comm, const cli_measure *measure, double begin, bool *spent) {
   *spent = false;
   if (measure->budget <= 0)
@@ -335,7 +336,7 @@ static sley_status measure_one(sley_comm *comm, const sley_matrix *block, const 
     if (status == SLEY_OK)
       status = sley_comm_allreduce(comm, SLEY_SUM, &result.plan, 1);
   }
-  if (status == SLEY_OK && updates) /* before the fused run, so that Z is left by that run */
+  if (status == SLEY_OK && updates) /* before the fused run, so that Z has the result of the fused run */
     status = time_apart(comm, block, shared, &result);
   if (status == SLEY_OK)
     status = run_plan(comm, plan, shared, &result);
@@ -423,7 +424,8 @@ static sley_status finish_spread(sley_comm *comm, const run *own) {
   for (int i = 0; i < measure->algos->count && sley_comm_rank(comm) == 0; i++)
     covers = own->results[i].ran && own->results[i].info.cover_rows >= 0 ? own->results[i].info.cover_rows
                                                                          : covers;
-  int64_t told[2] = {covers, measure->covers}; /* only rank 0 knows them if only it has results */
+  int64_t told[2] = {covers,
+                     measure->covers}; /* if only rank 0 has results, only rank 0 knows these numbers */
   sley_status status = sley_comm_allreduce(comm, SLEY_MAX, told, 2);
   covers = told[0];
   if (status == SLEY_OK && covers < 0 && told[1])

@@ -14,9 +14,10 @@ typedef struct cli_measure {
                     complete one warmup and CLI_LEAST timed products are begun; 0: no limit */
   double alpha, beta;
   bool reproducible, transpose, verify;
-  int64_t mem_limit;     /* most bytes per rank on its device, including X and Y; 0: the free memory */
+  int64_t mem_limit;     /* maximum number of bytes per rank on its device, including X and Y; 0: the free
+                            memory */
   const char *local;     /* library whose kernels multiply; NULL: Sley's own */
-  const char *kernel;    /* name of the kernel; NULL or "auto": the cheapest */
+  const char *kernel;    /* name of the kernel; NULL or "auto": the cheapest kernel */
   const char *precision; /* "full" or "tf32" */
   const char *wire;      /* data type in which values travel */
   bool unchanged;        /* true: all products except the first declare that X is unchanged */
@@ -36,7 +37,7 @@ typedef struct cli_result {
   char device[CLI_DEVICE], transport[CLI_DEVICE]; /* device and transport in use */
   char note[CLI_REASON];    /* how the device differs from the requested one; "": it does not */
   char network[CLI_REASON]; /* sley_comm_network_note */
-  sley_plan_info info;      /* algo and reason are NULL: use the two fields above */
+  sley_plan_info info;      /* info of the plan; algo and reason are NULL: use the two fields above */
   sley_traffic counted;
   sley_trial trial[CLI_TRIALS]; /* kernel shapes that rank 0 timed during planning */
   int trials;
@@ -47,7 +48,7 @@ typedef struct cli_result {
   double gflops;                    /* 2 nnz k / median time, plus the flops of an update */
   int64_t y_values, not_finite;     /* number of values of Y, and of NaN and infinite values among them */
   bool ran, verified;
-  bool impossible; /* not possible with this transport or device, for the reason in reason */
+  bool impossible; /* not possible with this transport or device; the field reason has the cause */
   bool unchanged;  /* the last product declared that X was unchanged */
   int workgroup;   /* ranks per workgroup of the comm */
   int64_t plan;    /* in an ablation: cli_plan_number, summed over the ranks */

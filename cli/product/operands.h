@@ -10,7 +10,7 @@ enum { CLI_DEFAULT_K = 32 };
 
 typedef struct cli_operands {
   sley_dtype dtype;
-  int64_t k, y_cols; /* columns and leading dimensions of X, and of Y or Z */
+  int64_t k, y_cols; /* columns of X, and of Y or Z; also the leading dimensions */
   int64_t x_rows, y_rows;
   void *w;                  /* W of an update, k x y_cols; else NULL */
   bool vector;              /* X's file has one dimension, so Y's file gets one too */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's rows of the operands in the memory of its device. */
+/* A rank's rows of the operands in the memory of its device, or the operands themselves on the CPU. */
 #ifndef SLEY_CLI_PRODUCT_PLACED_H
 #define SLEY_CLI_PRODUCT_PLACED_H
 
@@ -18,7 +18,7 @@ typedef struct cli_placed {
   void *packed; /* contiguous rows of one block, in host memory */
 } cli_placed;
 
-/* Places the rank's rows for a plan. The caller calls cli_unplace, also after an error. */
+/* Copies the rank's operands to its device for a plan. The caller calls cli_unplace, also after an error. */
 sley_status cli_place(sley_comm *comm, const cli_job *job, const cli_operands *operands, bool transpose,
                       const sley_plan_info *info, cli_placed *out);
 void cli_unplace(sley_comm *comm, cli_placed *placed);

@@ -20,7 +20,8 @@ enum { MOST_RANKS = 4096 };
 
 /* ---- one number of ranks */
 
-/* asked: the algorithm as it was asked for; with parameters it is named so. */
+/* Stores info with its own copy of the name. asked: the requested algorithm, whose name is used if it has
+   parameters. */
 static void keep(const sley_plan_info *info, const char *asked, cli_planned *out) {
   out->info = *info;
   snprintf(out->algo, sizeof out->algo, "%s", strchr(asked, ':') ? asked : info->algo);

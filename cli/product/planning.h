@@ -10,7 +10,7 @@
 
 typedef struct cli_planned {
   char algo[CLI_NAME], reason[CLI_REASON];
-  sley_plan_info info; /* algo and reason are NULL: use the fields above */
+  sley_plan_info info; /* info of the plan; algo and reason are NULL: use the two fields above */
   cli_kernels kernels; /* set if one single plan is described */
 } cli_planned;
 

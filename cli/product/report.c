@@ -88,7 +88,7 @@ static void report_precision(const cli_job *job, const cli_result *result, FILE 
   fprintf(stream, "each product within %.3g of itself\n", result->info.more_roundings * 0x1p-24);
 }
 
-/* Prints the times of the update together with the product and apart from it. */
+/* Prints the times of the update: fused with the product, and as a separate step. */
 static void report_update(const cli_operands *operands, const cli_result *result, FILE *stream) {
   fprintf(stream,
           "update     W %" PRId64 " x %" PRId64 ", %s: median %.3f ms; product and update apart %.3f ms\n",

@@ -36,7 +36,7 @@ void cli_report_json_traffic(cli_json *json, const sley_traffic *counted, const 
                              bool as_predicted);
 void cli_report_json_check(cli_json *json, const sley_check *check);
 
-/* Prints the finding of a check against float64. width: of the word before it. */
+/* Prints the finding of a check against float64. width: width of the label before it. */
 void cli_report_check(const sley_check *check, int width, FILE *stream);
 
 /* Adds the traffic that a plan predicts. */

@@ -76,7 +76,7 @@ static int64_t hash_file(const char *name, int64_t seed) {
   return (int64_t)hash;
 }
 
-/* Adds hashes of the inputs that the ranks will read, each its own rows. */
+/* Adds hashes of the inputs of which each rank will read its own rows. */
 static void add_names(fields *f, const cli_job *job, const cli_measure *measure) {
   const cli_job_settings *settings = job->settings;
   add(f, "the matrix (the file's content, or the generator's words and --seed)",
@@ -134,7 +134,8 @@ static sley_status collect(const cli_job *job, const cli_operands *operands, con
   return SLEY_OK;
 }
 
-/* All values are equal if the minimum over the ranks of each value, and of its complement, is this rank's. */
+/* All values are equal if the minimum over the ranks of each value, and of its complement, equals this rank's
+   value and complement. */
 sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int64_t *values, int count,
                             bool *told) {
   int64_t low[2 * CLI_AGREE_WORDS] = {0};
@@ -145,7 +146,8 @@ sley_status cli_agree_words(sley_comm *comm, const char *const *names, const int
   sley_status status = sley_comm_allreduce(comm, SLEY_MIN, low, 2 * CLI_AGREE_WORDS);
   for (int i = 0; i < count && status == SLEY_OK; i++)
     if (low[i] != ~low[CLI_AGREE_WORDS + i]) {
-      (void)sley_comm_barrier(comm); /* so that all ranks have compared before the first one ends */
+      (void)sley_comm_barrier(
+          comm); /* a barrier, so that all ranks have compared before the first one ends */
       cli_error("the ranks were given different values of %s: start all with the same words", names[i]);
       *told = true;
       status = SLEY_ERR_ARG;
@@ -195,7 +197,8 @@ sley_status cli_agree_check(sley_comm *comm, sley_check *check) {
         other->relative_error > check->relative_error ? other->relative_error : check->relative_error;
     if (units(other) > units(check))
       *check = *other;
-    check->relative_error = relative; /* relative to the largest value of that rank's rows, not of all rows */
+    check->relative_error = relative; /* the error is relative to the largest value of that rank's rows, not
+                                         of all rows */
   }
   sley_buffer_free(all);
   sley_buffer_free(bytes);

@@ -24,7 +24,7 @@ bool cli_wants_mpirun(const char *transport) {
   return transport && strcmp(transport, "mpi") == 0 && !cli_launched();
 }
 
-/* Lets mpirun start more ranks than there are cores, and does not bind them to cores, so that they share the
+/* Makes mpirun allow more ranks than there are cores, and not bind them to cores, so that they share the
  * cores of a host as forked ranks do. */
 static void set_habits(void) {
   static const char *const habits[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},

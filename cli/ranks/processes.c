@@ -45,7 +45,7 @@ bool cli_reports(const cli_job *job) {
   return !job->ranks.transport || !cli_launched() || cli_is_first();
 }
 
-/* Every rank prints its error, except an error of another rank that that rank prints itself. */
+/* Every rank prints its own error, but not the error of another rank, which that rank prints itself. */
 bool cli_tells(const cli_job *job, sley_status status) {
   if (status != SLEY_ERR_PEER || !job->ranks.transport || !cli_launched())
     return true;

@@ -237,7 +237,7 @@ static void fill_options(roofline_run *run) {
   o->compression = s->compression;
 }
 
-/* Fills a row with the algorithm's roofline. summa-2d has a grid and tiles of its own. */
+/* Fills a row with the algorithm's roofline. summa-2d uses its own grid and tiles. */
 static sley_status find_row(roofline_run *run, cli_roofline_row *row) {
   sley_roofline_options o = run->options;
   o.algo = row->algo;

@@ -11,7 +11,7 @@
 enum { WIDTH = 760, HEIGHT = 440, COLOURS = 8 };
 #define MARGIN 4.0 /* factor between the outermost values and the edges */
 
-/* Okabe and Ito's colours, which colour-blind readers can distinguish. */
+/* The colours of Okabe and Ito, which colour-blind readers can distinguish. */
 static const char *const colours[COLOURS] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
                                              "#56b4e9", "#d55e00", "#f0e442", "#000000"};
 
@@ -41,7 +41,7 @@ static window window_of(const cli_roofline *r) {
     widen(&w.left, &w.right, cli_roofline_intensity(row, false));
     widen(&w.left, &w.right, cli_roofline_intensity(row, true));
     if (row->known) {
-      widen(&w.left, &w.right, roof_of(row) / slope(r)); /* intensity at which the roofs meet */
+      widen(&w.left, &w.right, roof_of(row) / slope(r)); /* the intensity at which the two roofs meet */
       widen(&w.low, &w.high, roof_of(row));
       widen(&w.low, &w.high, cli_roofline_rate(r, row, row->line.predicted_ms));
     }
@@ -55,7 +55,7 @@ static window window_of(const cli_roofline *r) {
   return (window){w.left / MARGIN, w.right * MARGIN, w.low / MARGIN, w.high * MARGIN};
 }
 
-/* Adds a curve to the plot command. data: the name of a data block; title NULL: not in the key. */
+/* Adds a curve to the plot command. data: name of a data block; title NULL: the curve is not in the key. */
 static void put_curve(FILE *script, int *drawn, const char *data, const char *style, const char *title) {
   fprintf(script, "%s%s %s ", (*drawn)++ > 0 ? ", \\\n  " : "plot ", data, style);
   if (!title) {

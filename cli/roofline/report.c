@@ -146,7 +146,7 @@ static cli_json rank_json(const sley_roofline_rank *rank) {
   return json;
 }
 
-/* Returns false if out of memory. */
+/* Adds the figures of each rank. Returns false if out of memory. */
 static bool add_ranks(const cli_roofline *r, const cli_roofline_row *row, cli_json *json) {
   cli_json *list = malloc((size_t)r->ranks * sizeof *list);
   if (!list)

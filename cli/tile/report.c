@@ -30,7 +30,7 @@ static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) 
     mean.flops += r->rank[i].flops;
     mean.stolen += r->rank[i].stolen;
   }
-  return mean; /* times are means over the ranks, the other numbers are sums */
+  return mean; /* times are means over the ranks; other numbers are sums */
 }
 
 /* Returns true if sparse products, whose sizes are not known in advance, are sent to other ranks. */
@@ -46,7 +46,7 @@ bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r
           a->self_bytes == b->self_bytes && a->self_messages == b->self_messages);
 }
 
-/* The remark on the traffic. */
+/* Returns the remark on the traffic. */
 static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
   return mean_of(b, r).stolen > 0      ? "some for stolen work"
          : sends_sparse(b, r)          ? "products with it"
@@ -273,7 +273,7 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   return json;
 }
 
-/* The fields that a product has by any algorithm. */
+/* Adds the fields that every algorithm for dense X and Y has. */
 static void add_dense(const cli_tile_bench *b, cli_json *json) {
   cli_json_text(json, "matrix", b->name);
   cli_json_int(json, "rows", b->size.rows);

@@ -97,7 +97,7 @@ static sley_status reset_y(const part *p) {
                              operands->k);
 }
 
-/* Multiplies once. product: of dense X and Y; NULL: C = A B. */
+/* Multiplies once: Y = A X if product is set; if product is NULL, C = A B. */
 static sley_status multiply(part *p, sley_tile_spmm *product, const char *algo, sley_tile_report *report) {
   if (product) {
     const cli_measure *measure = p->bench->measure;
@@ -256,7 +256,7 @@ static sley_status verify(const part *p, cli_tile_result *to) {
 
 /* ---- the last product */
 
-/* Fills begin[0..ranks]: rank 0 has all rows. */
+/* Fills begin[0..ranks] so that rank 0 has all rows. */
 static void give_all_to_first(int64_t *begin, int64_t rows, int ranks) {
   begin[0] = 0;
   for (int r = 1; r <= ranks; r++)

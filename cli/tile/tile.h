@@ -24,7 +24,7 @@ typedef struct cli_tile_result {
   const char *algo;
   cli_times time;                  /* ms per run, of the slowest rank */
   cli_tile_rank *rank;             /* one element per rank */
-  sley_traffic predicted, counted; /* per run, over all ranks */
+  sley_traffic predicted, counted; /* traffic per run, over all ranks */
   bool checked;
   sley_check check;  /* the worst finding of all ranks */
   int64_t c_entries; /* nonzeros of C = A B */
@@ -37,7 +37,7 @@ typedef struct cli_tile_bench {
   const char *name;
   const sley_matrix *matrix;
   sley_matrix_info size;
-  /* Y = alpha A X + beta Y; all NULL: C = A B */
+  /* job with Y = alpha A X + beta Y; NULL, like operands, for C = A B */
   const cli_job *job;
   const cli_operands *operands; /* on rank 0 Y receives the product of the last algorithm */
   const cli_measure *measure;

@@ -6,7 +6,7 @@
 #include "algo/algorithm.h"
 #include "plan/parts.h"
 
-/* Stage s: rank s's block goes to the buffers of all others. */
+/* Adds stage s, in which rank s's block goes to the buffers of all other ranks. */
 static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage, int buffer, int *exchange) {
   int me = ins->comm->rank;
   SL_TRY(sl_plan_add_exchange(plan, "broadcast", SL_BUFFER_X, buffer, SL_GRAIN_PEER, exchange));
@@ -25,8 +25,8 @@ static sley_status add_stage(sl_plan *plan, const sl_inspection *ins, int stage,
   return SLEY_OK;
 }
 
-/* Whether this rank has a part in stage s: it may have entries in the columns that rank s owns, or s is the
- * first stage, whose part stores every row of Y. */
+/* Returns whether this rank has a part in stage s: it may have entries in the columns that rank s owns, or s
+ * is the first stage, whose part stores every row of Y. */
 static bool sums_in(const sl_inspection *ins, int s) {
   return s == 0 || s == ins->comm->rank || ins->halo->begin[s] < ins->halo->begin[s + 1];
 }
@@ -39,8 +39,8 @@ static void map_owner(const sl_inspection *ins, int owner, int number, int32_t *
   }
 }
 
-/* Cuts a part for each stage that needs one: the columns that rank s owns. With many ranks most stages have
- * no entries here. */
+/* Cuts a part for each stage that needs one; the part of stage s has the columns that rank s owns. With many
+ * ranks most stages have no entries here. */
 static sley_status cut_stages(sl_plan *plan, const sl_inspection *ins, const int *buffer_of, int *first) {
   int ranks = ins->comm->size, parts = 0, local = 0;
   const int64_t mapped = plan->dry ? 0 : ins->halo_set.count;

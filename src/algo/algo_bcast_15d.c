@@ -12,12 +12,12 @@
 
 typedef struct teams {
   const sl_inspection *ins;
-  int c, count;    /* ranks per team, number of teams */
-  int team, place; /* team of this rank, and its place there */
+  int c, count;    /* ranks per team, and number of teams */
+  int team, place; /* team of this rank, and this rank's place in the team */
   int stages;      /* largest number of blocks of a member */
 } teams;
 
-/* The rank that multiplies an entry. */
+/* Returns the rank that multiplies an entry. */
 static int multiplier(const void *context, int64_t row, int64_t col) {
   const teams *t = context;
   int ranks = t->ins->comm->size;
@@ -26,7 +26,8 @@ static int multiplier(const void *context, int64_t row, int64_t col) {
   return row_team * t->c + col_team % t->c;
 }
 
-/* The team whose rows of X are the block of this stage on this rank; at least count if there is none. */
+/* Returns the team whose rows of X are the block of this stage on this rank; at least count if there is no
+   such team. */
 static int source_team(const teams *t, int stage) {
   return stage * t->c + t->place;
 }

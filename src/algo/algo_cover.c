@@ -22,11 +22,12 @@
 typedef struct partials {
   const sl_inspection *ins;
   int group;
-  int64_t *lent; /* rows of this rank that others compute, by the computing rank */
+  int64_t *lent; /* rows of this rank for which other ranks compute partial sums, grouped by the computing
+                    rank */
   int64_t *lent_begin;
-  int64_t *computed; /* rows that this rank computes for others, by owner */
+  int64_t *computed; /* rows for which this rank computes partial sums for others, by owner */
   int64_t *computed_begin;
-  int64_t *sent; /* computed rows that another member collects, by member */
+  int64_t *sent; /* computed rows that another member of the workgroup collects, by member */
   int64_t *sent_begin;
   int64_t *received; /* rows that this rank collects for members, by member */
   int64_t *received_begin;
@@ -46,7 +47,8 @@ static void partials_free(partials *s) {
   sl_colset_free(&s->collected_set);
 }
 
-/* The rank that computes an entry that no row of X serves: the owner of its column. -1 for other entries. */
+/* Returns the rank that computes an entry that no row of X serves: the owner of its column. Returns -1 for
+   other entries. */
 static int computes(const void *context, int64_t row, int64_t col) {
   (void)row;
   const sl_inspection *ins = context;
@@ -56,11 +58,12 @@ static int computes(const void *context, int64_t row, int64_t col) {
   return ins->cover_use[h] ? -1 : sl_partition_owner(ins->col_begin, ins->comm->size, col);
 }
 
-/* State of the threads that list the rows computed elsewhere; each has a share of the block's rows. */
+/* State of the threads that list the rows that other ranks compute; each thread has a share of the block's
+   rows. */
 typedef struct lending {
   partials *s;
   bool stores;   /* true in the second pass */
-  int64_t *at;   /* for each thread and rank: rows, then position of the next one */
+  int64_t *at;   /* for each thread and rank: number of rows, then position of the next row */
   int64_t *last; /* for each thread and rank: the last row seen */
 } lending;
 
@@ -235,7 +238,7 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
     const int64_t *numbers = near ? s->lent : s->gained, *begin = near ? s->lent_begin : s->gained_begin;
     const int64_t *from_begin = near ? s->computed_begin : s->collected_begin;
     int64_t count = begin[p + 1] - begin[p], sends = from_begin[p + 1] - from_begin[p];
-    if (count == 0 && sends == 0) /* most peers, if there are many ranks */
+    if (count == 0 && sends == 0) /* true for most peers if there are many ranks */
       continue;
     int64_t *rows = sl_plan_alloc(plan, count, sizeof *rows);
     if (!rows)
@@ -340,13 +343,13 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   return status;
 }
 
-/* Finds the largest share of the halo's rows that a cover may move and not take longer than the best
- * algorithm. Its plan is the plan of halo-pipelined with fewer rows. Partial rows of Y are not packed, and it
+/* Finds the largest share of the halo's rows with which a cover is not slower than the best algorithm. The
+ * plan of a cover is the plan of halo-pipelined with fewer rows. Partial rows of Y are not packed, and it
  * might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
   const sl_figures *all;
   *share = 1;
-  if (!rivals->best || sl_has_levels(ins->comm)) /* there rows move once per workgroup */
+  if (!rivals->best || sl_has_levels(ins->comm)) /* because there rows move once per workgroup */
     return SLEY_OK;
   sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)

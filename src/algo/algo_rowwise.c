@@ -90,7 +90,7 @@ typedef struct sources {
   int64_t *row;
 } sources;
 
-/* Finds them for a remote part whose columns are places in the halo, in batches of `size`. */
+/* Finds the sources of a remote part whose columns are places in the halo, in batches of `size` entries. */
 static sley_status name_sources(sl_plan *plan, const sl_inspection *ins, const sl_part *remote, int64_t size,
                                 sources *out) {
   int ranks = ins->comm->size;
@@ -133,7 +133,7 @@ static sley_status add_remote(sl_plan *plan, const sl_inspection *ins, int part,
   return SLEY_OK;
 }
 
-/* Lists the owners of remote entries in the order of the entries: of ranks below this one, above it, or both.
+/* Lists the owners of remote entries in the order of the entries: owners below this rank, above it, or both.
  * Returns their number. */
 static int64_t list_owners(const sl_inspection *ins, bool below, bool above, int32_t *owner) {
   const sley_matrix *block = ins->block;
@@ -171,7 +171,8 @@ static sley_status add_dry_fetches(sl_plan *plan, int ranks, int32_t *owner, int
  * step. */
 static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   const int ranks = ins->comm->size;
-  const bool twice = ins->wishes->reproducible; /* the entries below the local ones are a part of their own */
+  const bool twice = ins->wishes->reproducible; /* the entries below the rank's own columns then form a
+                                                   separate part */
   int32_t *owner = sl_plan_alloc(plan, ins->remote_nnz, sizeof *owner);
   int64_t *counts = NULL, size = batch_of(ins->comm), below = 0;
   if (!owner)
@@ -202,7 +203,7 @@ static sley_status add_dry(sl_plan *plan, const sl_inspection *ins) {
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-/* Cuts the block into parts, with places in the halo as columns. The remote entries are divided into below
+/* Cuts the block into parts whose columns are places in the halo. The remote entries are divided into below
  * and above only if sums are in column order. */
 static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int *first) {
   int32_t *part = NULL;
@@ -217,7 +218,7 @@ static sley_status cut(sl_plan *plan, const sl_inspection *ins, int buffer, int 
   return status;
 }
 
-/* Whether one kernel can read all rows in place. Its sums are not in column order. */
+/* Returns whether one kernel can read all rows in place. Its sums are not in column order. */
 static bool reads_in_place(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   enum { RANKS = 64 }; /* most ranks whose memory a kernel can read */
@@ -256,7 +257,7 @@ agree:
 static sley_status build_in_place(const sl_inspection *ins, sl_plan *plan) {
   int buffer, exchange;
   SL_TRY(sl_plan_add_buffer(plan, "rows read in place", 0, ins->wishes->row_bytes, &buffer));
-  /* The next call is collective, so the ranks agree first. */
+  /* the next call is collective, so the ranks agree first */
   sley_status status = sl_divide_in_place(plan, ins, false);
   SL_TRY(sl_agree((sl_comm *)ins->comm, status));
   SL_TRY(add_lending(plan, ins, buffer, &exchange));
@@ -287,7 +288,7 @@ static sley_status build_rowwise(const sl_inspection *ins, sl_plan *plan) {
   return sl_plan_add_step(plan, SL_STEP_RETIRE, 0);
 }
 
-/* It moves at least what halo moves. */
+/* Never considered, because it moves at least as much as halo. */
 static sley_status consider_never(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   (void)ins, (void)rivals, (void)considered, (void)why_not;

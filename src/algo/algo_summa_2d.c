@@ -92,7 +92,7 @@ static sley_status size_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* As size_block, for a block in device memory. */
+/* Like size_block, for a block in device memory. */
 static sley_status size_resident(const grid *g, int64_t **out) {
   const sl_inspection *ins = g->ins;
   int32_t *panel;
@@ -206,7 +206,7 @@ static sley_status add_tile(sl_plan *plan, const grid *g, int panel, int tile_bu
     SL_TRY(sl_plan_add_buffer(plan, "own tile", 1, l.bytes, &src));
     SL_BUFFER(plan, src)->constant = bytes;
     SL_BUFFER(plan, src)->first_column = SL_NO_COLUMNS;
-    plan->memory_bytes -= l.bytes; /* sl_plan_alloc has counted them */
+    plan->memory_bytes -= l.bytes; /* sl_plan_alloc has already counted them */
     part.arrives_in = -1;
     part.a.rowid = (const int64_t *)((const char *)bytes + l.rowid);
     part.a.rowptr = (const int64_t *)((const char *)bytes + l.rowptr);
@@ -319,9 +319,9 @@ static grid grid_of(const sl_inspection *ins) {
   return g;
 }
 
-/* Not considered if its entries and slices alone, in their own types, take longer to move than the best
- * algorithm takes. Each entry goes to all ranks of its grid row except its holder, each row of X to all grid
- * rows, and slices of Y to the owners of their rows. */
+/* Not considered if the transfer of its entries and slices alone takes longer than the best algorithm. Each
+ * entry goes to all ranks of its grid row except its holder, each row of X to all grid rows, and slices of Y
+ * to the owners of their rows. */
 static sley_status consider_summa(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                   const char **why_not) {
   const grid g = grid_of(ins);

@@ -10,8 +10,8 @@ typedef struct sl_algorithm sl_algorithm;
 
 /* The state of the choice, for algorithms that may exclude themselves from it. */
 typedef struct sl_rivals {
-  const sl_figures *best; /* figures of the best algorithm so far, among those always considered; NULL: none
-                           * yet */
+  const sl_figures *best; /* figures of the best algorithm so far, among the algorithms that are always
+                           * considered; NULL: none yet */
   double bandwidth;       /* bytes/s of the fastest link of any rank */
   /* Predicts another algorithm. Errors: as sl_algorithm_build. Collective, agreed. */
   sley_status (*predict)(void *context, const sl_algorithm *algorithm, const sl_figures **out);
@@ -25,7 +25,7 @@ typedef struct sl_algorithm_parameters {
   sley_status (*read)(const char *text, sl_plan_wishes *wishes);
 } sl_algorithm_parameters;
 
-/* No slot is NULL except parameters. */
+/* An algorithm. No slot is NULL except parameters. */
 struct sl_algorithm {
   const char *name, *summary;
   /* Called by the choice. *considered is false before the call; if the algorithm sets it, the choice predicts
@@ -33,15 +33,16 @@ struct sl_algorithm {
    * ranks. Collective, agreed. */
   sley_status (*consider)(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                           const char **why_not);
-  /* Adds to the inspection what only this algorithm needs; called before build. Collective, agreed. */
+  /* Adds data to the inspection that only this algorithm needs; called before build. Collective, agreed. */
   sley_status (*prepare)(sl_inspection *ins);
   sley_status (*build)(const sl_inspection *ins, sl_plan *plan); /* Collective. */
-  bool serves_one_rank; /* the choice for one rank; the first such algorithm in the table is used */
+  bool serves_one_rank; /* the algorithm can be the choice for one rank; the choice is the first such
+                           algorithm in the table */
   /* Parameters in "NAME:KEY=VALUE,..."; NULL: none. */
   const sl_algorithm_parameters *parameters;
 };
 
-/* Slots of algorithms that are always considered, and that need nothing else from the inspection. */
+/* Slots of algorithms that are always considered, and of algorithms that need no additional inspection. */
 sley_status sl_consider_always(sl_inspection *ins, const sl_rivals *rivals, bool *considered,
                                const char **why_not);
 sley_status sl_prepare_no_more(sl_inspection *ins);

@@ -8,7 +8,7 @@
 #include "base/spec.h"
 #include "plan/count.h"
 
-/* Each is defined in a file algo_*.c, or in stages.c. */
+/* Each algorithm is defined in a file algo_*.c, or in stages.c. */
 extern const sl_algorithm sl_algo_bcast_1d_pipelined;
 extern const sl_algorithm sl_algo_bcast_15d;
 extern const sl_algorithm sl_algo_summa_2d;

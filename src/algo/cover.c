@@ -156,8 +156,8 @@ out:
 typedef struct search {
   const sl_bipartite *graph;
   int32_t *row_match, *col_match;
-  int32_t *level; /* matched edges on the path from a free row to each row; -1: not reached */
-  int64_t *arc;   /* next edge of each row to try */
+  int32_t *level; /* number of matched edges on the path from a free row to each row; -1: not reached */
+  int64_t *arc;   /* next edge of each row to be tried */
   int32_t *rows;  /* queue of the breadth-first search, then stack of the depth-first searches */
 } search;
 
@@ -215,7 +215,7 @@ static void augment_from(search *s, int32_t root) {
     } else if (next >= 0) {
       s->rows[++depth] = next;
     } else {
-      s->level[i] = -1; /* no path from this row in this phase */
+      s->level[i] = -1; /* there is no path from this row in this phase */
       depth--;
     }
   }

@@ -20,8 +20,8 @@ typedef struct sl_cover {
   int32_t *row_match; /* matched column of each row, -1: none; it proves that the cover is minimum */
 } sl_cover;
 
-/* Finds a minimum set of rows and columns that touches every edge; among several it is always the same one.
- * Freed by sl_cover_free. Errors: SLEY_ERR_MEMORY. */
+/* Finds a minimum set of rows and columns that touches every edge. If there are several such sets, the same
+ * one is found each time. Freed by sl_cover_free. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_min_vertex_cover(const sl_bipartite *graph, sl_cover *out);
 void sl_cover_free(sl_cover *cover);
 

@@ -26,8 +26,8 @@ typedef struct sl_cover_blocks {
   sl_block_cursor *cursor;  /* thread t's cursor of block b is at [t count + b] */
 } sl_cover_blocks;
 
-/* The caller keeps first_col. Every column of a block must have an edge. Freed by sl_cover_blocks_free, also
- * on error. Errors: SLEY_ERR_MEMORY. */
+/* Starts the first pass. first_col belongs to the caller. Every column of a block must have an edge. Freed by
+ * sl_cover_blocks_free, also on error. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_cover_blocks_begin(int count, int threads, const int64_t *first_col, sl_cover_blocks *out);
 void sl_cover_blocks_free(sl_cover_blocks *blocks);
 
@@ -44,7 +44,7 @@ static inline void sl_block_count(sl_block_cursor *cursor, int64_t row) {
 /* Called between the two passes. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_cover_blocks_place(sl_cover_blocks *blocks);
 
-/* col is numbered over all blocks. */
+/* Stores an edge. col is numbered over all blocks. */
 static inline void sl_block_store(const sl_cover_blocks *blocks, sl_block_cursor *cursor, int block,
                                   int64_t row, int64_t col) {
   if (cursor->last_row != row)

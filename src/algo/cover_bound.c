@@ -23,13 +23,13 @@ typedef struct bound bound;
 struct bound {
   int64_t (*visit)(const bound *b, int64_t row, int64_t first_col); /* returns the edges that it adds */
   const sl_cover_blocks *blocks;
-  int64_t row_weight; /* columns with which a row can be matched */
+  int64_t row_weight; /* number of columns with which a row can be matched */
   int round;
   int64_t *claimed; /* for each row: the edge whose column it claimed in the previous round; -1: none */
   uint8_t *matched; /* for each row: number of columns matched so far */
   uint32_t *edges;  /* edges of each column of all blocks */
   uint64_t *claim;  /* best claim so far of each column of all blocks */
-  int64_t least;    /* columns that are not free, each of which some row gets in the end */
+  int64_t least;    /* number of columns that are not free; each of them is assigned to some row in the end */
 };
 
 static uint64_t claim_of(const bound *b, int round, int64_t row) {
@@ -51,7 +51,7 @@ static bool claim_column(uint64_t *column, uint64_t mine) {
   return false;
 }
 
-/* The edge of a row to the column to claim; -1: all columns are assigned. */
+/* Returns the edge of a row to the column that it claims; -1: all its columns are assigned. */
 static int64_t best_edge(const bound *b, int64_t row, int64_t first_col) {
   const uint64_t *claims = b->claim + first_col;
   const uint32_t *degrees = b->edges + first_col;
@@ -67,7 +67,7 @@ static int64_t best_edge(const bound *b, int64_t row, int64_t first_col) {
   return best < 0 ? -1 : begin + best;
 }
 
-/* Processes a row in a round: checks its last claim, and makes the next one. */
+/* Processes a row in a round: checks its previous claim, and makes the next one. */
 static int64_t take_turn(const bound *b, int64_t row, int64_t first_col) {
   uint64_t *claims = b->claim + first_col;
   const int32_t *col = b->blocks->col;

@@ -65,7 +65,8 @@ static sley_status take_blocks(rank_blocks *r) {
   return sl_team_run(team, take_rows, r);
 }
 
-/* Sets *out if the covers of any rank may weigh less than a share of its halo. Collective, agreed. */
+/* Sets *out to whether the covers of any rank may weigh less than this share of its halo. Collective, agreed.
+ */
 static sley_status could_be_below(const rank_blocks *r, double share, bool *out) {
   const sl_inspection *ins = r->ins;
   const int64_t enough = (int64_t)ceil(share * (double)ins->halo_set.count);
@@ -96,15 +97,16 @@ static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *
   return status;
 }
 
-/* ---- blocks between workgroups of several ranks
- * One member of the workgroup that needs a block covers it, its handler. The other members send it their
- * edges: rows are counted from the member's first, columns from the first of the workgroup that owns them. */
+/* ---- blocks between workgroups of several ranks A block is covered by its handler, a member of the
+ * workgroup that needs the block. The other members send their edges to the handler: rows are counted from
+ * the member's first, columns from the first of the workgroup that owns them. */
 
 typedef struct edge {
   uint32_t row, col;
 } edge;
 
-/* The member of this rank's workgroup that covers the block from another workgroup. */
+/* Returns the handler on this rank's side: the member of its workgroup that covers the block from another
+   workgroup. */
 static int handler_of(const sl_comm *comm, int source_group) {
   int group = sl_workgroup_of(comm, comm->rank);
   return sl_workgroup_first(comm, group) + source_group % sl_workgroup_size(comm, group);
@@ -138,7 +140,8 @@ static sley_status edge_lists_begin(const sl_comm *comm, edge_lists *out) {
   return SL_NEW_ZERO(out->section_count, comm->size, "rank counts");
 }
 
-/* Numbers the sections. section[g]: the section of workgroup g, -1 for this rank's own. */
+/* Numbers the sections. section[g]: number of the section of workgroup g; -1 for this rank's own workgroup.
+ */
 static void number_sections(const sl_comm *comm, int *section, edge_lists *lists) {
   const int group = sl_workgroup_of(comm, comm->rank), groups = sl_workgroups(comm);
   int sections = 0;
@@ -158,7 +161,7 @@ static void take_edges(const sl_inspection *ins, const int *section, int64_t *at
   const sley_matrix *block = ins->block;
   const sl_comm *comm = ins->comm;
   int into = -1;
-  int64_t begin = 0, end = 0; /* columns of the last workgroup looked up */
+  int64_t begin = 0, end = 0; /* columns of the workgroup that was looked up last */
   for (int64_t row = 0; row < block->rows; row++)
     for (int64_t e = block->rowptr[row]; e < block->rowptr[row + 1]; e++) {
       int64_t col = sl_index_at(block->col, block->index, e);
@@ -212,7 +215,7 @@ done:
 typedef struct reader {
   const sl_inspection *ins;
   const edge_lists *asked;
-  int member, group; /* member and source workgroup of the last edge */
+  int member, group; /* member and source workgroup of the edge that was read last */
   int64_t at, end;   /* next edge, and end of its section */
   int64_t sections;  /* sections begun */
   int64_t left;      /* remaining sections of this member */
@@ -270,8 +273,8 @@ static int64_t asked_columns(const void *context, int64_t begin, int64_t end, in
 }
 
 typedef struct group_blocks {
-  sl_colset columns;  /* columns that members asked about */
-  int64_t *first_col; /* position among them of each workgroup's first column, and the end */
+  sl_colset columns;  /* columns about which members have asked */
+  int64_t *first_col; /* position among them of each workgroup's first column, and the end of the last */
   sl_cover_blocks blocks;
   uint8_t *use;
 } group_blocks;
@@ -283,7 +286,7 @@ static void group_blocks_free(group_blocks *b) {
   sl_free(b->use);
 }
 
-/* Builds the set of columns asked about, and finds each workgroup's first. */
+/* Builds the set of columns about which members have asked, and finds each workgroup's first column. */
 static sley_status number_columns(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
   const int groups = sl_workgroups(ins->comm);
   int64_t total = 0, *list;
@@ -316,9 +319,9 @@ static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists
   return sl_cover_blocks_solve(&b->blocks, row_weight(ins), sl_plan_team(ins), NULL, b->use, &size);
 }
 
-/* For each member, lists the columns it asked about that are not in the cover, each once. Adds their number
- * to count[p]; if answers is set, stores the columns instead. told: for each column, the last member for
- * which it was listed. */
+/* For each member p, lists once each column about which it asked and that is not in the cover. Adds their
+ * number to count[p]; if answers is set, stores the columns instead. told: for each column, the last member
+ * for which it was listed. */
 static void list_answers(const sl_inspection *ins, const edge_lists *asked, const group_blocks *b,
                          int32_t *told, int64_t *count, int64_t *answers) {
   int64_t row, col, at = 0;

@@ -8,8 +8,8 @@
 #include "plan/inspect.h"
 
 typedef struct sl_fusion {
-  /* Columns that this rank relays for its workgroup, ascending. Owner p's are relay[relay_begin[p]] ..
-   * relay[relay_begin[p + 1] - 1]; the other lists are indexed likewise. */
+  /* Columns that this rank relays for its workgroup, ascending. The columns of owner p are
+   * relay[relay_begin[p]] .. relay[relay_begin[p + 1] - 1]; the other lists are indexed in the same way. */
   int64_t *relay, *relay_begin;
   /* This rank's rows of X that are sent to relay q, ascending. */
   int64_t *out, *out_begin;
@@ -19,7 +19,7 @@ typedef struct sl_fusion {
   int64_t *take, *take_begin;
 } sl_fusion;
 
-/* The member of group that relays rows from a rank outside it, or sums rows for it. */
+/* Returns the member of group that relays rows from a rank outside the group, or sums rows for it. */
 int sl_relay_of(const sl_comm *comm, int group, int outsider);
 
 /* Finds the lists. use: flags of the halo entries to include, or NULL for all. Collective, agreed. */

@@ -90,7 +90,7 @@ static sley_status mark_all(const sl_inspection *ins, const sl_halo_pieces *p, i
 }
 
 /* Entries to sum first, so that no later sum is expected to wait for a piece. If a test sets the size of a
- * piece, as many entries as a piece has. */
+ * piece, the number is that size. */
 static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
   double most = 0, share = seconds_to_sum(ins, ins->block->nnz) / p->count;
   if (sl_overrides.piece_bytes > 0)
@@ -105,8 +105,8 @@ static double head_start(const sl_inspection *ins, const sl_halo_pieces *p) {
   return (most + ins->comm->device->figures.pull_start) / seconds_to_sum(ins, 1);
 }
 
-/* Chooses the rows that are summed first: the last of the block that need no halo. All others then follow in
- * order, so that neighbouring rows are summed together and share rows of X in the caches. */
+/* Chooses the rows that are summed first: the last rows of the block that need no halo. All other rows follow
+ * in order, so that neighbouring rows are summed together and share rows of X in the caches. */
 static void choose_early(const sl_inspection *ins, sl_halo_pieces *p, double wanted) {
   const sley_matrix *block = ins->block;
   int64_t from = block->rows, row = 0, kept = 0;
@@ -129,7 +129,7 @@ typedef struct sorting {
   int peers;
   const int64_t *begin; /* first entry of each peer, and the end */
   const int32_t *piece;
-  int64_t *at; /* for each thread, peer and piece: entries, then position of the next one */
+  int64_t *at; /* for each thread, peer and piece: number of entries, then position of the next entry */
   /* If place is set, place[e] receives the position of entry e; otherwise moved receives from[e] at that
    * position. */
   int64_t *place, *moved;
@@ -140,7 +140,7 @@ static int64_t *counts_of(const sorting *s, int thread, int peer) {
   return s->at + ((int64_t)thread * s->peers + peer) * SL_PIECES_MOST;
 }
 
-/* The range of a peer's entries that a thread takes. */
+/* Finds the range of a peer's entries that a thread takes. */
 static void take_run(const sorting *s, int peer, int thread, int threads, int64_t *first, int64_t *end) {
   int64_t all = s->begin[s->peers], from = all * thread / threads, to = all * (thread + 1) / threads;
   *first = from > s->begin[peer] ? from : s->begin[peer];

@@ -8,10 +8,11 @@
 #include "plan/plan.h"
 
 typedef struct sl_halo_pieces {
-  int count;         /* 1 to SL_PIECES_MOST */
-  bool unhurried;    /* the block takes longer to sum than the halo takes to arrive */
-  int32_t *row_part; /* for each row of the block, 0: it needs no halo and is summed first; 1: it is not */
-  int64_t *place;    /* place of each halo entry in the buffer: by owner, then by piece */
+  int count;      /* 1 to SL_PIECES_MOST */
+  bool unhurried; /* the block takes longer to sum than the halo takes to arrive */
+  int32_t
+      *row_part;  /* for each row of the block, 0: it needs no halo and is summed first; 1: any other row */
+  int64_t *place; /* place of each halo entry in the buffer: by owner, then by piece */
   /* Arrays of the plan. rows[i]: number of rows with row_part 1 that need only pieces 0 to i. end[p count +
    * i]: end of piece i among the rows from rank p, counted from the first of them. wanted: the rows of this
    * rank's X that others need, by rank, then in the order of that rank's buffer. */

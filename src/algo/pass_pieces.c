@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halo in pieces: devices with memory of their own load it over direct links. Meanwhile they sum the rows
- * that need no halo, then the others as their pieces arrive. */
+/* The halo in pieces: devices with their own memory load it over direct links. Meanwhile they sum the rows
+ * that need no halo, then the other rows as their pieces arrive. */
 #include "algo/halo_pieces.h"
 #include "algo/passes.h"
 #include "device/asked_kernel.h"
 
-/* The pass applies to devices that copy rows to memory of their own, if all links are direct. Rows that must
- * be widened first cannot be summed as they arrive, so there must be no wire type. */
+/* The pass applies to devices that copy rows to their own memory, if all links are direct. Rows that must be
+ * widened first cannot be summed as they arrive, so there must be no wire type. */
 bool sl_passes_meet(const sl_inspection *ins) {
   const sl_comm *comm = ins->comm;
   return comm->size > 1 && !comm->device->ops->host_addresses && comm->workgroup == comm->size &&
          !ins->wishes->has_wire;
 }
 
-/* Sets *out if Sley's kernels, which can sum over two memories, are used on all ranks. Collective. */
+/* Sets *out to whether all ranks use Sley's kernels, which can sum over two memories. Collective. */
 static sley_status suits(const sl_inspection *ins, bool *out) {
   const sl_plan_wishes *wishes = ins->wishes;
   int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
@@ -29,7 +29,8 @@ static int64_t stride_of_halo(const sl_inspection *ins) {
   return 4 * (whole - row) <= row ? whole : row;
 }
 
-/* Sorts the rows of the exchange by piece. The pieces have lists of their own, so the halo's are released. */
+/* Sorts the rows of the exchange by piece. The pieces have separate lists, so the lists of the halo are
+   released. */
 static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
                           int exchange) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
@@ -46,7 +47,7 @@ static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo
   sl_plan_drop_halo(plan);
 }
 
-/* The pull is enqueued before any sum. The part of the other rows waits for its pieces in the second queue,
+/* The pull is enqueued before any sum. The part with the other rows waits for its pieces in the second queue,
  * so that the device is not idle while the last early rows are summed. */
 static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *pieces) {
   enum { EARLY, OTHERS };

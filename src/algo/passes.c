@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passes over a plain division, in order. The first that applies changes it; it is then not plain. */
+/* The passes over a plain division, in order. The first pass that applies changes the division, which is then
+   not plain any more. */
 #include "algo/passes.h"
 
 #include "base/memory.h"
@@ -49,7 +50,7 @@ void sl_pass_resize(sl_plan *plan, int buffer, int64_t rows, int64_t row_bytes) 
 
 /* ---- passes */
 
-/* One rank: nothing moves, and the block is one part. The exchange and its buffer are removed. */
+/* Only one rank: nothing moves, and the block is one part. The exchange and its buffer are removed. */
 static sley_status alone(const sl_inspection *ins, sl_plan *plan) {
   if (ins->comm->size > 1)
     return SLEY_OK;

@@ -7,8 +7,8 @@
 
 #include "plan/plan.h"
 
-/* Whether the passes are collective; then the ranks must agree on the builder's status first. The same on all
- * ranks. */
+/* Returns whether the passes are collective; then the ranks must agree on the builder's status first. The
+ * same on all ranks. */
 bool sl_passes_meet(const sl_inspection *ins);
 
 /* Runs all passes, cuts the division, and changes how values travel if the user wishes it. Errors: of this

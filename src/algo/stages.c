@@ -26,11 +26,11 @@ enum { IN_FLIGHT = 3 };
 /* Number of stages that is enough, and least bytes of a message that justify a stage of its own. */
 enum { ENOUGH_STAGES = 8, LEAST_BYTES = 128 * 1024 };
 
-/* A stage: rows from workgroups first .. last - 1 except the receiver's own; of each rank's rows the slice
- * `slice`. */
+/* A stage: rows from workgroups first .. last - 1, without the receiver's own workgroup; only slice `slice`
+ * of each rank's rows. */
 typedef struct stage {
   int first, last, slice;
-  int64_t relayed, rows;    /* rows that this rank relays; rows of the buffer */
+  int64_t relayed, rows;    /* number of rows that this rank relays; number of rows of the buffer */
   int buffer, message, hop; /* numbers in the plan */
 } stage;
 
@@ -44,17 +44,17 @@ typedef struct stages {
   int turns;  /* slices that one stage brings and its part sums in turn; 1: no turns */
   int count;
   stage *stage;
-  int depth; /* steps in flight x slices: number of buffers, and of stages in flight */
+  int depth; /* (steps in flight) x (slices): number of buffers, and of stages in flight */
   int near_buffer, near_exchange;
-  int32_t *stage_of; /* by halo entry; not used for near ones */
+  int32_t *stage_of; /* stage of each halo entry; not used for near entries */
   int32_t *part;     /* column map */
   int64_t *place;
   uint8_t *turn; /* NULL if turns is 1 */
 } stages;
 
-/* The source workgroups of a stage, for receivers in group. In column order every receiver takes workgroup s
- * at step s. Otherwise receiver g takes workgroup g + s + 1, so that no workgroup sends to all others at once
- * (CoLa, algorithm 3). */
+/* Finds the source workgroups of a stage, for receivers in `group`. In column order every receiver takes
+ * workgroup s at step s. Otherwise receiver g takes workgroup g + s + 1, so that no workgroup sends to all
+ * others at once (CoLa, algorithm 3). */
 static void sources(const stages *st, int group, int number, int *first, int *last) {
   int groups = sl_workgroups(st->ins->comm), step = number / st->slices;
   if (!st->options->pipelined) {
@@ -72,7 +72,7 @@ static bool is_source(const stages *st, int receiver_group, int number, int grou
   return group >= first && group < last && group != receiver_group;
 }
 
-/* The ranks whose rows a stage brings: *begin .. *end - 1, except the own workgroup's. */
+/* Finds the ranks whose rows a stage brings: *begin .. *end - 1, without the ranks of this workgroup. */
 static void source_ranks(const stages *st, const stage *g, int *begin, int *end) {
   const sl_comm *comm = st->ins->comm;
   *begin = sl_workgroup_first(comm, g->first);
@@ -93,7 +93,7 @@ static void find_slice(const stages *st, int rank, int slice, const int64_t *lis
   *end = sl_lower_bound(list, *begin, to, slice_begin(st, rank, slice + 1, st->slices) - base);
 }
 
-/* The rows of rank p that this rank relays in a stage: positions in fusion.relay. */
+/* Finds the rows of rank p that this rank relays in a stage, as positions in fusion.relay. */
 static void find_relayed(const stages *st, const stage *g, int p, int64_t *begin, int64_t *end) {
   const sl_fusion *f = &st->fusion;
   find_slice(st, p, g->slice, f->relay, 0, f->relay_begin[p], f->relay_begin[p + 1], begin, end);
@@ -176,7 +176,7 @@ static part_numbers number_parts(const stages *st) {
   return n;
 }
 
-/* The part of stage s's columns above or below the own workgroup's. */
+/* Returns the part of stage s's columns above, or below, the columns of this workgroup. */
 static int far_part(const stages *st, const part_numbers *n, int s, bool above) {
   if (!st->ins->wishes->reproducible)
     return 2 + s;
@@ -374,7 +374,7 @@ static sley_status arrive(stages *st, int s) {
   return sl_plan_add_step(st->plan, SL_STEP_END, st->stage[s].hop);
 }
 
-/* Stage s's buffer is free: begins the next stage that uses it. */
+/* Called when the buffer of stage s is free: begins the next stage that uses it. */
 static sley_status follow_up(stages *st, int s) {
   int next = s + st->depth;
   return next < st->count ? sl_plan_add_step(st->plan, SL_STEP_BEGIN, st->stage[next].message) : SLEY_OK;
@@ -424,7 +424,8 @@ static sley_status assemble(stages *st, const uint8_t *wanted_use) {
   return add_steps(st, &n, first);
 }
 
-/* Finds which of the rows that peers want from this rank they use: their flags, sent to the owners. */
+/* Finds which of the rows that peers want from this rank they really use: the peers send their flags to the
+   owners. */
 static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, uint8_t **wanted_use) {
   const sl_comm *comm = ins->comm;
   int64_t *counts = NULL;
@@ -437,15 +438,16 @@ static sley_status exchange_use(const sl_inspection *ins, const uint8_t *use, ui
   return status;
 }
 
-/* Whether to use several slices. On devices with memory of their own a stage costs more than it hides. */
+/* Returns whether to use several slices. On devices with memory of their own a stage costs more than it
+ * hides. */
 static bool wants_slices(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return st->options->pipelined && sl_workgroups(comm) > 1 && !st->ins->wishes->reproducible &&
          (sl_overrides.stage_bytes > 0 || comm->device->ops->host_addresses);
 }
 
-/* Whether each slice gets a stage. Ranks that are threads need the cores for sums, so there one stage brings
- * all slices. */
+/* Returns whether each slice gets a stage. Ranks that are threads need the cores for sums, so there one stage
+ * brings all slices. */
 static bool wants_stages(const stages *st) {
   const sl_comm *comm = st->ins->comm;
   return comm->processes || !comm->device->ops->host_addresses;

@@ -9,8 +9,8 @@
 typedef struct sl_stage_options {
   sl_grain grain;     /* grain of the messages between workgroups */
   bool pipelined;     /* stages of one workgroup each, in flight while others are summed; else one stage */
-  const uint8_t *use; /* flags of the halo entries that come as rows of X; NULL: all. The others belong to no
-                       * part */
+  const uint8_t *use; /* flags of the halo entries that come as rows of X; NULL: all of them. The other
+                       * entries belong to no part */
 } sl_stage_options;
 
 /* Adds buffers, exchanges, parts and steps. Errors: the ranks agree on all but this rank's local work after

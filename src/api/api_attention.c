@@ -16,9 +16,8 @@ static sley_status take_options(const sley_graph *graph, const sley_attention_op
   if (!isfinite(out->slope))
     return sl_fail(SLEY_ERR_ARG, "%s: the slope is %g: it must be finite", call, out->slope);
   SL_TRY(sl_check_shape(call, graph, out->heads, out->width, out->dtype, out->relation));
-  return sl_check_shape(call, graph, out->heads, 2 * out->width + 1, out->dtype, out->relation); /* for rows
-                                                                                                    of
-                                                                                                    sources */
+  return sl_check_shape(call, graph, out->heads, 2 * out->width + 1, out->dtype,
+                        out->relation); /* the shape of rows of sources */
 }
 
 sley_status sley_attention_create(sley_graph *graph, const sley_attention_options *options,

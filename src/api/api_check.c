@@ -3,7 +3,7 @@
 #include "base/structs.h"
 #include "check/check_update.h"
 
-/* Checks a product, or, with updated, the update that it is part of. */
+/* Checks a product, or, with updated, the update to which the product belongs. */
 static sley_status check_made(const sley_matrix *matrix, bool transpose, const sl_scaled_product *product,
                               const sl_updated_product *updated, int threads, sley_check *out) {
   sl_team *team = NULL;

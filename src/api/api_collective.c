@@ -15,7 +15,7 @@ sley_status sley_collective_kind_get(sley_collective_kind kind, sley_collective_
   return SLEY_OK;
 }
 
-/* Takes the caller's options over the defaults. */
+/* Copies the caller's options over the defaults. */
 static sley_status take_options(const sley_collective_options *given, sley_collective_options *out) {
   *out = (sley_collective_options)SLEY_COLLECTIVE_OPTIONS_INIT;
   if (!given)
@@ -39,7 +39,8 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
   if (out)
     *out = NULL;
   SL_TRY(sl_agree_alike(comm, status));
-  const sl_collective_kind *kind = sl_collective_kind_of(o.kind); /* NULL is refused below */
+  const sl_collective_kind *kind = sl_collective_kind_of(o.kind); /* NULL is refused below, with the other
+                                                                     wrong values */
   const sl_dense_spec spec = {.kind = o.kind,
                               .op = kind && !kind->info.reduces ? SLEY_SUM : o.op,
                               .type = o.type,
@@ -49,7 +50,7 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
   return sl_collective_create(comm, &spec, o.compress, o.way, out);
 }
 
-/* Not agreed: without a handle the other ranks are unknown. */
+/* The result is not agreed, because without a handle the other ranks are unknown. */
 sley_status sley_collective_run(sley_collective *collective, const void *src, void *dst) {
   if (!collective)
     return sl_fail(SLEY_ERR_ARG, "sley_collective_run: no collective");

@@ -9,7 +9,7 @@
 #include "transport/transport_registry.h"
 #include "transport/trace/trace.h"
 
-/* Data for close, besides the comm that the caller has. */
+/* Data that close needs, in addition to the comm of the caller. */
 typedef struct opened {
   sl_comm *comm; /* comm of the transport */
   char *path;    /* path of the timeline; NULL: none */
@@ -51,7 +51,7 @@ static sley_status read_options(const sley_comm_options *given, sley_comm_option
   return choose_transport(out);
 }
 
-/* The steps that need no other rank. */
+/* The part of opening that needs no other rank. */
 static sley_status make_opened(const sley_comm_options *o, opened **out) {
   sl_outfile file;
   SL_TRY(SL_NEW_ZERO(*out, 1, "a comm"));
@@ -61,12 +61,12 @@ static sley_status make_opened(const sley_comm_options *o, opened **out) {
   if (!((*out)->path = sl_alloc((int64_t)bytes, 1, "a file's name")))
     return SLEY_ERR_MEMORY;
   memcpy((*out)->path, o->trace, bytes);
-  SL_TRY(sl_outfile_open(o->trace, &file)); /* check early that the timeline can be written */
+  SL_TRY(sl_outfile_open(o->trace, &file)); /* checks early that the timeline can be written */
   sl_outfile_discard(&file);
   return SLEY_OK;
 }
 
-/* Replaces the transport's comm by one that records. */
+/* Replaces the transport's comm by a comm that records. */
 static sley_status record(opened *o, sl_comm **comm) {
   SL_TRY(SL_NEW_ZERO(o->traces, o->comm->size, "the timeline"));
   for (int r = 0; r < o->comm->size; r++)

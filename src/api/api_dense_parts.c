@@ -7,7 +7,7 @@
 #include "ops/adam.h"
 #include "transport/transport.h"
 
-/* A matrix as stored, as passed to a call. */
+/* A matrix as the caller stores and passes it. */
 typedef struct matrix {
   const char *name;
   const void *data;
@@ -55,7 +55,7 @@ static sley_status check_activation(const char *call, sley_activation act) {
                                    : sl_fail(SLEY_ERR_ARG, "%s: there is no activation %d", call, (int)act);
 }
 
-/* Takes the caller's spec over the defaults in out. */
+/* Copies the caller's spec over the defaults in out. */
 static sley_status take(const char *call, const char *type, const sley_comm *comm, const void *spec,
                         size_t known, void *out) {
   if (!comm || !spec)

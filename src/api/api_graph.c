@@ -51,7 +51,7 @@ void sley_graph_destroy(sley_graph *graph) {
   sl_graph_destroy(graph);
 }
 
-/* Runs a softmax. args: all but the pattern is set. */
+/* Runs a softmax. args: all fields except the pattern are set. */
 static sley_status softmax(const char *call, const sley_graph *graph, int relation,
                            sl_edge_softmax_args args) {
   SL_TRY(sl_check_shape(call, graph, args.heads, 1, args.dtype, relation));

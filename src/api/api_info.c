@@ -66,7 +66,7 @@ static pthread_key_t key;
 static bool has_key;
 
 static void make_key(void) {
-  has_key = pthread_key_create(&key, free) == 0; /* free is of the C library, which is never unloaded */
+  has_key = pthread_key_create(&key, free) == 0; /* free belongs to the C library, which is never unloaded */
 }
 
 static sley_status own_table(table **out) {

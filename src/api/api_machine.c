@@ -18,7 +18,7 @@ sley_status sley_machine_read(const char *path, sley_machine **out) {
   return status;
 }
 
-/* Whether name is a device; NULL stands for the cpu. */
+/* Returns whether name is a device; NULL stands for the cpu. */
 static bool is_device(const char *name) {
   return !name || strcmp(name, "cpu") == 0 || strcmp(name, "cuda") == 0;
 }

@@ -11,7 +11,7 @@
 #include "matrix/windows.h"
 #include "transport/transport.h"
 
-/* With fewer entries than this, starting threads costs more than it saves. */
+/* With fewer entries, starting threads costs more time than it saves. */
 enum { WORTH_THREADS = 1 << 20 };
 
 static sley_status team_for(int threads, int64_t entries, sl_team **out) {

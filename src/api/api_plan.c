@@ -18,7 +18,7 @@ const char *const *sley_algorithms(void) {
   return sl_algorithm_names();
 }
 
-/* The algorithm of a text NAME or NAME:KEY=VALUE,...; NULL: there is none. */
+/* Returns the algorithm of a text NAME or NAME:KEY=VALUE,...; NULL if there is none. */
 static const sl_algorithm *named(const char *algo) {
   const int place = algo ? sl_algorithm_place(algo) : -1;
   return place >= 0 ? sl_algorithms[place] : NULL;
@@ -152,7 +152,7 @@ sley_status sley_plan_compare(sley_comm *comm, const sley_matrix *block, const i
     sley_comparison_destroy(made);
     return status;
   }
-  made->names = NULL; /* they belong to the caller */
+  made->names = NULL; /* the names belong to the caller */
   *out = made;
   return SLEY_OK;
 }
@@ -308,7 +308,7 @@ sley_status sley_plan_set_values(sley_plan *plan, const void *val) {
   if (!plan)
     return sl_fail(SLEY_ERR_ARG, "sley_plan_set_values: plan is NULL");
   sley_status status = check_values(plan, val);
-  if (plan->values) /* collective: the ranks exchange the values */
+  if (plan->values) /* collective, because the ranks exchange the values */
     status = sl_agree(plan->comm, status);
   return status == SLEY_OK ? sl_spmm_set_values(plan, val) : status;
 }

@@ -171,7 +171,7 @@ sley_status sley_comm_allreduce(sley_comm *comm, sley_reduce op, int64_t *values
 
 enum { SEND_AT, SEND_BYTES, RECV_AT, RECV_BYTES, TABLES };
 
-/* Fills the tables: all ranks send to root, and only to it. */
+/* Fills the tables: all ranks send to root, and no other rank receives. */
 static sley_status lay_out_gather(const sley_comm *comm, int root, const int64_t *bytes, int64_t *tables) {
   int64_t total = 0;
   for (int r = 0; r < comm->size; r++) {

@@ -59,8 +59,8 @@ static sley_status check_figures(const char *call, const sley_roofline_options *
   return SLEY_OK;
 }
 
-/* Sets the shape of the grid: the nearest to a square, rows >= columns, or the number that follows from the
- * one that is set. */
+/* Sets the shape of the grid: the shape nearest to a square, rows >= columns; if one number is set, the other
+ * follows from it. */
 static void choose_grid(sley_roofline_options *o) {
   if (o->grid_rows == 0 && o->grid_cols == 0)
     for (int c = 1; c <= o->ranks / c; c++)

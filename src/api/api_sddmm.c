@@ -31,7 +31,7 @@ sley_status sley_sddmm_create(sley_graph *graph, const sley_sddmm_options *optio
   return sl_sddmm_create(graph, &o, out);
 }
 
-/* The operands U and V, or their gradients. */
+/* Returns the operands U and V, or their gradients. */
 static sl_dense_operand rows_of_u(const sley_sddmm *g, const char *name, const void *data, int64_t ld) {
   return (sl_dense_operand){name, data, g->graph->rows, sl_features(&g->shape), ld};
 }

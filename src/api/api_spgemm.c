@@ -61,7 +61,7 @@ static sley_status check_shapes(const char *call, const sley_matrix *a, const sl
   return SLEY_OK;
 }
 
-/* The number of threads: 1 if starting more costs more than it saves. */
+/* Returns the number of threads: 1 if starting more threads costs more time than it saves. */
 static int threads_for(const sley_spgemm_options *options, const sley_matrix *a, const sley_matrix *b) {
   enum { WORTH_THREADS = 4096 };
   return a->nnz + b->nnz < WORTH_THREADS ? 1 : options->threads;
@@ -73,7 +73,7 @@ static bool is_auto(const char *word) {
 
 /* ---- by the ranks of a comm */
 
-/* The matrices of one rank. transposed: B^T, if the product is by it. */
+/* The matrices of one rank. transposed: B^T, if the product uses it. */
 typedef struct tiled_product {
   const sley_spgemm_options *options;
   sley_matrix *transposed;
@@ -142,7 +142,7 @@ static sley_status multiply(tiled_product *p, const sley_matrix *a, const sley_m
   return SLEY_OK;
 }
 
-/* status: of the checks of this rank's arguments. Collective. */
+/* status: result of the checks of this rank's arguments. Collective. */
 static sley_status spgemm_by_ranks(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *o,
                                    sley_status status, sley_matrix **out, sley_spgemm_info *info) {
   static const char *const compared[] = {"transpose_b", "the presence of a mask, a_begin, b_begin or c_begin"};
@@ -199,7 +199,7 @@ sley_status sley_check_spgemm(const sley_matrix *a, const sley_matrix *b, const 
   if (!a || !b || !c || !out)
     return sl_fail(SLEY_ERR_ARG, "%s: a, b, c or out is NULL", CALL);
   SL_TRY(take_options(options, &o));
-  o.comm = NULL; /* the matrices that are compared are whole */
+  o.comm = NULL; /* the check compares whole matrices, without a comm */
   SL_TRY(check_shapes(CALL, a, b, &o, &cols));
   if (c->rows != a->rows || c->cols != cols || c->dtype != a->dtype)
     return sl_fail(SLEY_ERR_ARG,

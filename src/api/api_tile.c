@@ -76,7 +76,7 @@ static sley_status check_block(const char *call, const sley_comm *comm, const sl
                        (long long)block->rows, (long long)rows);
 }
 
-/* Checks that all ranks divide rows alike. Collective. */
+/* Checks that all ranks divide rows in the same way. Collective. */
 static sley_status agree_rows(const char *call, sley_comm *comm, const int64_t *row_begin) {
   static const char *const name[] = {"row_begin"};
   int64_t hash = row_begin ? 1 : 0;

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* Seconds on the monotonic clock. */
+/* Returns the seconds of the monotonic clock. */
 static inline double sl_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

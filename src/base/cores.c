@@ -25,7 +25,7 @@ static bool read_line(const char *path, char *out, int room) {
   return read;
 }
 
-/* The limit of one cgroup, in processors; 0: none. second: cgroups of version 2. */
+/* Returns the limit of one cgroup, in processors; 0 if there is none. second: cgroups of version 2. */
 static double quota_of(const char *folder, bool second) {
   char path[PATH_BYTES + 32], text[128];
   double quota = 0, period = 0;
@@ -61,7 +61,7 @@ static double least_quota(const char *root, const char *group, bool second) {
   }
 }
 
-/* Whether a list of controllers, separated by commas, contains "cpu". */
+/* Returns whether a list of controllers, separated by commas, contains "cpu". */
 static bool has_cpu(const char *controllers) {
   for (const char *at = controllers; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
     if (strncmp(at, "cpu", 3) == 0 && (at[3] == ',' || at[3] == '\0'))
@@ -128,7 +128,7 @@ static sl_processors found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void look(void) {
-  if (!ask_hwloc(&found)) /* no topology was found */
+  if (!ask_hwloc(&found)) /* hwloc found no topology */
     found.hardware = 1;
   if (found.physical < 1)
     found.physical = found.hardware;

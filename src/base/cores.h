@@ -8,7 +8,7 @@ typedef struct sl_processors {
                      quota */
   int physical;   /* physical cores that it may run on, by its binding and its cgroup */
   int hardware;   /* hardware threads of these cores that it may run on */
-  int numa_nodes; /* NUMA nodes that these cores belong to */
+  int numa_nodes; /* number of NUMA nodes to which these cores belong */
   double quota;   /* processor seconds per second that its cgroup may use; 0: no limit */
 } sl_processors;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flag that sley_interrupt sets, and the status it stands for. */
+/* The flag that sley_interrupt sets, and its status. */
 #ifndef SLEY_BASE_INTERRUPT_H
 #define SLEY_BASE_INTERRUPT_H
 

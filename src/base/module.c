@@ -68,8 +68,8 @@ bool sl_module_installed(const char *name) {
   return s.found;
 }
 
-/* Passes the module the functions that it uses of this library. Ranks that are threads may load a module at
- * the same time; the first sets it up while the others wait. */
+/* Passes to the module the functions of this library that it uses. Ranks that are threads may load a module
+ * at the same time; the first sets it up while the others wait. */
 static void hand_over(void *module) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   sl_module_taker take = (sl_module_taker)(uintptr_t)dlsym(module, "sl_module_take");
@@ -98,7 +98,7 @@ sley_status sl_module_load(const char *name, const char *symbol, const void **ou
   const void *table = NULL;
   if (entry)
     (void)entry(0, &built_for);
-  if (built_for == SL_MODULE_ABI) { /* else it might read beyond the table */
+  if (built_for == SL_MODULE_ABI) { /* a module for other interfaces might read beyond the table */
     hand_over(module);
     table = entry(SL_MODULE_ABI, &built_for);
   }

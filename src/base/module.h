@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loadable modules: backends in shared objects of their own, libsley_NAME.so, found at run time. */
+/* Loadable modules: backends in separate shared objects, libsley_NAME.so, found at run time. */
 #ifndef SLEY_BASE_MODULE_H
 #define SLEY_BASE_MODULE_H
 
-#include "base/abi.h" /* SL_MODULE_ABI; made by the build */
+#include "base/abi.h" /* SL_MODULE_ABI, made by the build */
 #include "base/status.h"
 
 /* SL_MODULE_ABI is the version of the internal interfaces: a hash of the headers that modules are compiled
@@ -20,7 +20,7 @@ typedef const void *(*sl_module_entry)(int abi, int *built_for);
 extern const void *const sl_module_table[];
 typedef void (*sl_module_taker)(const void *const *table);
 
-/* Whether one of the folders of sl_module_load contains libsley_NAME.so. */
+/* Returns whether one of the folders of sl_module_load contains libsley_NAME.so. */
 bool sl_module_installed(const char *name);
 
 /* Loads libsley_NAME.so and calls its function symbol. Searches the folders of the environment variable

@@ -130,8 +130,8 @@ static void draw_letters(char *end) {
 static void set_mode(int descriptor, const struct stat *replaced) {
   if (replaced) {
     if (replaced->st_uid != geteuid() || replaced->st_gid != getegid())
-      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* changing the owner may not be
-                                                                        permitted */
+      (void)!fchown(descriptor, replaced->st_uid, replaced->st_gid); /* the system may not permit a change of
+                                                                        the owner */
     fchmod(descriptor, replaced->st_mode & 07777);
     return;
   }
@@ -162,7 +162,7 @@ static bool open_aside(sl_outfile *out, const struct stat *replaced) {
     out->aside[0] = '\0'; /* there is nothing to remove */
     return false;
   }
-  if (all_closed()) { /* sley_discard_outputs has already gone through the records */
+  if (all_closed()) { /* sley_discard_outputs has already processed the records */
     close(descriptor);
     errno = EINTR;
     return false;

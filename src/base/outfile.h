@@ -24,8 +24,8 @@ typedef struct sl_outfile {
 /* Opens a temporary file beside path. Errors: SLEY_ERR_IO with the system's reason. */
 sley_status sl_outfile_open(const char *path, sl_outfile *out);
 
-/* Whether all writes so far have succeeded. Code that writes through stdio calls it now and then, because
- * stdio does not keep the reason of a failure. */
+/* Returns whether all writes so far have succeeded. Code that writes through stdio calls it from time to
+ * time, because stdio does not keep the reason for a failure. */
 bool sl_outfile_sound(sl_outfile *file);
 
 /* Flushes, checks every earlier write, and renames the file to path. On an error no file is left behind. */

@@ -7,7 +7,7 @@
 
 typedef enum sl_override_signals { SL_SIGNALS_COMPUTED, SL_SIGNALS_ON, SL_SIGNALS_OFF } sl_override_signals;
 
-/* Zeros: nothing is replaced. */
+/* Values that tests set; 0: nothing is replaced. */
 typedef struct sl_override_values {
   int64_t stage_bytes;         /* the least bytes of a message of halo-pipelined and cover */
   int64_t piece_bytes;         /* the bytes of a piece of the halo on devices */
@@ -15,7 +15,7 @@ typedef struct sl_override_values {
   sl_override_signals signals; /* whether devices of a workgroup signal each other */
 } sl_override_values;
 
-/* A test writes them before ranks start; processes that are ranks get them by the fork. */
+/* The values. A test sets them before ranks start; processes that are ranks get them by the fork. */
 extern sl_override_values sl_overrides;
 
 #endif

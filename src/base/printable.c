@@ -28,8 +28,8 @@ static int decode(const unsigned char *text, uint32_t *character) {
   return real ? bytes : 0;
 }
 
-/* Whether a terminal would interpret the character, break the line there, or change the direction of the
- * following text. */
+/* Returns whether a terminal would interpret the character, break the line there, or change the direction of
+ * the text. */
 static bool acts(uint32_t c) {
   return c < ' ' || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
@@ -44,7 +44,7 @@ static int hexadecimal(char *piece, char kind, uint32_t value, int digits) {
 }
 
 /* Writes the printable form of the first character of text to piece. Returns its length in bytes; *taken:
- * bytes used of text. */
+ * number of bytes of text that were used. */
 static int show(const char *text, char piece[LONGEST_PIECE], int *taken) {
   static const char named[] = "abtnvfr"; /* letters of the escapes, starting with character 7 */
   uint32_t character;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The position of key; -1 if there is none. */
+/* Returns the position of key; -1 if there is none. */
 static int place_of(const sl_spec *spec, const char *key) {
   for (int i = 0; i < spec->keys; i++)
     if (strcmp(spec->key[i], key) == 0)
@@ -46,7 +46,7 @@ sley_status sl_spec_parse(const char *text, sl_spec *out) {
   return SLEY_OK;
 }
 
-/* The position of key, which is marked as used; -1 if there is none. */
+/* Returns the position of key, and marks it as used; -1 if there is none. */
 static int find(sl_spec *spec, const char *key) {
   int i = place_of(spec, key);
   if (i >= 0)
@@ -136,7 +136,7 @@ static sley_status refuse(const char *text, const char *part, size_t length, con
                  (int)(length < SHOWN ? length : SHOWN), part, known);
 }
 
-/* A number within "LEAST..MOST"; -1: it is none. */
+/* Returns a number within "LEAST..MOST"; -1 if the text is not one. */
 static int number_of(const char *values, const char *text, size_t length) {
   int number = 0;
   if (length == 0 || length > DIGITS)
@@ -149,7 +149,7 @@ static int number_of(const char *values, const char *text, size_t length) {
   return number >= atoi(values) && number <= atoi(strstr(values, "..") + 2) ? number : -1;
 }
 
-/* The place of a word in "WORD|WORD"; -1: it is not there. */
+/* Returns the position of a word in "WORD|WORD"; -1 if it is not there. */
 static int word_of(const char *values, const char *text, size_t length) {
   for (int place = 0;; place++) {
     size_t word = strcspn(values, "|");
@@ -161,7 +161,7 @@ static int word_of(const char *values, const char *text, size_t length) {
   }
 }
 
-/* One part KEY=VALUE. */
+/* Reads one part KEY=VALUE. */
 static sley_status read_part(const char *text, const char *part, size_t length, const sley_parameter *table,
                              int *value) {
   size_t key = strcspn(part, "=,");

@@ -54,14 +54,14 @@ void sl_text_format(char *out, size_t room, const char *format, ...) {
 
 /* Makes the text one printable line, whatever names and bytes of a file it quotes. */
 static void clean(char text[SL_ERROR_TEXT]) {
-  char shown[SL_ERROR_TEXT] = ""; /* the bytes after the text travel to other ranks too */
+  char shown[SL_ERROR_TEXT] = ""; /* cleared, because the bytes after the text also travel to other ranks */
   if (sley_printable(text, shown, sizeof shown) >= sizeof shown)
     mark_cut(shown, sizeof shown);
   memcpy(text, shown, sizeof shown);
 }
 
-/* Whether the text itself names the rank that it is about, like the message of an error that quotes
- * another. */
+/* Returns whether the text itself names the rank, as the message of an error that quotes another error does.
+ */
 static bool names_rank(const sl_error *error) {
   char name[PREFIX_BYTES];
   size_t length = (size_t)snprintf(name, sizeof name, "rank %d", error->rank);
@@ -84,8 +84,8 @@ static sley_status store(const sl_error *error) {
 static sley_status store_text(sley_status status, int rank, bool noticed, const char *format,
                               va_list arguments) {
   sl_error error = {.status = status, .rank = rank, .noticed = noticed};
-  sl_text_vformat(error.text, sizeof error.text, format, arguments); /* the arguments may point into
-                                                                        printed */
+  sl_text_vformat(error.text, sizeof error.text, format, arguments); /* before `printed` changes, because the
+                                                                        arguments may point into it */
   return store(&error);
 }
 

@@ -15,7 +15,7 @@ enum { SL_ERROR_TEXT = 983 };
 /* An error without pointers, so that it can lie in shared memory and travel between ranks as bytes. */
 typedef struct sl_error {
   int32_t status;  /* a sley_status */
-  int32_t rank;    /* rank that the error is about; -1: the caller's own, or no particular rank */
+  int32_t rank;    /* rank that the error is about; -1: the caller, or no particular rank */
   uint8_t noticed; /* that rank has not reported it: others noticed that it has ended or does not answer */
   char text[SL_ERROR_TEXT]; /* message without the rank's prefix */
 } sl_error;
@@ -34,15 +34,15 @@ sley_status sl_fail_prefix(sley_status status, const char *format, ...) __attrib
 /* Saves the thread's last error, or none, for sl_error_restore: around work that may set another error. */
 void sl_error_save(sl_error *out);
 
-/* Copies the thread's last error, with status, to *out; if there is no text, the status's name. SLEY_OK: no
- * error. */
+/* Copies the thread's last error, with status, to *out; if there is no text, uses the status's name. For
+ * SLEY_OK there is no error. */
 void sl_error_take(sley_status status, sl_error *out);
 
 /* Makes error the thread's last error, unchanged; returns its status. */
 sley_status sl_error_restore(const sl_error *error);
 
 /* Makes the error that rank `rank` has reported the thread's last error. It is about that rank, or, if theirs
- * is SLEY_ERR_PEER about another rank, about that other one. Returns SLEY_ERR_PEER. */
+ * is SLEY_ERR_PEER, about the rank that theirs is about. Returns SLEY_ERR_PEER. */
 sley_status sl_error_of_peer(int rank, const sl_error *theirs);
 
 /* For the thread or process that started the ranks: makes the error of rank `rank` its last error, with its

@@ -11,7 +11,7 @@
 #include "base/cores.h"
 #include "base/memory.h"
 
-/* The indices of a loop that one thread claims first. */
+/* The indices of a loop that one thread processes first. */
 typedef struct share {
   _Alignas(64) _Atomic int64_t next;
   int64_t end;
@@ -26,8 +26,8 @@ typedef struct worker {
 /* Waking a sleeping thread costs tens of microseconds, so a waiting thread first polls for this time. */
 static const double poll_seconds = 200e-6;
 
-/* Threads of all teams. Polling pays only while each thread has a core; beyond that, it would take time from
- * other threads. */
+/* Threads of all teams. Polling is useful only while each thread has a core; otherwise it would take time
+ * from other threads. */
 static _Atomic int threads_of_all_teams;
 
 struct sl_team {
@@ -42,7 +42,7 @@ struct sl_team {
   _Alignas(64) sl_team_body body;
   void *context;
   _Atomic uint64_t round; /* number of the current run; its new value publishes body, context and running */
-  _Atomic int running;    /* workers still inside it */
+  _Atomic int running;    /* number of workers that are still inside it */
   _Atomic int sleepers;   /* workers waiting on work */
   int failed_thread;      /* lowest failing thread, or -1 */
   _Atomic bool caller_sleeps, stop;
@@ -52,7 +52,7 @@ int sl_cores(void) {
   return sl_processors_here()->cores;
 }
 
-/* Tells the processor that this is a waiting loop. */
+/* Tells the processor that this loop only waits. */
 static inline void relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -86,9 +86,9 @@ static bool all_done(sl_team *team, uint64_t unused) {
   return atomic_load(&team->running) == 0;
 }
 
-/* Sets a flag before the caller reads a variable of the flag's readers, which set theirs before they read the
- * flag: at least one side sees the other's value. It is an exchange instead of a store, because QEMU on x86
- * lets a load of aarch64 pass the store before it, and both sides would sleep. */
+/* Sets a flag before the caller reads a variable of the flag's readers. They set that variable before they
+ * read the flag, so at least one side sees the other's value. This is an exchange instead of a store, because
+ * in QEMU on x86 a load of aarch64 can be executed before an earlier store, and both sides would sleep. */
 static void raise_before_reading(_Atomic bool *flag) {
   atomic_exchange(flag, true);
 }
@@ -231,7 +231,7 @@ typedef struct range_loop {
 } range_loop;
 
 /* Runs the thread's own share first, which is the same in every loop of the same size, so its data may be in
- * the thread's caches; then the rest of the other shares. */
+ * the thread's caches; then what is left of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
   const range_loop *loop = context;
   for (int i = 0; i < (loop->shared ? threads : 1); i++) {
@@ -290,8 +290,7 @@ void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
   enum {
     GRAIN = 1 << 17,
     LONG = 1 << 20
-  }; /* a shorter block is copied before other threads would be
-        awake */
+  }; /* other threads would not wake before a shorter block is copied */
   (void)sl_team_for(bytes < LONG ? NULL : team, bytes, GRAIN, copy_range,
                     &(copying){dst, src}); /* the body cannot fail */
 }

@@ -12,7 +12,7 @@ typedef struct sl_team sl_team;
 sley_status sl_team_create(int threads, sl_team **out);
 void sl_team_destroy(sl_team *team);
 
-/* Number of threads; 1 for NULL, which stands for the calling thread alone everywhere below. */
+/* Number of threads. Here and below, NULL stands for the calling thread alone. */
 int sl_team_size(const sl_team *team);
 
 /* Cores this process may use at once (base/cores.h), at least 1. */

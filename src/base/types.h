@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of value and index types, and the only narrowing helper. */
+/* Sizes of value and index types, and the choice of a narrower index type. */
 #ifndef SLEY_BASE_TYPES_H
 #define SLEY_BASE_TYPES_H
 

@@ -6,12 +6,12 @@
 #include "base/half.h"
 #include "base/types.h"
 
-/* The type that values of a dtype are summed in. */
+/* Returns the type in which values of a dtype are summed. */
 static inline sley_dtype sl_sum_dtype(sley_dtype dtype) {
   return dtype == SLEY_F64 ? SLEY_F64 : SLEY_F32;
 }
 
-/* Whether the dtype has 16 bits: its sums are wider than its values. */
+/* Returns whether the dtype has 16 bits: its sums are wider than its values. */
 static inline bool sl_is_16_bit(sley_dtype dtype) {
   return sl_sum_dtype(dtype) != dtype;
 }
@@ -62,23 +62,23 @@ static inline __attribute__((always_inline)) void sl_value_copy(void *array, int
     ((uint16_t *)array)[to] = ((const uint16_t *)other)[from];
 }
 
-/* Significant decimal digits that restore every value exactly. */
+/* Returns the number of significant decimal digits that restore every value exactly. */
 int sl_value_digits(sley_dtype dtype);
 
 /* All whole numbers up to this magnitude can be stored as doubles. */
 #define SL_MOST_WHOLE 0x1p53
 
-/* The magnitude at which values, rounded to the dtype, become infinite. */
+/* Returns the magnitude at which values become infinite when they are rounded to the dtype. */
 double sl_dtype_limit(sley_dtype dtype);
 
-/* The end of a message about a value beyond the range of dtype, starting with the verb. */
+/* Returns the end of a message about a value beyond the range of dtype. The text starts with the verb. */
 const char *sl_dtype_beyond(sley_dtype dtype);
 
 /* Converts count values from one dtype to another, each rounded once. */
 void sl_values_convert(sley_dtype from, const void *src, sley_dtype to, void *dst, int64_t count);
 
-/* The position of the first of count values that is finite, but infinite when rounded to the dtype `to`; -1
- * if there is none. */
+/* Returns the position of the first value that is finite but becomes infinite when rounded to the dtype `to`;
+ * -1 if there is none. */
 int64_t sl_values_beyond(sley_dtype from, const void *src, sley_dtype to, int64_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Visits every address and port at which rank 0 may listen. A visit that has sent its claim is never given up
- * for lack of an answer: rank 0 may have registered it, and would conclude that the rank has ended. */
+/* Visits every address and port at which rank 0 may listen. A visit that has sent its claim is never
+ * abandoned for lack of an answer: rank 0 may have registered it, and would conclude that the rank has ended.
+ */
 #include "bootstrap/find.h"
 
 #include <errno.h>

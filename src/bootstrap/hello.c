@@ -14,7 +14,7 @@ sl_process_id sl_process_id_own(void) {
   return (sl_process_id){.pid = getpid(), .space = space.st_ino};
 }
 
-/* Whether a text ends within its room and has no control characters. */
+/* Returns whether a text ends within its memory and has no control characters. */
 static bool is_text(const char *text, size_t room) {
   size_t at = 0;
   while (at < room && (unsigned char)text[at] >= ' ' && text[at] != 0x7f)

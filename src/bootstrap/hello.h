@@ -32,7 +32,8 @@ typedef struct sl_entry {
   sl_process_id process;
 } sl_entry;
 
-/* Whether each field is in its range and each text is terminated; the error is made safe (sl_error_check). */
+/* Returns whether each field is in its range and each text is terminated; makes the error safe
+   (sl_error_check). */
 bool sl_hello_check(sl_hello *hello, int ranks);
 bool sl_verdict_check(sl_error *verdict, int ranks);
 /* Validates the entries of all ranks; rank 0's address and port are not set. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a rank's connections to all others at the same time: no rank waits for another's turn. */
+/* Makes a rank's connections to all others at the same time: no rank waits until another has finished. */
 #include "bootstrap/lines.h"
 
 #include <errno.h>
@@ -32,8 +32,8 @@ struct sl_lines {
   sl_mesh *mesh;
   line *line;
   int count, done;
-  int doubtful; /* a rank that seems to have ended; -1: none yet */
-  double doubt; /* time at which it counts as lost */
+  int doubtful; /* a rank that seems to have ended; -1: none so far */
+  double doubt; /* time at which that rank counts as lost */
   struct pollfd *pollers;
   sl_reception door;
 };
@@ -41,13 +41,14 @@ struct sl_lines {
 /* The index of the pulse that joins this rank with p; -1: none. */
 static int pulse_of(const sl_mesh *mesh, int p) {
   bool after = p == (mesh->rank + 1) % mesh->size, before = mesh->rank == (p + 1) % mesh->size;
-  if (after && (!before || p > mesh->rank)) /* of two ranks only the lower one counts the other as its
+  if (after && (!before || p > mesh->rank)) /* of two ranks, only the lower one counts the other as its
                                                successor */
     return 1;
   return before ? 0 : -1;
 }
 
-/* The place that holds the socket of a connection to a peer; NULL: there is no such connection. */
+/* Returns the address of the variable for the socket of a connection to a peer; NULL: there is no such
+   connection. */
 static int *slot_of(sl_mesh *mesh, int p, uint32_t kind) {
   if (kind == SL_CLAIM_PULSE)
     return pulse_of(mesh, p) < 0 ? NULL : &mesh->pulse_fd[pulse_of(mesh, p)];
@@ -69,7 +70,8 @@ static void add_line(sl_lines *all, int p, uint32_t kind) {
       .kind = kind, .job = place->key, .from = place->rank, .to = p, .port = (int32_t)all->entries[p].port};
 }
 
-/* Whether to wait before rank p counts as lost: it may have given up because another rank has ended. */
+/* Returns whether to wait before rank p counts as lost, because it may have ended its part after another rank
+   failed. */
 static bool in_doubt(sl_lines *all, int p) {
   if (all->doubtful < 0) {
     all->doubtful = p;
@@ -85,7 +87,7 @@ static sley_status cannot_reach(const sl_lines *all, const line *l, const char *
 }
 
 /* Makes one more step of a connection. A connection that was closed before it was proven is made again,
- * because the listener may have had no room for it. */
+ * because the listener may have had no free place for it. */
 static sley_status step(sl_lines *all, line *l) {
   sl_visit *visit = &l->visit;
   if (visit->state == SL_VISIT_DONE || (visit->fd < 0 && sl_now() < l->again))
@@ -210,7 +212,7 @@ static sley_status join_all(sl_lines *all, double deadline) {
 }
 
 sley_status sl_lines_create(const sl_place *place, sl_lines **out) {
-  int most = 2 * place->rank + 2; /* connections to lower ranks */
+  int most = 2 * place->rank + 2; /* number of connections to lower ranks */
   sl_lines *all;
   *out = NULL;
   SL_TRY(SL_NEW_ZERO(all, 1, "connections to other ranks"));

@@ -18,9 +18,9 @@
 #include "socket/socket.h"
 #include "socket/wire.h"
 
-/* Seconds. PATIENCE: for an answer. FAREWELL: for ranks that come late. LATER: how much later rank 0's time
- * limit may end than this rank's, because it may have started later. A rank whose rank 0 is stopped ends
- * within the time limit and 2 s: see kills.py in tests/hosts. */
+/* Seconds. PATIENCE: time for an answer. FAREWELL: time for ranks that come late. LATER: how much later rank
+ * 0's time limit may end than this rank's, because it may have started later. A rank whose rank 0 is stopped
+ * ends within the time limit and 2 s: see kills.py in tests/hosts. */
 static const double PATIENCE = 2, FAREWELL = 1, LATER = 1.5;
 enum { FEW = 4 };
 
@@ -37,11 +37,11 @@ typedef struct meeting {
   const sl_place *place;
   sl_mesh *mesh;
   sl_entry *entries; /* by rank */
-  sl_guest *guests;  /* room for SL_GUESTS connections */
+  sl_guest *guests;  /* memory for SL_GUESTS connections */
   sl_lines *lines;
   int listener, port;
   double deadline;
-  char turned_away[SL_ERROR_TEXT]; /* why rank 0 has rejected a rank; "": it has not */
+  char turned_away[SL_ERROR_TEXT]; /* why rank 0 has rejected a rank; "": it has not rejected any */
 } meeting;
 
 static void drop(int *fd) {
@@ -72,7 +72,7 @@ static sley_status open_port(meeting *m) {
                  place->port + SL_PORTS - 1);
 }
 
-/* Waits for the next rank of this run. SLEY_OK: *who is its hello. SLEY_ERR_PEER: the time is up. */
+/* Waits for the next rank of this run. SLEY_OK: *who is its hello. SLEY_ERR_PEER: the deadline has passed. */
 static sley_status next_hello(const meeting *m, sl_reception *door, double deadline, hello_message *who,
                               int *fd) {
   for (;;) {
@@ -119,7 +119,7 @@ static sley_status nobody_came(const meeting *m, const sl_reception *door) {
                  missing, m->place->size, m->port, m->place->timeout, also);
 }
 
-/* Sends the verdict to every rank that still comes, until none is missing or the deadline. */
+/* Sends the verdict to every rank that still comes, until no rank is missing or the deadline is reached. */
 static void turn_away(const meeting *m, sl_reception *door, int missing, const sl_error *verdict,
                       double deadline) {
   hello_message who;
@@ -139,7 +139,7 @@ static void keep_entry(const meeting *m, const hello_message *who, int fd) {
   memcpy(at->host, who->hello.host, sizeof at->host);
 }
 
-/* Rejects a rank that does not belong here: sends it the error. */
+/* Rejects a rank that does not belong to these ranks: sends it the error. */
 static void send_away(int fd, sley_status status, sl_error *why) {
   *why = error_of(status);
   (void)sl_socket_write(fd, why, sizeof *why, sl_now() + PATIENCE);
@@ -195,7 +195,7 @@ static sley_status receive_at(meeting *m, sl_reception *door, sley_status mine) 
   return sl_error_restore(&verdict);
 }
 
-/* Opens rank 0's port, then does the work of receive_at. mine: as there. */
+/* Opens rank 0's port, then does the work of receive_at. mine: as in receive_at. */
 static sley_status receive_all(meeting *m, sley_status mine) {
   sl_error own = error_of(mine);
   sley_status opened = open_port(m);
@@ -259,7 +259,7 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
   sley_status status = sl_find_rank_0(place, &who, m->deadline, m->entries, &fd);
   if (bare)
     m->entries = NULL;
-  if (status == SLEY_OK) { /* rank 0's reason is better than "no answer" */
+  if (status == SLEY_OK) { /* the error from rank 0 is more precise than "no answer" */
     status = sl_socket_read(fd, &verdict, sizeof verdict, m->deadline + LATER);
     if (status == SLEY_ERR_PEER)
       (void)sl_fail_peer(0, "it has closed the connection, or does not answer");
@@ -280,8 +280,8 @@ static sley_status go_to_rank_0(meeting *m, sley_status mine) {
 
 /* ---- all */
 
-/* Allocates what a rank needs to join the others, before they meet, so that a rank without memory can report
- * it. */
+/* Allocates the memory that a rank needs to join the others, before they meet, so that a rank without memory
+ * can report it. */
 static sley_status prepare(meeting *m) {
   const sl_place *place = m->place;
   const int none[2] = {-1, -1};
@@ -294,8 +294,8 @@ static sley_status prepare(meeting *m) {
     return SLEY_OK;
   SL_TRY(SL_NEW(m->guests, SL_GUESTS, "connections of ranks that come"));
   SL_TRY(sl_lines_create(place, &m->lines));
-  /* The pulse beats from the first connection on: else a rank that joins the others slowly would be mistaken
-   * for one that is stopped. */
+  /* The pulse starts with the first connection, because otherwise a rank that joins the others slowly would
+   * be mistaken for a stopped rank. */
   return sl_pulse_start(none, beside, place->timeout, &m->mesh->pulse);
 }
 
@@ -341,7 +341,8 @@ sley_status sl_bootstrap_meet(const sl_place *place, sley_status mine, sl_mesh *
     *out = m.mesh;
     if (place->met)
       atomic_store(place->met, 1);
-  } else if (joining) { /* some ranks may have met all the others: they are told which rank is missing */
+  } else if (joining) { /* some ranks may have met all the others, and get a message that names the missing
+                           rank */
     sl_mesh_abort(m.mesh, status);
     sl_mesh_close(m.mesh);
   } else {

@@ -20,7 +20,7 @@ bool sl_place_launched(void) {
   return sl_launcher_find(&launcher) != SLEY_OK || launcher.name;
 }
 
-/* FNV-1a over text, continuing from hash. */
+/* Returns the FNV-1a hash of text, continued from hash. */
 static uint64_t mix(uint64_t hash, const char *text) {
   for (; text && *text; text++)
     hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
@@ -92,7 +92,7 @@ sley_status sl_place_from_variables(sl_place *out) {
     return guess_address(&launcher, out);
   if (out->size > 1)
     SL_TRY(read_address(out));
-  /* A loopback address is reachable from this host only; ranks then use the address itself. */
+  /* only this host can reach a loopback address; ranks then use the address itself */
   out->local = launcher.local_size == launcher.size || strncmp(out->address, "127.", 4) == 0 ||
                strcmp(out->address, "localhost") == 0 || strcmp(out->address, "::1") == 0;
   if (out->local)

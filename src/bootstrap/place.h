@@ -29,7 +29,7 @@ typedef struct sl_place {
   atomic_int *met;  /* set once the rank has met the others, for the parent process; else NULL */
 } sl_place;
 
-/* Whether a launcher (torchrun, mpirun, srun) has started this process as a rank: see launcher.h. */
+/* Returns whether a launcher (torchrun, mpirun, srun) has started this process as a rank: see launcher.h. */
 bool sl_place_launched(void);
 
 /* Finds where the launcher's ranks meet: at MASTER_ADDR and MASTER_PORT, which torchrun sets. Under mpirun
@@ -46,7 +46,7 @@ sley_status sl_secret_from_environment(sl_secret *out);
  * SLEY_ERR_ARG. */
 sley_status sl_place_ranks(int asked, int *out);
 
-/* How many of the ranks are on this host, as far as a launcher states it; else all. */
+/* Returns how many of the ranks are on this host, if a launcher states it; else the number of all ranks. */
 int sl_place_neighbours(int ranks);
 
 /* The time limit: seconds if above 0; for 0 SLEY_TIMEOUT, else 60. Errors: SLEY_ERR_ARG (negative, or

@@ -14,7 +14,7 @@
 
 enum { SLICE_MS = 50, ADMITTED_AT_ONCE = 256 };
 
-/* Seconds: the most a guest may take; and the least it stays even if others need its place. */
+/* Seconds: the longest time for a guest, and the time that it has at least even if others need its place. */
 static const double PATIENCE = 10, PATIENCE_FULL = 0.25;
 
 sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_claim *wanted, sl_guest *guest,
@@ -27,7 +27,8 @@ sley_status sl_reception_open(int listener, const sl_secret *secret, const sl_cl
   return SLEY_OK;
 }
 
-/* Removes a guest; the last one takes its place. Returns its socket, which stays open. */
+/* Removes a guest; the last guest moves to its place in the array. Returns the guest's socket, which stays
+   open. */
 static int release(sl_reception *reception, int g) {
   int fd = reception->guest[g].fd;
   reception->count--;
@@ -58,7 +59,7 @@ static int find_least_welcome(const sl_reception *reception) {
   return worst;
 }
 
-/* Closes the connections of guests whose time is up. */
+/* Closes the connections of guests whose time is over. */
 static void end_late(sl_reception *reception) {
   double now = sl_now();
   for (int g = 0; g < reception->count;)
@@ -68,8 +69,8 @@ static void end_late(sl_reception *reception) {
       g++;
 }
 
-/* Makes room for another guest: if all places are taken, a guest that has had some time loses its place.
- * Returns false if there is no room. */
+/* Makes a place free for another guest: if all places are taken, a guest that has been there for some time
+ * loses its place. Returns false if no place is free. */
 static bool make_room(sl_reception *reception) {
   if (reception->count < reception->room)
     return true;
@@ -92,7 +93,7 @@ static void note_address(int fd, uint8_t out[16]) {
     memcpy(out, &((struct sockaddr_in *)&name)->sin_addr, 4);
 }
 
-/* Accepts the connections that wait at the listener, as far as there is room. */
+/* Accepts the connections that wait at the listener, as long as there are free places. */
 static sley_status admit(sl_reception *reception) {
   end_late(reception);
   for (int i = 0; i < ADMITTED_AT_ONCE && make_room(reception); i++) {
@@ -109,7 +110,7 @@ static sley_status admit(sl_reception *reception) {
       return status == SLEY_ERR_PEER ? SLEY_OK : status; /* no connection waits */
     sl_guest *guest = &reception->guest[reception->count];
     status = sl_challenge_make(&guest->challenge);
-    /* The buffer of a new connection always has room for a challenge. */
+    /* The buffer of a new connection always has enough space for a challenge. */
     if (status == SLEY_OK && sl_socket_write(fd, &guest->challenge, sizeof guest->challenge, 0) == SLEY_OK) {
       reception->count++;
       guest->fd = fd;
@@ -124,7 +125,7 @@ static sley_status admit(sl_reception *reception) {
   return SLEY_OK;
 }
 
-/* Reads what a guest has sent so far. Returns whether the guest stays. */
+/* Reads the data that a guest has sent so far. Returns whether the guest may stay. */
 static bool hear(sl_guest *guest, size_t bytes) {
   while (guest->got < bytes) {
     ssize_t taken = recv(guest->fd, guest->message + guest->got, bytes - guest->got, MSG_DONTWAIT);
@@ -138,7 +139,7 @@ static bool hear(sl_guest *guest, size_t bytes) {
   return true;
 }
 
-/* Judges a complete claim. Returns whether it is true and this side's proof was sent. */
+/* Checks a complete claim. Returns whether it is true and this side's proof was sent. */
 static bool judge(sl_reception *reception, const sl_guest *guest) {
   sl_claim_verdict verdict =
       sl_claim_check(reception->secret, &guest->challenge, &reception->wanted, guest->message);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accepts connections, and returns those whose other end has proved that it knows the job's secret. All are
- * served at the same time, so that a silent one (a stopped process, a stranger) delays nobody. A connection
- * that is not proven yet, a guest, has one of SL_GUESTS places, for a limited time; if all places are taken,
- * the address with the most guests loses its oldest one. */
+/* Accepts connections, and returns those whose other end has proved that it knows the job's secret. All
+ * connections are served at the same time, so that a silent one (of a stopped process, or of a stranger)
+ * delays no other. A connection that is not proven yet, a guest, has one of SL_GUESTS places, for a limited
+ * time; if all places are taken, the address with the most guests loses its oldest one. */
 #ifndef SLEY_BOOTSTRAP_RECEPTION_H
 #define SLEY_BOOTSTRAP_RECEPTION_H
 
@@ -16,7 +16,7 @@ enum { SL_GUESTS = 512, SL_GUEST_BYTES = 1408 };
 typedef struct sl_guest {
   int fd;
   uint8_t address[16];
-  double since; /* sl_now() when it came */
+  double since; /* time at which it came, from sl_now() */
   sl_challenge challenge;
   size_t got;
   _Alignas(8) char message[SL_GUEST_BYTES]; /* a claim and its payload */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forks the ranks and waits for them. Their results are in shared memory; the end of a rank shows as the end
- * of a pipe whose writing end only the rank holds. */
+/* Forks the ranks and waits for them. Their results are in shared memory; the end of a rank is noticed by the
+ * end of a pipe whose writing end only the rank has. */
 #define _GNU_SOURCE
 #include "bootstrap/spawn.h"
 
@@ -30,7 +30,7 @@ enum { SLICE_MS = 50 };
  * killed rank yet waits for it without being notified: it gets SIGTERM at once. */
 static const double GRACE_FAILED = 5, GRACE_INTERRUPTED = 0.5, GRACE_ASKED = 1;
 
-/* Seconds for ranks to meet: this process itself notices ranks that end or are stopped meanwhile. */
+/* Seconds for ranks to meet. Meanwhile this process itself notices ranks that end or are stopped. */
 static const double MEETING = 60;
 
 /* Least seconds for which a rank may be stopped, as in the pulse. */
@@ -38,7 +38,7 @@ static const double LIMIT_LEAST = 2;
 
 /* The result of a rank, in shared memory. */
 typedef struct outcome {
-  int returned;   /* main has returned, and error is valid */
+  int returned;   /* main has returned, so error is valid */
   atomic_int met; /* the rank has met the others */
   sl_error error; /* SLEY_OK: none */
 } outcome;
@@ -49,8 +49,8 @@ typedef struct child {
   int code;             /* exit code from waitpid */
   int stop_signal;      /* signal by which it is stopped; 0: it is not stopped */
   double stopped;       /* seconds for which it has been stopped while this process ran */
-  bool given_up, ended; /* given_up: it was stopped and was killed here; ended: it was sent SIGTERM or SIGKILL
-                           here */
+  bool given_up, ended; /* given_up: it was stopped, and this process killed it; ended: this process sent it
+                           SIGTERM or SIGKILL */
   bool seen_failed;
 } child;
 
@@ -63,7 +63,7 @@ typedef struct family {
   struct pollfd *pollers;
 } family;
 
-/* The whole run of a rank in its process. */
+/* Runs a rank in its process, from start to end. */
 static void live(const sl_place *place, pid_t parent, sl_spawn_main main, void *arg, outcome *out) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
@@ -121,7 +121,7 @@ static void look_after(child *c) {
     c->code = code;
     break;
   }
-  if (found != 0) /* it has ended; or it cannot be waited for, because something else did */
+  if (found != 0) /* it has ended, or it cannot be waited for, because another part of the program did */
     c->pid = 0;
 }
 
@@ -168,8 +168,8 @@ static void wait_for_news(const family *f) {
   (void)poll(f->pollers, (nfds_t)count, SLICE_MS);
 }
 
-/* Records failures, and the latest time to send SIGTERM to all. Returns whether a rank has ended without
- * reporting its error. */
+/* Records failures, and sets the latest time at which SIGTERM is sent to all. Returns whether a rank has
+ * ended without reporting its error. */
 static bool note_failures(family *f, double now, double *ask_at) {
   bool silent = false;
   for (int r = 0; r < f->started; r++) {
@@ -239,8 +239,8 @@ static weight weigh(const family *f, int r) {
   return status == SLEY_ERR_PEER ? NOTICED : OWN;
 }
 
-/* The failure that counts most: a rank's own error, then a rank that was killed or stopped from outside, then
- * what ranks report about each other, then a rank that this process ended. */
+/* Reports the failure with the highest precedence: a rank's own error, then a rank that was killed or stopped
+ * from outside, then an error that a rank reports about another, then a rank that this process ended. */
 static sley_status first_failure(const family *f) {
   for (weight pass = OWN; pass < NONE; pass++)
     for (int r = 0; r < f->started; r++) {
@@ -265,7 +265,7 @@ static sley_status prepare(family *f, sl_place *place) {
   f->outcomes = shared;
   SL_TRY(sl_sent_share());
   SL_TRY(sl_random_bytes(&place->key, sizeof place->key));
-  SL_TRY(sl_secret_make(&place->secret)); /* the ranks inherit it by the fork */
+  SL_TRY(sl_secret_make(&place->secret)); /* the ranks inherit the secret by the fork */
   return sl_socket_listen(0, true, &place->port, &place->listener);
 }
 
@@ -279,7 +279,7 @@ sley_status sl_spawn(int ranks, double timeout, sl_spawn_main main, void *arg) {
                     .timeout = timeout,
                     .patience = timeout > MEETING ? timeout : MEETING};
   sley_status status = prepare(&f, &place);
-  fflush(NULL); /* else the ranks would write buffered output again */
+  fflush(NULL); /* otherwise the ranks would write buffered output again */
   while (status == SLEY_OK && f.started < ranks)
     status = start_one(&f, &place, main, arg);
   if (place.listener >= 0)

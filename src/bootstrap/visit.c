@@ -57,7 +57,7 @@ static bool give(sl_visit *visit) {
   return true;
 }
 
-/* Whether the connection is established. */
+/* Returns whether the connection is established. */
 static bool connected(sl_visit *visit) {
   struct pollfd poller = {.fd = visit->fd, .events = POLLOUT};
   int reason = 0;

@@ -31,7 +31,7 @@ typedef struct sl_visit {
  * SLEY_ERR_INTERNAL (no random numbers). */
 sley_status sl_visit_step(const sl_secret *secret, sl_visit *visit);
 
-/* The events to poll fd for. */
+/* Returns the events for which to poll fd. */
 short sl_visit_events(const sl_visit *visit);
 
 static inline bool sl_visit_over(const sl_visit *visit) {

@@ -28,9 +28,9 @@
 typedef struct check {
   const sley_matrix *a;
   const sl_scaled_product *p;
-  double terms; /* in addition to a row's entries */
+  double terms; /* number of terms in addition to the entries of a row */
   sl_rounding rounding;
-  double limit;                  /* sums from here on overflow the type of sums */
+  double limit;                  /* magnitude from which sums overflow the type of sums */
   bool factor_overflows;         /* alpha or beta alone overflows */
   double *sums;                  /* LISTS k per thread, see row_sums */
   pthread_mutex_t lock;
@@ -76,7 +76,7 @@ typedef struct row_sums {
 /* Adds the terms of one entry of A; value: alpha times the entry. */
 typedef void (*add_entry)(const row_sums *s, int64_t k, double entry, double value);
 
-/* For rows whose factors are all finite. */
+/* Adds the terms of an entry for rows whose factors are all finite. */
 static void add_finite(const row_sums *s, int64_t k, double entry, double value) {
   const double *restrict x = s->x;
   double *restrict sum = s->sum, *restrict magnitude = s->magnitude, *restrict plain = s->plain;
@@ -135,7 +135,7 @@ static void sum_row(const check *c, int64_t row, const row_sums *s) {
     sum_terms(c, row, s, add_any);
 }
 
-/* Greatest magnitude that the computed sum may have. */
+/* Returns the greatest magnitude that the computed sum may have. */
 static double reach_of(double bound, double sum, double magnitude) {
   return fabs(sum) + bound * magnitude;
 }

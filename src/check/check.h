@@ -33,14 +33,15 @@ typedef struct sl_rounding {
 } sl_rounding;
 sl_rounding sl_rounding_of(sley_dtype dtype);
 
-/* Adds to bound, which is relative to the magnitude, the rounding of the sum to its type. */
+/* Adds to bound, which is relative to the magnitude, the rounding of the sum to its type, and returns the
+   result. */
 double sl_rounding_of_sum(const sl_rounding *r, double bound, double sum, double magnitude);
 
 /* Returns whether y is an infinity to which the sum may be rounded. */
 bool sl_rounding_overflows(const sl_rounding *r, double bound, double y, double sum, double magnitude);
 
-/* Error added to a row of Y by values too small for the type in which they were sent; 0: that type was
- * wide. */
+/* Error added to a row of Y by values too small for the type in which they were sent; 0: no such error,
+ * because the type was wide. */
 double sl_wire_least(const sley_matrix *a, int64_t row, double alpha, double wire_bound, sley_dtype wire);
 
 /* An entry of a result compared with its bound. */
@@ -51,13 +52,13 @@ typedef struct sl_finding {
   int64_t row, col;
 } sl_finding;
 sl_finding sl_finding_judge(double y, double sum, double magnitude, double bound, int64_t row, int64_t col);
-/* Among equal findings the one at the earlier place is worse, so that the result does not depend on
- * threads. */
+/* Returns whether a is worse. Among equal findings the one at the earlier place is worse, so that the result
+ * does not depend on threads. */
 bool sl_finding_is_worse(const sl_finding *a, const sl_finding *b);
 
 /* Summary of several entries. */
 typedef struct sl_findings {
-  sl_finding worst;              /* units below 0: there were no entries */
+  sl_finding worst;              /* worst finding; units below 0: there were no entries */
   double largest_error, largest; /* greatest |Y - A X| and |A X| of the finite entries */
 } sl_findings;
 #define SL_NO_FINDINGS ((sl_findings){.worst = {.units = -1}})
@@ -68,7 +69,7 @@ sley_check sl_findings_sum_up(const sl_findings *all);
 sley_status sl_check_spmm(const sley_matrix *matrix, const sl_scaled_product *product, sl_team *team,
                           sley_check *out);
 
-/* As sley_check_spgemm with checked arguments. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+/* The same as sley_check_spgemm, with checked arguments. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_check_spgemm(const sley_matrix *a, const sley_matrix *b, const sley_spgemm_options *options,
                             const sley_matrix *c, sl_team *team, sley_check *out);
 

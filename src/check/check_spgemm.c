@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares C = A B with sums in float64, row by row: for each column a sum, a magnitude and a count of
- * products. It shares no code with what it checks. */
+ * products. It shares no code with the products that it checks. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct checking {
 /* Expected entry in a column of a row. */
 typedef struct oracle_sum {
   double value, magnitude;
-  int64_t terms; /* 0: C has no entry there */
+  int64_t terms; /* number of terms; 0: C has no entry there */
 } oracle_sum;
 
 static double product_of(sley_semiring semiring, double a, double b) {
@@ -96,7 +96,7 @@ static void judge(const checking *self, int64_t i, int64_t e, oracle_sum *s, sl_
   *s = (oracle_sum){0};
 }
 
-/* The remaining sums of the row have no entry in C; that is right only where the mask has none. */
+/* Finds sums of the row that have no entry in C, which is right only if the mask has no entry there. */
 static void find_missing(const checking *self, int64_t i, oracle_sum *sums, sl_findings *all) {
   const sley_matrix *a = self->a, *b = self->b, *mask = self->mask;
   for (int64_t e = mask ? mask->rowptr[i] : 0; mask && e < mask->rowptr[i + 1]; e++) {
@@ -119,8 +119,8 @@ static void find_missing(const checking *self, int64_t i, oracle_sum *sums, sl_f
   }
 }
 
-/* Returns whether the mask's row, which ascends, has the column; *at: position in the row, which is
- * advanced. */
+/* Returns whether the mask's row, which ascends, has the column; *at: position in the row; the function
+ * advances it. */
 static bool allowed(const sley_matrix *mask, int64_t i, int64_t col, int64_t *at) {
   while (*at < mask->rowptr[i + 1] && sl_index_at(mask->col, mask->index, *at) < col)
     ++*at;

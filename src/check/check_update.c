@@ -28,7 +28,8 @@ typedef struct update_check {
   sl_findings found;
 } update_check;
 
-/* Arrays for one row: of x, and sums and magnitudes of T, k values each; sums and magnitudes of Z, n each. */
+/* Arrays for one row: the row of x, and sums and magnitudes of T, k values each; sums and magnitudes of Z, n
+   values each. */
 typedef struct row_of_z {
   double *x, *t, *t_size, *z, *z_size;
 } row_of_z;

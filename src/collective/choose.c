@@ -32,12 +32,13 @@ static const sl_sparse_costs gpu_costs = {.count = {3.3e12, 0},
                                           .wait = 1e-5,
                                           .launch = 5e-6};
 
-/* Sparse must be faster by this share, for the time of the probe (probe.c), and errors of the model. */
+/* The sparse collective must be faster than the dense one by this share, which covers the time of the probe
+   (probe.c) and errors of the model. */
 #define MARGIN 0.05
 
 /* Passes that were not measured on the machine are assumed to be slower than the figures by this factor:
- * ranks share memory, and an error in favour of sparse costs more than one in favour of dense, which is
- * always available. */
+ * ranks share memory, and a wrong choice of the sparse collective costs more than a wrong choice of the dense
+ * one. */
 #define CAUTION 1.5
 
 static void speed_up(sl_pass_cost *pass, double factor) {
@@ -45,7 +46,7 @@ static void speed_up(sl_pass_cost *pass, double factor) {
   pass->kept /= factor;
 }
 
-/* Sets a pass for that many threads: as measured, else built in. */
+/* Sets the cost of a pass for that many threads: as measured if it was, else as built in. */
 static void set_pass(const sl_machine *machine, sl_array_pass which, double threads, double caution,
                      sl_pass_cost *pass) {
   bool is_measured = machine->pass[which].bandwidth > 0;
@@ -88,12 +89,13 @@ static double dense_bytes(sley_type type, int64_t values) {
   return (double)values * (double)sley_type_bytes(type);
 }
 
-/* The bytes that travel. */
+/* Returns the bytes that travel. */
 static double message_bytes(sl_compressed_format format, sley_type type, int64_t values, double density) {
   return (double)sl_compressed_bytes(format, type, values, kept_of(values, density));
 }
 
-/* Seconds for one rank to compress an array, and below for another to decompress it. */
+/* Returns the seconds in which one rank compresses an array; the function below, the seconds in which another
+   decompresses it. */
 static double compress_seconds(const sl_sparse_costs *c, sl_compressed_format format, sley_type type,
                                int64_t values, double density) {
   double bytes = dense_bytes(type, values);
@@ -135,7 +137,7 @@ sl_compressed_format sl_choose_format(const sl_sparse_costs *costs, sl_link link
 
 typedef struct receipt {
   double seconds[SL_LINK_COUNT];
-  double messages; /* bytes over message links */
+  double messages; /* number of bytes over message links */
 } receipt;
 
 static void receive(const sl_sparse_costs *c, receipt *r, sl_link link, double bytes) {
@@ -191,14 +193,14 @@ double sl_dense_seconds(const sl_sparse_costs *c, const sl_sparse_shape *s) {
 
 /* ---- sparse */
 
-/* Seconds of waiting in a transfer: for the lengths of the own arrays, for the lengths of the peers', and for
- * the check of the received arrays. */
+/* Seconds of waiting in a transfer: for the lengths of this rank's arrays, for the lengths of the peers'
+ * arrays, and for the check of received arrays. */
 static double transfer_waits(const sl_sparse_costs *c) {
   return 3 * c->wait + c->machine->meeting;
 }
 
-/* Seconds of waiting in place: the hosts meet twice, at the beginning and the end, and two more kernels run:
- * one reads the arrays while the links bring them, one takes their headers. */
+/* Seconds of waiting if arrays are read in place: the hosts meet twice, at the beginning and the end, and two
+ * more kernels run: one reads the arrays while the links bring them, one takes their headers. */
 static double round_waits(const sl_sparse_costs *c) {
   return c->machine->meeting + 2 * c->launch;
 }
@@ -217,14 +219,14 @@ static sl_compressed_format format_of(const flow *f, sl_link link, int64_t value
   return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density);
 }
 
-/* Adds the time of one of the arrays that a single call compresses. */
+/* Adds the time of one of several arrays that a single call compresses. */
 static void compress_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
     f->work +=
         compress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
 }
 
-/* The same for an array that a call of its own compresses. */
+/* Adds the time of an array that a separate call compresses. */
 static void send_one(flow *f, sl_link link, int64_t values) {
   if (values > 0)
     f->work += f->costs->launch;
@@ -244,8 +246,8 @@ static void expand_one(flow *f, sl_link link, int64_t values) {
         decompress_seconds(f->costs, format_of(f, link, values), f->shape->spec->type, values, f->density);
 }
 
-/* Adds the time of adding that many arrays, one of them this rank's own. Operations other than sums of
- * floating point decompress them first. */
+/* Adds the time to add that many arrays, one of which belongs to this rank. Operations other than sums of
+ * floating-point numbers decompress the arrays first. */
 static void sum_them(flow *f, int arrays, int64_t values) {
   const sl_dense_spec *spec = f->shape->spec;
   double bytes = dense_bytes(spec->type, values), kept = (double)kept_of(values, f->density);
@@ -271,7 +273,7 @@ static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s,
     compress_one(&f, sl_link_to(s->comm, p), values_of(s, p));
     receive_one(&f, sl_link_to(s->comm, p), values_of(s, rank));
   }
-  f.work += c->launch; /* one launch for all */
+  f.work += c->launch; /* one launch for all arrays */
   sum_them(&f, s->comm->size, values_of(s, rank));
   return flow_seconds(&f);
 }
@@ -279,7 +281,8 @@ static double direct_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s,
 static double direct_gather(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
   flow f = {.costs = c, .shape = s, .density = density};
   int rank = s->comm->rank;
-  bool is_first = true; /* compressed once for all peers; if that is wrong, dense costs little */
+  bool is_first = true; /* the array is compressed once for all peers; if that is wrong, the error for dense
+                           arrays is small */
   for (int p = 0; p < s->comm->size; p++) {
     if (p == rank)
       continue;
@@ -317,7 +320,7 @@ double sl_direct_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *s,
 }
 
 /* Seconds of a two-level reduce-scatter, assuming that all parts are about as long as this rank's: a round
- * for each workgroup inside, and one transfer between. */
+ * inside the workgroup for each workgroup, and one transfer between workgroups. */
 static double two_level_scatter(const sl_sparse_costs *c, const sl_sparse_shape *s, double density) {
   int groups = sl_workgroups(s->comm), members = s->comm->workgroup;
   int64_t values = values_of(s, s->comm->rank);

@@ -9,13 +9,13 @@
 typedef struct direct {
   sl_sparse_route route;
   sl_transfer scatter, gather;
-  char *send, *recv; /* areas in device memory, used by both transfers */
+  char *send, *recv; /* areas in device memory, which both transfers use */
 } direct;
 
 /* ---- making */
 
-/* Every rank sends each peer that peer's part, and receives its own part from each. *send and *recv: bytes of
- * the areas. */
+/* Lists the transfers of a scatter: every rank sends each peer that peer's part, and receives its own part
+ * from each peer. *send and *recv: bytes of the areas. */
 static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   const sl_sparse_base *base = d->route.base;
   int rank = base->comm->rank;
@@ -30,7 +30,7 @@ static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
   }
 }
 
-/* Every rank sends its part to each peer, in one or two formats. */
+/* Lists the transfers of a gather: every rank sends its part to each peer, in one or two formats. */
 static void list_gather(direct *d, int64_t *send, int64_t *recv) {
   const sl_sparse_base *base = d->route.base;
   int rank = base->comm->rank;
@@ -146,7 +146,7 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
   int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
   base->report.result_nonzeros = nonzeros;
-  if (!sl_route_reduces(base)) { /* counted once, even if in two formats */
+  if (!sl_route_reduces(base)) { /* counted once, although it may be compressed in two formats */
     base->report.values = sl_route_values(base, base->comm->rank);
     base->report.nonzeros = nonzeros;
   }

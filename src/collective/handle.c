@@ -4,12 +4,12 @@
 #include "base/memory.h"
 #include "collective/sparse.h"
 
-/* Either dense or sparse is NULL. */
+/* A collective. Either dense or sparse is NULL. */
 struct sley_collective {
   sl_comm *comm;
   sl_dense *dense;
   sl_sparse *sparse;
-  int64_t dense_sent, dense_received; /* bytes of a run of dense */
+  int64_t dense_sent, dense_received; /* bytes that a run of `dense` sends and receives */
   bool has_run;
 };
 

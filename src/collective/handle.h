@@ -5,18 +5,18 @@
 
 #include "transport/dense_collective.h"
 
-/* See sley_collective_create. compress and way are valid values of their types; that they are the same on all
- * ranks is checked here. Collective. */
+/* See sley_collective_create. compress and way are valid values of their types; this function checks that
+ * they are the same on all ranks. Collective. */
 sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_compress compress,
                                  sley_collective_way way, sley_collective **out);
 
-/* See sley_collective_run; enqueues on the comm's queue. Collective. */
+/* Does the work of sley_collective_run, enqueued on the comm's queue. Collective. */
 sley_status sl_collective_run(sley_collective *collective, const void *src, void *dst);
 
-/* See sley_collective_info_get. Not collective. */
+/* Does the work of sley_collective_info_get. Not collective. */
 sley_status sl_collective_info(const sley_collective *collective, sley_collective_info *out);
 
-/* NULL, if on all ranks: does nothing. Collective. */
+/* Destroys the collective. NULL on all ranks: does nothing. Collective. */
 void sl_collective_destroy(sley_collective *collective);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { PLACE = SL_COMPRESSED_HEADER };
 
-/* Bytes of a run: a place for the verdict, and one per header. */
+/* Bytes of a run's memory: one place for the verdict, and one for each header. */
 static int64_t run_bytes(const sl_headers *headers) {
   return ((int64_t)headers->most + 1) * PLACE;
 }

@@ -13,12 +13,12 @@ enum { SL_HEADERS_RUNS = 16 };
 typedef struct sl_headers {
   sl_device *device;
   const uint32_t *verdict; /* verdict, in device memory */
-  int most;                /* headers of a run, at most */
+  int most;                /* maximum number of headers of a run */
   char *here; /* pinned host memory: for each of SL_HEADERS_RUNS runs the verdict and the headers, one place
                  each */
-  sl_pull_entry *list; /* in device memory: entry i copies row 0 of source i */
+  sl_pull_entry *list; /* list in device memory: entry i copies row 0 of source i */
   sl_event *sent[SL_HEADERS_RUNS];
-  int64_t runs, read; /* runs sent; runs read so far */
+  int64_t runs, read; /* number of runs sent, and of runs read */
 } sl_headers;
 
 /* The headers of a run that have arrived. */
@@ -32,23 +32,23 @@ typedef struct sl_headers_run {
 sley_status sl_headers_open(sl_headers *headers, sl_queue *queue, const uint32_t *verdict, int most);
 void sl_headers_close(sl_headers *headers);
 
-/* Copies headers of the run that is sent next, in the queue's order: headers first, first + 1, ... are the
- * `count` ones at the addresses in at, in memory that kernels can reach. The array at, in host memory, is not
- * used afterwards. */
+/* Copies headers of the run that is sent next, in the queue's order: headers first to first + count - 1 are
+ * at the addresses in at, in memory that kernels can reach. The array at, in host memory, is not used
+ * afterwards. */
 sley_status sl_headers_take(sl_headers *headers, int first, int count, const void *const *at,
                             sl_queue *queue);
 
-/* Ends a run, after its last take: the next take begins another run. The verdict is the one at that last
- * take. Fewer than SL_HEADERS_RUNS runs must be in flight. */
+/* Ends a run, after its last take: the next take begins another run. The verdict has the value that it had at
+ * the last take. Fewer than SL_HEADERS_RUNS runs must be in flight. */
 sley_status sl_headers_send(sl_headers *headers, sl_queue *queue);
 
-/* The number of runs that are in flight, or have arrived and were not read. */
+/* Returns the number of runs that were sent and not read, whether they have arrived or not. */
 int64_t sl_headers_waiting(const sl_headers *headers);
 
-/* Reads the oldest of these, if it has arrived or is waited for; else *come is false. waits: to be used after
- * the queue was waited for, because an event may be slightly late: on an H100 one that was queried within
- * microseconds of its queue's end was not set. out->header is valid until SL_HEADERS_RUNS more runs have been
- * sent. */
+/* Reads the oldest run that was not read. If it has not arrived, *come is false, unless waits is set, which
+ * waits for it. waits is set after the caller has waited for the queue, because an event may be late: on an
+ * H100, an event queried within microseconds of the end of its queue was not set yet. out->header is valid
+ * until SL_HEADERS_RUNS more runs have been sent. */
 sley_status sl_headers_read(sl_headers *headers, bool waits, bool *come, sl_headers_run *out);
 
 #endif

@@ -19,13 +19,13 @@ typedef struct in_place {
   char *area;      /* area in device memory */
   const void **at; /* headers to copy: two for each rank */
   sl_headers headers;
-  double sums; /* last known density of this rank's reduced part; -1: never known */
+  double sums; /* last known density of this rank's reduced part; -1: not known yet */
 } in_place;
 
 /* ---- making */
 
-/* The position of sender's array for peer in the sender's area, in bytes; peer = size: the end of these
- * arrays. */
+/* Returns the position of sender's array for peer in the sender's area, in bytes; for peer = size, the end of
+ * these arrays. */
 static int64_t place_of(const sl_sparse_base *base, int sender, int peer) {
   int64_t at = 0;
   for (int p = 0; p < peer && sl_route_reduces(base); p++)
@@ -181,7 +181,8 @@ static sley_status in_place_finish(sl_sparse_route *route, sl_queue *queue) {
 
 /* ---- the headers of earlier runs */
 
-/* Reports one exchange. The transport has counted the headers; the bytes behind them are counted here. */
+/* Adds one exchange to the report. The transport has counted the headers; the bytes after them are counted
+   here. */
 static sley_status report_round(const in_place *d, sl_mapped *m, const sl_compressed_header *header,
                                 bool is_src, sl_sparse_report *report) {
   sl_comm *comm = d->route.base->comm;
@@ -197,7 +198,8 @@ static sley_status report_round(const in_place *d, sl_mapped *m, const sl_compre
   return SLEY_OK;
 }
 
-/* Reports the gathered parts; header: this rank's for all peers, then the peers'. */
+/* Adds the gathered parts to the report; header: this rank's header for all peers, then the headers of the
+   peers. */
 static void report_result(in_place *d, const sl_compressed_header *header, sl_sparse_report *report) {
   const sl_sparse_base *base = d->route.base;
   const sl_mapped *gather = &d->gather;
@@ -240,7 +242,7 @@ static sley_status note_runs(in_place *d, bool waits) {
   return SLEY_OK;
 }
 
-/* If the maximum number of runs is in flight, the host waits, too: it is far ahead of the device. */
+/* If the maximum number of runs is in flight, the host also waits, because it is far ahead of the device. */
 static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
   in_place *d = (in_place *)route;
   sl_comm *comm = route->base->comm;

@@ -10,8 +10,8 @@
  * Collectives of fewer than SMALL bytes have too little to gain. */
 enum { RUNS = 5, SHORT = 1 << 10, LONG = 1 << 16, LONGER = 1 << 20, SMALL = 1 << 16 };
 
-/* Seconds. A long all-gather that takes at least this time determines the bandwidth; the longer one would
- * take 16 times as long. */
+/* Seconds. A long all-gather that takes at least this time determines the bandwidth; the next longer
+ * all-gather would take 16 times as long. */
 #define LONG_ENOUGH 2e-3
 
 /* An all-gather in which each rank receives about a given number of bytes. */
@@ -76,7 +76,7 @@ static sley_status time_gather(sl_comm *comm, int64_t bytes, double *least) {
   return status;
 }
 
-/* Whether all ranks need the measurement. */
+/* Sets *out to whether all ranks need the measurement. */
 static sley_status agree(sl_comm *comm, const sl_machine *costs, int64_t bytes, bool *out) {
   char path[SL_MACHINE_SOURCE];
   bool named;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measurement of messages between workgroups, for machines without a description: built-in figures are for
- * some network, and the choice between dense and compressed would be wrong on a faster or a slower one. */
+/* Measurement of messages between workgroups, for machines without a description: built-in figures describe
+ * one particular network, and the choice between dense and compressed would be wrong on a faster or slower
+ * network. */
 #ifndef SLEY_COLLECTIVE_LINKS_H
 #define SLEY_COLLECTIVE_LINKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One exchange of compressed arrays that do not move: kernels of the peers read them in this rank's area
- * (exchange_map). The exchange is told only about the header of each array: no host knows during the round
- * how much follows it. sl_mapped_measure finds that out later. */
+ * (exchange_map). The exchange covers only the header of each array, because during the round no host knows
+ * how many bytes follow it. sl_mapped_measure finds that later. */
 #ifndef SLEY_COLLECTIVE_MAPPED_H
 #define SLEY_COLLECTIVE_MAPPED_H
 
@@ -19,22 +19,21 @@ typedef struct sl_mapped {
   sl_mapped_rows *rows;   /* rows of recv, between open and end */
 } sl_mapped;
 
-/* Whether kernels of each rank can read the memory of all others in place. The same on all ranks. */
+/* Returns whether kernels of each rank can read the memory of all others in place. The same on all ranks. */
 bool sl_mapped_serves(const sl_comm *comm);
 
-/* Make the exchange of mapped, whose comm, name and type are set; the caller fills send and recv by
- * sl_transfer_list between the two calls. begin: allocates memory for `most` peers. make: collective,
- * agreed. */
+/* Make the exchange of mapped, whose comm, name and type are set; between the two calls the caller fills send
+ * and recv by sl_transfer_list. begin allocates memory for `most` peers. make is collective, agreed. */
 sley_status sl_mapped_begin(sl_mapped *mapped, int most);
 sley_status sl_mapped_make(sl_mapped *mapped);
 
-/* Starts a round, after the work that queue has so far: the arrays of send are in area, and the peers' may be
- * read, in the queue's order, until end. Waits until peers' hosts have reached this point, not for a device.
- * No call that waits for a peer may come before end. Collective. */
+/* Starts a round, after the work that queue has so far: the arrays of send are in area, and the peers' arrays
+ * may be read, in the queue's order, until end. Waits until peers' hosts have reached this point, not for a
+ * device. No call that waits for a peer may come before end. Collective. */
 sley_status sl_mapped_open(sl_mapped *mapped, const void *area, sl_queue *queue);
 sley_status sl_mapped_end(sl_mapped *mapped, sl_queue *queue);
 
-/* The address of array i of recv, during a round. */
+/* Returns the address of array i of recv, during a round. */
 const void *sl_mapped_src(const sl_mapped *mapped, int i);
 
 /* Called after end: in the queue's order the peers have read this rank's arrays, so the area may change.

@@ -21,8 +21,8 @@ double sl_probe_density(const sl_probe *probe) {
 
 /* ---- the sample */
 
-/* The start of block b of the sample in an array of `values` values: one block in each of SL_PROBE_BLOCKS
- * sections of the array, at another position in every run. */
+/* Returns the start of block b of the sample in an array of `values` values: one block in each of
+ * SL_PROBE_BLOCKS sections of the array, at another position in every run. */
 static int64_t block_begin(const sl_probe *probe, int64_t values, int64_t length, int b) {
   int64_t stretch = values / SL_PROBE_BLOCKS, places = stretch / length;
   return b * stretch + (places > 0 ? probe->runs % places * length : 0);
@@ -58,7 +58,7 @@ static sley_status count_sample(sl_probe *probe, const char *src, int64_t values
 
 /* ---- the decision */
 
-/* Whether the density nonzeros / values is above the limit. */
+/* Returns whether the density nonzeros / values is above the limit. */
 static bool is_too_dense(const sl_probe *probe, int64_t nonzeros, int64_t values) {
   return (double)nonzeros * (double)SL_DENSITY_UNIT > (double)probe->limit * (double)values;
 }
@@ -68,12 +68,13 @@ static void hold(sl_probe *probe) {
   probe->hold = probe->hold < SL_PROBE_LONGEST ? 2 * probe->hold : SL_PROBE_LONGEST;
 }
 
-/* Decides by a sample of this run, and by the known counts of the last run. */
+/* Decides by a sample of this run, and by the counts of the last run if they are known. */
 static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_queue *queue,
                         sl_sparse_reason *why) {
   SL_TRY(count_sample(probe, src, values, queue));
-  const sl_sparse_counts last = probe->follows ? (sl_sparse_counts){0} : probe->known; /* the last run was
-                                                                                          dense */
+  const sl_sparse_counts last =
+      probe->follows ? (sl_sparse_counts){0} : probe->known; /* counts of the last run, unless it
+                                                                was dense */
   int64_t sums[] = {probe->values, probe->nonzeros, last.values, last.nonzeros, values - probe->values};
   SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 5));
   bool is_known = sums[2] > 0, was_wrong = is_known && is_too_dense(probe, sums[3], sums[2]);
@@ -88,7 +89,8 @@ static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_que
   return SLEY_OK;
 }
 
-/* Decides by the density that each rank knows of its array in an earlier run; no rank waits for a device. */
+/* Decides by the density that each rank knows of its array in an earlier run; then no rank waits for a
+   device. */
 static sley_status follow(sl_probe *probe, int64_t values, sl_sparse_reason *why) {
   bool is_new = probe->known.values > 0;
   if (is_new) {

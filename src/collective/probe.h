@@ -16,7 +16,8 @@
 #include "collective/sparse_spec.h"
 #include "device/device.h"
 
-/* A sample has at least SL_PROBE_LEAST values, if the array has: launches take as long anyway. */
+/* A sample has at least SL_PROBE_LEAST values, or all values of a shorter array, because smaller samples take
+   as long. */
 enum { SL_PROBE_BLOCKS = 8, SL_PROBE_LEAST = 4 * SL_TILE_VALUES, SL_PROBE_LONGEST = 16 };
 
 typedef struct sl_probe {
@@ -26,18 +27,19 @@ typedef struct sl_probe {
   int64_t most;    /* number of values of the sample */
   int64_t *counts; /* SL_PROBE_BLOCKS counts, in device memory */
   int64_t runs;
-  int held, hold;           /* held: remaining runs without a sample; hold: their number after the next
-                               decision against sparse */
-  bool follows;             /* set by the caller, the same on all ranks: see above */
+  int held, hold;           /* held: number of the next runs without a sample; hold: value of held after the
+                               next decision against sparse */
+  bool follows;             /* decisions follow the counts of earlier runs, see above; set by the caller, the
+                               same on all ranks */
   bool is_sparse;           /* the last decision */
-  int64_t values, nonzeros; /* the counts of this rank's last decision: of a sample, or of an earlier run */
+  int64_t values, nonzeros; /* counts of this rank's last decision: of a sample, or of an earlier run */
   /* Set by the caller before a decision: counts of the arrays that this rank compressed in the newest run
-   * whose counts it knows, if that run was not used before; else 0. */
+   * whose counts it knows, if no decision has used that run before; else 0. */
   sl_sparse_counts known;
 } sl_probe;
 
-/* Allocates the probe's memory. seconds: most time of a probe. Ended by sl_probe_end, also on an error. Not
- * collective. */
+/* Allocates the probe's memory. seconds: maximum time of a probe. Ended by sl_probe_end, also on an error.
+ * Not collective. */
 sley_status sl_probe_begin(sl_probe *probe, sl_comm *comm, sley_type type, const sl_sparse_costs *costs,
                            double seconds);
 void sl_probe_end(sl_probe *probe);

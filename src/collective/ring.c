@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring: every rank sends to the next one and receives from the one before, one part per hop.
+/* The ring: in each hop every rank sends one part to the next rank and receives one from the previous rank.
  *
  *   reduce-scatter   part q starts at rank q + 1; each rank on the way adds its own values to the received
  *                    sum, and compresses the new sum; rank q is the last
- *   all-gather       every part goes round as its own rank has compressed it
+ *   all-gather       every part is forwarded unchanged, as its own rank has compressed it
  *
  * So after hop s, of size - 1, rank r holds part r - 2 - s of the first, part r - 1 - s of the second (modulo
  * size). Source: Hough et al., Adaptive Space-efficient Collectives, section IV-B; with coo arrays and the
@@ -14,9 +14,9 @@
 
 typedef struct ring {
   sl_sparse_route route;
-  sl_transfer hop; /* transfer to the next rank and from the one before; values and positions differ from hop
-                      to hop */
-  char *area;      /* two slots: one to send, one to receive */
+  sl_transfer hop; /* transfer to the next rank and from the previous rank; values and positions differ from
+                      hop to hop */
+  char *area;      /* memory of two slots: one for sending, one for receiving */
   char *sum;       /* this rank's sum of the last hop, dense */
 } ring;
 
@@ -97,7 +97,7 @@ static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *d
   return SLEY_OK;
 }
 
-/* The part received last is sent on from its slot. */
+/* In each hop the part that was received last is sent on from its slot. */
 static sley_status ring_gather(sl_sparse_route *route, const void *own, double density, void *dst,
                                sl_queue *queue) {
   ring *r = (ring *)route;

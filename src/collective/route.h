@@ -11,9 +11,10 @@
 
 typedef struct sl_sparse_base {
   sl_comm *comm;
-  sl_sparse_spec spec; /* counts is not kept: see begin */
+  sl_sparse_spec spec; /* spec; its counts are not kept: see begin */
   int64_t value_bytes;
-  int64_t *begin;  /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of all */
+  int64_t *begin;  /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of the whole
+                      array */
   int64_t longest; /* values of the longest array that a transfer moves */
   sl_sparse_costs costs;
   double density; /* expected density of this rank's src */
@@ -26,7 +27,7 @@ typedef struct sl_sparse_base {
   char *expanded;                /* in device memory: peers' arrays, dense, or NULL: see sl_route_fold */
   uint32_t *wrong;               /* in device memory: bits of sl_compressed_fault that kernels have set */
   /* Counts of the arrays of src that this rank compressed, in the newest run whose headers the host has read;
-   * values 0: none since this was last taken. */
+   * values is 0 if no headers were read since the counts were last used. */
   sl_sparse_counts known;
   sl_sparse_report report; /* report on the last run, as far as headers have been read */
 } sl_sparse_base;
@@ -35,7 +36,7 @@ typedef struct sl_sparse_route sl_sparse_route;
 
 typedef struct sl_sparse_route_ops {
   sl_sparse_path path;
-  /* Peers' arrays are read in place, and the host reads no header in a run: settle does. */
+  /* Peers' arrays are read in place, and the host reads no header during a run but in settle. */
   bool in_place;
   bool copies_own; /* gather copies this rank's own part to dst, too */
   /* Allocates memory and makes transfers. *out is set on an error too, if there is something to close. There
@@ -48,11 +49,11 @@ typedef struct sl_sparse_route_ops {
   sley_status (*scatter)(sl_sparse_route *route, const void *src, void *dst, double *density,
                          sl_queue *queue);
   sley_status (*gather)(sl_sparse_route *route, const void *own, double density, void *dst, sl_queue *queue);
-  /* Called after these, last in a run: reads the faults that kernels have found, or sends them to the host.
-   * Not collective. */
+  /* Called last in a run: reads the faults that kernels have found, or sends them to the host. Not
+   * collective. */
   sley_status (*finish)(sl_sparse_route *route, sl_queue *queue);
   /* Reads the headers of earlier runs that have arrived, into base->known and, for the last run,
-   * base->report. wait: of all runs, for which the host waits. Errors: SLEY_ERR_PEER. Not collective. */
+   * base->report. wait: the host first waits for all runs. Errors: SLEY_ERR_PEER. Not collective. */
   sley_status (*settle)(sl_sparse_route *route, bool wait);
   void (*close)(sl_sparse_route *route); /* collective */
 } sl_sparse_route_ops;
@@ -70,7 +71,7 @@ extern const sl_sparse_route_ops sl_sparse_direct, sl_sparse_in_place, sl_sparse
 sley_status sl_route_finish(sl_sparse_route *route, sl_queue *queue);
 sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait);
 
-/* The error for faults that kernels have found. */
+/* Returns the error for faults that kernels have found. */
 sley_status sl_route_check(uint32_t wrong);
 
 static inline bool sl_route_reduces(const sl_sparse_base *base) {
@@ -81,8 +82,9 @@ static inline bool sl_route_gathers(const sl_sparse_base *base) {
   return sl_collective_kind_of(base->spec.dense.kind)->info.gathers;
 }
 
-/* Whether two ranks exchange whole arrays: sums of parts would be denser than the arrays, and need a second
- * transfer. If arrays are read in place, nothing is transferred, and each rank adds only its part. */
+/* Returns whether two ranks exchange whole arrays, because sums of parts would be denser than the arrays, and
+ * need a second transfer. False if arrays are read in place: then nothing is transferred, and each rank adds
+ * only its part. */
 static inline bool sl_route_is_whole(const sl_sparse_base *base) {
   return sl_route_reduces(base) && sl_route_gathers(base) && base->comm->size == 2 &&
          base->spec.way != SL_SPARSE_WAY_RING && !sl_mapped_serves(base->comm);
@@ -92,12 +94,13 @@ static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
   return base->begin[rank + 1] - base->begin[rank];
 }
 
-/* The address of rank's part in an array of all. */
+/* Returns the address of the part of `rank` in an array of all parts. */
 static inline char *sl_route_part(const sl_sparse_base *base, const void *array, int rank) {
   return (char *)array + base->begin[rank] * base->value_bytes;
 }
 
-/* For the direct way: the number of values that are reduced at rank, and their address in an array of all. */
+/* For the direct way: return the number of values that are reduced at `rank`, and their address in an array
+   of all parts. */
 static inline int64_t sl_route_reduced_values(const sl_sparse_base *base, int rank) {
   return sl_route_is_whole(base) ? base->longest : sl_route_values(base, rank);
 }
@@ -106,7 +109,7 @@ static inline char *sl_route_reduced_part(const sl_sparse_base *base, const void
   return sl_route_is_whole(base) ? (char *)array : sl_route_part(base, array, rank);
 }
 
-/* Whether parts are gathered, from the results of the direct way or from src. */
+/* Returns whether parts are gathered, from the results of the direct way or from src. */
 static inline bool sl_route_gathers_parts(const sl_sparse_base *base) {
   return sl_route_gathers(base) && !sl_route_is_whole(base);
 }
@@ -121,25 +124,26 @@ void sl_route_give(const sl_sparse_base *base, void *block);
 /* Allocates the memory of sl_route_fold for at most `arrays` received arrays. Not collective. */
 sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
 
-/* Bytes of room for the longest array. */
+/* Returns the bytes of a slot for the longest array. */
 int64_t sl_route_slot(const sl_sparse_base *base);
 
-/* The format for an array of that density that is sent over the link. */
+/* Returns the format for an array of that density that is sent over the link. */
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
                                      double density);
 
-/* Compresses values of src, at least 1, to dst; copy: NULL, or an address to which all of them are copied as
+/* Compresses values of src, at least 1, to dst; copy: NULL, or an address to which all values are copied as
  * well. */
 sley_status sl_route_compress(const sl_sparse_base *base, sl_compressed_format format, const void *src,
                               int64_t values, void *dst, void *copy, sl_queue *queue);
 
-/* For the direct way: compresses, in one call, the values of src for the reductions at the items' peers,
- * fewer than ranks, to the items' positions in area, each in the format for its link. */
+/* For the direct way: compresses, in one call, the values of src that are reduced at the items' peers, to the
+ * items' positions in area, each in the format for its link. There are fewer items than ranks. */
 sley_status sl_route_compress_reduced(const sl_sparse_base *base, const sl_transfer_item *items, int count,
                                       const void *src, char *area, sl_queue *queue);
 
-/* Lists an array of values, compressed within `bytes` of src, for decompression to dst: fewer than ranks.
- * With 0 values it does nothing. */
+/* Adds an array of values, compressed within `bytes` bytes at src, to the list of arrays that are
+ * decompressed, with the destination dst. The list has fewer entries than there are ranks. Does nothing if
+ * there are 0 values. */
 void sl_route_list(sl_sparse_base *base, const void *src, int64_t bytes, int64_t values, void *dst);
 
 /* Decompresses all listed arrays, and empties the list. */
@@ -155,15 +159,14 @@ typedef struct sl_route_fold_args {
   void *dst;
 } sl_route_fold_args;
 
-/* Reduces the arrays to dst, with the bits of SL_OP_REDUCE. Sums of floating point are computed from the
- * compressed arrays, if there are at most as many as the device's kernel supports. All others are
+/* fold reduces the arrays to dst, with the bits of SL_OP_REDUCE. Sums of floating-point numbers are computed
+ * from the compressed arrays, if there are at most as many as the device's kernel supports. All others are
  * decompressed first: a value that was left out is then a zero like any other. */
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride);
 sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
 
 /* Counts sent arrays in the report, by their headers. An item at a higher position than all items before it
- * is an array of its own; another item is the array that is already counted there. is_src: they are parts of
- * src. */
+ * is a new array; any other item is an array that is already counted. is_src: they are parts of src. */
 void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
                           const sl_compressed_header *header, bool is_src);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse collectives: checks, the route, and in each run the choice between it and the dense collective. */
+/* Sparse collectives: checks, the route, and the choice between the route and the dense collective in each
+   run. */
 #include "collective/sparse.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ struct sl_sparse {
   sl_machine machine;     /* machine of the costs, if its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is dense */
-  sl_probe probe;         /* used if there are both route and dense */
-  sl_sparse_reason why;   /* used if there is only one of them */
+  sl_probe probe;         /* probe; used if there are both a route and a dense collective */
+  sl_sparse_reason why;   /* reason for the path; used if there is only one of them */
 };
 
 /* ---- checks */
@@ -56,7 +57,7 @@ static int64_t all_values(const sl_sparse_base *base) {
   return base->begin[base->comm->size];
 }
 
-/* The steps that need no other rank, and no device memory. */
+/* The part of sl_sparse_create that needs no other rank and no device memory. */
 static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **out) {
   sl_sparse *sparse;
   const sl_machine *machine;
@@ -84,18 +85,20 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   return SLEY_OK;
 }
 
-/* Whether the bits do not depend on the order in which ranks' values are reduced, or are allowed to. */
+/* Returns whether the bits do not depend on the order in which the ranks' values are reduced, or may depend
+   on it. */
 static bool is_free(const sl_dense_spec *spec) {
   return !sl_collective_kind_of(spec->kind)->info.reduces || spec->op != SLEY_SUM ||
          spec->type == SLEY_TYPE_I64 || spec->any_order;
 }
 
-/* Whether the library chooses the way, and there are two to choose from. */
+/* Returns whether the library chooses the way, and there are two ways to choose from. */
 static bool chooses_way(const sl_sparse_base *base) {
   return base->spec.way == SL_SPARSE_WAY_AUTO && sl_has_levels(base->comm) && is_free(&base->spec.dense);
 }
 
-/* Predictions that the ranks agree on: times are the slowest rank's, limits the lowest of any rank. */
+/* Predictions on which the ranks agree: times are the times of the slowest rank, limits the lowest limits of
+   any rank. */
 typedef struct forecast {
   double dense;              /* seconds */
   int64_t direct, two_level; /* limits, see sl_choose_limit; -1 also if the limit is not used for a choice */
@@ -139,7 +142,7 @@ static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const
   }
 }
 
-/* The density up to which the route is taken; for a ring the limit of the direct way. */
+/* Returns the density up to which the route is taken; for a ring, the limit of the direct way. */
 static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_sparse_route_ops *route) {
   if (base->spec.dense_above > 0)
     return millionths(base->spec.dense_above);
@@ -172,7 +175,7 @@ static sley_status open_route(sl_sparse *sparse, const sl_sparse_route_ops *ops)
   return ops->open(&sparse->base, &sparse->route);
 }
 
-/* Why all runs are dense, or SL_SPARSE_REASONS: they need not be. */
+/* Returns why all runs are dense, or SL_SPARSE_REASONS if they need not be. */
 static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast *f, int64_t limit) {
   bool chooses = base->spec.format == SL_SPARSE_AUTO;
   if (base->comm->size == 1 || all_values(base) == 0)
@@ -187,7 +190,7 @@ static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast 
 /* The share of the dense collective's time that a sample may take. */
 #define PROBE_SHARE 0.02
 
-/* Measures the machine's links, if predicted times decide and there is no description of the machine. */
+/* Measures the machine's links if predicted times decide and there is no description of the machine. */
 static sley_status measure_links(sl_sparse *sparse) {
   sl_sparse_base *base = &sparse->base;
   bool measured;

@@ -45,8 +45,8 @@ sley_status sl_sparse_create(sl_comm *comm, const sl_sparse_spec *spec, sl_spars
  * host waits for the queue once for each exchange, since the sent bytes depend on data. */
 sley_status sl_sparse_run(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue);
 
-/* Reports the last run; before the first run all is 0. After runs in place it waits for the comm's queue, and
- * returns the errors of these runs; then the comm has been aborted. Not collective. */
+/* Reports the last run; before the first run all fields are 0. After runs in place it waits for the comm's
+ * queue, and returns the errors of these runs; then the comm has been aborted. Not collective. */
 sley_status sl_sparse_report_of(sl_sparse *sparse, sl_sparse_report *out);
 
 /* Waits for the comm's queue. Aborts the comm if a run in place had an error that was not returned yet. NULL,

@@ -6,7 +6,7 @@
 #include "device/op/op_compress.h"
 #include "transport/dense_collective.h"
 
-/* The format in which arrays travel. An array that would be longer than dense travels dense. */
+/* The format in which arrays travel. An array that would become longer by compression travels dense. */
 typedef enum sl_sparse_choice {
   SL_SPARSE_AUTO,  /* chosen for each message; the whole collective is dense if that is faster */
   SL_SPARSE_DENSE, /* with SL_SPARSE_WAY_AUTO: the dense collective */
@@ -16,7 +16,7 @@ typedef enum sl_sparse_choice {
 } sl_sparse_choice;
 
 typedef enum sl_sparse_way {
-  SL_SPARSE_WAY_AUTO, /* the faster one of direct and two-level; the latter only if the bits allow it */
+  SL_SPARSE_WAY_AUTO, /* the faster of direct and two-level; two-level only if the bits allow it */
   SL_SPARSE_WAY_DIRECT,
   SL_SPARSE_WAY_RING,
   SL_SPARSE_WAY_TWO_LEVEL,
@@ -44,7 +44,7 @@ typedef enum sl_sparse_reason {
   SL_SPARSE_ASKED,        /* the spec requests it */
   SL_SPARSE_ALONE,        /* one rank, or no values */
   SL_SPARSE_NO_KERNELS,   /* the device has no kernels that compress */
-  SL_SPARSE_SMALL,        /* dense is faster for any values */
+  SL_SPARSE_SMALL,        /* dense is faster whatever the values are */
   SL_SPARSE_ENOUGH_ZEROS, /* the arrays have enough zeros: sparse is faster */
   SL_SPARSE_FEW_ZEROS,    /* the arrays have few zeros: dense is faster */
   SL_SPARSE_MISSED,       /* the last run's arrays were denser than estimated */
@@ -66,12 +66,12 @@ typedef struct sl_sparse_report {
   sl_sparse_path path;
   bool in_place; /* peers' arrays were read in place */
   sl_sparse_reason reason;
-  /* Counts of the arrays of src that this rank compressed; in a dense run, counts that the choice was based
-   * on: of a sample, or of the arrays of an earlier run. */
+  /* Counts of the arrays of src that this rank compressed. In a dense run: counts on which the choice was
+   * based, of a sample or of the arrays of an earlier run. */
   int64_t values, nonzeros;
-  int64_t result_nonzeros;                        /* nonzero values of dst; -1: not known */
-  int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* number of compressed arrays that it made, in all and by
-                                                     format */
+  int64_t result_nonzeros;                        /* number of nonzero values of dst; -1: not known */
+  int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* number of compressed arrays that this rank made, in total
+                                                     and by format */
   int64_t sent, received; /* bytes with headers; an array sent to several peers counts several times */
   int64_t dense_sent;     /* bytes that the dense collective sends */
 } sl_sparse_report;

@@ -6,17 +6,17 @@
 
 #include "transport/transport.h"
 
-/* See sley_topk_create; the options are checked. */
+/* Does the work of sley_topk_create; the options are checked. */
 sley_status sl_topk_create(sl_comm *comm, const sley_topk_options *options, sley_topk **out);
 
 /* Properties of a top-k, for checks of a run's arguments. */
 sley_dtype sl_topk_dtype(const sley_topk *topk);
 int64_t sl_topk_count(const sley_topk *topk);
 
-/* See sley_topk_run; enqueues on the comm's queue. */
+/* Does the work of sley_topk_run, enqueued on the comm's queue. */
 sley_status sl_topk_run(sley_topk *topk, const void *src, void *dst);
 
-/* See sley_topk_residual_get and _set. */
+/* Do the work of sley_topk_residual_get and sley_topk_residual_set. */
 sley_status sl_topk_residual_get(const sley_topk *topk, void *host);
 sley_status sl_topk_residual_set(sley_topk *topk, const void *host);
 

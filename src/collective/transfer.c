@@ -66,7 +66,7 @@ void sl_transfer_destroy(sl_transfer *transfer) {
   sl_free(transfer->send);
 }
 
-/* Copies to host memory the headers of the items that, by their bytes, have one. */
+/* Copies to host memory the headers of all items whose bytes include a header. */
 static sley_status read_headers(sl_transfer *transfer, const sl_transfer_item *items, int count,
                                 const void *area, sl_queue *queue) {
   for (int i = 0; i < count; i++)
@@ -86,7 +86,7 @@ sley_status sl_transfer_measure(sl_transfer *transfer, const void *src, sl_queue
   return SLEY_OK;
 }
 
-/* Checks that the received bytes are exactly one compressed array, or none for 0 values. */
+/* Checks that the received bytes are exactly one compressed array, or empty for 0 values. */
 static sley_status check_item(const sl_transfer *transfer, int i) {
   const sl_transfer_item *item = &transfer->recv[i];
   if (item->values == 0 && item->bytes == 0)

@@ -20,22 +20,25 @@
 typedef struct two_level {
   sl_sparse_route route;
   int group, groups;               /* this rank's workgroup, and the number of workgroups */
-  int first, members, place;       /* its first rank, its number of ranks, and this rank's place in it */
-  int repeats;                     /* rounds per workgroup: j is 0 .. repeats - 1 */
-  sl_transfer inside, sums, parts; /* sums: across, for a reduce-scatter; parts: across, for an all-gather */
+  int first, members, place;       /* first rank of the workgroup, its number of ranks, and this rank's place
+                                      in it */
+  int repeats;                     /* number of rounds per workgroup: j is 0 .. repeats - 1 */
+  sl_transfer inside, sums, parts; /* inside: transfer in the workgroup; sums: transfer between workgroups for
+                                      a reduce-scatter; parts: the same for an all-gather */
   char *send, *recv;               /* areas of the transfers */
-  char *across;                    /* area: this rank's part, then the parts it relays for other workgroups */
-  char *partial;                   /* dense: the sum of each part that this rank relays; its own first */
+  char *across;                    /* area for transfers between workgroups: this rank's part, then the parts
+                                      that it relays for other workgroups */
+  char *partial; /* dense sums of the parts that this rank relays; its own part comes first */
 } two_level;
 
-/* The rank whose part `member` of this workgroup relays in round (w, j), or -1. */
+/* Returns the rank whose part `member` of this workgroup relays in round (w, j), or -1. */
 static int relayed(const two_level *t, int w, int j, int member) {
   int place = member + j * t->members;
   const sl_comm *comm = t->route.base->comm;
   return place < sl_workgroup_size(comm, w) ? sl_workgroup_first(comm, w) + place : -1;
 }
 
-/* The rank that relays this rank's part in workgroup v. */
+/* Returns the rank that relays this rank's part in workgroup v. */
 static int relay_in(const two_level *t, int v) {
   const sl_comm *comm = t->route.base->comm;
   return sl_workgroup_first(comm, v) + t->place % sl_workgroup_size(comm, v);
@@ -62,7 +65,7 @@ static void list_inside(two_level *t) {
   }
 }
 
-/* Lists the transfers across. Slot 0 of the area `across` is this rank's own part. */
+/* Lists the transfers between workgroups. Slot 0 of the area `across` is this rank's own part. */
 static void list_across(two_level *t) {
   const sl_sparse_base *base = t->route.base;
   int64_t own = sl_route_values(base, base->comm->rank), slot = sl_route_slot(base);
@@ -153,7 +156,7 @@ static void two_level_close(sl_sparse_route *route) {
 
 /* ---- running */
 
-/* The slot, in the areas `across` and `partial`, of the part of rank, which this rank relays. */
+/* Returns the slot, in the areas `across` and `partial`, for the part of a rank that this rank relays. */
 static int slot_of(const two_level *t, int rank) {
   int slot = 1;
   for (int w = 0; w < t->groups; w++)
@@ -166,8 +169,8 @@ static int slot_of(const two_level *t, int rank) {
   return 0;
 }
 
-/* Sets the arrays of round (w, j) inside: each member receives the part that it relays; gathering: each
- * member sends that part. */
+/* Sets the arrays of round (w, j) inside the workgroup: each member receives the part that it relays; if
+ * gathering, each member sends that part. */
 static void set_round(two_level *t, int w, int j, bool gathering) {
   const sl_sparse_base *base = t->route.base;
   int own = relayed(t, w, j, t->place);
@@ -264,7 +267,8 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   return sl_route_decompress(base, queue);
 }
 
-/* The bytes of the part of rank, which this rank relays or, if its own, has made; 0 if it has no values. */
+/* Returns the bytes of the part of `rank`, which this rank relays or, if it is its own part, has made; 0 if
+   the part has no values. */
 static int64_t bytes_of(const two_level *t, int rank) {
   if (rank == t->route.base->comm->rank)
     return t->parts.sends > 0 ? t->parts.send[0].bytes : 0;

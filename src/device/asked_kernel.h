@@ -15,7 +15,7 @@ const char *sl_kernel_short_name(const sl_kernel *kernel);
 sley_status sl_kernel_named(const char *device, const sl_kernel *const *kernels, const char *name,
                             const sl_kernel **out);
 
-/* Returns whether there is a kernel of that name. */
+/* Returns whether the table has a kernel of that name. */
 bool sl_kernel_is_there(const sl_kernel *const *kernels, const char *name);
 
 /* Returns whether the kernel accepts an X in two memories, and columns and values that are in device memory
@@ -24,8 +24,8 @@ bool sl_kernel_is_there(const sl_kernel *const *kernels, const char *name);
 bool sl_kernel_takes_far(const sl_kernel *kernel, sley_dtype dtype, int64_t k);
 bool sl_kernel_takes_resident(const sl_kernel *kernel, sley_dtype dtype, int64_t k);
 
-/* For a kernel whose predicate is false for the problem: returns SLEY_ERR_UNSUPPORTED with the reason, if a
- * problem that differs in one property is supported. Calls only predicates. */
+/* Returns SLEY_ERR_UNSUPPORTED for a kernel whose predicate is false for the problem. The message has the
+ * reason, if a problem that differs in one property is supported. Calls only predicates. */
 sley_status sl_kernel_refuse(const char *device, const sl_kernel *kernel, const sl_spmm_problem *problem);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct sl_atomic {
   int64_t *old;
 } sl_atomic;
 
-/* The same on host memory: the reference. Returns the word's former value. */
+/* The same operation on host memory, as the reference. Returns the word's former value. */
 static inline int64_t sl_atomic_on_host(sl_atomic_op op, int64_t *word, int64_t value, int64_t expected) {
   if (op == SL_ATOMIC_ADD)
     return (int64_t)__atomic_fetch_add((uint64_t *)word, (uint64_t)value, __ATOMIC_SEQ_CST);

@@ -9,8 +9,8 @@
 #include "base/status.h"
 
 enum {
-  LONG = 4,            /* most targets in a chunk that is not overlong */
-  SPAN_ROWS = 1 << 14, /* rows that one thread cuts; no chunk extends past them */
+  LONG = 4,            /* maximum number of entries, in targets, of a chunk that is not overlong */
+  SPAN_ROWS = 1 << 14, /* number of rows that one thread cuts; no chunk extends beyond them */
 };
 
 /* The counts of a span of rows; after the first pass, the starts of its parts of the lists. */

@@ -16,7 +16,7 @@ typedef struct sl_chunk {
   int32_t rows;
   int32_t slot;     /* for a fragment of a long row: the slot of its sum; else -1 */
   int32_t long_row; /* for a fragment: number of its long row; else -1 */
-  int32_t piece;    /* 0; set by the user of the list */
+  int32_t piece;    /* 0; for use by the caller */
 } sl_chunk;
 
 typedef struct sl_long_row {
@@ -35,18 +35,18 @@ typedef struct sl_chunks {
   int64_t empties;
   sl_long_row *long_row; /* longs + 1 elements; the last one's first_slot is the number of slots */
   int64_t longs, slots;
-  int64_t longest; /* most entries of a row that is not cut */
+  int64_t longest; /* largest number of entries of a row that is not cut */
 } sl_chunks;
 
 /* How rows are cut. */
 typedef struct sl_chunk_sizes {
-  int64_t target;   /* > 0; entries of a chunk, about; 1: every row is its own chunk */
+  int64_t target;   /* approximate number of entries of a chunk, > 0; 1: every row is its own chunk */
   int64_t longest;  /* rows with more entries are cut into fragments; INT64_MAX: none */
-  int64_t fragment; /* > 0; entries of a fragment, about */
+  int64_t fragment; /* approximate number of entries of a fragment, > 0 */
 } sl_chunk_sizes;
 
-/* The usual sizes: rows with more than 4 target entries are cut into fragments of target entries; none if
- * in_order. */
+/* The usual sizes: rows with more than 4 * target entries are cut into fragments of target entries; if
+ * in_order, no row is cut. */
 static inline sl_chunk_sizes sl_chunk_sizes_of(int64_t target, bool in_order) {
   return (sl_chunk_sizes){target, in_order ? INT64_MAX : 4 * target, target};
 }

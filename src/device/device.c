@@ -7,7 +7,8 @@
 #include "device/asked_kernel.h"
 #include "device/cpu/cpu.h"
 
-/* Name of an operation for messages: the name of the CPU's kernel for it, up to the first hyphen. */
+/* Refuses an operation without a suitable kernel. Messages call the operation by the name of the CPU's kernel
+   for it, up to the first hyphen. */
 static sley_status refuse(const sl_device *device, sl_op op) {
   const char *name = "operation";
   for (const sl_kernel *const *each = sl_cpu_kernels; *each; each++)

@@ -12,7 +12,7 @@ typedef enum sl_copy_kind { SL_COPY_WITHIN, SL_COPY_TO_DEVICE, SL_COPY_TO_HOST }
 
 typedef struct sl_event sl_event;
 
-/* Counts of what a device was asked to do since it was opened. */
+/* Counts of operations on a device since it was opened. */
 typedef struct sl_device_counters {
   int64_t allocations;
   int64_t copies;   /* copies between host and device */
@@ -59,12 +59,12 @@ typedef struct sl_device_ops {
   bool (*reach)(sl_device *device, sl_device *other);
   void (*counters)(const sl_device *device, sl_device_counters *out);
 
-  /* *out is NULL after an error. */
+  /* Allocates memory of the device. *out is NULL after an error. */
   sley_status (*alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   /* Memory for kernels of this device alone, which no other device or process may access. It may come from a
    * pool, which is faster. */
   sley_status (*alloc_private)(sl_device *device, int64_t bytes, const char *what, void **out);
-  void (*free)(sl_device *device, void *block); /* frees a block of alloc or alloc_private */
+  void (*free)(sl_device *device, void *block); /* frees a block that alloc or alloc_private allocated */
   /* share names a block of alloc for other processes of the host. share_open opens such a name: *out is the
    * block's address for kernels of device, until share_close, which must precede the owner's free. In the
    * owner's own process it is the block itself. Errors: SLEY_ERR_UNSUPPORTED (memory of another kind, or out
@@ -76,17 +76,19 @@ typedef struct sl_device_ops {
   sley_status (*host_alloc)(sl_device *device, int64_t bytes, const char *what, void **out);
   void (*host_free)(sl_device *device, void *block);
 
-  /* native: the device's own kind of queue (CUDA: a cudaStream_t), which the caller keeps; NULL: a new
-   * one. */
+  /* native: an existing queue of the device's own kind (CUDA: a cudaStream_t), which the caller owns; NULL:
+   * creates one. */
   sley_status (*queue_create)(sl_device *device, void *native, sl_queue **out);
-  /* A queue whose work has priority over other queues' work: for gathers beside a long kernel. */
+  /* Creates a queue whose work has priority over the work of other queues, for gathers during a long kernel.
+   */
   sley_status (*queue_create_urgent)(sl_device *device, sl_queue **out);
-  /* Moves the queue to native (NULL: its own), after the work enqueued so far, unless native is being
-   * captured. The native queue that it leaves must still exist. */
+  /* Moves the queue to `native` (NULL: to its own queue), after the work enqueued so far, unless `native` is
+   * being captured. The native queue that it leaves must still exist. */
   sley_status (*queue_move)(sl_queue *queue, void *native);
   void (*queue_destroy)(sl_queue *queue);
   sley_status (*queue_wait)(sl_queue *queue); /* waits, on the host, for all work so far */
-  /* Reports whether all work so far is done, without waiting; returns its error if it failed. */
+  /* Reports in *done whether all work so far is complete, without waiting; returns the error of the work if
+     it failed. */
   sley_status (*queue_query)(sl_queue *queue, bool *done);
   /* Copies in the queue's order. Host memory that is not pinned may be reused when it returns. WITHIN:
    * between any two addresses, also on other devices of the kind. */
@@ -102,8 +104,8 @@ typedef struct sl_device_ops {
   /* Runs in the queue's order; atomic with respect to operations of every device and of the host
    * (atomic.h). */
   sley_status (*atomic)(sl_queue *queue, const sl_atomic *args);
-  /* Returns whether atomics of device on other's memory are atomic with other's own. other is of the same
-   * kind. */
+  /* Returns whether atomics of device on other's memory are atomic with respect to the atomics of other.
+   * other is of the same kind. */
   bool (*reach_atomics)(sl_device *device, sl_device *other);
 
   /* The backend's kernels, NULL-terminated. */
@@ -131,7 +133,7 @@ static inline int64_t sl_device_bytes(int64_t bytes) {
  * error. */
 sley_status sl_device_upload(sl_queue *queue, const void *host, int64_t bytes, const char *what, void **out);
 
-/* The same in private memory (alloc_private). */
+/* The same as sl_device_upload, in private memory (alloc_private). */
 sley_status sl_device_upload_private(sl_queue *queue, const void *host, int64_t bytes, const char *what,
                                      void **out);
 
@@ -140,7 +142,7 @@ sley_status sl_device_upload_private(sl_queue *queue, const void *host, int64_t 
 sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, const void *val,
                                   sl_values_in where, void *kept);
 
-/* Finds the kernel that the arguments ask for, if its predicate is true; if they ask for none, the device's
+/* Finds the kernel that the arguments request, if its predicate is true; if they request none, the device's
  * cheapest kernel whose predicate is true. Errors: SLEY_ERR_UNSUPPORTED. */
 sley_status sl_kernel_find(const sl_device *device, const sl_kernel_args *args, const sl_kernel **out);
 
@@ -154,15 +156,15 @@ sley_status sl_kernel_run(sl_queue *queue, const sl_kernel_args *args);
  * name), SLEY_ERR_UNSUPPORTED (known but not available; the message says why). */
 sley_status sl_device_backend(const char *name, const sl_device_ops **out);
 
-/* Finds the backend by the name that ranks ask for. NULL or "cpu": the CPU. "auto": cuda if it has a device,
- * else the CPU; then note (of note_bytes) says why, unless no module for it is installed or the machine has
- * no GPU. Another name: that backend, if it has a device. Errors as sl_device_backend, and
+/* Finds the backend by the name that the ranks request. NULL or "cpu": the CPU. "auto": cuda if it has a
+ * device, else the CPU; then note (of note_bytes) says why, unless no module for it is installed or the
+ * machine has no GPU. Another name: that backend, if it has a device. Errors as sl_device_backend, and
  * SLEY_ERR_UNSUPPORTED if there is no device. */
 sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *note, size_t note_bytes);
 
-/* The same for names such as "cuda:1" that also number the backend's device. *ordinal receives the number,
- * and is unchanged if the name has none. Errors also: SLEY_ERR_ARG (the text after the colon is not a number
- * below the number of devices). */
+/* The same as sl_device_choose, also for names such as "cuda:1", which state the number of the device.
+ * *ordinal receives the number, and is unchanged if the name has none. Errors also: SLEY_ERR_ARG (the text
+ * after the colon is not a number below the number of devices). */
 sley_status sl_device_choose_one(const char *name, const sl_device_ops **out, int *ordinal, char *note,
                                  size_t note_bytes);
 

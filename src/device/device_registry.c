@@ -73,7 +73,7 @@ sley_status sl_device_choose(const char *name, const sl_device_ops **out, char *
   if (sl_module_installed("cuda")) {
     if (find_usable("cuda", out) == SLEY_OK)
       return SLEY_OK;
-    if (has_gpu()) /* without a GPU the missing module is no surprise */
+    if (has_gpu()) /* if there is no GPU, nobody expects the module */
       sl_text_format(note, note_bytes, "%s", sley_last_error());
   }
   *out = &sl_cpu_ops;

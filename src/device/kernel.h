@@ -34,7 +34,7 @@ struct sl_device_figures; /* device/figures.h */
 /* An operation is one line here and one in the union below; CONTRIBUTING.md describes the rest. */
 typedef enum sl_op {
   SL_OP_SPMM,              /* Y[rowid] = alpha A X + beta Y */
-  SL_OP_UPDATE,            /* Z = T W + beta Z, with T given or alpha A X */
+  SL_OP_UPDATE,            /* Z = T W + beta Z, where T is given or alpha A X */
   SL_OP_ROWS,              /* copy or add listed rows */
   SL_OP_CONVERT,           /* copy or add listed rows and convert their values */
   SL_OP_PULL,              /* copy or add listed rows from several memories at once */
@@ -113,8 +113,8 @@ typedef enum sl_values_in { SL_VALUES_IN_HOST, SL_VALUES_IN_DEVICE } sl_values_i
 typedef struct sl_kernel {
   const char *name; /* for example "spmm-f32-avx512" */
   sl_op op;
-  const char *library; /* the library that it calls, which arguments must name to get the kernel; NULL: Sley's
-                        * own */
+  const char *library; /* the library that contains the kernel; arguments must name the library to get the
+                        * kernel; NULL: Sley's own */
   /* Returns whether the kernel can run these arguments on this machine. For SL_OP_SPMM reads only the
    * problem. */
   bool (*ok)(const sl_kernel_args *args);
@@ -138,12 +138,13 @@ typedef struct sl_kernel {
    * bytes used temporarily. */
   int64_t (*memory)(const sl_kernel_args *args, int64_t *passing);
   void (*release)(sl_device *device, void *prepared);
-  const struct sl_product_traits *product; /* of SL_OP_SPMM and SL_OP_UPDATE; others: sl_product_plain */
+  const struct sl_product_traits *product; /* traits of kernels of SL_OP_SPMM and SL_OP_UPDATE; other kernels:
+                                              sl_product_plain */
   /* Enqueues the work. Reads the arguments and the problem before it returns, and data when the work runs. */
   sley_status (*run)(sl_queue *queue, const sl_kernel_args *args);
 } sl_kernel;
 
-/* For kernels that prepare nothing, or nothing that contains values. */
+/* Slots of kernels that prepare nothing, or nothing that contains values. */
 sley_status sl_prepare_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                void **prepared);
 sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kernel_args *args, const void *val,
@@ -151,7 +152,7 @@ sley_status sl_refill_nothing(sl_device *device, sl_queue *queue, const sl_kerne
 int64_t sl_memory_nothing(const sl_kernel_args *args, int64_t *passing);
 void sl_release_nothing(sl_device *device, void *prepared);
 
-/* Traits of a kernel with nothing special about it as a product: see device/product.h. */
+/* Traits of a kernel without special properties as a product: see device/product.h. */
 extern const struct sl_product_traits sl_product_plain;
 
 #define SL_KERNEL_KEEPS_NOTHING                                                                              \

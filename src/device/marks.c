@@ -26,7 +26,7 @@ sley_status sl_marks_test(sl_marks *marks, uint64_t number, bool *reached) {
   if (*reached)
     return SLEY_OK;
   SL_TRY(marks->device->ops->event_query(marks->event[number % SL_MARK_EVENTS], reached));
-  if (*reached) { /* a reached event implies the last mark that recorded it */
+  if (*reached) { /* if an event is reached, so is the last mark that recorded it */
     uint64_t last = marks->set - (marks->set - number) % SL_MARK_EVENTS;
     marks->reached = last > marks->reached ? last : marks->reached;
   }

@@ -17,9 +17,9 @@ typedef struct sl_marks {
   sl_event *event[SL_MARK_EVENTS];
 } sl_marks;
 
-/* Errors: the device's. After an error the object is empty and may be closed. */
+/* Opens the marks. Errors: errors of the device. After an error the object is empty and may be closed. */
 sley_status sl_marks_open(sl_device *device, sl_marks *out);
-void sl_marks_close(sl_marks *marks); /* does nothing if all bytes are zero */
+void sl_marks_close(sl_marks *marks); /* Closes the marks. Does nothing if all bytes are zero. */
 
 /* Sets a mark after all work enqueued so far; *number identifies it. */
 sley_status sl_marks_set(sl_marks *marks, sl_queue *queue, uint64_t *number);

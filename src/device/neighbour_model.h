@@ -13,7 +13,7 @@ typedef struct sl_neighbour_shape {
   int wpb;  /* warps per block, 1 .. 16 */
 } sl_neighbour_shape;
 
-/* A value of ps: all local entries of a row are one partition, and so are all remote ones. */
+/* A value of ps: all local entries of a row form one partition, and all remote entries another. */
 enum { SL_NEIGHBOUR_WHOLE = INT32_MAX };
 
 /* Inputs of the model in addition to a shape. */
@@ -26,7 +26,7 @@ typedef struct sl_neighbour_facts {
 } sl_neighbour_facts;
 
 typedef struct sl_neighbour_model {
-  int64_t workload;     /* WPW = 2 ps D dist; with whole rows, ps is the longest partition */
+  int64_t workload;     /* WPW = 2 ps D dist; with whole rows, ps is the length of the longest partition */
   int64_t shared_bytes; /* SMEM = ps wpb 4 + wpb D (sum_bytes + value_bytes), with ps at most 32 */
   int64_t warps, blocks;
   double blocks_per_sm;

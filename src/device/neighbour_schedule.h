@@ -9,7 +9,7 @@
 
 #include "base/anywhere.h"
 
-/* Partitions [begin, end) of both lists, as far as the lists have them (locals, remotes). */
+/* Partitions [begin, end) of both lists; each list may be shorter (locals, remotes). */
 typedef struct sl_neighbour_share {
   int64_t begin, end, locals, remotes;
 } sl_neighbour_share;
@@ -18,7 +18,7 @@ SL_ANYWHERE int64_t sl_neighbour_groups(int64_t count, int64_t each) {
   return (count + each - 1) / each;
 }
 
-/* Number of warps that a launch needs. In pairs: MGG, equation 2, rounded up. Apart: each takes 2 dist
+/* Number of warps that a launch needs. In pairs: MGG, equation 2, rounded up. Apart: each warp takes 2 dist
  * partitions of one kind. */
 SL_ANYWHERE int64_t sl_neighbour_warps(int64_t locals, int64_t remotes, int dist, bool apart) {
   if (apart)

@@ -19,7 +19,7 @@ static int *along(sl_neighbour_shape *shape, axis which) {
   return which == PS ? &shape->ps : which == DIST ? &shape->dist : &shape->wpb;
 }
 
-/* Returns in *seconds the shape's time, from the table or by timing it; INFINITY if the table is full. */
+/* Sets *seconds to the shape's time, from the table or by timing the shape; INFINITY if the table is full. */
 static sley_status seconds_of(search *s, const sl_neighbour_shape *shape, double *seconds) {
   sl_neighbour_table *table = s->table;
   for (int i = 0; i < table->count; i++) {
@@ -63,7 +63,7 @@ static sley_status grow(search *s, axis which, sl_neighbour_shape *shape) {
   return SLEY_OK;
 }
 
-/* The fastest ps tried with the dist and wpb of the first trial, except the one in use; 0: none. */
+/* The fastest ps tried with the dist and wpb of the first trial, except the ps in use; 0: none. */
 static int second_ps(const sl_neighbour_table *table, int used) {
   const sl_neighbour_shape *first = &table->trial[0].shape;
   int second = 0;

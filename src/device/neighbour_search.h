@@ -22,7 +22,7 @@ typedef struct sl_neighbour_table {
   int count, best;                               /* best: index of the fastest */
 } sl_neighbour_table;
 
-/* The figures of the shape that a choice fixes; 0: not fixed. */
+/* The figures of the shape that a choice fixes; 0: the figure is not fixed. */
 static inline sl_neighbour_shape sl_neighbour_fixed(const sl_rowwise_choice *choice) {
   sl_neighbour_shape fixed = {choice->whole ? SL_NEIGHBOUR_WHOLE : choice->ps, choice->dist, choice->wpb};
   return fixed;
@@ -32,8 +32,8 @@ static inline sl_neighbour_shape sl_neighbour_fixed(const sl_rowwise_choice *cho
  * the seconds of one product if the shape can run. */
 typedef sley_status (*sl_neighbour_timer)(void *context, sl_neighbour_trial *trial);
 
-/* Searches; figures double from one step to the next, except the nonzero ones of fixed, which stay. Errors:
- * the timer's, and SLEY_ERR_MEMORY if no shape fits. */
+/* Searches; figures double from one step to the next, except nonzero figures of `fixed`, which do not change.
+ * Errors: errors of the timer, and SLEY_ERR_MEMORY if no shape fits. */
 sley_status sl_neighbour_search(sl_neighbour_timer time, void *context, const sl_neighbour_shape *fixed,
                                 sl_neighbour_table *out);
 

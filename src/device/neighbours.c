@@ -6,7 +6,8 @@
 
 #include "base/memory.h"
 
-/* The segment that contains a column: the last that begins at or before it and is not empty. */
+/* Returns the segment that contains a column: the last segment that begins at or before it and is not empty.
+ */
 static int owner_of(const int64_t *segment, int segments, int64_t col) {
   int low = 0, high = segments;
   while (high - low > 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Neighbour partitions: how MGG (Wang et al., OSDI 2023, sections 4.1 and 5.1) cuts a rank's rows for a
- * kernel that reads rows of X in place, its own and its peers'. Entries with local and with remote columns
- * are kept apart. Each row's entries are cut into partitions of at most ps, which warps share
+ * kernel that reads rows of X in place, its own rows and the rows of its peers. Entries with local and with
+ * remote columns are kept apart. Each row's entries are cut into partitions of at most ps, which warps share
  * (neighbour_schedule.h). */
 #ifndef SLEY_DEVICE_NEIGHBOURS_H
 #define SLEY_DEVICE_NEIGHBOURS_H
@@ -47,11 +47,11 @@ void sl_neighbour_split_free(sl_neighbour_split *split);
 /* At most ps entries of one row, all local or all remote. */
 typedef struct sl_neighbour_part {
   int64_t begin; /* first entry, in its half */
-  int64_t slot;  /* slot of its sums; -1: its row has no other partition, and the sums go to Y */
+  int64_t slot;  /* slot of its sums; -1: the row has no other partition, and the sums go to Y */
   int32_t count, row;
 } sl_neighbour_part;
 
-/* A row with no partition or several: Y = beta Y + the sums in its slots, in order. */
+/* A row that has no partition or several: Y = beta Y + the sums in its slots, in order. */
 typedef struct sl_neighbour_row {
   int64_t row, first_slot, slots;
 } sl_neighbour_row;

@@ -24,9 +24,9 @@ typedef struct sl_pattern {
   const int64_t *rowptr; /* rows + 1 elements; the first need not be 0 */
   const int32_t *col, *place;
   const int64_t *of_row;
-  int64_t mean_entries;    /* average entries of a row, over all ranks, so that they cut rows alike; 0: not
-                            * known */
-  const int32_t *long_row; /* long_base + number of each long row; long_rows = 0: not known */
+  int64_t mean_entries;    /* average entries of a row, over all ranks, so that all ranks divide rows in the
+                            * same way; 0: not known */
+  const int32_t *long_row; /* number of each long row, plus long_base; long_rows = 0: not known */
   int64_t long_rows, long_base;
   /* By rows: the rows to be worked on, ascending; NULL: all of them. With a list, long_row has only long rows
    * that are in the list, and a kernel leaves results for other rows unchanged. Only operations that say so

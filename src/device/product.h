@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties that plans need only of kernels that sum products: of SL_OP_SPMM and SL_OP_UPDATE. */
+/* Properties of kernels that sum products (SL_OP_SPMM and SL_OP_UPDATE). Only plans need these properties. */
 #ifndef SLEY_DEVICE_PRODUCT_H
 #define SLEY_DEVICE_PRODUCT_H
 
@@ -18,9 +18,9 @@ typedef struct sl_accuracy {
 
 /* No slot is NULL: a row begins with SL_PRODUCT_DEFAULTS and then names the slots in which the kernel differs. */
 typedef struct sl_product_traits {
-  /* For SL_OP_UPDATE kernels that sum the rows of T themselves: returns whether this is expected to be faster
-   * than a product and an update of its rows, for `rows` rows with `entries` entries and k columns. If not,
-   * plans do not fuse. Default: always. */
+  /* For SL_OP_UPDATE kernels that sum the rows of T themselves: returns whether that is expected to be faster
+   * than a product followed by an update, for `rows` rows with `entries` entries and k columns. If not, plans
+   * do not fuse. Default: always. */
   bool (*pays)(const sl_device_figures *figures, int64_t rows, int64_t entries, int64_t k);
   /* Returns whether a run of this problem waits for pieces itself. All workers of the pull are running once
    * the first piece has arrived, so the kernel may fill the device with blocks that wait. Default: never. */
@@ -31,16 +31,18 @@ typedef struct sl_product_traits {
    * estimate; run reads the other entries from the rows of the matrix. Default: 0. */
   int64_t (*copied)(const sl_kernel_args *args, const void *prepared);
   /* Accuracy of sums with the data that prepare has created; if prepared is NULL, with any data that prepare
-   * may create. Default: as in the documented order. */
+   * may create. Default: the accuracy of the documented order. */
   sl_accuracy (*accuracy)(const sl_kernel_args *args, const void *prepared);
-  /* The kernel that reports should name if prepare has left all work to another kernel; if prepared is NULL,
-   * the one to which it may leave it. Default: the kernel itself. */
+  /* Returns the kernel that reports should name if prepare has left all work to another kernel. If prepared
+   * is NULL, returns the kernel to which prepare may leave the work. Default: the kernel itself. */
   const sl_kernel *(*stands_for)(const sl_kernel *kernel, const void *prepared);
   bool serves_fewer_columns; /* the data that prepare creates for k columns also works for fewer */
-  /* For products with X in several memories: decides by timing what prepare has left open. Called once per
-   * plan, by all ranks at once, with arguments that could run (their values are zeros). Default: nothing. */
+  /* For products with X in several memories: makes by timing the choices that prepare has left open. Called
+   * once per plan, by all ranks at once, with arguments that could run (their values are zeros). Default:
+   * nothing. */
   sley_status (*tune)(sl_queue *queue, const sl_kernel_args *args);
-  /* The shapes that tune has timed, valid until release; NULL, the default, or an empty table: none. */
+  /* Returns the shapes that tune has timed, valid until release. NULL, the default, or an empty table: no
+     shapes. */
   const struct sl_neighbour_table *(*tuned)(const void *prepared);
 } sl_product_traits;
 

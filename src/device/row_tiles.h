@@ -13,7 +13,7 @@
 typedef struct sl_row_tiles {
   sl_chunk *chunk;
   int64_t chunks, fragments;
-  sl_long_row *long_row; /* longs + 1 elements, whose row is a stored row; the last one's first_slot is the
+  sl_long_row *long_row; /* longs + 1 elements; row is a stored row; first_slot of the last element is the
                           * number of fragments */
   int64_t longs;
 } sl_row_tiles;

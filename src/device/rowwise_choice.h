@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the row-wise kernel works, as far as it is chosen and not searched: the alternatives of MGG (Wang et
- * al., OSDI 2023) that its figures 10 and 11 compare. Zeros are the defaults. */
+/* Settings of the row-wise kernel that a user may choose: the alternatives of MGG (Wang et al., OSDI 2023)
+ * that its figures 10 and 11 compare. Zeros are the defaults. */
 #ifndef SLEY_DEVICE_ROWWISE_CHOICE_H
 #define SLEY_DEVICE_ROWWISE_CHOICE_H
 
@@ -9,13 +9,13 @@
 /* Threads that load a remote row together. */
 typedef enum sl_rowwise_get { SL_GET_BY_WARP, SL_GET_BY_THREAD, SL_GET_BY_BLOCK } sl_rowwise_get;
 
-/* Greatest figures of a shape: MGG, section 6. */
+/* Largest figures of a shape that a search tries (MGG, section 6). */
 enum { SL_NEIGHBOUR_PS_MOST = 32, SL_NEIGHBOUR_DIST_MOST = 16, SL_NEIGHBOUR_WPB_MOST = 16 };
 
 typedef struct sl_rowwise_choice {
-  int ps, dist, wpb; /* figures of the shape; 0: searched */
+  int ps, dist, wpb; /* figures of the shape; 0: found by a search */
   bool whole;        /* partitions are whole halves of rows; ps is not used */
-  bool apart;        /* warps take partitions of one kind, the local ones first */
+  bool apart;        /* a warp takes partitions of one kind only; the local partitions come first */
   bool shared;       /* sums and remote rows are in shared memory, not in registers */
   sl_rowwise_get get;
 } sl_rowwise_choice;
@@ -25,9 +25,9 @@ extern const sley_parameter sl_rowwise_parameters[];
 /* Reads the parameters of an algorithm "rowwise" or "rowwise:KEY=VALUE,...". Errors: SLEY_ERR_ARG. */
 sley_status sl_rowwise_choice_read(const char *text, sl_rowwise_choice *out);
 
-enum { SL_ROWWISE_CHOICE_BYTES = 128 }; /* bytes of a choice in words */
+enum { SL_ROWWISE_CHOICE_BYTES = 128 }; /* bytes of a choice written as text */
 
-/* Writes the switches of a choice, not its shape, in the same words. */
+/* Writes the switches of a choice, without its shape, as text that sl_rowwise_choice_read accepts. */
 void sl_rowwise_choice_describe(const sl_rowwise_choice *choice, char text[SL_ROWWISE_CHOICE_BYTES]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How sums over many rows are divided, by shapes alone: each block of rows is summed from its first row to
- * its last. The sums of each SL_SUM_GROUP consecutive blocks are added in ascending order, from 0; then so
- * are the groups' sums. */
+ * its last. The sums of each SL_SUM_GROUP consecutive blocks are added in ascending order, starting from 0;
+ * then the sums of the groups are added in the same way. */
 #ifndef SLEY_DEVICE_SUM_BLOCKS_H
 #define SLEY_DEVICE_SUM_BLOCKS_H
 

@@ -40,7 +40,7 @@ static int log2_of(int64_t power) {
 typedef struct work {
   double passes, loads; /* per warp */
   int vec;              /* values that a lane loads at once */
-  double end;           /* at the end of a streamed row */
+  double end;           /* cost of the end of a streamed row */
 } work;
 
 /* Panels and loads as in launch_panels of spmm/tensor.cuh. */
@@ -110,7 +110,8 @@ static double slabs_of(sley_dtype dtype, int64_t slots) {
   return slots > 0 ? (double)((slots + width - 1) / width) : 1;
 }
 
-/* Large enough that the ends of windows cost little, but small enough for all warps to have work. */
+/* The chunk is large enough that the ends of windows cost little, and small enough that all warps have work.
+ */
 int64_t sl_window_chunk(const sl_device_figures *figures, int64_t slabs, int64_t k) {
   enum { CHUNK_SLABS = 32, CHUNK_SLABS_LEAST = 8 };
   int64_t target = CHUNK_SLABS, panels = (k + PANEL - 1) / PANEL;

@@ -20,24 +20,28 @@ static inline int sl_slab_slots(sley_dtype dtype) {
 /* Values that a lane loads at once: 1, 2, 4 or 8. */
 enum { SL_WINDOW_LOADS = 4 };
 
-/* The figures, first for Tensor cores, then for streams: the cost of each of the following. */
+/* The figures of the model, first for Tensor cores, then for streams: each is the cost of the item in its
+   comment. */
 enum {
   SL_TENSOR_SLAB,                                      /* a slab in each panel: its bits and columns */
   SL_TENSOR_LOAD,                                      /* loads of a slab, for 64 features, by log2 of the
                                                         * values that a lane loads at once */
   SL_TENSOR_WINDOW = SL_TENSOR_LOAD + SL_WINDOW_LOADS, /* the sums of a window, for 64 features */
   SL_TENSOR_STORE,                                     /* each store of a warp for these sums */
-  SL_TENSOR_FAR,                                       /* the same if Y does not fit in the L2 cache */
+  SL_TENSOR_FAR,                                       /* additional cost of a store if Y does not fit in the
+                                                          L2 cache */
   SL_TENSOR_FRAGMENT,                                  /* a window that is cut: storing and adding its sums,
                                                         * for 64 features */
   SL_WINDOW_FIGURES
 };
 enum {
-  SL_STREAM_ENTRY, /* an entry, for each warp that processes it, or part of one if groups share it */
-  SL_STREAM_LOAD,  /* each load of a warp for an entry, as above */
+  SL_STREAM_ENTRY, /* an entry, for each warp that processes it; a fraction if several groups of a warp
+                      process entries */
+  SL_STREAM_LOAD,  /* each load of a warp for an entry, by log2 of the values that a lane loads at once */
   SL_STREAM_END = SL_STREAM_LOAD + SL_WINDOW_LOADS, /* each instruction at the end of a row */
   SL_STREAM_WINDOW,                                 /* the sums of a window, for 64 features */
-  SL_STREAM_FAR,                                    /* the same if Y does not fit in the L2 cache */
+  SL_STREAM_FAR,                                    /* additional cost of the sums of a window if Y does not
+                                                       fit in the L2 cache */
   SL_STREAM_SLOT                                    /* a row of X that a window needs, for 64 features */
 };
 
@@ -65,17 +69,18 @@ const char *sl_window_kind_name(sl_window_kind kind);
 sl_window_kind sl_window_kind_of(sley_dtype dtype, bool tf32);
 const sl_window_figures *sl_window_figures_of(const sl_window_model *model, sley_dtype dtype, bool tf32);
 
-/* A window. target: slabs of a chunk, about; windows of more than SL_WINDOW_CUT targets are cut. */
+/* A window. target: approximate number of slabs of a chunk; windows of more than SL_WINDOW_CUT * target slabs
+   are cut. */
 enum { SL_WINDOW_CUT = 4 };
 typedef struct sl_window_shape {
   int64_t slots, entries; /* slots: distinct columns */
   int64_t target;         /* 0: the window is not cut */
-  int ways;               /* lanes that share a feature of a stream; 0: 1 */
+  int ways;               /* number of lanes that share a feature of a stream; 0 means 1 */
   int64_t rows;           /* rows of Y */
   double cache;           /* bytes of Y that the L2 cache holds (sl_device_figures) */
 } sl_window_shape;
 
-/* Number of lanes that share a feature if rows are long enough; 1: none do. */
+/* Number of lanes that share a feature if rows are long enough; 1: lanes share no feature. */
 int sl_stream_ways(const struct sl_device_figures *figures, sley_dtype dtype, int64_t k, int64_t entries,
                    int64_t rows);
 
@@ -87,12 +92,12 @@ static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
   return features;
 }
 
-/* Slabs of a chunk. slabs: of all windows together. */
+/* Returns the number of slabs of a chunk. slabs: number of slabs of all windows. */
 int64_t sl_window_chunk(const struct sl_device_figures *figures, int64_t slabs, int64_t k);
 int64_t sl_window_target(const struct sl_device_figures *figures, int64_t windows, int64_t slots, int64_t k,
                          sley_dtype dtype);
 
-/* Features: the factors of the figures, in the same order. */
+/* Computes the factors by which the figures are multiplied, in the order of the figures. */
 void sl_window_tensor_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,
                                double out[SL_WINDOW_FIGURES]);
 void sl_window_stream_features(sley_dtype dtype, int64_t k, const sl_window_shape *window,

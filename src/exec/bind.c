@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binds a plan: creates buffers, parts, exchanges and all else that its steps need, on the rank's device and
- * transport. */
+/* Binds a plan: creates buffers, parts, exchanges and everything else that its steps need, on the rank's
+ * device and transport. */
 #include "base/memory.h"
 #include "exec/exec_inside.h"
 
-/* Whether a buffer's memory belongs to the plan. */
+/* Returns whether a buffer's memory belongs to the plan. */
 static bool is_constant(const sl_exec *exec, int buffer) {
   return SL_BUFFER(exec->run.plan, buffer)->constant && exec->run.comm->device->ops->host_addresses;
 }

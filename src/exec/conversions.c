@@ -10,7 +10,7 @@ typedef struct row_lists {
 
 struct sl_conversions {
   sl_device *device;
-  void *copies;    /* copies of all lists, one after the other; NULL: none are needed */
+  void *copies;    /* copies of all lists, one after the other; NULL: no copies are needed */
   row_lists *rows; /* lists of each conversion */
 };
 

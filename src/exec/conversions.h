@@ -19,7 +19,7 @@ sley_status sl_conversions_run(const sl_conversions *conversions, const sl_plan 
                                const void *src, int64_t src_stride, void *dst, int64_t dst_stride,
                                sl_queue *queue);
 
-/* conversions may be NULL. */
+/* Frees the lists. conversions may be NULL. */
 void sl_conversions_destroy(sl_conversions *conversions);
 
 #endif

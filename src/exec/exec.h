@@ -12,9 +12,9 @@ typedef struct sl_exec sl_exec;
 /* Binds a plan, which must not be dry and must outlive the result. Collective, agreed. */
 sley_status sl_exec_create(const sl_plan *plan, sl_exec **out);
 
-/* Binds a plan that was narrowed from the plan of wide (or is the same narrowed again), for blocks of columns
- * that run in turn with wide's. It uses wide's buffers, and wide's prepared parts if their kernels allow it,
- * so wide must outlive it. Collective, agreed. */
+/* Binds a plan that was narrowed from the plan of wide (or narrowed from a narrower plan), for blocks of
+ * columns that run in turn with the blocks of wide. It uses wide's buffers, and wide's prepared parts if
+ * their kernels allow it, so wide must outlive it. Collective, agreed. */
 sley_status sl_exec_create_sharing(const sl_plan *plan, const sl_exec *wide, sl_exec **out);
 
 /* Computes Y = alpha A X + beta Y for this rank's blocks; leading dimensions in elements. unchanged: for a
@@ -47,7 +47,7 @@ sley_status sl_exec_set_values(sl_exec *exec, const void *val);
  * there is none. */
 const sl_neighbour_table *sl_exec_tuned(const sl_exec *exec);
 
-/* exec may be NULL. Collective. */
+/* Frees the execution. exec may be NULL. Collective. */
 void sl_exec_destroy(sl_exec *exec);
 
 #endif

@@ -37,20 +37,20 @@ struct sl_exec {
   sl_trace *trace;     /* NULL unless the comm is traced */
   int64_t products;    /* number of products traced */
   size_t value_bytes, sum_bytes;
-  void **state; /* state that each step's bind has created */
+  void **state; /* states that the steps' bind functions have created */
   sl_bound_part *parts;
   sl_exchange **exchanges;
   const sl_piece_words **words; /* words of each exchange, from its arrival to its end */
-  bool *unreclaimed;            /* for each exchange: it has ended, and its rows are not reclaimed */
+  bool *unreclaimed;            /* for each exchange: whether it has ended and its rows are not reclaimed */
   int unreclaimed_count;        /* number of such exchanges */
   uintptr_t *pages;             /* pages of the X of all ranks, for parts in place; the rows have no gaps */
-  void *packed;                 /* copy of the rank's X without gaps, if the caller's X has gaps */
+  void *packed;                 /* copy of the rank's X without gaps, used if the caller's X has gaps */
   sl_mapped_rows *mapped;       /* result of exchange_map, one element per peer */
   sl_fetches *fetches;          /* one-sided fetches, if the plan has any */
   sl_conversions *conversions;
-  void *result;            /* Y as computed by the steps, if the plan needs a separate one */
+  void *result;            /* Y as the steps compute it, if the plan needs a separate buffer */
   const sl_update *update; /* in a run whose parts are multiplied by W at once: the update; otherwise NULL */
-  sl_queue *second_queue;  /* queue of concurrent steps, if the plan has any */
+  sl_queue *second_queue;  /* queue of concurrent steps, if the plan has such steps */
   sl_event *forked, *joined;
 };
 
@@ -66,7 +66,7 @@ sley_status sl_product_bind(sl_exec *exec, int part);
 /* Releases the prepared part and its update. */
 void sl_product_release(sl_exec *exec, int part);
 
-/* The arguments for the kernel of a bound part. */
+/* Returns the arguments for the kernel of a bound part. */
 sl_kernel_args sl_product_args(const sl_exec *exec, int part, double alpha, double beta);
 
 sley_status sl_product_run(const sl_exec *exec, int part, sl_queue *queue);
@@ -79,7 +79,7 @@ sley_status sl_update_bind(sl_exec *exec, int part);
 sley_status sl_update_refill(sl_exec *exec, int part);
 void sl_update_release(sl_exec *exec, int part);
 
-/* The arguments for the update's kernel, which runs in place of the product's. */
+/* Returns the arguments for the update's kernel, which runs in place of the product's kernel. */
 sl_kernel_args sl_update_args_of(const sl_exec *exec, int part, const sl_spmm_run *product);
 
 /* Computes Z = Y W + beta Z for a Y that is stored in `result`. */

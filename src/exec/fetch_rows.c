@@ -7,7 +7,7 @@
 /* The rows of a fetch that come from one group of SL_PULL_SOURCES ranks. */
 typedef struct pulled {
   int64_t first, count; /* range of entries of the list */
-  sl_counters given;    /* traffic of these entries: the kernel loads each row by itself */
+  sl_counters given;    /* traffic of these entries; the kernel loads each row separately */
 } pulled;
 
 typedef struct requests requests;
@@ -19,7 +19,7 @@ struct sl_fetches {
   sl_symm *published;
   sl_row_list *wanted; /* memory for a list per rank */
   /* The next fields are used if the host cannot address the device's memory; otherwise NULL. */
-  sl_exchange *fence; /* exchange without rows, which orders the ranks' queues */
+  sl_exchange *fence; /* an exchange without rows, which orders the queues of the ranks */
   int groups;
   sl_pull_source *source; /* memory of each rank; src NULL: its rows come by exchanges */
   sl_pull_entry *list;    /* entries of all fetches, on the device */
@@ -28,7 +28,7 @@ struct sl_fetches {
    * NULL: all rows can be pulled. */
   sl_exchange **exchanges;
   requests *requests; /* lists of the exchanges */
-  int rounds, done;   /* number of exchanges; number run since publish */
+  int rounds, done;   /* number of exchanges; number of exchanges that have run since publish */
 };
 
 static bool on_host(const sl_fetches *f) {
@@ -97,18 +97,19 @@ static sley_status make_lists(sl_fetches *f) {
   return status;
 }
 
-/* ---- rows out of reach */
+/* ---- rows that kernels cannot reach */
 
 /* The lists of one exchange, in order of the owners. */
 struct requests {
-  int64_t *count, *asked_count; /* by rank: rows that this rank wants from it, rows that it wants from this
-                                 * rank */
-  int64_t *row, *place, *asked; /* wanted: row at the owner, place in dst; asked: numbers of own rows */
+  int64_t *count, *asked_count; /* for each rank: number of rows that this rank wants from it, and number of
+                                 * rows that it wants from this rank */
+  int64_t *row, *place, *asked; /* wanted rows: number at the owner, and place in dst; asked: numbers of this
+                                   rank's rows that others want */
   sl_row_list *send, *recv;
 };
 
-/* Whether an owner's rows come by exchanges. On the host this is so if the transport sends the rows of an
- * exchange one by one, because fetched rows then travel in the same way. */
+/* Returns whether an owner's rows come by exchanges. On the host this is so if the transport sends the rows
+ * of an exchange one by one, because fetched rows then travel in the same way. */
 static bool is_far(const sl_fetches *f, int owner) {
   if (!on_host(f))
     return !f->source[owner].src;
@@ -182,8 +183,8 @@ static sley_status make_exchange(sl_fetches *f, int index, requests *kept) {
   return comm->ops->exchange_create(comm, &spec, &f->exchanges[index]);
 }
 
-/* Creates the exchanges, if any rank has rows out of reach. If rank p is out of reach of q, then q is of p.
- * Collective. */
+/* Creates the exchanges, if any rank has rows that it cannot reach. If rank p cannot reach q, then q cannot
+ * reach p. Collective. */
 static sley_status make_exchanges(sl_fetches *f) {
   sl_comm *comm = f->comm;
   int64_t most[2] = {f->plan->fetches.count, 0};
@@ -281,7 +282,7 @@ sley_status sl_fetches_publish(sl_fetches *f, const void *x, int64_t stride) {
   return meet(f);
 }
 
-/* Pulls the rows within reach, and counts their traffic. */
+/* Pulls the rows that kernels can reach, and counts their traffic. */
 static sley_status pull(sl_fetches *f, int index, void *dst) {
   for (int g = 0; g < f->groups; g++) {
     const pulled *one = &f->pulls[(int64_t)index * f->groups + g];

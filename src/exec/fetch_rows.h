@@ -23,7 +23,7 @@ sley_status sl_fetches_run(sl_fetches *fetches, int index, void *dst);
 /* Waits (in the queue's order) until no rank reads this rank's rows. Collective. */
 sley_status sl_fetches_retire(sl_fetches *fetches);
 
-/* fetches may be NULL. Collective. */
+/* Frees the fetches. fetches may be NULL. Collective. */
 void sl_fetches_destroy(sl_fetches *fetches);
 
 #endif

@@ -60,7 +60,7 @@ static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_s
   const sl_kernel *kernel;
   sl_spmm_problem problem = sl_part_problem(plan, part, a, pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
-  bool all_ranks_ask = plan->dry && plan->kernel; /* then all ranks check the kernel, also without rows */
+  bool all_ranks_ask = plan->dry && plan->kernel; /* then all ranks check the kernel, even without rows */
   if (part->k == 0 || (a->rows == 0 && !all_ranks_ask))
     return SLEY_OK;
   SL_TRY(sl_product_kernel(plan, part, &args, &kernel));
@@ -76,7 +76,7 @@ static sley_status add_part(const sl_plan *plan, const sl_part *part, const sl_s
   return SLEY_OK;
 }
 
-/* Estimates the block as one part, and adds a twentieth because it will be cut into several. */
+/* Estimates the block as one part, and adds 5 % because it will be cut into several parts. */
 static sley_status add_block(const sl_plan *plan, const sley_matrix *block, bool twice, int64_t *bytes,
                              int64_t *passing) {
   sl_spmm_matrix whole = sl_block_as_part(block);
@@ -103,7 +103,7 @@ sley_status sl_exec_memory(const sl_plan *plan, const sley_matrix *block, bool t
     bytes += SL_STEP(plan, i)->kind->memory(plan, SL_STEP(plan, i));
   int64_t y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (plan->segment && !on_host(plan) && y > passing)
-    passing = sl_device_bytes(y); /* the kernels that read in place are timed with a separate Y of zeros */
+    passing = sl_device_bytes(y); /* kernels that read in place are timed with a separate Y of zeros */
   *out = bytes + passing;
   return SLEY_OK;
 }

@@ -13,7 +13,7 @@ const sl_kernel *sl_kernel_numbered(const sl_device *device, int number) {
   return NULL;
 }
 
-/* prepared: NULL if the part is not prepared. */
+/* Adds the entries of a part. prepared: NULL if the part is not prepared. */
 static void add(const sl_device *device, const sl_kernel *kernel, const void *prepared, sley_part_kind kind,
                 int64_t entries, int64_t copied, sl_kernel_use *out) {
   const sl_kernel *each;
@@ -35,7 +35,7 @@ sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b) {
                        a.tf32 || b.tf32};
 }
 
-/* The accuracy of `all` and of a kernel, which may be NULL. */
+/* Combines the accuracy `all` with the accuracy of a kernel, which may be NULL. */
 static sl_accuracy with_kernel(sl_accuracy all, const sl_kernel *kernel, const sl_kernel_args *args,
                                const void *prepared) {
   return kernel ? sl_accuracy_least(all, kernel->product->accuracy(args, prepared)) : all;
@@ -88,7 +88,7 @@ static void add_dry(const sl_plan *plan, const sley_matrix *block, sley_part_kin
         out);
 }
 
-/* Adds parts with unknown entries: the rank's own columns and the others, or all together. */
+/* Adds parts with unknown entries: the rank's own columns and the other columns, or all columns together. */
 static void add_untold(const sl_plan *plan, const sl_inspection *ins, sl_kernel_use *out) {
   int64_t own = ins->owner_nnz[ins->comm->rank], all = ins->block->nnz;
   for (int i = 0; i < plan->parts.count; i++)

@@ -8,17 +8,17 @@
 
 enum { SL_PART_KINDS = SLEY_PART_STAGE + 1, SL_KERNELS_MOST = 64 };
 
-/* Entries by the kind of part and by the kernel's number among the device's kernels of SpMM; copied: how many
- * of them are stored in the kernel's own layout. */
+/* Entries by the kind of part and by the kernel's number among the device's kernels of SpMM; copied: number
+ * of these entries that are stored in the kernel's own layout. */
 typedef struct sl_kernel_use {
   int64_t entries[SL_PART_KINDS][SL_KERNELS_MOST];
   int64_t copied[SL_PART_KINDS][SL_KERNELS_MOST];
 } sl_kernel_use;
 
-/* The accuracy that both a and b promise. */
+/* Returns the accuracy that both a and b guarantee. */
 sl_accuracy sl_accuracy_least(sl_accuracy a, sl_accuracy b);
 
-/* The accuracy of all kernels that sum its parts or compute its updates. */
+/* Returns the accuracy that all kernels guarantee that sum its parts or compute its updates. */
 sl_accuracy sl_exec_accuracy(const sl_exec *exec);
 
 /* The use of a bound plan. */

@@ -39,7 +39,7 @@ static sley_status bind_product(sl_exec *exec, int index) {
   }
   sl_spmm_matrix known = bound->a;
   if (part->arrives_in >= 0)
-    known.rows = 0; /* its arrays have no contents yet */
+    known.rows = 0; /* the arrays have no contents yet */
   sl_spmm_problem problem = sl_part_problem(exec->run.plan, part, &known, exec->pages);
   sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
   SL_TRY(sl_product_kernel(exec->run.plan, part, &args, &bound->kernel));

@@ -35,14 +35,15 @@ sley_status sl_exec_step(sl_exec *exec, int index) {
   return sl_work_end(exec->run.comm, before, step->kind->run(&exec->run, step, exec->state[index]));
 }
 
-/* Whether a step must run again for an unchanged X. Buffers other than Y still have their contents. */
+/* Returns whether a step must run again for an unchanged X. Buffers other than Y still have their contents.
+ */
 static bool makes_result(const sl_plan *plan, const sl_step *step) {
   return step->kind->acts & SL_ACT_ORDER || step->kind->writes(plan, step) == SL_BUFFER_Y;
 }
 
-/* Runs all steps, or with an unchanged X those that write Y. If the result is separate, then computes Y =
- * beta Y + result. In the plan's own dtype it is separate if beta is not 0; a wider result always is, and the
- * steps may begin with beta Y. */
+/* Runs all steps, or with an unchanged X only the steps that write Y. If the result is separate, then
+ * computes Y = beta Y + result. In the plan's own dtype it is separate if beta is not 0; a wider result
+ * always is, and the steps may begin with beta Y. */
 static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double beta, void *y,
                              int64_t y_stride) {
   const sl_plan *plan = exec->run.plan;
@@ -88,8 +89,7 @@ static sley_status run_update(sl_exec *exec, double alpha, const sl_update *upda
   return sl_exec_reclaim(exec, SL_EVERY_BUFFER);
 }
 
-/* Records a span around all that a product has recorded. Its name has a number, which distinguishes
- * products. */
+/* Records a span around all events of a product. Its name has a number that distinguishes products. */
 static void trace_product(sl_exec *exec, double begin) {
   char name[32];
   snprintf(name, sizeof name, "product %lld", (long long)++exec->products);
@@ -108,7 +108,7 @@ static sley_status end_run(sl_exec *exec, double begin, sley_status status) {
   exec->update = NULL;
   (void)sl_abort_on_error(exec->run.comm, status);
   if (status != SLEY_OK && exec->second_queue)
-    (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* no step has joined it */
+    (void)exec->second_queue->ops->queue_wait(exec->second_queue); /* no step has joined this queue */
   if (exec->trace)
     trace_product(exec, begin);
   return status;

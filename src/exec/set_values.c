@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces the values of the parts of a bound plan, whose rows and columns stay. */
+/* Replaces the values of the parts of a bound plan, whose rows and columns do not change. */
 #include "base/value.h"
 #include "exec/exec_inside.h"
 

@@ -206,7 +206,7 @@ static sley_status fork_bind(sl_run *run, const sl_step *step, void **state) {
   return device->ops->event_create(device, &exec->joined);
 }
 
-/* Makes a queue wait for the work that another has so far. */
+/* Makes a queue wait for the work that another queue has so far. */
 static sley_status follow(sl_queue *queue, sl_queue *other, sl_event *event) {
   SL_TRY(other->ops->event_record(other, event));
   return queue->ops->event_wait(queue, event);

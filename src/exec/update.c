@@ -13,7 +13,7 @@ sley_status sl_update_bind(sl_exec *exec, int index) {
     return SLEY_OK;
   sl_spmm_matrix known = bound->a;
   if (part->arrives_in >= 0)
-    known.rows = 0; /* its arrays have no contents yet */
+    known.rows = 0; /* the arrays have no contents yet */
   sl_spmm_problem problem = sl_part_update_problem(plan, part, &known, exec->pages);
   sl_kernel_args args = sl_plan_update_args(exec->run.plan, &problem);
   SL_TRY(sl_kernel_find(exec->run.comm->device, &args, &update->kernel));

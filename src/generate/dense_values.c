@@ -4,7 +4,7 @@
 #include "base/value.h"
 #include "generate/generate.h"
 
-/* 24 bits, so that rounding cannot reach 1. */
+/* Returns a value with 24 bits, so that rounding cannot reach 1. */
 static inline float single_value(uint64_t seed) {
   return (float)(int32_t)(sl_mix(seed) >> 40) * 0x1p-23f - 1.0f;
 }

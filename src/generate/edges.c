@@ -34,7 +34,7 @@ static void count_edges(building *self, const int64_t *row, int64_t count) {
     claim(&self->arrays.rowptr[row[i] + 1]);
 }
 
-/* Claims all positions before the first write, so that cache misses overlap. */
+/* Claims all positions before it writes, so that cache misses overlap. */
 static void place_edges(building *self, const int64_t *row, const int64_t *col, int64_t count) {
   int64_t place[SL_SINK_EDGES];
   for (int64_t i = 0; i < count; i++)
@@ -138,8 +138,8 @@ sley_status sl_edge_list(const sl_edge_source *source, int64_t first, int64_t co
   *out = (sl_coo){0};
   sley_status status;
   size_t bytes = sl_index_bytes(list->index);
-  /* Allocates about the expected size on trial: sizes beyond the memory must fail before time is spent on
-   * them. */
+  /* Allocates about the expected size as a test, because sizes beyond the memory must fail before time is
+   * spent on them. */
   double share = source->items > 0 ? (double)count / (double)source->items : 0;
   void *trial = sl_alloc((int64_t)(share * (double)source->edges), 2 * bytes, "edges");
   if (!trial)

@@ -16,7 +16,7 @@ struct sl_edge_sink {
   struct sl_edge_building *building;
 };
 
-/* Counts or places the edges in the sink. */
+/* Counts or stores the edges in the sink. */
 void sl_edge_sink_flush(sl_edge_sink *sink);
 
 static inline void sl_edge_put(sl_edge_sink *sink, int64_t row, int64_t col) {
@@ -39,7 +39,7 @@ typedef struct sl_edge_source {
   const void *context;
 } sl_edge_source;
 
-/* Makes the matrix of a source's edges, repeats dropped. Values are uniform in (0, 1] and depend only on the
+/* Makes the matrix of a source's edges, without repeats. Values are uniform in (0, 1] and depend only on the
  * seed and the unordered pair of row and column, so mirrored entries agree. Takes little more memory than the
  * result. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. */
 sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_team *team, sley_matrix **out);

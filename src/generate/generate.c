@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of generators, and the call of the one that a specification names. */
+/* The table of generators, and the call of the generator that a specification names. */
 #include "generate/generate.h"
 
 #include <string.h>

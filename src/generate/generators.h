@@ -10,7 +10,7 @@
 typedef struct sl_request {
   sl_spec *spec;
   sley_dtype dtype;
-  uint64_t seed; /* the specification's, else the caller's */
+  uint64_t seed; /* seed in the specification, or else the caller's seed */
   sl_team *team;
   sl_edge_builder build; /* function that makes a matrix from the edges */
   void *context;

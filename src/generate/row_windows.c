@@ -12,7 +12,7 @@ typedef struct windows {
   uint64_t seed;
 } windows;
 
-/* The first of the columns that a window may use: near its own rows, inside the matrix. */
+/* Returns the first of the columns that a window may use: near its own rows, inside the matrix. */
 static int64_t first_of(const windows *self, int64_t window) {
   int64_t first = window * ROWS + ROWS / 2 - self->near / 2;
   return first < 0 ? 0 : first > self->cols - self->near ? self->cols - self->near : first;

@@ -18,7 +18,7 @@ static sley_status need(const sl_request *request, const char *key, int64_t leas
   return SLEY_OK;
 }
 
-/* Makes a matrix whose rows emit generates one by one, with at most row_entries entries each. */
+/* Makes a matrix whose rows the function emit generates one by one, with at most row_entries entries each. */
 static sley_status by_rows(const sl_request *request, int64_t rows, int64_t row_entries, const shape *self,
                            void (*emit)(const void *, int64_t, int64_t, sl_edge_sink *), sley_matrix **out) {
   SL_TRY(sl_spec_done(request->spec));

@@ -28,9 +28,9 @@ static inline sl_shuffle sl_shuffle_of(uint64_t seed, int64_t size) {
   return s;
 }
 
-/* The image of i. Each round is a bijection of the numbers below a power of two; a result of size or more is
- * permuted again until it is below size, which keeps the function a bijection (cycle walking; less than two
- * turns on average). */
+/* Returns the image of i. Each round is a bijection of the numbers below a power of two. A result of size or
+ * more is permuted again until it is below size, which keeps the function a bijection (cycle walking; less
+ * than two rounds on average). */
 static inline int64_t sl_shuffle_at(const sl_shuffle *s, int64_t i) {
   uint64_t x = (uint64_t)i;
   do {

@@ -23,7 +23,7 @@ typedef struct drawing {
   sl_twin twin; /* scaled */
   uint64_t seed;
   double edges_per_weight;
-  double *weights; /* sums of the weights of ROWS_AT_ONCE rows each */
+  double *weights; /* sums of the weights, each over ROWS_AT_ONCE rows */
 } drawing;
 
 static int64_t block_begin(const drawing *self, int64_t block) {
@@ -42,7 +42,7 @@ static double weight(const drawing *self, int64_t row) {
   return w < self->twin.most ? w : self->twin.most;
 }
 
-/* The number of edges that a row draws: its share, randomly rounded up or down. */
+/* Returns the number of edges that a row draws: its share, randomly rounded up or down. */
 static int64_t edges_of(const drawing *self, int64_t row) {
   double share = weight(self, row) * self->edges_per_weight;
   int64_t count = (int64_t)(share + sl_unit(sl_random(self->seed, (uint64_t)row, FOR_ROUNDING)));
@@ -63,11 +63,11 @@ static sley_status sum_weights(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* The row of entry number `entry` of a pool. */
+/* Returns the row of entry number `entry` of a pool. */
 static int64_t pool_row(const drawing *self, int64_t block, int64_t pool, int64_t entry) {
   uint64_t bits = sl_random(self->seed ^ FOR_POOL << 8, (uint64_t)pool, (uint64_t)entry);
   uint64_t choice = sl_random(self->seed ^ FOR_PARTNER << 8, (uint64_t)pool, 0);
-  /* Steps coprime to 15 visit all other sixteenths before one repeats. */
+  /* Step sizes coprime to 15: repeated steps reach all 15 other sixteenths of the rows before one repeats. */
   static const int64_t steps[] = {1, 2, 4, 7, 8, 11, 13, 14};
   int64_t partner = sl_below(bits << 32, self->twin.partners);
   int64_t ahead = ((int64_t)(choice >> 8) % (BLOCKS - 1) + partner * steps[choice & 7]) % (BLOCKS - 1);
@@ -95,7 +95,7 @@ static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *
         j = pool_row(self, block, pool, (int64_t)((double)twin->pool * u * u));
       } else if ((double)(what & UINT32_MAX) * 0x1p-32 < near_share) {
         j = i - near + sl_below(where, 2 * near + 1);
-        /* reflected at the ends of the sixteenth */
+        /* positions outside the sixteenth are reflected at its ends */
         j = j < first ? 2 * first - j : j;
         j = j >= first + length ? 2 * (first + length - 1) - j : j;
       } else {
@@ -149,7 +149,7 @@ done:
   return status;
 }
 
-/* Finds the table's twin of the specification's name, scaled, with the values that keys replace. */
+/* Finds the twin that the specification names in the table, scaled, with the values that keys replace. */
 static sley_status choose(sl_spec *spec, sl_twin *out) {
   const sl_twin *found = NULL;
   for (int i = 0; i < sl_twin_count && !found; i++)

@@ -9,11 +9,11 @@
 typedef struct sl_twin {
   const char *name, *of;
   int64_t rows, nnz;
-  bool mirrored;    /* every edge in both directions */
-  double draws;     /* entries drawn, relative to nnz, to compensate for dropped loops and repeats */
-  double leaving;   /* f: share of the edges that leave their sixteenth of the rows */
-  int64_t pool;     /* number of outside rows in which the leaving edges of a sixty-fourth of the rows end */
-  double open;      /* share of the rows that have leaving edges */
+  bool mirrored;  /* every edge in both directions */
+  double draws;   /* number of entries drawn, relative to nnz, to compensate for dropped loops and repeats */
+  double leaving; /* f: share of the edges that leave their sixteenth of the rows */
+  int64_t pool;   /* number of rows outside in which the leaving edges of a sixty-fourth of the rows end */
+  double open;    /* share of the rows that have leaving edges */
   int64_t partners; /* number of sixteenths over which a sixty-fourth's pool is spread */
   double most;      /* largest weight of a row, which bounds the degrees */
   int64_t near;     /* distance in rows from the diagonal within which most of the other edges end */

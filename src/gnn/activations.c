@@ -50,8 +50,8 @@ void sl_activations_add_bytes(sl_activations *a, int layer, int64_t bytes, void 
 
 /* ---- which rows share memory */
 
-/* Number of the block for k: each layer has a block of its own with number `layers` + layer; lower numbers
- * are shared. */
+/* Returns the number of the block for k. Each layer has a separate block with number `layers` + layer; lower
+ * numbers are shared. */
 static int place_of(const sl_activations *a, const sl_kept *k) {
   const int own = a->layers + k->layer, i = k->layer, segment = a->segment;
   if (a->way == SLEY_GNN_KEEP || k->kind == SL_KEPT_ALWAYS || k->apart)
@@ -156,7 +156,7 @@ static int64_t cost_of(const sl_activations *a, int group, int64_t most) {
   return apart + 2 * most + narrow - last;
 }
 
-/* Keeps wide rows of a few layers apart from the narrow ones of others if that needs the least memory. The
+/* Keeps wide rows of a few layers apart from the narrow rows of others if that needs the least memory. The
  * choice depends only on the layers, so that all ranks round the same values. */
 static void find_apart(const sl_activations *a, int group) {
   int64_t best = 0, least = cost_of(a, group, 0);

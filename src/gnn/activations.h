@@ -21,7 +21,7 @@
 #include "gnn/dense.h"
 
 typedef enum sl_kept_kind {
-  SL_KEPT_GAVE,   /* output: needed for its activation's gradient and by the next layer's backward call */
+  SL_KEPT_GAVE,   /* output: the gradient of its activation, and the next layer's backward call, need it */
   SL_KEPT_GIVEN,  /* input after dropout, if dropout is not done in place */
   SL_KEPT_VALUES, /* rows of the network's dtype that the backward call needs */
   SL_KEPT_BITS,   /* rows that the backward call needs and that are never narrowed */
@@ -37,9 +37,9 @@ typedef struct sl_kept {
   int64_t bytes;
   sl_rows *rows; /* NULL: plain bytes */
   void **where;  /* pointer that receives the memory */
-  bool apart;    /* has memory of its own although others of the group share */
+  bool apart;    /* has separate memory although other rows of the group share memory */
   int block;
-  sl_rows narrow; /* for bf16: copy of rows that are lost */
+  sl_rows narrow; /* for bf16: copy of rows that are overwritten */
 } sl_kept;
 
 typedef struct sl_block {
@@ -54,12 +54,12 @@ typedef struct sl_activations {
   sley_gnn_memory way;
   int layers, segment;
   sl_kept *kept; /* layer by layer, in the order in which they were added */
-  int *count;    /* number of elements of kept in use, per layer; a layer has SL_MOST_KEPT */
+  int *count;    /* number of used elements of kept, per layer; a layer has SL_MOST_KEPT elements */
   sl_block *block;
   int64_t bytes; /* bytes of blocks and of narrow rows */
 } sl_activations;
 
-/* work must outlive it. Errors: SLEY_ERR_MEMORY. */
+/* Opens the activations. work must outlive them. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_activations_open(const sl_dense_work *work, int64_t rows, int layers, sley_gnn_memory way,
                                 sl_activations *out);
 
@@ -68,12 +68,13 @@ sley_status sl_activations_open(const sl_dense_work *work, int64_t rows, int lay
 sley_status sl_activations_add(sl_activations *a, int layer, sl_kept_kind kind, int64_t cols, sl_rows *out);
 void sl_activations_add_bytes(sl_activations *a, int layer, int64_t bytes, void **out);
 
-/* Allocates the memory. With recompute it chooses the segments that need least on the rank that needs most;
- * spare_bytes: additional memory that the network needs to recompute a segment. Collective, agreed. Errors:
- * SLEY_ERR_MEMORY. */
+/* Allocates the memory. With recompute it chooses the segments that need least memory on the rank that needs
+ * most; spare_bytes: additional memory that the network needs to recompute a segment. Collective, agreed.
+ * Errors: SLEY_ERR_MEMORY. */
 sley_status sl_activations_take(sl_activations *a, int64_t spare_bytes);
 
-/* Return whether any of the rows that layer i outputs or keeps are lost; the same for any layer. */
+/* Return whether any of the rows that layer i, or any layer, outputs or keeps are overwritten before they are
+   used. */
 bool sl_activations_lost(const sl_activations *a, int i);
 bool sl_activations_any_lost(const sl_activations *a);
 
@@ -83,7 +84,7 @@ bool sl_activations_any_lost(const sl_activations *a);
 sley_status sl_activations_narrow(const sl_activations *a, int i);
 sley_status sl_activations_widen(const sl_activations *a, int i);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory. Accepts a zeroed struct. */
 void sl_activations_close(sl_activations *a);
 
 #endif

@@ -121,19 +121,20 @@ static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t
 
 typedef struct degrees {
   sl_comm *comm;
-  const sley_matrix *block; /* matrix whose values are those of A, or 1 */
+  const sley_matrix *block; /* matrix whose values are the values of A, or 1 */
   const int64_t *row_begin;
   double *own; /* degrees of this rank's rows */
   sl_colset remote;
   int64_t *column; /* remote columns, ascending */
-  double *degree;  /* degrees of their rows */
+  double *degree;  /* degrees of the rows that its columns name */
 } degrees;
 
 static double degree_of_own(const degrees *d, int64_t row) {
   return d->own[row - d->row_begin[d->comm->rank]];
 }
 
-/* Sums this rank's rows. Rows without entries are not divided, so their sum does not matter. */
+/* Sums this rank's rows. Nothing is divided by the sum of a row without entries, so that sum does not matter.
+ */
 static sley_status sum_own(degrees *d) {
   const sley_matrix *m = d->block;
   SL_TRY(SL_NEW(d->own, m->rows, "degrees"));
@@ -144,7 +145,7 @@ static sley_status sum_own(degrees *d) {
     if (m->rowptr[i + 1] > m->rowptr[i] && !(d->own[i] > 0 && d->own[i] <= DBL_MAX))
       return sl_fail(
           SLEY_ERR_INPUT,
-          "a graph's weights: those of row %lld add up to %g: this model divides by the sum, which "
+          "a graph's weights: the weights of row %lld add up to %g: this model divides by the sum, which "
           "must be above 0",
           (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
   }
@@ -193,7 +194,7 @@ static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t
   for (int p = 0; p < d->comm->size; p++)
     count += asked[p];
   const int64_t *row = rows;
-  double *answer = rows; /* in place: degrees have the same size as row numbers */
+  double *answer = rows; /* degrees replace the row numbers, which have the same size */
   for (int64_t i = 0; i < count; i++)
     answer[i] = is_own(d, row[i]) ? degree_of_own(d, row[i]) : 0;
   const sley_status status = sl_exchange_items(d->comm, sizeof(double), answer, asked, &answers, answered);

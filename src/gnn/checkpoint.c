@@ -189,7 +189,7 @@ static sley_status check_network(const sley_gnn *gnn, const char *path, const nu
   for (int i = 1; i < WHOLE; i++)
     if (strcmp(whole_name[i], "seed") != 0 && strcmp(whole_name[i], "step") != 0 &&
         n->whole[i] != own.whole[i])
-      return sl_fail(SLEY_ERR_ARG, "%s: its %s is %" PRId64 ", that of the network %" PRId64, path,
+      return sl_fail(SLEY_ERR_ARG, "%s: its %s is %" PRId64 ", but the network's is %" PRId64, path,
                      whole_name[i], n->whole[i], own.whole[i]);
   return SLEY_OK;
 }

@@ -81,8 +81,8 @@ sley_status sl_dense_multiply(const sl_dense_work *work, const sl_product *p, sl
   return multiply(work, &args);
 }
 
-/* Returns whether one kernel does both. If not, the remaining work costs another pass over the rows, but
- * changes no bit of the product. */
+/* Returns whether one kernel does both parts of the work. If not, the remaining part costs another pass over
+ * the rows, but changes no bit of the product. */
 static bool one_kernel_makes(const sl_dense_work *work, const sl_kernel_args *all,
                              const sl_kernel_args *alone) {
   const sl_device *device = work->comm->device;
@@ -117,7 +117,7 @@ sley_status sl_dense_multiply_back(const sl_dense_work *work, const sl_product *
   return multiply(work, &all);
 }
 
-/* Completes a product without terms: c = act(beta c + bias). */
+/* Completes a product without terms: sets c to act(beta c + bias). */
 static sley_status finish(const sl_dense_work *work, double beta, const void *bias, sley_activation act,
                           double slope, sl_rows c) {
   return sl_kernel_run(work->comm->queue, &(sl_kernel_args){.op = SL_OP_GEMM,
@@ -186,7 +186,7 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
                                                                         .ld_out = out.ld}});
 }
 
-/* Copies by dropout with probability 0. */
+/* Copies rows, as a dropout with probability 0. */
 sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out) {
   return sl_dense_drop(work, &(sl_mask){.p = 0}, in, out);
 }

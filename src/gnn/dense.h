@@ -22,7 +22,8 @@ typedef struct sl_rows {
 sley_status sl_rows_take(sl_comm *comm, sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out);
 void sl_rows_give(sl_comm *comm, sl_rows *rows);
 
-/* Describes such rows without memory, and the bytes that they need. Errors: SLEY_ERR_OVERFLOW. */
+/* Describes such rows without memory, and sets the number of bytes that they need. Errors: SLEY_ERR_OVERFLOW.
+ */
 sley_status sl_rows_shape(sley_dtype dtype, int64_t rows, int64_t cols, sl_rows *out, int64_t *bytes);
 
 /* Bytes of memory that the rows occupy; 0 if they have none. */
@@ -35,7 +36,7 @@ sley_status sl_dense_upload(sl_comm *comm, void *host, int64_t bytes, void **out
 /* Columns [first, first + count) of m. */
 sl_rows sl_rows_columns(sl_rows m, int64_t first, int64_t count, sley_dtype dtype);
 
-/* How the device computes: dtype of all matrices; sums in order; products in tf32. */
+/* How the device computes: dtype of all matrices; whether sums are in order; whether products use tf32. */
 typedef struct sl_dense_work {
   sl_comm *comm;
   sley_dtype dtype;
@@ -51,8 +52,8 @@ typedef struct sl_activated {
 } sl_activated;
 
 /* c = act(alpha op(a) op(b) + beta c + bias), where op is the transpose if requested. alpha = 0 stands for 1.
- * bias: NULL, or one value per column. c overlaps neither operand. sums: NULL, or one value per column of b,
- * its sum; only if sl_dense_sums_beside returns true. Errors: as sley_gemm. */
+ * bias: NULL, or one value per column. c overlaps neither operand. sums: NULL, or the sum of each column of
+ * b; only if sl_dense_sums_beside returns true. Errors: as sley_gemm. */
 typedef struct sl_product {
   sl_rows a, b;
   bool transpose_a, transpose_b;
@@ -77,14 +78,15 @@ sley_status sl_dense_multiply_back(const sl_dense_work *work, const sl_product *
 /* Sets each row of c to bias, or to 0 if bias is NULL. */
 sley_status sl_dense_fill(const sl_dense_work *work, const void *bias, sl_rows c);
 
-/* c = act(c + bias). */
+/* Sets c to act(c + bias). */
 sley_status sl_dense_activate(const sl_dense_work *work, const void *bias, sley_activation act, double slope,
                               sl_rows c);
 
-/* out: one value per column of x, its sum. */
+/* Sets out to the sum of each column of x. */
 sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out);
 
-/* dy = dy act'(y). sums: NULL, or one value per column of dy, its sum: the gradient of a bias before act. */
+/* Multiplies dy by act'(y). sums: NULL, or the sum of each column of the new dy, which is the gradient of a
+   bias before act. */
 sley_status sl_dense_activate_grad(const sl_dense_work *work, const sl_activated *after, sl_rows dy,
                                    void *sums);
 
@@ -101,7 +103,7 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
 /* out = in. */
 sley_status sl_dense_copy(const sl_dense_work *work, sl_rows in, sl_rows out);
 
-/* out = in, where each has its own dtype, one f32 and the other bf16; rounded to nearest, ties to even. */
+/* Copies in to out and converts it: one has dtype f32, the other bf16; rounded to nearest, ties to even. */
 sley_status sl_dense_convert(const sl_dense_work *work, sl_rows in, sley_dtype from, sl_rows out,
                              sley_dtype to);
 

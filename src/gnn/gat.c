@@ -27,7 +27,8 @@ static int64_t width(const sl_layer *l) {
   return l->out / l->heads;
 }
 
-/* Columns of T for the attention; first column of q; columns of [k | 0 | q]; all columns of a row. */
+/* Number of columns of T for the attention; first column of q; number of columns of [k | 0 | q]; number of
+   all columns of a row. */
 static int64_t values_of(const sl_layer *l) {
   return l->heads == 1 ? sl_row_pitch(l->out, l->work.dtype) : l->out;
 }
@@ -85,7 +86,7 @@ static sl_rows columns(const sl_layer *l, sl_rows m, int64_t first, int64_t coun
   return sl_rows_columns(m, first, count, l->work.dtype);
 }
 
-/* The part of a matrix of vectors for head h of a parameter, width x 1. */
+/* Returns the block of a matrix of vectors that belongs to head h of a parameter, width x 1. */
 static sl_rows block_of(const sl_layer *l, sl_rows vectors, int parameter, int64_t h) {
   const int64_t first = parameter == SOURCE_VECTOR ? 0 : query_at(l) - values_of(l);
   sl_rows block = columns(l, vectors, h * width(l) * vectors.ld + first + h, 1);

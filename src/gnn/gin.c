@@ -40,7 +40,7 @@ static sley_status forward(sl_layer *l, const sl_pass *p) {
   return sl_dense_multiply(&l->work, &outer, p->y);
 }
 
-/* dH replaces Y; then the other gradients replace H. */
+/* dH replaces Y; later the other gradients replace H. */
 static sley_status backward(sl_layer *l, const sl_pass_back *p) {
   const sl_rows h = l->rows[HIDDEN], dh = p->after.y;
   sl_pass_back inner = {

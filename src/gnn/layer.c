@@ -132,7 +132,7 @@ static sley_status open_maximum(sl_layer *l) {
   return sl_aggregation_create(l->graph, &o, &l->aggregation);
 }
 
-/* The caller's features are not padded. */
+/* The caller's features are not padded, so they may be narrower. */
 int64_t sl_layer_product_width(const sl_layer *layer) {
   if (!layer->kind->sums)
     return 0;

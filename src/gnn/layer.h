@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A layer of a network: turns rows of `in` values into rows of `out` values, along the entries of the graph's
- * matrix. Each kind has a file of its own, with its equations, forward and backward. */
+ * matrix. Each kind has its own file, with its equations, forward and backward. */
 #ifndef SLEY_GNN_LAYER_H
 #define SLEY_GNN_LAYER_H
 
@@ -16,7 +16,8 @@
 typedef enum sl_norm {
   SL_NORM_NONE,
   SL_NORM_MEAN,     /* each value is divided by the sum of its row */
-  SL_NORM_SYMMETRIC /* by sqrt((sum of its row) (sum of the row of its column's number)) */
+  SL_NORM_SYMMETRIC /* each value is divided by the square root of (the sum of its row) (the sum of the row
+                       with its column's number) */
 } sl_norm;
 
 typedef struct sl_layer sl_layer;
@@ -44,7 +45,7 @@ typedef struct sl_pass_back {
 
 typedef struct sl_layer_kind {
   const char *name;    /* name in the command */
-  const char *summary; /* one line, for users: the equation, where N(i) is the entries of row i */
+  const char *summary; /* one line, for users: the equation; N(i) stands for the entries of row i */
   int hops;            /* number of entries between a row of a layer's output and the farthest input rows that
                         * it depends on */
   bool sums;           /* uses sparse products; else operations on a graph */
@@ -54,7 +55,7 @@ typedef struct sl_layer_kind {
   bool heads;          /* hidden layers have several heads */
   bool dense_x;        /* does not accept sparse features */
   bool dx_apart;       /* dx must not share memory with dy */
-  /* Values per row of working memory for the backward call of a layer, or 0. */
+  /* Returns the values per row of working memory that the backward call of a layer needs, or 0. */
   int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
   sley_status (*declare)(sl_layer *layer, sl_parameters *parameters);
@@ -84,16 +85,16 @@ struct sl_layer {
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   bool same_x;       /* results that depend only on x are kept from one step to the next */
-  sl_sparse_input *sparse; /* for the first layer: its sparse x, or NULL */
+  sl_sparse_input *sparse; /* sparse x of the first layer, or NULL */
   sl_activations *activations;
-  /* For the kind's own use: kept rows, and matrices that sl_layer_close frees. */
+  /* For use by the kind: kept rows, and matrices that sl_layer_close frees. */
   sl_rows rows[SL_LAYER_ROWS], matrix[SL_LAYER_MATRICES];
   int product;
   sley_aggregation *aggregation;
   void *arg; /* for a maximum: the chosen entries, int32_t */
   sley_attention *attention;
   void *saved;
-  sl_rows between; /* T, if the update keeps it */
+  sl_rows between; /* the product T = X W, if the update keeps it */
 };
 
 /* The kind of layer of a model, or NULL. */
@@ -114,7 +115,7 @@ double sl_layer_glorot(int64_t rows, int64_t cols);
 /* 1 / sqrt(rows): for weights of `rows` inputs and their biases, as PyTorch initializes them (GIN, SAGE). */
 double sl_layer_fan_in(int64_t rows);
 
-/* The values of a parameter; and the contribution of a block of rows to its gradient. */
+/* Return the values of a parameter, and the contribution of a block of rows to its gradient. */
 sl_rows sl_layer_value(const sl_layer *layer, int slot);
 sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block);
 
@@ -122,12 +123,12 @@ sl_rows sl_layer_grad(const sl_layer *layer, int slot, int64_t block);
  * (sl_row_blocks_expect); layer->in on the left and layer->out on the right always are. Collective. */
 sley_status sl_layer_weight_back(const sl_layer *layer, int slot, sl_rows a, sl_rows b);
 
-/* dy = dy act'(y) for `after`; the gradient of a parameter, a bias, is the sum of the rows of dy.
- * Collective. */
+/* Multiplies dy by act'(y) for `after`, and computes the gradient of a bias: the sum of the rows of the new
+ * dy. Collective. */
 sley_status sl_layer_bias_back(const sl_layer *layer, int slot, const sl_activated *after, sl_rows dy);
 
-/* Both gradients of x W + b: first the bias, then the weight, a^T dy; in one pass over dy if a kernel
- * supports that. Collective. */
+/* Computes both gradients of x W + b: first of the bias, then of the weight, a^T dy; in one pass over dy if a
+ * kernel supports that. Collective. */
 sley_status sl_layer_affine_back(const sl_layer *layer, int weight, int bias, sl_rows a,
                                  const sl_activated *after, sl_rows dy);
 
@@ -150,7 +151,7 @@ sley_status sl_layer_keep_rows(sl_layer *layer, int slot, sl_kept_kind kind, int
  * Products use rows padded to 16 bytes, if the rows are the network's own: the padding does no harm, and rows
  * are loaded in vectors. */
 
-/* As sl_layer_kind.scratch, for kinds with this update. */
+/* The slot scratch of kinds with this update. */
 int64_t sl_layer_update_scratch(const sl_layer *layer);
 
 /* Columns of the products of an update, or 0. */
@@ -159,8 +160,8 @@ int64_t sl_layer_product_width(const sl_layer *layer);
 /* Creates the aggregation, and T if it is kept. Collective, agreed. */
 sley_status sl_layer_open_update(sl_layer *layer);
 
-/* weight: slot of W, in x out. add: add to Y instead of overwriting it. bias: NULL, or one value per column.
- * Collective. */
+/* Runs the update. weight: slot of W, in x out. add: adds to Y instead of overwriting it. bias: NULL, or one
+ * value per column. Collective. */
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bool add, const void *bias);
 
 /* bias: slot of b, or SL_NO_BIAS if its gradient and act's have been computed. pass->after.y: as wide as Y; D

@@ -58,7 +58,7 @@ static sley_status sum_blocks(const sl_loss *l) {
   return SLEY_OK;
 }
 
-/* The loss of all rows, from the sums of all ranks. */
+/* Returns the loss of all rows, from the sums of all ranks. */
 static double whole(const sl_loss *l, const double *all) {
   double sum = 0;
   if (!l->blocks->fixed)

@@ -78,8 +78,9 @@ static sley_status take_rows(const sley_gnn *gnn, int64_t cols, sl_rows *out) {
   return sl_rows_take(gnn->comm, gnn->work.dtype, gnn->rows, cols, out);
 }
 
-/* Returns whether dropout before layer i needs memory of its own. Dropout of relu's output is done in place:
- * relu' is 1 where a positive value was kept, and where none was, its gradient is 0 already. */
+/* Returns whether dropout before layer i needs separate memory. Dropout of relu's output is done in place,
+ * because relu' is 1 exactly for the positive values that were kept, and the gradient is already 0 for the
+ * others. */
 static bool drops_apart(const sley_gnn *gnn, int i) {
   if (i == 0 && gnn->sparse)
     return false;
@@ -119,8 +120,8 @@ static sley_status open_layer(sley_gnn *gnn, sl_layer *l) {
   return l->kind->open(l);
 }
 
-/* Allocates outputs and kept rows of layers, and gradients: those of two layers, or memory to recompute a
- * segment beside one. */
+/* Allocates outputs and kept rows of layers, and gradients: for two layers, or with memory to recompute a
+ * segment in place of one. */
 static sley_status take_activations(sley_gnn *gnn) {
   const sl_layer_kind *kind = gnn->layer[0].kind;
   const bool recomputes = gnn->options.memory == SLEY_GNN_RECOMPUTE;
@@ -203,7 +204,7 @@ sley_status sl_network_restart(sley_gnn *gnn, uint64_t seed) {
 
 /* ---- forward and backward */
 
-/* Dropout mask of a layer and step; all of them differ. */
+/* Returns the dropout mask of a layer and step; all masks differ. */
 static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
   return (sl_mask){.p = gnn->options.dropout,
                    .seed = gnn->options.seed,
@@ -211,7 +212,7 @@ static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
                    .first_row = gnn->first_row};
 }
 
-/* Input of layer i, where x is the features. */
+/* Returns the input of layer i, where x holds the features. */
 static sl_rows input_of(const sley_gnn *gnn, sl_rows x, int i, bool dropped) {
   return dropped && gnn->given[i].data ? gnn->given[i] : i > 0 ? gnn->gave[i - 1] : x;
 }
@@ -263,7 +264,7 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
   return gnn->gave[gnn->options.layers - 1];
 }
 
-/* Gradient of layer i's output; and the other gradient's memory. */
+/* Return the memory for the gradient of layer i's output, and the other memory for gradients. */
 static sl_rows *gradient_at(sley_gnn *gnn, int i) {
   return &gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0];
 }
@@ -284,7 +285,7 @@ sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, 
 }
 
 /* With recompute, if layer `end` is the last of a segment: recomputes the lost rows of its layers from the
- * segment's input. If dropout of that input is in place, it is there already. */
+ * segment's input. If dropout of that input is in place, the input is already there. */
 static sley_status make_again(sley_gnn *gnn, sl_rows x, int end, int64_t step) {
   const int segment = gnn->activations.segment, begin = end + 1 - segment;
   const bool drops = gnn->options.dropout > 0;
@@ -308,7 +309,7 @@ static sley_status bring(sley_gnn *gnn, sl_rows x, int i, int64_t step) {
   const bool again = gnn->options.memory != SLEY_GNN_KEEP && gnn->given[i].data;
   SL_TRY(make_again(gnn, x, i, step));
   SL_TRY(sl_activations_widen(&gnn->activations, i));
-  return again ? drop(gnn, x, i, step) : SLEY_OK; /* the input of another layer is there now */
+  return again ? drop(gnn, x, i, step) : SLEY_OK; /* then the input of another layer is in the memory */
 }
 
 static sl_activated activated_by(const sley_gnn *gnn, int i) {

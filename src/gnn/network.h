@@ -23,15 +23,15 @@ struct sley_gnn {
   sl_sparse_input *sparse; /* the features; NULL: passed to each call */
   sl_activations activations;
   sl_rows *given, *gave; /* input and output of each layer, in the activations' memory */
-  /* The gradient of a layer's output, or two in turn if a kind sets dx_apart. Forward calls use the other
-   * memory as working memory. */
+  /* The gradient of a layer's output. If a kind sets dx_apart, both are used in turn. Forward calls use the
+   * other memory as working memory. */
   sl_rows gradient[2];
   sl_rows scratch; /* working memory of all layers */
   bool kept_input; /* layer 0 has kept its results for x without dropout */
   sl_row_blocks blocks;
   sl_loss loss;
-  bool timed;     /* steps are timed; the watch has the last one's times, */
-  bool has_times; /* if there was one */
+  bool timed;     /* steps are timed; the watch has the times of the last one */
+  bool has_times; /* there has been a timed step */
   sl_stopwatch watch;
 };
 
@@ -42,8 +42,8 @@ int64_t sl_network_width(const sley_gnn_options *options, int number);
  * that are used are at least 1. */
 bool sl_network_widths_fit(const sley_gnn_options *options);
 
-/* options: checked, the same on all ranks. of: NULL, or a network of the same options whose parameters are
- * shared, and which must outlive it. Collective, agreed. */
+/* Creates a network. options: checked, the same on all ranks. of: NULL, or a network with the same options
+ * whose parameters are shared, and which must outlive the new one. Collective, agreed. */
 sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                               const sley_gnn_options *options, const sley_gnn *of, sley_gnn **out);
 
@@ -51,13 +51,13 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
  * agreed. */
 sley_status sl_network_restart(sley_gnn *gnn, uint64_t seed);
 
-/* x: the rank's rows of features. training: with dropout, with the masks of step `step`. The last layer's
- * output stays in the network until the next call. Collective. */
+/* Runs all layers. x: the rank's rows of features. training: with dropout, with the masks of step `step`. The
+ * last layer's output stays in the network until the next call. Collective. */
 sley_status sl_network_forward(sley_gnn *gnn, sl_rows x, bool training, int64_t step);
 sl_rows sl_network_logits(const sley_gnn *gnn);
 
-/* Computes the mean loss of the rows of all ranks whose label is not -1, and if gradient, its gradient with
- * respect to the logits, for the backward call. label: in device memory. Collective; waits. */
+/* Computes the mean loss of the rows of all ranks whose label is not -1, and, if `gradient` is set, its
+ * gradient with respect to the logits, for the backward call. label: in device memory. Collective; waits. */
 sley_status sl_network_loss(sley_gnn *gnn, const int32_t *label, bool gradient, double *loss,
                             int64_t *counted);
 
@@ -68,8 +68,8 @@ sley_status sl_network_backward(sley_gnn *gnn, sl_rows x, int64_t step);
 /* One step of the optimizer. */
 sley_status sl_network_step(sley_gnn *gnn, sley_gnn_optimizer optimizer, double rate, double decay);
 
-/* In train.c: runs all of the above in turn, and measures the step's times if gnn is timed. batch: checked.
- * Collective; waits for the loss, and if timed for all work that it enqueues. */
+/* In train.c: runs all of the calls above in turn, and measures the step's times if gnn is timed. batch:
+ * checked. Collective; waits for the loss, and if timed for all work that it enqueues. */
 sley_status sl_network_train(sley_gnn *gnn, const sley_gnn_batch *batch, sl_rows x, double *loss,
                              int64_t *counted);
 

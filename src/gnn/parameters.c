@@ -39,8 +39,8 @@ static sley_status put(const sl_parameters *p, const void *host, sley_dtype dtyp
   return queue->ops->queue_wait(queue);
 }
 
-/* Writes the initial values and zeros. zeros: in the type of sums, whose elements are at least as large as
- * the values'. */
+/* Writes the initial values and zeros. zeros: an array in the type of sums, whose elements are at least as
+ * large as the values. */
 static sley_status put_first(sl_parameters *p, uint64_t seed, const void *zeros, void *values) {
   const sley_dtype sums = sl_sum_dtype(p->dtype);
   for (int n = 0; n < p->count; n++)

@@ -26,7 +26,8 @@ typedef struct sl_parameters {
   sl_dense *sum;                       /* collective that sums the ranks' gradients */
   int64_t *step;                       /* number of Adam's steps so far */
   void *unit;                          /* the value 1 in device memory */
-  const struct sl_parameters *of;      /* NULL, or another network's parameters that these share */
+  const struct sl_parameters *of;      /* NULL, or the parameters of another network, which these parameters
+                                          share */
 } sl_parameters;
 
 /* Adds a parameter, before sl_parameters_open. Matrices begin at multiples of 64 bytes. Returns its number,
@@ -48,16 +49,16 @@ sl_rows sl_parameter_grad(const sl_parameters *p, int number);
 /* Bytes of device memory; 0 if the parameters are another network's. */
 int64_t sl_parameters_bytes(const sl_parameters *p);
 
-/* The place of a parameter in another array of `values` values. */
+/* Returns the rows of a parameter in another array of `values` values. */
 sl_rows sl_parameter_in(const sl_parameters *p, void *array, int number);
 
 /* Replaces gradients by the sums over all ranks, in the order of ranks. Collective. */
 sley_status sl_parameters_sum(sl_parameters *p);
 
-/* value -= rate (grad + decay value), rounded once. */
+/* Makes a step of gradient descent: value -= rate (grad + decay value), rounded once. */
 sley_status sl_parameters_descend(sl_parameters *p, const sl_dense_work *work, double rate, double decay);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory. Accepts a zeroed struct. */
 void sl_parameters_close(sl_parameters *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sparse products of a network, Y = N X and X' = N^T Y', for the widths that its layers have: plans that
- * layers of the same width share. Plans for fewer columns are derived from the widest ones and use their
+ * layers of the same width share. Plans for fewer columns are derived from the widest plans and use their
  * memory. If N^T equals N, one plan serves both products. */
 #ifndef SLEY_GNN_PRODUCTS_H
 #define SLEY_GNN_PRODUCTS_H
@@ -9,10 +9,10 @@
 
 #include "gnn/dense.h"
 
-/* Widths of features, hidden rows and classes; one of them in two forms. */
+/* Maximum number of widths: features, hidden rows and classes, one of them in two forms. */
 enum { SL_MOST_WIDTHS = 4 };
 
-/* back may be the same plan as forward. */
+/* A pair of plans. back may be the same plan as forward. */
 typedef struct sl_product_pair {
   int64_t width;
   sley_plan *forward, *back;
@@ -32,19 +32,19 @@ typedef struct sl_products {
 sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *row_begin,
                              const sley_gnn_options *options, sl_products *out);
 
-/* Sets *number to the number of the products of `width` columns, and plans them if they are new. The widest
- * must be taken first. Collective, agreed. */
+/* Sets *number to the number of the pair for products of `width` columns, and makes its plans if they do not
+ * exist. The widest pair must be made first. Collective, agreed. */
 sley_status sl_products_take(sl_products *products, int64_t width, int *number);
 
-/* y = N x + beta y, or with `back` N^T instead of N. Rows of x and y have at least as many values as the
- * products have columns. Collective. */
+/* Computes y = N x + beta y, or with `back` y = N^T x + beta y. Rows of x and y have at least as many values
+ * as the products have columns. Collective. */
 sley_status sl_products_run(const sl_products *products, int number, bool back, sl_rows x, double beta,
                             sl_rows y);
 
 /* Bytes of the plans and their buffers on this rank, counted as in sley_plan_info. */
 int64_t sl_products_bytes(const sl_products *products);
 
-/* Accepts a zeroed struct. */
+/* Destroys the plans. Accepts a zeroed struct. */
 void sl_products_close(sl_products *products);
 
 #endif

@@ -28,8 +28,8 @@ static int64_t rounded_up(int64_t count, int64_t step) {
 
 /* ---- which rank sums which block */
 
-/* The first block that begins in rank's rows or later. If there are no rows at all, the last rank has the
- * only block, which is empty. */
+/* Returns the first block that begins in the rows of `rank` or later. If there are no rows at all, the last
+ * rank has the only block, which is empty. */
 static int64_t first_of(const sl_row_blocks *b, int rank) {
   return rank == comm_of(b)->size ? b->all : rounded_up(b->row_begin[rank], b->rows);
 }
@@ -42,7 +42,7 @@ static int64_t all_rows(const sl_row_blocks *b) {
   return b->row_begin[comm_of(b)->size];
 }
 
-/* Rows of a block, numbered among all ranks' blocks. */
+/* Returns the first row of a block; blocks are numbered over all ranks. */
 static int64_t begin_of(const sl_row_blocks *b, int64_t block) {
   return block * b->rows;
 }
@@ -100,8 +100,8 @@ static void add_list(sl_row_list *lists, int *count, int peer, int64_t first, in
     lists[(*count)++] = (sl_row_list){.peer = peer, .count = rows, .first = first, .bytes = bytes};
 }
 
-/* Lists the rows to send: the rank's first rows, to the rank that sums their block; and the rows of a split
- * block, to the rank itself. */
+/* Lists the rows to send: the rank's first rows go to the rank that sums their block; the rows of a split
+ * block go to the rank itself. */
 static int list_sends(const sl_row_blocks *b, int64_t bytes, sl_row_list *lists) {
   const int rank = comm_of(b)->rank;
   const int64_t begin = b->row_begin[rank], end = b->row_begin[rank + 1];
@@ -222,7 +222,7 @@ static int64_t part_of(const sl_row_blocks *b, int rank) {
   return least(left, b->part);
 }
 
-/* Each rank sends to each other rank that rank's part of the sums of its blocks. */
+/* Creates the exchange: each rank sends to each other rank that rank's part of the sums of its blocks. */
 static sley_status open_exchange(sl_row_blocks *b) {
   sl_comm *comm = b->work->comm;
   const int64_t value = value_bytes(b), own = part_of(b, comm->rank);
@@ -302,7 +302,7 @@ void *sl_row_blocks_sums(const sl_row_blocks *b, int64_t number) {
   return (char *)b->sums + number * b->values * value_bytes(b);
 }
 
-/* to = the sum over blocks of `count` values at src, where blocks are `pitch` values apart. */
+/* Sets `to` to the sum over all blocks of `count` values at src; blocks are `pitch` values apart. */
 static sley_status add_blocks(const sl_row_blocks *b, const void *src, int64_t pitch, int64_t count,
                               void *to) {
   const sl_kernel_args args = {.op = SL_OP_REDUCE,

@@ -21,7 +21,7 @@ enum { SL_ROW_BLOCK = 256, SL_ROW_BLOCKS_MOST = 64, SL_MOST_TAILS = 8 };
 /* The operands X and D of a product X^T D. */
 typedef enum sl_side { SL_LEFT, SL_RIGHT, SL_SIDES } sl_side;
 
-/* Exchange of rows of `bytes` bytes with the ranks that sum their blocks. */
+/* An exchange of rows of `bytes` bytes with the ranks that sum their blocks. */
 typedef struct sl_tail {
   int64_t bytes;
   sl_row_list *lists; /* lists to send, then lists to receive */
@@ -32,8 +32,8 @@ typedef struct sl_row_blocks {
   const sl_dense_work *work;
   bool fixed;
   int64_t *row_begin;   /* first row of each rank, then the number of all rows */
-  int64_t rows, all;    /* rows per block; number of blocks of all ranks */
-  int64_t first, count; /* first block of this rank, and number */
+  int64_t rows, all;    /* number of rows per block; number of blocks of all ranks */
+  int64_t first, count; /* first block of this rank, and number of its blocks */
   bool travels;         /* some block has rows of several ranks */
   bool split;           /* this rank's last block has rows of other ranks, and is copied to `room` */
   int tails[SL_SIDES];
@@ -42,10 +42,11 @@ typedef struct sl_row_blocks {
   int64_t room_bytes[SL_SIDES];
   sl_rows operand[SL_SIDES]; /* current operands */
   sley_dtype dtype;          /* their type */
-  /* Sums of this rank's blocks: `values` per block, contiguous. */
+  /* Sums of this rank's blocks: `values` values per block, contiguous. */
   int64_t values;
   void *sums;
-  /* With several ranks, each rank adds all blocks' sums for `part` values, from value rank * part on. */
+  /* With several ranks, each rank adds the sums of all blocks for `part` values, starting with value rank *
+     part. */
   int64_t part;
   void *received, *added;
   sl_row_list *lists;
@@ -53,12 +54,13 @@ typedef struct sl_row_blocks {
   sl_dense *gather;
 } sl_row_blocks;
 
-/* row_begin: size + 1 numbers. work must outlive it. Not collective. Errors: SLEY_ERR_MEMORY. */
+/* Opens the blocks. row_begin: size + 1 numbers. work must outlive them. Not collective. Errors:
+   SLEY_ERR_MEMORY. */
 sley_status sl_row_blocks_open(const sl_dense_work *work, const int64_t *row_begin, bool fixed,
                                sl_row_blocks *out);
 
-/* With fixed: the rows of this rank's block `number`; and the end of the rows whose blocks a rank sums. Both
- * are numbered among all ranks' rows. */
+/* With fixed: return the rows of this rank's block `number`, and the end of the rows whose blocks a rank
+ * sums, both numbered over all ranks' rows. */
 void sl_row_blocks_range(const sl_row_blocks *blocks, int64_t number, int64_t *begin, int64_t *end);
 int64_t sl_row_blocks_end(const sl_row_blocks *blocks, int rank);
 
@@ -71,8 +73,8 @@ sley_status sl_row_blocks_expect(sl_row_blocks *blocks, sl_side side, int64_t co
 sley_status sl_row_blocks_prepare(sl_row_blocks *blocks, int64_t values);
 
 /* Makes the blocks of the operands readable, in the order of the rank's queue, until the next call or until
- * the operands change. left NULL: none; a sparse one has its blocks already. Collective; an error ends the
- * comm. */
+ * the operands change. left may be NULL; a sparse left operand already has its blocks. Collective; an error
+ * ends the comm. */
 sley_status sl_row_blocks_bring(sl_row_blocks *blocks, const sl_rows *left, const sl_rows *right,
                                 sley_dtype dtype);
 
@@ -82,14 +84,14 @@ sl_rows sl_row_blocks_of(const sl_row_blocks *blocks, sl_side side, int64_t numb
 /* With fixed: address of the sums of this rank's block `number`. They are zeros until they are written. */
 void *sl_row_blocks_sums(const sl_row_blocks *blocks, int64_t number);
 
-/* With fixed: out = the sum of all blocks, `values` values, on every rank. Collective; an error ends the
- * comm. */
+/* With fixed: sets out, on every rank, to the sum of all blocks, `values` values. Collective; an error ends
+ * the comm. */
 sley_status sl_row_blocks_add(const sl_row_blocks *blocks, void *out);
 
 /* Bytes of device memory on this rank. */
 int64_t sl_row_blocks_bytes(const sl_row_blocks *blocks);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory and the exchanges. Accepts a zeroed struct. */
 void sl_row_blocks_close(sl_row_blocks *blocks);
 
 #endif

@@ -16,10 +16,11 @@ struct sley_gnn_sampler {
   uint64_t seed;
   int64_t *given, *order; /* rows to train on, as passed by the caller, and shuffled for `epoch` */
   int64_t epoch;          /* -1: not shuffled yet */
-  int64_t *place;         /* for each row of a: its number in the subgraph; -1 between draws */
-  bool *marked;           /* one per entry of the longest row: whether it is drawn; false between rows */
-  /* The growing subgraph: row: numbers in a of its rows, of which the first `drawn` have had their entries
-   * drawn; end: end of their entries; entry: numbers in a of the entries. */
+  int64_t *place;         /* for each row of a: its number in the subgraph; -1 outside draws */
+  bool *marked;           /* one per entry of the longest row: whether the entry is drawn; all false between
+                             rows */
+  /* The growing subgraph. row: its rows, as numbers in a; the entries of the first `drawn` rows have been
+   * drawn. end: end of the entries of each of these rows. entry: the entries, as numbers in a. */
   int64_t *row, *end, *entry;
   int64_t rows, row_room, drawn, end_room, entries, entry_room;
   sley_matrix *graph;
@@ -27,7 +28,7 @@ struct sley_gnn_sampler {
 
 /* ---- random numbers */
 
-/* Streams of random numbers of a seed, different from those of networks. */
+/* Streams of random numbers of a seed, different from the streams of networks. */
 enum { SHUFFLE = 0x5a0b1e, NEIGHBOURS = 0x5a0b1f };
 
 static void shuffle(sley_gnn_sampler *s, int64_t epoch) {

@@ -16,16 +16,16 @@
 
 #include "matrix/matrix.h"
 
-/* a: square; must outlive the sampler. options: checked, except for the rows. Errors: SLEY_ERR_ARG (a row
- * that a does not have, or a repeated row), SLEY_ERR_MEMORY. */
+/* Makes a sampler. a: square; must outlive the sampler. options: checked, except for the rows. Errors:
+ * SLEY_ERR_ARG (a row that a does not have, or a repeated row), SLEY_ERR_MEMORY. */
 sley_status sl_sampler_create(const sley_matrix *a, const sley_gnn_sampler_options *options,
                               sley_gnn_sampler **out);
 
 /* Number of batches in an epoch. */
 int64_t sl_sampler_batches(const sley_gnn_sampler *sampler);
 
-/* epoch: 0 or more; batch: from 0 to the number of batches - 1. *out is valid until the next call. Errors:
- * SLEY_ERR_MEMORY. */
+/* Draws a batch. epoch: 0 or more; batch: from 0 to the number of batches - 1. *out is valid until the next
+ * call. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_sampler_draw(sley_gnn_sampler *sampler, int64_t epoch, int64_t batch, sley_gnn_drawn *out);
 
 /* Accepts NULL. */

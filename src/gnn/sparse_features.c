@@ -183,7 +183,7 @@ static sley_status take_blocks(sl_sparse_input *s, const entry *e, int64_t count
     SL_TRY(take_transposed(e + first, at - first, begin, end - begin, s->features, s->work->dtype, side));
     const sley_status status = place(s, side, begin, true);
     if (status != SLEY_OK) {
-      s->blocks++; /* so that it is freed too */
+      s->blocks++; /* counted now, so that it is freed too */
       return status;
     }
   }

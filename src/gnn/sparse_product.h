@@ -35,21 +35,21 @@ typedef struct sl_sparse_input {
   bool lacks; /* the kernels currently hold values after dropout */
   sl_sparse_side x;
   int64_t blocks;
-  sl_sparse_side *back; /* one per block of rows of this rank */
+  sl_sparse_side *back; /* one element per block of rows of this rank */
 } sl_sparse_input;
 
 /* Prepares products X W of `width` columns, or with `back` X^T D. Not collective. Errors: SLEY_ERR_MEMORY,
  * SLEY_ERR_UNSUPPORTED. */
 sley_status sl_sparse_input_expect(sl_sparse_input *sparse, bool back, int64_t width);
 
-/* Refers to X as rows. */
+/* Returns rows that refer to X. */
 sl_rows sl_sparse_input_rows(sl_sparse_input *sparse);
 
-/* Applies dropout by the mask to X for all products from now on; NULL: restores the original X. */
+/* Applies dropout by the mask to X for all products from now on; if mask is NULL, restores the original X. */
 sley_status sl_sparse_input_drop(sl_sparse_input *sparse, const sl_mask *mask);
 
-/* c = act(alpha op(a) b + beta c + bias), with a sparse, and op the transpose of its block if requested. The
- * width must have been expected. */
+/* Sets c to act(alpha op(a) b + beta c + bias), where a is sparse, and op is the transpose of its block if
+ * requested. The width must have been announced by sl_sparse_input_expect. */
 sley_status sl_sparse_input_multiply(const sl_dense_work *work, const sl_product *product, sl_rows c);
 
 /* Bytes of device memory. */

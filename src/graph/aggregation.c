@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Aggregations: rows of X are fetched, and a kernel computes the rows of Y. Gradients go the other way. */
+/* Aggregations: rows of X are fetched, and a kernel computes the rows of Y. Gradients are sent in the
+   opposite direction. */
 #include "graph/aggregation.h"
 
 #include "base/memory.h"
@@ -16,7 +17,8 @@ static sl_aggregate_args forward_args(const sley_aggregation *g) {
                              .in_order = g->graph->reproducible};
 }
 
-/* dX: sums over the transpose; only chosen terms, or divided by the lengths of rows. */
+/* Returns the arguments for dX: sums over the transpose; only chosen terms, or terms divided by the lengths
+   of rows. */
 static sl_aggregate_args gradient_args(const sley_aggregation *g) {
   return (sl_aggregate_args){
       .shape = g->shape, .dtype = g->dtype, .kind = SL_AGGREGATE_SUM, .in_order = g->graph->reproducible};

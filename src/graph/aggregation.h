@@ -15,7 +15,7 @@ struct sley_aggregation {
   sl_column_sums dx;
 };
 
-/* options: checked, the same on all ranks. Collective, agreed. */
+/* Creates an aggregation. options: checked, the same on all ranks. Collective, agreed. */
 sley_status sl_aggregation_create(sley_graph *graph, const sley_aggregation_options *options,
                                   sley_aggregation **out);
 sley_status sl_aggregation_forward(const sley_aggregation *aggregation,

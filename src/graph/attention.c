@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention: rows of sources are fetched once, values and keys together, and a kernel computes the rows of Y.
- * For the gradients one kernel computes those of rows and one those of columns; gradients of the halo's rows
+ * One kernel computes the gradients of rows, another the gradients of columns; gradients of the halo's rows
  * are then sent back. */
 #include "graph/attention.h"
 
@@ -163,7 +163,8 @@ sley_status sl_attention_forward(const sley_attention *g, const sley_attention_o
   return sl_graph_rows_fetch_and_run(&g->source, &fetch, g->relation, &args);
 }
 
-/* Gradients of the columns that are halo rows, or of the rank's own columns; each kind lies in one memory. */
+/* Computes gradients of the columns that are halo rows, or of the rank's own columns; the rows of each kind
+   lie in one memory. */
 static sley_status columns(const sley_attention *g, const sl_attention_grad_args *given, bool halo, void *to,
                            int64_t ld) {
   const int64_t count = halo ? g->graph->halo->count : g->graph->cols;
@@ -213,7 +214,7 @@ sley_status sl_attention_backward(const sley_attention *g, const sley_attention_
                                   const sley_attention_gradients *to) {
   sl_kernel_args args = {.op = SL_OP_ATTENTION_ROWS, .attention_grad = {.of = forward_args(g)}};
   sl_attention_grad_args *a = &args.attention_grad;
-  const sl_graph_fetch fetch = fetch_of(g, o); /* rows of the forward call: nothing is sent */
+  const sl_graph_fetch fetch = fetch_of(g, o); /* rows of the forward call, so nothing is sent */
   SL_TRY(sl_interrupted());
   set_operands(g, o, sl_graph_rows_operand(&g->source, &fetch), &a->of);
   a->dy = to->dy;

@@ -21,12 +21,13 @@ struct sley_attention {
   int64_t query_width, key_width; /* a row of sources has its values, then key_width keys */
   sl_saved_layout saved;
   sl_graph_rows source; /* rows of sources that are fetched, and gradients that are sent back */
-  /* For a graph that pulls: rows of all ranks from which the gradients of columns are computed. */
+  /* For graphs whose owners of columns fetch operands: rows of all ranks from which the gradients of columns
+     are computed. */
   sl_row_pull all_query, all_dy, all_stats, all_delta;
   void *delta, *work; /* for gradients, in device memory; NULL: the graph has only forward operations */
 };
 
-/* options: checked, the same on all ranks. Collective, agreed. */
+/* Creates an attention. options: checked, the same on all ranks. Collective, agreed. */
 sley_status sl_attention_create(sley_graph *graph, const sley_attention_options *options,
                                 sley_attention **out);
 sley_status sl_attention_forward(const sley_attention *attention, const sley_attention_operands *operands);

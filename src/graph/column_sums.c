@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums by columns, in two ways. */
+/* Sums by columns, in the two ways that column_sums.h describes. */
 #include "graph/column_sums.h"
 
 #include "base/memory.h"
 #include "graph/graph_memory.h"
 
-/* Allocates memory for chosen_bits. Agreed: owners of columns that fetch the choice do not have the entries
- * of all rows. */
+/* Allocates memory for chosen_bits. Agreed, because owners of columns that fetch the choice do not have the
+ * entries of all rows. */
 static sley_status take_chosen_memory(sl_column_sums *sums) {
   const sley_graph *graph = sums->rows->graph;
   sl_device *device = graph->comm->device;
@@ -38,7 +38,7 @@ sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *re
   return status;
 }
 
-/* Sums the halo's rows first, so that they are sent while the rank's own are summed. */
+/* Sums the halo's rows first, so that they are sent while the rank's own rows are summed. */
 static sley_status sum_and_send(const sl_column_sums *sums, const sl_aggregate_args *args, void *x,
                                 int64_t ldx) {
   const sl_graph_rows *rows = sums->rows;
@@ -74,7 +74,7 @@ static sley_status fetch_and_sum(const sl_column_sums *sums, const sl_aggregate_
   sl_aggregate_args *a = &all.aggregate;
   a->pattern = owned->pattern;
   a->in_order = true;
-  if (a->x.near) { /* otherwise sums of ones */
+  if (a->x.near) { /* if x is NULL, sums of ones */
     SL_TRY(sl_row_pull_run(&sums->x, a->x.near, a->x.near_ld));
     a->x =
         (sl_split_rows){.near = sums->x.all, .near_rows = owned->pattern.cols, .near_ld = sums->x.features};

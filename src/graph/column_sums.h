@@ -8,22 +8,22 @@
 #include "graph/graph_pull.h"
 #include "graph/graph_rows.h"
 
-/* chosen_bits of sl_aggregate_args, for devices with memory of their own. */
+/* The chosen_bits of sl_aggregate_args, for devices with their own memory. */
 typedef struct sl_chosen_memory {
   void *bits;
   bool positions_kept;
 } sl_chosen_memory;
 
 typedef struct sl_column_sums {
-  const sl_graph_rows *rows; /* for the first way, and for own columns */
+  const sl_graph_rows *rows; /* used in the first way, and for own columns */
   const sl_relation *relation;
-  sl_row_pull x, chosen; /* for the second way; chosen is zeroed if nothing is chosen */
+  sl_row_pull x, chosen; /* used in the second way; chosen is zeroed if nothing is chosen */
   sl_entry_pull val, factor;
   sl_chosen_memory *chosen_memory; /* NULL: none */
 } sl_column_sums;
 
-/* For args of this shape. chooses: whether args will have chosen; factors: whether they will have factor.
- * rows must outlive it. Collective, agreed. */
+/* Opens sums for args of this shape. chooses: whether args will have chosen; factors: whether they will have
+ * factor. rows must outlive it. Collective, agreed. */
 sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *relation, const sl_heads *shape,
                                 bool chooses, bool factors, sl_column_sums *out);
 
@@ -32,7 +32,7 @@ sley_status sl_column_sums_open(const sl_graph_rows *rows, const sl_relation *re
 sley_status sl_column_sums_run(const sl_column_sums *sums, const sl_aggregate_args *args, void *x,
                                int64_t ldx);
 
-/* Accepts a zeroed struct. Collective. */
+/* Frees the memory. Accepts a zeroed struct. Collective. */
 void sl_column_sums_close(sl_column_sums *sums);
 
 #endif

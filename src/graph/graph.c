@@ -6,15 +6,15 @@
 #include "partition/partition.h"
 #include "plan/colset.h"
 
-/* The arguments, which every rank checks by itself, and working data. */
+/* The arguments of sl_graph_create, which every rank checks by itself, and working data. */
 typedef struct request {
   sl_comm *comm;
   const sley_matrix *const *blocks;
   const int64_t *row_begin, *col_begin;
   int relations;
-  int64_t first, cols;  /* own rows of X: first .. first + cols - 1 */
+  int64_t first, cols;  /* this rank's rows of X: first .. first + cols - 1 */
   sl_colset remote;     /* columns of other ranks, of all relations */
-  int64_t *entry_begin; /* start of each relation among the entries of all; relations + 1 elements */
+  int64_t *entry_begin; /* start of the entries of each relation among all entries; relations + 1 elements */
 } request;
 
 static sley_status check_partition(const char *what, const int64_t *begin, int ranks) {
@@ -56,7 +56,7 @@ static sley_status check(const request *q) {
   return SLEY_OK;
 }
 
-/* Checks that all ranks have passed the same. Collective. */
+/* Checks that all ranks have passed the same arguments. Collective. */
 static sley_status check_same(const request *q, const sley_graph_options *o) {
   static const char *const name[] = {"relations", "forward", "reproducible", "row_begin", "col_begin"};
   const int64_t given[] = {o->relations, o->forward, o->reproducible,

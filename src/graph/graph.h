@@ -19,12 +19,14 @@ typedef struct sl_relation {
   int64_t entries;
   sl_pattern by_rows;
   /* With several ranks: own_rows are rows without entries in the halo, other_rows the rest. Listed only on
-   * devices other than the CPU, if both exist, and if the first are worth a call of their own. */
+   * devices other than the CPU, if both kinds exist, and if there are enough own_rows for a separate call. */
   sl_row_part own_rows, other_rows;
-  sl_pattern by_columns; /* for gradients of graphs that do not pull: own columns, then the halo's rows */
-  int64_t own_cols, own_long; /* own columns; number of long ones */
+  sl_pattern by_columns;      /* for gradients of graphs whose owners of columns do not fetch operands: own
+                                 columns, then the halo's rows */
+  int64_t own_cols, own_long; /* number of own columns, and number of long ones among them */
   void *per_row[2];           /* 1 / (entries of each row), in f32 and f64; 0 for an empty row */
-  sl_owned owned;             /* for gradients of graphs that pull */
+  sl_owned owned;             /* for gradients of graphs whose owners of columns fetch the operands
+                                 (sl_graph_pulls) */
 } sl_relation;
 
 struct sley_graph {
@@ -34,8 +36,8 @@ struct sley_graph {
   int relations;
   sl_relation *relation;
   bool forward, reproducible;
-  sl_halo *row_halo; /* halo of rows of results, which owners of columns need; NULL: the graph does not
-                      * pull */
+  sl_halo *row_halo; /* halo of rows of results, which owners of columns fetch; NULL: they fetch nothing
+                      * (sl_graph_pulls) */
 };
 
 /* Returns whether owners of columns fetch the operands of their gradients. A single rank has all of them. */
@@ -62,19 +64,19 @@ sley_status sl_relation_make(sl_comm *comm, const sley_matrix *block, const int3
  * relation. */
 sley_status sl_relation_part(sl_comm *comm, const int64_t *rowptr, const int32_t *number, sl_relation *out);
 
-/* The pattern by rows for a part of the relation; for all rows if the part lists none. */
+/* Returns the pattern by rows for a part of the relation; for all rows if the part lists no rows. */
 sl_pattern sl_relation_rows(const sl_relation *relation, const sl_row_part *part);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory. Accepts a zeroed struct. */
 void sl_row_part_free(sl_comm *comm, sl_row_part *part);
 
 /* The rows of the pattern by columns for the halo's rows, or for the own columns. */
 sl_pattern sl_relation_columns(const sl_relation *relation, bool halo);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory. Accepts a zeroed struct. */
 void sl_relation_free(sl_comm *comm, sl_relation *relation);
 
-/* 1 / (entries of each row) in the type of sums of a dtype. */
+/* Returns 1 / (entries of each row), in the type of sums of a dtype. */
 static inline const void *sl_relation_per_row(const sl_relation *relation, sley_dtype dtype) {
   return relation->per_row[dtype == SLEY_F64];
 }

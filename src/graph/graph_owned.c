@@ -151,7 +151,7 @@ static void sort_items(const gathering *g, const arrived *of, sl_owned *out, sor
     s->per_row_f32[number] = 1 / (float)item->length;
     s->per_row_f64[number] = 1 / (double)item->length;
   }
-  for (int64_t c = cols; c > 0; c--) /* each has advanced to the next one's start */
+  for (int64_t c = cols; c > 0; c--) /* each position has advanced to the start of the next column */
     s->rowptr[c] = s->rowptr[c - 1];
   s->rowptr[0] = 0;
 }

@@ -13,7 +13,8 @@
  * of the block becomes entry recv[...] of the pattern. */
 typedef struct sl_owned {
   int64_t entries;
-  sl_pattern pattern; /* rows: own columns; columns: own rows, then the rows of row_halo; of_row NULL */
+  sl_pattern pattern; /* its rows are own columns; its columns are own rows, then the rows of row_halo; of_row
+                         is NULL */
   void *per_row[2];   /* as in sl_relation, for the pattern's columns */
   int64_t *send, *recv;
   int64_t *send_begin, *recv_begin; /* start of each peer's entries; size + 1 elements */
@@ -24,7 +25,7 @@ typedef struct sl_owned {
 sley_status sl_owned_make(sl_comm *comm, const sley_matrix *const *blocks, const int64_t *row_begin,
                           const int64_t *col_begin, int relations, sl_owned *out, sl_halo **halo);
 
-/* Accepts a zeroed struct. */
+/* Frees the memory. Accepts a zeroed struct. */
 void sl_owned_free(sl_comm *comm, sl_owned *owned);
 
 #endif

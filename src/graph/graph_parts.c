@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of a relation in two parts: rows that need nothing from the halo, on which kernels can work while
- * it arrives, and the others. */
+ * it arrives, and the other rows. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "graph/graph.h"
@@ -50,8 +50,8 @@ static sley_status list_rows(sl_comm *comm, const parting *t, int64_t rows, bool
 }
 
 /* Nothing is listed on the CPU: both calls would read a rank's rows of X, which takes longer than the halo
- * takes to arrive. On two cores, two ranks over tcp, k = 64, with lists sums of twin:cyt:scale=0.3 took 1.3
- * times as long, and so did attention by dot products of twin:clj:scale=0.1. */
+ * takes to arrive. On two cores, with two ranks over tcp and k = 64, lists made sums of twin:cyt:scale=0.3,
+ * and attention by dot products of twin:clj:scale=0.1, take 1.3 times as long. */
 static sley_status part_rows(sl_comm *comm, parting *t, sl_relation *out) {
   const int64_t rows = out->by_rows.rows;
   int64_t own_entries = 0;

@@ -67,7 +67,7 @@ static sley_status place_entries(void *context, int64_t begin, int64_t end, int 
   return sl_interrupted();
 }
 
-/* Sorts entries by column; those of a column keep the order of their rows. */
+/* Sorts entries by column; entries of a column keep the order of their rows. */
 static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   const int64_t entries = m->block->nnz;
   SL_TRY(SL_NEW(m->colptr, cols + 1, "a graph's columns"));

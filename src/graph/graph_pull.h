@@ -23,7 +23,7 @@ sley_status sl_row_pull_open(sley_graph *graph, int64_t features, sley_dtype dty
 /* Fills `all` from this rank's rows. An error ends the comm. Collective. */
 sley_status sl_row_pull_run(const sl_row_pull *pull, const void *rows, int64_t ld);
 
-/* Accepts a zeroed struct. Collective. */
+/* Frees the memory and the exchange. Accepts a zeroed struct. Collective. */
 void sl_row_pull_close(sl_row_pull *pull);
 
 /* Values of the entries of a relation's own columns, `heads` for each, in the order of its pattern. */
@@ -35,7 +35,7 @@ typedef struct sl_entry_pull {
   void *all;
 } sl_entry_pull;
 
-/* The functions are used like those of sl_row_pull. */
+/* These functions are used in the same way as the functions of sl_row_pull. */
 sley_status sl_entry_pull_open(sley_graph *graph, const sl_owned *owned, int64_t heads, sley_dtype dtype,
                                sl_entry_pull *out);
 sley_status sl_entry_pull_run(const sl_entry_pull *pull, const void *values);

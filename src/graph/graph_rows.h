@@ -20,7 +20,7 @@ typedef struct sl_graph_rows {
 sley_status sl_graph_rows_open(sley_graph *graph, int64_t features, int64_t ld, sley_dtype dtype,
                                sl_graph_rows *out);
 
-/* Accepts a zeroed struct. Collective. */
+/* Frees the memory and the exchange. Accepts a zeroed struct. Collective. */
 void sl_graph_rows_close(sl_graph_rows *rows);
 
 /* The rows that an operation fetches. Own rows x, of leading dimension ldx, are sent to others; the halo's
@@ -32,7 +32,7 @@ typedef struct sl_graph_fetch {
   bool there;
 } sl_graph_fetch;
 
-/* The own rows and the halo's as an operand. Sends nothing. */
+/* Returns the rank's own rows and the halo's rows as an operand. Sends nothing. */
 sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fetch *fetch);
 
 /* Fetches, and runs a kernel for args on all rows of a relation of the graph: while the halo's rows arrive,
@@ -42,8 +42,8 @@ sl_split_rows sl_graph_rows_operand(const sl_graph_rows *rows, const sl_graph_fe
 sley_status sl_graph_rows_fetch_and_run(const sl_graph_rows *rows, const sl_graph_fetch *fetch,
                                         const sl_relation *relation, sl_kernel_args *args);
 
-/* begin and end of sending the buffer's rows back, where they are added to their owners' rows at x; in
- * between x may be written. An error in either ends the comm. Collective. */
+/* Begin and end sending the buffer's rows back to their owners, which add them to their rows at x. Between
+ * the calls x may be written. An error in either call ends the comm. Collective. */
 sley_status sl_graph_rows_return(const sl_graph_rows *rows, void *x, int64_t ldx);
 sley_status sl_graph_rows_returned(const sl_graph_rows *rows);
 

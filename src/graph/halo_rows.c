@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Halos for callers: gathering rows of X, and adding rows to the ones that they came from. */
+/* Halos for callers: gathering rows of X, and adding rows to the rows of X from which they came. */
 #include "graph/halo_rows.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static sley_status check_partition(const sl_comm *comm, const int64_t *begin) {
   return SLEY_OK;
 }
 
-/* Checks what this rank can check by itself. */
+/* Checks the arguments that this rank can check by itself. */
 static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int64_t count,
                                    const int64_t *begin, int64_t k, sley_dtype dtype) {
   int64_t bytes, value = (int64_t)sley_dtype_bytes(dtype);
@@ -40,7 +40,7 @@ static sley_status check_arguments(const sl_comm *comm, const int64_t *row, int6
   return SLEY_OK;
 }
 
-/* Checks that all ranks have passed the same. Collective. */
+/* Checks that all ranks have passed the same arguments. Collective. */
 static sley_status check_same(sl_comm *comm, const int64_t *begin, int64_t k, sley_dtype dtype) {
   static const char *const name[] = {"k", "dtype", "col_begin"};
   const int64_t given[] = {k, dtype, sl_partition_hash(begin, comm->size)};

@@ -27,8 +27,8 @@ sley_status sl_halo_rows_of(sl_halo *halo, int64_t k, sley_dtype dtype, sley_hal
 sley_status sl_halo_rows_run(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                              int64_t dst_ld);
 
-/* The same in two calls. Until the second the source rows must not change, and the destination rows must not
- * be read, except by a scatter-add. */
+/* The same in two calls. Until the second call the source rows must not change, and the destination rows must
+ * not be read, except by a scatter-add. */
 sley_status sl_halo_rows_begin(sley_halo *halo, sl_halo_way way, const void *src, int64_t src_ld, void *dst,
                                int64_t dst_ld);
 sley_status sl_halo_rows_end(sley_halo *halo, sl_halo_way way);

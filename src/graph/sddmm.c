@@ -10,7 +10,7 @@ static sl_sddmm_args forward_args(const sley_sddmm *g) {
       .pattern = g->relation->by_rows, .shape = g->shape, .dtype = g->dtype, .form = g->form};
 }
 
-/* Sums over the entries of a row, or a column, each times val and ds. */
+/* Returns the arguments for sums over the entries of a row, or a column, each multiplied by val and ds. */
 static sl_aggregate_args gradient_args(const sley_sddmm *g) {
   return (sl_aggregate_args){.pattern = g->relation->by_rows,
                              .shape = g->shape,
@@ -56,7 +56,7 @@ static sl_graph_fetch fetch_of(const sley_sddmm_operands *o, bool there) {
   return (sl_graph_fetch){.x = o->v, .ldx = o->ldv, .fetched = o->fetched.rows, .there = there};
 }
 
-/* S = values (U V^T), or values (U + V), at the entries. */
+/* Computes S = values (U V^T), or S = values (U + V), at the entries. */
 static sley_status make_values(const sley_sddmm *g, const sley_sddmm_operands *o, const void *values,
                                void *s) {
   sl_kernel_args args = {.op = SL_OP_SDDMM, .sddmm = forward_args(g)};

@@ -16,7 +16,7 @@ struct sley_sddmm {
   sl_column_sums dv;
 };
 
-/* options: checked, the same on all ranks. Collective, agreed. */
+/* Creates an SDDMM. options: checked, the same on all ranks. Collective, agreed. */
 sley_status sl_sddmm_create(sley_graph *graph, const sley_sddmm_options *options, sley_sddmm **out);
 sley_status sl_sddmm_forward(const sley_sddmm *sddmm, const sley_sddmm_operands *operands);
 sley_status sl_sddmm_backward(const sley_sddmm *sddmm, const sley_sddmm_operands *operands,

@@ -24,7 +24,7 @@ static sley_status member_name(const char *name, char to[MEMBER_NAME]) {
 
 /* ---- writing */
 
-/* Memory that a written array needs: the member's name, and converted values. */
+/* Memory that a written array needs, for the member's name and converted values. */
 typedef struct written {
   char name[MEMBER_NAME];
   void *converted;

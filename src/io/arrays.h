@@ -23,6 +23,6 @@ sley_status sl_arrays_open(const char *path, sl_arrays *out);
 /* As sley_array_read. */
 sley_status sl_arrays_read(sl_arrays *arrays, const char *name, sley_type type, int64_t *rows, int64_t *cols,
                            void **data);
-void sl_arrays_close(sl_arrays *arrays); /* accepts a zeroed struct */
+void sl_arrays_close(sl_arrays *arrays); /* Closes the file. Accepts a zeroed struct. */
 
 #endif

@@ -199,7 +199,7 @@ static sley_status find_repeats(void *context, int64_t begin, int64_t end, int t
   return sl_interrupted();
 }
 
-/* Sums repeated entries; a matrix that Sley has read has none. */
+/* Sums repeated entries; a matrix that Sley has read has no repeated entries. */
 static sley_status merge(const sl_cache_header *header, int64_t count, sley_dtype dtype, sl_team *team,
                          sl_csr_arrays *arrays) {
   enum { GRAIN = 4096 };

@@ -30,7 +30,7 @@ uint64_t sl_cache_checksum(const sl_cache_header *header);
  * SLEY_ERR_IO. */
 sley_status sl_cache_look(const sl_file *file, sl_cache_header *header);
 
-/* Whether a file is a cache, by its first bytes. Errors: SLEY_ERR_IO. */
+/* Sets *out to whether a file is a cache, by its first bytes. Errors: SLEY_ERR_IO. */
 sley_status sl_cache_is(const sl_file *file, bool *out);
 
 /* Reads count + 1 row pointers, starting with row first, without checking that they ascend. Errors:

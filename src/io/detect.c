@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; choosing the format to read from the evidence, strong evidence first (format.h);
- * choosing the format to write by the path's ending. */
+/* The table of formats. The format for reading is chosen by evidence in the content, strong evidence first
+ * (format.h); the format for writing by the path's ending. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "io/io.h"
 #include "io/text.h"
 
-/* The formats in the order in which they are tried, see format.h; the last accepts any text that no other
- * does. */
+/* The formats in the order in which they are tried, see format.h; the last format accepts any text that no
+ * other format accepts. */
 static const sl_format formats[] = {
     {"sley", "Sley cache", ".sley", NULL, SL_BASES_NONE, sl_cache_banner, NULL, sl_cache_read,
      sl_cache_write},
@@ -60,7 +60,7 @@ const char *sl_format_summary(const char *word) {
   return NULL;
 }
 
-/* Whether the name has one of the endings of a list. */
+/* Returns whether the name has one of the endings of a list. */
 static bool is_named(const char *name, const char *endings) {
   char ending[16];
   for (const char *at = endings; at && *at; at += strspn(at, " ")) {
@@ -112,10 +112,11 @@ sley_status sl_format_check_base(const sl_format *format, const char *name, sl_b
   if (base == SL_BASE_ANY || format->bases == SL_BASES_BOTH ||
       (base == SL_BASE_1 && format->bases == SL_BASES_ONE))
     return SLEY_OK;
-  return sl_fail(SLEY_ERR_ARG,
-                 "%s: is read as %s, which has rows and columns of its own: a base is for edge lists and for "
-                 "numbers without a header",
-                 name, format->name);
+  return sl_fail(
+      SLEY_ERR_ARG,
+      "%s: is read as %s, which defines the first row and column: a base is for edge lists and for "
+      "numbers without a header",
+      name, format->name);
 }
 
 const sl_format *sl_format_of(const sl_input *input) {
@@ -148,13 +149,13 @@ static sley_status read_as(const sl_format *format, sl_input *input, sley_dtype 
   return SLEY_OK;
 }
 
-/* Whether the shape is certain: with an index 0 the file is triplets, because as an edge list it would begin
- * with a loop at a vertex that no other line names. */
+/* Returns whether the shape is certain: if it has an index 0, the file contains triplets, because as an edge
+ * list it would begin with a loop at a vertex that no other line names. */
 static bool is_sure(const sl_source *source) {
   return source->shape == SL_SHAPE_TRIPLETS && source->base == 0 && source->why == SL_WHY_ZERO;
 }
 
-/* Another format than number f of the table that the content may have; NULL: none. */
+/* Returns another format, besides number f of the table, that the content may have; NULL: none. */
 static const sl_format *other_guess(const sl_input *input, int f) {
   for (int g = 0; g < FORMATS; g++)
     if (g != f && formats[g].guess && formats[g].guess(input))

@@ -36,8 +36,8 @@ static bool ends_field(const list *l, const char *at) {
   return *at == ' ' || *at == '\t' || *at == '\r' || is_separator(*at) || ends_line(l, at);
 }
 
-/* Advances from the end of a field to the next field or the line's end: over blanks, and one separator among
- * them. */
+/* Advances from the end of a field to the next field or to the line's end, over blanks and at most one
+ * separator. */
 static const char *next_field(const char *at) {
   at = sl_skip_blanks(at);
   return is_separator(*at) ? sl_skip_blanks(at + 1) : at;
@@ -61,8 +61,8 @@ static void note(piece *p, problem found, const char *at) {
   p->at = at;
 }
 
-/* Scans the number at *at, which is advanced behind it; returns false and records the problem if there is
- * none. */
+/* Scans the number at *at, and advances *at beyond it; returns false and records the problem if there is no
+ * number. */
 static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) {
   const char *start = *at;
   *at = sl_scan_int(start, out);
@@ -80,9 +80,9 @@ static bool scan_number(const list *l, piece *p, const char **at, int64_t *out) 
   return true;
 }
 
-/* Scans the value at at, which the separator lead (or a blank) precedes. A comma right after it, with a digit
- * behind, is the decimal point between semicolons; after a blank its meaning is ambiguous, which is an error.
- * Returns the byte after the value, or NULL and records the problem. */
+/* Scans the value at `at`, which follows the separator `lead` (or a blank). If a comma and a digit follow the
+ * value, the comma is a decimal point if semicolons separate fields; after a blank its meaning is ambiguous,
+ * which is an error. Returns the byte after the value, or NULL and records the problem. */
 static const char *scan_value(const list *l, piece *p, const char *at, char lead, double *out) {
   enum { MOST = 64 };
   char copy[MOST + SL_INPUT_PADDING] = {0};
@@ -101,7 +101,7 @@ static const char *scan_value(const list *l, piece *p, const char *at, char lead
   return p->problem ? NULL : after;
 }
 
-/* Counts the fields from at to the line's end. */
+/* Counts the fields from `at` to the line's end. */
 static int64_t count_fields(const list *l, const char *at) {
   int64_t fields = 0;
   for (; !ends_line(l, at); at = next_field(at)) {
@@ -160,7 +160,7 @@ static void parse_line(const list *l, piece *p, const char *at, int64_t e) {
   sl_value_set(coo->val, coo->dtype, e, value);
 }
 
-/* Totals of no lines. */
+/* Returns the totals of a text without lines. */
 static sl_edge_totals no_totals(int64_t entries) {
   return (sl_edge_totals){
       .entries = entries, .least = INT64_MAX, .most_row = -1, .most_col = -1, .fewest = INT64_MAX};
@@ -271,14 +271,15 @@ sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, s
   return gather(lines, out);
 }
 
-/* Reports a number beyond the header's size. at NULL: the number is in another part, which reports it. */
+/* Reports a number beyond the size in the header. at NULL: the number is in another part, whose rank reports
+   it. */
 static sley_status beyond(const list *l, const char *at, const char *what, int64_t limit) {
   if (!at)
     return SLEY_OK;
-  return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header gives", what, limit);
+  return sl_text_fail(l->part, at, "the %s is above the %" PRId64 " that the header states", what, limit);
 }
 
-/* Decides the number of the first row and column, and why. */
+/* Decides the number of the first row and column, and records the reason. */
 static void choose_base(list *l, const sl_edge_totals *totals, int64_t most) {
   const bool counted = l->nodes > 0 && totals->least == 1; /* the number of nodes can decide */
   if (l->head->base != SL_BASE_ANY) {
@@ -323,7 +324,7 @@ sley_status sl_edge_shape(sl_edge_lines *l, const sl_edge_totals *totals, bool *
   *wrong = true;
   SL_TRY(check_promises(l, totals));
   if (l->head->guess && totals->fewest != totals->most && totals->entries > 0)
-    return SLEY_OK; /* the rank that has the line reports the error */
+    return SLEY_OK; /* only the rank that has the line reports the error */
   choose_base(l, totals, most);
   if (l->base == 1 && totals->least < 1)
     return totals->least_at
@@ -375,8 +376,8 @@ void sl_edge_lines_free(sl_edge_lines *lines) {
   lines->piece = NULL;
 }
 
-/* Parses into narrow triplets, without values unless the first line has one; if the text needs more, a second
- * time. */
+/* Parses into triplets with 32-bit indices, and without values unless the first line has a value; if the text
+ * needs more, parses a second time. */
 static sley_status parse_list(list *l, sl_team *team, sl_edge_totals *total) {
   SL_TRY(sl_edge_count(l, team));
   SL_TRY(sl_edge_parse(l, SLEY_I32, l->valued, team, total));

@@ -7,39 +7,40 @@
 #include "io/literal.h"
 
 /* Totals of the lines. Pointers refer to the first line that holds the number; NULL: no line of this part
- * does. */
+ * holds it. */
 typedef struct sl_edge_totals {
   int64_t entries;
   int64_t least, most_row, most_col;
   const char *least_at, *row_at, *col_at;
-  int64_t fewest, most, cut; /* fields on a line; lines of more than three */
-  const char *most_at;       /* the first line with the most fields */
-  bool wide;                 /* a number does not fit 32 bits */
-  bool valued;               /* a line has a value */
+  int64_t fewest, most,
+      cut;             /* fewest and most fields on a line; number of lines with more than three fields */
+  const char *most_at; /* the first line with the most fields */
+  bool wide;           /* a number does not fit 32 bits */
+  bool valued;         /* a line has a value */
 } sl_edge_totals;
 
 typedef struct sl_edge_lines {
   const sl_input *head, *part;
   const char *body;   /* position in head of the first entry */
   const char *begin;  /* position in part of the first line to parse */
-  bool from_one;      /* the header says that numbers start from 1 */
-  bool one_direction; /* the header says sym, but entries are not mirrored */
-  bool two_sides;     /* the header says bip: rows and columns are numbered separately */
+  bool from_one;      /* the header states that numbers start from 1 */
+  bool one_direction; /* the header says sym, although entries are not mirrored */
+  bool two_sides;     /* the header says bip, so rows and columns are numbered separately */
   int64_t rows, cols; /* sizes in the header; -1: not stated */
   int64_t promised;   /* number of entries in the header; -1: not stated */
   int64_t nodes;      /* number of nodes in SNAP's header; 0: not stated */
   const char *promised_at;
-  const char *names_wrong; /* a line before the entries that is not a list of column names; or NULL */
+  const char *names_wrong; /* a line before the entries that is not a list of column names, or NULL */
   bool valued;             /* values are kept */
   sl_value_rule rule;      /* rule for values */
   int64_t pieces;
   struct sl_edge_piece *piece;
   int64_t base, why; /* base: number of the first row and column; why: sl_why */
-  sl_coo coo;        /* the entries, as they are in the text */
+  sl_coo coo;        /* the entries, with indices as they are in the text */
 } sl_edge_lines;
 
-/* Examines the first lines, which head holds; part and begin are set to the whole of head. Numbers start as
- * head's caller has said (head->base), or from 1 if a header says so: KONECT's ("% asym weighted", then "%
+/* Examines the first lines, which head holds; part and begin are set to the whole of head. Numbers start from
+ * head->base if the caller has set it, or from 1 if a header says so: KONECT's ("% asym weighted", then "%
  * entries rows cols"), which may state the sizes too. Otherwise they start from 1 if the smallest number is
  * 1, unless SNAP's number of nodes shows that they start from 0; and the matrix is square, as large as the
  * largest number needs. Source: KONECT handbook (Kunegis), section 9, for its header. */
@@ -48,8 +49,8 @@ void sl_edge_head(const sl_input *head, sley_dtype dtype, sl_edge_lines *out);
 /* Divides the lines of part, from begin on, into pieces, and counts the entries. */
 sley_status sl_edge_count(sl_edge_lines *lines, sl_team *team);
 
-/* Parses into indices of this type, with values if `valued`. If the totals of all lines need more, the lines
- * must be parsed again. Errors: SLEY_ERR_INPUT for the first bad line. */
+/* Parses the lines into indices of this type, with values if `valued`. If the totals of all lines need more,
+ * the lines must be parsed again. Errors: SLEY_ERR_INPUT for the first bad line. */
 sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, sl_team *team,
                           sl_edge_totals *out);
 

@@ -7,8 +7,8 @@
 #include "io/edgelist.h"
 #include "io/text.h"
 
-/* Copies the word at *at, which is advanced behind it, in at most room - 1 characters; "" at the line's
- * end. */
+/* Copies the word at *at, in at most room - 1 characters, and advances *at beyond it; "" at the line's end.
+ */
 static void next_word(const char **at, const char *end, char *word, size_t room) {
   size_t length = 0;
   const char *p = sl_skip_blanks(*at);
@@ -26,8 +26,8 @@ static bool is_one_of(const char *word, const char *const *list) {
   return false;
 }
 
-/* Whether a line is KONECT's: "% sym|asym|bip", followed by one of its words for weights or nothing; in the
- * first line of a file by any word. *letter: 's', 'a' or 'b'. */
+/* Returns whether a line is a header of KONECT: "% sym|asym|bip", followed by one of its words for weights or
+ * nothing; in the first line of a file any word may follow. *letter: 's', 'a' or 'b'. */
 static bool is_konect(const char *line, const char *end, bool first, char *letter) {
   static const char *const kinds[] = {"sym", "asym", "bip", NULL};
   static const char *const weights[] = {"unweighted",       "weighted",    "positive", "posweighted",
@@ -45,7 +45,7 @@ static bool is_konect(const char *line, const char *end, bool first, char *lette
   return !word[0] || is_one_of(word, weights) || (first && *line == '%' && line[1] == ' ');
 }
 
-/* Scans a comment's whole numbers, up to most; returns -1 if it has anything else. */
+/* Scans the whole numbers of a comment, at most `most`; returns -1 if the comment has anything else. */
 static int comment_numbers(const char *line, const char *end, int64_t *out, int most) {
   int count = 0;
   for (line = sl_skip_blanks(line + 1); line < end && *line != '\n'; line = sl_skip_blanks(line), count++)
@@ -54,7 +54,7 @@ static int comment_numbers(const char *line, const char *end, int64_t *out, int 
   return count;
 }
 
-/* The number after a word of the line, such as "Nodes: 5"; 0 if there is none. */
+/* Returns the number after a word of the line, such as "Nodes: 5"; 0 if there is none. */
 static int64_t number_after(const char *line, const char *end, const char *wanted) {
   char word[32];
   int64_t number;
@@ -103,7 +103,7 @@ static bool divides(char c) {
   return c == ',' || c == ';' || c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Whether a field of the line is a number, which no name of a column is. */
+/* Returns whether a field of the line is a number, which is never the name of a column. */
 static bool has_number(const char *line, const char *end) {
   for (const char *at = line; at < end && *at != '\n';) {
     double value;
@@ -118,7 +118,7 @@ static bool has_number(const char *line, const char *end) {
   return false;
 }
 
-/* Whether the line has a third field. */
+/* Returns whether the line has a third field. */
 static bool has_value(const char *at, const char *end) {
   for (int field = 0; field < 2; field++) {
     while (at < end && *at != '\n' && !divides(*at))

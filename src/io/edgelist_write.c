@@ -27,7 +27,8 @@ sley_status sl_edgelist_write(const sley_matrix *matrix, sl_sink *sink, sl_team 
       int64_t column = sl_index_at(matrix->col, matrix->index, e) + 1;
       int length = snprintf(line, sizeof line, "%" PRId64 " %" PRId64, i + 1, column);
       double value = sl_value_at(matrix->val, matrix->dtype, e);
-      if (weighted && fabs(value) > SL_MOST_WHOLE) /* with a point: digits alone would be an integer */
+      if (weighted &&
+          fabs(value) > SL_MOST_WHOLE) /* with a point, because digits alone would be an integer */
         length += snprintf(line + length, sizeof line - (size_t)length, " %.*e", precision - 1, value);
       else if (weighted)
         length += snprintf(line + length, sizeof line - (size_t)length, " %.*g", precision, value);

@@ -4,9 +4,9 @@
  *
  * A format is a file FORMAT.c with up to four functions and one row in the table of detect.c:
  *   banner decides from the first lines whether the input declares itself to be of this format, or nearly so:
- * a near miss is read as it is meant, or refused by read, but never mistaken for another format.
- *   guess  decides by counting whether the content may be of this format. read then decides by the whole
- * content: if it refuses, the next format is tried, and content that two formats accept is refused.
+ * a declaration with a small mistake is read as intended, or refused by read, but never mistaken for another
+ * format. guess  decides by counting whether the content may be of this format. read then decides by the
+ * whole content: if it refuses, the next format is tried, and content that two formats accept is refused.
  * Both are fast on other files, never fail and set no message.
  *   read   makes a matrix from the content, and fills all fields of input->source but its format; every
  * error names the file, and for a text the line (sl_text_fail).
@@ -35,13 +35,13 @@ typedef enum sl_base { SL_BASE_ANY, SL_BASE_0, SL_BASE_1 } sl_base;
 typedef struct sl_input {
   const char *name;        /* for messages */
   const char *begin, *end; /* the content */
-  void *memory;            /* from sl_alloc, or NULL */
-  int64_t most_rows;       /* most rows that are accepted, see sl_input_check_size */
+  void *memory;            /* the memory of the content, from sl_alloc, or NULL */
+  int64_t most_rows;       /* maximum number of rows that is accepted, see sl_input_check_size */
   int64_t unpack_limit;    /* most bytes that compressed parts of the content may unpack to; 0: any number */
   int64_t lines_before;    /* lines of the file before this part of it, for messages */
   sl_base base;            /* number of the first row and column, if the caller states it */
   bool guess;              /* whether the format is guessed from the lines alone */
-  sl_source source;        /* how it was read */
+  sl_source source;        /* how the content was read */
 } sl_input;
 
 /* The shapes of numbers without a header. */
@@ -68,52 +68,54 @@ typedef enum sl_why {
 } sl_why;
 
 /* Reads the file at path, or a pipe to its end, and decompresses gzip or zstd; "-" is standard input. name
- * stays the caller's. Errors: SLEY_ERR_IO (cannot be read; has changed meanwhile), SLEY_ERR_INPUT (a
+ * belongs to the caller. Errors: SLEY_ERR_IO (cannot be read; has changed meanwhile), SLEY_ERR_INPUT (a
  * truncated or corrupt stream), SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_input_open(const char *path, sl_input *out);
 
-/* The same for an open file, or bytes in memory (sl_file_of_memory), which stay the caller's. limit: most
- * unpacked bytes (0: any number); team: NULL, or threads to read with. */
+/* The same for an open file, or for bytes in memory (sl_file_of_memory), which belong to the caller. limit:
+ * maximum number of unpacked bytes (0: no limit); team: NULL, or threads that read. */
 sley_status sl_input_load(const sl_file *file, int64_t limit, sl_team *team, sl_input *out);
 
-/* sl_input_open with a limit. */
+/* sl_input_open with a limit of unpacked bytes. */
 sley_status sl_input_open_within(const char *path, int64_t limit, sl_input *out);
 
-/* The same without decompression. */
+/* sl_input_load without decompression. */
 sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *out);
 
 /* Sets the limits that follow from a decompressed size of that many bytes. */
 void sl_input_set_size(sl_input *input, int64_t bytes);
 
 /* Called by every reader before it allocates by rows: checks that the sizes in a header are not negative, and
- * that the rows, which take memory even if empty, are not more than the file can mean (2^28, or 64 for each
- * byte if that is more). at points at the sizes in a text. Readers check the number of entries themselves:
- * each entry takes bytes of the content. Errors: SLEY_ERR_INPUT. */
+ * that the rows, which take memory even if empty, are not more than the file makes plausible (2^28, or 64 for
+ * each byte if that is more). at: position of the sizes in a text. Readers check the number of entries
+ * themselves, because each entry takes bytes of the content. Errors: SLEY_ERR_INPUT. */
 sley_status sl_input_check_size(const sl_input *input, const char *at, int64_t rows, int64_t cols);
 
-/* Frees the input's memory. The caller's request, and how the input was read, stay. */
+/* Frees the input's memory. The fields that state the caller's request, and how the input was read, do not
+   change. */
 void sl_input_close(sl_input *input);
 
-/* Whether none of the first bytes is a zero, as in a text. */
+/* Returns whether none of the first bytes is zero, as in a text. */
 bool sl_input_is_text(const sl_input *input);
 
-/* Whether the content starts with these bytes. */
+/* Returns whether the content starts with these bytes. */
 bool sl_input_starts(const sl_input *input, const void *magic, size_t bytes);
 
-/* Whether the name without .gz or .zst has this ending (".smat"), ignoring case. */
+/* Returns whether the name without .gz or .zst has this ending (".smat"), ignoring case. */
 bool sl_name_ends(const char *name, const char *ending);
 
 /* The numbers of the first row and column that a caller may request for a format. */
 typedef enum sl_bases {
-  SL_BASES_NONE, /* none: rows and columns are not written as numbers in a text */
-  SL_BASES_ONE,  /* 1, as the format prescribes */
+  SL_BASES_NONE, /* no choice: rows and columns are not written as numbers in a text */
+  SL_BASES_ONE,  /* only 1, as the format prescribes */
   SL_BASES_BOTH  /* 0 or 1 */
 } sl_bases;
 
 typedef struct sl_format {
-  const char *word;   /* its name for --format, e.g. "mtx" */
-  const char *name;   /* for messages, e.g. "Matrix Market" */
-  const char *ending; /* ending that selects it for writing, e.g. ".mtx"; NULL: it is not written */
+  const char *word;   /* word for the option --format, e.g. "mtx" */
+  const char *name;   /* name in messages, e.g. "Matrix Market" */
+  const char *ending; /* ending that selects the format for writing, e.g. ".mtx"; NULL: the format is not
+                         written */
   const char *named;  /* endings of names that indicate the format, separated by blanks; NULL: none */
   sl_bases bases;
   bool (*banner)(const sl_input *input); /* or NULL */
@@ -122,30 +124,30 @@ typedef struct sl_format {
   sley_status (*write)(const sley_matrix *matrix, sl_sink *sink, sl_team *team); /* or NULL */
 } sl_format;
 
-/* The format with that word; NULL: none. */
+/* Returns the format with that word; NULL if there is none. */
 const sl_format *sl_format_named(const char *word);
 
-/* The format that the first lines, or the name, or a comment beginning with # indicate; NULL, without a
- * message: none, and only the lines can decide. */
+/* Returns the format that the first lines, or the name, or a comment beginning with # indicate. Returns NULL,
+ * without a message, if they indicate none, so that only the lines can decide. */
 const sl_format *sl_format_of(const sl_input *input);
 
 /* Checks that base may be requested for this format. Errors: SLEY_ERR_ARG with the name of the file. */
 sley_status sl_format_check_base(const sl_format *format, const char *name, sl_base base);
 
-/* A format's number in the table, from 1, as in sl_source; and the format of a number, NULL if there is
- * none. */
+/* Return a format's number in the table, counted from 1 as in sl_source; and the format with a number, NULL
+ * if there is none. */
 int64_t sl_format_number(const sl_format *format);
 const sl_format *sl_format_numbered(int64_t number);
 
-/* Detects the format, or takes the one of word (NULL: none), and reads; the input is closed. Errors: errors
- * of the readers; SLEY_ERR_INPUT (no format fits, or two do), SLEY_ERR_ARG (an unknown word; a base for a
- * format that has its own). */
+/* Detects the format, or uses the format with the name word unless that is NULL, reads the matrix, and closes
+ * the input. Errors: errors of the readers; SLEY_ERR_INPUT (no format fits, or two formats fit), SLEY_ERR_ARG
+ * (an unknown word; a base for a format that prescribes it). */
 sley_status sl_format_read(sl_input *input, const char *word, sley_dtype dtype, sl_team *team,
                            sley_matrix **out);
 
-/* mtx.c and mtx_parse.c. Triplets or values with sizes, but without a header line ("67 67 294" and 294 lines,
- * "3 3" and 9), are read by the same parser; such a file with the ending .smat, or with an index 0, counts
- * from 0. */
+/* In mtx.c and mtx_parse.c. The same parser reads triplets or values with sizes but without a header line
+ * ("67 67 294" and 294 lines, "3 3" and 9 lines). If such a file has the ending .smat, or an index 0, indices
+ * count from 0. */
 bool sl_mtx_banner(const sl_input *input);
 bool sl_mtx_bare_guess(const sl_input *input);
 sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
@@ -157,32 +159,32 @@ bool sl_cache_banner(const sl_input *input);
 sley_status sl_cache_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_cache_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
 
-/* Whether a text with these first lines can be such a file without a header line: it is one if *lines lines
- * of data follow *body (-1: any number). */
+/* Returns whether a text with these first lines can be such a file without a header line: it is if *lines
+ * lines of data follow *body (-1: any number). */
 bool sl_mtx_bare_head(const sl_input *head, int64_t *lines, const char **body);
 
-/* npz.c: scipy.sparse.save_npz CSR, CSC, COO; also keys with a prefix (adj_data, adj_indices, adj_indptr,
- * adj_shape) */
+/* In npz.c: CSR, CSC and COO of scipy.sparse.save_npz; also keys with a prefix (adj_data, adj_indices,
+ * adj_indptr, adj_shape). */
 bool sl_npz_banner(const sl_input *input);
 sley_status sl_npz_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_npz_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
 
-/* rb.c: Rutherford-Boeing and Harwell-Boeing */
+/* In rb.c: Rutherford-Boeing and Harwell-Boeing. */
 bool sl_rb_banner(const sl_input *input);
 sley_status sl_rb_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_rb_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
 
-/* metis.c: a header line "n m [fmt [ncon]]" and a line for each vertex; tried before Matrix Market without a
- * header */
+/* In metis.c: a header line "n m [fmt [ncon]]" and a line for each vertex. Tried before Matrix Market without
+ * a header. */
 bool sl_metis_guess(const sl_input *input);
 sley_status sl_metis_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_matrix **out);
 sley_status sl_metis_write(const sley_matrix *matrix, sl_sink *sink, sl_team *team);
 
-/* Whether a text with these first lines can be METIS: it is not if more than *lines lines that are neither
- * blank nor comments follow *body (-1: any number is possible). */
+/* Returns whether a text with these first lines can be METIS: it cannot if more than *lines lines that are
+ * neither blank nor comments follow *body (-1: any number is possible). */
 bool sl_metis_head(const sl_input *head, int64_t *lines, const char **body);
 
-/* edgelist.c and edgelist_head.c. A text with one number per line is not an edge list but a column of
+/* In edgelist.c and edgelist_head.c. A text with one number per line is not an edge list but a column of
  * numbers. banner: KONECT's or SNAP's; marked: a comment beginning with # precedes the first line of data;
  * guess: every line has the same number of fields, two or three numbers, separated by blanks. */
 bool sl_edgelist_banner(const sl_input *input);

@@ -20,8 +20,8 @@ static char letter_at(const char *at) {
   return (char)toupper((unsigned char)*at);
 }
 
-/* Scans a small whole number, with optional blanks between its digits; NULL if there is none or it is above
- * limit. */
+/* Scans a small whole number, with optional blanks between its digits; returns NULL if there is no number or
+ * it is above limit. */
 static const char *scan_small(const char *at, int limit, int *out) {
   if (!isdigit((unsigned char)*at))
     return NULL;
@@ -83,7 +83,8 @@ static const char *parse_control(const char *at, sl_fortran_format *f) {
   return fits ? at : NULL;
 }
 
-/* Parses the items after a parenthesis, up to the closing one; returns the byte after that, or NULL. */
+/* Parses the items after an opening parenthesis, up to the closing one; returns the byte after the closing
+   one, or NULL. */
 static const char *parse_group(const char *at, int depth, sl_fortran_format *f) {
   for (at = skip(at); *at != ')'; at = skip(at)) {
     int times = 1, sign = *at == '-' ? -1 : 1;

@@ -10,13 +10,14 @@
 
 typedef enum sl_fortran_kind {
   SL_FORTRAN_INTEGER, /* I: a number of `width` columns */
-  SL_FORTRAN_REAL,    /* F, E, EN, ES, D, G: the same; without a point the last `decimals` digits are the
-                         fraction */
-  SL_FORTRAN_MOVE,    /* X, TR, TL: advance by `width` columns, or back */
+  SL_FORTRAN_REAL,    /* F, E, EN, ES, D, G: a number of `width` columns; without a point its last `decimals`
+                         digits are the fraction */
+  SL_FORTRAN_MOVE,    /* X, TR, TL: advance or go back by `width` columns */
   SL_FORTRAN_COLUMN,  /* T: continue at column `width`, counted from 0 */
   SL_FORTRAN_LINE,    /* /: continue on the next line */
   SL_FORTRAN_SCALE,   /* P: numbers without exponent are divided by 10^width */
-  SL_FORTRAN_ZEROS,   /* BN, BZ: blanks in following numbers are left out (width 0) or zeros (1) */
+  SL_FORTRAN_ZEROS,   /* BN, BZ: blanks in the following numbers are left out (width 0) or treated as zeros
+                         (1) */
 } sl_fortran_kind;
 
 typedef struct sl_fortran_item {
@@ -29,7 +30,7 @@ enum { SL_FORTRAN_ITEMS = 512, SL_FORTRAN_WIDTH = 255 };
 /* A format without groups: the items in the order of use. */
 typedef struct sl_fortran_format {
   int count;
-  int again;     /* the item with which a line after the last item begins */
+  int again;     /* the item with which a line that follows the last item begins */
   bool integers; /* all numbers have descriptor I */
   sl_fortran_item item[SL_FORTRAN_ITEMS];
 } sl_fortran_format;
@@ -39,7 +40,7 @@ typedef struct sl_fortran_format {
  * number from `again` on. Stops at the zero or newline that ends the line. */
 const char *sl_fortran_parse(const char *at, sl_fortran_format *out);
 
-/* Room for a number's characters, and for the zeros that scanners need after them. */
+/* Bytes for a number's characters, and for the zeros that scanners need after them. */
 enum { SL_FORTRAN_TEXT = SL_FORTRAN_WIDTH + 32 };
 
 /* Reads the number in columns [from, to), with a scale factor; blanks are left out or, after the first digit,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a file as one range of memory: read, and decompressed if it is compressed. */
+/* The content of a file as one range of memory; compressed content is decompressed. */
 #include "io/format.h"
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include "io/bytes/inflate.h"
 #include "io/text.h"
 
-/* Rows that a header may declare in any file; more rows need bytes in the file to support them. */
+/* Maximum number of rows that a header may declare in any file; for more rows the file must have enough
+   bytes. */
 static const int64_t rows_for_free = INT64_C(1) << 28;
 enum { ROWS_A_BYTE = 64 };
 
@@ -59,7 +60,7 @@ static sley_status too_long(const char *path, int64_t limit) {
 
 static sley_status read_all(int descriptor, const char *path, int64_t limit, sl_input *out) {
   enum { CHUNK = 1 << 20 };
-  if (limit <= 0) /* an endless stream must not take all memory; the buffer grows by copying, hence half */
+  if (limit <= 0) /* an endless stream must not take all memory; half, because the buffer grows by copying */
     limit = sl_memory_machine() / 2;
   sl_bytes bytes = {0};
   sley_status status;
@@ -102,11 +103,11 @@ sley_status sl_input_load_packed(const sl_file *file, sl_team *team, sl_input *o
   return SLEY_OK;
 }
 
-/* Reads a file that is not plain, from front to back. */
+/* Reads a file that is not a plain file, from beginning to end. */
 static sley_status load_stream(const char *path, int64_t limit, sl_input *out) {
   int descriptor = open(sl_file_path(path), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && strcmp(path, "-") == 0)
-    descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0); /* a socket has no path */
+    descriptor = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0); /* a socket has no path that could be opened */
   if (descriptor < 0)
     return sl_fail(SLEY_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
   sley_status status = read_all(descriptor, path, limit, out);

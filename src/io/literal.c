@@ -16,9 +16,9 @@ sl_value_rule sl_value_rule_of(sl_literal literal, sley_dtype dtype) {
 
 /* The components of a decimal number. */
 typedef struct decimal {
-  bool word;     /* an infinity or NaN, in letters */
+  bool word;     /* true: an infinity or NaN, written in letters */
   bool digits;   /* only digits, after an optional sign */
-  bool whole;    /* its value has no fraction */
+  bool whole;    /* true: its value has no fraction */
   uint64_t lead; /* its first 16 significant digits, padded with zeros */
 } decimal;
 
@@ -26,7 +26,7 @@ static decimal take_apart(const char *at, const char *end) {
   enum { LEAD = 16 };
   decimal d = {.digits = true};
   int64_t fraction = 0, last = INT64_MIN,
-          exponent = 0; /* last: digits after the point up to the last nonzero one */
+          exponent = 0; /* last: number of digits after the point, up to the last nonzero digit */
   int lead = 0;
   bool point = false;
   at += *at == '-' || *at == '+';

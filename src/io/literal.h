@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers in a text that are accepted as values of a matrix: where a file promises whole numbers, only
- * these; in f64 only whole numbers that it holds exactly (narrower types round); and no finite value that
- * becomes infinite in the dtype. */
+/* The numbers in a text that are accepted as values of a matrix. If a file declares whole numbers, only whole
+ * numbers are accepted. In f64 only whole numbers that f64 holds exactly are accepted (narrower types round).
+ * No finite value may become infinite in the dtype. */
 #ifndef SLEY_IO_LITERAL_H
 #define SLEY_IO_LITERAL_H
 
@@ -13,7 +13,7 @@
 /* A file's declaration of its values. */
 typedef enum sl_literal {
   SL_LITERAL_REAL,     /* real numbers: rounded */
-  SL_LITERAL_UNTYPED,  /* none: numbers written in digits alone are whole numbers */
+  SL_LITERAL_UNTYPED,  /* no declaration: numbers written in digits alone are whole numbers */
   SL_LITERAL_WHOLE,    /* whole numbers */
   SL_LITERAL_UNSIGNED, /* whole numbers of at least 0 */
 } sl_literal;
@@ -21,17 +21,18 @@ typedef enum sl_literal {
 typedef struct sl_value_rule {
   sl_literal literal;
   sley_dtype dtype;
-  double sure;        /* values of smaller magnitude need no further check */
-  double sure_digits; /* the same for numbers written in digits alone */
+  double sure;        /* magnitude below which values need no further check */
+  double sure_digits; /* magnitude below which numbers written in digits alone need no further check */
 } sl_value_rule;
 
 sl_value_rule sl_value_rule_of(sl_literal literal, sley_dtype dtype);
 
-/* The reason to refuse the number in [at, end), which sl_scan_real has read as value; NULL: it is
+/* Returns the reason to refuse the number in [at, end), which sl_scan_real has read as value; NULL if it is
  * accepted. */
 const char *sl_value_reason(const sl_value_rule *rule, const char *at, const char *end, double value);
 
-/* sl_scan_real without Fortran's bare signs; returns NULL also if sl_value_reason has a reason. */
+/* Like sl_scan_real, without Fortran's bare signs. Also returns NULL if sl_value_reason has a reason to
+   refuse the number. */
 static inline const char *sl_scan_value(const sl_value_rule *rule, const char *at, double *out) {
   const char *end = sl_scan_real(at, false, out);
   if (!end || fabs(*out) < rule->sure)

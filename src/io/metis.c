@@ -19,7 +19,7 @@ typedef enum problem { FINE, BAD_NUMBER, BAD_VERTEX, BAD_WEIGHT, NO_WEIGHT, TOO_
 
 /* The contents of one piece of the text, and its first error. */
 typedef struct piece {
-  int64_t lines, entries; /* number in the piece; later, number before it */
+  int64_t lines, entries; /* numbers of lines and entries in the piece; later, numbers before it */
   uint64_t balance;       /* a sum over its entries that is zero for a symmetric graph */
   bool sorted;
   problem problem;
@@ -29,7 +29,7 @@ typedef struct piece {
 typedef struct graph {
   const sl_input *input;
   const char *header, *body;
-  int64_t vertices, edges, skipped; /* skipped: numbers before the neighbours in a line */
+  int64_t vertices, edges, skipped; /* skipped: number of values before the neighbours in a line */
   bool weighted;
   sley_index index;
   sley_dtype dtype;
@@ -39,7 +39,7 @@ typedef struct graph {
   sl_csr_arrays arrays;
 } graph;
 
-/* Whether the number is a format: up to three digits 0 or 1, read as a decimal number. */
+/* Returns whether the number is a format: up to three digits that are 0 or 1, read as a decimal number. */
 static bool is_format(int64_t number) {
   return number >= 0 && number <= 111 && number % 10 <= 1 && number / 10 % 10 <= 1;
 }
@@ -81,7 +81,7 @@ static bool is_comment(const char *at) {
   return *sl_skip_blanks(at) == '%';
 }
 
-/* Counts the tokens from at to the end of its line. */
+/* Counts the tokens from `at` to the end of its line. */
 static int64_t tokens_of(const char *at) {
   int64_t count = 0;
   for (at = sl_skip_blanks(at); !sl_token_ends(at); at = sl_skip_blanks(at)) {
@@ -92,7 +92,7 @@ static int64_t tokens_of(const char *at) {
   return count;
 }
 
-/* Whether only the empty line of the last vertex, which has no neighbours, is missing. */
+/* Returns whether only the empty line of the last vertex, which has no neighbours, is missing. */
 static bool lacks_last_line(const graph *g, int64_t lines) {
   return lines == g->vertices - 1 && g->body[-1] == '\n' && g->input->end[-1] == '\n';
 }
@@ -115,7 +115,7 @@ bool sl_metis_guess(const sl_input *input) {
   }
   if ((lines != g.vertices && !lacks_last_line(&g, lines)) || lines == 0 || g.edges == 0)
     return false;
-  /* there are as many lines as vertices, and as many neighbours as the edges need */
+  /* the number of lines matches the vertices, and the number of neighbours the edges */
   int64_t per_entry = g.weighted ? 2 : 1, left = tokens - lines * g.skipped;
   return left >= 0 && left / 2 / per_entry == g.edges && left % (2 * per_entry) == 0;
 }
@@ -154,7 +154,8 @@ static sley_status count_pieces(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-/* The contribution of entry (row, col) to the balance: the negative of the contribution of (col, row). */
+/* Returns the contribution of entry (row, col) to the balance, which is the negative of the contribution of
+   (col, row). */
 static uint64_t balance_of(int64_t row, int64_t col, double weight) {
   uint64_t bits, low = (uint64_t)(row < col ? row : col), high = (uint64_t)(row < col ? col : row);
   memcpy(&bits, &weight, sizeof bits);
@@ -162,7 +163,7 @@ static uint64_t balance_of(int64_t row, int64_t col, double weight) {
   return row < col ? hash : (row > col ? -hash : 0);
 }
 
-/* Parses the line of vertex v into the entries from *e on, which is advanced; stops at the first problem. */
+/* Parses the line of vertex v into the entries from *e on, and advances *e; stops at the first problem. */
 static void parse_line(graph *g, piece *p, const char *at, int64_t v, int64_t *e) {
   int64_t before = -1;
   for (int64_t i = 0; i < g->skipped; i++) {
@@ -240,13 +241,13 @@ static sley_status report(const graph *g, const piece *p) {
     return sl_text_fail(g->input, at,
                         "the last neighbour has no edge weight, which the header's format asks for");
   case TOO_MANY_LINES:
-    return sl_text_fail(g->input, at, "a line follows that of the last vertex, %" PRId64, g->vertices);
+    return sl_text_fail(g->input, at, "a line follows the line of the last vertex, %" PRId64, g->vertices);
   default:
     return sl_text_fail(g->input, at, "a neighbour is not a whole number");
   }
 }
 
-/* The line of vertex v, counted from 0. */
+/* Returns the line of vertex v, counted from 0. */
 static const char *line_of(const graph *g, int64_t v) {
   const char *at = g->body;
   for (; at < g->input->end; at = sl_next_line(at, g->input->end))
@@ -255,7 +256,8 @@ static const char *line_of(const graph *g, int64_t v) {
   return at;
 }
 
-/* The number of entries of the sorted row that have this column, and the sum of their values. */
+/* Returns the number of entries of the sorted row that have this column, and in *sum the sum of their values.
+ */
 static int64_t find_entries(const graph *g, int64_t row, int64_t col, double *sum) {
   int64_t low = g->arrays.rowptr[row], high = g->arrays.rowptr[row + 1], end = high, count = 0;
   while (low < high) {
@@ -271,7 +273,7 @@ static int64_t find_entries(const graph *g, int64_t row, int64_t col, double *su
   return count;
 }
 
-/* Reports the first edge that is not the same in both its vertices' lines. */
+/* Reports the first edge that differs between the lines of its two vertices. */
 static sley_status report_asymmetry(const graph *g) {
   for (int64_t v = 0; v < g->vertices; v++)
     for (int64_t e = g->arrays.rowptr[v]; e < g->arrays.rowptr[v + 1]; e++) {
@@ -316,7 +318,7 @@ static sley_status parse_graph(graph *g, sl_team *team) {
   int64_t nnz = last->entries + of_last;
   SL_TRY(SL_NEW(g->arrays.rowptr, g->vertices + 1, "row pointers"));
   if (g->vertices > 0)
-    g->arrays.rowptr[g->vertices - 1] = nnz; /* the line of the last vertex may be missing */
+    g->arrays.rowptr[g->vertices - 1] = nnz; /* the file may lack the line of the last vertex */
   g->arrays.col = sl_alloc(nnz, sl_index_bytes(g->index), "columns");
   g->arrays.val = g->arrays.col ? sl_alloc(nnz, sley_dtype_bytes(g->dtype), "values") : NULL;
   if (!g->arrays.val)
@@ -333,7 +335,7 @@ static sley_status parse_graph(graph *g, sl_team *team) {
   if (nnz % 2 != 0 || nnz / 2 != g->edges)
     return sl_text_fail(g->input, g->header,
                         "the header counts %" PRId64 " edges, but the lines hold %" PRId64
-                        " neighbours; each edge gives two",
+                        " neighbours; each edge makes two",
                         g->edges, nnz);
   g->arrays.rowptr[g->vertices] = nnz;
   if (!sorted)

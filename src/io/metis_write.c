@@ -14,7 +14,7 @@ static double value_at(const sley_matrix *m, int64_t e) {
   return sl_value_at(m->val, m->dtype, e);
 }
 
-/* Refuses entries that METIS cannot store; *weighted: whether a value other than 1 occurs. */
+/* Refuses entries that METIS cannot store; sets *weighted to whether a value other than 1 occurs. */
 static sley_status check_entries(const sley_matrix *m, bool *weighted) {
   *weighted = false;
   for (int64_t i = 0; i < m->rows; i++)
@@ -52,7 +52,7 @@ static sley_status check_symmetric(const sley_matrix *m, const sley_matrix *t) {
   return SLEY_OK;
 }
 
-/* Writes number and a character after it; returns the number of characters. */
+/* Writes a number and the character `after`; returns the number of characters. */
 static size_t put_number(char *text, int64_t number, char after) {
   char digits[20];
   int count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix Market: recognising it, and its header. Source: Boisvert, Pozo, Remington, The Matrix Market
- * exchange formats: initial design, NISTIR 5935, 1996. Lines of the form %%GraphBLAS are comments: the types
- * in them are not used. */
+/* Recognises Matrix Market files, and reads their headers. Source: Boisvert, Pozo, Remington, The Matrix
+ * Market exchange formats: initial design, NISTIR 5935, 1996. Lines of the form %%GraphBLAS are comments: the
+ * types in them are not used. */
 #include "io/mtx.h"
 
 #include <ctype.h>
@@ -17,7 +17,8 @@ enum {
   WORD = 24
 };
 
-/* Scans the whole numbers of a line, up to most; returns -1 if the line has anything else or more numbers. */
+/* Scans the whole numbers of a line, at most `most`; returns -1 if the line has anything else or more
+   numbers. */
 static int line_of_ints(const char *at, const char *end, int64_t *values, int most) {
   int count = 0;
   for (at = sl_skip_blanks(at); at < end && *at != '\n'; at = sl_skip_blanks(at)) {
@@ -30,7 +31,7 @@ static int line_of_ints(const char *at, const char *end, int64_t *values, int mo
   return count;
 }
 
-/* The next word of a line, in lower case; "" at its end. */
+/* Copies the next word of a line, in lower case; "" at the line's end. */
 static void next_word(const char **at, const char *end, char *word, size_t room) {
   size_t length = 0;
   const char *p = sl_skip_blanks(*at);
@@ -48,8 +49,8 @@ static const char *behind_marks(const char *line, const char *end) {
   return line;
 }
 
-/* Advances behind "MatrixMarket", in one word or two, ignoring case; returns false if something else is
- * there. */
+/* Advances *at beyond "MatrixMarket", in one word or two, ignoring case; returns false if the line has
+ * another text there. */
 static bool skip_market(const char **at, const char *end) {
   char word[WORD];
   const char *p = *at;
@@ -63,8 +64,8 @@ static bool skip_market(const char **at, const char *end) {
   return true;
 }
 
-/* Whether a line is the banner or a near miss: MatrixMarket and the next word, or "matrix coordinate" or
- * "matrix array" as the first words or after another word. */
+/* Returns whether a line is the banner or nearly the banner: MatrixMarket and the next word, or "matrix
+ * coordinate" or "matrix array" as the first words or after another word. */
 static bool is_banner(const char *line, const char *end) {
   char word[WORD], before[WORD] = "";
   const char *at = behind_marks(line, end), *first = at;
@@ -83,7 +84,7 @@ static bool is_banner(const char *line, const char *end) {
 }
 
 /* Finds the banner's line: among blank lines and comments before any data, or as the first line of data
- * itself. NULL: there is none. */
+ * itself. Returns NULL if there is none. */
 static const char *find_banner(const sl_input *input) {
   const char *end = input->end;
   if (end - input->begin >= RECOGNISED && strncasecmp(input->begin, banner, RECOGNISED) == 0)
@@ -160,8 +161,9 @@ static sley_status parse_banner(const sl_input *input, const char *start, sl_mtx
   return SLEY_OK;
 }
 
-/* Entries that an array of this size and symmetry stores; -1 if that overflows. Of a symmetric one the lower
- * triangle, of a skew-symmetric one without the diagonal. */
+/* Returns the number of entries that an array of this size and symmetry stores; -1 if that overflows. A
+ * symmetric array stores its lower triangle, a skew-symmetric array its lower triangle without the diagonal.
+ */
 static int64_t array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   int64_t entries, longer = symmetry == SL_GENERAL ? cols : symmetry == SL_SYMMETRIC ? rows + 1 : rows - 1;
   if (__builtin_mul_overflow(rows, longer, &entries))
@@ -169,7 +171,7 @@ static int64_t array_entries(int64_t rows, int64_t cols, sl_symmetry symmetry) {
   return symmetry == SL_GENERAL ? entries : entries / 2;
 }
 
-/* Finds sizes in a comment. Some files have their sizes in the comment after the banner, "%64 64 704": then
+/* Finds sizes in a comment. Some files have their sizes in the comment after the banner, "%64 64 704". Then
  * the first line of data is an entry of two numbers, which cannot be sizes. */
 static const char *sizes_in_comment(const sl_input *input, const char *at, const sl_mtx_header *header) {
   sl_text text = {input, at};
@@ -228,14 +230,14 @@ sley_status sl_mtx_read(sl_input *input, sley_dtype dtype, sl_team *team, sley_m
 
 static const char bare_comments[] = "%#";
 
-/* Whether exactly count lines of data follow at. */
+/* Returns whether exactly count lines of data follow `at`. */
 static bool has_lines(const char *at, const char *end, int64_t count) {
   int64_t lines = sl_count_lines(at, end);
   return lines >= count && (lines == count || sl_count_data_lines(at, end, bare_comments) == count);
 }
 
 /* Recognises the shapes "m n nnz" + triplets, "m n" + values, and a column of values alone, by the first two
- * lines of data; does not check that count entries follow (-1: as many as there are lines). */
+ * lines of data; does not check that count entries follow. A count of -1 stands for the number of lines. */
 static bool bare_shape(const sl_input *input, sl_mtx_header *header) {
   const char *end = input->end;
   sl_text text = sl_text_start(input);
@@ -297,7 +299,7 @@ bool sl_mtx_bare_guess(const sl_input *input) {
   return bare_header(input, &header);
 }
 
-/* Whether every line is a whole number, as in a file of labels. */
+/* Returns whether every line is a whole number, as in a file of labels. */
 static bool all_whole(const sl_input *input) {
   sl_text text = sl_text_start(input);
   int64_t number;

@@ -25,12 +25,12 @@ typedef enum fault_kind {
 
 typedef struct sl_mtx_piece {
   const char *begin, *end;
-  int64_t count; /* number of entries in it */
-  int64_t first; /* number of entries of the part before it */
+  int64_t count; /* number of entries in the piece */
+  int64_t first; /* number of entries of the part before the piece */
   fault_kind fault;
-  const char *fault_at, *value_at; /* the line, and the value in it, with the fault */
+  const char *fault_at, *value_at; /* the line with the fault, and the wrong value in it */
   int64_t below, above;            /* entries on either side of the diagonal */
-  uint64_t least;                  /* least index, for files that do not state where they count from */
+  uint64_t least;                  /* least index, for files that do not state the number of the first row */
 } text_piece;
 
 /* --------------------------------------------------------------------------------------------------- cut and
@@ -104,7 +104,7 @@ sley_status sl_mtx_check_count(const sl_mtx_lines *lines, int64_t found) {
 /* -----------------------------------------------------------------------------------------------------------
  * parse */
 
-/* The start of the next line of data in a piece, or the piece's end. */
+/* Returns the start of the next line of data in a piece, or the piece's end. */
 static inline const char *next_data(const char *at, const char *end, const char *comments) {
   for (;;) {
     if ((unsigned)(unsigned char)*at - '0' < 10)
@@ -135,7 +135,8 @@ static inline bool line_ends(const char *at, const char *end) {
   return *at == '\n' || at >= end;
 }
 
-/* Parses lines "row col [value]"; constant arguments make a loop for each combination of types. */
+/* Parses lines "row col [value]"; the constant arguments create a separate loop for each combination of
+   types. */
 static inline __attribute__((always_inline)) void
 parse_triplets(sl_mtx_lines *job, text_piece *piece, sley_index index, sley_dtype dtype, bool pattern) {
   const sl_mtx_header *header = job->header;
@@ -266,7 +267,7 @@ static sley_status parse_piece(void *context, int64_t begin, int64_t end, int th
   return SLEY_OK;
 }
 
-/* Whether the piece has fewer entries than were counted. */
+/* Returns whether the piece has fewer entries than were counted. */
 static bool is_short(const text_piece *piece) {
   return piece->fault != NO_FAULT && piece->fault_at == piece->end;
 }
@@ -375,8 +376,8 @@ void sl_mtx_lines_free(sl_mtx_lines *lines) {
   lines->pieces = NULL;
 }
 
-/* Counts the entries. If the number of all lines is the promised one although some are blank, entries are
- * missing, and the piece with the blank line detects it. */
+/* Counts the entries. If the number of all lines equals the promised number although some lines are blank,
+ * entries are missing, and the piece with the blank line detects that. */
 static sley_status count(sl_mtx_lines *lines, sl_team *team) {
   SL_TRY(sl_mtx_count(lines, false, team));
   if (lines->count > lines->header->count)
@@ -384,7 +385,7 @@ static sley_status count(sl_mtx_lines *lines, sl_team *team) {
   return sl_mtx_check_count(lines, lines->count);
 }
 
-/* Checks that no entry is stored together with its own mirror image. */
+/* Checks that no entry is stored together with its mirror image. */
 static sley_status check_triangles(const sl_mtx_lines *lines, sl_team *team) {
   sl_coo places = {0};
   sley_matrix *triangle[2] = {NULL, NULL};
@@ -416,7 +417,7 @@ sley_status sl_mtx_parse(sl_input *input, const sl_mtx_header *header, sley_dtyp
     SL_TRY_GOTO(status, settle_base(&lines, input), done);
   bool sides = header->symmetry != SL_GENERAL && lines.below > 0 && lines.above > 0;
   if (!sides)
-    sl_input_close(input); /* free it early: decompressed text may be larger than the matrix */
+    sl_input_close(input); /* freed early, because decompressed text may be larger than the matrix */
   SL_TRY_GOTO(status, sl_coo_to_csr(&lines.coo, header->symmetry, SL_SUM_REPEATS, team, out), done);
   if (sides && (*out)->nnz < lines.count + lines.below + lines.above) /* some entries were merged */
     status = check_triangles(&lines, team);

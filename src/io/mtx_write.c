@@ -40,11 +40,11 @@ typedef struct stretch {
 
 typedef struct writing {
   const sley_matrix *matrix;
-  int64_t first; /* first entry of the round, counted from the first of the matrix */
+  int64_t first; /* first entry of the round, counted from the first entry of the matrix */
   stretch *stretches;
 } writing;
 
-/* The row that contains entry e: the last row that starts at or before it and is not empty. */
+/* Returns the row that contains entry e: the last row that starts at or before it and is not empty. */
 static int64_t row_of(const sley_matrix *matrix, int64_t e) {
   int64_t low = 0, high = matrix->rows - 1;
   while (low < high) {
@@ -63,7 +63,8 @@ static sley_status format_stretches(void *context, int64_t begin, int64_t end, i
   const sley_matrix *matrix = self->matrix;
   int64_t start = matrix->rowptr[0], stop = matrix->rowptr[matrix->rows];
   SL_TRY(sl_interrupted());
-  locale_t before = sl_enter_c_locale(); /* for this thread; the caller's thread has set its own */
+  locale_t before = sl_enter_c_locale(); /* for this thread only, because the caller's thread has set its own
+                                            locale */
   for (int64_t s = begin; s < end; s++) {
     int64_t e = start + self->first + s * ENTRIES, last = e + ENTRIES < stop ? e + ENTRIES : stop;
     char *at = self->stretches[s].text;

@@ -148,7 +148,7 @@ sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, const int
   return read_rows(&file, dtype, which, first, count, rows, cols, data);
 }
 
-/* Reads rows; a file that is compressed, or not plain, is read whole first. */
+/* Reads rows; a file that is compressed, or not a plain file, is first read whole. */
 static sley_status read_path(const char *path, sley_dtype dtype, const int64_t *which, int64_t first,
                              int64_t count, int64_t *rows, int64_t *cols, void **data) {
   sl_file file;
@@ -219,7 +219,7 @@ sley_dtype sl_npy_dtype(sley_dtype dtype) {
   return dtype == SLEY_BF16 ? SLEY_F32 : dtype;
 }
 
-/* Writes count values; piece has room for PIECE of them. */
+/* Writes count values; piece has memory for PIECE values. */
 enum { PIECE = 1 << 14 };
 static sley_status put_values(sl_sink *sink, sley_dtype dtype, const char *values, int64_t count,
                               void *piece) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the .npy reader and writer that other files use: the fuzzer, and the .npz writer. */
+/* Parts of the .npy reader and writer that other files use: the fuzz target, and the .npz writer. */
 #ifndef SLEY_IO_NPY_H
 #define SLEY_IO_NPY_H
 
 #include "io/format.h"
 
-/* Reads rows of the dense array of an input, as sl_npy_read_rows; count < 0: all rows. *data is from
+/* Reads rows of the dense array in an input, as sl_npy_read_rows does; count < 0: all rows. *data is from
  * sl_alloc. Errors: SLEY_ERR_INPUT, SLEY_ERR_UNSUPPORTED, SLEY_ERR_MEMORY, SLEY_ERR_ARG. */
 sley_status sl_npy_read_input(const sl_input *input, sley_dtype dtype, const int64_t *which, int64_t first,
                               int64_t count, int64_t *rows, int64_t *cols, void **data);
@@ -20,8 +20,8 @@ size_t sl_npy_header(char header[SL_NPY_HEADER_ROOM], const char *type, int dims
 /* The type of this machine's numbers of kind f with 2, 4 or 8 bytes, or kind i with 4 or 8, e.g. "<f4". */
 const char *sl_npy_type(char kind, size_t bytes);
 
-/* The dtype in which values are written: f32 for bf16, which NumPy does not have; every bf16 number is an
- * f32. */
+/* Returns the dtype in which values are written: f32 for bf16, which NumPy does not have; every bf16 number
+ * is an f32 number. */
 sley_dtype sl_npy_dtype(sley_dtype dtype);
 
 #endif

@@ -266,7 +266,7 @@ static double load_value(const sl_npy_array *array, const uint8_t *at) {
   }
 }
 
-/* The magnitude of a whole number. */
+/* Returns the magnitude of a whole number. */
 static uint64_t whole_size(const sl_npy_array *array, const uint8_t *at) {
   uint64_t bits = load_bits(at, array->bytes_each, array->swapped);
   if (array->kind != 'i')

@@ -23,15 +23,15 @@ typedef struct sl_npy_array {
   int64_t data_offset; /* offset of the elements from the start of the array, in bytes */
 } sl_npy_array;
 
-/* Sets *offset to the offset of the elements, from the first SL_NPY_PREFIX bytes (size: how many there are).
- * Errors: SLEY_ERR_INPUT naming name. */
+/* Computes *offset, the offset of the elements, from the first SL_NPY_PREFIX bytes; size: number of bytes
+ * present. Errors: SLEY_ERR_INPUT with the name. */
 sley_status sl_npy_offset(const char *name, const uint8_t *bytes, size_t size, int64_t *offset);
 
 /* Parses the header; bytes must hold everything before the elements, size is their number. Errors:
  * SLEY_ERR_INPUT (not an array), SLEY_ERR_UNSUPPORTED (complex, objects, structures, dates). */
 sley_status sl_npy_parse(const char *name, const uint8_t *bytes, size_t size, sl_npy_array *out);
 
-/* Whether the elements are numbers, and whether they are whole numbers. */
+/* Return whether the elements are numbers, and whether they are whole numbers. */
 bool sl_npy_is_number(const sl_npy_array *array);
 bool sl_npy_is_whole(const sl_npy_array *array);
 

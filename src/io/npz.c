@@ -14,7 +14,7 @@ typedef sl_archive_member member;
 
 typedef struct archive {
   sl_archive of;
-  int64_t most_lines; /* most rows that may be declared without an array of that length */
+  int64_t most_lines; /* maximum number of rows that may be declared without an array of that length */
   const char *prefix; /* prefix of the keys */
 } archive;
 
@@ -66,7 +66,7 @@ static sley_status read_shape(archive *in, int64_t *rows, int64_t *cols) {
   return status;
 }
 
-/* Reads the word in format.npy, of bytes or of UCS-4 characters; csr if there is none. */
+/* Reads the word in format.npy, which has bytes or UCS-4 characters; csr if there is no such array. */
 static sley_status read_format(archive *in, char word[8]) {
   strcpy(word, has_key(in, in->prefix, "indptr") ? "csr" : "coo");
   if (!has_key(in, in->prefix, "format"))
@@ -88,7 +88,7 @@ static sley_status read_format(archive *in, char word[8]) {
                  strspn(word, "abcdefghijklmnopqrstuvwxyz") == strlen(word) ? word : "?");
 }
 
-/* Refuses more lines than the input allows without an array of that length. */
+/* Refuses more lines than the input may declare without an array of that length. */
 static sley_status check_lines(const archive *in, int64_t lines) {
   if (lines <= in->most_lines)
     return SLEY_OK;
@@ -126,8 +126,8 @@ done:
   return status;
 }
 
-/* Reads the indices of key to out, each in [0, limit), as type index. At least count are required; *have:
- * their actual number. */
+/* Reads the indices of key to out, each in [0, limit), as type index. At least count indices are required;
+ * *have: number that was read. */
 static sley_status fill_indices(archive *in, const char *key, int64_t count, int64_t limit, sley_index index,
                                 void **out, int64_t *have) {
   member indices = {0};
@@ -158,7 +158,7 @@ done:
   return status;
 }
 
-/* Reads the values of data; *have: their actual number; count < 0: all of them. */
+/* Reads the values of data; *have: number that was read; count < 0: all values. */
 static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, void **out, int64_t *have) {
   member data = {0};
   SL_TRY(read_vector(in, "data", false, &data));
@@ -194,7 +194,7 @@ static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sl
   return true;
 }
 
-/* Whether rows that ascend have repeated columns. */
+/* Returns whether rows that ascend have repeated columns. */
 static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
   for (int64_t i = 0; i < rows; i++)
     for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
@@ -243,7 +243,7 @@ done:
   return status;
 }
 
-/* The first usual prefix for which the archive has keys; NULL: none. */
+/* Returns the first usual prefix for which the archive has keys; NULL if there is none. */
 static const char *usual_prefix(const archive *in) {
   static const char *const prefixes[] = {"", "adj_"};
   for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)

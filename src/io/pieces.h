@@ -5,14 +5,14 @@
 
 #include "io/text.h"
 
-/* The number of pieces: of about 256 KiB each, at most 1024. */
+/* Returns the number of pieces: of about 256 KiB each, at most 1024. */
 static inline int64_t sl_piece_count(const char *begin, const char *end) {
   int64_t count = (end - begin) >> 18;
   return count < 1 ? 1 : (count > 1024 ? 1024 : count);
 }
 
-/* The start of piece i of count, where piece i - 1 ends: the first byte of a line (or end). i in [0,
- * count]. */
+/* Returns the start of piece i of `count`, which is the end of piece i - 1: the first byte of a line, or end.
+ * i is in [0, count]. */
 static inline const char *sl_piece_start(const char *begin, const char *end, int64_t i, int64_t count) {
   if (i == 0 || begin == end)
     return begin;

@@ -34,10 +34,10 @@ typedef struct section {
   const char *what;
   const sl_fortran_format *format;
   int next;                 /* current item of the format */
-  int scale;                /* scale factor that the format has set */
-  bool zeros;               /* blanks count as zeros, as the format has set */
-  const char *line, *ended; /* the line, and its newline; line is NULL before the first line */
-  const char *after;        /* the line after it */
+  int scale;                /* scale factor that an item of the format has set */
+  bool zeros;               /* true: an item of the format has set that blanks count as zeros */
+  const char *line, *ended; /* the current line, and its newline; line is NULL before the first line */
+  const char *after;        /* the line after the current one */
   int64_t column, furthest; /* column of the next field; furthest column examined */
 } section;
 
@@ -46,8 +46,8 @@ static const char *line_end(const char *at, const char *end) {
   return newline ? newline : end;
 }
 
-/* Reads up to most whole numbers from at to the end of the line. Returns their number, -1 if there is
- * something else. */
+/* Reads at most `most` whole numbers from `at` to the end of the line. Returns their number, or -1 if the
+ * line has anything else. */
 static int scan_ints(const char *at, int most, int64_t *out) {
   int count = 0;
   for (at = sl_skip_blanks(at); *at && *at != '\n'; at = sl_skip_blanks(at)) {
@@ -135,7 +135,7 @@ static sley_status parse_header(const sl_input *input, header *out) {
     SL_TRY(parse_format(input, &at, "values", &out->values));
   if (!out->pointers.integers || !out->indices.integers)
     return sl_text_fail(input, at, "pointers and row numbers need an I format");
-  const char *rest = sl_skip_blanks(at); /* formats that are not used may follow */
+  const char *rest = sl_skip_blanks(at); /* formats for other sections may follow */
   if (*rest != '(' && *rest != '\n' && rest < end)
     return sl_text_fail(input, rest, "no format, but '%.*s'", (int)strcspn(rest, " \r\n"), rest);
   out->body = sl_next_line(at, end);
@@ -179,7 +179,7 @@ static sley_status next_line(section *s) {
   return SLEY_OK;
 }
 
-/* Carries out an item of the format that is not a number. */
+/* Applies an item of the format that is not a number. */
 static sley_status obey(section *s, const sl_fortran_item *item) {
   switch (item->kind) {
   case SL_FORTRAN_LINE:
@@ -291,12 +291,12 @@ static sley_status read_indices(const sl_input *input, const header *h, const ch
   return section_end(&s, at);
 }
 
-/* The declaration of the values: whole numbers if the type or the format says so. */
+/* Returns the declaration of the values: whole numbers if the type or the format says so. */
 static sl_literal literal_of(const header *h) {
   return h->type[0] == 'i' ? SL_LITERAL_WHOLE : h->values.integers ? SL_LITERAL_UNTYPED : SL_LITERAL_REAL;
 }
 
-/* Reads a value; *from: its position. */
+/* Reads a value and sets *from to its position. */
 static sley_status next_value(section *s, const sl_value_rule *rule, const char **from, double *out) {
   const sl_fortran_item *item;
   const char *to = NULL;
@@ -328,7 +328,8 @@ static sley_status read_values(const sl_input *input, const header *h, const cha
   return section_end(&s, at);
 }
 
-/* Checks that only right-hand sides follow, which are ignored: at most as many lines as the header states. */
+/* Checks that only right-hand sides follow, which are ignored: at most as many lines as the header declares.
+ */
 static sley_status check_rest(const sl_input *input, const header *h, const char *at) {
   sl_text rest = {input, at};
   for (int64_t line = 0; line <= h->rhs_lines; line++) {

@@ -11,7 +11,7 @@
 
 enum { LINE = 80 };
 
-/* A section that is being written: numbers of equal width, a line at a time. */
+/* A section that is being written: numbers of equal width, line by line. */
 typedef struct columns {
   sl_sink *sink;
   int width, per_line, on_line;

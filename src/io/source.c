@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a file was read, in words. */
+/* Converts the record of how a file was read to words. */
 #include "io/format.h"
 #include "io/io.h"
 

@@ -99,6 +99,6 @@ sley_status sl_stored_type(const char *path, sley_dtype *dtype, int *dims) {
     found = look_at_head(path, head, size, dtype, dims);
   sl_free(head);
   if (status == SLEY_OK && !found)
-    status = sl_fail(SLEY_ERR_UNSUPPORTED, "%s: its format tells no type of values", path);
+    status = sl_fail(SLEY_ERR_UNSUPPORTED, "%s: its format does not state a type of values", path);
   return status;
 }

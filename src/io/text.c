@@ -145,8 +145,9 @@ static const uint64_t reciprocal_of_five[EXACT_POWER + 1] = {
 /* clang-format on */
 
 /* Divides mantissa x 2^63 by d, rounded down, for a mantissa with its top bit set; *rest: whether there is a
- * remainder; d as above. The product with the reciprocal is at most 2 too small, 4 once the top bit is bit
- * 63; only if that could change the rounding of the bits above the lowest 11 is the division needed. */
+ * remainder; d as above. The product with the reciprocal is too small by at most 2, or by at most 4 once the
+ * top bit is bit 63. The division is needed only if that could change the rounding of the bits above the
+ * lowest 11. */
 static uint64_t divide(uint64_t mantissa, int power, uint64_t *rest) {
   enum { LOW_BITS = 0x7ff, HALF = 0x400, MOST_WRONG = 4 };
   uint64_t quotient = (uint64_t)((unsigned __int128)mantissa * reciprocal_of_five[power] >> 64);
@@ -192,7 +193,7 @@ static double round_exactly(uint64_t mantissa, int power) {
   return (double)kept * power_of_two;
 }
 
-/* Handles the general case by the C library, for a number known to span [at, end). */
+/* Handles the general case with the C library, for a number that is known to span [at, end). */
 static const char *scan_slowly(const char *at, const char *mark, const char *end, double *out) {
   locale_t c_locale = sl_c_locale();
   if (!c_locale)
@@ -201,7 +202,7 @@ static const char *scan_slowly(const char *at, const char *mark, const char *end
     *out = strtod_l(at, NULL, c_locale);
     return end;
   }
-  char copy[1200]; /* the exponent mark is Fortran's: it is replaced by an e */
+  char copy[1200]; /* the exponent mark of Fortran is replaced by an e */
   size_t before = (size_t)(mark - at), after = (size_t)(end - mark);
   if (before + after + 2 > sizeof copy)
     return NULL;
@@ -236,7 +237,7 @@ static const double negative_or_not[] = {1, -1};
 const char *sl_scan_real(const char *start, bool bare_sign, double *out) {
   const char *at = start;
   bool negative = *at == '-';
-  at += negative | (*at == '+'); /* signs are random: no branch */
+  at += negative | (*at == '+'); /* without a branch, because signs are random */
   const char *first = at;
   uint64_t mantissa = 0;
   at = sl_scan_digits(at, &mantissa);

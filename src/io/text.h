@@ -17,8 +17,8 @@ static inline sl_text sl_text_start(const sl_input *input) {
   return (sl_text){input, input->begin};
 }
 
-/* Return SLEY_ERR_INPUT (or another status) with the message "FILE:LINE: " and the text; at points at the
- * error. The line number is counted only now, from the beginning of the content. */
+/* Return SLEY_ERR_INPUT (or another status) with the message "FILE:LINE: " and the text; at: position of the
+ * error. Lines are counted only here, from the beginning of the content. */
 sley_status sl_text_fail(const sl_input *input, const char *at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 sley_status sl_text_fail_as(sley_status status, const sl_input *input, const char *at, const char *format,
@@ -40,7 +40,7 @@ static inline const char *sl_scan_digits(const char *at, uint64_t *value) {
   for (;;) {
     uint64_t word;
     memcpy(&word, at, sizeof word);
-    word ^= UINT64_C(0x3030303030303030); /* turns the byte of each digit into its value */
+    word ^= UINT64_C(0x3030303030303030); /* converts the byte of each digit to its value */
     /* The lowest byte above 9 gets its top bit set; carries only go up, so lower bytes are classified
      * correctly. */
     uint64_t others = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
@@ -72,7 +72,8 @@ const char *sl_next_line(const char *at, const char *end);
  * the end. */
 bool sl_text_next_data(sl_text *text, const char *comments);
 
-/* The number of tokens (separated by blanks) from at to the end of its line, counted up to most. */
+/* Returns the number of tokens (separated by blanks) from `at` to the end of its line, counted up to `most`.
+ */
 int sl_count_tokens(const char *at, const char *end, int most);
 
 /* The number of newlines in [begin, end), plus one for a last line without a newline. */
@@ -82,7 +83,7 @@ int64_t sl_count_lines(const char *begin, const char *end);
 int64_t sl_count_data_lines(const char *begin, const char *end, const char *comments);
 
 /* Scans a decimal whole number with an optional sign at `at`; returns the byte after it, or NULL if there is
- * none or it does not fit 64 bits. Leading blanks are not skipped. */
+ * no number or it does not fit 64 bits. Leading blanks are not skipped. */
 const char *sl_scan_int(const char *at, int64_t *out);
 
 /* Scans a real number: decimal with optional sign, point and exponent (e, E, d, D, or a bare sign as in 1.5+3
@@ -93,7 +94,7 @@ const char *sl_scan_int(const char *at, int64_t *out);
  * of 128-bit integers is exact and is rounded once; beyond that the C library converts it. */
 const char *sl_scan_real(const char *at, bool bare_sign, double *out);
 
-/* Whether a token ends at `at`: a blank, a newline or the zero. */
+/* Returns whether a token ends at `at`: at a blank, a newline or the terminating zero. */
 static inline bool sl_token_ends(const char *at) {
   return *at == ' ' || *at == '\n' || *at == '\t' || *at == '\r' || *at == 0;
 }

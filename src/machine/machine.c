@@ -46,7 +46,7 @@ const char *sl_pass_name(sl_array_pass pass) {
   return names[pass];
 }
 
-/* The position of x between a and b on a logarithmic scale, within [0, 1]. */
+/* Returns the position of x between a and b on a logarithmic scale, within [0, 1]. */
 static double place(double x, double a, double b) {
   if (x <= a || b <= a)
     return 0;

@@ -73,12 +73,12 @@ typedef struct sley_machine {
   double launch;           /* seconds of a kernel that does nothing, while others are enqueued; 0: not
                               measured */
   double meeting;          /* seconds per exchange in which the ranks wait for each other */
-  double crowded_meeting;  /* the same if the ranks of a node have more threads than it has cores; 0: as
-                              meeting */
+  double crowded_meeting;  /* the same if the ranks of a node have more threads than it has cores; 0: the same
+                              as meeting */
   double node_bandwidth;   /* bytes/s over message links into, or out of, a workgroup's ranks; 0: no limit */
   double pack_bandwidth;   /* bytes/s at which a rank gathers rows larger than the measured sizes of the link
                               self */
-  double memory_bandwidth; /* bytes/s of a node's memory, all its cores together; 0: no limit */
+  double memory_bandwidth; /* bytes/s of a node's memory for all its cores together; 0: no limit */
   double spmm_bandwidth;   /* bytes/s at which one thread (or GPU) processes entries and their rows of X */
   double stream_bandwidth; /* bytes/s at which one thread (or GPU) stores rows of Y in order */
   int rates;               /* number of measured rates, ascending in row_bytes, then reach; if above 0 they
@@ -96,8 +96,8 @@ typedef struct sley_machine {
   bool models_windows;          /* windows has figures of this machine; false: the built-in ones apply */
   sl_window_model windows;
   bool overlaps;      /* rows move while parts are summed; false: the rank's threads do one after the other */
-  bool messages_move; /* messages that only node_bandwidth limits overlap with sums, except for the processor
-                         time they take */
+  bool messages_move; /* messages that only node_bandwidth limits overlap with sums, except for their
+                         processor time */
 } sl_machine;
 
 /* Cores of a server with ranks as threads: typical figures, not measured on a particular machine. The number
@@ -110,12 +110,13 @@ extern const sl_machine sl_machine_threads;
  * latencies are estimates. */
 extern const sl_machine sl_machine_h200;
 
-/* The built-in machine for a rank's device; or for a kind of device, "cuda" or else "cpu". */
+/* Returns the built-in machine for a rank's device; or for a kind of device, "cuda" or any other name for
+   "cpu". */
 const sl_machine *sl_machine_of(const sl_device *device);
 const sl_machine *sl_machine_built_in(const char *device);
 
-/* The figures by which kernels are chosen and shaped on a device: the device's own, replaced by those that
- * the machine's description has. */
+/* The figures by which kernels are chosen and shaped on a device: the device's own figures, except where the
+ * machine's description has figures. */
 sl_device_figures sl_machine_figures(const sl_machine *machine, const sl_device_figures *device);
 
 /* The name of a pass in descriptions. */
@@ -172,7 +173,7 @@ bool sl_machine_path(const char *device, char *path, size_t room, bool *named);
  * sl_machine_read. */
 sley_status sl_machine_find(const sl_machine *built_in, const sl_machine **out);
 
-/* Whether its figures are built in, not read or measured. */
+/* Returns whether its figures are built in, not read or measured. */
 bool sl_machine_is_built_in(const sl_machine *machine);
 
 #endif

@@ -200,7 +200,7 @@ static sley_status read_windows(parser *p, char **word) {
   return SLEY_OK;
 }
 
-/* Finds word in choices, which NULL ends. */
+/* Finds word in choices, an array that ends with NULL. */
 static sley_status read_choice(const parser *p, const char *word, const char *const *choices, int *out) {
   char all[96] = "";
   for (*out = 0; choices[*out]; ++*out) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place of a machine's own description, and the machine for a rank's device. */
+/* The file of a machine's own description, and the machine for a rank's device. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,7 +103,7 @@ int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts) {
     return 0;
   if (part >= parts)
     return rows;
-  /* A row counts as one more entry, so that empty rows are divided, too. */
+  /* A row counts as one entry more than it has, so that empty rows are divided, too. */
   int64_t weight = rowptr[rows] - rowptr[0] + rows;
   int64_t target = weight / parts * part + weight % parts * part / parts;
   int64_t low = 0, high = rows;
@@ -117,7 +117,7 @@ int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts) {
   return low;
 }
 
-/* Makes a matrix that owns nothing: its arrays belong to the caller or to another matrix. */
+/* Makes a matrix that owns no memory: its arrays belong to the caller or to another matrix. */
 static sley_status make_view(const sley_csr *csr, sley_matrix **out) {
   sley_matrix *matrix = sl_alloc_zero(1, sizeof *matrix, "a matrix");
   *out = matrix;

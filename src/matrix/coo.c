@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Triplets to CSR: count per row, place stably, sort each row, merge repeats. Besides the triplets and the
- * result it needs memory for the counts only. */
+ * result it needs memory only for the counts. */
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"

@@ -29,7 +29,7 @@ static bool next_column(const sley_matrix *matrix, row_rest *rest) {
   return false;
 }
 
-/* Counts the distinct columns of count rows, each with at least one entry; uses rest up. */
+/* Counts the distinct columns of count rows, each with at least one entry; consumes rest. */
 static int64_t count_columns(const sley_matrix *matrix, row_rest *rest, int count) {
   int64_t columns = 0;
   for (; count > 0; columns++) {

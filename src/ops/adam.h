@@ -5,7 +5,7 @@
 
 #include "transport/transport.h"
 
-/* spec: checked. Enqueued on the rank's queue. Errors: the kernel's. */
+/* Makes a step of Adam, enqueued on the rank's queue. spec: checked. Errors: errors of the kernel. */
 sley_status sl_adam(sl_comm *comm, const sley_adam_spec *spec);
 
 #endif

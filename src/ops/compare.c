@@ -9,7 +9,8 @@
 static sley_status find(sl_forecasts *forecasts, const char *name, sley_comparison *comparison, int *place) {
   if (strcmp(name, "auto") == 0)
     return sl_choose(forecasts, place, comparison->reason);
-  sl_plan_wishes wishes = *forecasts->ins->wishes; /* times are predicted without the parameters */
+  sl_plan_wishes wishes = *forecasts->ins->wishes; /* times are predicted without the parameters of the
+                                                      algorithm */
   sley_status status = sl_algorithm_read_parameters(name, &wishes);
   return sl_agree(forecasts->ins->comm, status == SLEY_OK ? sl_algorithm_find(name, place) : status);
 }
@@ -23,7 +24,7 @@ static sley_status stand_for(sley_plan *handle, const sl_inspection *ins, const 
   return SLEY_OK;
 }
 
-/* If not all columns fit, the plan itself is needed, and is made for blocks of columns. */
+/* If not all columns fit, the plan itself is needed, and is built for blocks of columns. */
 static sley_status compare_one(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
                                const sl_forecast *forecast, sley_plan_info *out) {
   bool fits;

@@ -17,7 +17,7 @@ sley_status sl_spmm_compare(sl_comm *comm, const sley_matrix *block, const int64
                             const int64_t *col_begin, int64_t k, const sley_plan_options *options,
                             sley_comparison *comparison);
 
-/* The same for an existing inspection; handle: its plan is replaced by each in turn. Collective. */
+/* The same for an existing inspection; handle: its plan is replaced by each plan in turn. Collective. */
 sley_status sl_spmm_compare_all(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options,
                                 sley_comparison *comparison);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes a plan in words: its steps, the kernels that sum it, and what these have decided. */
+/* Describes a plan in words: its steps, the kernels that sum it, and the kernels' choices. */
 #include <stdio.h>
 #include <string.h>
 

@@ -22,7 +22,7 @@ static int64_t operand_bytes(const fitting *f, int64_t k) {
   return f->operands ? sl_device_bytes(f->ins->x_rows * row) + sl_device_bytes(f->ins->rows * row) : 0;
 }
 
-/* Memory that blocks of `width` columns need on this rank. */
+/* Computes the memory that blocks of `width` columns need on this rank. */
 static sley_status need(const fitting *f, int64_t width, int64_t *out) {
   const sl_plan *plan = &f->handle->plan;
   sl_plan narrow;
@@ -64,7 +64,7 @@ static sley_status widest(const fitting *f, int64_t *width) {
   return search(f, 1, k - 1 < WIDE - 1 ? k - 1 : WIDE - 1, width);
 }
 
-/* Bytes of the plan's own arrays that are already in host memory. */
+/* Returns the bytes of the plan's own arrays that are already in host memory. */
 static int64_t there_already(const sl_plan *plan) {
   int64_t bytes = plan->memory_bytes;
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++)
@@ -73,8 +73,8 @@ static int64_t there_already(const sl_plan *plan) {
   return plan->dry ? 0 : bytes;
 }
 
-/* Memory that the rank may use: its limit, and at most its share of the free memory of its device. Ranks in
- * host memory without a limit share it in proportion to their needs. Collective. */
+/* Computes the memory that the rank may use: its limit, and at most its share of the free memory of its
+ * device. Ranks in host memory without a limit share it in proportion to their needs. Collective. */
 static sley_status may_take(const fitting *f, int64_t mem_limit, int64_t needed, int64_t *out) {
   sl_comm *comm = f->handle->comm;
   const sl_device_ops *device = comm->device->ops;

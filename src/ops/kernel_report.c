@@ -33,7 +33,7 @@ sley_status sl_kernel_use_of_all(sl_comm *comm, const sl_kernel_use *own, sley_k
   return SLEY_OK;
 }
 
-/* Writes ", 97.0 % of them in bundles"; nothing if all entries are read in the matrix's rows. */
+/* Writes ", 97.0 % of them in bundles"; nothing if all entries are read from the matrix's rows. */
 static void describe_layout(const sley_kernel_use *use, char *text, size_t bytes) {
   text[0] = '\0';
   if (use->copied > 0)

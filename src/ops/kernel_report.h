@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels that sum the entries of a plan: over all ranks, and in words for one rank. */
+/* The kernels that sum the entries of a plan: over all ranks, and as text for one rank. */
 #ifndef SLEY_OPS_KERNEL_REPORT_H
 #define SLEY_OPS_KERNEL_REPORT_H
 
@@ -7,7 +7,7 @@
 
 enum { SL_KERNEL_LINE = 128, SL_KERNEL_LINES = 32 };
 
-/* Computes what sley_plan_kernels reports for a plan, from this rank's part `own`. Collective. */
+/* Computes the result of sley_plan_kernels for a plan, from this rank's part `own`. Collective. */
 sley_status sl_kernel_use_of_all(sl_comm *comm, const sl_kernel_use *own, sley_kernel_use *out, int room,
                                  int *count);
 

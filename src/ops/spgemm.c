@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "ops/spgemm_device.h"
 
-/* The rest of the limit, for the product itself. */
+/* Sets *left to the rest of the limit, which remains for the product itself. */
 static sley_status leave(int64_t limit, int64_t taken, int64_t *left) {
   *left = limit;
   if (limit == 0 || taken == 0)
@@ -36,7 +36,7 @@ typedef struct place {
   sl_queue **queue; /* queue of each rank's device */
   int ranks;
   sl_team *team; /* threads for work on the host */
-  sl_team *own;  /* the same team if it is owned here, because the devices have none */
+  sl_team *own;  /* the same team if this struct owns it, because the devices have no teams */
 } place;
 
 static void close_place(place *p) {
@@ -110,7 +110,7 @@ static sley_status multiply_there(const place *p, const sley_matrix *a, const sl
                                   sley_spgemm_info *info) {
   sley_matrix *transposed = NULL;
   sl_spgemm_result made;
-  /* Counts against the limit, which on GPUs covers only their memory. */
+  /* The memory of the transpose counts against the limit; on GPUs the limit covers only their memory. */
   const int64_t taken = options->transpose_b && p->queue[0]->ops->host_addresses
                             ? sl_csr_bytes(b->cols, b->nnz, b->index, b->dtype)
                             : 0;

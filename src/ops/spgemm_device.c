@@ -27,8 +27,8 @@ typedef struct transfer {
   const sl_spgemm_args *given;
   share *share;
   int ranks;
-  sl_team *threads; /* one per rank; NULL: there is one rank */
-  sl_team *team;    /* for work on the host */
+  sl_team *threads; /* one per rank; NULL: there is only one rank */
+  sl_team *team;    /* threads for work on the host */
   int64_t *begin;   /* start of each rank's rows in a chunk, and the end */
   int64_t room;     /* capacity in entries of the host's arrays of C */
 } transfer;
@@ -183,7 +183,7 @@ static sley_status take_chunk(transfer *t, int64_t done) {
   return SLEY_OK;
 }
 
-/* Computes rows [first, first + count) of C. */
+/* Computes rows [first, first + count) of C, and copies them to the host. */
 static sley_status make_chunk(transfer *t, int64_t first, int64_t count) {
   SL_TRY(sl_spgemm_split(&t->given->a, &t->given->b, first, first + count, t->ranks, t->team, t->begin));
   for (int rank = 0; rank < t->ranks; rank++) {
@@ -198,7 +198,7 @@ static sley_status make_chunk(transfer *t, int64_t first, int64_t count) {
   return status;
 }
 
-/* Computes all rows at once; if memory does not suffice, half as many, and so on. */
+/* Computes all rows at once; if memory does not suffice, half as many, then a quarter, and so on. */
 static sley_status make_rows(transfer *t) {
   const int64_t rows = t->given->a.rows;
   int64_t first = 0, count = rows;

@@ -32,11 +32,12 @@ static sley_status choose_library(const sley_plan_options *options, const char *
                    "there are no local kernels called \"%s\": auto, sley and cusparse are known", local);
   if (options->reproducible)
     return sl_fail(SLEY_ERR_ARG,
-                   "reproducible sums need Sley's own kernels, but the plan asks for those of %s", local);
+                   "reproducible sums need Sley's own kernels, but the plan requests the kernels of %s",
+                   local);
   return SLEY_OK;
 }
 
-/* Finds the kernel that the option names, and the library that it belongs to. */
+/* Finds the kernel that the option names, and the library to which it belongs. */
 static sley_status choose_kernel(const sl_device *device, const sley_plan_options *options,
                                  sl_plan_wishes *wishes) {
   const char *name = options->kernel, *local = options->local;
@@ -121,14 +122,15 @@ static sley_status read_wishes(const sl_comm *comm, const sley_plan_options *opt
 }
 
 /* Samples the block, if the machine's rates need it, and for CPUs, whose rates are measured with such
- * samples. Otherwise GPUs do without, because a sample takes as long as hundreds of their products. */
+ * samples. For GPUs it is otherwise left out, because a sample takes as long as hundreds of their products.
+ */
 static sley_status look_at_locality(sl_inspection *ins) {
   const sl_machine *machine;
   SL_TRY(sl_cost_machine(ins, &machine));
   return machine->nears > 0 || ins->comm->device->ops->host_addresses ? sl_locality(ins) : SLEY_OK;
 }
 
-/* Common start of building and of comparing plans. */
+/* The common first steps of building and of comparing plans. */
 static sley_status begin_planning(sl_inspection *ins, const sley_plan_options *options) {
   if (options->mem_limit > 0) { /* parts are then cut without regard to limits */
     sl_resident_close(ins->resident);

@@ -7,7 +7,7 @@
 #include "algo/algorithm.h"
 #include "plan/transpose_blocks.h"
 
-/* The names that sley_plan_options.wire takes; NULL-terminated. The first is the default. */
+/* The accepted values of sley_plan_options.wire; NULL-terminated. The first is the default. */
 extern const char *const sl_wires[];
 
 /* Declared properties of an execute's input. */
@@ -26,8 +26,8 @@ struct sley_plan {
   int64_t nnz; /* entries of this rank's block of A, whose values set_values takes */
   /* In blocks of columns the plan runs for `width` columns at a time, and for `rest` at the end. */
   int64_t width, rest, blocks;
-  sl_plan full_block,
-      last_block; /* plans for width columns, unless that is all of them, and for rest, if any */
+  sl_plan full_block, last_block; /* plans for width columns, unless these are all columns, and for rest
+                                     columns if there are any */
   int64_t needed_bytes, limit_bytes;
   sl_exec *exec;            /* NULL for a dry plan */
   sl_exec *last;            /* for rest columns, or NULL */
@@ -50,12 +50,12 @@ sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int
                               bool may_be_one, sley_plan **out, sley_plan **out_transposed);
 
 /* Makes a plan for k columns, fewer than wide has; wide is neither dry nor in blocks of columns. It uses
- * wide's memory, so wide must outlive it, and they must not run at the same time. Its figures are wide's
+ * wide's memory, so wide must outlive it, and they must not run at the same time. It has the figures of wide,
  * except for its counts. Collective, agreed. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_spmm_narrow(const sley_plan *wide, int64_t k, sley_plan **out);
 sley_status sl_spmm_execute(sley_plan *plan, double alpha, const void *x, int64_t ldx, double beta, void *y,
                             int64_t ldy);
-/* Executes one block of columns; x and y are the block's. */
+/* Executes one block of columns; x and y belong to the block. */
 sley_status sl_spmm_execute_block(sley_plan *plan, int64_t block, double alpha, const void *x, int64_t ldx,
                                   double beta, void *y, int64_t ldy);
 

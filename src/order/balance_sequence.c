@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 /* REACH: groups on each side of a cut that may be swapped. SWAPS: most swaps at a cut. TOLERANCE: a cut may
- * be off by 1 / TOLERANCE of the rows that it divides. */
+ * differ from half by 1 / TOLERANCE of the rows that it divides. */
 enum { REACH = 64, SWAPS = 3, TOLERANCE = 256 };
 
 typedef struct range {
@@ -18,9 +18,9 @@ static int64_t distance(int64_t a, int64_t b) {
   return a > b ? a - b : b - a;
 }
 
-/* The cut inside (begin, end) nearest to half of the rows; among equally near ones the nearest to the middle,
- * so that empty groups do not make the recursion deep. *excess: twice the rows before the cut, minus all
- * rows. */
+/* The cut inside (begin, end) nearest to half of the rows; among equally near cuts the one nearest to the
+ * middle, so that empty groups do not make the recursion deep. *excess: twice the rows before the cut, minus
+ * all rows. */
 static int32_t nearest_cut(const int64_t *size, const int32_t *sequence, range r, int64_t total,
                            int64_t *excess) {
   int64_t before = 0;

@@ -32,17 +32,18 @@ typedef struct aggregation {
   const sl_community_input *input;
   sl_team *team;
   sl_dendrogram tree;
-  _Atomic int32_t *owner; /* a vertex nearer to the root; a root's owner is itself. Written between proposals
-                             only */
+  _Atomic int32_t *owner; /* for each vertex: a vertex nearer to the root, or for a root the vertex itself;
+                             written only between the phases of proposals */
   int64_t *strength;      /* strength of the community around a root */
   double inverse_total;   /* 1 / 2m */
   int32_t *folded;        /* the last child whose edges are already included in the vertex's list */
-  uint32_t *touched;      /* the batch in which a vertex last merged into this one */
+  uint32_t *touched;      /* for each vertex: the number of the batch in which another vertex last merged into
+                             it */
   uint32_t round;
-  int32_t *batch, *target; /* vertices of the batch; their proposed targets, -1: none */
+  int32_t *batch, *target; /* vertices of the batch, and the targets that they propose; -1: no target */
   int32_t batch_count;
   int64_t merges;
-  bool joining; /* joining communities: modularity no longer counts */
+  bool joining; /* the phase that joins communities, in which modularity no longer counts */
 } aggregation;
 
 static int32_t find_root(const aggregation *a, int32_t v) {
@@ -54,8 +55,8 @@ static int32_t find_root(const aggregation *a, int32_t v) {
   }
 }
 
-/* dQ(u, v) times m; while joining, the link's weight relative to u's strength. Only signs and comparisons
- * matter. */
+/* Returns dQ(u, v) times m; in the phase that joins, the link's weight relative to u's strength. Only signs
+ * and comparisons of the results are used. */
 static double gain_of(const aggregation *a, int32_t v, int32_t u, int64_t weight) {
   if (a->joining)
     return (double)weight / (double)a->strength[u];
@@ -143,7 +144,7 @@ static void merge(aggregation *a, int32_t v, int32_t into) {
   a->merges++;
 }
 
-/* Carries the proposals out. Moves the waiting vertices to the front of the batch and returns their
+/* Performs the proposed merges. Moves the waiting vertices to the front of the batch and returns their
  * number. */
 static int32_t carry_out(aggregation *a) {
   int32_t waiting = 0;
@@ -203,7 +204,8 @@ static int compare_ranked(const void *x, const void *y) {
   return (a->vertex > b->vertex) - (a->vertex < b->vertex);
 }
 
-/* Fills list with the roots that have edges, by ascending strength, equal ones by number. */
+/* Fills list with the roots that have edges, by ascending strength; roots of equal strength are in the order
+   of their numbers. */
 static sley_status list_roots(const aggregation *a, int32_t *list, int32_t *count) {
   ranked *roots;
   int32_t found = 0;

@@ -12,7 +12,7 @@ typedef struct sl_dendrogram {
   int32_t count;
   int32_t *parent;  /* -1: a root */
   int32_t *child;   /* the last vertex that merged into this one; -1: none */
-  int32_t *sibling; /* the vertex that merged into the same parent just before this one; -1: none */
+  int32_t *sibling; /* the vertex that merged into the same parent just before this vertex; -1: none */
   int32_t *label;   /* community of each vertex, 0 .. labels - 1 in the order of their roots */
   int32_t labels;
 } sl_dendrogram;
@@ -26,8 +26,8 @@ typedef struct sl_community_input {
   sl_adjacency *links;
   const int64_t *strength;
   int64_t most; /* largest strength of a community; 0: no limit */
-  bool join; /* afterwards join connected communities into one tree, weakest community first, along the link
-                that is strongest for its end; label keeps the communities from before */
+  bool join; /* afterwards join connected communities into one tree, the weakest community first, each along
+                its strongest link; label keeps the communities from before */
 } sl_community_input;
 
 /* Merges communities as long as modularity gains. The result depends only on the input, not on the team.

@@ -12,7 +12,7 @@ static sley_status order_degree(const sley_matrix *matrix, uint64_t seed, sl_tea
   SL_TRY(sl_undirected_create(matrix, team, &graph));
   SL_TRY_GOTO(status, SL_NEW(order, graph.count, "an ordering"), done);
   SL_TRY_GOTO(status, sl_undirected_by_degree(&graph, order), done);
-  /* Reverses the order of the runs of equal degree. */
+  /* reverses the order of the runs of equal degree */
   int32_t placed = 0;
   for (int32_t end = graph.count, first; end > 0; end = first) {
     int64_t degree = graph.begin[order[end - 1] + 1] - graph.begin[order[end - 1]];

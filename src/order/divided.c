@@ -9,8 +9,8 @@
 enum { LEAST_ROWS_A_PART = 8 };
 
 /* An estimate of the numbers that such a library keeps at once, for each entry and each vertex of a graph and
- * its coarser versions: in generated graphs of 0.8 and 2 million entries SCOTCH took 10 and 42, METIS 14 and
- * few. SCOTCH 7.0 crashes if it gets no memory. */
+ * its coarser versions: in generated graphs of 0.8 and 2 million entries SCOTCH took 10 per entry and 42 per
+ * vertex, METIS 14 per entry and few per vertex. SCOTCH 7.0 crashes if it gets no memory. */
 enum { OF_AN_ENTRY = 14, OF_A_VERTEX = 48 };
 
 /* A lock, because such libraries have global state. */
@@ -41,7 +41,7 @@ static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, v
   put(begin, bytes, graph->count, placed);
 }
 
-/* Fills part, which is 0 everywhere before. */
+/* Fills part, which is initially 0 everywhere. */
 static sley_status divide(const sl_undirected *graph, const sl_divider *divider, uint64_t seed, void *part) {
   int64_t edges = graph->begin[graph->count] - graph->begin[0], parts = SL_PARTS;
   int64_t bytes = (int64_t)divider->number_bytes;

@@ -24,7 +24,7 @@ static void free_chunks(sl_arc_chunk *chunk) {
   }
 }
 
-/* Reserves room for count links in the thread's chunks; NULL if memory ran out. */
+/* Reserves memory for count links in the thread's chunks; NULL if memory ran out. */
 static sl_arc *reserve(sl_arc_sum *sum, int64_t count) {
   sl_arc_chunk *chunk = sum->chunks;
   if (!chunk || chunk->capacity - chunk->used < count) {
@@ -71,7 +71,7 @@ static uint32_t slot_of(const sl_arc_sum *sum, int32_t to) {
   return (uint32_t)(((uint64_t)((uint32_t)to * UINT32_C(0x9e3779b1)) * (uint64_t)sum->slots) >> 32);
 }
 
-/* Makes room for one more item in both arrays. */
+/* Enlarges both arrays for one more item. */
 static sley_status grow(sl_arc_sum *sum) {
   if (sum->count == sum->capacity) {
     int64_t capacity = sum->capacity ? 2 * (int64_t)sum->capacity : LEAST_SLOTS;

@@ -7,7 +7,7 @@
 
 typedef struct sl_arc {
   int32_t to;
-  int32_t weight; /* weight of the edge; saturates */
+  int32_t weight; /* weight of the edge; larger weights become the largest number */
 } sl_arc;
 
 typedef struct sl_arc_list {
@@ -20,11 +20,12 @@ typedef struct sl_arc_list {
 typedef struct sl_arc_sum {
   sl_arc *items;
   int32_t count, capacity;
-  int32_t *table;              /* item + 1, 0: empty; all zero between sums */
+  int32_t *table;              /* number of an item + 1; 0: empty; all zero between sums */
   int64_t slots, table_size;   /* slots in use, and allocated */
   struct sl_arc_chunk *chunks; /* chunks, newest first */
-  int64_t held;                /* links that the chunks can hold */
-  int64_t live; /* links kept minus links dropped: may be negative, only the sum over threads matters */
+  int64_t held;                /* number of links for which the chunks have memory */
+  int64_t live; /* links kept minus links dropped by this thread; may be negative, because only the sum over
+                   the threads matters */
 } sl_arc_sum;
 
 typedef struct sl_adjacency {
@@ -43,10 +44,10 @@ sley_status sl_arc_sum_add(sl_arc_sum *sum, int32_t to, int32_t weight);
 /* Empties the sum. */
 void sl_arc_sum_clear(sl_arc_sum *sum);
 
-/* Stores the sum as the list of vertex, and empties it. */
+/* Stores the sum as the list of `vertex`, and empties the sum. */
 sley_status sl_adjacency_keep(sl_adjacency *links, sl_arc_sum *sum, int32_t vertex);
 
-/* Drops the list of vertex. */
+/* Drops the list of `vertex`. */
 void sl_adjacency_drop(sl_adjacency *links, sl_arc_sum *sum, int32_t vertex);
 
 /* Called between rounds: frees memory if most of it holds dropped lists. */

@@ -32,13 +32,13 @@ typedef struct layout {
   int32_t listed; /* number of vertices that have neighbours */
   /* Arrays by the vertex's number in the list. */
   int32_t *vertex;
-  int32_t *degree; /* number of distinct neighbours */
+  int32_t *degree; /* number of distinct neighbours of each vertex */
   int32_t *shared; /* number of columns that a candidate shares with the window */
   /* Arrays by column: the vertices that have it are list[first .. end), as ascending numbers in the list; the
    * vertices before first have their places. */
   int64_t *first, *end;
   int32_t *list;
-  int32_t *covered; /* by column: the last window that has it, counted from 1 */
+  int32_t *covered; /* for each column: the last window that has it, counted from 1 */
   /* The current window. */
   int32_t window;
   int64_t entries, columns;
@@ -57,12 +57,13 @@ static void free_layout(layout *l) {
   sl_undirected_free(&l->graph);
 }
 
-/* Whether entry e of vertex v has the same column as the entry before it. */
+/* Returns whether entry e of vertex v has the same column as the entry before it. */
 static bool repeats(const sl_undirected *graph, int32_t v, int64_t e) {
   return e > graph->begin[v] && graph->neighbour[e] == graph->neighbour[e - 1];
 }
 
-/* Makes the list: a counting sort of the vertices by smallest neighbour, equal ones by number. */
+/* Makes the list: a counting sort of the vertices by smallest neighbour; vertices with the same one are in
+   the order of their numbers. */
 static sley_status list_vertices(layout *l) {
   const sl_undirected *graph = &l->graph;
   int32_t *place;
@@ -138,14 +139,14 @@ static void take(layout *l, int32_t i, int32_t front, int32_t back) {
   }
 }
 
-/* The position in `candidate` of the vertex that the window takes next; there is at least one candidate. */
+/* Returns the position in `candidate` of the vertex that the window takes next; there must be a candidate. */
 static int32_t choose(const layout *l) {
   int32_t best = 0, best_degree = 0;
   int64_t best_entries = 0, best_columns = 1;
   for (int32_t n = 0; n < l->candidates; n++) {
     int32_t i = l->candidate[n], degree = l->degree[i];
     int64_t entries = l->entries + degree, columns = l->columns + degree - l->shared[i];
-    /* compares entries / columns with the best, in whole numbers: below 2^36 each */
+    /* compares entries / columns with the best candidate in whole numbers; each factor is below 2^36 */
     __int128 mine = (__int128)entries * best_columns, its = (__int128)best_entries * columns;
     if (mine > its || (mine == its && degree > best_degree)) {
       best = n;

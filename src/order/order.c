@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of orderings, and the two that ignore the entries. */
+/* The list of orderings, and the two orderings that ignore the entries. */
 #include "order/order.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static sley_status order_none(const sley_matrix *matrix, uint64_t seed, sl_team 
 
 static const sl_ordering in_file_order = {"none", "the order of the file", order_none};
 
-/* The shuffle of Fisher and Yates. */
+/* Computes a random order, by the shuffle of Fisher and Yates. */
 static sley_status order_random(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
   order_none(matrix, seed, team, perm);
   for (int64_t i = matrix->rows - 1; i > 0; i--) {

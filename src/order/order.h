@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orderings: perm[i] is the new place of row i. The input's pattern is treated as undirected where that
- * matters. */
+/* Orderings: perm[i] is the new place of row i. The pattern is treated as undirected if the ordering depends
+ * on that. */
 #ifndef SLEY_ORDER_ORDER_H
 #define SLEY_ORDER_ORDER_H
 
@@ -15,7 +15,7 @@ typedef struct sl_ordering {
 sley_status sl_ordering_find(const char *name, const sl_ordering **out);
 extern const sl_ordering *const sl_orderings[]; /* NULL-terminated */
 
-/* The ordering of that name; NULL: there is none. */
+/* Returns the ordering of that name; NULL if there is none. */
 const sl_ordering *sl_ordering_named(const char *name);
 
 /* The names of the orderings, NULL-terminated; static. */

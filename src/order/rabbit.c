@@ -33,7 +33,7 @@ enum { PIECES = 128, PIECE_SWEEPS = 3, COMMUNITY_SWEEPS = 4, ANCHORS_AT_ONCE = 8
 typedef struct rabbit {
   const sl_undirected *graph;
   sl_team *team;
-  int64_t *strength; /* edges at each vertex, without loops */
+  int64_t *strength; /* number of edges at each vertex, without loops */
   int64_t total;
   sl_dendrogram vertices, pieces; /* the label of a vertex is its piece, the label of a piece its community */
   int32_t *born;                  /* piece of each vertex before any refinement */
@@ -51,7 +51,7 @@ static void measure_strength(rabbit *r) {
   }
 }
 
-/* Carries out steps 1 and 2. */
+/* Performs steps 1 and 2. */
 static sley_status make_pieces(rabbit *r) {
   sl_adjacency links;
   SL_TRY(sl_adjacency_create(r->graph->count, sl_team_size(r->team), &links));
@@ -154,8 +154,8 @@ static sley_status find_anchors(void *context, int64_t begin, int64_t end, int t
   return SLEY_OK;
 }
 
-/* Carries out step 5: a sort of the vertices by the places of their pieces, then of their anchors, anchors
- * before the vertices anchored to them. */
+/* Performs step 5: sorts the vertices by the places of their pieces, and within a piece by the places of
+ * their anchors, so that an anchor comes before the vertices that it anchors. */
 static sley_status number_rows(rabbit *r, int64_t *perm) {
   int32_t count = r->graph->count, pieces = r->pieces.count;
   int32_t *at = NULL, *anchored = NULL, *following = NULL;

@@ -15,7 +15,7 @@ typedef struct rcm {
   uint32_t *seen;  /* number of the last search that visited a vertex */
   uint32_t search; /* number of the current search */
   int32_t *queue;
-  uint64_t *keys; /* degree, then vertex: neighbours to be sorted */
+  uint64_t *keys; /* degree, then vertex, of neighbours that are sorted */
   uint8_t *placed;
 } rcm;
 

@@ -36,7 +36,7 @@ static bool allowed(const refinement *r, int64_t v, int32_t label) {
   return !r->rule->within || r->rule->home[label] == r->rule->within[v];
 }
 
-/* The gain of v from being in a community of that strength. */
+/* Returns the gain if v is in a community of that strength. */
 static double value_of(const refinement *r, int64_t v, int64_t weight, int64_t strength) {
   return (double)weight - (double)r->vertex_strength[v] * (double)strength * r->inverse_total;
 }

@@ -7,7 +7,8 @@
 #include "order/undirected.h"
 
 typedef struct sl_refine_rule {
-  int sweeps;            /* sweeps over all vertices; it stops early if a sweep moves almost none */
+  int sweeps;            /* maximum number of sweeps over all vertices; refinement stops early if a sweep
+                            moves almost no vertex */
   int64_t most;          /* a community of this strength receives no more vertices; 0: no limit */
   const int32_t *within; /* NULL, or a group for every vertex: the vertex may only have labels of its group,
                             and is moved to one of them if necessary */

@@ -10,8 +10,8 @@
 
 static const double IMBALANCE = 0.01;
 
-/* Fills part by SCOTCH, in a context of one thread with its own random numbers; returns whether it succeeded.
- * SCOTCH's functions return nonzero on failure, after printing the reason. */
+/* Fills part by SCOTCH, in a context of one thread with separate random numbers; returns whether it
+ * succeeded. SCOTCH's functions return nonzero on failure, after printing the reason. */
 static bool divide_in(SCOTCH_Context *context, SCOTCH_Graph *graph, SCOTCH_Num parts, uint64_t seed,
                       SCOTCH_Num *part) {
   SCOTCH_Graph bound;

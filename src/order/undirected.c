@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The undirected graph that the orderings work on. */
+/* The undirected graph that orderings use. */
 #include "order/undirected.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,8 @@ enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct asymmetry {
   const sley_matrix *matrix;
-  _Atomic uint64_t sum; /* hashes of the upper entries minus hashes of the lower ones, mirrored */
+  _Atomic uint64_t sum; /* hashes of the entries above the diagonal minus hashes of the mirrored entries below
+                           it */
 } asymmetry;
 
 static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thread) {
@@ -40,7 +41,8 @@ typedef struct merger {
   int32_t *neighbour; /* NULL in the first pass */
 } merger;
 
-/* Merges row i of both without repeats; returns the number of entries, and stores them if out is not NULL. */
+/* Merges row i of A and of its transpose without repeats; returns the number of entries, and stores them if
+   out is not NULL. */
 static int64_t merge_row(const merger *m, int64_t i, int32_t *out) {
   const sley_matrix *a = m->a, *t = m->transposed;
   int64_t p = a->rowptr[i], q = t->rowptr[i], count = 0, last = -1;

@@ -5,13 +5,13 @@
 
 #include "matrix/matrix.h"
 
-/* The graph: vertex v is adjacent to neighbour[begin[v] .. begin[v + 1]); loops are kept, and also the
- * repeats of a pattern that was symmetric already. begin[0] need not be 0. */
+/* The graph: vertex v is adjacent to neighbour[begin[v] .. begin[v + 1]); loops are kept, and so are repeats
+ * if the pattern was already symmetric. begin[0] need not be 0. */
 typedef struct sl_undirected {
   int32_t count;
   const int64_t *begin;
   const int32_t *neighbour;
-  int64_t *own_begin; /* the arrays above, if they are not the matrix's */
+  int64_t *own_begin; /* memory of the arrays above, if they do not belong to the matrix */
   int32_t *own_neighbour;
 } sl_undirected;
 
@@ -22,7 +22,8 @@ typedef struct sl_undirected {
 sley_status sl_undirected_create(const sley_matrix *matrix, sl_team *team, sl_undirected *out);
 void sl_undirected_free(sl_undirected *graph);
 
-/* Fills order with the vertices by ascending degree, equal ones by number. Errors: SLEY_ERR_MEMORY. */
+/* Fills order with the vertices by ascending degree; vertices of equal degree are in the order of their
+   numbers. Errors: SLEY_ERR_MEMORY. */
 sley_status sl_undirected_by_degree(const sl_undirected *graph, int32_t *order);
 
 #endif

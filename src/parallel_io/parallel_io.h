@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices that ranks read together, each its own rows, and operands that they write together. */
+/* Matrices that ranks read together, each rank its own rows, and operands that they write together. */
 #ifndef SLEY_PARALLEL_IO_PARALLEL_IO_H
 #define SLEY_PARALLEL_IO_PARALLEL_IO_H
 

@@ -10,8 +10,9 @@
 typedef struct pointers {
   sl_comm *comm;
   const int64_t *rowptr;
-  int64_t first, count, rows; /* this rank's rows, and all rows */
-  int64_t before, nnz;        /* entries before these rows, and all entries */
+  int64_t first, count,
+      rows;            /* number of this rank's first row, number of its rows, and number of all rows */
+  int64_t before, nnz; /* number of entries before these rows, and number of all entries */
 } pointers;
 
 /* The whole matrix's row pointer of a split in this rank's range. */

@@ -54,6 +54,6 @@ sley_status sl_pio_cache(sl_pio_reading *r, const sl_file *file) {
   SL_TRY(sl_agree_alike(comm, status));
   int64_t nnz = r->block->nnz;
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, &nnz, 1));
-  r->settled = nnz == header.nnz; /* otherwise repeats were summed, and the balanced partition has changed */
+  r->settled = nnz == header.nnz; /* otherwise repeats were summed, and the balanced partition is different */
   return SLEY_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edge lists: the numbering and the sizes, from all ranks' lines. */
+/* Edge lists: determines the numbering and the sizes from the lines of all ranks. */
 #include "io/edgelist.h"
 
 #include "io/text.h"

@@ -27,7 +27,7 @@ static int64_t chunk_begin(const grouping *g, int64_t chunk) {
   return g->coo->count / g->chunks * chunk + g->coo->count % g->chunks * chunk / g->chunks;
 }
 
-/* The owner of a row; *last is tried first, and receives the result. */
+/* Returns the owner of a row; *last is tried first, and receives the result. */
 static inline int owner_of(const grouping *g, int64_t row, int *last) {
   if (row < g->begin[*last] || row >= g->begin[*last + 1])
     *last = sl_partition_owner(g->begin, g->ranks, row);

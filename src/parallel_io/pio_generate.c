@@ -8,7 +8,7 @@
 
 typedef struct building {
   sl_pio_reading *reading;
-  bool met; /* build was called, in which the ranks meet */
+  bool met; /* build was called; the ranks meet in it */
 } building;
 
 static sley_status build(void *context, const sl_edge_source *source, sley_dtype dtype, sl_team *team,

@@ -47,7 +47,7 @@ static sley_status check_triangles(sl_pio_reading *r, const sl_mtx_lines *lines)
   SL_TRY(status);
   int64_t row = first[0];
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &row, 1));
-  int64_t col = first[0] == row ? first[1] : INT64_MAX; /* one rank has the row */
+  int64_t col = first[0] == row ? first[1] : INT64_MAX; /* only one rank has the row */
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &col, 1));
   return sl_agree_alike(comm, row == INT64_MAX ? SLEY_OK : sl_mtx_tell_both(lines, row, col));
 }

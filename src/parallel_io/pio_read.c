@@ -20,8 +20,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
   return hash;
 }
 
-/* Checks that all ranks read the same: their requests, and samples of the file's bytes, are compared.
- * Collective, agreed alike. */
+/* Checks that all ranks read the same file in the same way: their requests, and samples of the file's bytes,
+ * are compared. Collective, agreed alike. */
 static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
   enum { SAMPLES = 256, SAMPLE = 64 };
   uint64_t hash = mix(UINT64_C(14695981039346656037), &r->dtype, sizeof r->dtype);
@@ -55,7 +55,7 @@ static sley_status check_same(const sl_pio_reading *r, const sl_file *file) {
                  r->name);
 }
 
-/* Sends rank 0's source to all: its numbers are 0 or more, and the others' are 0. */
+/* Sends rank 0's source to all ranks: its numbers are 0 or more, and the numbers of the other ranks are 0. */
 static sley_status share_source(sl_comm *comm, sl_source *source) {
   int64_t numbers[] = {source->format, source->shape, source->why, source->base, source->unread};
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, numbers, sizeof numbers / sizeof *numbers));
@@ -159,7 +159,7 @@ done:
   return status;
 }
 
-/* Whether the file is an archive, and whether it is a cache. */
+/* Sets *archive and *cache to whether the file is an archive, and whether it is a cache. */
 static sley_status look(const sl_file *file, bool *archive, bool *cache) {
   char first[4] = {0};
   int64_t some = file->size < (int64_t)sizeof first ? file->size : (int64_t)sizeof first;
@@ -176,7 +176,7 @@ static sley_status read_parts(sl_pio_reading *r, const sl_file *file, bool *whol
   if (status != SLEY_OK)
     return status;
   *whole = archive;
-  if (cache && (r->how->format || r->how->base != SL_BASE_ANY)) { /* the request may be wrong */
+  if (cache && (r->how->format || r->how->base != SL_BASE_ANY)) { /* the request may be wrong for this file */
     *whole = true;
     return SLEY_OK;
   }

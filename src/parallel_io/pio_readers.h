@@ -12,13 +12,13 @@ typedef struct sl_pio_reading {
   const sl_reading *how;
   sley_dtype dtype; /* dtype of how */
   uint64_t seed;
-  bool by_nonzeros; /* the partition is requested by nonzeros; until settled, begin may differ */
+  bool by_nonzeros; /* the request is a partition by nonzeros; until settled, begin may differ from it */
   /* Results: */
   int64_t *begin;         /* partition of block */
   bool settled;           /* begin is the requested partition */
   sley_matrix *block;     /* this rank's rows, or NULL */
   int64_t entries_stored; /* entries stored for the whole matrix; -1: its nonzeros */
-  sl_source source;       /* how it was read; the same on all ranks */
+  sl_source source;       /* how the file was read; the same on all ranks */
 } sl_pio_reading;
 
 /* Reads the lines of a text that starts with the header of a Matrix Market file. Errors: SLEY_ERR_INPUT, on

@@ -22,7 +22,8 @@ typedef struct move {
   sl_alltoall_lists rows, trade; /* lists in rows, and in bytes */
 } move;
 
-/* The number of rows that belong to rank a (by from) and to rank b (by to); *first: the first of them. */
+/* Returns the number of rows that belong to rank a in the partition `from` and to rank b in the partition
+   `to`; *first: the first such row. */
 static int64_t common(const move *m, int a, int b, int64_t *first) {
   int64_t end = m->from[a + 1] < m->to[b + 1] ? m->from[a + 1] : m->to[b + 1];
   *first = m->from[a] > m->to[b] ? m->from[a] : m->to[b];
@@ -33,7 +34,7 @@ static int64_t own_rows(const move *m) {
   return m->from[m->comm->rank + 1] - m->from[m->comm->rank];
 }
 
-/* Tells all ranks the matrix's columns and types, from the ranks that have rows. */
+/* Sends the matrix's columns and types to all ranks, from the ranks that have rows. */
 static sley_status learn_shape(move *m) {
   int64_t words[4] = {-1, -1, -1, m->block == NULL};
   if (m->block) {

@@ -12,7 +12,7 @@
 
 enum { HEAD = 1 << 20, MOST_PIECE = 1 << 20, LEAST_PIECE = 1 << 14, ROUND = 1 << 26 };
 
-/* The start of rank r's share of that many bytes. */
+/* Returns the start of rank r's share of that many bytes. */
 static int64_t share_begin(int64_t bytes, int r, int ranks) {
   return bytes / ranks * r + bytes % ranks * r / ranks;
 }
@@ -104,7 +104,7 @@ typedef struct deal {
   sl_alltoall_lists trade;
 } deal;
 
-/* The range [*begin, *end) of the text in this rank's piece number t. */
+/* Sets [*begin, *end) to the range of the text in this rank's piece number t. */
 static void piece_range(const deal *d, const sl_pio_text *text, int rank, int64_t t, int64_t *begin,
                         int64_t *end) {
   *begin = (t * d->comm->size + rank) * d->piece;
@@ -295,8 +295,8 @@ static sley_status number_lines(sl_comm *comm, sl_pio_text *text) {
                        NULL);
 }
 
-/* Cleans as sl_encoding_clean, except for lines that end with CR alone: a text of these is read by one
- * rank. */
+/* Cleans as sl_encoding_clean, except for lines that end with CR alone, because one rank reads a text with
+ * such lines. */
 static sley_status clean(sl_comm *comm, sl_pio_text *text) {
   int64_t mark;
   SL_TRY(sl_agree_alike(comm, sl_encoding_head(&text->head, &mark)));

@@ -21,7 +21,8 @@ typedef struct sl_pio_text {
 sley_status sl_pio_text_open(sl_comm *comm, const sl_file *file, int64_t limit, sl_pio_text *out);
 void sl_pio_text_close(sl_pio_text *text);
 
-/* Converts a position in head to a position in part: part's begin if it is before part, its end if behind. */
+/* Converts a position in head to a position in part: if it is before part, to the begin of part; if it is
+   after part, to its end. */
 const char *sl_pio_text_at(const sl_pio_text *text, const char *in_head);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct writing {
   int64_t cols, first, count, ld;
   const char *data;
   char header[SL_NPY_HEADER_ROOM];
-  int64_t header_bytes, row_bytes, bytes; /* row_bytes: bytes of a row in the file; bytes: of the whole
+  int64_t header_bytes, row_bytes, bytes; /* row_bytes: bytes of a row in the file; bytes: bytes of the whole
                                              file */
   char *room;                             /* buffer of AT_ONCE bytes of values */
 } writing;
@@ -134,9 +134,10 @@ done:
   return status;
 }
 
-/* ---- by rank 0, front to back */
+/* ---- written by rank 0 from front to back */
 
-/* Sends to rank 0 the values of rank r from value `first` on, at most a buffer full. *count: how many. */
+/* Sends to rank 0 the values of rank r from value `first` on, at most a full buffer. *count: number of
+   values. */
 static sley_status fetch(const writing *w, int r, int64_t first, sl_alltoall_lists *trade, char *taken,
                          int64_t *count) {
   sl_comm *comm = w->comm;

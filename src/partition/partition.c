@@ -8,7 +8,7 @@ void sl_partition_equal(int64_t rows, int ranks, int64_t *begin) {
     begin[r] = r * each + (r < more ? r : more);
 }
 
-/* The first split s in [0, rows] such that ranks times the nonzeros before it is at least value. */
+/* Returns the first split s in [0, rows] such that ranks times the nonzeros before it is at least value. */
 static int64_t first_split(const int64_t *rowptr, int64_t rows, __int128 value, int ranks) {
   int64_t low = 0, high = rows;
   while (low < high) {
@@ -21,10 +21,10 @@ static int64_t first_split(const int64_t *rowptr, int64_t rows, __int128 value, 
   return low;
 }
 
-/* MGG walks the rows and cuts as soon as a rank holds nnz / ranks, so that each cut errs in the same
- * direction and the errors add up on the last rank. Here each cut is the split nearest to its own multiple of
- * nnz / ranks, so errors do not add up. Among splits between empty rows, which are all equally near, the one
- * nearest to equal rows is taken. */
+/* MGG walks the rows and cuts as soon as a rank holds nnz / ranks, so that all cuts deviate in the same
+ * direction and the deviations add up on the last rank. Here each cut is the split nearest to its own
+ * multiple of nnz / ranks, so errors do not add up. Among splits between empty rows, which are all equally
+ * near, the one nearest to equal rows is taken. */
 void sl_partition_nnz(const sley_matrix *matrix, int ranks, int64_t *begin) {
   const int64_t *rowptr = matrix->rowptr;
   int64_t rows = matrix->rows, nnz = matrix->nnz;

@@ -17,7 +17,7 @@ typedef struct sl_colset {
   sl_colset_word *words;
   int64_t word_count;
   int64_t count;       /* number of members */
-  int64_t occurrences; /* entries of the source that name a member */
+  int64_t occurrences; /* number of the source's entries that name a member */
 } sl_colset;
 
 /* The entries from which a set is built. columns is called for ranges of them. */
@@ -39,8 +39,8 @@ void sl_colset_free(sl_colset *set);
 /* Writes the members to out (count elements) in ascending order, with the team's threads. */
 sley_status sl_colset_list(const sl_colset *set, sl_team *team, int64_t *out);
 
-/* Number of bits that are 1. Written out because not every processor that Sley is built for has an
- * instruction. */
+/* Number of bits that are 1. Written out because not every processor for which Sley is built has an
+ * instruction for it. */
 static inline int64_t sl_ones(uint64_t bits) {
   bits -= bits >> 1 & UINT64_C(0x5555555555555555);
   bits = (bits & UINT64_C(0x3333333333333333)) + (bits >> 2 & UINT64_C(0x3333333333333333));

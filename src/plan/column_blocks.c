@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "plan/plan.h"
 
-/* How many of `bytes` bytes at an offset in a buffer's rows remain. */
+/* Returns how many of `bytes` bytes, at an offset in a buffer's rows, remain. */
 static int64_t left_of(const sl_buffer *buffer, int64_t k, int64_t offset, int64_t bytes) {
   int64_t left = (k - buffer->first_column) * (int64_t)sley_dtype_bytes(buffer->dtype) - offset;
   return left < 0 ? 0 : left < bytes ? left : bytes;
@@ -16,7 +16,7 @@ static int64_t narrow_row(int64_t k, const sl_buffer *buffer) {
   return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes : left_of(buffer, k, 0, buffer->row_bytes);
 }
 
-/* Bytes that a list moves of each row. A list may describe several rows as one long row. */
+/* Returns the bytes of each row that a list moves. A list may describe several rows as one long row. */
 static int64_t narrow_list(int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
   if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
     return list->bytes;

@@ -26,7 +26,7 @@ static void add(const sl_comm *comm, int peer, int64_t bytes, int64_t messages, 
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
   plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_should_fuse(plan);
-  bool apart = plan->updates && !plan->fuses; /* Y is not rounded before it is multiplied */
+  bool apart = plan->updates && !plan->fuses; /* then Y is not rounded before it is multiplied */
   plan->wide_result =
       sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));
   if (!plan->wide_result)

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "plan/step.h"
 
-/* Text that grows. failed: memory ran out. */
+/* Text that grows. failed: memory was not sufficient. */
 typedef struct text {
   char *bytes;
   int64_t count, room;

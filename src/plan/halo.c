@@ -44,7 +44,7 @@ static sley_status find_owners(sl_halo *halo, const int64_t *begin) {
   return SLEY_OK;
 }
 
-/* Converts global row numbers to numbers within this rank's rows. */
+/* Converts global row numbers to row numbers within this rank's rows. */
 static sley_status number_locally(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const sl_halo *halo = context;
@@ -53,7 +53,7 @@ static sley_status number_locally(void *context, int64_t begin, int64_t end, int
   return SLEY_OK;
 }
 
-/* Informs every owner which of its rows this rank needs. Collective, agreed. */
+/* Sends to every owner the list of its rows that this rank needs. Collective, agreed. */
 static sley_status tell_owners(sl_halo *halo) {
   sl_comm *comm = halo->comm;
   int64_t *counts = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halo: the rows of X that a rank needs from other ranks, and the rows of its own that others need. It is
+/* The halo: the rows of X that a rank needs from other ranks, and its own rows that others need. It is
  * created once and shared by all that move rows along it. Gather copies rows of X to a halo buffer;
  * scatter-add is the reverse: it adds the rows of a halo buffer to the rows of X for which they stand. The
  * halo refers to no matrix and no inspection, and exists until its last user releases it. */
@@ -22,8 +22,9 @@ typedef struct sl_halo {
 } sl_halo;
 
 typedef enum sl_halo_way {
-  SL_HALO_GATHER,     /* from X to the halo buffer */
-  SL_HALO_SCATTER_ADD /* from the halo buffer, added to X; peers in ascending order, so the bits repeat */
+  SL_HALO_GATHER,     /* copies rows from X to the halo buffer */
+  SL_HALO_SCATTER_ADD /* adds rows of the halo buffer to X, peers in ascending order, so that the bits are the
+                         same in every run */
 } sl_halo_way;
 
 /* Creates the halo of `count` rows of X with ascending numbers, which may include the rank's own rows. begin
@@ -38,8 +39,8 @@ sl_halo *sl_halo_hold(sl_halo *halo);
 /* Removes a user; the last one frees the memory. halo may be NULL. Not collective. */
 void sl_halo_release(sl_halo *halo);
 
-/* This rank's list for a peer: rows of X, or rows of a halo buffer. row_bytes of each row move, from its
- * start. The list refers to the halo's memory. */
+/* Returns this rank's list for a peer: rows of X, or rows of a halo buffer. The first row_bytes bytes of each
+ * row move. The list refers to the halo's memory. */
 sl_row_list sl_halo_list_of_x(const sl_halo *halo, int peer, int64_t row_bytes);
 sl_row_list sl_halo_list_of_buffer(const sl_halo *halo, int peer, int64_t row_bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this one. */
+/* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this rank. */
 #include "plan/inspect.h"
 
 #include <string.h>
@@ -184,7 +184,7 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
   return sl_inspect_checked(comm, block, row_begin, col_begin, wishes, out);
 }
 
-/* Whether two blocks have entries at the same positions. */
+/* Returns whether two blocks have entries at the same positions. */
 static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
   if (a->rows != b->rows || a->cols != b->cols || a->nnz != b->nnz)
     return false;

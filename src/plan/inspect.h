@@ -20,18 +20,18 @@ typedef struct sl_inspection {
   int64_t rows;                         /* rows of the block */
   int64_t first_col, x_rows;            /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
   int64_t remote_nnz;                   /* remote nonzeros of this rank */
-  int64_t *owner_nnz;                   /* entries of the block by the owner of their row of X */
+  int64_t *owner_nnz;                   /* number of entries of the block for each owner of their rows of X */
   int64_t nnz_all, remote_nnz_all, halo_all; /* summed over ranks */
 
   double local_within[SL_WINDOWS], remote_within[SL_WINDOWS]; /* see sl_locality */
 
-  /* The distinct remote columns, as a set that finds a column's place in the halo, and as the halo itself,
-   * which may outlive the inspection. */
+  /* The distinct remote columns: as a set that finds a column's place in the halo, and as the halo, which may
+   * outlive the inspection. */
   sl_colset halo_set;
   sl_halo *halo;
 
-  /* The minimum cover: halo entries that it takes as rows of X (1), and those whose entries of A it serves by
-   * partial rows of Y (0). NULL before sl_cover_choose. cover_rows: weight of the covers of all remote blocks
+  /* The minimum cover, for each halo entry: 1 if it moves as a row of X, 0 if its entries of A are served by
+   * partial rows of Y. NULL before sl_cover_choose. cover_rows: weight of the covers of all remote blocks
    * between ranks, in rows of X, summed over ranks. */
   uint8_t *cover_use;
   int64_t cover_rows;
@@ -40,8 +40,8 @@ typedef struct sl_inspection {
 } sl_inspection;
 
 /* Makes the checks with which sl_inspect begins: each rank's block fits the partitions, and all ranks have
- * the same k, dtype, partitions and `reproducible`. Errors: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW. Collective,
- * agreed. */
+ * the same k, dtype, partitions and option `reproducible`. Errors: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW.
+ * Collective, agreed. */
 sley_status sl_inspect_check(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin,
                              const int64_t *col_begin, const sl_plan_wishes *wishes);
 
@@ -60,7 +60,7 @@ sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *trans
 
 void sl_inspection_free(sl_inspection *inspection);
 
-/* Whether another rank owns the row of X that a column names. */
+/* Returns whether another rank owns the row of X that a column names. */
 static inline bool sl_is_remote(const sl_inspection *ins, int64_t col) {
   return col < ins->first_col || col >= ins->first_col + ins->x_rows;
 }

@@ -8,7 +8,7 @@
 
 typedef struct filling {
   int now;       /* buffer that replaces the original one */
-  uint8_t *rows; /* 1: the row is filled; NULL: no row is */
+  uint8_t *rows; /* 1: the row is filled; NULL: no row is filled */
 } filling;
 
 static int64_t row_of(const sl_row_list *list, int64_t i) {

@@ -16,12 +16,12 @@ typedef struct cut {
   const sl_part_frame *frames;
   sl_part *parts;
   int threads;
-  /* For each thread and part: stored rows and entries; after the prefix sums, positions of the thread's next
-   * ones. */
+  /* For each thread and part: numbers of stored rows and entries; after the prefix sums, positions of the
+   * thread's next row and entry. */
   int64_t *rows, *entries;
 } cut;
 
-/* The part of an entry with column col; < 0: none. */
+/* Returns the part of an entry with column col; < 0: no part. */
 static inline int part_of(const cut *c, int64_t col) {
   const sl_column_map *map = c->map;
   if (!sl_is_remote(c->ins, col))
@@ -293,7 +293,7 @@ static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, 
   return map->part[h];
 }
 
-/* Whether every entry goes to the local part, and that part stores every row. */
+/* Returns whether every entry goes to the local part, and that part stores every row. */
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
   const int64_t *begin = c->ins->halo->begin;
@@ -306,7 +306,7 @@ static bool is_one_part(const cut *c) {
   return true;
 }
 
-/* Whether the block's column numbers and their order are already the part's. */
+/* Returns whether the block's column numbers and their order are already right for the part. */
 static bool is_placed(const cut *c, sley_index index) {
   const sl_inspection *ins = c->ins;
   if (c->map->turn || index != ins->block->index || c->map->local_place != ins->first_col)
@@ -418,8 +418,8 @@ static int64_t shared_bytes(const sl_plan *plan, const cut *c) {
          (block->rowptr[0] == 0 ? rows : 0);
 }
 
-/* Sets the approximate number of entries of the parts from `first` on. The entries of an owner's rows are
- * divided like its halo entries. */
+/* Sets the approximate number of entries of the parts from number `first` on. The entries of an owner's rows
+ * are divided in proportion to its halo entries. */
 static void tell_work(const sl_plan *plan, const cut *c, int first) {
   const sl_inspection *ins = c->ins;
   const sl_column_map *map = c->map;
@@ -429,7 +429,7 @@ static void tell_work(const sl_plan *plan, const cut *c, int first) {
   for (int p = 0; p < ins->comm->size; p++) {
     int64_t begin = ins->halo->begin[p], end = ins->halo->begin[p + 1];
     double each = (double)ins->owner_nnz[p] / (double)(end > begin ? end - begin : 1);
-    for (int64_t h = begin, next; h < end; h = next) { /* neighbours are mostly in the same part */
+    for (int64_t h = begin, next; h < end; h = next) { /* neighbouring entries are mostly in the same part */
       int part = part_of_run(map, p, h, end, &next);
       if (part >= 0)
         SL_PART(plan, first + part)->work += each * (double)(next - h);
@@ -444,7 +444,7 @@ sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_colum
       .ins = ins, .map = map, .count = count, .frames = frames, .threads = sl_team_size(sl_plan_team(ins))};
   bool one = is_one_part(&c);
   int64_t shared = one ? shared_bytes(plan, &c) : 0;
-  /* A device with memory of its own holds copies of shared arrays. */
+  /* A device with its own memory holds copies of shared arrays. */
   if (ins->wishes->owned || !ins->comm->device->ops->host_addresses)
     plan->memory_bytes += shared;
   if (plan->dry) {

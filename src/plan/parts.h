@@ -16,7 +16,7 @@
 sley_status sl_parts_cut(sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                          const sl_part_frame *frames, int *first);
 
-/* For sums in column order. *part, allocated by sl_alloc, has the part of each halo entry: `below` for
+/* For sums in column order: sets *part, allocated by sl_alloc, to the part of each halo entry: `below` for
  * entries below the rank's own columns, `above` for the others. */
 sley_status sl_parts_around_own(const sl_inspection *ins, int below, int above, int32_t **part);
 

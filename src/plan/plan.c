@@ -181,8 +181,8 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 
-/* Memory for one list. Among many ranks there are many exchanges with a single list, so lists are allocated
- * several at a time. */
+/* Returns memory for one list. Among many ranks there are many exchanges with a single list, so lists are
+ * allocated several at a time. */
 static sl_row_list *room_for_one(sl_plan *plan) {
   if (plan->spare_lists == 0) {
     plan->spare_list = sl_plan_alloc(plan, SPARE_LISTS, sizeof *plan->spare_list);
@@ -194,7 +194,7 @@ static sl_row_list *room_for_one(sl_plan *plan) {
   return plan->spare_list++;
 }
 
-/* Frees an array of sl_plan_alloc of count elements. */
+/* Frees an array of `count` elements that sl_plan_alloc allocated. */
 static void give_back(sl_plan *plan, const void *block, int64_t count, size_t bytes_each) {
   void **kept = plan->kept.items;
   for (int i = plan->kept.count - 1; i >= 0; i--)

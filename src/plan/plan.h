@@ -20,7 +20,7 @@ typedef struct sl_buffer {
   const char *name;
   int64_t rows, row_bytes;
   const void *constant; /* contents that never change, owned by the plan; NULL: execution fills the memory */
-  /* Column of X or Y that its rows begin with; SL_NO_COLUMNS: they hold something else. */
+  /* number of the first column of X or Y in its rows; SL_NO_COLUMNS: the rows hold something else */
   int64_t first_column;
   sley_dtype dtype; /* type of these values */
 } sl_buffer;
@@ -35,16 +35,17 @@ typedef enum sl_beta {
 typedef struct sl_part {
   const char *name;
   sley_part_kind kind;
-  sl_spmm_matrix a; /* the plan or the block owns its arrays; columns are rows of buffer x */
+  sl_spmm_matrix a; /* matrix of the part; its arrays belong to the plan or the block, and its columns are
+                       rows of buffer x */
   int64_t nnz;
   /* In a renewable plan: for each entry of the part its number among the block's entries. NULL: the numbers
    * are equal, and a.val points into the block. */
   int64_t *entry;
   double work;   /* approximate number of this rank's entries in it, also in dry plans; 0: unknown */
-  int64_t k;     /* columns of X and Y that it computes: the width of the buffers */
+  int64_t k;     /* number of columns of X and Y that it computes, which is the width of the buffers */
   int x, y;      /* buffers */
-  int far;       /* if not 0: second buffer; columns from x's number of rows on are its rows */
-  bool in_place; /* columns name rows of all ranks' X in place (see segment), not rows of buffer x */
+  int far;       /* 0, or a second buffer: columns that are not below the number of rows of x name its rows */
+  bool in_place; /* columns name rows of all ranks' X in place (see segment) instead of rows of buffer x */
   sl_beta beta;
   bool completes; /* no other part adds to its rows of Y */
   /* pieces > 0: `exchange` brings the far rows in that many pieces, and its step "arrive" comes before the
@@ -75,7 +76,7 @@ typedef struct sl_conversion {
   bool add;
 } sl_conversion;
 
-/* A one-sided fetch: copies row row[i] of rank owner[i]'s X to row i of buffer dst. */
+/* A one-sided fetch, which copies row row[i] of X of rank owner[i] to row i of buffer dst. */
 typedef struct sl_fetch {
   int64_t count;
   const int32_t *owner;
@@ -83,15 +84,16 @@ typedef struct sl_fetch {
   int dst;
 } sl_fetch;
 
-/* A kind of step is a struct of functions (step.h). All algorithms share these kinds; the comments name what
- * a step's index counts. An algorithm may have kinds of its own. */
+/* A kind of step is a struct of functions (step.h). All algorithms share these kinds; the comments state to
+ * which list of the plan a step's index refers. An algorithm may define more kinds. */
 typedef struct sl_step_kind sl_step_kind;
 extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step_map, sl_step_arrive,
     sl_step_end, sl_step_spmm, sl_step_fork, sl_step_join, sl_step_scale, sl_step_zero, sl_step_convert,
     sl_step_retire;
 
 /* clang-format off */
-#define SL_STEP_PUBLISH (&sl_step_publish) /* makes X readable by one-sided fetches; ends when all ranks have done so */
+#define SL_STEP_PUBLISH (&sl_step_publish) /* makes X readable by one-sided fetches; complete when all ranks
+                                              have done so */
 #define SL_STEP_FETCH   (&sl_step_fetch)   /* fetch */
 #define SL_STEP_BEGIN   (&sl_step_begin)   /* exchange */
 #define SL_STEP_MAP  (&sl_step_map)  /* exchange: the senders' X is read in place until its end */
@@ -103,7 +105,7 @@ extern const sl_step_kind sl_step_publish, sl_step_fetch, sl_step_begin, sl_step
 #define SL_STEP_SCALE   (&sl_step_scale)   /* Y = beta Y, the caller's beta */
 #define SL_STEP_ZERO    (&sl_step_zero)    /* buffer of sums: = 0 */
 #define SL_STEP_CONVERT (&sl_step_convert) /* conversion */
-#define SL_STEP_RETIRE  (&sl_step_retire)  /* ends when no rank fetches any more */
+#define SL_STEP_RETIRE  (&sl_step_retire)  /* complete when no rank fetches any more */
 /* clang-format on */
 
 typedef struct sl_step {
@@ -133,9 +135,10 @@ typedef enum sl_phase {
 typedef struct sl_figures {
   sley_traffic predicted;          /* summed over ranks */
   double predicted_seconds;        /* time of the slowest rank */
-  double spare_seconds;            /* most of it that a cover could save, if it moved almost nothing */
+  double spare_seconds;            /* upper bound of the time that a cover could save, if it moved almost
+                                      nothing */
   double least_seconds;            /* predicted_seconds without packing and waiting for slower ranks */
-  double row_seconds;              /* part of least_seconds that grows with the rows that move */
+  double row_seconds;              /* part of least_seconds that is proportional to the rows that move */
   double phase_seconds[SL_PHASES]; /* phases of predicted_seconds, on the average rank */
   int64_t messages_most;           /* messages of the rank that receives most */
   int64_t memory_bytes_most;       /* memory of the rank that needs most */
@@ -149,11 +152,12 @@ typedef struct sl_plan {
   sley_dtype dtype, sum_dtype; /* type of A, X and Y; type of partial sums, also while they travel */
   int64_t rows, x_rows, k;     /* rows of Y and of X that this rank owns; columns of both */
   double near_local;           /* share of local entries in the first window (sl_inspection.local_within) */
-  int slices;                  /* ranks that share a row of Y, each with a slice of the columns; 0: none do */
+  int slices;                  /* number of ranks that share a row of Y, each with a slice of the columns; 0:
+                                  no row is shared */
   int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
   bool dry;
   bool uses_block;     /* a part uses arrays of the block, which must outlive the plan */
-  bool capture;        /* capture of its exchanges */
+  bool capture;        /* whether its exchanges can be captured */
   bool renewable;      /* its parts can take new values */
   bool entries_travel; /* entries of A go to other ranks when the plan is made, so it cannot be renewable */
   bool reproducible;   /* every row is summed in column order */
@@ -163,7 +167,7 @@ typedef struct sl_plan {
   sl_device_figures device_figures; /* figures by which kernels are chosen and shaped */
   const sl_kernel *kernel;          /* kernel that sums the parts; NULL: the cheapest for each part */
   sl_rowwise_choice rowwise;        /* shape of the kernel that reads X in place */
-  /* If beta is not 0, Y is computed in a separate buffer and added at the end, so that beta Y does not change
+  /* If beta is not 0, Y is computed in a separate buffer and added at the end, because beta Y would change
    * the order of the sums. */
   bool separate_result;
   /* The dtype has 16 bits and several steps compute Y. Buffer Y then holds sums of type sum_dtype, separate
@@ -203,12 +207,12 @@ typedef struct sl_plan {
 #define SL_CONVERSION(plan, i) (&((sl_conversion *)(plan)->conversions.items)[i])
 #define SL_STEP(plan, i)       (&((sl_step *)(plan)->steps.items)[i])
 
-/* Whether Y is computed in a buffer of the execution, always or in some runs. */
+/* Returns whether Y is computed in a buffer of the execution, always or in some runs. */
 static inline bool sl_plan_has_result(const sl_plan *plan) {
   return plan->separate_result || plan->wide_result || (plan->updates && !plan->fuses);
 }
 
-/* Whether a part's Y buffer holds sums, in a wider type than the caller's Y. */
+/* Returns whether a part's Y buffer holds sums, in a wider type than the caller's Y. */
 static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
   return part->y != SL_BUFFER_Y || plan->wide_result;
 }
@@ -217,8 +221,8 @@ static inline bool sl_part_is_wide(const sl_plan *plan, const sl_part *part) {
 sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, sl_plan *out);
 void sl_plan_free(sl_plan *plan);
 
-/* Allocates count elements of bytes_each bytes, which live as long as the plan. NULL: failed, with the
- * message written. */
+/* Allocates count elements of bytes_each bytes, which live as long as the plan. Returns NULL on failure, with
+ * the thread's error message set. */
 void *sl_plan_alloc(sl_plan *plan, int64_t count, size_t bytes_each);
 
 /* As sl_plan_alloc, in the memory of the plan's device. Not counted in memory_bytes, because kernels count
@@ -227,7 +231,7 @@ sley_status sl_plan_alloc_device(sl_plan *plan, int64_t bytes, const char *what,
 /* Frees all but the first `count` blocks allocated by sl_plan_alloc_device. */
 void sl_plan_free_device(sl_plan *plan, int count);
 
-/* Appenders. Each writes the number of the new entry to *index (NULL: not wanted). */
+/* Append an item to the plan. Each writes the number of the new item to *index, unless index is NULL. */
 sley_status sl_plan_add_buffer(sl_plan *plan, const char *name, int64_t rows, int64_t row_bytes, int *index);
 sley_status sl_plan_add_part(sl_plan *plan, const sl_part *part, int *index);
 sley_status sl_plan_add_step(sl_plan *plan, const sl_step_kind *kind, int index);
@@ -247,11 +251,11 @@ sley_status sl_plan_add_halo(sl_plan *plan, const char *name, sl_halo *halo, sl_
                              int buffer, int64_t row_bytes, sl_grain grain, int *index);
 
 /* Sets the plain division of a plan that has no parts. `exchange`, made by sl_plan_add_halo, gathers rows
- * into a buffer of the halo; it and that buffer must be the last ones added. *local is the part of the
- * entries whose rows of X the rank owns, with the caller's beta; *remote is the part of the halo's entries,
- * which are added. Four steps complete a plain division, in this order, and other steps may be between them:
- * the exchange begins, the local part is summed, the exchange ends, the remote part is summed. Errors:
- * SLEY_ERR_INTERNAL (something else was added after the exchange). */
+ * into a buffer of the halo; the exchange and that buffer must be the last ones that were added. *local is
+ * the part of the entries whose rows of X the rank owns, with the caller's beta; *remote is the part of the
+ * halo's entries, which are added. Four steps complete a plain division, in this order, and other steps may
+ * be between them: the exchange begins, the local part is summed, the exchange ends, the remote part is
+ * summed. Errors: SLEY_ERR_INTERNAL (something else was added after the exchange). */
 sley_status sl_plan_divide(sl_plan *plan, int exchange, int *local, int *remote);
 
 /* Replaces the plan's division, and frees the arrays of the old one. *division must not be plain. */
@@ -266,9 +270,9 @@ void sl_plan_drop_halo(sl_plan *plan);
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
 
-/* Creates the same plan for the first k <= plan->k columns: lists and buffers are narrower, all else is
- * shared with plan, which must outlive it. Freed by sl_plan_free, also on error. Local; sl_plan_finish sums
- * over ranks again. */
+/* Creates the same plan for the first k <= plan->k columns: lists and buffers are narrower; everything else
+ * is shared with plan, which must outlive the new plan. Freed by sl_plan_free, also on error. Local;
+ * sl_plan_finish sums over ranks again. */
 sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out);
 
 #endif

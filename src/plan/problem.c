@@ -69,7 +69,7 @@ bool sl_plan_sums_in_steps(const sl_plan *plan) {
   return parts > 1 || arrive;
 }
 
-/* Whether every step that writes Y sums a part, and each row of Y is computed by one step. */
+/* Returns whether every step that writes Y sums a part, and each row of Y is computed by one step. */
 static bool is_made_at_once(const sl_plan *plan) {
   for (int i = 0; i < plan->steps.count; i++) {
     const sl_step *step = SL_STEP(plan, i);
@@ -79,13 +79,13 @@ static bool is_made_at_once(const sl_plan *plan) {
   return !sl_plan_sums_in_steps(plan);
 }
 
-/* The arguments with which a kernel for a part's update is found; they refer to known and problem. */
+/* Returns the arguments with which a kernel for a part's update is found; they refer to known and problem. */
 static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, sl_spmm_matrix *known,
                                      sl_spmm_problem *problem) {
   static const uintptr_t pages[1];
   *known = part->a;
   if (plan->dry || part->arrives_in >= 0)
-    known->rows = 0; /* its arrays do not exist yet */
+    known->rows = 0; /* the arrays do not exist yet */
   *problem = sl_part_update_problem(plan, part, known, pages);
   if (plan->dry) {
     known->dtype = plan->dtype;
@@ -95,12 +95,12 @@ static sl_kernel_args update_args_of(const sl_plan *plan, const sl_part *part, s
   return sl_plan_update_args(plan, problem);
 }
 
-/* Whether an update multiplies the rows of the part. */
+/* Returns whether an update multiplies the rows of the part. */
 static bool is_updated(const sl_plan *plan, const sl_part *part) {
   return part->y == SL_BUFFER_Y && (part->a.rows > 0 || plan->dry);
 }
 
-/* Whether fusing is faster with this kernel. In dry plans the rank's rows have the average number of
+/* Returns whether fusing is faster with this kernel. In dry plans the rank's rows have the average number of
  * entries. */
 static bool pays(const sl_plan *plan, const sl_part *part, const sl_kernel *kernel) {
   if (!plan->dry)

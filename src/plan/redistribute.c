@@ -11,7 +11,7 @@ typedef struct grouping {
   int (*target)(const void *context, int64_t row, int64_t col);
   const void *context;
   sl_item *items; /* NULL: the entries are only counted */
-  int64_t *at;    /* for each thread and rank: entries, then position of the next one */
+  int64_t *at;    /* for each thread and rank: number of entries, then position of the next entry */
 } grouping;
 
 static sley_status group_rows(void *context, int thread, int threads) {
@@ -34,7 +34,8 @@ static sley_status group_rows(void *context, int thread, int threads) {
   return SLEY_OK;
 }
 
-/* Groups the block's entries by target, each group in the block's order. count[p]: entries for rank p. */
+/* Groups the block's entries by target; each group keeps the block's order. count[p]: number of entries for
+   rank p. */
 static sley_status group_by_target(const sl_inspection *ins, int (*target)(const void *, int64_t, int64_t),
                                    const void *context, int64_t *count, sl_item **out) {
   sl_team *team = sl_plan_team(ins);

@@ -11,9 +11,9 @@ typedef struct sl_item {
   double value;
 } sl_item;
 
-/* Sends every entry of the block to rank target(context, row, col) (-1: to none), in the order of the block.
- * *items, allocated by sl_alloc, has the entries received, by ascending sender, and therefore sorted by row
- * and column. Collective, agreed. */
+/* Sends every entry of the block to rank target(context, row, col), in the order of the block; if that is -1,
+ * the entry is not sent. *items, allocated by sl_alloc, has the entries received, by ascending sender, and
+ * therefore sorted by row and column. Collective, agreed. */
 sley_status sl_redistribute(const sl_inspection *ins,
                             int (*target)(const void *context, int64_t row, int64_t col), const void *context,
                             sl_item **items, int64_t *count);

@@ -3,7 +3,8 @@
 
 #include "base/memory.h"
 
-/* Whether the device has memory for the block, its parts, and temporary arrays half as large as the block. */
+/* Returns whether the device has memory for the block, its parts, and temporary arrays half as large as the
+ * block. */
 static bool has_room(const sl_inspection *ins) {
   const sl_device_ops *ops = ins->comm->device->ops;
   int64_t free = 0, total = 0, devices = ops->count(), ranks = ins->comm->size;

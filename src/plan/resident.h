@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's row block in device memory during planning. A device with memory of its own needs the block there
+/* A rank's row block in device memory during planning. A device with its own memory needs the block there
  * anyway. It then finds the halo, marks what rows need and cuts parts faster than the threads of the host,
  * and the parts stay there. Only small results are copied to the host: bits of columns, counts, row pointers.
  *
@@ -18,7 +18,7 @@ typedef struct sl_resident {
 } sl_resident;
 
 /* Copies the block's row pointers and columns to the device and sets ins->resident. Leaves it NULL if the
- * device does not take the block or memory is short. Waits for the rank's queue. Local. */
+ * device does not support this or memory is short. Waits for the rank's queue. Local. */
 sley_status sl_resident_open(sl_inspection *ins);
 
 /* Frees the memory; resident may be NULL. */
@@ -32,8 +32,8 @@ sley_status sl_resident_columns(sl_inspection *ins);
 sley_status sl_resident_needs(const sl_inspection *ins, int pieces, const int64_t *piece_row, int32_t *needs,
                               int32_t *piece);
 
-/* For callers that run kernels of their own on the block. upload allocates device memory and copies host
- * memory to it: *out. download copies back and waits. */
+/* For callers that run other kernels on the block. upload allocates device memory, copies host memory to it
+ * and sets *out to it. download copies back and waits. */
 sley_status sl_resident_upload(const sl_inspection *ins, const void *host, int64_t count, size_t bytes_each,
                                void *out);
 sley_status sl_resident_download(const sl_inspection *ins, void *host, const void *from, int64_t count,

@@ -23,7 +23,8 @@ typedef struct cutting {
   int count;
   const sl_part_frame *frames;
   sl_part *parts;
-  int32_t *tally;          /* for each part and row: entries; NULL if whole rows go to parts */
+  int32_t *tally;          /* number of entries for each part and row; NULL if whole rows are assigned to
+                              parts */
   int64_t *at;             /* position of each row's entries in each part; if whole rows go to parts, one
                             * position per row */
   int64_t *rows, *entries; /* for each thread and part: counts, then the thread's first positions */

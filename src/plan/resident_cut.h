@@ -13,8 +13,8 @@
 sley_status sl_resident_sizes(const sl_inspection *ins, int parts, int own, const int32_t *part,
                               int64_t *sizes);
 
-/* Whether these parts can be cut on the device: Sley's kernels sum them, their columns have 32 bits, entries
- * keep their order within a row, and values do not change. */
+/* Returns whether these parts can be cut on the device: Sley's kernels sum them, their columns have 32 bits,
+ * entries keep their order within a row, and values do not change. */
 bool sl_resident_suits(const sl_plan *plan, const sl_inspection *ins, const sl_column_map *map, int count,
                        const sl_part_frame *frames, const sl_part *parts);
 

@@ -15,27 +15,28 @@ typedef struct sl_run {
   const sl_plan *plan;
   sl_comm *comm;
   sl_queue *queue;    /* queue of the rank's own work */
-  void **memory;      /* memory of each buffer, on the device; X and Y are the caller's, set for each run */
+  void **memory;      /* memory of each buffer, on the device; the memory of X and Y is the caller's, and is
+                         set for each run */
   int64_t *stride;    /* bytes between the rows of each buffer */
   double alpha, beta; /* factors of this run; beta is the one that the steps apply */
 } sl_run;
 
-/* How a step takes part in exchanges, sums and fetches, and so the meaning of its index. A step may do
- * several. */
+/* How a step takes part in exchanges, sums and fetches, which determines the meaning of its index. A step may
+ * have several of these acts. */
 enum {
   SL_ACT_BEGIN = 1,  /* it begins exchange `index` */
   SL_ACT_MAP = 2,    /* the rows of exchange `index` are read in place until its end */
   SL_ACT_END = 4,    /* it ends exchange `index` */
   SL_ACT_SUM = 8,    /* it sums part `index` */
   SL_ACT_FETCH = 16, /* it takes part in one-sided fetches */
-  SL_ACT_ORDER = 32, /* it orders other steps and writes nothing; it runs for an unchanged X too */
+  SL_ACT_ORDER = 32, /* it orders other steps and writes nothing; it also runs for an unchanged X */
   SL_ACT_MOVE = 64   /* its time counts as moving rows: copying them for transport, or waiting for them */
 };
 
 enum { SL_NO_BUFFER = -1, SL_STEP_USES = 8 };
 
-/* What the cost model counts of a plan's steps, in addition to the traffic of exchanges and the entries of
- * parts. */
+/* Work of a plan's steps that the cost model counts in addition to the traffic of exchanges and the entries
+ * of parts. */
 typedef struct sl_step_cost {
   int products; /* passes over Y that sum entries */
   int passes;   /* other passes over Y */
@@ -56,14 +57,14 @@ struct sl_step_kind {
   int (*uses)(sl_plan *plan, sl_step *step, int **used);
   /* Writes a line of text, without line end. */
   void (*describe)(const sl_plan *plan, const sl_step *step, char *line, size_t bytes);
-  /* Adds the cost of one execute of the step to *sum. Dry plans too. */
+  /* Adds the cost of one execution of the step to *sum. Also called for dry plans. */
   void (*cost)(const sl_plan *plan, const sl_step *step, sl_step_cost *sum);
   /* Upper bound of the device memory that bind allocates, in bytes. */
   int64_t (*memory)(const sl_plan *plan, const sl_step *step);
   /* Called once, when the plan is bound: allocates all memory that runs need. *state is NULL at first and is
    * passed to run and release. Local. */
   sley_status (*bind)(sl_run *run, const sl_step *step, void **state);
-  void (*release)(sl_run *run, void *state); /* also called after a bind that failed */
+  void (*release)(sl_run *run, void *state); /* Frees the state; also called after a bind that failed. */
   /* Enqueues the step's work in run->queue. Collective if it waits for other ranks. */
   sley_status (*run)(sl_run *run, const sl_step *step, void *state);
 };
@@ -82,10 +83,10 @@ void sl_step_releases_nothing(sl_run *run, void *state);
   .writes = sl_step_writes_nothing, .uses = sl_step_uses_nothing, .cost = sl_step_costs_nothing,             \
   .memory = sl_step_takes_nothing, .bind = sl_step_binds_nothing, .release = sl_step_releases_nothing
 
-/* Whether any step of the plan has one of these acts. */
+/* Returns whether any step of the plan has one of these acts. */
 bool sl_plan_does(const sl_plan *plan, unsigned acts);
 
-/* Whether the rows of an exchange are read in place. */
+/* Returns whether the rows of an exchange are read in place. */
 bool sl_plan_maps(const sl_plan *plan, int exchange);
 
 #endif

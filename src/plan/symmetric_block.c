@@ -22,7 +22,7 @@ typedef struct search {
   atomic_llong remote; /* entries whose mirror entry an earlier rank has */
 } search;
 
-/* Whether row `row` of the rank has an entry in column `col` whose value has the same bits. */
+/* Returns whether row `row` of the rank has an entry in column `col` whose value has the same bits. */
 static bool has(const sley_matrix *block, int64_t row, int64_t col, double value) {
   int64_t low = block->rowptr[row], high = block->rowptr[row + 1];
   const int64_t end = high;
@@ -82,7 +82,7 @@ static sley_status compare_items(void *context, int64_t begin, int64_t end, int 
   return SLEY_OK;
 }
 
-/* The rank that has an entry's mirror entry, if it is a later one; otherwise -1. */
+/* Returns the rank that has an entry's mirror entry, if it is a later rank; otherwise -1. */
 static int later_owner(const void *context, int64_t row, int64_t col) {
   (void)row;
   const sl_inspection *ins = context;
@@ -91,7 +91,7 @@ static int later_owner(const void *context, int64_t row, int64_t col) {
   return sl_partition_owner(ins->row_begin, ins->comm->size, col);
 }
 
-/* Sets *out if `holds` on all ranks. */
+/* Sets *out to whether `holds` is true on all ranks. */
 static sley_status on_all(sl_comm *comm, bool holds, bool *out) {
   int64_t all = holds;
   *out = false;

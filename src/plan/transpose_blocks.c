@@ -57,8 +57,8 @@ struct sl_transposition {
   sley_dtype dtype;
   int64_t sends, receives; /* entries sent, entries received */
   int64_t *entry;          /* the block's entries, in the order in which they are sent */
-  int64_t *source;         /* for each entry of the block of A^T: its number among the received ones */
-  int64_t *send_at, *send_bytes, *recv_at, *recv_bytes; /* by rank; one array */
+  int64_t *source;         /* for each entry of the block of A^T: its number among the received entries */
+  int64_t *send_at, *send_bytes, *recv_at, *recv_bytes; /* arrays by rank, which share one allocation */
   void *send, *recv;
 };
 
@@ -83,7 +83,7 @@ static int64_t lay_out(int ranks, const int64_t *bytes, int64_t *at) {
   return total;
 }
 
-/* Lists the entries that this rank sends: the block's, grouped by the owner of their column. */
+/* Lists the entries that this rank sends: the entries of its block, grouped by the owner of their column. */
 static sley_status list_sent(const sl_inspection *ins, sl_transposition *t) {
   const sley_matrix *block = ins->block;
   int ranks = t->comm->size;
@@ -128,7 +128,7 @@ static sley_status begin(const sl_inspection *ins, int64_t receives, sl_transpos
   return SLEY_OK;
 }
 
-/* With one rank: finds for each entry of the transpose the block's entry. */
+/* Used with one rank: finds for each entry of the transpose the matching entry of the block. */
 static sley_status list_own(const sl_inspection *ins, const sley_matrix *transposed, sl_transposition *t) {
   const sley_matrix *block = ins->block;
   int64_t *at;
@@ -190,7 +190,7 @@ enum { AT_ONCE = 1 << 15 };
 
 typedef struct moving {
   size_t value_bytes;
-  const int64_t *which; /* to[i] = from[which[i]] */
+  const int64_t *which; /* indices for to[i] = from[which[i]] */
   const void *from;
   void *to;
 } moving;

@@ -7,8 +7,8 @@
 #include "matrix/matrix.h"
 #include "transport/transport.h"
 
-/* A prepared exchange of values: which entries a rank sends where, and where the received ones belong. It
- * refers to no matrix. */
+/* A prepared exchange of values: which entries a rank sends to which rank, and where received entries are
+ * stored. It refers to no matrix. */
 typedef struct sl_transposition sl_transposition;
 
 /* Builds this rank's row block of A^T from every rank's row block of A: rows col_begin[rank] ..
@@ -20,11 +20,11 @@ sley_status sl_transpose_blocks(sl_comm *comm, const sley_matrix *block, const i
                                 const int64_t *col_begin, sl_transposition **values, sley_matrix **out);
 
 /* Moves values. val: the values of this rank's block of A, in the order of its entries. out: receives the
- * values of its block of A^T, likewise, from all ranks. Both are in host memory. Allocates nothing; not
- * counted. Errors: SLEY_ERR_PEER. Collective. */
+ * values of this rank's block of A^T, in the order of its entries. Both are in host memory. Allocates
+ * nothing; not counted. Errors: SLEY_ERR_PEER. Collective. */
 sley_status sl_transposition_run(const sl_transposition *transposition, const void *val, void *out);
 
-/* transposition may be NULL. Not collective. */
+/* Frees the exchange. transposition may be NULL. Not collective. */
 void sl_transposition_destroy(sl_transposition *transposition);
 
 #endif

@@ -21,11 +21,11 @@ typedef struct original {
   bool changed;
   int src, dst;             /* buffers as built */
   sley_dtype values;        /* type of its values, as built */
-  sl_row_list *send, *recv; /* lists as built, without the rank's own */
+  sl_row_list *send, *recv; /* lists as built, without the lists from the rank to itself */
   int sends, recvs;
   sl_row_list own_send, own_recv; /* the rank's own lists; no rows if there are none */
   bool add;
-  int gathered; /* buffer in which its rows are gathered; 0: they are sent from where they are */
+  int gathered; /* buffer in which its rows are gathered; 0: they are sent from their original place */
   int staged;   /* buffer that receives the rows for dst; 0: dst itself or its narrow twin receives them */
   bool pending; /* it has ended, and its rows are not widened yet */
 } original;
@@ -65,7 +65,7 @@ static bool same_rows(const sl_row_list *a, const sl_row_list *b) {
          a->bytes == b->bytes;
 }
 
-/* The plan owns its lists, so they may be changed. */
+/* Returns the lists for writing: they belong to the plan, so they may be changed. */
 static sl_row_list *lists_of(const sl_row_list *lists) {
   return (sl_row_list *)lists;
 }
@@ -94,7 +94,7 @@ static void take_own(sl_row_list *lists, int *count, int rank, sl_row_list *own)
   *count = kept;
 }
 
-/* The first list with the same rows: rows that go to several peers are gathered once. */
+/* Returns the first list with the same rows, because rows that go to several peers are gathered once. */
 static int first_same(const sl_row_list *lists, int i) {
   int same = 0;
   while (!same_rows(&lists[same], &lists[i]))
@@ -133,7 +133,7 @@ static sley_status note(rewrite *r, int index) {
   return copy_lists(x->spec.recv, o->recvs, &o->recv);
 }
 
-/* Changes the buffer that receives the rows of an exchange. */
+/* Changes the buffer that receives the rows of an exchange to a narrow or a separate buffer. */
 static sley_status change_receipt(rewrite *r, int index) {
   sl_plan *plan = r->plan;
   original *o = &r->originals[index];
@@ -165,8 +165,8 @@ static sley_status change_receipt(rewrite *r, int index) {
   return SLEY_OK;
 }
 
-/* Changes the buffer from which the rows are sent. The receiving buffers of all exchanges are changed
- * before. */
+/* Changes the buffer from which the rows are sent. The receiving buffers of all exchanges have been changed
+ * already. */
 static sley_status change_despatch(rewrite *r, int index) {
   sl_plan *plan = r->plan;
   original *o = &r->originals[index];
@@ -299,8 +299,8 @@ static sley_status change(rewrite *r) {
   return change_steps(r);
 }
 
-/* Refuses plans with fetches, and plans with mapped rows if the rows would cross a link at each read: then no
- * row is rounded or kept. */
+/* Refuses plans with fetches, and plans with mapped rows if the rows would cross a link at each read, because
+ * such rows are neither rounded nor kept. */
 static sley_status refuse_fetches(const sl_inspection *ins, const sl_plan *plan) {
   bool maps = ins->wishes->keeps_input || !plan->comm->device->ops->host_addresses;
   if (!sl_plan_does(plan, maps ? SL_ACT_FETCH | SL_ACT_MAP : SL_ACT_FETCH))

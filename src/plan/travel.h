@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-/* Whether the user wishes one of these changes. */
+/* Returns whether the user wishes one of these changes. */
 static inline bool sl_asks_to_travel(const sl_inspection *ins) {
   return ins->wishes->has_wire || ins->wishes->keeps_input;
 }
@@ -15,8 +15,8 @@ static inline bool sl_asks_to_travel(const sl_inspection *ins) {
  * on all ranks, with the algorithm's name. Local. */
 sley_status sl_plan_travel(const sl_inspection *ins, sl_plan *plan);
 
-/* keep.c: makes every exchange fill a buffer of its own if it would overwrite rows; see sl_plan.keeps_input.
- * Each exchange and part occurs in one step only. */
+/* In keep.c: gives each exchange that would overwrite rows a separate buffer; see sl_plan.keeps_input. Each
+ * exchange and part occurs in only one step. */
 sley_status sl_plan_separate(sl_plan *plan);
 
 #endif

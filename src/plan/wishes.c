@@ -6,7 +6,7 @@
 
 #include "base/value.h"
 
-enum { WIDEST_VALUE = 64 }; /* more than any dtype's bytes, as sl_inspect limits k */
+enum { WIDEST_VALUE = 64 }; /* more than the bytes of any dtype, because sl_inspect limits k */
 
 sl_plan_wishes sl_plan_wishes_for(int64_t k, sley_dtype dtype) {
   int64_t width = k < 0 || k > INT64_MAX / WIDEST_VALUE ? 0 : k;

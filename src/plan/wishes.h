@@ -7,8 +7,8 @@
 #include "device/figures.h"
 #include "device/rowwise_choice.h"
 
-/* Whether Y is computed to be multiplied by W: each block of rows as soon as it is summed, if possible
- * (fused), or all of it afterwards (apart). */
+/* Whether Y is computed for a multiplication by W: fused, where each block of rows is multiplied as soon as
+ * it is summed, if possible; or apart, where all of Y is multiplied afterwards. */
 typedef enum sl_updates { SL_UPDATES_NONE, SL_UPDATES_FUSED, SL_UPDATES_APART } sl_updates;
 
 typedef struct sl_plan_wishes {
@@ -22,18 +22,19 @@ typedef struct sl_plan_wishes {
   sl_rowwise_choice rowwise;          /* shape of the kernel that reads X in place */
   bool capture;                       /* exchanges use the devices alone, see sl_exchange_spec */
   bool has_figures;                   /* figures replace the device's own */
-  sl_device_figures figures;          /* by which kernels are chosen and shaped */
+  sl_device_figures figures;          /* figures by which kernels are chosen and shaped */
   const struct sley_machine *machine;    /* machine used for predictions; NULL: the device's own */
   bool has_wire;                         /* values travel in the type wire */
-  sley_dtype wire;                       /* type in which values travel; else the dtype of the matrix */
+  sley_dtype wire;                       /* type in which values travel; the dtype of the matrix unless
+                                            has_wire */
   bool keeps_input;                      /* see sl_plan */
   bool renewable;                        /* parts record from which entries their values come */
   sl_updates updates;                    /* see sl_plan */
   bool owned;                            /* the block was made for the plan, which owns its memory */
 } sl_plan_wishes;
 
-/* Wishes for k columns of a matrix of dtype, with all else at its default. If k is too large, the widths are
- * 0 and sl_inspect refuses it. */
+/* Returns wishes for k columns of a matrix of dtype; all other wishes have their defaults. If k is too large,
+ * the widths are 0 and sl_inspect refuses it. */
 sl_plan_wishes sl_plan_wishes_for(int64_t k, sley_dtype dtype);
 
 /* Reads a precision, NULL for "full": *tf32 is set if f32 values may be rounded to tf32 before they are

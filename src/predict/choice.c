@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice among the algorithms: each one that could be the fastest is planned without being built, its
- * traffic counted and its time predicted. */
+/* The choice among the algorithms: each algorithm that could be the fastest gets a dry plan, whose traffic is
+ * counted and whose time is predicted. */
 #include "predict/choice.h"
 
 #include <math.h>
@@ -15,24 +15,24 @@ static int64_t bytes_of(const sl_forecast *f) {
   return f->figures.predicted.direct_bytes + f->figures.predicted.message_bytes;
 }
 
-/* Whether a is better than b. If their times differ by at most a hundredth, the one that moves fewer bytes
- * is: its time depends less on estimates. */
+/* Returns whether a is better than b. If their times differ by at most 1 %, the one that moves fewer bytes is
+ * better, because its time depends less on estimates. */
 static bool is_better(const sl_forecast *a, const sl_forecast *b) {
   if (!b || a->figures.predicted_seconds < 0.99 * b->figures.predicted_seconds)
     return true;
   return a->figures.predicted_seconds <= 1.01 * b->figures.predicted_seconds && bytes_of(a) < bytes_of(b);
 }
 
-/* Plans one more candidate and keeps the best two, NULL if there is none; of equal ones the first stays
- * ahead. Candidates that do not support the requested options are left out. */
+/* Plans one more candidate and keeps the best two candidates (NULL: none). Of equal candidates the earlier
+ * one is better. Candidates that do not support the requested options are left out. */
 static sley_status consider(sl_forecasts *forecasts, int i, const sl_forecast **best,
                             const sl_forecast **next) {
   const sl_plan_wishes *wishes = forecasts->ins->wishes;
   const sl_forecast *forecast;
   sley_status status = sl_forecast_get(forecasts, i, &forecast);
   if (status == SLEY_ERR_UNSUPPORTED &&
-      (sl_asks_to_travel(forecasts->ins) || wishes->renewable || wishes->kernel)) /* the error is on all
-                                                                                     ranks */
+      (sl_asks_to_travel(forecasts->ins) || wishes->renewable || wishes->kernel)) /* then the error is the
+                                                                                     same on all ranks */
     return SLEY_OK;
   SL_TRY(status);
   if (is_better(forecast, *best)) {
@@ -44,7 +44,7 @@ static sley_status consider(sl_forecasts *forecasts, int i, const sl_forecast **
   return SLEY_OK;
 }
 
-/* The algorithm for one rank, where nothing travels. */
+/* Returns the algorithm for one rank, where nothing travels. */
 static int for_one_rank(void) {
   int i = 0;
   while (sl_algorithms[i + 1] && !sl_algorithms[i]->serves_one_rank)
@@ -90,7 +90,7 @@ static sley_status ask(sl_inspection *ins, const sl_algorithm *algorithm, const 
   return SLEY_OK;
 }
 
-/* Adds to the reason that the figures are built-in ones, if they are. */
+/* Adds to the reason, if figures are built in, that they are. */
 static sley_status say_whose_figures(const sl_inspection *ins, char *reason, size_t reason_bytes) {
   const sl_machine *machine;
   size_t used = strlen(reason);
@@ -114,7 +114,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
   for (int i = 0; sl_algorithms[i]; i++)
     if (sl_algorithms[i]->consider == sl_consider_always)
       SL_TRY(consider(forecasts, i, &best, &next));
-  /* Algorithms that compare themselves with the best compare themselves with all of the above. */
+  /* Algorithms that compare themselves with the best are compared with all algorithms before them. */
   for (int i = 0; sl_algorithms[i]; i++) {
     bool considered;
     if (sl_algorithms[i]->consider == sl_consider_always)
@@ -124,7 +124,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
     if (considered)
       SL_TRY(consider(forecasts, i, &best, &next));
   }
-  if (!best) /* none supports the requested kernel */
+  if (!best) /* no algorithm supports the requested kernel */
     return sl_fail_prefix(SLEY_ERR_UNSUPPORTED, "none of the algorithms that auto considers is possible: ");
   *chosen = (int)(best - forecasts->of);
   int used =
@@ -138,7 +138,7 @@ sley_status sl_choose(sl_forecasts *forecasts, int *chosen, char reason[SL_REASO
   return say_whose_figures(ins, reason, SL_REASON);
 }
 
-/* Chooses for a request; if it names an algorithm, there is nothing to choose. */
+/* Makes the choice for a request. If it names an algorithm, that algorithm is the choice. */
 static sley_status choose_for(sl_inspection *ins, const char *name, int *chosen, char reason[SL_REASON]) {
   snprintf(reason, SL_REASON, "asked for");
   if (name && strcmp(name, "auto") != 0)

@@ -34,7 +34,7 @@ typedef struct entries {
   const double *within; /* shares by locality, see sl_locality */
 } entries;
 
-/* Seconds of products over these entries, with rows of that many bytes. */
+/* Returns the seconds of products over these entries, with rows of X of that many bytes. */
 static double entry_seconds(const sl_prediction *p, const entries *e, double row_bytes) {
   const sley_matrix *block = p->ins->block;
   double entry_bytes = (double)(sl_index_bytes(block->index) + sley_dtype_bytes(block->dtype));
@@ -58,12 +58,12 @@ static double share_brought(const sl_prediction *p) {
   return sums && halo > 0 && (double)rows < halo ? (double)rows / halo : 1;
 }
 
-/* Whether this rank reads other ranks' rows of X in place. */
+/* Returns whether this rank reads other ranks' rows of X in place. */
 static bool reads_in_place(const sl_prediction *p) {
   return !p->m->overlaps && sl_plan_does(p->plan, SL_ACT_MAP);
 }
 
-/* Whether rows arrive in pieces, and each row of the block is summed once its piece has arrived. */
+/* Returns whether rows arrive in pieces, and each row of the block is summed once its piece has arrived. */
 static bool comes_in_pieces(const sl_plan *plan) {
   for (int i = 0; i < plan->exchanges.count; i++)
     if (SL_EXCHANGE(plan, i)->spec.pieces > 0)
@@ -71,7 +71,7 @@ static bool comes_in_pieces(const sl_plan *plan) {
   return false;
 }
 
-/* Costs of the steps besides entries and traffic. */
+/* Returns the costs of the steps besides entries and traffic. */
 static sl_step_cost steps_cost(const sl_plan *plan) {
   sl_step_cost sum = {0};
   for (int i = 0; i < plan->steps.count; i++)
@@ -127,7 +127,7 @@ static void conversion_seconds(const sl_prediction *p, double *before, double *a
   }
 }
 
-/* Whether a part is summed while an exchange is in flight. */
+/* Returns whether a part is summed while an exchange is in flight. */
 static bool sums_in_flight(const sl_plan *plan) {
   int flying = 0;
   for (int i = 0; i < plan->steps.count; i++) {
@@ -148,15 +148,15 @@ static double again_seconds(const sl_prediction *p, double rows, double store) {
   return rows * row_bytes / all * pass / p->threads;
 }
 
-/* The number of rows of X, of `rows`, whose first load from memory must be added. On machines that overlap,
- * the rate of entries is for rows in caches, so all rows; on other machines the rates already distinguish
- * cached rows from others, so none. */
+/* Returns the number of rows of X, out of `rows`, whose first load from memory must be added. On machines
+ * that overlap transfers and sums, the rate of entries holds for rows in caches, so all rows count. On other
+ * machines the rates already distinguish cached rows from others, so no row counts. */
 static double first_loads(const sl_prediction *p, double rows) {
   return p->m->overlaps ? rows : 0;
 }
 
-/* The costs of this rank's sums. If ranks divide rows of Y into slices of columns, each processes the entries
- * of all of them, and Y is put together at the end. */
+/* The costs of this rank's sums. If ranks divide rows of Y into slices of columns, each rank processes the
+ * entries of all these ranks, and the slices of Y are joined at the end. */
 static sl_sums sums_of(const sl_prediction *p, double pack) {
   const sl_inspection *ins = p->ins;
   sl_sums s = {.pack = pack};
@@ -198,7 +198,7 @@ static double nodes_of(const sl_prediction *p) {
   return (double)((ranks + a_node - 1) / a_node);
 }
 
-/* Cores of all hosts; 0: enough for every rank's threads. */
+/* Cores of all hosts; 0: enough cores for the threads of every rank. */
 static double cores_of(const sl_prediction *p) {
   double cores = (double)p->m->cores * nodes_of(p);
   return p->m->overlaps || cores >= p->threads * p->ins->comm->size ? 0 : cores;
@@ -220,13 +220,13 @@ static sley_status summing_seconds(const sl_estimate *e, double *seconds) {
   return SLEY_OK;
 }
 
-/* Indices of numbers that are summed over ranks, in nanoseconds except for the bytes; and of numbers of which
- * the largest counts. */
+/* Indices of numbers that are summed over ranks, in nanoseconds except for the bytes; and of numbers whose
+ * maximum over the ranks is used. */
 enum { SUM_PACK, SUM_LOCAL, SUM_REMOTE, SUM_REMOTE_ENTRIES, SUM_BYTES, SUMS };
 enum { MOST_MEETINGS, MOST_STAGES, MOSTS };
 
-/* Takes the longest time of any rank for all, because hosts may differ in cores or in figures, and all must
- * choose alike. Collective. */
+/* Uses the longest time of any rank for all ranks, because hosts may differ in cores or in figures, and all
+ * ranks must make the same choice. Collective. */
 static sley_status agree_on_times(sl_comm *comm, sl_figures *f) {
   double *seconds[] = {&f->predicted_seconds, &f->spare_seconds, &f->least_seconds, &f->row_seconds};
   enum { TIMES = sizeof seconds / sizeof *seconds };

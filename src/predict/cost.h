@@ -9,7 +9,7 @@
 /* A rank's estimate of its part of an execute; the estimates of all ranks determine the times. */
 typedef struct sl_estimate {
   sl_prediction p; /* prediction; its plan may already be freed */
-  double cores;    /* cores that the ranks share in turn; 0: there are enough */
+  double cores;    /* number of cores that the ranks share in turns; 0: enough for all ranks */
   sl_own_moves moves;
   sl_sums sums;
   int sections;
@@ -20,8 +20,8 @@ typedef struct sl_estimate {
   bool in_flight;     /* whether a part is summed while an exchange is in flight */
 } sl_estimate;
 
-/* Finds the machine used for predictions: the one of the wishes, else the device's. Not collective. Errors:
- * as sl_machine_find. */
+/* Finds the machine used for predictions: the machine of the wishes, else the device's. Not collective.
+ * Errors: as sl_machine_find. */
 sley_status sl_cost_machine(const sl_inspection *ins, const sl_machine **out);
 
 /* Estimates this rank's plan, which may be freed afterwards. Ended by sl_estimate_free, also on an error. Not
@@ -33,7 +33,7 @@ void sl_estimate_free(sl_estimate *estimate);
  * which are overwritten. Collective. */
 sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out);
 
-/* Estimates and sums up, for the plan's own figures; agreed. Collective. */
+/* Calls sl_plan_estimate and sl_estimate_sum_up, and sets the figures of the plan. Collective, agreed. */
 sley_status sl_plan_predict(const sl_inspection *ins, sl_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The costs of a plan's moves: messages, gathering, fetches, conversions. */
+/* The costs of moving rows in a plan: messages, gathering, fetches, conversions. */
 #include "predict/cost_moves.h"
 
 #include <math.h>
@@ -9,10 +9,10 @@
 
 /* The costs of moving rows for one rank. */
 typedef struct moving {
-  double pack, wait; /* pack: its own gathering; wait: the link's time, if the rank had the link of its host
-                        to itself */
-  double work;       /* time within the link's time in which the rank's core works */
-  double in, sent;   /* bytes over the link of its host */
+  double pack, wait; /* pack: seconds to gather rows; wait: seconds of the link, if this rank were the only
+                        one that uses the link of its host */
+  double work;       /* the part of the link's time in which the rank's core works */
+  double in, sent;   /* bytes received and bytes sent over the link of its host */
 } moving;
 
 /* The bytes that a rank sends or receives over message links in an exchange. */
@@ -36,7 +36,7 @@ static double list_time(const sl_prediction *p, sl_link link, const sl_row_list 
   return message_seconds(p, link, (double)list->count * (double)list->bytes);
 }
 
-/* Whether each row of a list is a message, according to the transport. */
+/* Returns whether each row of a list is a message, according to the transport. */
 static bool is_by_row(const sl_prediction *p, const sl_exchange_spec *spec, const sl_row_list *list) {
   const sl_comm *comm = p->ins->comm;
   return spec->grain == SL_GRAIN_ROW && sl_link_to(comm, list->peer) == SL_LINK_MESSAGE &&
@@ -44,7 +44,7 @@ static bool is_by_row(const sl_prediction *p, const sl_exchange_spec *spec, cons
 }
 
 /* Seconds of lists over their links; working: seconds of processor work for messages between hosts, which is
- * assumed to equal that of messages inside one. */
+ * assumed to be the same as for messages inside a host. */
 static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec, bool receiving,
                            bool working) {
   const sl_row_list *lists = receiving ? spec->recv : spec->send;
@@ -62,7 +62,7 @@ static double list_seconds(const sl_prediction *p, const sl_exchange_spec *spec,
   return seconds;
 }
 
-/* Whether a list's rows are copied one by one from, or to, a buffer. */
+/* Returns whether a list's rows are copied one by one from, or to, a buffer. */
 static bool is_scattered(const sl_prediction *p, const sl_row_list *list, int buffer) {
   return list->rows || list->bytes != SL_BUFFER(p->plan, buffer)->row_bytes;
 }
@@ -74,7 +74,7 @@ static double copy_seconds(const sl_prediction *p, const sl_row_list *list) {
 }
 
 /* Seconds of gathering. Rows that travel over message links are gathered, except consecutive rows, which are
- * sent in place, and rows that are messages of their own, whose time includes it. Ranks that are processes
+ * sent in place, and rows that are separate messages, whose time includes gathering. Ranks that are processes
  * also gather for direct links, and strided rows too. */
 static double pack_seconds(const sl_prediction *p, const sl_plan_exchange *x) {
   bool every = p->ins->comm->processes && p->m->gathers > 0;
@@ -132,7 +132,7 @@ static moving exchange_seconds(const sl_prediction *p, const sl_plan_exchange *x
   return out;
 }
 
-/* Whether this rank exchanges rows with another rank. */
+/* Returns whether this rank exchanges rows with another rank. */
 static bool takes_part(const sl_prediction *p, const sl_exchange_spec *spec) {
   int rank = p->ins->comm->rank;
   for (int i = 0; i < spec->sends; i++)
@@ -153,17 +153,18 @@ int64_t sl_cost_meetings(const sl_prediction *p) {
     bool begins = step->kind->acts & SL_ACT_BEGIN;
     const sl_exchange_spec *spec = begins ? &SL_EXCHANGE(plan, step->index)->spec : NULL;
     if (begins && takes_part(p, spec) && !together) {
-      count++; /* an exchange that adds on a device is waited for separately */
+      count++; /* an exchange that adds rows on a device is waited for separately */
       together = p->m->messages_move || (p->m->overlaps && !spec->add);
     } else if (!begins) {
       together = false;
     }
   }
-  return count + (plan->fetches.count > 0 ? 2 : 0); /* peers' access to X begins, and ends */
+  return count + (plan->fetches.count > 0 ? 2 : 0); /* waits at the beginning and at the end of the peers'
+                                                       access to X */
 }
 
-/* Seconds of fetching rows one by one: each takes the time measured for cached rows, but all together at
- * least the time of copying rows with that many bytes in all. */
+/* Seconds to fetch rows one by one. Each fetch takes the time measured for cached rows, but all together take
+ * at least the time to copy that many bytes. */
 static double rows_seconds(const sl_prediction *p, sl_link link, double rows) {
   double reach = (double)p->ins->halo_set.count * p->row_bytes * p->crowd;
   double copy = p->m->gathers > 0 && reach > 0
@@ -212,7 +213,7 @@ static double link_seconds(const sl_prediction *p, int64_t wait, const sl_busy *
   return node > 0 ? fmax(seconds, bytes / node) : seconds;
 }
 
-/* Whether all exchanges of rows of X begin before the first is waited for. */
+/* Returns whether all exchanges of rows of X begin before the first is waited for. */
 static bool flies_at_once(const sl_plan *plan) {
   int begun = 0, all = 0;
   bool waits = false;

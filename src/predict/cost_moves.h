@@ -17,14 +17,14 @@ typedef struct sl_prediction {
                    data of one thread */
 } sl_prediction;
 
-/* The costs of all ranks' moving, in seconds. */
+/* The costs of all ranks' moves, in seconds. */
 typedef struct sl_all_moving {
-  double pack;       /* this rank's own packing */
-  double wait;       /* sum over exchanges, each as long as on its slowest rank, or as the cores take for
-                        all */
-  double added;      /* the part of wait for exchanges that add, during which devices sum nothing */
-  double link, work; /* both parts of wait separately; link: the total for a plan that has all exchanges in
-                        flight at once */
+  double pack;  /* seconds in which this rank packs rows */
+  double wait;  /* sum over the exchanges: each takes as long as on its slowest rank, or as the shared
+                   cores need for all ranks */
+  double added; /* the part of wait that belongs to exchanges that add, during which devices sum nothing */
+  double link, work; /* the two parts of wait; link: the total for a plan that has all exchanges in flight at
+                        once */
 } sl_all_moving;
 
 /* Largest number of exchanges whose times are compared one by one. With more, only the sums are compared. */
@@ -38,8 +38,8 @@ typedef struct sl_busy {
   int64_t work, in[SL_HOSTS_MOST], sent[SL_HOSTS_MOST];
 } sl_busy;
 
-/* This rank's moves in groups: each exchange is one group, or all are one if there are many. The last entry
- * is for all together. */
+/* This rank's moves in groups: each exchange is one group, or, if there are many, all exchanges are one. The
+ * last entry is the sum of all groups. */
 typedef struct sl_own_moves {
   double pack;
   int groups;
@@ -63,7 +63,7 @@ sley_status sl_cost_all_moves(const sl_prediction *p, double cores, sl_own_moves
  * begin together count once if they move by themselves. */
 int64_t sl_cost_meetings(const sl_prediction *p);
 
-/* The number of exchanges that bring rows of X over message links, one after another. */
+/* Returns the number of exchanges that bring rows of X over message links, one after another. */
 int64_t sl_cost_stages(const sl_prediction *p);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages of broadcasts show why sections matter: in stage s rank s sums its local part, which is long on most
- * matrices, and the others, whose parts are short, wait for it before they get the next block. */
+ * matrices. The other ranks, whose parts are short, wait for it before they get the next block. */
 #include "predict/cost_sections.h"
 
 #include "plan/step.h"
 
-/* Whether exchanges end only when the receivers have taken their rows: ranks that are threads read rows in
- * place. It is unknown for the ranks of a described machine. */
+/* Returns whether exchanges end only when the receivers have taken their rows, because ranks that are threads
+ * read rows in place. For the ranks of a described machine this is not known. */
 static bool holds_up_senders(const sl_prediction *p) {
   const sl_comm *comm = p->ins->comm;
   return !p->ins->wishes->machine && !comm->processes && comm->device->ops->host_addresses &&
@@ -29,7 +29,7 @@ int sl_cost_sections(const sl_prediction *p, const sl_sums *sums, double *second
   for (int i = 0; i < plan->steps.count; i++)
     if (SL_STEP(plan, i)->kind->acts & SL_ACT_SUM && plan->parts.count > 0)
       work[kind_of(SL_PART(plan, SL_STEP(plan, i)->index))] += SL_PART(plan, SL_STEP(plan, i)->index)->work;
-  if (work[LOCAL] == 0 || work[REMOTE] == 0) { /* the existing parts do the work of both kinds */
+  if (work[LOCAL] == 0 || work[REMOTE] == 0) { /* the parts that exist do the work of both kinds */
     kind k = work[LOCAL] == 0 ? REMOTE : LOCAL;
     time[k] = time[LOCAL] + time[REMOTE];
     time[k == LOCAL ? REMOTE : LOCAL] = 0;

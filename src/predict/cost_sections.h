@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of the cost model about the order of sums: which of them ranks do between waiting for each
+/* The part of the cost model about the order of sums: which sums ranks compute between their waits for each
  * other. */
 #ifndef SLEY_PREDICT_COST_SECTIONS_H
 #define SLEY_PREDICT_COST_SECTIONS_H
@@ -9,10 +9,11 @@
 /* Seconds of a rank's sums. */
 typedef struct sl_sums {
   double pack;
-  double local;          /* entries whose rows of X the rank owns */
-  double remote;         /* entries whose rows of X arrive, and other work on Y after the local entries */
-  double partial;        /* entries of other ranks' rows of Y */
-  double remote_entries; /* the part of remote that is entries alone */
+  double local;          /* seconds for entries whose rows of X the rank owns */
+  double remote;         /* seconds for entries whose rows of X arrive, and for other work on Y after the
+                            local entries */
+  double partial;        /* seconds for partial sums, which are entries of other ranks' rows of Y */
+  double remote_entries; /* the part of remote that entries alone take */
 } sl_sums;
 
 enum { SL_SECTIONS = 64 };

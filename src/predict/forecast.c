@@ -19,8 +19,8 @@ void sl_forecasts_end(sl_forecasts *forecasts) {
   forecasts->of = NULL;
 }
 
-/* Makes this rank's part, and frees its plan. Collective at its beginning: once the plan has its lists, no
- * rank waits for another. */
+/* Makes this rank's part of a forecast, and frees its plan. Collective at its beginning: once the plan has
+ * its lists, no rank waits for another. */
 static sley_status plan_here(const sl_forecasts *forecasts, const sl_algorithm *algorithm, sl_forecast *out,
                              sl_plan_share *share, sl_estimate *estimate) {
   sl_inspection *ins = forecasts->ins;
@@ -31,7 +31,7 @@ static sley_status plan_here(const sl_forecasts *forecasts, const sl_algorithm *
     status = sl_plan_count(&plan, share);
   if (status == SLEY_OK)
     status = sl_plan_estimate(ins, &plan, estimate);
-  /* This also finds out whether the requested kernel supports the plan. */
+  /* this call also finds whether the requested kernel supports the plan */
   if (status == SLEY_OK && (forecasts->wants_memory || ins->wishes->kernel))
     status = sl_exec_memory(&plan, ins->block, false, &out->needed_bytes);
   out->roundings = plan.roundings;

@@ -8,7 +8,7 @@
 #include "algo/algorithm.h"
 
 typedef struct sl_forecast {
-  const sl_algorithm *algorithm; /* NULL: not made yet */
+  const sl_algorithm *algorithm; /* algorithm; NULL: the forecast is not made yet */
   sl_figures figures;
   int64_t needed_bytes; /* bytes for this rank, see sl_exec_memory; 0 if not requested */
   int roundings;        /* see sl_plan */

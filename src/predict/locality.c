@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample begins with no row in the window. Once half as many distinct rows as the window holds have been
- * used, it counts, until the window is full: so its effective window is between half and the whole of the
- * window. The rank's threads process one sample each. */
+/* A sample begins with no row in the window. Counting starts when half as many distinct rows as the window
+ * holds have been used, and ends when the window is full. So the effective window is between half of the
+ * window and the whole window. The rank's threads process one sample each. */
 #include "predict/locality.h"
 
 #include "base/memory.h"
@@ -14,7 +14,7 @@ const double sl_window_bytes[SL_WINDOWS] = {1 << 20, 1 << 22, 1 << 24};
  * each column plus one, because 0 means empty. Bits of adjacent columns lie in adjacent words: otherwise the
  * next access would have to wait for a word that was just written. */
 typedef struct named {
-  int64_t mask;   /* number of words, or of the table's places, minus one */
+  int64_t mask;   /* number of words, or of places in the table, minus one */
   uint64_t *bits; /* NULL: a hash table is used */
   int shift;
   int64_t *next_col;
@@ -40,7 +40,7 @@ static void named_end(named *n) {
   sl_free(n->next_col);
 }
 
-/* Whether a column is new to the sample; marks it as used. */
+/* Returns whether a column is new to the sample, and marks it as used. */
 static inline bool is_new_by_hash(const named *n, int64_t col) {
   int64_t at = (int64_t)((uint64_t)col * UINT64_C(0x9e3779b97f4a7c15) >> 20) & n->mask;
   for (; n->next_col[at] != 0; at = (at + 1) & n->mask)
@@ -121,8 +121,8 @@ static int64_t capacity_of(const sl_inspection *ins, int window) {
   return capacity < LEAST_ROWS ? LEAST_ROWS : capacity > MOST_ROWS ? MOST_ROWS : capacity;
 }
 
-/* Adds the samples of a window for the rank's local or remote entries, which use `rows` distinct rows: none
- * if the window holds all rows. */
+/* Adds the samples of a window for the rank's local or remote entries, which use `rows` distinct rows. Adds
+ * no sample if the window holds all rows. */
 static void add_samples(samples *all, bool remote, int64_t rows, int window) {
   const sl_inspection *ins = all->ins;
   const int64_t nnz = ins->block->nnz, capacity = capacity_of(ins, window);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of a sparse tile: entries (value + index) + (rows + 1) pointer. */
+/* Returns the bytes of a sparse tile: entries (value + index) + (rows + 1) pointer. */
 static double csr_bytes(const sl_words *w, double rows, double entries) {
   return entries * (w->value + w->index) + (rows + 1) * w->pointer;
 }

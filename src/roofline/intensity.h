@@ -43,8 +43,8 @@ double sl_attainable(double roof, double bandwidth, double intensity);
  * before the first task has arrived, one task's share of the shorter one. */
 double sl_overlapped_seconds(double sums, double transfers, double tasks);
 
-/* The expected number of distinct places hit when `thrown` items are each thrown at a random one of `places`:
- * places (1 - exp(-thrown / places)); thrown if places is infinite. */
+/* Returns the expected number of distinct places that are hit if each of `thrown` items is thrown at a random
+ * one of `places` places: places (1 - exp(-thrown / places)); thrown if places is infinite. */
 double sl_places_hit(double places, double thrown);
 
 /* The number of places of which `thrown` items have hit `hit`, where hit <= thrown. Infinite if both are

@@ -2,7 +2,7 @@
 /* Turns the counts of ranks into the figures of the roofline.
  *
  * Source: Brock, Buluc and Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024,
- * section 4. There all tiles are alike; here each is counted. */
+ * section 4. There all tiles are equal; here each tile is counted. */
 #include "roofline/roofline.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ static void add_rank(sley_roofline *out, const sley_roofline_rank *r) {
   out->predicted_ms = fmax(out->predicted_ms, r->predicted_ms);
 }
 
-/* seconds: of all ranks' local parts together. */
+/* seconds: the seconds of all ranks' local parts together. */
 static void make_roofs(const sl_roofline_speeds *s, const sl_rank_seconds *seconds, sley_roofline *out) {
   out->local_intensity = sl_intensity(out->flops, out->local_bytes);
   out->network_intensity = sl_intensity(out->flops, out->network_bytes);
@@ -60,7 +60,7 @@ static void make_roofs(const sl_roofline_speeds *s, const sl_rank_seconds *secon
     out->bound = SLEY_BOUND_NETWORK;
 }
 
-/* There is no work: no rate is finite, and no time passes. */
+/* Fills the figures for a product without work: no rate is finite, and all times are 0. */
 static void make_nothing(sley_roofline *out) {
   out->local_intensity = out->network_intensity = 0;
   out->memory_roof = out->local_roof = out->network_roof = out->attainable = 0;

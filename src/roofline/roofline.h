@@ -25,8 +25,8 @@ typedef struct sl_roofline_speeds {
   double peak;     /* flop/s of a rank; 0: not known */
   double node;     /* bandwidth into or out of a node, bytes/s; 0: only limited by the ranks' own links */
   double share;    /* bandwidth of a rank between nodes, or on a single node between ranks, bytes/s */
-  double given;    /* the network's bandwidth, in place of the machine's; 0: none */
-  double latency;  /* likewise the latency, seconds per message */
+  double given;    /* bandwidth of the network that replaces the machine's; 0: the machine's is used */
+  double latency;  /* latency that replaces the machine's, in seconds per message */
   bool sums_known; /* also uses the machine's measured rates of sums */
   bool inside_overlaps, between_overlaps; /* transfers proceed while sums are computed */
 } sl_roofline_speeds;
@@ -35,9 +35,10 @@ sl_roofline_speeds sl_roofline_speeds_of(const sley_roofline_options *options);
 
 /* Seconds of one rank. */
 typedef struct sl_rank_seconds {
-  double memory, sums, arithmetic; /* bounds of the local part, which takes the longest of them */
+  double memory, sums, arithmetic; /* lower bounds of the time of the local part, which takes the longest of
+                                      them */
   double local, network;
-  double predicted; /* the tasks one after the other, without waiting for other ranks */
+  double predicted; /* seconds of the tasks one after the other, without waiting for other ranks */
 } sl_rank_seconds;
 
 /* Computes the seconds of all ranks from their tallies. in_turn: nothing runs beside sums. */
@@ -49,7 +50,7 @@ void sl_roofline_seconds(const sl_roofline_speeds *speeds, const sl_rank_tally *
 sley_status sl_roofline_summa(const sley_matrix *a, int64_t k, const sl_roofline_speeds *speeds,
                               const sl_tile_cut *cut, sl_rank_tally *tally, double *seconds);
 
-/* The grid and the tiles of A of summa-2d (algo/algo_summa_2d.c). */
+/* Returns the grid and the tiles of A of summa-2d (algo/algo_summa_2d.c). */
 void sl_roofline_summa_cut(int ranks, sl_tile_cut *cut);
 
 #endif

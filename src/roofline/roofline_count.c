@@ -8,7 +8,7 @@
 
 enum { WORD = 8 };
 
-/* Types of a tile's numbers; columns are numbered within a tile. */
+/* Returns the types of a tile's numbers; columns are numbered within a tile. */
 static sl_words words_of(sley_dtype dtype, int64_t width) {
   return (sl_words){(double)sley_dtype_bytes(dtype), (double)sl_index_bytes(sl_index_for(width)), WORD};
 }

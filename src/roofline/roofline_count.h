@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what each rank sums and fetches in a product of matrices in tiles, task by task; a task is the
- * product of two tiles. */
+/* Counts the work and the transfers of each rank in a product of matrices in tiles, task by task; a task is
+ * the product of two tiles. */
 #ifndef SLEY_ROOFLINE_ROOFLINE_COUNT_H
 #define SLEY_ROOFLINE_ROOFLINE_COUNT_H
 
@@ -28,7 +28,7 @@ typedef struct sl_tiled_product {
   double crowd; /* threads per core, at least 1, which share its caches */
   const sl_machine *machine;
   sl_tile_sizes a;
-  /* For a sparse B: */
+  /* Sizes for a sparse B: */
   sl_tile_sizes b, c;      /* c: has no entries if a compression is given */
   const int64_t *products; /* as from sl_tile_products_count; NULL: B is dense */
   double compression;      /* products per entry of C */

@@ -59,7 +59,8 @@ static double link_seconds(const sl_roofline_speeds *s, const sl_rank_tally *t, 
               out / bandwidth_of(link));
 }
 
-/* Seconds in which the link of a rank's node carries what all its ranks receive, or send. */
+/* Returns the seconds in which the link of a rank's node carries the data that all its ranks receive, or
+   send. */
 static double node_seconds(const sl_roofline_speeds *s, const sl_rank_tally *tally, int rank) {
   const int first = rank / s->ranks_per_node * s->ranks_per_node;
   double in = 0, out = 0;

@@ -56,8 +56,8 @@ static void count_columns(const sley_matrix *a, int64_t first, int64_t end, int6
     count[sl_index_at(a->col, a->index, e)]++;
 }
 
-/* products: for one row of tiles of A, between x across elements. Each entry of row k of B meets the entries
- * of column k of A. */
+/* Counts the products of one row of tiles of A: `products` has between x across elements. Each entry of row k
+ * of B meets the entries of column k of A. */
 static void count_products(const sley_matrix *b, const sl_tile_cut *cut, const int64_t *count,
                            int64_t *products) {
   for (int64_t l = 0; l < cut->between; l++, products += cut->across)

@@ -14,7 +14,7 @@ typedef struct sl_tile_cut {
   int grid_rows, grid_cols; /* tile (i, j) belongs to rank (i mod grid_rows) grid_cols + j mod grid_cols */
 } sl_tile_cut;
 
-/* Most products of two tiles that are supported. */
+/* Maximum number of products of two tiles. */
 #define SL_ROOFLINE_TASKS_MOST (INT64_C(1) << 24)
 
 /* Length of share i (tile/tiling.h). */
@@ -32,7 +32,8 @@ typedef struct sl_tile_sizes {
   int64_t *entries, *filled; /* filled: number of rows that have entries */
 } sl_tile_sizes;
 
-/* The caller calls sl_tile_sizes_end, also after an error. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+/* Counts the sizes. The caller calls sl_tile_sizes_end, also after an error. Errors: SLEY_ERR_MEMORY,
+   SLEY_ERR_INTERRUPTED. */
 sley_status sl_tile_sizes_count(const sley_matrix *matrix, int64_t down, int64_t across, sl_tile_sizes *out);
 void sl_tile_sizes_end(sl_tile_sizes *sizes);
 

@@ -10,11 +10,12 @@ enum { WORD = sizeof(int64_t), INDEX = sizeof(uint32_t) };
 typedef enum rule {
   ZERO,
   ANY,      /* not negative */
-  SAME,     /* length: equal to the bytes of the body */
-  WHOLE,    /* length of an answer, which contains the body at `at`; a body is empty only if the answer is */
+  SAME,     /* length: must equal the bytes of the body */
+  WHOLE,    /* length of an answer, which contains the body at `at`; a body is empty only if the answer is
+               empty */
   ONE_WORD, /* length: 8 bytes; at: a multiple of 8 */
   ROW,      /* length: bytes of a row, so that SL_MESH_ROWS_MOST rows do not overflow */
-  OWN_TAG,  /* tag: SL_TAG_ANSWER on the urgent connection, any other tag on the other one */
+  OWN_TAG,  /* tag: SL_TAG_ANSWER on the urgent connection, any other tag on the other connection */
 } rule;
 
 typedef struct row {
@@ -28,8 +29,7 @@ typedef struct row {
 enum {
   SLOT = SL_MESH_WINDOW - 1,
   ROWS = SL_SLOT_ROWS
-}; /* the last slot of other requests, and the slot of
-      requests for rows */
+}; /* limits of slots: the last slot of other requests, and the slot of requests for rows */
 
 static const row rows[] = {
     {SL_KIND_DATA, 0, false, 0, 0, 0, INT64_MAX, 1, OWN_TAG, ZERO, ZERO},

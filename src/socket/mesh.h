@@ -66,37 +66,36 @@ sley_status sl_mesh_broadcast(sl_mesh *mesh, int root, void *data, int64_t bytes
 /* Declares that this rank has failed with status and the thread's message. The first abort counts. */
 void sl_mesh_abort(sl_mesh *mesh, sley_status status);
 
-/* Whether a rank has failed, as far as this rank knows. */
+/* Returns whether a rank has failed, as far as this rank knows. */
 bool sl_mesh_broken(sl_mesh *mesh);
 
-/* Whether other ranks noticed the failure: the failed rank has ended, is stopped or cut off, and makes no
- * calls. */
+/* Returns whether other ranks noticed the failure: the failed rank has ended, or is stopped or cut off, and
+ * makes no calls. */
 bool sl_mesh_lost_rank(sl_mesh *mesh);
 
 /* ---- messages. A tag identifies a message between two ranks. Messages between two ranks arrive in the order
  * sent, and a message for which no receive is posted yet delays the following ones. So a rank posts its
- * receives in the order in which its peer sends, and before it waits for anything the peer sends after
- * them. */
+ * receives in the order in which its peer sends, and before it waits for a later message of the peer. */
 
 typedef struct sl_mesh_header {
   uint32_t kind;
   uint16_t access;
-  uint16_t slot; /* in a request that needs an answer, and in the answer: number of the request */
+  uint16_t slot; /* in a request that needs an answer, and in the answer: slot of the request */
   uint64_t tag;
   int64_t bytes;      /* bytes of the body, which follows */
   int64_t at, length; /* range of an access; in an answer: position of the body in the answer, and bytes of
                          the whole answer */
 } sl_mesh_header;
 
-/* A message to send, and below one to receive. The caller provides the struct and the data, and keeps them
- * until done is set or the mesh is broken. */
+/* A message to send; the next struct is a message to receive. The caller provides the struct and the data,
+ * and keeps them until done is set or the mesh is broken. */
 typedef struct sl_mesh_outgoing {
   sl_mesh_header header;
   const void *data;
   const uint32_t *rows; /* NULL, or the numbers of the rows at data that are sent one after another */
   int64_t row_bytes;    /* bytes of each of these rows */
   int64_t sent;         /* bytes sent of the current piece's header and data (outbox.h) */
-  int64_t from, left;   /* bytes of data before the current piece, and after it */
+  int64_t from, left;   /* numbers of bytes of data before the current piece, and after it */
   bool done, has_rows;  /* has_rows: counted as rows, not as control traffic (sent.h) */
   uint64_t turn;        /* 0: sent as soon as possible; else see sl_mesh_send_in_turn */
   struct sl_mesh_outgoing *next, *next_turn;
@@ -105,8 +104,8 @@ typedef struct sl_mesh_outgoing {
 typedef struct sl_mesh_incoming {
   uint64_t tag;
   void *data;
-  int64_t bytes; /* bytes of the message; for sl_mesh_recv_up_to: most bytes, and once it has come, the actual
-                    bytes */
+  int64_t bytes; /* bytes of the message; for sl_mesh_recv_up_to: maximum number of bytes, and after the
+                    arrival the actual number */
   int64_t got;   /* bytes received so far of an answer, which may come in pieces */
   bool done, up_to;
   struct sl_mesh_incoming *next;
@@ -117,9 +116,8 @@ typedef struct sl_mesh_incoming {
 void sl_mesh_send(sl_mesh *mesh, int peer, uint64_t tag, const void *data, int64_t bytes,
                   sl_mesh_outgoing *send);
 /* Begins to send a message in turn: messages with a lower turn are sent first, whatever their receivers, so
- * that data needed first does not share the link. turn: 0: none, sent as soon as possible; else ascending
- * from call to call. Every rank posts its receives of a turn without waiting for a message of a later
- * turn. */
+ * that data needed first does not share the link. turn: ascending from call to call; 0: no turn, sent as soon
+ * as possible. Every rank posts its receives of a turn without waiting for a message of a later turn. */
 void sl_mesh_send_in_turn(sl_mesh *mesh, uint64_t turn, int peer, uint64_t tag, const void *data,
                           int64_t bytes, sl_mesh_outgoing *send);
 void sl_mesh_recv(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
@@ -148,7 +146,8 @@ void sl_mesh_meanwhile(sl_mesh *mesh, void (*turn)(void));
 
 /* ---- requests: one-sided access to memory that a rank, the keeper, provides to the others. The keeper
  * serves requests whenever it is inside a call, and by the progress thread while it computes, see
- * sl_mesh_work; requests of a peer are served in the order of asking. Answers come in any order. */
+ * sl_mesh_work; requests of a peer are served in the order in which they were made. Answers come in any
+ * order. */
 
 typedef enum sl_mesh_access_kind {
   SL_MESH_GET = 1,
@@ -162,7 +161,8 @@ typedef enum sl_mesh_access_kind {
 
 enum {
   SL_MESH_ROWS_MOST = 2048,   /* most rows of one request */
-  SL_MESH_WINDOW = 8,         /* unanswered requests of a peer; further ones wait at the asking rank */
+  SL_MESH_WINDOW = 8,         /* maximum number of unanswered requests of a peer; further requests wait at the
+                                 rank that makes them */
   SL_MESH_STAGE = 128 * 1024, /* most bytes of one request to memory that the host cannot address */
   /* Bytes of staging memory for each rank: for the answers, and for one put. */
   SL_MESH_STAGING = (SL_MESH_WINDOW + 1) * SL_MESH_STAGE
@@ -174,16 +174,18 @@ typedef struct sl_mesh_keeper {
   void *owner;
   /* Returns the base of memory `id`, its bytes, and whether the host may address it. NULL: unknown id. */
   void *(*find)(void *owner, uint64_t id, int64_t *bytes, bool *on_host);
-  /* Notes that rank `rank` will not access memory `id` any more; an unknown id, or one that the rank has
+  /* Called when rank `rank` will not access memory `id` any more; an id that is unknown, or that the rank has
    * freed before, is ignored. Returns whether any memory is still provided. */
   bool (*freed)(void *owner, uint64_t id, int rank);
-  /* Access to memory that the host cannot address; all return when done. NULL if there is no such memory. at:
-   * an address in that memory. atomic: performs an ADD or COMPARE_SWAP; *old receives the previous word. */
+  /* Access to memory that the host cannot address; each function returns when the access is complete. NULL if
+   * there is no such memory. at: an address in that memory. atomic: performs an ADD or COMPARE_SWAP; *old
+   * receives the previous word. */
   sley_status (*load)(void *owner, void *dst, const char *at, int64_t bytes);
   sley_status (*store)(void *owner, char *at, const void *src, int64_t bytes);
   sley_status (*atomic)(void *owner, sl_mesh_access_kind kind, char *at, int64_t value, int64_t expected,
                         int64_t *old);
-  char *staging; /* SL_MESH_STAGING bytes for each rank, for load and store; NULL if these are NULL */
+  char
+      *staging; /* SL_MESH_STAGING bytes for each rank, for load and store; NULL if load and store are NULL */
 } sl_mesh_keeper;
 
 /* Sets the keeper (copied) with which this rank serves requests from now on. NULL: the rank provides no
@@ -204,12 +206,12 @@ typedef struct sl_mesh_ask {
 /* Begins an access to bytes at `at` of memory id of rank peer. GET: fills data. PUT: sends data; once done,
  * data may be changed, and once a later FLUSH is done, the data has arrived. ADD: adds *data (an int64_t) to
  * the 8 bytes there; *data becomes the previous value. COMPARE_SWAP: data[0] is the expected value and
- * becomes the previous one, data[1] is the new value. FLUSH: waits until all puts have arrived. FREE: no
+ * becomes the previous value, data[1] is the new value. FLUSH: waits until all puts have arrived. FREE: no
  * further request for this memory follows. The caller has checked the bounds. Any number of requests may be
  * in flight. On a broken mesh it does nothing. */
 void sl_mesh_ask_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
                         void *data, int64_t bytes, sl_mesh_ask *ask);
-/* Whether the request is done, without reading the sockets: a call of sl_mesh_progress reads newer data. */
+/* Returns whether the request is done, without reading the sockets; sl_mesh_progress reads them. */
 static inline bool sl_mesh_ask_done(const sl_mesh_ask *ask) {
   return ask->request.done && (ask->answer.done || !ask->answers);
 }
@@ -220,7 +222,7 @@ sley_status sl_mesh_wait_ask(sl_mesh *mesh, const sl_mesh_ask *ask);
 sley_status sl_mesh_access(sl_mesh *mesh, int peer, sl_mesh_access_kind access, uint64_t id, int64_t at,
                            void *data, int64_t bytes);
 
-/* A request for rows, and their arrival. */
+/* A request for rows, and the state of their arrival. */
 typedef struct sl_mesh_rows {
   sl_mesh_outgoing request;
   sl_mesh_incoming answer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives over the sockets. Each begins with a meeting, in which every rank sends all others the name of
- * its call, its sizes and its status, so that all ranks decide alike. */
+ * its call, its sizes and its status, so that all ranks make the same decision. */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +42,8 @@ static sley_status pass_on(sl_mesh *mesh, int root, uint64_t tag, void *data, in
   return SLEY_OK;
 }
 
-/* Compares what the ranks brought to the meeting. The result is the same on every rank, because all compare
- * the same posts. */
+/* Compares the posts that the ranks brought to the meeting. The result is the same on every rank, because all
+ * compare the same posts. */
 static sley_status compare_posts(const sl_mesh *mesh) {
   const sl_mesh_post *first = &mesh->peer[0].post;
   for (int r = 1; r < mesh->size; r++) {
@@ -77,7 +77,7 @@ static sley_status share_reason(sl_mesh *mesh, const sl_error *own) {
   return sl_error_of_peer(first, &error);
 }
 
-/* All ranks meet; afterwards peer[r].post is what rank r brought. As sl_mesh_agree. */
+/* Makes all ranks meet, as sl_mesh_agree; afterwards peer[r].post is the post of rank r. */
 static sley_status meet(sl_mesh *mesh, const char *call, int64_t first, int64_t second, sley_status mine) {
   sl_wire_enter(mesh);
   sl_error own;
@@ -108,8 +108,8 @@ static sley_status meet(sl_mesh *mesh, const char *call, int64_t first, int64_t 
   status = compare_posts(mesh);
   if (status == SLEY_OK)
     return share_reason(mesh, &own);
-  /* A rank must not leave with this error, and report it to others as its failure, before all ranks have
-   * found it themselves. */
+  /* Before all ranks have found this error themselves, a rank must not leave with it and report it to others
+   * as its own failure. */
   char nothing;
   sl_error error;
   sl_error_take(status, &error);
@@ -136,7 +136,7 @@ sley_status sl_mesh_allgather(sl_mesh *mesh, const void *src, int64_t bytes, voi
   return swap_with_all(mesh, SL_TAG_DATA | mesh->epoch, (char *)dst + mesh->rank * bytes, dst, bytes, bytes);
 }
 
-/* The sizes that a rank sends to another one for an alltoallv. */
+/* The sizes that a rank sends to another rank for an alltoallv. */
 typedef struct pair_sizes {
   int64_t sent, taken;
 } pair_sizes;
@@ -153,7 +153,7 @@ static sley_status match_pair(int rank, const pair_sizes *mine, int r, const pai
   return SLEY_OK;
 }
 
-/* Sends every peer its sizes, and compares. sizes: room for twice the number of ranks. */
+/* Sends every peer its sizes, and compares. sizes: memory for twice the number of ranks. */
 static sley_status match_sizes(sl_mesh *mesh, pair_sizes *sizes, const int64_t *send_bytes,
                                const int64_t *recv_bytes) {
   pair_sizes *theirs = sizes + mesh->size;

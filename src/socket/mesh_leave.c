@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a rank's part: by its own failure, or in order, once all ranks have said that they send nothing
- * more. */
+/* The end of a rank's part: by its own failure, or in order, once all ranks have announced that they send no
+ * more messages. */
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -10,12 +10,13 @@
 enum { SLICE_MS = 50 };
 static const double FAREWELL = 1; /* seconds for the last messages of a broken mesh */
 
-/* Whether rank p has failed without answering, so that nothing needs to be sent to it. */
+/* Returns whether rank p has failed without answering, so that no message needs to be sent to it. */
 static bool is_given_up(const sl_mesh *mesh, int p) {
   return mesh->failure.rank == p % mesh->size && mesh->failure.noticed;
 }
 
-/* Serves the sockets until all is sent or the deadline, so that the notice of failure is delivered. */
+/* Serves the sockets until all messages are sent or the deadline is reached, so that the notice of failure is
+   delivered. */
 static void serve_until_sent(sl_mesh *mesh, double deadline) {
   for (;;) {
     bool sent = true;
@@ -37,8 +38,8 @@ void sl_mesh_abort(sl_mesh *mesh, sley_status status) {
   (void)sl_error_restore(&error); /* serving may have set another error, such as an interrupt */
 }
 
-/* Whether all ranks have said farewell, or cannot, because their host is cut off: then their urgent
- * connection has ended, which has a time limit. */
+/* Returns whether all ranks have sent their farewell, or cannot send it because their host is cut off. In
+ * that case their urgent connection, which has a time limit, has ended. */
 static bool all_left(const sl_mesh *mesh) {
   for (int p = 0; p < mesh->size; p++)
     if (mesh->peer[p].fd >= 0 && mesh->peer[sl_wire_urgent(mesh, p)].fd >= 0 && !mesh->peer[p].left)
@@ -72,8 +73,8 @@ void sl_mesh_close(sl_mesh *mesh) {
   for (int p = 0; p < 2 * mesh->size; p++)
     if (mesh->peer[p].fd >= 0)
       shutdown(mesh->peer[p].fd, SHUT_WR);
-  /* Reads what the peer still sends, because otherwise its system would discard data that the peer has not
-   * read yet. */
+  /* Reads the data that the peer still sends, because otherwise its system would discard data that the peer
+   * has not read yet. */
   mesh->leaving = true;
   for (bool open = mesh->failure.rank >= 0; open && sl_now() < deadline;) {
     (void)sl_wire_turn(mesh, SLICE_MS);

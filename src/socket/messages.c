@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers' messages: sending, posting, waiting, and moving them while the rank computes. */
+/* Messages of callers: sending, posting of receives, waiting, and moving messages while the rank computes. */
 #include "socket/wire.h"
 
 enum { SLICE_MS = 50, MUCH = 256 * 1024 };
@@ -41,8 +41,8 @@ sley_status sl_mesh_start_progress(sl_mesh *mesh) {
 }
 
 void sl_mesh_work(sl_mesh *mesh) {
-  /* `working` is tested first: while the progress thread may serve, only that thread may touch the rest of
-   * the mesh. */
+  /* `working` is tested first, because while the progress thread may serve, only that thread may access the
+   * other fields of the mesh. */
   if (!mesh->progress || mesh->working || mesh->failure.rank >= 0)
     return;
   bool something = mesh->serves;
@@ -98,7 +98,7 @@ void sl_mesh_recv_up_to(sl_mesh *mesh, int peer, uint64_t tag, void *data, int64
   recv->up_to = true;
 }
 
-/* Serves until *done, which rank p will see to. */
+/* Serves the sockets until *done, which an event from rank p sets. */
 static sley_status wait_until(sl_mesh *mesh, int p, const bool *done, sl_wire_event event) {
   const sl_wire_peer *peer = &mesh->peer[p];
   const bool answers = event == SL_WIRE_ANSWERED;
@@ -116,8 +116,8 @@ static sley_status wait_until(sl_mesh *mesh, int p, const bool *done, sl_wire_ev
     sley_status status = sl_wire_turn(mesh, SLICE_MS);
     if (status != SLEY_OK)
       return sl_wire_fail(mesh, status);
-    /* Messages come in order, and no receive can be posted while this rank waits: a message that is delayed
-     * here prevents the awaited one from ever coming. */
+    /* Messages come in order, and no receive can be posted while this rank waits. So a message that is
+     * delayed here would prevent the awaited message from coming. */
     if (event == SL_WIRE_RECEIVED && !*done && peer->stalled && mesh->failure.rank < 0)
       sl_wire_violated(mesh, p, "another message is due");
   }

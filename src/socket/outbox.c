@@ -9,7 +9,7 @@ static bool is_put(const sl_mesh_outgoing *out) {
   return out->header.kind == SL_KIND_REQUEST && out->header.access == SL_MESH_PUT;
 }
 
-/* Sets the length of the first piece, or of the next one. */
+/* Sets the length of the first or the next piece. */
 static void set_piece(sl_mesh_outgoing *out, int64_t bytes) {
   out->header.bytes = bytes;
   if (is_put(out))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A millisecond is short for a link (125 kB at 1 Gbit/s, less than a socket holds) and long for a processor.
- * While a rank alternates between messages and computation the thread wakes by the clock alone; after IDLE
- * wake-ups without permission it sleeps until the next allow. */
+ * While a rank alternates between messages and computation, the thread wakes only by the clock; after IDLE
+ * wake-ups without permission it sleeps until the next call of allow. */
 #include "socket/progress.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct sl_progress {
   bool allowed, asleep, ends;
 };
 
-/* Sleeps until something changes, at most that long. */
+/* Sleeps until a field changes, but at most that long. */
 static void doze(sl_progress *p, long nanoseconds) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -61,7 +61,7 @@ static void *run(void *arg) {
 }
 
 static int start_thread(sl_progress *p) {
-  sigset_t all, before; /* signals are left to the caller's threads */
+  sigset_t all, before; /* signal masks; only the caller's threads receive signals */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = pthread_create(&p->thread, NULL, run, p);

@@ -9,8 +9,8 @@
 typedef struct sl_progress sl_progress;
 
 /* Starts a thread that calls turn(arg) every millisecond between an allow and the next forbid, and ten times
- * as often while it returns true, which means that there is much to do. The thread takes no signals. Errors:
- * SLEY_ERR_MEMORY, SLEY_ERR_IO. */
+ * as often while it returns true, which means that more work is likely to follow. The thread receives no
+ * signals. Errors: SLEY_ERR_MEMORY, SLEY_ERR_IO. */
 sley_status sl_progress_start(bool (*turn)(void *arg), void *arg, sl_progress **out);
 
 /* Allows calls of turn from here on. */

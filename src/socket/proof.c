@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and checking the messages of a proof. */
+/* Creates and checks the messages of a proof. */
 #include "socket/proof.h"
 
 #include <sodium.h>
@@ -17,7 +17,7 @@ _Static_assert(sizeof(sl_challenge) == 48 && sizeof(sl_claim) == 104 && sizeof(s
 static sley_status start_sodium(void) {
   return sodium_init() >= 0
              ? SLEY_OK
-             : sl_fail(SLEY_ERR_INTERNAL, "libsodium cannot start: the system gives no random numbers");
+             : sl_fail(SLEY_ERR_INTERNAL, "libsodium cannot start: the system provides no random numbers");
 }
 
 sley_status sl_random_bytes(void *out, size_t bytes) {
@@ -50,7 +50,7 @@ bool sl_challenge_check(const sl_challenge *challenge) {
   return challenge->magic == MAGIC && challenge->version == SL_PROTOCOL && challenge->spare == 0;
 }
 
-/* The HMAC over the challenge, the claim up to its own HMAC, and the payload. */
+/* Computes the HMAC over the challenge, the claim up to its own HMAC, and the payload. */
 static void visitor_mac(const sl_secret *secret, const sl_challenge *challenge, const sl_claim *claim,
                         const void *payload, size_t bytes, uint8_t out[SL_MAC_BYTES]) {
   crypto_auth_hmacsha256_state state;

@@ -20,20 +20,21 @@ static const double LIMIT_LEAST = 2, BEAT_MOST = 1; /* seconds */
 
 struct sl_pulse {
   pthread_t thread;
-  int wake[2]; /* pipe to the thread: a byte announces a new socket, its end ends the thread */
+  int wake[2]; /* pipe to the thread: a byte announces a new socket; closing the pipe ends the thread */
   _Atomic int socket[2];
   int peer[2];
   double limit, beat; /* seconds */
   _Atomic int silent;
 };
 
-/* Reads from a pulse connection. Returns 1: something has come; 0: nothing; -1: the connection was closed or
- * its process has ended, which the peer's other connections report; -2: the network has given the connection
- * up. */
+/* Reads from a pulse connection. Returns 1 if data has come; 0 if none has; -1 if the connection was closed
+ * or the peer's process has ended, which the peer's other connections report; -2 if the network has ended the
+ * connection. */
 static int listen_to(int socket) {
   char waste[WASTE];
   int heard = 0;
-  for (int i = 0; i < READS; i++) { /* bounded: a peer that sends without end is alive, and that is enough */
+  for (int i = 0; i < READS; i++) { /* a limited number of reads, because a peer that sends without end is
+                                       alive */
     ssize_t got = recv(socket, waste, sizeof waste, MSG_DONTWAIT);
     if (got > 0)
       heard = 1;
@@ -65,7 +66,7 @@ static void *beat(void *arg) {
     for (int i = 0; i < 2; i++) {
       socket[i] = over[i] ? -1 : atomic_load(&pulse->socket[i]);
       if (now >= next && socket[i] >= 0)
-        sl_sent_control(send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); /* a failure shows when the
+        sl_sent_control(send(socket[i], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT)); /* a failure is noticed when the
                                                                                  socket is read below */
     }
     if (now >= next)
@@ -78,10 +79,10 @@ static void *beat(void *arg) {
     if (pollers[0].revents != 0) {
       if (read(pulse->wake[0], &byte, 1) != 1)
         return NULL;
-      next = 0; /* beat at once, for the new peer */
+      next = 0; /* send a beat at once, for the new peer */
     }
     now = sl_now();
-    /* If much more time has passed than was waited for, this process itself was stopped. */
+    /* If much more time has passed than the thread waited, this process itself was stopped. */
     double passed = now - last < 2 * pulse->beat ? now - last : 2 * pulse->beat;
     last = now;
     for (int i = 0; i < 2; i++) {
@@ -112,7 +113,7 @@ sley_status sl_pulse_start(const int socket[2], const int peer[2], double timeou
     sl_free(pulse);
     return status;
   }
-  sigset_t all, before; /* signals are left to the caller's threads */
+  sigset_t all, before; /* signal masks; only the caller's threads receive signals */
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int code = pthread_create(&pulse->thread, NULL, beat, pulse);

@@ -26,9 +26,9 @@ void sl_mesh_serve(sl_mesh *mesh, const sl_mesh_keeper *keeper) {
 
 /* ---- the keeper's side */
 
-/* The memory that a request refers to. */
+/* The memory to which a request refers. */
 typedef struct place {
-  char *at; /* NULL: there is no such memory */
+  char *at; /* address; NULL: there is no such memory */
   bool on_host;
 } place;
 
@@ -45,7 +45,7 @@ static place locate(const sl_mesh *mesh, const sl_mesh_header *header) {
   return there;
 }
 
-/* Whether the peer's last request for rows is still being answered. */
+/* Returns whether the peer's last request for rows is still being answered. */
 static bool rows_under_way(const sl_wire_peer *peer) {
   return peer->rows.header.kind != 0 && !peer->rows.done;
 }
@@ -116,8 +116,8 @@ static void answer_rows(sl_mesh *mesh, int p) {
   peer->rows.row_bytes = header->length;
 }
 
-/* Completes a put: moves a single word, or data in staging memory, to its place. Other data is there
- * already. */
+/* Completes a put: moves a single word, or data in staging memory, to its place. Other data is already in its
+ * place. */
 static sley_status store(const sl_mesh *mesh, int p, place there) {
   const sl_wire_peer *peer = &mesh->peer[p];
   const sl_mesh_keeper *keeper = &mesh->keeper;
@@ -129,8 +129,8 @@ static sley_status store(const sl_mesh *mesh, int p, place there) {
   return SLEY_OK;
 }
 
-/* Loads the data of a GET. *out: the memory itself, or a copy in staging memory or *word; NULL: the answer is
- * zeros. */
+/* Loads the data of a GET. Sets *out to the memory itself, or to a copy in staging memory or *word; NULL: the
+ * answer consists of zeros. */
 static sley_status load(const sl_mesh *mesh, int p, place there, int slot, int64_t *word, const void **out) {
   const sl_mesh_keeper *keeper = &mesh->keeper;
   int64_t bytes = mesh->peer[p].header.length;
@@ -300,8 +300,8 @@ void sl_mesh_ask_access(sl_mesh *mesh, int p, sl_mesh_access_kind access, uint64
   ask->request.data = data;
   if (access == SL_MESH_PUT)
     ask->request.header.bytes = bytes;
-  if (access == SL_MESH_ADD || access == SL_MESH_COMPARE_SWAP) { /* data receives the answer, so the operands
-                                                                    are copied */
+  if (access == SL_MESH_ADD || access == SL_MESH_COMPARE_SWAP) { /* the answer will overwrite data, so the
+                                                                    operands are copied */
     ask->request.header.bytes = access == SL_MESH_ADD ? WORD : 2 * WORD;
     memcpy(ask->operand, data, (size_t)ask->request.header.bytes);
     ask->request.data = ask->operand;

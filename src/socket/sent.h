@@ -15,7 +15,7 @@ sley_status sl_sent_share(void);
  * ends: the message is complete. */
 void sl_sent_rows(int64_t header_bytes, int64_t row_bytes, bool ends);
 
-/* Counts one call for other traffic; bytes: the result of the call, where an error counts as 0 bytes. */
+/* Counts one call for other traffic; bytes: the result of the call, where an error counts as 0. */
 void sl_sent_control(int64_t bytes);
 
 #endif

@@ -137,7 +137,7 @@ sley_status sl_socket_accept(int listener, int *out) {
       return SLEY_ERR_MEMORY;
     if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK)
       return sl_fail(SLEY_ERR_IO, "cannot accept a connection: %s", strerror(errno));
-    /* Any other error concerns a connection that ended before it was accepted. */
+    /* Any other error belongs to a connection that ended before it was accepted. */
   }
 }
 
@@ -194,8 +194,8 @@ void sl_socket_settle(int socket, double timeout) {
   int on = 1;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  int unsent = UNSENT_MOST; /* unsent data is limited, because a message for another rank may have to go
-                               first: see sl_mesh_send_in_turn */
+  int unsent = UNSENT_MOST; /* the amount of unsent data is limited, because a message for another rank may
+                               have to go first: see sl_mesh_send_in_turn */
   setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
   int seconds = timeout > 4 ? (int)(timeout / 4) : 1, probes = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);

@@ -8,8 +8,8 @@
 
 enum { SL_ADDRESS_BYTES = 256 };
 
-/* Makes a socket that listens at port (0: any free port), if local on this host's own addresses only.
- * *out_port receives the port. Errors: SLEY_ERR_IO (errno is the reason). */
+/* Makes a socket that listens at port (0: any free port). local: only on addresses of this host. *out_port
+ * receives the port. Errors: SLEY_ERR_IO (errno is the reason). */
 sley_status sl_socket_listen(int port, bool local, int *out_port, int *out);
 
 /* Finds the numeric addresses of a host name, at most `most` of them. Errors: SLEY_ERR_ARG (no such host). */
@@ -28,7 +28,7 @@ sley_status sl_socket_accept(int listener, int *out);
 sley_status sl_socket_write(int socket, const void *data, size_t bytes, double deadline);
 sley_status sl_socket_read(int socket, void *data, size_t bytes, double deadline);
 
-/* Whether the other end has closed the connection and no unread data is left. */
+/* Returns whether the other end has closed the connection and no unread data is left. */
 bool sl_socket_has_ended(int socket);
 
 /* The peer's address as text. */
@@ -37,7 +37,7 @@ void sl_socket_peer(int socket, char out[SL_ADDRESS_BYTES]);
 /* Sets options of a connection: small messages go at once; an idle connection ends when the peer's host is
  * silent for about timeout seconds (keepalive, which the peer's kernel answers). There is no time limit for
  * sent data that the peer does not read (TCP_USER_TIMEOUT): it would also end the connection to a rank that
- * computes, or gets no processor time, and so reads late. The pulse detects ranks that do not live. */
+ * computes, or gets no processor time, and so reads late. The pulse detects ranks that are dead. */
 void sl_socket_settle(int socket, double timeout);
 
 #endif

@@ -77,7 +77,7 @@ sley_status sl_wire_broken(const sl_mesh *mesh) {
   return mesh->failure.rank < 0 ? SLEY_OK : sl_error_of_peer(mesh->failure.rank, &mesh->failure);
 }
 
-/* Drops all references to callers' memory; a message being sent keeps its length. */
+/* Removes all references to callers' memory; a message being sent keeps its length. */
 static void forget(sl_wire_peer *peer) {
   sl_outbox_forget(&peer->out, &peer->rest);
   memset(peer->awaited, 0, sizeof peer->awaited);
@@ -145,7 +145,7 @@ sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word) {
   return end;
 }
 
-/* Breaks the mesh because of something this rank has noticed about another rank. */
+/* Breaks the mesh because this rank has noticed an event about another rank. */
 static void break_down_of(sl_mesh *mesh, int rank, const char *text) {
   sl_error failure = {.status = SLEY_ERR_PEER, .rank = rank, .noticed = true};
   sl_text_format(failure.text, sizeof failure.text, "%s", text);
@@ -164,21 +164,21 @@ static void finish(sl_mesh *mesh, sl_mesh_outgoing *out) {
   out->done = true;
 }
 
-/* Whether the queue's next message may be sent by its turn. */
+/* Returns whether the next message of the queue may be sent, according to its turn. */
 static bool may_send(const sl_mesh *mesh, sl_wire_peer *peer) {
   const sl_mesh_outgoing *next = sl_outbox_next(&peer->out);
   return next && next->turn <= (mesh->in_turn ? mesh->in_turn->turn : 0);
 }
 
-/* Empties a queue whose messages cannot be sent any more; they count as done, so that no rank waits for
- * them. */
+/* Empties a queue whose messages cannot be sent any more. They count as done, so that no rank waits for them.
+ */
 static void drop_queue(sl_mesh *mesh, sl_wire_peer *peer) {
   for (sl_mesh_outgoing *out; (out = sl_outbox_take(&peer->out));)
     finish(mesh, out);
 }
 
-/* Handles the end of a connection to a peer; reason: errno, 0 for an end of file. A notice of failure that
- * the peer sent before takes precedence. */
+/* Handles the end of a connection to a peer; reason: errno, or 0 for an end of file. A notice of failure that
+ * the peer has sent before takes precedence. */
 static void lose(sl_mesh *mesh, int p, int reason) {
   sl_wire_peer *peer = &mesh->peer[p];
   int rank = p % mesh->size, urgent = sl_wire_urgent(mesh, rank);
@@ -194,7 +194,7 @@ static void lose(sl_mesh *mesh, int p, int reason) {
                       : "its connection was closed: the process has ended or was killed");
 }
 
-/* Whether a process of this host is stopped, by a signal or a debugger. */
+/* Returns whether a process of this host is stopped, by a signal or a debugger. */
 static bool is_stopped(int pid) {
   char state = sl_task_state(pid, 0);
   return state == 'T' || state == 't';
@@ -279,7 +279,7 @@ void sl_wire_send(sl_mesh *mesh, int p) {
       return;
     if (sent < 0 && errno == EINTR)
       continue;
-    if (sent < 0) { /* the reason may still be unread in the socket */
+    if (sent < 0) { /* the reason may still be unread in the socket, so it is read first */
       peer->deaf = true;
       drop_queue(mesh, peer);
       return;
@@ -297,7 +297,7 @@ static bool fits(const sl_mesh_incoming *recv, int64_t bytes) {
   return bytes == recv->bytes || (recv->up_to && bytes >= 0 && bytes < recv->bytes);
 }
 
-/* Finds the receive that was posted for the arriving message; false: none yet. */
+/* Finds the receive that was posted for the arriving message; returns false if there is none yet. */
 static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   if (mesh->failure.rank >= 0 || mesh->leaving) {
     peer->body = NULL;
@@ -322,9 +322,9 @@ static bool find_target(sl_mesh *mesh, sl_wire_peer *peer) {
   return false;
 }
 
-/* Whether a message may come now by its tag. Callers' tags always may. The mesh's own tags must belong
- * to the collective that this rank is in or was in last, or be the first tag of the next collective, which a
- * peer may begin earlier; each comes once, and in order. */
+/* Returns whether a message with this tag may come now. Tags of callers always may. Tags of the mesh must
+ * belong to the collective in which this rank is or was last, or be the first tag of the next collective,
+ * which a peer may begin earlier; each comes once, and in order. */
 static bool tag_may_come(const sl_mesh *mesh, sl_wire_peer *peer) {
   const uint64_t tag = peer->header.tag, epoch = tag & (SL_TAG_POST - 1), kind = tag - epoch;
   if (kind == 0 || mesh->failure.rank >= 0 || mesh->leaving)
@@ -409,7 +409,7 @@ static int read_some(sl_wire_peer *peer, void *into, size_t bytes, size_t *got) 
 }
 
 static void take_what_comes(sl_mesh *mesh, int p) {
-  char waste[WASTE]; /* on the stack: a thread-local buffer would take memory in every thread */
+  char waste[WASTE]; /* on the stack, because a thread-local buffer would take memory in every thread */
   sl_wire_peer *peer = &mesh->peer[p];
   for (int64_t before = mesh->moved; !peer->stalled && !peer->dropped && mesh->moved - before < TURN;) {
     size_t got = 0;
@@ -432,7 +432,7 @@ static void take_what_comes(sl_mesh *mesh, int p) {
     }
     mesh->moved += (int64_t)got;
     if (go_on < 0) {
-      if (!mesh->helping) /* else the rank notices it in its next call */
+      if (!mesh->helping) /* otherwise the rank notices it in its next call */
         lose(mesh, p, errno);
       return;
     }
@@ -443,7 +443,7 @@ static void take_what_comes(sl_mesh *mesh, int p) {
   }
 }
 
-/* Retries a delayed message after a receive was posted, or when nothing is awaited any more. */
+/* Retries a delayed message after a receive was posted, or when this rank no longer waits for any message. */
 static void unstall(sl_mesh *mesh, int p) {
   sl_wire_peer *peer = &mesh->peer[p];
   if (!peer->stalled || peer->dropped || !find_target(mesh, peer))

@@ -2,7 +2,7 @@
 /* The internals of a mesh: two sockets per peer (and one for the pulse with each neighbour in the ring),
  * served together. One carries messages and the farewell, in order; a message that is not expected yet delays
  * the following ones. The other, urgent one carries requests, their answers and notices of failure: it is
- * always read, and long messages go in pieces (outbox.h). */
+ * always read, and long messages are sent in pieces (outbox.h). */
 #ifndef SLEY_SOCKET_WIRE_H
 #define SLEY_SOCKET_WIRE_H
 
@@ -31,10 +31,10 @@ typedef struct sl_wire_answer {
 
 typedef struct sl_wire_peer {
   int fd;       /* socket; -1: none, or closed */
-  bool left;    /* the peer has announced that it sends nothing more */
+  bool left;    /* the peer has announced that it sends no more messages */
   bool deaf;    /* sending to the peer has failed */
-  bool dropped; /* the peer has broken the protocol: nothing more is read, and the connection will be
-                   closed */
+  bool dropped; /* the peer has violated the protocol: nothing more is read, and the connection will be closed
+                 */
   char host[SL_HOST_BYTES];
   int pid; /* process of the peer, if it is on this host; else 0 */
 
@@ -45,15 +45,15 @@ typedef struct sl_wire_peer {
   size_t header_got;
   uint64_t last_tag; /* last tag of the mesh's own messages from this peer */
   bool stalled;      /* no receive is posted yet for the arriving message */
-  char *body;        /* where the rest of the body goes; NULL: it is discarded */
+  char *body;        /* address for the rest of the body; NULL: the body is discarded */
   int64_t body_left;
   sl_mesh_incoming *target;
 
   sl_error news; /* body of an ABORT that is arriving */
 
-  sl_mesh_outgoing notice, own_send, rest; /* this rank's own messages */
+  sl_mesh_outgoing notice, own_send, rest; /* messages that this rank itself sends to the peer */
   sl_mesh_incoming own_recv;
-  /* Used in the urgent entry only. answer, rows: answers to the peer's requests, by slot, and to its one
+  /* Used only in the urgent entry. answer, rows: answers to the peer's requests, by slot, and to its only
    * request for rows. operand: operands of the arriving request. awaited: answers to this rank's requests, by
    * slot; unanswered: their number; waiting: requests that wait for a slot. */
   sl_wire_answer answer[SL_MESH_WINDOW];
@@ -69,9 +69,9 @@ typedef struct sl_wire_peer {
 struct sl_mesh {
   int rank, size, local_rank;
   double timeout;
-  sl_wire_peer *peer; /* 2 size entries: by rank, then the urgent ones by rank; the own entry holds host and
-                         post */
-  struct pollfd *pollers; /* room for all sockets */
+  sl_wire_peer *peer;     /* 2 size entries: by rank, then the urgent entries by rank; the entry of this rank
+                             holds host and post */
+  struct pollfd *pollers; /* memory for one entry per socket */
   int *polled;            /* index of each poller's peer */
   int pulse_fd[2];        /* sockets of the pulse, to the ranks before and after this one; -1: none */
   sl_pulse *pulse;
@@ -79,11 +79,11 @@ struct sl_mesh {
   bool working;              /* the progress thread may serve; only this rank's thread accesses it */
   bool helping;              /* the progress thread is serving */
   uint64_t epoch;            /* number of collectives so far */
-  sl_mesh_outgoing *in_turn; /* messages with a turn that are not done, in the order of turns */
+  sl_mesh_outgoing *in_turn; /* messages with a turn that are not completed, in the order of turns */
   int64_t moved;             /* bytes moved over the sockets so far */
   sl_mesh_keeper keeper;
   bool serves;             /* this rank provides memory, so requests may come */
-  int lively;              /* turns for which the progress thread keeps its short interval */
+  int lively;              /* number of turns for which the progress thread keeps its short interval */
   uint32_t *asked;         /* SL_MESH_ROWS_MOST row numbers per peer; NULL until sl_mesh_serve_rows */
   void (*meanwhile)(void); /* function of sl_mesh_meanwhile, or NULL */
   bool leaving;
@@ -103,14 +103,14 @@ static inline int sl_wire_urgent(const sl_mesh *mesh, int rank) {
   return mesh->size + rank;
 }
 
-/* Every call of this rank begins with it: it stops the progress thread from using the sockets. */
+/* Begins every call of this rank: prevents the progress thread from using the sockets. */
 static inline void sl_wire_enter(sl_mesh *mesh) {
   if (mesh->working)
     sl_progress_forbid(mesh->progress);
   mesh->working = false;
 }
 
-/* Whether this rank waits for something from the peer. */
+/* Returns whether this rank waits for data from the peer. */
 static inline bool sl_wire_expects(const sl_wire_peer *peer) {
   return peer->posted || peer->target || peer->unanswered > 0;
 }
@@ -140,19 +140,19 @@ void sl_wire_send(sl_mesh *mesh, int index);
 /* Posts a receive. */
 void sl_wire_post(sl_mesh *mesh, int index, uint64_t tag, void *data, int64_t bytes, sl_mesh_incoming *recv);
 
-/* The event that a rank waits for: its message was given to the socket; a peer's message has come; a request
- * is answered, which a peer still does after it has left. */
+/* The event for which a rank waits: its message was passed to the socket; a message of a peer has come; a
+ * request is answered, which a peer still does after it has left. */
 typedef enum sl_wire_event { SL_WIRE_SENT, SL_WIRE_RECEIVED, SL_WIRE_ANSWERED } sl_wire_event;
 
-/* The state of a rank that the mesh does not serve yet: present; its connection has ended; or it has sent a
- * notice of failure, which is stored in *word. */
+/* The state of a rank before the mesh serves it: present; its connection has ended; or it has sent a notice
+ * of failure, which is stored in *word. */
 typedef enum sl_wire_end { SL_WIRE_THERE, SL_WIRE_GONE, SL_WIRE_SAID } sl_wire_end;
 sl_wire_end sl_wire_look(const sl_mesh *mesh, int rank, sl_error *word);
 
 /* Breaks the mesh because this rank has failed. Returns status, and keeps the thread's message. */
 sley_status sl_wire_fail(sl_mesh *mesh, sley_status status);
 
-/* Breaks the mesh because rank p % size has sent something that no rank of this library sends, and closes its
+/* Breaks the mesh because rank p % size has sent data that no rank of this library sends, and closes its
  * connections. */
 void sl_wire_violated(sl_mesh *mesh, int p, const char *what);
 

@@ -12,7 +12,8 @@ struct sley_tile_future {
 };
 
 /* The same as sley_tile_get_begin, sley_tile_get_matrix, sley_tile_get_values, sley_tile_future_destroy and
- * sley_tile_put, for a tile that exists and of the kind that the call is for. Not collective. */
+ * sley_tile_put, for a tile that exists and has the kind (sparse or dense) that the call needs. Not
+ * collective. */
 sley_status sl_tile_future_begin(const sl_tiled *tiled, int64_t i, int64_t j, sl_tile_future **out);
 sley_status sl_tile_future_matrix(sl_tile_future *future, sley_matrix **out);
 sley_status sl_tile_future_values(sl_tile_future *future, void *data, int64_t ld);

@@ -16,14 +16,14 @@ static int64_t copied_bytes(const sl_tile_fetch *fetch, int64_t n) {
   return block_of(fetch, p->rank) ? 0 : p->bytes;
 }
 
-/* Returns whether a tile for the device comes from another process as a message: then the host checks it
- * first. */
+/* Returns whether a tile for the device comes from another process as a message, so that the host must check
+ * it first. */
 static bool is_seen_first(const sl_tile_fetch *fetch, int rank) {
   const sl_tiled *of = fetch->of;
   return fetch->on_device && of->comm->processes && of->sparse && !of->blocks[rank];
 }
 
-/* Allocates memory for a tile that must be copied, and for one that the host checks first. */
+/* Allocates memory for a tile that must be copied, and for a tile that the host checks first. */
 static sley_status take_room(sl_tile_fetch *fetch, int64_t bytes, int64_t seen_bytes) {
   const sl_comm *comm = fetch->of->comm;
   static const char what[] = "room for a tile";

@@ -11,17 +11,18 @@
 typedef enum sl_tile_reader {
   SL_TILE_FOR_HOST,
   SL_TILE_FOR_DEVICE,      /* work that is enqueued on the comm's queue before the next begin */
-  SL_TILE_FOR_DEVICE_OFTEN /* the same, for work that reads entries many times: another rank's tile is always
-                            * copied, because between devices each read would cross the link */
+  SL_TILE_FOR_DEVICE_OFTEN /* like SL_TILE_FOR_DEVICE, for work that reads entries many times: another rank's
+                            * tile is always copied, because otherwise each read would cross the link between
+                            * devices */
 } sl_tile_reader;
 
 /* Fetches one tile at a time. The struct must not move while a tile is being fetched. */
 typedef struct sl_tile_fetch {
   const sl_tiled *of;
   bool on_device; /* tiles go to a device whose memory the host cannot address */
-  bool often;     /* the device reads them many times */
-  char *room;     /* memory for the largest tile that must be copied, where the reader can read it; NULL: none
-                   * must */
+  bool often;     /* the device reads each tile many times */
+  char *room;     /* memory for the largest tile that must be copied, where the reader can read it; NULL: no
+                   * tile must be copied */
   char *seen;     /* host memory in which a tile for the device is checked first; or NULL */
   int64_t i, j;
   const char *at;
@@ -32,10 +33,10 @@ typedef struct sl_tile_fetch {
 /* Allocates the memory. `of` must outlive the fetch. Errors: SLEY_ERR_MEMORY. Not collective. */
 sley_status sl_tile_fetch_open(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader);
 
-/* The same without memory, for tiles of this rank alone; need not be closed. */
+/* Opens a fetch without memory, for tiles of this rank only. It need not be closed. */
 void sl_tile_fetch_open_own(sl_tile_fetch *fetch, const sl_tiled *of, sl_tile_reader reader);
 
-/* The same for the host, with memory for tile (i, j) alone. */
+/* Opens a fetch for the host, with memory for tile (i, j) only. */
 sley_status sl_tile_fetch_open_one(sl_tile_fetch *fetch, const sl_tiled *of, int64_t i, int64_t j);
 
 /* Starts to fetch tile (i, j), and returns at once. No other fetch may be in progress. Errors: SLEY_ERR_PEER.
@@ -48,7 +49,7 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j);
  * on the host, which could change it after a check. Errors: SLEY_ERR_PEER. Not collective. */
 sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out);
 
-/* Both begin and wait. */
+/* Calls sl_tile_begin and sl_tile_wait. */
 sley_status sl_tile_get(sl_tile_fetch *fetch, int64_t i, int64_t j, sl_tile *out);
 
 /* Waits for a fetch in progress and frees the memory. Does nothing if all bytes are zero. */

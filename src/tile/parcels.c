@@ -10,7 +10,7 @@ typedef struct packing {
   const sl_tiled *tiled;
   const sley_matrix *matrix;
   int64_t first_row;        /* first row of `a` in the whole matrix */
-  const sl_parcels *ranges; /* rows of all sources; `source` is this rank's number there */
+  const sl_parcels *ranges; /* rows of all sources; `source` is this rank's number among the sources */
   int source;
   int64_t *lengths_to, *entries_to; /* one per rank */
   uint32_t *lengths;
@@ -60,7 +60,7 @@ static sley_status pack_parcel(packing *p, int64_t first, int64_t last, int64_t 
   return SLEY_OK;
 }
 
-/* Packs all parcels for ranks first_rank to last_rank. Without arrays it only counts. */
+/* Packs all parcels for ranks first_rank to last_rank. If it has no arrays, it only counts. */
 static sley_status pack(packing *p, int first_rank, int last_rank) {
   const sl_tiling *g = &p->tiled->tiling;
   p->length = p->entry = 0;
@@ -103,7 +103,7 @@ static sley_status pack_all(packing *p, bool values_alone) {
   return p->val ? pack(p, first, last) : SLEY_ERR_MEMORY;
 }
 
-/* With a single source, the rank's own packed data is what it receives. */
+/* If there is a single source, the rank's own packed data is the data that it receives. */
 static void keep(packing *p, sl_parcels *out) {
   out->lengths_from = p->lengths_to;
   out->entries_from = p->entries_to;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves entries from the ranks that have the rows of a sparse matrix to the owners of its tiles. A parcel is
  * the part of one rank's rows that lies in one tile. A rank sends its parcels to their owners in the order of
- * the tiles, and within a parcel by rows, so that both sides know the position of each entry. */
+ * the tiles, and the entries of a parcel in the order of rows, so that both sides know the position of each
+ * entry. */
 #ifndef SLEY_TILE_PARCELS_H
 #define SLEY_TILE_PARCELS_H
 
 #include "tile/tiled.h"
 
 /* The data that this rank has received, grouped by source and, within a source, by tile. If every rank has
- * the whole matrix, each rank is its own only source. */
+ * the whole matrix, the only source of a rank is the rank itself. */
 typedef struct sl_parcels {
   int sources;
   const int64_t *row_begin; /* sources + 1 elements */
-  int64_t whole[2];         /* array for row_begin if there is one source */
+  int64_t whole[2];         /* memory for row_begin if there is only one source */
   uint32_t *lengths;        /* number of entries of each row of each parcel */
   void *col, *val;
   int64_t *lengths_from, *entries_from; /* number of lengths, and of entries, received from each source */

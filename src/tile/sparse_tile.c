@@ -106,7 +106,7 @@ bool sl_sparse_tile_is_csr(const sl_tile *tile, sley_index index) {
     good &= tile->rowid[s] > before && tile->rowid[s] < tile->rows;
     before = tile->rowid[s];
   }
-  uint64_t last = 0; /* a negative column becomes a large one */
+  uint64_t last = 0; /* as an unsigned number, a negative column is large */
   if (index == SLEY_I32)
     for (int64_t e = 0; e < tile->entries; e++) {
       const uint64_t col = ((const uint32_t *)tile->col)[e];

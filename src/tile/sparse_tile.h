@@ -13,7 +13,7 @@ typedef struct sl_tile {
   int64_t rows, cols;
   int64_t stored, entries;
   const int64_t *rowid, *rowptr;
-  const void *col, *val; /* for a dense tile val alone, rows x cols values */
+  const void *col, *val; /* arrays of a sparse tile; a dense tile has only val, with rows x cols values */
 } sl_tile;
 
 /* Size and types of a sparse tile. */
@@ -45,10 +45,10 @@ void sl_sparse_tile_write_rows(const sl_tile_shape *shape, const int64_t *from, 
 /* Zeroes the padding after the arrays of a sparse tile at `at`, because it may be sent. */
 void sl_sparse_tile_pad(const sl_tile_shape *shape, char *at);
 
-/* Computes the row pointers of all rows of a tile (rows + 1) from those of its stored rows. */
+/* Computes the row pointers (rows + 1) of all rows of a tile from the row pointers of its stored rows. */
 void sl_sparse_tile_rowptr(const sl_tile *tile, int64_t *rowptr);
 
-/* Copies a tile to CSR with all its rows. Errors: SLEY_ERR_MEMORY; then nothing stays allocated. */
+/* Copies a tile to CSR with all its rows. Errors: SLEY_ERR_MEMORY; then all memory is freed. */
 sley_status sl_sparse_tile_copy(const sl_tile *tile, sley_index index, sley_dtype dtype, sl_csr_arrays *out);
 
 /* Returns whether the arrays of a sparse tile are valid CSR within the tile: row pointers, row numbers and

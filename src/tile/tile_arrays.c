@@ -99,7 +99,7 @@ sley_status sl_tile_arrays_download(sl_queue *queue, const sl_tile_shape *shape,
 
 sley_status sl_tile_arrays_convert(sl_queue *queue, sley_dtype from, const void *src, sley_dtype to,
                                    void *dst, int64_t count) {
-  /* Converts in rows, because kernels take one row at a time; the rest is one more row. */
+  /* Converts in rows, because kernels process one row at a time; the remaining values are one more row. */
   const int64_t done = count / CONVERTED * CONVERTED;
   sl_convert_args args = {.count = count / CONVERTED,
                           .k = CONVERTED,

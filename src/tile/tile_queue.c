@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank's block contains: the number of the next place, the ring, a word for each buffer (1: it was
- * returned), and the buffers. A rank reads its own words by fetch_add, which is atomic with what others
- * write, lets the transport make progress, and reports a rank that has failed. */
+ * returned), and the buffers. A rank reads its own words by fetch_add, which is atomic with the writes of
+ * other ranks, lets the transport make progress, and returns an error if a rank has failed. */
 #include "tile/tile_queue.h"
 
 #include <time.h>
@@ -32,7 +32,8 @@ static sley_status take_memory(sl_tile_queue *q) {
   return SL_NEW(q->blocks, q->comm->size, "addresses of blocks");
 }
 
-/* Finds the addresses of the ranks' memory for this rank, and allocates memory for what it must copy. */
+/* Finds the addresses of the ranks' memory for this rank, and allocates memory for the blocks that it must
+   copy. */
 static sley_status find_blocks(sl_tile_queue *q) {
   bool reaches_all = true;
   for (int r = 0; r < q->comm->size; r++) {
@@ -57,8 +58,7 @@ sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_byte
   if (status == SLEY_OK)
     status = sl_symm_alloc(comm, q->contents + q->buffers * q->buffer_bytes, &q->symm);
   if (status == SLEY_OK)
-    status = sl_agree(comm, find_blocks(q)); /* addresses may only be asked for while their owners are
-                                              * there */
+    status = sl_agree(comm, find_blocks(q)); /* addresses may be queried only while their owners exist */
   if (status != SLEY_OK) {
     sl_tile_queue_destroy(q);
     return status;
@@ -105,7 +105,7 @@ static sley_status send_word(sl_tile_queue *q, const sl_late_word *w) {
                        : send_entry(q, w->rank, w->value);
 }
 
-/* Sends, in order, the words whose marks the device has reached. */
+/* Sends the words whose marks the device has reached, in order. */
 static sley_status send_reached(sl_tile_queue *q) {
   while (q->late_count > 0) {
     const sl_late_word *first = &q->late[q->late_first];
@@ -172,7 +172,7 @@ void *sl_tile_queue_contents(const sl_tile_queue *q, int buffer) {
   return q->blocks[q->comm->rank] + q->contents + buffer * q->buffer_bytes;
 }
 
-/* The next entry of this rank's queue; 0: there is none now. Errors: SLEY_ERR_PEER. */
+/* Takes the next entry of this rank's queue; 0 if there is none at present. Errors: SLEY_ERR_PEER. */
 static sley_status take_entry(sl_tile_queue *q, int64_t *entry) {
   SL_TRY(send_reached(q));
   SL_TRY(take_word(q, RING + q->taken % q->places * WORD, entry));

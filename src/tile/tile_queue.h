@@ -38,44 +38,47 @@ typedef struct sl_tile_queue {
   bool *in_use;              /* for each buffer of this rank, whether it is in use */
   char *room;                /* memory for a copy of a buffer; NULL: this rank can load all buffers */
   sl_marks marks;            /* marks of the comm's queue */
-  /* late: ring of words to be sent, with space for one per place and per buffer of this rank; NULL: words are
-   * sent at once. */
+  /* late: ring of words that are still to be sent, with memory for one per place and per buffer of this rank;
+   * NULL: words are sent at once. */
   sl_late_word *late;
   int64_t late_first, late_count, late_most;
 } sl_tile_queue;
 
-/* Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. All ranks pass the same numbers. Collective, agreed. */
+/* Creates a queue on every rank. All ranks pass the same numbers. Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW.
+   Collective, agreed. */
 sley_status sl_tile_queue_create(sl_comm *comm, int buffers, int64_t buffer_bytes, sl_tile_queue **out);
 void sl_tile_queue_destroy(sl_tile_queue *queue); /* Accepts NULL. Collective. */
 
-/* Reserves a free buffer of this rank; *buffer = -1: there is none now. Errors: SLEY_ERR_PEER. */
+/* Reserves a free buffer of this rank; *buffer = -1 if there is none at present. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_buffer(sl_tile_queue *queue, int *buffer);
 void sl_tile_queue_put_back(sl_tile_queue *queue, int buffer); /* Releases a reserved buffer that was not
                                                                 * used. */
 void *sl_tile_queue_contents(const sl_tile_queue *queue, int buffer);
 
-/* Appends an entry, not 0, to the rank's queue, once the comm's queue has done the work enqueued so far. What
- * this work writes to this rank's buffers is visible to the rank that takes the entry. On the host the entry
- * is sent at once, else possibly by a later call. Counts as a put of a word. Errors: SLEY_ERR_PEER. */
+/* Appends an entry, not 0, to the rank's queue, once the comm's queue has done the work enqueued so far. Data
+ * that this work writes to this rank's buffers is visible to the rank that takes the entry. On the host the
+ * entry is sent at once, on devices possibly by a later call. The traffic counts as a put of a word. Errors:
+ * SLEY_ERR_PEER. */
 sley_status sl_tile_queue_push(sl_tile_queue *queue, int rank, int64_t entry);
 
 /* Processes an entry that has arrived. */
 typedef sley_status (*sl_tile_queue_taker)(void *context, int64_t entry);
 
-/* Takes all entries that have arrived. *any (any may be NULL): whether there were any. Errors: SLEY_ERR_PEER,
- * the taker's. */
+/* Takes all entries that have arrived. Sets *any to whether an entry had arrived, unless any is NULL. Errors:
+ * SLEY_ERR_PEER, errors of the taker. */
 sley_status sl_tile_queue_drain(sl_tile_queue *queue, sl_tile_queue_taker taker, void *context, bool *any);
 
 /* Waits for a free buffer of this rank and reserves it. Meanwhile takes entries that arrive, because others
- * may be waiting for buffers, too. Errors: as drain. */
+ * may be waiting for buffers, too. Errors: as sl_tile_queue_drain. */
 sley_status sl_tile_queue_await(sl_tile_queue *queue, sl_tile_queue_taker taker, void *context, int *buffer);
 
 /* Sleeps for a moment, for a rank that has nothing else to do while nothing arrives: others may need the
  * core. */
 void sl_tile_queue_nap(void);
 
-/* *out: the first bytes of a rank's buffer, in place or as a copy that the next read replaces, in the memory
- * of the comm's device. Only the comm's queue may read them. Counts as a get. Errors: SLEY_ERR_PEER. */
+/* Sets *out to the address of the first bytes of a rank's buffer, in place or as a copy that the next read
+ * replaces, in the memory of the comm's device. Only the comm's queue may read them. The traffic counts as a
+ * get. Errors: SLEY_ERR_PEER. */
 sley_status sl_tile_queue_read(sl_tile_queue *queue, int rank, int buffer, int64_t bytes, const void **out);
 
 /* Returns a buffer to its rank, once the comm's queue has done the work enqueued so far; this rank must not

@@ -43,8 +43,8 @@ sley_status sl_tiled_begin(sl_comm *comm, const sl_tiling *tiling, sley_dtype dt
   return status;
 }
 
-/* Records an owner's figures of its tile in the directory, and refuses impossible ones. Few rows are stored
- * with their numbers, many without. */
+/* Records the figures of a tile, as its owner reports them, in the directory, and refuses impossible figures.
+ * If few rows have entries, only they are stored, with their numbers; otherwise all rows are stored. */
 static sley_status note_tile(sl_tiled *t, int64_t i, int64_t j, const int64_t tally[2]) {
   const int64_t rows = sl_tile_height(&t->tiling, i), filled = tally[0], entries = tally[1];
   sl_tile_pointer *p = &t->pointers[sl_tile_number(&t->tiling, i, j)];
@@ -140,7 +140,7 @@ sley_status sl_tiled_lay_out(sl_tiled *t) {
     return status;
   for (int r = 0; r < t->comm->size; r++)
     t->blocks[r] = sl_peer_ptr(t->symm, r);
-  return t->comm->ops->barrier(t->comm); /* addresses may only be asked for while their owners are there */
+  return t->comm->ops->barrier(t->comm); /* addresses may be queried only while their owners exist */
 }
 
 sley_status sl_tiled_create_dense(sl_comm *comm, const sl_tiling *tiling, sley_dtype dtype, sl_tiled **out) {

@@ -18,8 +18,10 @@
 /* A global pointer: the place of a tile, and its size. */
 typedef struct sl_tile_pointer {
   int rank;
-  int64_t offset, bytes; /* in that rank's block; bytes = 0: nothing is stored */
-  int64_t stored;        /* stored rows of a sparse tile; if all rows are stored, there are no row numbers */
+  int64_t offset, bytes; /* offset of the tile in its owner's block, and its bytes; bytes = 0: nothing is
+                            stored */
+  int64_t stored;        /* number of stored rows of a sparse tile; if all rows are stored, the tile has no
+                            row numbers */
   int64_t entries;       /* entries of a sparse tile */
 } sl_tile_pointer;
 
@@ -61,9 +63,9 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
  * SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
 
-/* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from host memory, and to it; ld in
- * elements. They use puts and gets. Both wait for all ranks at the end, and get also at the start, so that
- * nobody reads what is being written. Collective. */
+/* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from host memory, and to host
+ * memory; ld in elements. They use puts and gets. Both wait for all ranks at the end, and get also at the
+ * start, so that nobody reads what is being written. Collective. */
 sley_status sl_tiled_set_rows(sl_tiled *tiled, const int64_t *row_begin, const void *data, int64_t ld);
 sley_status sl_tiled_get_rows(const sl_tiled *tiled, const int64_t *row_begin, void *data, int64_t ld);
 
@@ -73,14 +75,15 @@ sley_status sl_tiled_get_matrix(const sl_tiled *tiled, const int64_t *row_begin,
 /* The same as sley_tiled_info_get. */
 void sl_tiled_describe(const sl_tiled *tiled, sley_tiled_info *out);
 
-/* Accepts NULL. Ranks do not wait for each other. Collective. */
+/* Frees the matrix. Accepts NULL. Ranks do not wait for each other. Collective. */
 void sl_tiled_destroy(sl_tiled *tiled);
 
 static inline const sl_tile_pointer *sl_tile_at(const sl_tiled *tiled, int64_t i, int64_t j) {
   return &tiled->pointers[sl_tile_number(&tiled->tiling, i, j)];
 }
 
-/* Address at which the host can load and store the tiles of a rank; NULL: it must use get and put. */
+/* Returns the address at which the host can load and store the tiles of a rank; NULL: the host must use get
+   and put. */
 static inline char *sl_tiled_block(const sl_tiled *tiled, int rank) {
   return tiled->comm->device->ops->host_addresses ? tiled->blocks[rank] : NULL;
 }
@@ -110,9 +113,10 @@ sl_tile sl_tile_view(const sl_tiled *tiled, int64_t i, int64_t j, const char *at
 /* Address of one of this rank's tiles, for its device. */
 char *sl_tile_own(const sl_tiled *tiled, int64_t i, int64_t j);
 
-/* own_open returns this rank's block for the host to change: the block itself, or a copy, which has its
- * contents if `filled`, else zeros. own_close writes the copy to the block, unless status is an error, and
- * frees it; it returns status, or its own error. Errors: SLEY_ERR_MEMORY, the device's. Not collective. */
+/* own_open returns memory in which the host can change this rank's block: the block itself, or a copy of it,
+ * which starts as zeros unless `filled`. own_close writes the copy to the block, unless status is an error,
+ * and frees it; it returns status, or its own error. Errors: SLEY_ERR_MEMORY, the device's. Not collective.
+ */
 sley_status sl_tiled_own_open(const sl_tiled *tiled, bool filled, char **out);
 sley_status sl_tiled_own_close(const sl_tiled *tiled, char *own, sley_status status);
 

@@ -10,11 +10,12 @@ typedef struct gathering {
   const sl_tiled *tiled;
   int64_t begin, end; /* rows to gather */
   sley_index index;
-  sl_csr_arrays arrays; /* col NULL: only count; rowptr[i + 1] is the length of row i */
+  sl_csr_arrays arrays; /* arrays of the result; if col is NULL, entries are only counted, and rowptr[i + 1]
+                           is the length of row i */
   int64_t *filled;      /* place of each row's next entry */
 } gathering;
 
-/* Takes the rows of tile (i, j), which begins at this row and column of the matrix. */
+/* Takes the rows of a tile that begins at this row and column of the matrix. */
 static void take_tile(gathering *g, const sl_tile *tile, int64_t row, int64_t col) {
   const sl_tiled *t = g->tiled;
   for (int64_t s = 0; s < tile->stored; s++) {
@@ -91,7 +92,8 @@ sley_status sl_tiled_get_matrix(const sl_tiled *t, const int64_t *row_begin, sle
                  .end = row_begin[t->comm->rank + 1],
                  .index = sl_index_for(t->tiling.cols)};
   *out = NULL;
-  sley_status status = sl_agree(t->comm, gather(&g, out)); /* also the barrier after which tiles may change */
+  sley_status status = sl_agree(t->comm, gather(&g, out)); /* sl_agree is also the barrier after which tiles
+                                                              may change */
   if (status != SLEY_OK) {
     sl_matrix_destroy(*out);
     *out = NULL;

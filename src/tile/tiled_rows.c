@@ -77,7 +77,7 @@ static sley_status move_rows(const sl_tiled *t, const int64_t *row_begin, char *
       .tiled = t, .begin = row_begin[comm->rank], .end = row_begin[comm->rank + 1], .data = data, .ld = ld};
   m.packed = sl_alloc(most_packed(&m), 1, "rows of a tile");
   sley_status status =
-      sl_agree(comm, m.packed ? SLEY_OK : SLEY_ERR_MEMORY); /* also the barrier before a get */
+      sl_agree(comm, m.packed ? SLEY_OK : SLEY_ERR_MEMORY); /* sl_agree is also the barrier before a get */
   if (status == SLEY_OK) {
     status = move_all(&m, to_tile);
     if (status == SLEY_OK && to_tile)

@@ -42,7 +42,7 @@ typedef struct filling {
   int64_t stored, entries;
 } filling;
 
-/* own: this rank's block. */
+/* own: address of this rank's block. */
 static filling start_tile(const sl_tiled *t, const sl_own_tile *at, char *own) {
   const sl_tile tile = sl_tile_view(t, at->i, at->j, own + sl_tile_at(t, at->i, at->j)->offset);
   const filling f = {(int64_t *)tile.rowptr, (int64_t *)tile.rowid, (char *)tile.col, (char *)tile.val, 0, 0};
@@ -125,7 +125,7 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
     status = share_sizes(t, &parcels);
     if (status == SLEY_OK)
       status = sl_tiled_lay_out(t);
-    if (status == SLEY_OK) /* also the barrier after which others may read */
+    if (status == SLEY_OK) /* the agreement is also the barrier after which other ranks may read */
       status = sl_agree(comm, fill_tiles(t, &parcels));
     sl_parcels_free(&parcels);
   }
@@ -152,7 +152,7 @@ static int64_t entry_of(const sl_tile *tile, int64_t row) {
   return tile->rowptr[from];
 }
 
-/* Copies the values of one source's parcel of a tile; *left values remain. */
+/* Copies the values of one source's parcel to a tile; *left is the number of values that remain. */
 static sley_status renew_parcel(const sl_tiled *t, const sl_tile *tile, int source, int64_t first,
                                 int64_t last, const char **val, int64_t *left) {
   if (tile->entries == 0)

@@ -58,7 +58,7 @@ typedef struct sl_own_tile {
 
 static inline sl_own_tile sl_own_first(const sl_tiling *t, int rank) {
   const int64_t i = rank / t->grid_cols, j = rank % t->grid_cols;
-  /* A rank in a column of the grid without tiles has none. */
+  /* the rank has no tiles if its column of the grid has none */
   return (sl_own_tile){.i = j < t->across ? i : t->down, .j = j, .local = 0, .first_col = j};
 }
 static inline bool sl_own_is(const sl_tiling *t, const sl_own_tile *at) {

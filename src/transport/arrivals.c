@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words in which a pull reports each piece, and the order of its list by pieces. */
+/* The words of device memory in which a pull reports each piece, and the order of its list by pieces. */
 #include "transport/arrivals.h"
 
-/* How far sl_pull_interleave lets pieces run ahead. On four H200 with 16 pieces of neighbouring rows of a
- * graph, a pull takes a tenth longer with 0, and a twentieth longer with 2. */
+/* How far sl_pull_interleave lets pieces run ahead. On four H200 GPUs, with 16 pieces of neighbouring rows of
+ * a graph, a pull takes 10 % longer with 0, and 5 % longer with 2. */
 enum { PIECES_AHEAD = 8 };
 
 sley_status sl_arrivals_interleave(sl_arrivals *pieces, sl_team *team, const sl_pull_rows *lists, int count,
@@ -40,7 +40,7 @@ void sl_arrivals_begin(sl_arrivals *pieces) {
   pieces->first_arrived = pieces->count == 0;
 }
 
-/* Waits for the first piece, once in every round, because the words count the waits. */
+/* Waits for the first piece, only once in every round, because the words count the waits. */
 static sley_status wait_for_first(sl_arrivals *pieces, sl_queue *queue) {
   sl_kernel_args first = {.op = SL_OP_ARRIVE, .arrive = {.words = pieces->arrived, .piece = 0}};
   if (!pieces->first_arrived)

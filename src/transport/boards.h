@@ -11,7 +11,7 @@
 typedef struct sl_pull_batch {
   int64_t first, count;
   int first_source, sources;
-  sl_counters given; /* traffic of these entries, counted when the kernel is launched */
+  sl_counters given; /* traffic of these entries, which is counted when the kernel is launched */
 } sl_pull_batch;
 
 typedef struct sl_board_round {
@@ -19,15 +19,15 @@ typedef struct sl_board_round {
   const sl_pull_entry *list;
   int batches;
   const sl_pull_batch *batch;
-  /* Numbers of sources: first those whose rows move, in the order of the batches, then sources of which
-   * only the signal is needed. */
+  /* Numbers of sources. The sources whose rows move come first, in the order of the batches; then come
+   * sources of which only the signal is needed. */
   int moving, still;
   const sl_pull_source *source;
   void *dst;
   int64_t dst_stride;
   bool add;
   sley_dtype dtype;
-  const sl_arrivals *pieces; /* for sl_boards_pull, if rows are not added */
+  const sl_arrivals *pieces; /* for sl_boards_pull if rows are not added; else NULL */
 } sl_board_round;
 
 /* Bytes of a board with a slot for each of `ranks` ranks. */
@@ -39,9 +39,9 @@ static inline int64_t sl_board_bytes(int ranks) {
  * per peer with rows, in order. Each launch adds its traffic to counters. */
 sley_status sl_boards_pull(const sl_board_round *round, sl_queue *queue, sl_counters *counters);
 
-/* The same, launch by launch, so that other work can come between: sl_boards_open offers this rank's rows,
- * and takes the signals of the sources whose rows do not move; then sl_boards_add makes each batch, of which
- * the last closes the round. */
+/* Make a round launch by launch, so that other work can come between: sl_boards_open offers this rank's rows,
+ * and takes the signals of the sources whose rows do not move; then sl_boards_add makes each batch. The last
+ * batch closes the round. */
 sley_status sl_boards_open(const sl_board_round *round, sl_queue *queue);
 sley_status sl_boards_add(const sl_board_round *round, int batch, sl_queue *queue, sl_counters *counters);
 

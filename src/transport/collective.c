@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives built from a transport's own: agreement on a status, exchange of varying numbers of items. */
+/* Collectives that are built from a transport's own collectives: agreement on a status, and exchange of
+   varying numbers of items. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ static sley_status lay_out(const char *what, int size, const int64_t *count, int
  * the tables of received items replace them. */
 enum { RECV_AT, RECV_BYTES, SEND_AT, SEND_BYTES, TABLES, COUNT_AT = RECV_AT, COUNT_BYTES = RECV_BYTES };
 
-/* Whether any rank has something to send. Collective. */
+/* Sets *out to whether any rank has something to send. Collective. */
 static sley_status any_sends(sl_comm *comm, const int64_t *count, bool *out) {
   int64_t sends = 0;
   for (int p = 0; p < comm->size; p++)

@@ -20,7 +20,7 @@ static void cut(const sl_dense_spec *spec, int size, int64_t *begin) {
   }
 }
 
-/* Each rank has a part of its own, of counts[rank] or count values. */
+/* Divides the array of count values into parts of about equal length. */
 static void join(const sl_dense_spec *spec, int size, int64_t *begin) {
   begin[0] = 0;
   for (int r = 0; r < size; r++)

@@ -13,7 +13,7 @@
  * wide words. */
 enum { SLOT_BYTES = 256 };
 
-/* An all-gather uses a ring if the ranks are workgroups of their own, at most RING_RANKS, and their parts
+/* An all-gather uses a ring if each rank is a workgroup, there are at most RING_RANKS ranks, and their parts
  * have at least RING_BYTES bytes on average. */
 enum { RING_RANKS = 16, RING_BYTES = 1 << 20 };
 
@@ -21,14 +21,15 @@ struct sl_dense {
   sl_comm *comm;
   sl_dense_spec spec; /* counts is not kept: see begin */
   int64_t value_bytes;
-  int64_t *begin;       /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of all */
-  bool whole;           /* an all-reduce in one exchange, which brings whole arrays */
-  bool mapped;          /* peers' values are reduced in place: the scatter moves nothing */
+  int64_t *begin;       /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of the whole
+                           array */
+  bool whole;           /* true: an all-reduce in one exchange, which brings whole arrays */
+  bool mapped;          /* true: peers' values are reduced in place, and the scatter moves nothing */
   sl_row_list *lists;   /* lists of the exchanges: send and recv of the scatter and of the gather, size
                            entries each */
   sl_exchange *scatter; /* exchange before the reduction; NULL: none */
   sl_exchange **gather; /* exchanges of the all-gather, each may be NULL */
-  int steps;            /* number of gather's exchanges; more than one are a ring */
+  int steps;            /* number of exchanges in gather; more than one form a ring */
   void *peers;          /* peers' values, in ascending order of ranks, `slot` bytes each */
   int64_t slot;
   sl_mapped_rows *rows; /* with mapped: the peers' arrays, in the order of the lists */
@@ -120,7 +121,7 @@ void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin) {
   sl_collective_kind_of(spec->kind)->lay_out(spec, size, begin);
 }
 
-/* Whether every rank can read all others' arrays in place. */
+/* Returns whether every rank can read all others' arrays in place. */
 static bool can_map(const sl_comm *comm) {
   return comm->zero_copy && comm->workgroup == comm->size && comm->size > 1 && comm->size <= SL_REDUCE_PLACES;
 }
@@ -157,7 +158,7 @@ static int64_t values_of(const sl_dense *dense, int rank) {
   return dense->begin[rank + 1] - dense->begin[rank];
 }
 
-/* Adds a list of one row for a peer; if nothing moves, no list, on both sides. */
+/* Adds a list of one row for a peer. If no values move, neither side has a list. */
 static void add_list(sl_row_list *lists, int *count, int peer, int64_t offset, int64_t bytes) {
   if (bytes > 0)
     lists[(*count)++] = (sl_row_list){.peer = peer, .count = 1, .offset = offset, .bytes = bytes};
@@ -218,7 +219,8 @@ static sley_status open_gather(sl_dense *dense) {
 
 /* Prepares the ring: in each step a rank sends the part that it received in the previous step, at first its
  * own, to the next rank. Only one message at a time travels over every link in each direction, and over the
- * same connection: over TCP that takes two thirds of the time of messages from all to all. */
+ * same connection. Over TCP that takes two thirds of the time that messages from all ranks to all ranks take.
+ */
 static sley_status open_ring(sl_dense *dense) {
   int rank = dense->comm->rank, size = dense->comm->size;
   int64_t each = dense->value_bytes;
@@ -233,8 +235,8 @@ static sley_status open_ring(sl_dense *dense) {
   return SLEY_OK;
 }
 
-/* Whether the library may choose the order: because the result does not depend on it, or because of
- * any_order. */
+/* Returns whether the library may choose the order: because the result does not depend on the order, or
+ * because of any_order. */
 static bool is_free(const sl_dense_spec *spec) {
   return !kind_of(spec)->reduces || spec->type == SLEY_TYPE_I64 || spec->any_order;
 }
@@ -265,7 +267,7 @@ static sley_status take_memory(sl_dense *dense) {
   return comm->device->ops->alloc(comm->device, bytes, "a collective", &dense->peers);
 }
 
-/* The steps that need no other rank. */
+/* The part of sl_dense_create that needs no other rank. */
 static sley_status start(sl_comm *comm, const sl_dense_spec *spec, sl_dense **out) {
   sl_dense *dense;
   SL_TRY(SL_NEW_ZERO(dense, 1, "a collective"));

@@ -29,8 +29,8 @@
 typedef struct sl_collective_kind {
   sley_collective_kind_info info;
   const char *title; /* name in messages */
-  bool native;       /* libraries of transports have this kind */
-  /* Fills begin; see sl_dense_lay_out. */
+  bool native;       /* libraries of transports support this kind */
+  /* Fills begin, as sl_dense_lay_out does. */
   void (*lay_out)(const sl_dense_spec *spec, int size, int64_t *begin);
 } sl_collective_kind;
 
@@ -43,10 +43,10 @@ const char *const *sl_collective_kind_names(void);
 /* Fields as in sley_collective_options. */
 struct sl_dense_spec {
   sley_collective_kind kind;
-  sley_reduce op; /* SLEY_SUM for an all-gather */
+  sley_reduce op; /* reduction; SLEY_SUM for an all-gather */
   sley_type type;
-  int64_t count;         /* values of each rank; all-reduce: values of the array */
-  const int64_t *counts; /* NULL: count each; else size entries. Not with all-reduce */
+  int64_t count;         /* number of values of each rank; for an all-reduce, of the array */
+  const int64_t *counts; /* NULL: count values for each rank; else size entries. Not with all-reduce */
   bool any_order;
 };
 
@@ -68,11 +68,12 @@ sley_status sl_dense_no_native(sl_comm *comm, const sl_dense_spec *spec, sl_dens
 sley_status sl_dense_agree(sl_comm *comm, const sl_dense_spec *spec);
 
 /* Computes the ranks' parts of a valid spec: as specified, or the array of an all-reduce divided about
- * equally. begin (size + 1 entries): rank r's part is values begin[r] .. begin[r + 1] - 1 of all. */
+ * equally. begin (size + 1 entries): rank r's part is values begin[r] .. begin[r + 1] - 1 of the whole array.
+ */
 void sl_dense_lay_out(const sl_dense_spec *spec, int size, int64_t *begin);
 
-/* Whether an all-reduce of a valid spec is done in one exchange; and whether a reduction reads the peers'
- * arrays in place. Not collective. */
+/* Return whether an all-reduce of a valid spec is done in one exchange, and whether a reduction reads the
+ * peers' arrays in place. Not collective. */
 bool sl_dense_is_whole(const sl_dense_spec *spec, const sl_comm *comm);
 bool sl_dense_is_mapped(const sl_dense_spec *spec, const sl_comm *comm);
 
@@ -95,7 +96,8 @@ sley_status sl_dense_run(sl_dense *dense, const void *src, void *dst, sl_queue *
  * library moves them. */
 void sl_dense_traffic(const sl_dense *dense, sl_counters *out);
 
-/* Waits for the comm's queue, and frees the collective. NULL, if on all ranks: does nothing. Collective. */
+/* Waits for the comm's queue and frees the collective. Does nothing if dense is NULL on all ranks.
+ * Collective. */
 void sl_dense_destroy(sl_dense *dense);
 
 #endif

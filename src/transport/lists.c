@@ -2,7 +2,7 @@
 /* Checks of an exchange's lists that all transports share. */
 #include "transport/lists.h"
 
-enum { ROW_HEADER = 128 }; /* most bytes that a transport adds to a row that travels alone */
+enum { ROW_HEADER = 128 }; /* maximum number of bytes that a transport adds to a row that travels alone */
 
 typedef struct signs {
   const int64_t *row;
@@ -20,8 +20,8 @@ static sley_status look_for_negative(void *context, int64_t begin, int64_t end, 
   return SLEY_OK;
 }
 
-/* Looks for a negative row number in parallel, and for its position only if there is one, because most lists
- * are long and correct. */
+/* Searches in parallel for a negative row number, and for its position only if there is one, because most
+ * lists are long and correct. */
 static sley_status check_rows(const sl_exchange_spec *spec, const char *way, const sl_row_list *list,
                               sl_team *team) {
   enum { GRAIN = 1 << 14, LONG = 1 << 17 };

@@ -11,7 +11,7 @@ static sl_pull_entry entry_of(const sl_pull_rows *list, int64_t i) {
                          .source = list->source};
 }
 
-/* Number of entries of a list before a piece. */
+/* Returns the number of entries of a list before a piece. */
 static int64_t before(const sl_pull_rows *list, int piece, int pieces) {
   if (piece == pieces)
     return list->count;
@@ -36,10 +36,10 @@ typedef struct place {
 /* The positions in all lists, and the runs so far. */
 typedef struct turns {
   const sl_pull_rows *lists;
-  int count, pieces, low; /* low: the lowest piece of an entry that is not in a run yet */
+  int count, pieces, low; /* low: the lowest piece of the entries that are not in a run yet */
   place at[SL_PULL_SOURCES];
   run *run;
-  int64_t runs, listed; /* number of runs, and of their entries */
+  int64_t runs, listed; /* number of runs, and number of entries in them */
 } turns;
 
 /* Advances piece and end to the next entry. */

@@ -6,22 +6,22 @@
 #include "base/team.h"
 #include "device/kernel.h"
 
-/* Rows of one source: entry i is copied from its row src_rows[i] (NULL: src_first + i) to row dst_rows[i]
- * (NULL: dst_first + i). */
+/* Rows of one source: entry i is copied from row src_rows[i] of the source to row dst_rows[i] of the
+ * destination. If src_rows is NULL, that is row src_first + i; if dst_rows is NULL, row dst_first + i. */
 typedef struct sl_pull_rows {
   int32_t source;
   int64_t count;
   const int64_t *src_rows, *dst_rows;
   int64_t src_first, dst_first;
-  const int64_t *piece_end; /* piece s ends before entry piece_end[s], the last piece with the list; NULL: all
-                               entries are in the last piece */
+  const int64_t *piece_end; /* piece s ends before entry piece_end[s]; the last piece ends with the list;
+                               NULL: all entries are in the last piece */
 } sl_pull_rows;
 
 /* Entries that the longest list contributes in its turn: few compared with the thousands of rows that a
  * kernel has in flight, so links are used as evenly as with turns of one entry. */
 enum { SL_PULL_TURN = 128 };
 
-/* Number of entries of all lists together. */
+/* Returns the number of entries of all lists together. */
 int64_t sl_pull_count(const sl_pull_rows *lists, int count);
 
 /* Writes all entries of at most SL_PULL_SOURCES lists, taking turns among the lists from list `start` on, at

@@ -6,7 +6,7 @@
 
 #include "device/marks.h"
 
-/* For use by one thread at a time. */
+/* The queues of such operations. For use by one thread at a time. */
 typedef struct sl_rma_queue {
   sl_device *device;
   sl_queue *copies; /* queue of copies, in order */
@@ -16,7 +16,7 @@ typedef struct sl_rma_queue {
   sl_marks done;    /* a mark after each copy */
 } sl_rma_queue;
 
-/* Errors: errors of the device. */
+/* Creates the queues. Errors: errors of the device. */
 sley_status sl_rma_queue_create(sl_device *device, sl_rma_queue **out);
 /* Waits for operations in flight, and frees the queue. NULL: does nothing. */
 void sl_rma_queue_destroy(sl_rma_queue *q);
@@ -27,10 +27,10 @@ sley_status sl_rma_queue_after(sl_rma_queue *q, sl_queue *queue);
 /* Begins a copy; either side may be in host or device memory. *number identifies it. */
 sley_status sl_rma_queue_copy(sl_rma_queue *q, void *dst, const void *src, int64_t bytes, uint64_t *number);
 
-/* Whether copy `number` and all earlier ones are complete. Does not wait. */
+/* Sets *done to whether copy `number` and all earlier copies are complete. Does not wait. */
 sley_status sl_rma_queue_test(sl_rma_queue *q, uint64_t number, bool *done);
 
-/* Whether a copy may still be in flight. */
+/* Returns whether a copy may still be in flight. */
 static inline bool sl_rma_queue_busy(const sl_rma_queue *q) {
   return q->done.reached < q->done.set;
 }

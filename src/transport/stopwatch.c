@@ -4,7 +4,8 @@
 
 #include "base/clock.h"
 
-/* Waits for the rank's queue, and adds the time since the last change of work to the current work. */
+/* Waits for the rank's queue, and adds the time since the last change of work to the kind of work that was
+   timed. */
 static void lap(sl_comm *comm) {
   sl_stopwatch *watch = comm->watch;
   if (watch->failed == SLEY_OK)

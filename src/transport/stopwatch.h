@@ -25,8 +25,8 @@ typedef enum sl_work {
 typedef enum sl_direction { SL_FORWARD, SL_BACKWARD, SL_DIRECTIONS } sl_direction;
 
 typedef struct sl_stopwatch {
-  sley_status failed; /* first error of a wait; after it there are no more waits */
-  sl_work work;       /* kind of work that is timed now */
+  sley_status failed; /* first error of a wait; after an error there are no more waits */
+  sl_work work;       /* kind of work that is being timed */
   sl_direction direction;
   double since;                            /* start of that work: seconds of sl_now() */
   double seconds[SL_DIRECTIONS][SL_WORKS]; /* times so far */
@@ -40,15 +40,15 @@ sley_status sl_stopwatch_start(sl_comm *comm, sl_stopwatch *watch);
  * error of the wait. */
 sley_status sl_stopwatch_stop(sl_comm *comm, sley_status status);
 
-/* Counts time from now on in that direction. */
+/* Counts time in that direction from now on. */
 void sl_stopwatch_turn(sl_comm *comm, sl_direction direction);
 
 /* Counts time from now on as work. Returns a value for sl_work_end, which also reports an error of the comm's
  * wait. */
 sl_work sl_work_begin(sl_comm *comm, sl_work work);
 
-/* Counts time again as before sl_work_begin. Returns status, the result of the work, or the error of a
- * wait. */
+/* Counts time again as the kind `before`, which sl_work_begin returned. Returns status, the result of the
+ * work, or the error of a wait. */
 sley_status sl_work_end(sl_comm *comm, sl_work before, sley_status status);
 
 #endif

@@ -113,7 +113,7 @@ sley_status sl_symm_check_word(const char *call, int64_t offset) {
              : sl_fail(SLEY_ERR_ARG, "%s: offset %lld is not a multiple of 8", call, (long long)offset);
 }
 
-/* The address of a word; blocks begin at a multiple of 8. */
+/* Returns the address of a word; blocks begin at a multiple of 8. */
 static _Atomic int64_t *word_at(const char *block, int64_t offset) {
   return (_Atomic int64_t *)(uintptr_t)(block + offset);
 }

@@ -77,8 +77,8 @@ typedef struct sl_symm_ops {
   /* Frees a block. No operation of this rank on it may be in flight. Collective, but ranks do not wait for
    * each other: the block lives until all have called it, or have failed. */
   void (*free)(sl_symm *symm);
-  /* The address of the rank's memory for loads and stores by this rank's device (or the host, if that is the
-   * device), or NULL if there is none. For the own rank never NULL. */
+  /* Returns the address of the rank's memory for loads and stores by this rank's device (or the host, if that
+   * is the device), or NULL if the device cannot reach it. Never NULL for the calling rank itself. */
   void *(*peer_ptr)(sl_symm *symm, int rank);
   /* Begin operations; offset + bytes must lie within the target's memory, else SLEY_ERR_ARG. */
   sley_status (*get_begin)(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes, sl_rma *rma);
@@ -91,11 +91,10 @@ typedef struct sl_symm_ops {
   sley_status (*after)(sl_symm *symm, sl_queue *queue);
   /* Gets single rows in one call. For each list (ascending peers, each at most once): row rows[i] of the
    * peer's memory, which holds contiguous rows of list->bytes, is copied to row first + i of dst, with rows
-   * of the same length. dst is host memory. Returns when the data has come. */
+   * of the same length. dst is host memory. Returns when the rows have arrived. */
   sley_status (*get_rows)(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
-  /* sl_fetch_add and sl_compare_swap; call is the name in messages. Returns when it is complete on both
-   * sides.
-   */
+  /* sl_fetch_add and sl_compare_swap; call is the function's name for messages. Returns when the operation is
+   * complete on both sides. */
   sley_status (*atomic)(sl_symm *symm, const char *call, int rank, int64_t offset, sl_atomic_op op,
                         int64_t value, int64_t expected, int64_t *old);
   /* Waits until all puts to the rank's memory that this rank has begun, in any block, are complete at the
@@ -116,7 +115,7 @@ sley_status sl_put_begin(sl_symm *symm, int rank, int64_t offset, const void *sr
 sley_status sl_rma_wait(sl_rma *rma);
 sley_status sl_rma_after(sl_symm *symm, sl_queue *queue);
 sley_status sl_get_rows(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
-/* Adds delta; *old (NULL: not wanted) receives the previous value. */
+/* Adds delta to the word; *old receives the previous value, unless old is NULL. */
 sley_status sl_fetch_add(sl_symm *symm, int rank, int64_t offset, int64_t delta, int64_t *old);
 /* Replaces the word by desired if it equals expected; *old receives the previous value, so the swap took
  * place if *old equals expected. */
@@ -125,14 +124,14 @@ sley_status sl_compare_swap(sl_symm *symm, int rank, int64_t offset, int64_t exp
 sley_status sl_flush(sl_symm *symm, int rank);
 sley_status sl_flush_all(sl_symm *symm);
 
-/* begin and wait in one call. */
+/* Call get_begin or put_begin, then wait. */
 sley_status sl_get(sl_symm *symm, int rank, int64_t offset, void *dst, int64_t bytes);
 sley_status sl_put(sl_symm *symm, int rank, int64_t offset, const void *src, int64_t bytes);
 
 /* ---- for transports */
 
-/* Gets the rows one by one, several in flight at a time: the slot get_rows of transports without a better
- * way. */
+/* Gets the rows one by one, several in flight at a time. The slot get_rows of transports that have no faster
+ * method. */
 sley_status sl_get_rows_singly(sl_symm *symm, int lists, const struct sl_row_list *list, void *dst);
 
 /* Checks that bytes at offset lie within a block of block_bytes, and that rank is below size. Errors:
@@ -143,12 +142,13 @@ sley_status sl_symm_check(const char *call, int rank, int size, int64_t offset, 
 /* Checks that the offset of an atomic is a multiple of 8. Errors: SLEY_ERR_ARG. */
 sley_status sl_symm_check_word(const char *call, int64_t offset);
 
-/* Whether the bytes are one aligned word, which is moved as an atomic. */
+/* Returns whether the bytes are one aligned word, which is moved by an atomic operation. */
 static inline bool sl_is_word(int64_t offset, int64_t bytes) {
   return bytes == (int64_t)sizeof(int64_t) && offset % (int64_t)sizeof(int64_t) == 0;
 }
 
-/* Copy bytes between a block that the host can address and host memory; a word as an atomic. */
+/* Copy bytes between a block that the host can address and host memory; an aligned word by an atomic
+   operation. */
 void sl_symm_load(void *dst, const char *block, int64_t offset, int64_t bytes);
 void sl_symm_store(char *block, int64_t offset, const void *src, int64_t bytes);
 

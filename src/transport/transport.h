@@ -31,7 +31,7 @@ static inline void sl_counters_count(sl_counters *counters, sl_link link, int64_
   counters->messages[link] += messages;
 }
 
-/* Adds the traffic of one kernel launch. */
+/* Adds the traffic `more` of one kernel launch. */
 static inline void sl_counters_sum(sl_counters *counters, const sl_counters *more) {
   for (int link = 0; link < SL_LINK_COUNT; link++)
     sl_counters_count(counters, (sl_link)link, more->bytes[link], more->messages[link]);
@@ -52,26 +52,26 @@ typedef struct sl_row_list {
   const int64_t *piece_end;
 } sl_row_list;
 
-/* Whether anything moves. */
+/* Returns whether anything moves. */
 static inline bool sl_list_moves(const sl_row_list *list) {
   return list->count > 0 && list->bytes > 0;
 }
 
 typedef enum sl_grain {
   SL_GRAIN_PEER, /* one message per peer */
-  SL_GRAIN_ROW   /* between workgroups one message per row, if the transport can */
+  SL_GRAIN_ROW   /* between workgroups one message per row, if the transport can send them */
 } sl_grain;
 
 typedef struct sl_exchange_spec {
-  const char *name; /* for traces and errors */
+  const char *name; /* name in traces and errors */
   int sends, recvs;
   const sl_row_list *send; /* ascending peers, each at most once; the rank itself may be one */
   const sl_row_list *recv;
-  bool add;         /* received rows are added, peers in the order of recv, rather than stored */
-  sley_dtype dtype; /* type of add's additions */
+  bool add;         /* received rows are added to dst, peers in the order of recv, rather than stored */
+  sley_dtype dtype; /* type of the additions if rows are added */
   sl_grain grain;
-  /* If not 0: rows are received in that many pieces, at most SL_PIECES_MOST, for exchange_arrive. Each rank
-   * may have a number of its own. Not with add. */
+  /* If not 0: rows are received in that many pieces, at most SL_PIECES_MOST, for exchange_arrive. The number
+   * may differ between ranks. Not with add. */
   int pieces;
   /* The rank's other work is planned to take longer than the rows need to come, so a device may use more of
    * its resources for that work. */
@@ -98,7 +98,7 @@ typedef struct sl_sized_list {
 /* An exchange whose messages have another length in every round, which the receiver learns from the message.
  * Not used after create. */
 typedef struct sl_sized_spec {
-  const char *name; /* for traces and errors */
+  const char *name; /* name in traces and errors */
   int sends, recvs;
   const sl_sized_list *send, *recv; /* ascending peers, each at most once; the rank itself may be one */
 } sl_sized_spec;
@@ -173,11 +173,11 @@ typedef struct sl_transport_ops {
    * in flight it ends the comm. Collective. */
   sley_status (*sized_begin)(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
   /* Ends a round: in the queue's order dst holds the received bytes, and src may be reused; recv_bytes[i]:
-   * length of the message from recv[i].peer, known when the call returns. The rest of the room in dst is
-   * unchanged. Counts the bytes received, and a message for each length but 0. The host waits for its peers
-   * to have begun the round. Collective. */
+   * length of the message from recv[i].peer, known when the call returns. The rest of dst is unchanged.
+   * Counts the bytes received, and a message for each length but 0. The host waits for its peers to have
+   * begun the round. Collective. */
   sley_status (*sized_end)(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
-  void (*sized_destroy)(sl_sized *sized); /* NULL: does nothing. Collective. */
+  void (*sized_destroy)(sl_sized *sized); /* Frees the exchange. Does nothing if it is NULL. Collective. */
 
   const sl_symm_ops *symm; /* one-sided memory: symmetric.h */
 
@@ -186,7 +186,7 @@ typedef struct sl_transport_ops {
    * alike: the library does not have it, or would not be faster than exchanges. Collective. */
   sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
-  /* This and the next three work on host memory, and are not counted. Collective. */
+  /* The barrier and the next three operations work on host memory, and are not counted. Collective. */
   sley_status (*barrier)(sl_comm *comm);
   sley_status (*allgather)(sl_comm *comm, const void *src, int64_t bytes,
                            void *dst); /* gathers bytes from each rank */
@@ -211,34 +211,36 @@ typedef struct sl_transport_ops {
   /* The traffic since the comm began or since the last reset. */
   void (*counters)(const sl_comm *comm, sl_counters *out);
   void (*counters_reset)(sl_comm *comm);
-  /* Adds traffic of this rank's kernels through addresses of peer_ptr, or of calls of a library, when they
-   * are enqueued. */
+  /* Adds traffic of this rank that exchanges do not count: of kernels that use addresses of peer_ptr, and of
+   * calls of a library, when these are enqueued. */
   void (*counters_add)(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 
-  /* Ends this rank's part. Not collective; nothing may be in flight. */
+  /* Ends this rank's part in the comm. Not collective; no operation may be in flight. */
   void (*close)(sl_comm *comm);
 } sl_transport_ops;
 
 /* Measured performance of messages between workgroups: collective/links.h. */
 typedef struct sl_measured_links {
   double bandwidth; /* bytes/s; 0: not measured */
-  double meeting;   /* seconds in which the ranks wait for each other */
+  double meeting;   /* seconds that a meeting of all ranks takes */
 } sl_measured_links;
 
 /* A comm. Backends extend the struct by making it their first member. */
 struct sley_comm {
   const sl_transport_ops *ops;
-  unsigned one_sided;    /* capabilities of its symmetric memory: sl_one_sided bits, the same on all ranks */
+  unsigned one_sided;    /* capabilities of the comm's symmetric memory: sl_one_sided bits, the same on all
+                            ranks */
   const char *transport; /* name of its transport */
   int rank, size;
   int workgroup;     /* ranks in a full workgroup, 1 .. size */
-  bool processes;    /* ranks are processes: they share no host memory but symmetric memory */
+  bool processes;    /* ranks are processes, which share no host memory except symmetric memory */
   bool zero_copy;    /* exchange_map works over direct links; the same on all ranks */
   sl_device *device; /* this rank's device; not owned */
   sl_queue *queue;   /* queue of the rank's own work; not owned */
-  sl_team *team;     /* the rank's threads, for work on the host; not owned. NULL: the calling thread alone */
+  sl_team *team;     /* the rank's threads, for work on the host; not owned. NULL: only the calling thread
+                        works */
   void *opened;      /* data for sley_comm_close; NULL: not made by sley_comm_open */
-  const char *note;  /* why "auto" took this device rather than one that is installed; "" otherwise */
+  const char *note;  /* why "auto" did not choose another device that is installed; "" otherwise */
   bool trusts_network;        /* ranks have met over a network without a secret */
   sl_measured_links measured; /* figures kept for the comm's later collectives; the same on all ranks */
   struct sl_stopwatch *watch; /* NULL, or the stopwatch that measures the rank's time: stopwatch.h */
@@ -256,8 +258,8 @@ static inline int sl_workgroup_of(const sl_comm *comm, int rank) {
 static inline int sl_workgroups(const sl_comm *comm) {
   return (comm->size + comm->workgroup - 1) / comm->workgroup;
 }
-/* Whether there are several workgroups, and workgroups of several ranks, so that ranks exchange on two
- * levels. */
+/* Returns whether there are several workgroups, and workgroups of several ranks, so that ranks exchange on
+ * two levels. */
 static inline bool sl_has_levels(const sl_comm *comm) {
   return comm->workgroup > 1 && comm->workgroup < comm->size;
 }
@@ -283,21 +285,21 @@ static inline sley_status sl_exchange_reclaim(sl_exchange *exchange, sl_queue *q
   return exchange->comm->ops->exchange_reclaim(exchange, queue);
 }
 
-/* Returns status. If a rank alone returns an error, this ends the comm, because others may wait for the rank;
- * an error of a peer has ended the comm already. A comm of one rank stays usable. Not collective. */
+/* Returns status. An error of this rank alone ends the comm, because others may wait for the rank; an error
+ * of a peer has ended the comm already. A comm of one rank stays usable. Not collective. */
 static inline sley_status sl_abort_on_error(sl_comm *comm, sley_status status) {
   if (status != SLEY_OK && status != SLEY_ERR_PEER && comm->size > 1)
     comm->ops->abort(comm, status);
   return status;
 }
 
-/* Every rank calls it with its own status; all return an error if any rank has one: the rank's own with its
- * message, or SLEY_ERR_PEER naming the first other failing rank. Unlike after abort, the comm stays usable.
- * Collective. */
+/* Every rank passes its own status. If any rank has an error, all ranks return an error: their own with its
+ * message, or SLEY_ERR_PEER with the number of the first rank that failed. Unlike after abort, the comm stays
+ * usable. Collective. */
 sley_status sl_agree(sl_comm *comm, sley_status mine);
 
-/* The same for work that the ranks do together, such as reading a file: all return the status and the message
- * of the first rank that has an error. Collective. */
+/* Like sl_agree, for work that the ranks do together, such as reading a file: all ranks return the status and
+ * the message of the first rank that has an error. Collective. */
 sley_status sl_agree_alike(sl_comm *comm, sley_status mine);
 
 /* Checks that all ranks have passed the same numbers: else all return SLEY_ERR_ARG with the name of the first

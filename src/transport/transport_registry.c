@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of transports: ranks as threads, and as processes over TCP, are always built in; others are
- * loadable modules. */
+/* The table of transports. Ranks as threads, and as processes over TCP, are always built in; other transports
+ * are loadable modules. */
 #include "transport/transport_registry.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static bool is_known(const char *name) {
   return false;
 }
 
-/* Refuses a name that is neither known nor a module's; the last error says why not. */
+/* Reports a name that is neither known nor a module's; the last error has the reason. */
 static sley_status refuse_name(const char *name) {
   char names[256] = "";
   size_t length = 0;
@@ -31,7 +31,7 @@ static sley_status refuse_name(const char *name) {
                  sley_last_error());
 }
 
-/* Whether a name can be part of a file name, so that other modules are found too. */
+/* Returns whether a name can be part of a file name, because other modules are found by their file names. */
 static bool is_plain(const char *name) {
   return *name && strlen(name) < 32 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name);
 }

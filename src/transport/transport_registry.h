@@ -10,18 +10,18 @@
 sley_status sl_transport_backend_find(const char *name, const sl_transport_backend **out);
 
 /* As sl_transport_backend_find; but if a module is missing whose transport has an alternative, *out is a
- * substitute that cannot start: its ranks still meet the ranks of processes that have the module, and all
- * change to the next transport together. */
+ * substitute that cannot start. Its ranks still meet ranks that have the module, and all change to the next
+ * transport together. */
 sley_status sl_transport_backend_choose(const char *name, const sl_transport_backend **out);
 
-/* Makes this process, and no other thread of it, a rank: one of a launcher's ranks, of launch->mpi_comm's, or
- * the only one. launch->ranks is found here, and workgroup and threads where they are 0. Ended by
+/* Makes this process, and no other thread of it, a rank: one of a launcher's ranks, one of the ranks of
+ * launch->mpi_comm, or the only rank. Sets launch->ranks, and workgroup and threads if they are 0. Ended by
  * sl_comm_end. Collective. Errors: SLEY_ERR_UNSUPPORTED (the transport does not join processes, and there are
  * several). */
 sley_status sl_comm_start(const sl_transport_backend *backend, const sl_launch *launch, sl_comm **out);
 
-/* Ends this rank's part, in order or after a failure; the thread's error stays. NULL: does nothing.
- * Collective. */
+/* Ends this rank's part in the comm, also after a failure. The thread's error is preserved. NULL: does
+ * nothing. Collective. */
 void sl_comm_end(sl_comm *comm);
 
 extern const char *const sl_transport_names[];

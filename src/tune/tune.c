@@ -22,7 +22,7 @@ enum { MOST_CORES = 8, SLOTS = 135, ROUNDS = 3 };
  * cores are measured with all sizes. */
 enum { GPU_BYTES_A_SECOND = 1 << 24, CORE_BYTES_A_SECOND = 1 << 22, ALL_SECONDS = 8 };
 
-/* Returns whether another round would end in time, if it takes as long as the earlier ones. */
+/* Returns whether another round would end in time if it takes as long as the earlier rounds. */
 static bool is_time_left(const sl_tuning *tune, int rounds, double spent) {
   return rounds < ROUNDS && spent + spent / rounds <= 1.1 * tune->seconds;
 }
@@ -134,7 +134,7 @@ static sley_status find_ranks(const char *device, const char *transport, sl_laun
   return SLEY_OK;
 }
 
-/* Fills in what is known before measuring. Links that do not exist keep the built-in figures. */
+/* Fills in the figures that are known before measuring. Links that do not exist keep the built-in figures. */
 static void describe(const sl_launch *launch, const char *transport, double seconds, sl_tuning *out) {
   const sl_machine *built_in = sl_machine_built_in(launch->device);
   char host[64] = "host";

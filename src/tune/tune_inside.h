@@ -12,11 +12,12 @@ typedef struct sl_tuning {
   sl_machine machine, bare; /* bare: the machine as it is before a round */
   double begin, seconds;    /* start time by sl_now; time limit of everything */
   double slot;              /* seconds for one figure */
-  double most_bytes;        /* most bytes of device memory for one measurement; more would take too long */
+  double most_bytes;        /* maximum number of bytes of device memory for one measurement; more would take
+                               too long */
   double size; /* size of matrices to be multiplied, at most 1, relative to the full size; the smallest are
                 * always measured */
   bool hosts;  /* messages are sent between hosts, whose ranks share their links */
-  bool moves;  /* and are sent while ranks compute */
+  bool moves;  /* messages are sent while ranks compute */
   /* Best times of earlier rounds, measured by rank 0; number of figures of this round. */
   double best[SL_TUNE_FIGURES];
   int figures;
@@ -28,7 +29,7 @@ typedef struct sl_tuning {
 typedef struct sl_timed {
   sley_status (*run)(void *context);
   void *context;
-  bool alone; /* even if ranks enqueue: time single runs, from the first call until the end is seen */
+  bool alone; /* times single runs, even if ranks enqueue, from the first call until the host sees the end */
 } sl_timed;
 
 /* Returns whether the rank only enqueues work, which its device then does. */

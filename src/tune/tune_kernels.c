@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures the time of sums. */
+/* Measures the time of products. */
 #include <math.h>
 
 #include "ops/spmm.h"
@@ -18,7 +18,7 @@ typedef struct grid {
   int64_t most_rows;      /* because narrow rows of a long X take long to make */
 } grid;
 
-/* Longest X of cores whose rows count as at hand. */
+/* Longest X on cores whose rows count as recently used. */
 enum { NEAR_REACH = 1 << 23 };
 
 static const grid of_core = {
@@ -35,9 +35,8 @@ static const grid *grid_of(const sl_comm *comm) {
 typedef struct product {
   int64_t rows; /* rows of a rank */
   int degree;   /* average entries per row */
-  bool near;    /* entries are near the diagonal; else anywhere in the block */
-  bool halo;    /* except for one entry for each other rank, which names a row of it; such runs are timed
-                 * alone */
+  bool near;    /* true: entries are near the diagonal; false: anywhere in the block */
+  bool halo; /* true: one entry for each other rank names one of its rows; such runs are timed one by one */
   int64_t k;
 } product;
 
@@ -110,7 +109,7 @@ static sley_status run_product(void *context) {
 /* Results of one product. */
 typedef struct shown {
   double seconds, entries; /* seconds and entries of a rank */
-  double at_hand;          /* share of entries whose row of X is at hand */
+  double at_hand;          /* share of entries whose row of X was used recently */
 } shown;
 
 static sley_status time_product(sl_comm *comm, sl_tuning *tune, const product *p, shown *out) {
@@ -140,8 +139,8 @@ done:
   return status;
 }
 
-/* Figures from products near the diagonal, whose rows of X are at hand, with few and with many entries per
- * row. */
+/* Figures from products near the diagonal, whose rows of X were used recently, with few and with many entries
+ * per row. */
 typedef struct told {
   double near;   /* seconds per entry */
   double stored; /* seconds to load X and store Y once */
@@ -154,8 +153,8 @@ static told compare(const shown *little, const shown *close, double meeting) {
   return (told){near, fmax(few - little->entries * near, 0.1 * few)};
 }
 
-/* Stores the figures of cores. Entries anywhere in the block determine the cost of entries whose row is not
- * at hand. */
+/* Stores the figures of cores. Entries anywhere in the block determine the cost of entries whose row was not
+ * used recently. */
 static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, const shown *many,
                       double meeting, bool first) {
   double most = t->near * many->entries + t->stored;
@@ -163,9 +162,9 @@ static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, 
   if (many->at_hand < 0.9)
     far = fmax(entry - many->at_hand * t->near, 0) / (1 - many->at_hand);
   double store_rate = (double)reach / t->stored, near_rate = (double)(8 + row) / t->near;
-  if (!first) { /* if more seems faster, the measurement was disturbed */
+  if (!first) { /* if a larger number seems faster, the measurement was disturbed */
     store_rate = fmin(store_rate, m->store[m->stores - 1].bandwidth);
-    m->nears--; /* one figure is kept: that of the longest X up to NEAR_REACH */
+    m->nears--; /* only the figure of the longest X up to NEAR_REACH is kept */
     near_rate = reach > NEAR_REACH ? m->near[m->nears].bandwidth : near_rate;
   }
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, (double)(8 + row) / fmax(far, t->near)};
@@ -175,9 +174,9 @@ static void note_core(sl_machine *m, int64_t row, int64_t reach, const told *t, 
   m->stream_bandwidth = store_rate;
 }
 
-/* Stores the figures of a GPU, from the longest X: entries at hand, and memory that loads X and stores Y. To
- * separate entries at hand from others, the block would have to be sampled, which takes longer than many
- * products. */
+/* Stores the figures of a GPU, from the longest X: entries whose row was used recently, and memory that loads
+ * X and stores Y. To separate these entries from others, the block would have to be sampled, which takes
+ * longer than many products. */
 static void note_gpu(sl_machine *m, int64_t row, int64_t reach, const told *t) {
   m->spmm_bandwidth = (double)(8 + row) / t->near;
   m->rate[m->rates++] = (sl_rate){(double)row, (double)reach, m->spmm_bandwidth};

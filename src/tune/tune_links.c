@@ -63,7 +63,7 @@ typedef struct load {
   sl_link link;
   int64_t count, bytes;
   bool listed, anywhere, by_row;
-  bool alone; /* one pair of two workgroups has the link between them to itself */
+  bool alone; /* one pair of ranks in two workgroups uses the link between them alone */
 } load;
 
 /* The ranks with which this one exchanges a load, ascending; returns their number. A device gathers from all

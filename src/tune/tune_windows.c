@@ -16,7 +16,7 @@
 #include "tune/window_fit.h"
 
 /* LEAST_MATRICES, MOST_MATRICES: numbers of matrices. WIDTHS: widths for each matrix and type. ENTRIES:
- * entries of a matrix, about. LEAST, MOST: fewest and most windows. */
+ * approximate number of entries of a matrix. LEAST, MOST: smallest and largest number of windows. */
 enum { LEAST_MATRICES = 8, MOST_MATRICES = 48, WIDTHS = 4, ENTRIES = 3000000, LEAST = 512, MOST = 16384 };
 enum { SEED = 20240517, NEAR = 4 }; /* NEAR: nearby columns are drawn from NEAR times as many */
 /* Seconds of a figure; the GPU is measured without a break. */
@@ -183,9 +183,9 @@ sley_status sl_tune_windows(sl_comm *comm, void *arg) {
   if (status == SLEY_OK) {
     quick->slot = slot;
     quick->size = tune->size;
-    quick->begin = sl_now(); /* this takes nearly as long again as everything else */
+    quick->begin = sl_now(); /* because the fit takes nearly as long as everything else */
     quick->seconds = 0.8 * tune->seconds;
-    quick->figures = SL_TUNE_FIGURES; /* each is measured once */
+    quick->figures = SL_TUNE_FIGURES; /* each figure is measured only once */
     status = measure_all(comm, quick, matrices, samples, count);
   }
   for (int kind = 0; kind < SL_WINDOW_KINDS && status == SLEY_OK && comm->rank == 0; kind++) {

@@ -9,12 +9,12 @@ enum { N = SL_WINDOW_FIGURES, PASSES = 8, ROUNDS = 1000 };
  * previous figures, in samples. MOST: factor by which figures may differ from these. */
 static const double OUTLIER = 0.2, NEAR = 0.7, PRIOR = 0.01, MOST = 4;
 
-/* Normal equations for sums of features that should each be 1, in units of the previous figures. */
+/* Normal equations for the fit of sums that should each be 1, in units of the previous figures. */
 typedef struct equations {
   double left[N][N], right[N];
 } equations;
 
-/* Optimizes each factor in turn while the others stay fixed. This converges to the optimum of all, because
+/* Optimizes each factor in turn while the others stay fixed. This converges to the common optimum, because
  * the function is convex. */
 static void solve(const equations *e, double factor[N]) {
   for (int round = 0; round < ROUNDS; round++)

@@ -139,7 +139,7 @@ run 2 gnn train "$work/nan.mtx" $small --weights
 one_line "a weight that is no number" "the entry in row 3, column 4 is nan"
 sed 's/ 0.5$/ -5/' "$work/weighted.mtx" >"$work/minus.mtx"
 run 2 gnn train "$work/minus.mtx" $small --weights
-one_line "weights below 0" "those of row 2 add up to"
+one_line "weights below 0" "the weights of row 2 add up to"
 
 echo "sparse features: the losses of dense ones, in less memory; models that make them dense"
 run 0 generate er:n=200,m=300,nnz=600,seed=2 --out "$work/x.mtx"

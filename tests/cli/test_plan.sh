@@ -66,7 +66,7 @@ awk '/x step before/ { on = 1; next } !on || / not shown by this run / { next } 
 
 echo "a step that a run cannot show is named, and has no ratio"
 has "two workgroups have one stage" '^halo-pipelined .* - *-$'
-has "two workgroups have one stage" '^halo-pipelined: not shown by this run over threads: its plan is that of the step before$'
+has "two workgroups have one stage" '^halo-pipelined: not shown by this run over threads: its plan equals the plan of the previous step$'
 run 0 spmm twin:cyt:scale=0.01 --ranks 3 --workgroup 1 --device cpu --algo cola --repeat 1 --json "$work/cola.json"
 grep -q '^halo-fused: not shown .*: no row is needed twice in another workgroup$' "$work/out" || fail "no fusion"
 grep -q '^halo-pipelined: not shown' "$work/out" && fail "three workgroups have two stages"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Follows recipes of CONTRIBUTING.md to the letter on a copy of the sources. Each NAME.patch beside this file adds one thing, and touches
+# Follows recipes of CONTRIBUTING.md exactly, on a copy of the sources. Each NAME.patch beside this file adds one thing, and touches
 # the files that its recipe lists and no others. All patches are applied to one copy. The touched C files are compiled, and linked with
 # the other objects of the build to a library and a command; these and the build's tests must do what the recipes promise.
 # A patch may add constants, declarations and rows to what others include, but no field: the other objects are as they were.

@@ -11,11 +11,11 @@ extern const sl_device_ops sl_cpu_ops;
 /* The CPU's kernels, NULL-terminated. */
 extern const sl_kernel *const sl_cpu_kernels[];
 
-/* Instruction sets, each including those before it on its architecture. */
+/* Instruction sets. Each includes the sets before it on its architecture. */
 typedef enum sl_cpu_isa { SL_CPU_PORTABLE, SL_CPU_AVX2, SL_CPU_AVX512, SL_CPU_NEON, SL_CPU_ISAS } sl_cpu_isa;
 
-/* Whether the build has made kernels for an instruction set: always portable ones, others by SLEY_CPU_SETS
- * (cmake/InstructionSets.cmake). */
+/* Whether the build has made kernels for each instruction set: always portable kernels, other sets by
+ * SLEY_CPU_SETS (cmake/InstructionSets.cmake). */
 extern const bool sl_cpu_built[SL_CPU_ISAS];
 
 /* Returns whether this machine has the instruction set, the library has kernels for it, and SLEY_CPU permits

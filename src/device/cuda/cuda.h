@@ -29,12 +29,12 @@ typedef struct sl_cuda_device {
 
 typedef struct sl_cuda_queue {
   sl_queue base;
-  cudaStream_t stream;                    /* stream of the queue's work: own, or the caller's */
-  cudaStream_t own;                       /* NULL until first used */
+  cudaStream_t stream;                    /* stream of the queue's work: its own stream, or the caller's */
+  cudaStream_t own;                       /* the queue's own stream; NULL until first used */
   cudaEvent_t moved;                      /* orders the streams when the queue moves to another */
-  sl_cuda_dense_state *dense;             /* NULL until first used */
-  void (*dense_release)(sl_queue *queue); /* frees dense; NULL if there is none */
-  sl_cuda_spgemm_kept *spgemm;            /* likewise, for sparse products */
+  sl_cuda_dense_state *dense;             /* state of dense operations; NULL until first used */
+  void (*dense_release)(sl_queue *queue); /* function that frees dense; NULL if there is no such state */
+  sl_cuda_spgemm_kept *spgemm;            /* state of sparse products; NULL until first used */
   void (*spgemm_release)(sl_queue *queue);
 } sl_cuda_queue;
 
@@ -47,9 +47,9 @@ extern const sl_kernel *const sl_cuda_kernels[];
  * runtime's error. */
 sley_status sl_cuda_check(cudaError_t error, const char *what);
 
-/* Pinned buffers of the current GPU, for copies of at least a MiB by a queue that has threads to fill them.
- * sl_cuda_staging_suits returns whether a copy qualifies. The copy runs in the queue's order; src may be
- * reused when it returns. */
+/* Pinned buffers of the current GPU, for copies of at least 1 MiB by a queue with threads that fill the
+ * buffers. sl_cuda_staging_suits returns whether a copy qualifies. The copy runs in the queue's order; src
+ * may be reused when it returns. */
 sley_status sl_cuda_staging_create(sl_cuda_staging **out);
 void sl_cuda_staging_destroy(sl_cuda_staging *staging);
 bool sl_cuda_staging_suits(const sl_queue *queue, int64_t bytes);
@@ -63,7 +63,7 @@ sley_status sl_cuda_workspace(sl_queue *queue, void **out);
 /* Makes the device current for the calling thread. */
 sley_status sl_cuda_use(const sl_device *device);
 
-/* Call after a kernel was launched on the queue: counts it, and returns an error if the launch failed. */
+/* Called after a kernel was launched on the queue: counts it, and returns an error if the launch failed. */
 sley_status sl_cuda_launched(sl_queue *queue, const char *kernel);
 
 static inline cudaStream_t sl_cuda_stream(const sl_queue *queue) {

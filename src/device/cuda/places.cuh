@@ -9,8 +9,8 @@
 
 namespace sley {
 
-/* Places of rows of X, in units of what a lane loads. Column c is at base + c near_stride + near_at; from
- * column `near` on at base + c far_stride + far_at, modulo the range of a PLACE. */
+/* Places of rows of X, in units of the vector that a lane loads. Column c is at base + c near_stride +
+ * near_at; from column `near` on at base + c far_stride + far_at, modulo the range of a PLACE. */
 struct x_places {
   const void *base;
   uint64_t near_at, far_at;

@@ -44,7 +44,7 @@ template <int BYTES> static __device__ __forceinline__ void copy_ahead(void *to,
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(BYTES) : "memory");
 }
 
-/* The same; only the first `there` bytes are copied, the rest become 0. */
+/* The same, but only the first `there` bytes are copied; the rest become 0. */
 template <int BYTES>
 static __device__ __forceinline__ void copy_ahead(void *to, const void *from, int there) {
   const unsigned at = (unsigned)__cvta_generic_to_shared(to);

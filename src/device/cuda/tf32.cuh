@@ -18,8 +18,8 @@ static __device__ __forceinline__ void multiply_tf32(float (&c)[4], const unsign
 
 /* Rounds to tf32. The Tensor core ignores the lower bits, so half a unit of the last bit kept is added: this
  * rounds to nearest, ties away from zero. Values near the largest become infinite, and a NaN whose upper bits
- * are all set becomes 0; so in each product one operand that such a NaN is part of must be converted by
- * another function. */
+ * are all set becomes 0; so if an operand may contain such a NaN, at least one operand of each product must
+ * be converted by another function. */
 static __device__ __forceinline__ unsigned to_tf32(float v) {
   return __float_as_uint(v) + 0x1000;
 }

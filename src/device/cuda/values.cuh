@@ -85,8 +85,8 @@ template <> struct value<bf16> {
   }
 };
 
-/* Types of a product: A and X have input<T>, Y has output<T>. These are both T, but for wide<T>, Y has T's
- * type of sums. */
+/* Types of a product: A and X have input<T>, Y has output<T>. Both types are T, except that for wide<T> Y has
+ * T's type of sums. */
 template <typename T> struct wide;
 template <typename T> struct operand_types {
   using in = T;
@@ -137,8 +137,8 @@ __device__ __forceinline__ accumulator<T> widened(const vector<T, N> &from, int 
   return value<T>::widen(from.item[i]);
 }
 
-/* Two bf16 values are processed as the register that they were loaded in: one instruction each instead of
- * two. */
+/* Two bf16 values are processed as the register in which they were loaded: one instruction for both instead
+ * of two. */
 template <int N>
 __device__ __forceinline__ std::enable_if_t<N % 2 == 0, float> widened(const vector<bf16, N> &from, int i) {
   unsigned pair;
@@ -146,7 +146,7 @@ __device__ __forceinline__ std::enable_if_t<N % 2 == 0, float> widened(const vec
   return __uint_as_float(i % 2 == 0 ? pair << 16 : pair & 0xffff0000);
 }
 
-/* How many of N neighbouring values of type T are moved as one word. */
+/* Number of values, of N neighbouring values of type T, that are moved as one word. */
 template <typename T, int N>
 constexpr int per_word = sizeof(T) * N > 16 ? 16 / static_cast<int>(sizeof(T)) : N;
 

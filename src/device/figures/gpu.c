@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of a GPU, from those of the GPUs on which models were fitted. */
+/* The figures of a GPU, computed from the figures of the GPUs on which models were fitted. */
 #include <string.h>
 
 #include "device/figures.h"
 
-/* The GPUs on which figures were fitted; the first also stands for GPUs of other names. */
+/* The GPUs on which figures were fitted; the first one is also used for GPUs of other names. */
 static const sl_gpu_properties fitted[] = {
     {.name = "H200", .processors = 132, .lanes = 132 * 2048, .cache = 60 << 20, .memory = 4.8e12},
     {.name = "H100", .processors = 132, .lanes = 132 * 2048, .cache = 50 << 20, .memory = 3.35e12}};
 
-/* Fraction of a property; 1 if it is not known. */
+/* Returns the ratio of a property to the fitted GPU's; 1 if the property is not known. */
 static double share(double property, double of) {
   return property > 0 ? property / of : 1;
 }

@@ -9,16 +9,16 @@ const sl_device_figures sl_figures_hopper = {
     /* H200: part of Y that is still in the L2 cache when a product over row windows ends. */
     .cache = 40e6,
     .launch = 2.5e-6, /* H200 */
-    /* Estimates, which rank the kernels of an operation. */
+    /* Estimates that rank the kernels of an operation. */
     .memory = 2e12,
     .stream = 5e12,
     .plain = 1e12,
-    .piece = 15e-6, /* H200, as is the next */
+    .piece = 15e-6, /* fitted on the H200, like the next figure */
     .pull_start = 15e-6,
     /* H200. Streams: within a factor of two either way the times differ by a few percent. Rows of small
      * products: 38 matrices of 20,000 to 3 million entries. Pulls: on four H200, 33 blocks are as fast alone,
-     * but fall behind beside a product; 132 blocks load no faster than 66 and slow a product by a quarter
-     * more; 40 take up to a sixth longer, and slow it by 2 to 3 % less. */
+     * but become slower while a product runs; 132 blocks load no faster than 66 and slow the product by 25 %
+     * more; 40 blocks take up to 17 % longer, and slow the product by 2 to 3 % less. */
     .fill = {[SL_FILL_STREAM_THREADS] = 270000,
              [SL_FILL_STREAM_WARPS] = 4224,
              [SL_FILL_NARROW_WARPS] = 1200,

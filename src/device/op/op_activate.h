@@ -24,7 +24,7 @@ typedef struct sl_activate_grad_args {
   double slope;
   int64_t rows, cols;
   const void *y, *dy;
-  int64_t ldy, lddy; /* in elements, like the other leading dimensions */
+  int64_t ldy, lddy; /* leading dimensions in elements, like the others */
   void *dx;
   int64_t lddx;
   double scale;

@@ -40,7 +40,7 @@ typedef enum sl_aggregate {
  * other devices may sum fragments of a row, each from 0, in a fixed order, unless in_order is set. Y overlaps
  * no other operand. Source: Hamilton and others, GraphSAGE, NIPS 2017 (aggregators). */
 typedef struct sl_aggregate_args {
-  sl_pattern pattern; /* by rows it may list rows: Y and arg of other rows are unchanged */
+  sl_pattern pattern; /* by rows, which may list rows: then Y and arg of other rows are unchanged */
   sl_heads shape;
   sley_dtype dtype; /* type of val, factor, X and Y */
   sl_aggregate kind;

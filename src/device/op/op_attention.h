@@ -36,8 +36,8 @@ typedef enum sl_attention { SL_ATTENTION_GAT, SL_ATTENTION_GATV2, SL_ATTENTION_D
  * all -infinity. Sources: GAT (Velickovic and others, ICLR 2018), GATV2 (Brody and others, ICLR 2022), DOT
  * (Vaswani and others, NIPS 2017). */
 typedef struct sl_attention_args {
-  /* By rows; for ATTENTION_COLUMNS by columns. Only ATTENTION's may list rows: Y, stats and side of other
-   * rows are unchanged. */
+  /* By rows; for ATTENTION_COLUMNS by columns. Only the pattern of ATTENTION may list rows: Y, stats and side
+   * of other rows are unchanged. */
   sl_pattern pattern;
   sl_heads shape;
   sley_dtype dtype; /* type of q, k, v, a, Y and gradients */

@@ -13,7 +13,8 @@ bool sl_convert_ok(const sl_kernel_args *args);
 bool sl_pull_ok(const sl_kernel_args *args);
 bool sl_scale_ok(const sl_kernel_args *args);
 bool sl_round_ok(const sl_kernel_args *args);
-bool sl_always_ok(const sl_kernel_args *args); /* for ARRIVE and AWAIT */
+bool sl_always_ok(
+    const sl_kernel_args *args); /* Predicate for ARRIVE and AWAIT, which support all arguments. */
 
 /* Bytes of the longest row of a pull. */
 int64_t sl_pull_row_bytes(const sl_pull_args *args);

@@ -50,7 +50,8 @@ typedef struct sl_compressed_header {
   uint8_t format;        /* a sl_compressed_format */
   uint8_t type;          /* a sley_type */
   int64_t count;         /* number of values in the array */
-  int64_t nonzeros;      /* values that are not zero; in every format but dense, values kept */
+  int64_t nonzeros;      /* number of values that are not zero; in every format except dense, number of values
+                            kept */
   int64_t payload_bytes; /* as sl_compressed_payload computes it */
   uint64_t reserved[2];  /* zero */
 } sl_compressed_header;
@@ -74,9 +75,10 @@ typedef struct sl_compress_part {
   const void *src; /* aligned to the type */
   int64_t count;   /* number of values */
   sl_compressed_format format;
-  void *dst; /* aligned to SL_COMPRESSED_ALIGN; overlaps nothing else */
+  void
+      *dst; /* destination of the compressed array, aligned to SL_COMPRESSED_ALIGN; overlaps no other array */
   int64_t room;
-  void *copy; /* NULL, or a second destination for all values of src; overlaps nothing else */
+  void *copy; /* NULL, or a second destination for all values of src; overlaps no other array */
 } sl_compress_part;
 
 /* SL_OP_COMPRESS: compresses each part. The bytes are the same on every device, and the same as in a call
@@ -95,15 +97,15 @@ typedef struct sl_compress_args {
 
 /* A compressed array, and its destination. */
 typedef struct sl_compressed_part {
-  const void *src; /* aligned to SL_COMPRESSED_ALIGN; may be in another device's memory that kernels can
-                    * access */
-  int64_t room;    /* bytes at src that may be read */
-  void *dst;       /* aligned to the type; overlaps nothing else */
+  const void *src; /* compressed array, aligned to SL_COMPRESSED_ALIGN; may be in another device's memory that
+                    * kernels can access */
+  int64_t room;    /* number of bytes at src that may be read */
+  void *dst;       /* destination of the values, aligned to the type; overlaps no other array */
   int64_t count;   /* number of values */
 } sl_compressed_part;
 
 /* SL_OP_DECOMPRESS: decompresses the array at src of each part to its dst, including zeros. Adds bits of
- * sl_compressed_fault to *wrong, which is in device memory: SL_FAULT_HEADER if a header is not that of an
+ * sl_compressed_fault to *wrong, which is in device memory: SL_FAULT_HEADER if a header does not belong to an
  * array of count values of the type within `room` bytes. The list of parts is in host memory and is not used
  * after run has returned. */
 typedef struct sl_decompress_args {
@@ -148,12 +150,14 @@ SL_ANYWHERE int64_t sl_compressed_padded(int64_t bytes) {
 
 /* Offsets of a payload's arrays, in bytes from its start. */
 typedef struct sl_compressed_layout {
-  int64_t index;  /* coo: positions, at 0; pici: the tiles' counts, after the words, which are at 0 */
+  int64_t index;  /* offset of the positions (coo: at 0), or of the tiles' counts (pici: after the words,
+                     which are at 0) */
   int64_t values; /* start of the values */
   int64_t bytes;  /* size of the payload */
 } sl_compressed_layout;
 
-/* For 0 <= nonzeros <= count, a count whose values fit in INT64_MAX / 4 bytes, and a known format. */
+/* Computes the layout for 0 <= nonzeros <= count, a count whose values fit in INT64_MAX / 4 bytes, and a
+   known format. */
 SL_ANYWHERE sl_compressed_layout sl_compressed_lay_out(sl_compressed_format format, int64_t value_bytes,
                                                        int64_t count, int64_t nonzeros) {
   sl_compressed_layout out = {0, 0, 0};
@@ -169,7 +173,7 @@ SL_ANYWHERE sl_compressed_layout sl_compressed_lay_out(sl_compressed_format form
   return out;
 }
 
-/* The same for a known type. */
+/* Computes the same for a known type. */
 static inline sl_compressed_layout sl_compressed_payload(sl_compressed_format format, sley_type type,
                                                          int64_t count, int64_t nonzeros) {
   return sl_compressed_lay_out(format, (int64_t)sley_type_bytes(type), count, nonzeros);
@@ -238,8 +242,8 @@ static inline int64_t sl_decompressed_bytes(const sl_decompress_args *a) {
 }
 
 /* Returns what is invalid in a header, for messages; or NULL if it is the header of an array of count values
- * of the type, of at most room bytes with its payload. value_bytes: of the type; count: one for which
- * sl_compressible is true. */
+ * of the type, of at most room bytes with its payload. value_bytes: bytes of a value; count: must be a number
+ * for which sl_compressible is true. */
 SL_ANYWHERE const char *sl_compressed_contradiction(const sl_compressed_header *header, sley_type type,
                                                     int64_t value_bytes, int64_t count, int64_t room) {
   if (room < SL_COMPRESSED_HEADER)
@@ -264,7 +268,7 @@ SL_ANYWHERE const char *sl_compressed_contradiction(const sl_compressed_header *
   return NULL;
 }
 
-/* The same for any type and count. */
+/* Does the same for any type and count. */
 const char *sl_compressed_fault_of(const sl_compressed_header *header, sley_type type, int64_t count,
                                    int64_t room);
 

@@ -30,10 +30,10 @@ typedef struct sl_dropout_args {
   const int64_t *row;    /* NULL, or row numbers in device memory */
   const int64_t *column; /* NULL, or column numbers in device memory */
   const void *in;
-  int64_t ld_in; /* in elements, like the other leading dimensions */
+  int64_t ld_in; /* leading dimension in elements, like the others */
   void *out;
   int64_t ld_out;
-  const uint64_t *device_seed; /* NULL, or in the device's memory */
+  const uint64_t *device_seed; /* NULL, or a seed in the device's memory */
   const void *bias;            /* cols values, or NULL */
   sley_activation act;
   double slope;

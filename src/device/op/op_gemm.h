@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-/* Terms of a sum that are added separately from the others. */
+/* Number of terms of a sum that form a block, which is summed separately from other blocks. */
 enum { SL_GEMM_TERMS = 8192 };
 
 /* The definition, for i < m and j < n, all matrices row-major:
@@ -42,7 +42,7 @@ typedef struct sl_gemm_args {
   int64_t m, n, k;
   double alpha, beta;
   const void *a, *b;
-  int64_t lda, ldb; /* in elements, like ldc */
+  int64_t lda, ldb; /* leading dimensions in elements, like ldc */
   void *c;
   int64_t ldc;
   const void *bias; /* n values, or NULL */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments of the operations that inspect and cut a row block in device memory, for planning: which columns
- * it has, who owns them, which rows need which of them, and the parts into which it is cut. All arrays are in
- * device memory unless a comment says host. Columns have 32 bits and are numbered globally; columns [first,
- * first + count) are the rank's own, the others are remote.
+ * it has, which ranks own them, which rows need which columns, and the parts into which it is cut. All arrays
+ * are in device memory unless a comment says host. Columns have 32 bits and are numbered globally; columns
+ * [first, first + count) are the rank's own, the others are remote.
  *
  * Results are the same on every device: sets, counts, minima and copies, none of which depends on the order
  * of the work. */
@@ -52,8 +52,9 @@ typedef struct sl_needs_args {
 enum { SL_CUT_PARTS = 16 };
 
 /* Destinations of entries. The rank's own column c goes to part local at place local_place + c - first.
- * Remote column h goes to part part[h] (negative: to none) at place far_place + place[h]. part NULL: to part
- * remote; place NULL: h instead of place[h]. With row_part, all entries of row i go to part row_part[i]. */
+ * Remote column h goes to part part[h] at place far_place + place[h]; if part[h] is negative, it goes to no
+ * part. If part is NULL, it goes to part remote; if place is NULL, h replaces place[h]. With row_part, all
+ * entries of row i go to part row_part[i]. */
 typedef struct sl_cut_map {
   const sl_colset_word *words;
   const int32_t *row_part, *part;

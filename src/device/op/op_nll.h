@@ -28,7 +28,7 @@ typedef struct sl_nll_args {
   sley_dtype dtype;
   int64_t rows, classes;
   const void *logits;
-  int64_t ld; /* in elements, like the other leading dimensions */
+  int64_t ld; /* leading dimension in elements, like the others */
   const int32_t *label;
   double grad_scale;
   double *row_loss, *sums;
@@ -36,7 +36,7 @@ typedef struct sl_nll_args {
   int64_t ld_grad;
   void *log_probs;
   int64_t ld_log_probs;
-  const double *device_scale; /* NULL, or in the device's memory */
+  const double *device_scale; /* NULL, or a factor in the device's memory */
 } sl_nll_args;
 
 static inline bool sl_nll_ok(const sl_nll_args *a) {

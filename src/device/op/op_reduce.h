@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-/* Most parts that may be listed one by one. */
+/* Maximum number of parts that may be listed one by one. */
 enum { SL_REDUCE_PLACES = 64 };
 
 /* For i < count: dst[i] = part(0)[i] op part(1)[i] op ... op part(parts - 1)[i], from left to right.

@@ -11,7 +11,7 @@
  * are distinct unless the order in which rows are processed does not matter. Bytes, strides and pointers are
  * multiples of the dtype's size; no more may be assumed about alignment. */
 typedef struct sl_rows_args {
-  int64_t count, bytes; /* number of rows, bytes of each */
+  int64_t count, bytes; /* number of rows, and bytes of each row */
   const void *src;
   int64_t src_stride; /* bytes between rows */
   const int64_t *src_rows;

@@ -11,18 +11,19 @@
 /* How the entries of a row of C are accumulated. AUTO chooses for each row; the others are for tests. */
 typedef enum sl_accumulator {
   SL_ACCUMULATOR_AUTO,
-  SL_ACCUMULATOR_DENSE, /* a sum for each column of C, and marks of the columns that have one */
+  SL_ACCUMULATOR_DENSE, /* a sum for each column of C, and marks for the columns that have a sum */
   SL_ACCUMULATOR_HASH   /* a hash table of columns */
 } sl_accumulator;
 
 /* Allocator of the result's arrays: memory of the queue's device. */
 typedef struct sl_spgemm_allocator {
   void *context;
-  /* Allocates count * bytes_each bytes, aligned to 64. Returns NULL with the message written. Memory that is
-   * never written need not be backed: more may be requested than is kept. */
+  /* Allocates count * bytes_each bytes, aligned to 64. Returns NULL on failure, with the thread's error
+   * message set. Memory that is never written need not be backed by physical memory: the caller may request
+   * more than it keeps. */
   void *(*alloc)(void *context, int64_t count, size_t bytes_each, const char *what);
-  /* Frees what *block has beyond count * bytes_each bytes; the block may move. After an error it is still a
-   * valid block, to be freed. */
+  /* Frees the part of *block beyond count * bytes_each bytes; the block may move. After an error it is still
+   * a valid block, which must be freed. */
   sley_status (*shrink)(void *context, void **block, int64_t count, size_t bytes_each, const char *what);
   void (*free)(void *context, void *block);
 } sl_spgemm_allocator;
@@ -50,8 +51,8 @@ typedef struct sl_spgemm_result {
   int64_t nnz;
   int64_t products; /* number of products of A and B, before the mask */
   int64_t peak;     /* most bytes allocated at a time, including the result */
-  int passes; /* 1: rows were computed once; 2: they were counted first, because memory for all products was
-               * too much */
+  int passes; /* 1: rows were computed once; 2: entries were counted first, because memory for all products
+               * was not available */
 } sl_spgemm_result;
 
 /* The arrays of A, B and the mask are in the memory of the queue's device. */
@@ -59,16 +60,17 @@ typedef struct sl_spgemm_args {
   sley_semiring semiring;
   sley_csr a, b;        /* m x k and k x n, of the same dtype, with 64-bit row pointers */
   const sley_csr *mask; /* NULL, or m x n with 64-bit row pointers; values are not read */
-  int64_t limit;        /* limit in bytes of everything allocated here, including the result; 0: none */
+  int64_t limit;        /* maximum number of bytes that the operation may allocate, with the result; 0: no
+                           limit */
   sl_accumulator accumulator;
-  const char *library;               /* NULL: Sley's own kernels; else the library whose kernels to use */
+  const char *library;               /* NULL: Sley's own kernels; else the library whose kernels are used */
   const sl_spgemm_allocator *memory; /* allocator of the result; NULL: the device's alloc and free */
-  sl_spgemm_result *out;             /* all zeros after an error */
+  sl_spgemm_result *out;             /* result; all zeros after an error */
 } sl_spgemm_args;
 
-/* After an error nothing stays allocated. Errors of run: SLEY_ERR_MEMORY (also: the limit is too low; the
- * message says what is needed), SLEY_ERR_INTERRUPTED, SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (a library's
- * limits). */
+/* The predicate of the operation. After an error of run, nothing stays allocated. Errors of run:
+ * SLEY_ERR_MEMORY (also: the limit is too low; the message says what is needed), SLEY_ERR_INTERRUPTED,
+ * SLEY_ERR_OVERFLOW, SLEY_ERR_UNSUPPORTED (a library's limits). */
 static inline bool sl_spgemm_ok(const sl_spgemm_args *a) {
   return sley_dtype_bytes(a->a.dtype) != 0 && a->a.dtype == a->b.dtype && a->a.cols == a->b.rows &&
          a->semiring >= SLEY_PLUS_TIMES && a->semiring <= SLEY_OR_AND && a->a.rowptr && a->b.rowptr;

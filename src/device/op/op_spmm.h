@@ -38,19 +38,19 @@
  * may differ from the bits of the order above. */
 
 /* Memory: when a kernel prepares, all arrays are in host memory, whatever the device, except resident columns
- * and values. On a device with memory of its own, a run with what prepare returned reads none of them;
- * kernels of the CPU read the arrays at every run, whether they keep a copy or not. A run without preparation
- * reads them in device memory. */
+ * and values. On a device with its own memory, a run with prepared data reads none of these arrays; kernels
+ * of the CPU read the arrays at every run, whether they keep a copy or not. A run without preparation reads
+ * them in device memory. */
 typedef struct sl_spmm_matrix {
   int64_t rows;         /* number of stored rows */
   const int64_t *rowid; /* row of Y of each stored row, ascending; NULL: stored row i is row i of Y */
   const int64_t *rowptr;
-  const void *col, *val; /* of each entry j, rowptr[0] <= j < rowptr[rows] */
+  const void *col, *val; /* column and value of each entry j, rowptr[0] <= j < rowptr[rows] */
   sley_index index;
   sley_dtype dtype;
-  /* For a device with memory of its own: col and val are already there when a kernel prepares, with 32-bit
-   * columns, and begin with entry rowptr[0] = 0. What prepare returns uses them directly and may set the sign
-   * bits of col; the caller must keep them until release. */
+  /* For a device with its own memory: col and val are already in that memory when a kernel prepares, with
+   * 32-bit columns, and begin with entry rowptr[0] = 0. The prepared data refers to them directly, and
+   * prepare may set the sign bits of col; the caller must keep them until release. */
   bool resident;
 } sl_spmm_matrix;
 
@@ -81,16 +81,17 @@ typedef struct sl_spmm_problem {
    * boundaries; own: index of the device's own memory. */
   const int64_t *segment;
   int segments, own;
-  bool wide_y;    /* Y has the type of sums: f32 for a 16-bit dtype, else no difference */
+  bool wide_y;    /* Y has the type of sums: f32 for a 16-bit dtype; no difference for other dtypes */
   bool in_order;  /* every row must be summed in stored order */
   bool tf32;      /* f32 values may be rounded to tf32, 11 significant bits, before they are multiplied */
-  bool lean;      /* choose no kernel that keeps more memory than another, unless it is asked for */
+  bool lean;      /* do not choose a kernel that needs more memory than another one, unless the kernel is
+                     requested */
   bool renewable; /* the values may change: refill is called */
-  bool arrives;   /* a's arrays are filled after the plan is made: no preparation */
-  const char *library; /* NULL: one of Sley's kernels; else the library whose kernel to use */
-  const struct sl_device_figures *figures; /* by which the product is shaped; not read by ok and cost */
-  const struct sl_kernel *kernel;          /* NULL: any of these kernels; else the one to use */
-  sl_rowwise_choice rowwise;               /* for the kernel with X in several memories */
+  bool arrives;   /* a's arrays are filled after the plan is made, so nothing can be prepared */
+  const char *library; /* NULL: one of Sley's kernels; else the library whose kernel is used */
+  const struct sl_device_figures *figures; /* figures by which the product is shaped; not read by ok and cost */
+  const struct sl_kernel *kernel;          /* NULL: any kernel of `library`; else the kernel that is used */
+  sl_rowwise_choice rowwise;               /* choice for the kernel with X in several memories */
   sl_team *team; /* host threads that prepare may use; NULL: only the calling thread */
 } sl_spmm_problem;
 
@@ -98,21 +99,22 @@ typedef struct sl_spmm_problem {
  * otherwise. */
 typedef struct sl_spmm_run {
   const sl_spmm_problem
-      *problem;         /* as passed to prepare; k may be smaller if the kernel `serves_fewer_columns` */
-  const void *prepared; /* what prepare returned for the problem, or NULL */
+      *problem;         /* the problem that was passed to prepare; k may be smaller if the kernel
+                           `serves_fewer_columns` */
+  const void *prepared; /* data that prepare returned for the problem, or NULL */
   double alpha, beta;
   const void *x, *far;
   int64_t ldx, ldfar; /* elements between rows; ldfar: the problem's far_stride */
   void *y;
   int64_t ldy; /* elements between rows */
-  /* With pieces: words by which the kernel waits for the pieces after the first, for which the caller has
-   * waited. NULL: all rows have arrived. */
+  /* With pieces: words by which the kernel waits for the second and later pieces; the caller has waited for
+   * the first. NULL: all rows have arrived. */
   const sl_piece_words *arrivals;
   bool during_pull; /* a pull runs on the device at the same time: a hint, which affects only speed */
 } sl_spmm_run;
 
-/* Bytes that a device loads at once. Rows that arrive while others are read must not share such a sector with
- * them: reading the first row would put the sector in a cache with the second row's old contents. */
+/* Bytes that a device loads at once. Rows that arrive while other rows are read must not share such a sector
+ * with them, because reading one row would leave old contents of the other in a cache. */
 enum { SL_SECTOR = 32 };
 
 static inline bool sl_far_has_own_sectors(const sl_spmm_problem *p) {

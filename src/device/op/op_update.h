@@ -40,7 +40,7 @@ typedef struct sl_update_args {
   bool in_order;
   int64_t rows, k, n;
   const void *t;
-  int64_t ldt; /* in elements, like ldw and ldz */
+  int64_t ldt; /* leading dimension in elements, like ldw and ldz */
   const void *w;
   int64_t ldw;
   double beta;

@@ -15,15 +15,17 @@ typedef struct sl_archive_member {
 
 typedef struct sl_archive {
   struct zip *zip;
-  int64_t size;            /* bytes of the whole archive */
+  int64_t size;            /* number of bytes of the whole archive */
   int64_t unpacked, limit; /* bytes of the members read so far, and their limit */
 } sl_archive;
 
 /* Opens an input, whose bytes must outlive the archive. Errors: SLEY_ERR_INPUT, SLEY_ERR_MEMORY. */
 sley_status sl_archive_open(const sl_input *input, sl_archive *out);
-void sl_archive_close(sl_archive *archive); /* accepts an archive that is zeroed, or that open failed for */
+void sl_archive_close(sl_archive *archive); /* Closes the archive. Accepts an archive that is zeroed, or whose
+                                               opening failed. */
 
-/* Unpacked bytes of all members, as declared in the directory; INT64_MAX: more. */
+/* Returns the number of unpacked bytes of all members, as the directory declares them; INT64_MAX if it is
+   larger. */
 int64_t sl_archive_claimed(const sl_archive *archive);
 
 bool sl_archive_has(const sl_archive *archive, const char *name);
@@ -33,10 +35,11 @@ bool sl_archive_has(const sl_archive *archive, const char *name);
 sley_status sl_archive_read(sl_archive *archive, const char *name, sl_archive_member *out);
 void sl_archive_member_free(sl_archive_member *member);
 
-/* The elements of a member, at any alignment. */
+/* Returns the elements of a member, at any alignment. */
 const uint8_t *sl_archive_elements(const sl_archive_member *member);
 
-/* An array to be written: its type as from sl_npy_type, 0 to 2 lengths, and bytes that outlive the call. */
+/* An array to be written: its type, as returned by sl_npy_type; 0 to 2 lengths; and its bytes, which outlive
+   the call. */
 typedef struct sl_archive_array {
   const char *name, *type;
   int dims;

@@ -11,8 +11,8 @@ enum { LOOK = 64 };
 static const char mark_utf8[] = "\xef\xbb\xbf";
 enum { MARK_UTF8 = 3 };
 
-/* Whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second one of its first
- * bytes is zero and the others are not. */
+/* Returns whether the content is UTF-16 or UTF-32: by its byte order mark, or because every second one of its
+ * first bytes is zero and the others are not. */
 static bool is_wide(const sl_input *input) {
   if (sl_input_starts(input, "\xff\xfe", 2) || sl_input_starts(input, "\xfe\xff", 2) ||
       sl_input_starts(input, "\0\0\xfe\xff", 4))
@@ -55,7 +55,8 @@ static int fields_of(const char *at, const char *end) {
   return fields;
 }
 
-/* Whether a CR stands between two possible lines: an entry or a comment, and another entry. */
+/* Returns whether a CR stands between two possible lines: between an entry or a comment, and another entry.
+ */
 static bool is_between_lines(const char *begin, const char *cr, const char *end) {
   const char *line = cr, *next = cr + 1;
   while (line > begin && line[-1] == '\r')

@@ -7,16 +7,16 @@
 
 #include "io/format.h"
 
-/* Cleans a whole content, which must lie in input->memory. Binary contents stay as they are. Errors:
+/* Cleans the whole content, which must lie in input->memory. Binary contents stay as they are. Errors:
  * SLEY_ERR_INPUT with file and line (UTF-16 or UTF-32; a CR between two possible lines of a text that has LF
  * too; any other CR is a blank). */
 sley_status sl_encoding_clean(sl_input *input);
 
-/* Cleans the first lines, when several ranks have some lines each: begin moves behind a byte order mark, of
- * *mark bytes (0: none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
+/* Cleans the first lines of a text that several ranks read in parts: moves head->begin behind a byte order
+ * mark, whose bytes are *mark (0: there is none). Errors: SLEY_ERR_INPUT (UTF-16 or UTF-32). */
 sley_status sl_encoding_head(sl_input *head, int64_t *mark);
 
-/* Whether the first lines have CR and no LF: then a rank that has all of the text must read it. */
+/* Returns whether the first lines have CR and no LF; then a rank that has all of the text must read it. */
 bool sl_encoding_cr_only(const sl_input *head);
 
 /* Checks that lines that end with LF have no CR inside that may also end a line. Errors: SLEY_ERR_INPUT with

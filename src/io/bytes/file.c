@@ -106,7 +106,7 @@ sley_status sl_window_look(sl_window *window, int64_t at, int64_t count, const v
     SL_TRY(SL_NEW(window->bytes, SL_WINDOW, "a part of a file"));
   if (at < window->at || at + count > window->at + window->count) {
     int64_t left = file->size - at;
-    window->count = 0; /* no bytes until the read has succeeded */
+    window->count = 0; /* the window is empty until the read has succeeded */
     SL_TRY(sl_file_read(file, at, left < SL_WINDOW ? left : SL_WINDOW, window->bytes, NULL));
     window->at = at;
     window->count = left < SL_WINDOW ? left : SL_WINDOW;

@@ -15,7 +15,7 @@ typedef struct sl_file {
   int64_t size;     /* size when it was opened */
   int descriptor;   /* -1: none */
   struct timespec modified;
-  const char *memory; /* instead of a descriptor: the bytes themselves, which stay their owner's */
+  const char *memory; /* instead of a descriptor: the bytes, which belong to the caller */
 } sl_file;
 
 /* Opens the file at path, which must outlive *out; "-" is standard input. Errors: SLEY_ERR_IO (cannot be
@@ -23,10 +23,10 @@ typedef struct sl_file {
  * because a pipe can be opened only once. */
 sley_status sl_file_open(const char *path, sl_file *out);
 
-/* A file whose bytes are in memory. */
+/* Returns a file whose bytes are in memory. */
 sl_file sl_file_of_memory(const char *name, const void *bytes, int64_t size);
 
-/* Accepts a zeroed or closed one. */
+/* Closes the file. Accepts a zeroed or closed file. */
 void sl_file_close(sl_file *file);
 
 /* Copies bytes [at, at + bytes), which the caller guarantees to lie in the file as it was opened, to `to`; in
@@ -48,7 +48,8 @@ typedef struct sl_window {
   int64_t at, count;
 } sl_window;
 
-/* Sets *out to bytes [at, at + count), valid until the next call; count is at most SL_WINDOW. */
+/* Sets *out to the address of bytes [at, at + count), valid until the next call; count is at most SL_WINDOW.
+ */
 enum { SL_WINDOW = 1 << 18 };
 sley_status sl_window_look(sl_window *window, int64_t at, int64_t count, const void **out);
 void sl_window_free(sl_window *window);

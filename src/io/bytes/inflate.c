@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decompresses gzip and zstd streams. */
-#define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks */
+#define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks of zstd */
 #include "io/bytes/inflate.h"
 
 #include <string.h>
@@ -166,7 +166,7 @@ static sley_status step_zstd(sl_inflater *self, char *to, size_t room, size_t *g
   if (ZSTD_isError(result))
     return sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is corrupt near byte %zu (%s); fetch it again",
                    self->name, in.pos, ZSTD_getErrorName(result));
-  self->ended = in.pos == self->size && result == 0; /* the last frame ended with the content */
+  self->ended = in.pos == self->size && result == 0; /* the last frame ended at the end of the content */
   bool stuck = in.pos == before && out.pos == 0;
   if (!self->ended && (stuck || (in.pos == self->size && out.pos < room)))
     return sl_fail(SLEY_ERR_INPUT, "%s: the zstd stream is truncated after %zu bytes; fetch it again",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes text to a plain, gzip or zstd file. */
-#define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks */
+#define ZSTD_STATIC_LINKING_ONLY /* for the allocator hooks of zstd */
 #include "io/bytes/sink.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct sl_sink {
   codec codec;
   z_stream gzip;
   ZSTD_CCtx *zstd;
-  char *room; /* buffer of compressed bytes for the file */
+  char *room; /* buffer for compressed bytes of the file */
 };
 
 static bool ends(const char *path, const char *ending) {

@@ -20,7 +20,7 @@ sley_status sl_sink_print(sl_sink *sink, const char *format, ...) __attribute__(
 /* Ends the stream, renames the file into place and frees the sink, also on an error. */
 sley_status sl_sink_commit(sl_sink *sink);
 
-/* Removes what was written and frees the sink. Accepts NULL. */
+/* Removes the unfinished file and frees the sink. Accepts NULL. */
 void sl_sink_discard(sl_sink *sink);
 
 #endif

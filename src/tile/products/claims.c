@@ -38,8 +38,8 @@ static int64_t offset_of(const sl_claims *c, int64_t row, int64_t col, uint64_t 
   return WORD * ((SETS * tile + (int64_t)(run % SETS)) * c->words + word);
 }
 
-/* Clears the words of the next run, which were those of the previous run, because nobody uses them during
- * this one. */
+/* Clears the words of the next run, which the previous run has used, because no rank uses them during this
+ * run. */
 sley_status sl_claims_begin(sl_claims *c) {
   const sl_tiling *t = sl_stationary_tiling(c->o);
   const int me = c->o->y->comm->rank;
@@ -95,7 +95,7 @@ static sley_status set_one(sl_claims *c, int64_t row, int64_t col, uint64_t bits
   return SLEY_OK;
 }
 
-/* Claims a task of the stationary tile at (row, col); the words before the current one have no task left. */
+/* Claims a task of the stationary tile at (row, col); the words before the current word have no task left. */
 static sley_status claim(sl_claims *c, int64_t row, int64_t col, bool only_local, sl_tile_task *task,
                          bool *any) {
   for (*any = false; c->word < c->words; c->word++, c->seen = 0) {

@@ -16,25 +16,26 @@
 
 typedef struct sl_claims {
   const sl_tile_operands *o;
-  sl_symm *symm;   /* words of each stationary tile, twice: for this run, and for the next one, all 0 */
+  sl_symm *symm;   /* words of each stationary tile, twice: for this run, and for the next run, whose words
+                      are all 0 */
   int64_t words;   /* words per tile */
   uint64_t run;    /* number of runs so far */
-  sl_own_tile own; /* this rank's tile whose tasks it claims now */
-  int64_t passed;  /* stationary tiles that have been searched for tasks to steal */
+  sl_own_tile own; /* this rank's tile whose tasks it is claiming now */
+  int64_t passed;  /* number of stationary tiles that have been searched for tasks to steal */
   int64_t word;    /* current word of the tile that is being searched */
   uint64_t seen;   /* bits known to be set in the current word */
   int64_t stolen;  /* tasks stolen in this run */
 } sl_claims;
 
-/* Errors: SLEY_ERR_MEMORY. Collective, agreed. */
+/* Creates the words. Errors: SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_claims_create(const sl_tile_operands *o, sl_claims **out);
 void sl_claims_destroy(sl_claims *claims); /* Accepts NULL. Collective. */
 
 /* Starts a run. All ranks must have ended the previous one. Errors: SLEY_ERR_PEER. */
 sley_status sl_claims_begin(sl_claims *claims);
 
-/* Claims a task: first of this rank's tiles, in order, then of others'. *any: whether there was one. Errors:
- * SLEY_ERR_PEER. */
+/* Claims a task: first of this rank's tiles, in order, then of other ranks' tiles. *any: whether a task was
+ * claimed. Errors: SLEY_ERR_PEER. */
 sley_status sl_claims_next(sl_claims *claims, sl_tile_task *task, bool *any);
 
 #endif

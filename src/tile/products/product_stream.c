@@ -7,7 +7,7 @@
 enum { WORD = sizeof(int64_t) };
 
 struct sl_half_message {
-  int64_t *message; /* NULL: no message has begun */
+  int64_t *message; /* message in progress; NULL: no message has begun */
   int64_t bytes, come;
 };
 

@@ -26,8 +26,8 @@ typedef struct sl_product_stream {
   struct sl_half_message *half; /* for each rank, the received part of its current message */
 } sl_product_stream;
 
-/* buffers, buffer_bytes: number and size of each rank's buffers, the same on all ranks. Errors:
- * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
+/* Creates a stream. buffers, buffer_bytes: number and size of each rank's buffers, the same on all ranks.
+ * Errors: SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective, agreed. */
 sley_status sl_product_stream_create(sl_comm *comm, int buffers, int64_t buffer_bytes,
                                      sl_product_receiver receiver, void *context, sl_product_stream **out);
 void sl_product_stream_destroy(sl_product_stream *stream); /* Accepts NULL. Collective. */
@@ -37,9 +37,9 @@ void sl_product_stream_destroy(sl_product_stream *stream); /* Accepts NULL. Coll
  * Errors: SLEY_ERR_PEER, and the errors of receive. */
 sley_status sl_product_stream_send(sl_product_stream *stream, int rank, const int64_t *message);
 
-/* Takes all pieces that have arrived. *any (any may be NULL): whether there were any. Errors: SLEY_ERR_PEER
- * (also: an invalid piece), SLEY_ERR_INTERNAL (an invalid entry of the queue), SLEY_ERR_MEMORY, and the
- * receiver's. */
+/* Takes all pieces that have arrived. Sets *any to whether a piece had arrived, unless any is NULL. Errors:
+ * SLEY_ERR_PEER (also: an invalid piece), SLEY_ERR_INTERNAL (an invalid entry of the queue), SLEY_ERR_MEMORY,
+ * and the receiver's. */
 sley_status sl_product_stream_receive(sl_product_stream *stream, bool *any);
 
 /* Ensures that all messages are sent and all buffers that were read are returned. Must be called before the

@@ -14,17 +14,18 @@ typedef struct sl_sparse_adder {
   sley_index index;
   sley_dtype dtype; /* f32 or f64 */
   sley_semiring semiring;
-  /* On a device: the matrix [I I], each I with most_rows rows; NULL before the first addition. */
+  /* For additions on a device: the matrix [I I], each I with most_rows rows; NULL before the first addition.
+   */
   int64_t most_rows; /* most rows of any matrix; set by the caller */
   void *rowptr, *col, *val;
 } sl_sparse_adder;
 
-/* Frees what additions keep. Does nothing if all bytes are zero. */
+/* Frees the memory that additions keep. Does nothing if all bytes are zero. */
 void sl_sparse_adder_close(sl_sparse_adder *adder);
 
-/* Sets *a to a + b, both rows x cols in arrays as in tile_arrays.h, with columns that ascend, each once in a
- * row. b's arrays are freed, and after an error a's too. May wait for the queue. Errors: SLEY_ERR_MEMORY,
- * SLEY_ERR_INTERRUPTED, the device's. */
+/* Sets *a to a + b, both rows x cols in arrays as in tile_arrays.h, whose columns ascend without repetition
+ * in each row. b's arrays are freed; after an error a's arrays are freed too. May wait for the queue. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED, errors of the device. */
 sley_status sl_sparse_add(sl_sparse_adder *adder, int64_t rows, int64_t cols, sl_csr_arrays *a,
                           sl_csr_arrays *b);
 

@@ -11,8 +11,8 @@ enum { WORD = sizeof(int64_t) };
 
 /* ---- [I I] */
 
-/* The value that leaves others unchanged when multiplied. For min-plus, which adds it, this is -0: +0 would
- * turn -0 into +0. */
+/* Returns the value that leaves others unchanged when multiplied. For min-plus, whose product is an addition,
+ * this is -0, because +0 would turn -0 into +0. */
 static double one_of(sley_semiring semiring) {
   return semiring == SLEY_MIN_PLUS ? -0.0 : 1;
 }
@@ -112,7 +112,7 @@ static sley_status make_stack(const sl_sparse_adder *s, int64_t rows, sl_csr_arr
 
 static sley_status multiply(const sl_sparse_adder *s, int64_t rows, int64_t cols, const stack *t,
                             sl_spgemm_result *out) {
-  /* Products of plus-pair are counts. */
+  /* for plus-pair, products are counts */
   sl_spgemm_args args = {.semiring = s->semiring == SLEY_PLUS_PAIR ? SLEY_PLUS_TIMES : s->semiring,
                          .a = {.rows = rows,
                                .cols = s->most_rows + rows,

@@ -11,7 +11,7 @@ enum { GRAIN = 512 };
 typedef struct addition {
   const sl_sparse_adder *adder;
   const sl_csr_arrays *a, *b;
-  sl_csr_arrays *out; /* col NULL: only count entries */
+  sl_csr_arrays *out; /* result; if out->col is NULL, entries are only counted */
 } addition;
 
 /* Adds p to s as the semiring does (device/op/op_spgemm.h). */

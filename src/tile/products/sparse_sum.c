@@ -30,7 +30,7 @@ sley_status sl_sparse_sum_put(sl_sparse_sum *sum, int64_t number, sl_csr_arrays 
 
 sley_status sl_sparse_sum_take(sl_sparse_sum *sum, sl_csr_arrays *out) {
   sl_csr_arrays *node = sum->node;
-  sl_csr_arrays later = {0}; /* sum of the odd nodes so far, which come after nodes of more matrices */
+  sl_csr_arrays later = {0}; /* sum of the odd nodes so far, which contain later matrices */
   *out = later;
   for (int64_t width = sum->count; width > 0; node += width, width /= 2) {
     if (width % 2 == 0)

@@ -260,7 +260,8 @@ static sley_status add_product(sl_tile_sums *s, const sl_tile_task *task, int64_
   return sl_tile_queue_return(s->queue, from, buffer);
 }
 
-/* Place where the holder of an entry's product is recorded, and its task. NULL: the entry is invalid. */
+/* Returns the place where the holder of an entry's product is recorded, and the task of the product. Returns
+   NULL if the entry is invalid. */
 static int64_t *note_of(const sl_tile_sums *s, int64_t entry, sl_tile_task *task) {
   const sl_tile_operands *o = s->o;
   if (entry < 1)

@@ -114,7 +114,7 @@ static sley_status run_task(sl_task_loop *loop, sl_tile_pair *pair, sl_task_body
   return body(context, loop, &pair->task, &a, &x);
 }
 
-/* Source of all tasks of this rank. */
+/* The source of all tasks of this rank. */
 static sley_status next_of_walk(void *context, bool waits, sl_tile_task *task, bool *any) {
   (void)waits;
   *any = sl_walk_next(context, task);
@@ -147,6 +147,7 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
     next = done;
     have = ahead;
   }
-  sl_task_spend(loop, &loop->report->communicate_ms); /* time to find that no tasks are left to claim */
+  sl_task_spend(loop, &loop->report->communicate_ms); /* the time in which it finds that no tasks are left to
+                                                         claim */
   return SLEY_OK;
 }

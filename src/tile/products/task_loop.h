@@ -28,9 +28,10 @@ typedef struct sl_task_loop {
  * fetched. o, with its three matrices, and report must outlive the loop. Errors: SLEY_ERR_MEMORY. Not
  * collective. */
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report);
-void sl_task_loop_close(sl_task_loop *loop); /* Does nothing if all bytes are zero. */
+void sl_task_loop_close(sl_task_loop *loop); /* Frees the memory of the loop. Does nothing if all bytes are
+                                                zero. */
 
-/* start and stop a run; its times and counters go to the report. */
+/* Start and stop a run. The times and counters of the run are added to the report. */
 void sl_task_loop_start(sl_task_loop *loop);
 void sl_task_loop_stop(sl_task_loop *loop);
 
@@ -41,11 +42,12 @@ void sl_task_spend(sl_task_loop *loop, double *part);
 typedef sley_status (*sl_task_body)(void *context, sl_task_loop *loop, const sl_tile_task *task,
                                     const sl_tile *a, const sl_tile *x);
 
-/* Source of tasks: returns the next one in *task; *any: whether there is one. waits: the previous task is
- * done; if false, the source may return none although it has more, and will be asked again. */
+/* A source of tasks: sets *task to the next task, and *any to whether there is one. waits: the previous task
+ * is complete. If it is false, the source may report no task although it has more, and is asked again later.
+ */
 typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *task, bool *any);
 
-/* Runs all tasks of the source; NULL: this rank's tasks, in order. Errors: SLEY_ERR_PEER,
+/* Runs all tasks of the source; if source is NULL, this rank's tasks in order. Errors: SLEY_ERR_PEER,
  * SLEY_ERR_INTERRUPTED, and the errors of source and body. Not collective. */
 sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
                              sl_task_body body, void *context);

@@ -57,7 +57,7 @@ static sley_status csr_of(sl_queue *queue, const sl_tile_factor *factor, sley_dt
   return sl_tile_arrays_convert(queue, factor->dtype, tile->val, dtype, out->val, tile->entries);
 }
 
-/* The rest of the limit after the copies. */
+/* Sets *left to the part of the limit that remains after the copies. */
 static sley_status leave(int64_t limit, int64_t copies, int64_t *left) {
   *left = limit == 0 ? 0 : limit - copies;
   if (limit == 0 || *left > 0)
@@ -67,7 +67,7 @@ static sley_status leave(int64_t limit, int64_t copies, int64_t *left) {
                  (long long)copies, (long long)limit);
 }
 
-/* out: as the kernel returns it. */
+/* out: result as the kernel returns it. */
 static sley_status make(sl_queue *queue, const sl_tile_product *p, sl_spgemm_result *out) {
   csr_tile a = {0}, b = {0}, mask = {0};
   int64_t copies = 0;

@@ -15,12 +15,12 @@ typedef struct sl_tile_factor {
 
 typedef struct sl_tile_product {
   sley_semiring semiring;
-  sley_dtype dtype; /* dtype of the result: the factors', or f32 if they have 16 bits */
+  sley_dtype dtype; /* dtype of the result: the dtype of the factors, or f32 if they have 16 bits */
   /* limit: bytes of the result, of working memory, and of copies of the factors, which are needed if a tile
-   * stores only some of its rows, or 16-bit values; 0: none. */
+   * stores only some of its rows, or 16-bit values; 0: no limit. */
   int64_t limit;
   sl_tile_factor a, b; /* both must have entries */
-  sl_tile_factor mask; /* mask; its values are not read; tile NULL: none */
+  sl_tile_factor mask; /* mask, whose values are not read; if its tile is NULL, there is no mask */
 } sl_tile_product;
 
 /* Multiplies on the queue's device, whose memory contains the factors; waits for the queue. *out: arrays as

@@ -15,7 +15,7 @@
 #include "tile/products/task_loop.h"
 #include "tile/products/tile_product.h"
 
-/* Tiles of 16-bit values are multiplied and added in f32. */
+/* State of a product. Tiles of 16-bit values are multiplied and added in f32. */
 typedef struct spgemm {
   sl_tile_operands o;
   sley_semiring semiring;
@@ -25,10 +25,10 @@ typedef struct spgemm {
   sl_sparse_adder adder;
   sl_sparse_sum *sums; /* sums of this rank's tiles of C */
   sl_csr_arrays *made; /* complete tiles, as in tile_arrays.h; NULL arrays if there are no entries */
-  int64_t missing;     /* products for which these tiles wait */
-  /* If products go to other ranks, else NULL: */
+  int64_t missing;     /* number of products for which these tiles wait */
+  /* stream for products that go to other ranks; NULL if there are none */
   sl_product_stream *stream;
-  sl_claims *claims; /* NULL: no tasks are stolen */
+  sl_claims *claims; /* claims of tasks; NULL: no tasks are stolen */
 } spgemm;
 
 /* ---- products for other ranks: the words of a message, then the product as a sparse tile */
@@ -204,8 +204,8 @@ static sley_status settle(spgemm *s) {
   sl_free(tally);
   if (status == SLEY_OK)
     status = sl_tiled_lay_out(c);
-  return status == SLEY_OK ? sl_agree(c->comm, store_tiles(s)) : status; /* also the barrier before tiles are
-                                                                          * read */
+  return status == SLEY_OK ? sl_agree(c->comm, store_tiles(s)) : status; /* sl_agree is also the barrier
+                                                                          * before tiles are read */
 }
 
 /* Allocates memory for the sums of this rank's tiles. */
@@ -290,7 +290,7 @@ static sley_status add_the_rest(spgemm *s) {
 
 static sley_status make_tiles(spgemm *s) {
   if (s->claims) {
-    s->loop.report->tasks = 0; /* counted as they are claimed */
+    s->loop.report->tasks = 0; /* tasks are counted as they are claimed */
     SL_TRY(sl_claims_begin(s->claims));
     SL_TRY(sl_task_loop_run(&s->loop, next_claim, s->claims, run_task, s));
     s->loop.report->stolen = s->claims->stolen;

@@ -65,8 +65,8 @@ void sl_tile_spmm_destroy(sl_tile_spmm *p) {
 
 /* ---- a run */
 
-/* y = beta y + alpha A X, in the type of sums. numbered: stored rows go to the rows with their numbers; else
- * they are contiguous. */
+/* Sets y to beta y + alpha A X, in the type of sums. numbered: stored rows are added to the rows with their
+ * numbers; otherwise they are contiguous. */
 static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_tile *x, bool numbered,
                             double beta, void *y) {
   const sl_tiled *of = p->operands.a;
@@ -92,7 +92,7 @@ static sley_status multiply(const sl_tile_spmm *p, const sl_tile *a, const sl_ti
                                .ldy = x->cols};
   const sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = product};
   const sl_kernel *kernel;
-  sl_spmm_matrix known = matrix; /* the part of it that the host can read */
+  sl_spmm_matrix known = matrix; /* the part of the matrix that the host can read */
   if (!p->comm->device->ops->host_addresses)
     known.rows = 0;
   problem.a = &known;
@@ -167,7 +167,7 @@ static sley_status run_all(sl_tile_spmm *p, double beta) {
   SL_TRY(sl_tile_sums_begin(p->sums, beta));
   sl_task_spend(&p->loop, &p->report.compute_ms);
   if (p->claims) {
-    p->report.tasks = p->report.flops = 0; /* counted as they are claimed */
+    p->report.tasks = p->report.flops = 0; /* tasks and flops are counted as they are claimed */
     SL_TRY(sl_claims_begin(p->claims));
     SL_TRY(sl_task_loop_run(&p->loop, next_claim, p, run_task, p));
     p->report.stolen = p->claims->stolen;

@@ -14,8 +14,8 @@ struct sley_tile_spmm {
   sl_tile_operands operands;
   sl_task_loop loop;
   sl_tile_sums *sums;
-  sl_claims *claims;       /* NULL: no tasks are stolen */
-  sley_tile_report report; /* of the last run; the predicted figures are set from the start */
+  sl_claims *claims;       /* claims of tasks; NULL: no tasks are stolen */
+  sley_tile_report report; /* report of the last run; the predicted figures are set from the start */
   double alpha;            /* alpha of the current run */
   bool failed;             /* a run has failed, and may have left entries in the queue */
 };

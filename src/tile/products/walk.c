@@ -47,7 +47,7 @@ int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task) {
                                             : sl_tile_at(o->y, task->i, task->j)->rank;
 }
 
-/* Number of tasks of tile (i, j) of Y whose l is among the first `steps` from i + j on. */
+/* Number of tasks of tile (i, j) of Y whose l is among the first `steps` values, counted from i + j. */
 static int64_t count_first(const sl_tile_operands *o, int64_t i, int64_t j, int64_t steps) {
   const int64_t across = o->a->tiling.across;
   int64_t count = 0;

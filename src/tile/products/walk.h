@@ -19,8 +19,8 @@ typedef enum sl_stationary { SL_STATIONARY_C, SL_STATIONARY_A, SL_STATIONARY_B }
 /* Which ranks compute tasks. */
 typedef enum sl_stealing {
   SL_STEAL_NOTHING, /* only the owners of stationary tiles */
-  SL_STEAL_ANY,     /* ranks that have finished their own also take tasks of others (claims.h) */
-  SL_STEAL_LOCAL    /* the same, but only tasks of which they own one of the three tiles */
+  SL_STEAL_ANY,     /* ranks that have finished their own tasks also take tasks of others (claims.h) */
+  SL_STEAL_LOCAL /* like SL_STEAL_ANY, but a rank takes only tasks of which it owns one of the three tiles */
 } sl_stealing;
 
 typedef struct sl_tile_operands {
@@ -41,8 +41,8 @@ typedef struct sl_tile_task {
   int buffer; /* for a claimed task: buffer for its product */
 } sl_tile_task;
 
-/* The tiling of the stationary matrix; the most tasks of each of its tiles; and task `step` of the tile at
- * (row, col), in the order above. */
+/* Return the tiling of the stationary matrix; the largest number of tasks of any of its tiles; and task
+ * `step` of the tile at (row, col), in the order above. */
 const sl_tiling *sl_stationary_tiling(const sl_tile_operands *o);
 int64_t sl_task_steps(const sl_tile_operands *o);
 sl_tile_task sl_task_at(const sl_tile_operands *o, int64_t row, int64_t col, int64_t step);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Init and MPI_Finalize wait for all ranks and cannot be interrupted. One thread of its own calls both,
- * because MPI requires the same thread. The caller waits for that thread with a time limit, and abandons
- * it. */
+/* MPI_Init and MPI_Finalize wait for all ranks and cannot be interrupted. A separate thread calls both,
+ * because MPI requires the same thread for both. The caller waits for that thread until a time limit, and
+ * then continues without it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -60,7 +60,7 @@ static sley_status wait_for(int wanted, sl_mpi_wait wait) {
 
 sley_status sl_mpi_initialise(double timeout, int *out) {
   pthread_t thread;
-  sigset_t all, before; /* signals are left to the caller's threads */
+  sigset_t all, before; /* signal masks; only the caller's threads receive signals */
   if (piece != IDLE)
     return sl_fail(
         SLEY_ERR_PEER,

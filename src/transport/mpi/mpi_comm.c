@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends the exchanges of a run, and the module's table. Each run has a communicator of its own, so
- * that no message of a failed run is mistaken for one of the next run. */
+/* Starts and ends the exchanges of a run, and defines the module's table. Each run has its own communicator,
+ * so that a message of a failed run cannot be mistaken for a message of the next run. */
 #include "transport/mpi/mpi_comm.h"
 
 #include <stdio.h>
@@ -11,11 +11,12 @@
 #include "base/interrupt.h"
 #include "base/module.h"
 
-/* Seconds after a failure for messages in flight, and as many for the ranks to part; FAREWELL_SHORT: after an
- * interrupt, or if a rank will never part because it has ended or is stopped. */
+/* Seconds after a failure in which messages in flight may complete, and as many in which the ranks may end
+ * together. FAREWELL_SHORT applies after an interrupt, or if a rank cannot take part because it has ended or
+ * is stopped. */
 static const double FAREWELL = 4, FAREWELL_SHORT = 0.5;
 
-/* Whether this process was interrupted; the thread's message stays. */
+/* Returns whether this process was interrupted; the thread's error message is not changed. */
 static bool asked(void) {
   sl_error error;
   sl_error_save(&error);
@@ -35,7 +36,7 @@ bool sl_mpi_linger(sl_mpi_comm *comm) {
 }
 
 /* Makes all ranks meet in MPI, while each lets MPI move its remaining messages. empty: this rank first waits
- * until no message is left. Returns false if the farewell comes first. */
+ * until no message is left. Returns false if the time limit of the farewell is reached first. */
 static bool gather(sl_mpi_comm *comm, bool empty) {
   MPI_Request request = MPI_REQUEST_NULL;
   while (!sl_mpi_sweep(comm) && empty)
@@ -54,7 +55,7 @@ static bool gather(sl_mpi_comm *comm, bool empty) {
   return false;
 }
 
-/* Whether a collective in flight has completed before the farewell. */
+/* Returns whether a collective in flight has completed before the time limit of the farewell. */
 static bool end_dense(sl_mpi_comm *comm) {
   bool over;
   while (sl_mpi_end_dense(comm, &over) == SLEY_OK)
@@ -63,9 +64,10 @@ static bool end_dense(sl_mpi_comm *comm) {
   return false;
 }
 
-/* After a failure the living ranks stay until all have cancelled their messages, and then until none of these
- * is left; so the memory is free, and MPI can be used for another run. If a rank has died, they stay until
- * the farewell, the remaining messages are never freed, and MPI is not finalised in order. */
+/* After a failure the living ranks stay until all have cancelled their messages, and then until no cancelled
+ * message is left. Then the memory is free, and MPI can be used for another run. If a rank has died, they
+ * stay until the time limit of the farewell, the remaining messages are never freed, and MPI is not finalised
+ * in order. */
 static bool part(sl_mpi_comm *comm) {
   sl_error error;
   sl_error_save(&error);
@@ -79,7 +81,8 @@ static bool part(sl_mpi_comm *comm) {
   return clean;
 }
 
-/* The progress thread's turn. It returns false, because the thread wakes too seldom to be in a hurry. */
+/* One turn of the progress thread. Returns false, because the thread wakes too seldom to poll without a
+ * pause. */
 static bool move_messages(void *arg) {
   (void)arg;
   sl_mpi_turn();
@@ -93,7 +96,7 @@ static void stop(sl_process_comm *base) {
   sl_direct_stop(base);
   if (comm->comm == MPI_COMM_NULL)
     return;
-  sl_mesh_leave(base->mesh); /* a rank that returns while another waits for it takes part in the farewell
+  sl_mesh_leave(base->mesh); /* if a rank returns while another waits for it, it takes part in the farewell
                                 below */
   if (sl_mesh_broken(base->mesh) && !part(comm)) {
     sl_mpi_skip_finalise(true);
@@ -106,7 +109,7 @@ static void stop(sl_process_comm *base) {
   sl_mpi_leave();
 }
 
-/* The steps that need no other rank: checks that MPI numbers the ranks like this library. */
+/* The part of the start that needs no other rank: checks that MPI numbers the ranks like this library. */
 static sley_status prepare(sl_mpi_comm *comm) {
   const sl_comm *base = &comm->base.base;
   MPI_Comm origin = sl_mpi_origin(comm->base.mpi_comm);
@@ -158,7 +161,7 @@ static sley_status start(sl_process_comm *base) {
   if (mine == SLEY_OK && base->base.size > 1 && sl_mpi_lets_threads_in())
     mine = sl_progress_start(move_messages, comm, &comm->progress);
   sley_status status = sl_mesh_agree(base->mesh, "prepare MPI", 0, 0, mine);
-  sl_mpi_skip_finalise(sl_mesh_broken(base->mesh)); /* if the mesh is not broken, all ranks live */
+  sl_mpi_skip_finalise(sl_mesh_broken(base->mesh)); /* all ranks live if the mesh is not broken */
   if (status == SLEY_OK) {
     sl_mesh_meanwhile(base->mesh, sl_mpi_turn);
     status = make_comms(comm);

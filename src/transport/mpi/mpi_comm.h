@@ -12,8 +12,8 @@ typedef struct sl_mpi_comm {
   sl_process_comm base;
   MPI_Comm comm;                /* communicator for the exchanges of this run only; MPI_COMM_NULL: none */
   MPI_Comm collectives;         /* communicator for collectives that MPI runs itself; MPI_COMM_NULL: none */
-  struct sl_mpi_dense *running; /* a collective that has begun and is not done; or NULL */
-  int tags;                     /* number of tags, from 0 on */
+  struct sl_mpi_dense *running; /* collective that has begun and is not complete, or NULL */
+  int tags;                     /* number of tags; they are counted from 0 */
   struct sl_mpi_left *open;     /* messages of the existing exchanges */
   struct sl_mpi_left
       *left;   /* messages of exchanges that a failure ended; MPI may still access their memory */
@@ -25,10 +25,10 @@ typedef struct sl_mpi_comm {
   int unreclaimed;       /* exchanges begun and not reclaimed; with 0 the progress thread does not call MPI */
 } sl_mpi_comm;
 
-/* Initialises MPI unless it is initialised, and makes sure that this thread may call it. If it is initialised
- * here, it is finalised when the process exits. Every rank calls it, and waits for the others timeout
- * seconds. given: the program has passed a communicator, so MPI must already be initialised, and there is no
- * wait. Errors: SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
+/* Initialises MPI unless it is initialised, and makes sure that this thread may call it. If this call
+ * initialises MPI, MPI is finalised when the process exits. Every rank makes this call, and waits at most
+ * timeout seconds for the others. given: the program has passed a communicator, so MPI must already be
+ * initialised, and there is no wait. Errors: SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
 sley_status sl_mpi_ready(bool given, double timeout);
 
 /* Call MPI_Init_thread and MPI_Finalize, each once. *level: the thread level that MPI provides. Errors as
@@ -36,20 +36,21 @@ sley_status sl_mpi_ready(bool given, double timeout);
 sley_status sl_mpi_initialise(double timeout, int *level);
 void sl_mpi_finalise(double timeout);
 
-/* The communicator at mpi_comm, or, if that is NULL, the library's own, of all processes of MPI_COMM_WORLD,
- * which is kept until MPI is finalised; MPI_COMM_NULL: only callers' communicators are used. */
+/* Returns the communicator at mpi_comm. If that is NULL, returns the library's own communicator of all
+ * processes of MPI_COMM_WORLD, which is kept until MPI is finalised, or MPI_COMM_NULL if only callers'
+ * communicators are used. */
 MPI_Comm sl_mpi_origin(const void *mpi_comm);
 
 /* Sets whether MPI_Finalize is skipped when the process exits: if a rank may have died, it would wait for
  * that rank. */
 void sl_mpi_skip_finalise(bool skip);
 
-/* A lock around calls of MPI that do not wait: MPI may allow one thread at a time, and threads read results
- * that another thread's call has received. */
+/* Take and release a lock around calls of MPI that do not wait: MPI may allow one thread at a time, and
+ * threads read results that another thread's call has received. */
 void sl_mpi_enter(void);
 void sl_mpi_leave(void);
 
-/* Whether threads other than the main one may call MPI. */
+/* Returns whether threads other than the main one may call MPI. */
 bool sl_mpi_lets_threads_in(void);
 
 /* Lets MPI move messages in flight. */
@@ -58,9 +59,9 @@ void sl_mpi_turn(void);
 /* Converts an MPI error code to SLEY_OK or SLEY_ERR_PEER with MPI's message. */
 sley_status sl_mpi_check(int code, const char *call);
 
-/* Counts in *done how many of the requests, starting with the first, are done; done ones become
- * MPI_REQUEST_NULL or inactive. The bytes that they have received are added to *received; NULL: not
- * wanted. */
+/* Counts in *done how many of the requests, starting with the first, are complete. Completed requests become
+ * MPI_REQUEST_NULL or inactive. The bytes that they have received are added to *received, unless received is
+ * NULL. */
 sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received);
 
 /* A polling wait. */
@@ -68,12 +69,12 @@ typedef struct sl_mpi_wait {
   sl_mesh *mesh; /* NULL: the ranks have not met yet */
   double timeout, begin;
   int64_t polls;
-  const char *what; /* the awaited event, for the message */
+  const char *what; /* name of the awaited event, for error messages */
 } sl_mpi_wait;
 
-/* Called between two polls: returns at once for the first ones, then yields, then sleeps for longer each
- * time. Checks the mesh, the time limit and the interrupt now and then. Errors: SLEY_ERR_PEER (a rank has
- * failed, or timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
+/* Called between two polls: at first returns at once, later yields, then sleeps for longer each time. Checks
+ * the mesh, the time limit and the interrupt now and then. Errors: SLEY_ERR_PEER (a rank has failed, or
+ * timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
 sley_status sl_mpi_backoff(sl_mpi_wait *wait);
 /* Checks the mesh, the time limit and the interrupt, without a pause. Errors: as sl_mpi_backoff. */
 sley_status sl_mpi_check_wait(sl_mpi_wait *wait);
@@ -89,18 +90,18 @@ extern const sl_carrier sl_mpi_messages;
 /* The slot dense_native of sl_process_backend. */
 sley_status sl_mpi_dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
-/* After a failure, if a collective had begun: takes part in the rest of it, with any values, so that MPI
- * completes it on all ranks that live. Does not wait; *over: whether nothing is left. */
+/* After a failure, if a collective had begun: takes part in the rest of it, with arbitrary values, so that
+ * MPI completes it on all ranks that live. Does not wait. Sets *over to whether no collective is left. */
 sley_status sl_mpi_end_dense(sl_mpi_comm *comm, bool *over);
 
 /* After a failure: cancels messages that have not been matched, and waits until MPI accesses no row of the
- * caller's, or until the farewell. Waits for peers, which do the same. */
+ * caller's, or until the time limit of the farewell. Waits for peers, which do the same. */
 void sl_mpi_call_off(sl_mpi_comm *comm);
 
 /* After a failure: receives and discards unexpected messages, so that their senders complete. */
 void sl_mpi_discard(sl_mpi_comm *comm);
 
-/* Spends a little time on sl_mpi_discard; returns false when the farewell has come. */
+/* Spends a short time on sl_mpi_discard. Returns false when the time limit of the farewell is reached. */
 bool sl_mpi_linger(sl_mpi_comm *comm);
 
 /* Frees the messages in comm->left that have completed; returns whether all have. */

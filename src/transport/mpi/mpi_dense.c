@@ -16,8 +16,8 @@ enum { SLOTS = 2, SLOT_BYTES = 4 << 20 };
 
 /* A piece in flight: of every part the values from piece * most on, at most `most`. */
 typedef struct slot {
-  char *result; /* values of the parts, one part after another */
-  char *given;  /* input of an all-reduce, because Open MPI would send more in place; else NULL */
+  char *result; /* results for the parts, one part after another */
+  char *given;  /* input of an all-reduce, because Open MPI would send more data in place; else NULL */
   int *count;   /* number of values of each part */
   int *at;      /* position of each part; MPI reads both arrays until the piece is done */
   MPI_Request request;
@@ -33,7 +33,7 @@ typedef struct sl_mpi_dense {
   int64_t value_bytes;
   int parts;            /* all-gather: one for each rank; else 1 */
   int64_t *begin;       /* parts + 1 entries: part r is values begin[r] .. begin[r + 1] - 1 of all */
-  int64_t most, pieces; /* most values of a part in a piece, and number of pieces; see slot */
+  int64_t most, pieces; /* maximum number of values of a part in a piece, and number of pieces; see slot */
   int64_t started, done;
   bool is_dropped; /* destroyed before all pieces were done */
   slot slots[SLOTS];
@@ -41,8 +41,8 @@ typedef struct sl_mpi_dense {
 
 /* ---- making */
 
-/* Whether MPI can run the collective, and is worth it. MPI cannot add 16-bit values. In one workgroup, and
- * for short arrays, exchanges are not slower. */
+/* Returns whether MPI can run the collective faster than exchanges. MPI cannot add 16-bit values. In one
+ * workgroup, and for short arrays, exchanges are as fast. */
 static bool serves(const sl_comm *comm, const sl_dense_spec *spec) {
   int64_t values = spec->counts ? 0 : spec->count, each = (int64_t)sley_type_bytes(spec->type);
   for (int r = 0; r < comm->size && spec->counts; r++)
@@ -55,7 +55,8 @@ static bool serves(const sl_comm *comm, const sl_dense_spec *spec) {
   return sl_workgroups(comm) > 1 && values > SL_DENSE_ONE_EXCHANGE / comm->size / each;
 }
 
-/* The MPI type. An all-gather moves bits. Sums of i64 wrap around, which is defined for unsigned types. */
+/* Returns the MPI type. An all-gather moves bits. Sums of i64 wrap around, which is defined for unsigned
+ * types. */
 static MPI_Datatype type_of(const sl_dense_spec *spec) {
   const bool reduces = sl_collective_kind_of(spec->kind)->info.reduces;
   if (reduces && spec->type == SLEY_TYPE_F32)

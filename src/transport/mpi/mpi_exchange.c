@@ -12,20 +12,19 @@ enum { PIECE = 1 << 30, BLOCK = 256 };
 
 /* The MPI part of a channel. */
 typedef struct sl_mpi_left {
-  char *staged;         /* buffer of the message in host memory; NULL: the message is in host memory
-                           already */
+  char *staged; /* buffer of the message in host memory; NULL if the message itself is in host memory */
   const char *made_for; /* address for which the requests were made; NULL: there are no requests */
   MPI_Request *requests;
   int64_t pieces, piece_bytes; /* number of pieces, and the bytes of each piece but the last */
   int64_t room;                /* capacity of the message, which is its length except in sized exchanges */
   int64_t made_bytes;          /* total bytes for which the requests were made */
-  int64_t done;                /* completed pieces of this round */
-  int64_t received;            /* bytes received in them */
+  int64_t done;                /* number of completed pieces of this round */
+  int64_t received;            /* number of bytes received in them */
   bool started, cancelled;
   const sl_process_channel *channel; /* NULL: the exchange is destroyed */
   bool receives;
   char *packed;             /* packed buffer of the channel, if the message is left behind */
-  struct sl_mpi_left *next; /* next message in the comm's list open or left */
+  struct sl_mpi_left *next; /* next message in the comm's list `open` or `left` */
 } mpi_message;
 
 static sl_mpi_comm *comm_of(const sl_process_exchange *exchange) {
@@ -36,7 +35,7 @@ static bool on_host(const sl_process_exchange *exchange) {
   return exchange->base.comm->device->ops->host_addresses;
 }
 
-/* The memory that MPI moves. */
+/* Returns the memory from or to which MPI moves the message. */
 static char *message_of(const sl_process_channel *c) {
   const mpi_message *message = c->own;
   return message->staged ? message->staged : c->at;
@@ -89,7 +88,7 @@ static sley_status open_messages(sl_process_exchange *exchange) {
 
 /* ---- ending */
 
-/* Checks whether nothing of the message is in flight, and records completed pieces. */
+/* Checks whether any piece of the message is in flight, and records completed pieces. */
 static sley_status look(mpi_message *message, bool *over) {
   *over = false;
   while (message->started && message->done < message->pieces) {
@@ -140,7 +139,7 @@ static void cancel(mpi_message *message) {
   message->cancelled = message->cancelled || due;
 }
 
-/* Whether MPI works on the caller's own rows. */
+/* Returns whether MPI works on the caller's own rows. */
 static bool in_place(const mpi_message *message) {
   return message->channel->at != message->channel->packed && !message->staged;
 }

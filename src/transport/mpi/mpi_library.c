@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI as a library: initialising and finalising it, the threads that may call it, and waits that end. */
+/* MPI as a library: how it is initialised and finalised, which threads may call it, and waits with a time
+   limit. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@ static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
 static pid_t initialiser; /* the process that has initialised MPI */
-static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; FAREWELL: for MPI_Finalize once all ranks are
-                                                      there */
+static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; FAREWELL: time for MPI_Finalize once all ranks
+                                                      have called it */
 
 /* Called when the process exits. All ranks meet first, however long it takes, because another rank may still
  * be working. A forked child is not a rank: it must not finalise MPI. */
@@ -41,7 +42,7 @@ sley_status sl_mpi_check(int code, const char *call) {
   return sl_fail(SLEY_ERR_PEER, "%s: %s", call, text);
 }
 
-/* Initialises MPI if necessary; *own: whether this call did it. */
+/* Initialises MPI if necessary; sets *own to whether this call initialised it. */
 static sley_status initialise(double timeout, bool *own) {
   int begun = 0, over = 0;
   SL_TRY(sl_mpi_check(MPI_Finalized(&over), "MPI_Finalized"));
@@ -154,7 +155,7 @@ sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *re
     if (code == MPI_SUCCESS && flag && received)
       code = MPI_Get_count(&status, MPI_BYTE, &bytes);
     if (received)
-      *received += bytes > 0 ? bytes : 0; /* MPI_UNDEFINED if it was cancelled */
+      *received += bytes > 0 ? bytes : 0; /* MPI_UNDEFINED if the message was cancelled */
     *done += code == MPI_SUCCESS && flag;
   }
   sl_mpi_leave();

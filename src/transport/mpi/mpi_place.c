@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the ranks of an MPI job find each other: MPI knows the ranks, and carries the address at which rank 0
- * listens. */
+/* How the ranks of an MPI job find each other: MPI provides the numbers of the ranks, and carries the address
+ * at which rank 0 listens. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -19,7 +19,7 @@ typedef struct meeting_point {
   uint64_t key;
   sl_secret secret;
   int64_t port;
-  sl_error error; /* why rank 0 cannot listen; SLEY_OK: it can */
+  sl_error error; /* reason why rank 0 cannot listen; SLEY_OK if it can */
 } meeting_point;
 
 /* Finds an address of this host that other hosts can reach: MASTER_ADDR if set, else the first address that
@@ -74,7 +74,7 @@ static void offer(sl_place *place, bool one_host, meeting_point *out) {
   out->port = port;
 }
 
-/* FNV-1a of the host's name. */
+/* Returns the FNV-1a hash of the host's name. */
 static uint64_t hash_of_host(void) {
   char host[SL_HOST_BYTES];
   uint64_t hash = UINT64_C(14695981039346656037);
@@ -84,7 +84,7 @@ static uint64_t hash_of_host(void) {
   return hash;
 }
 
-/* Finds out whether all ranks are on one host. */
+/* Sets *out to whether all ranks are on one host. */
 static sley_status compare_hosts(MPI_Comm ranks, sl_mpi_wait wait, bool *one_host) {
   MPI_Request request = MPI_REQUEST_NULL;
   uint64_t hash = hash_of_host(), mine[2] = {hash, ~hash}, most[2];
@@ -134,10 +134,10 @@ sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_pla
     return SLEY_OK;
   meeting_point point = {.port = 0};
   sley_status status = tell(origin, out, &point);
-  if (status == SLEY_OK && point.error.status != SLEY_OK) /* all ranks know the error, and live */
+  if (status == SLEY_OK && point.error.status != SLEY_OK) /* all ranks have received the error, and live */
     status = rank == 0 ? sl_error_restore(&point.error) : sl_error_of_peer(0, &point.error);
   else
-    sl_mpi_skip_finalise(true); /* until all ranks have met: a rank may have ended before */
+    sl_mpi_skip_finalise(true); /* a rank may have ended before all ranks have met */
   out->key = point.key;
   out->secret = point.secret;
   out->listens = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends NCCL on all ranks, and the module's table. The mesh carries the communicator's
+/* Starts and ends NCCL on all ranks, and defines the module's table. The mesh carries the communicator's
  * identifier. */
 #include "transport/nccl/nccl_comm.h"
 
@@ -92,7 +92,7 @@ static void stop(sl_process_comm *base) {
     dlclose(comm->nccl.handle);
 }
 
-/* The steps that need no other rank. */
+/* The part of the start that needs no other rank. */
 static sley_status prepare(sl_nccl_comm *comm) {
   sl_device *device = comm->base.base.device;
   int least, greatest;

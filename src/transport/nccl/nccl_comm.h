@@ -35,9 +35,9 @@ typedef struct sl_nccl_library {
 typedef struct sl_nccl_comm {
   sl_process_comm base;
   sl_nccl_library nccl;
-  ncclComm_t comm; /* NULL once it is aborted */
+  ncclComm_t comm; /* communicator; NULL once it is aborted */
   cudaStream_t stream;
-  sl_queue *beside; /* the stream as a queue: exchanges run on it concurrently with the rank's own work */
+  sl_queue *beside; /* the stream as a queue: its exchanges run concurrently with the rank's own work */
 } sl_nccl_comm;
 
 /* Waits until NCCL has accepted a call that returned result, within the time limit; does not wait for the
@@ -50,8 +50,8 @@ sley_status sl_nccl_enqueue(const sl_process_exchange *exchange);
 
 /* Events of one exchange or collective that order the comm's stream and the rank's queue. */
 typedef struct sl_nccl_events {
-  sl_event *ready; /* recorded in the queue: the stream's input is written */
-  sl_event *done;  /* recorded in the stream: its work is done */
+  sl_event *ready; /* recorded in the queue when the stream's input is written */
+  sl_event *done;  /* recorded in the stream when its work is done */
 } sl_nccl_events;
 
 sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events);
@@ -59,12 +59,12 @@ sley_status sl_nccl_events_open(const sl_nccl_comm *comm, sl_nccl_events *events
 /* Waits first until the stream's work is done. Accepts events that were opened in part. */
 void sl_nccl_events_close(sl_nccl_comm *comm, sl_nccl_events *events);
 
-/* Whether an exchange has messages between this rank and others. */
+/* Returns whether an exchange has messages between this rank and others. */
 bool sl_nccl_travels(const sl_process_exchange *exchange);
 
 extern const sl_carrier sl_nccl_messages, sl_nccl_sized_messages;
 
-/* sl_process_backend.dense_native: see nccl_dense.c. */
+/* The slot dense_native of sl_process_backend, defined in nccl_dense.c. */
 sley_status sl_nccl_dense(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
 #endif

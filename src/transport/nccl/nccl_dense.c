@@ -9,13 +9,13 @@ typedef struct nccl_dense {
   sl_dense_native base;
   sl_nccl_comm *comm;
   const sl_collective_kind *kind;
-  size_t count; /* number of values; reduce-scatter and all-gather: of each rank */
+  size_t count; /* number of values; for reduce-scatter and all-gather, of each rank */
   ncclDataType_t type;
   ncclRedOp_t op;
   sl_nccl_events events;
 } nccl_dense;
 
-/* Whether all parts have the same length. */
+/* Returns whether all parts have the same length. */
 static bool is_even(const sl_dense_spec *spec, int size) {
   for (int r = 1; spec->counts && r < size; r++)
     if (spec->counts[r] != spec->counts[0])

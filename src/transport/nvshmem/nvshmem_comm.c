@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts and ends NVSHMEM on all ranks, allocates from its symmetric heap, and the module's table. The mesh
- * carries NVSHMEM's identifier. Only the library's host side is used: kernels load and store through
+/* Starts and ends NVSHMEM on all ranks, allocates from its symmetric heap, and defines the module's table.
+ * The mesh carries NVSHMEM's identifier. Only the library's host side is used: kernels load and store through
  * addresses of nvshmem_ptr, which the GPUs of one host have for each other. */
 #include <cuda_runtime_api.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "transport/process/process_exchange.h"
 #include "transport/tcp/tcp.h"
 
-/* A block of the heap. A block that all ranks have given back is reused, never freed, because freeing is
+/* A block of the heap. A block that all ranks have returned is reused, and never freed, because freeing is
  * collective. */
 typedef struct heap_block {
   struct heap_block *next;
@@ -29,7 +29,7 @@ typedef struct nvshmem_comm {
 
 /* ---- memory for peers */
 
-/* The first block that is large enough and that all ranks have given back. */
+/* Finds the first block that is large enough and that all ranks have returned. */
 static sley_status find_block(nvshmem_comm *comm, int64_t bytes, heap_block **out) {
   *out = NULL;
   for (heap_block *b = comm->blocks; b; b = b->next) {
@@ -137,7 +137,7 @@ static void stop(sl_process_comm *base) {
   }
 }
 
-/* The steps that need no other rank. */
+/* The part of the start that needs no other rank. */
 static sley_status prepare(nvshmem_comm *comm) {
   const sl_comm *base = &comm->base.base;
   if (strcmp(base->device->ops->name, "cuda") != 0)

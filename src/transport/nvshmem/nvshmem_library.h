@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvshmem_host, opened at run time: for C, the functions that its C++ headers declare. */
+/* libnvshmem_host, opened at run time. It provides to C code the functions that its C++ headers declare. */
 #ifndef SLEY_TRANSPORT_NVSHMEM_NVSHMEM_LIBRARY_H
 #define SLEY_TRANSPORT_NVSHMEM_NVSHMEM_LIBRARY_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct sl_nvshmem_library {
   void *handle;                             /* never closed */
-  void *get_uniqueid, *set_uniqueid, *init; /* functions whose arguments have NVSHMEM's own types */
+  void *get_uniqueid, *set_uniqueid, *init; /* functions whose arguments have types of NVSHMEM */
   void (*finalize)(void);
   void *(*malloc)(size_t bytes);
   void *(*ptr)(const void *address, int rank);

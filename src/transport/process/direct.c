@@ -12,7 +12,8 @@
 #include "transport/process/direct_inside.h"
 
 enum { PAUSE_NANOSECONDS = 100000 };
-/* Seconds in which peers are expected to destroy the same exchange, and to leave the comm. */
+/* Seconds in which peers are expected to destroy the same exchange, and seconds in which they are expected to
+   leave the comm. */
 static const double COURTESY = 0.1, PATIENCE = 2;
 
 /* ---- whether there is direct access */
@@ -24,8 +25,8 @@ static void note(sl_process_comm *comm, const char *why) {
         "GPUs of different processes cannot load each other's memory (%s): rows travel as messages", why);
 }
 
-/* The obstacle that can be found without trying, or NULL: each rank of a workgroup needs a device of its own,
- * because a waiting pull may occupy it. */
+/* Returns a reason why there is no direct access, or NULL, as far as it can be found without trying: each
+ * rank of a workgroup needs its own device, because a waiting pull may occupy the device. */
 static const char *obstacle(const sl_process_comm *comm) {
   const sl_comm *base = &comm->base;
   int group = sl_workgroup_of(base, base->rank), first = sl_workgroup_first(base, group);
@@ -43,7 +44,7 @@ static const char *obstacle(const sl_process_comm *comm) {
   return NULL;
 }
 
-/* Finds an obstacle on any rank. Collective: the answer is the same on all ranks. */
+/* Sets *found to whether any rank has such a reason. Collective: the result is the same on all ranks. */
 static sley_status find_obstacle(sl_process_comm *comm, bool *found) {
   const char *why = obstacle(comm);
   int64_t blocked = why != NULL;
@@ -144,10 +145,11 @@ sley_status sl_direct_add(sl_direct *direct, int recv, sl_queue *queue) {
   return batch >= 0 ? sl_boards_add(&direct->round, batch, queue, &direct->comm->counters) : SLEY_OK;
 }
 
-/* ---- ending. Ranks do not meet for this, because after a failure a rank may be alone: each writes to its
- * peers' boards that its device has finished, and keeps its block until all peers have written so. */
+/* ---- Destroying an exchange. Ranks do not meet for this, because after a failure a rank may be alone. Each
+ * writes to its peers' boards that its device has finished, and keeps its block until all peers have written
+ * so. */
 
-/* Whether all peers have written that they have finished, or never had a list for this rank. */
+/* Returns whether all peers have written that they have finished, or had no list for this rank. */
 static bool all_gone(sl_direct *direct) {
   sl_comm *base = &direct->comm->base;
   int place = sl_place_in_workgroup(base, base->rank), group = sl_workgroup_of(base, base->rank);

@@ -8,13 +8,13 @@
 
 typedef struct sl_direct sl_direct;
 
-/* Finds out whether the GPUs of each workgroup can load each other's memory, by trying it with memory; if so,
- * sets comm->direct, else a note with the reason. Collective. Errors: errors of the mesh. */
+/* Finds out whether the GPUs of each workgroup can load each other's memory, by an attempt. If they can, sets
+ * comm->direct; else leaves a note with the reason. Collective. Errors: errors of the mesh. */
 sley_status sl_direct_start(sl_process_comm *comm, const sl_peer_memory *memory);
-/* Members that are NULL are skipped. */
+/* Frees the data that sl_direct_start has created; members that are NULL are skipped. */
 void sl_direct_stop(sl_process_comm *comm);
 
-/* Whether a peer's rows are exchanged in this way. */
+/* Returns whether a peer's rows are exchanged in this way. */
 static inline bool sl_direct_serves(const sl_process_comm *comm, int peer) {
   return comm->direct && sl_link_to(&comm->base, peer) == SL_LINK_DIRECT;
 }
@@ -24,8 +24,8 @@ static inline bool sl_direct_serves(const sl_process_comm *comm, int peer) {
  * every rank gets an error or none. */
 sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec, sl_direct **out);
 
-/* The device memory, as in sl_transport_ops.exchange_memory, that such an exchange takes beside messages or
- * instead of them. */
+/* Returns the device memory, as in sl_transport_ops.exchange_memory, that such an exchange takes in addition
+ * to messages or instead of them. */
 int64_t sl_direct_memory(sl_comm *comm, const sl_exchange_spec *spec);
 
 /* Copies the rows for peers to this rank's block, after the work that queue has so far. NULL: does

@@ -8,7 +8,7 @@
 
 /* Rows in the block that have the same offset and length. */
 typedef struct sl_region {
-  int64_t offset, bytes; /* offset of the sent bytes in a row, and their number */
+  int64_t offset, bytes; /* offset of the sent bytes in a row, and number of these bytes */
   int64_t count, at;     /* number of rows, and their position in the block */
   int64_t *rows;         /* row numbers: in host memory while the exchange is made, then on the device */
   bool on_device;
@@ -17,9 +17,9 @@ typedef struct sl_region {
 /* A list of the spec with a peer of the workgroup. */
 typedef struct sl_direct_list {
   sl_row_list list;
-  int region;         /* region of a send that moves rows */
-  int batch;          /* batch of a receive that is added, else -1 */
-  int64_t *positions; /* position in the sender's region of each entry; NULL after making */
+  int region;         /* for a send whose rows move: its region */
+  int batch;          /* for a receive whose rows are added: its batch; else -1 */
+  int64_t *positions; /* position of each entry in the sender's region; NULL once the exchange is made */
 } sl_direct_list;
 
 struct sl_direct {
@@ -28,11 +28,11 @@ struct sl_direct {
   int regions, sends, recvs, recvs_of_spec;
   sl_region *region;
   sl_direct_list *send, *recv;
-  int *direct_of; /* list of each list of the spec's recv, or -1 */
+  int *direct_of; /* number of the direct list for each list of the spec's recv, or -1 */
   sl_offer *lend;
   sl_pull_source *source;
   sl_pull_batch *batch;
-  sl_pull_entry *list; /* entries, on the device */
+  sl_pull_entry *list; /* entries of the lists, in device memory */
   sl_board_round round;
   sl_arrivals pieces;
   char *name; /* name of the exchange */
@@ -41,7 +41,8 @@ struct sl_direct {
   sl_direct *next;
 };
 
-/* keep: a peer may still access the block. NULL: does nothing. */
+/* Frees the exchange. keep: does not free the block, because a peer may still access it. NULL: does nothing.
+ */
 void sl_direct_free(sl_direct *direct, bool keep);
 
 #endif

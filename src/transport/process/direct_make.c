@@ -192,8 +192,8 @@ static void fill_lends(sl_direct *direct, const letters *l) {
   }
 }
 
-/* Fills in the sources: first the lists whose rows move, then the others. Returns the number of the
- * former. */
+/* Fills in the sources: first the lists whose rows move, then the others. Returns the number of lists whose
+ * rows move. */
 static int fill_sources(sl_direct *direct) {
   int filled = 0, moving = 0;
   for (int with_rows = 1; with_rows >= 0; with_rows--)
@@ -290,7 +290,7 @@ static sley_status upload_list(sl_direct *direct, const sl_exchange_spec *spec) 
   return status == SLEY_OK ? sl_arrivals_create(&direct->pieces, direct->comm->base.queue) : status;
 }
 
-/* The steps that need no other rank, once all messages have been exchanged. */
+/* The part of making an exchange that needs no other rank, once all messages have been exchanged. */
 static sley_status finish(sl_direct *direct, const sl_exchange_spec *spec, const letters *l) {
   sl_process_comm *comm = direct->comm;
   const sl_device_ops *ops = comm->base.device->ops;
@@ -398,7 +398,7 @@ sley_status sl_direct_create(sl_process_comm *comm, const sl_exchange_spec *spec
   close_letters(&l);
   if (status == SLEY_OK) {
     *out = direct;
-  } else if (taken) { /* peers may have theirs already, and have begun a round: their devices write here */
+  } else if (taken) { /* peers may have made their part already and begun a round: their devices write here */
     sl_direct_destroy(direct);
   } else {
     sl_direct_free(direct, false);

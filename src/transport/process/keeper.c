@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a rank serves other ranks' access to its symmetric memory over the mesh: it finds the memory, and
- * accesses device memory through staging memory and a queue that nothing else uses. Also how long it keeps
- * memory that its peers have mapped, when a rank has failed. */
+/* Serves other ranks' access to this rank's symmetric memory over the mesh: finds the memory, and accesses
+ * device memory through staging memory and a separate queue. Also decides how long memory that peers have
+ * mapped is kept when a rank has failed. */
 #include <stdio.h>
 #include <time.h>
 
@@ -83,8 +83,8 @@ sley_status sl_process_staging_start(sl_process_comm *comm) {
 
 /* ---- parting */
 
-/* Seconds to wait for peers that are also about to free the memory, and for peers still at work when this
- * rank's comm ends. */
+/* Seconds to wait for peers that are also about to free the memory, and seconds to wait for peers that still
+ * work when this rank's comm ends. */
 static const double COURTESY = 0.1, PATIENCE = 2;
 enum { CLOSED = 1, PAUSE_NANOSECONDS = 100000 };
 
@@ -124,7 +124,7 @@ static bool words_are_here(sl_process_comm *comm, const sl_process_symm *symm) {
   return true;
 }
 
-/* Whether no rank will access the memory or send a request for it. */
+/* Returns whether no rank will access the memory or send a request for it any more. */
 static bool is_left(sl_process_comm *comm, const sl_process_symm *symm) {
   bool asked = symm->still_in_use > 0 && sl_mesh_progress(comm->mesh) == SLEY_OK && symm->still_in_use > 0;
   return !asked && (!symm->device.own || words_are_here(comm, symm));

@@ -14,19 +14,19 @@
 
 #include "transport/process/symmetric_inside.h"
 
-/* The event that a handle's operation waits for. */
+/* The event for which a handle's operation waits. */
 typedef enum rma_state {
   COMPLETE,
-  COPIED, /* a copy by this rank's device */
+  COPIED, /* waits for a copy by this rank's device */
   ASKED,  /* a request */
-  PIECED  /* requests through slots, one after another */
+  PIECED  /* in pieces: requests through slots, one after another */
 } rma_state;
 
 typedef enum staged_step {
   NEEDS_SLOT,
-  FILLS_SLOT,  /* a put's bytes are being copied to the slot */
+  FILLS_SLOT,  /* the bytes of a put are being copied to the slot */
   ON_ITS_WAY,  /* the request is in flight */
-  EMPTIES_SLOT /* a get's bytes are being copied from the slot */
+  EMPTIES_SLOT /* the bytes of a get are being copied from the slot */
 } staged_step;
 
 /* A handle; its first members are those of sl_rma. */
@@ -35,7 +35,7 @@ typedef struct sl_process_rma {
   sl_symm *symm;
   rma_state state;
   sl_mesh_ask ask;
-  uint64_t number; /* number of the copy, in state COPIED */
+  uint64_t number; /* number of the copy in the queue, in state COPIED */
   /* The fields below are for state PIECED. */
   staged_step step;
   bool puts;
@@ -97,7 +97,7 @@ static void ask_piece(sl_process_comm *comm, sl_process_rma *r, char *slot) {
   r->step = ON_ITS_WAY;
 }
 
-/* Makes one step of an operation; *moved: whether it could. */
+/* Makes one step of an operation, if it can be made now; sets *moved to whether it was made. */
 static sley_status step(sl_process_comm *comm, sl_process_rma *r, bool *moved) {
   sl_process_staging *s = comm->staging;
   bool done = true;
@@ -160,7 +160,7 @@ static sley_status drive(sl_process_comm *comm) {
   return SLEY_OK;
 }
 
-/* Returns the status of a call. After a failure no operation is in flight any more. */
+/* Returns the status of a call. After a failure, first ends all operations in flight. */
 static sley_status over(sl_process_comm *comm, sley_status status) {
   sl_process_staging *s = comm->staging;
   status = sl_process_over(&comm->base, status);

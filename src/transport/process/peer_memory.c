@@ -51,9 +51,9 @@ static sley_status take_own(sl_process_comm *comm, int64_t bytes, sl_peer_block 
   return ops->share(base->device, own, rounded, &out->shared[base->rank]);
 }
 
-/* Refuses peers in the same process. If tests make ranks threads of one process, a device that frees memory
- * may wait for the other devices, and one of these for a signal of this rank. A test whose ranks free no
- * memory between their calls switches signals on. */
+/* Refuses peers in the same process. If a test runs ranks as threads of one process, a device that frees
+ * memory may wait for the other devices, and one of them may wait for a signal of this rank. A test whose
+ * ranks free no memory between their calls switches signals on. */
 static sley_status check_process(const sl_shared *peer) {
   if (peer->process != getpid() || sl_overrides.signals == SL_SIGNALS_ON)
     return SLEY_OK;

@@ -27,7 +27,7 @@ sley_status sl_process_over(sl_comm *comm, sley_status status) {
   return status;
 }
 
-/* Flushes puts first, because they do not travel with the meeting. */
+/* Flushes puts first, because they do not travel with the messages of the barrier. */
 sley_status sl_process_barrier(sl_comm *comm) {
   sley_status status = sl_process_flush_puts((sl_process_comm *)comm, SL_ALL_RANKS);
   return sl_process_over(comm, status == SLEY_OK ? sl_mesh_barrier(boot_of(comm)) : status);
@@ -75,7 +75,7 @@ sley_status sl_process_wait_for(sl_process_comm *comm, sl_queue *queue) {
     sley_status status = polls % LOOKS == 0 || polls > SPINS ? trouble(comm, begin) : SLEY_OK;
     if (status != SLEY_OK) {
       comm->base.ops->abort(&comm->base, status);
-      (void)ops->queue_wait(queue); /* the abort has ended its waits */
+      (void)ops->queue_wait(queue); /* the abort has ended the queue's waits */
       return status;
     }
     if (polls > SPINS)
@@ -110,8 +110,8 @@ typedef struct pair_facts {
   sl_list_facts sent, taken;
 } pair_facts;
 
-/* Compares this rank's and each peer's description of the rows between them. facts: room for twice the number
- * of ranks. */
+/* Compares this rank's and each peer's description of the rows between them. facts: memory for twice as many
+ * entries as there are ranks. */
 static sley_status compare(sl_process_comm *comm, const sl_exchange_spec *spec, pair_facts *mine,
                            int64_t *at) {
   int size = comm->base.size, rank = comm->base.rank;

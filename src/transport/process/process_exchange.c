@@ -242,7 +242,7 @@ static sley_status take(sl_process_exchange *exchange, sl_process_channel *c, sl
   return SLEY_OK;
 }
 
-/* Makes the receiving half of a round, once. */
+/* Makes the receiving half of a round, unless it was made already. */
 static sley_status receive(sl_process_exchange *exchange, sl_queue *queue) {
   SL_TRY(sl_mesh_progress(comm_of(exchange)->mesh));
   if (exchange->received)

@@ -9,23 +9,23 @@
 
 /* One list of the exchange. */
 typedef struct sl_process_channel {
-  sl_row_list list; /* its rows are in memory that the device reads */
+  sl_row_list list; /* the list; its rows are in memory that the device reads */
   int64_t
       *rows; /* copy of its rows in device memory; NULL: the caller's array is used, or none is needed */
-  bool travels; /* whether it is exchanged as a message */
+  bool travels; /* whether its rows travel as a message */
   int64_t
-      bytes;    /* bytes of the message; in a sized exchange: of this round, for a receive known once it has
-                   come */
-  char *packed; /* room for the message in device memory, if it travels */
+      bytes;    /* bytes of the message; in a sized exchange, bytes of this round, for a receive known once the
+                   message has arrived */
+  char *packed; /* device memory for the packed message, if it travels */
   char *at; /* address of the message in this round: packed, or the rows themselves, if they are contiguous */
-  void *own; /* data of the carrier */
+  void *own; /* the carrier's data */
 } sl_process_channel;
 
 /* A carrier extends the struct by making it the first member of its own. */
 typedef struct sl_process_exchange {
   sl_exchange base;
   char *name;
-  uint64_t id, round; /* numbers that are the same on all ranks */
+  uint64_t id, round; /* id of the exchange, and number of the round; the same on all ranks */
   int sends, recvs;
   sl_process_channel *send, *recv;
   sl_direct *direct;                /* NULL: no rows are exchanged directly */
@@ -33,11 +33,11 @@ typedef struct sl_process_exchange {
   bool sized;                       /* messages have at most list.count bytes; the receiver learns the actual
                                        number */
   bool add, in_flight;
-  bool received;    /* the receiving half of this round is done, or was enqueued */
+  bool received;    /* the receiving half of this round was made or enqueued */
   bool unreclaimed; /* the round has ended and was not reclaimed */
   sley_dtype dtype;
   sl_grain grain;
-  const char *src; /* arguments of this round */
+  const char *src; /* arguments of begin in this round */
   int64_t src_stride;
   char *dst;
   int64_t dst_stride;
@@ -55,11 +55,11 @@ typedef struct sl_process_exchange {
  * In a sized exchange each message has channel->bytes bytes, at most channel->list.count, which receive finds
  * out and sets; `at` is always the caller's memory, and reclaim follows end at once. */
 typedef struct sl_carrier {
-  size_t exchange_bytes; /* bytes of its exchange struct, zeroed before open */
+  size_t exchange_bytes; /* bytes of its exchange struct, which is zeroed before open */
   /* Allocates the memory for the messages of an exchange, once its channels are made. If it fails, close
    * frees that memory. Not collective. */
   sley_status (*open)(sl_process_exchange *exchange);
-  /* Frees it; nothing is in flight any more, or the mesh is broken. Not collective. */
+  /* Frees that memory; no message is in flight any more, or the mesh is broken. Not collective. */
   void (*close)(sl_process_exchange *exchange);
   /* Starts all messages of the round; sends follow the work that queue has so far. May wait for the device
    * (if messages go through host memory), but not for a peer. */
@@ -76,10 +76,10 @@ typedef struct sl_carrier {
   int64_t (*messages)(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 } sl_carrier;
 
-/* The slot messages of carriers that send all rows of a list at once. */
+/* The slot `messages` of carriers that send all rows of a list in one message. */
 int64_t sl_carrier_one_message(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 
-/* The slot reclaim of carriers whose end does its work. */
+/* The slot `reclaim` of carriers whose `end` already does that work. */
 sley_status sl_carrier_reclaim_nothing(sl_process_exchange *exchange);
 
 /* The carrier of transports whose ranks are all in one workgroup with direct access. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts ranks that are processes, and runs a rank from the meeting to its end. */
+/* Starts ranks that are processes, and runs a rank from the meeting of the ranks to its end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 
 enum { RANKS_MOST = 65536 };
 
-/* Opens the rank's device: the one that the caller names, or the one with the number of its local rank modulo
- * the number of devices. */
+/* Opens the rank's device: the device that the caller names, or the device with the number of the local rank
+ * modulo the number of devices. */
 static sley_status open_device(sl_process_comm *comm, const sl_launch *launch) {
   const sl_device_ops *ops;
   sl_comm *base = &comm->base;
@@ -36,7 +36,7 @@ static void close_device(sl_process_comm *comm) {
     comm->base.device->ops->close(comm->base.device);
 }
 
-/* Finds ranks that share a device, other than the host, by host and place. Collective. */
+/* Finds ranks that share a device that is not the host's CPU, by host and place. Collective. */
 static sley_status find_shared(sl_process_comm *comm) {
   typedef struct address {
     char place[SL_PLACE_BYTES];
@@ -128,7 +128,8 @@ static sley_status start(const sl_process_backend **backend, sl_process_comm *te
     if (sl_mesh_broken(template->mesh))
       return status;
     char why[SLEY_ERROR_BYTES], failed[32];
-    int64_t most = status == SLEY_ERR_UNSUPPORTED; /* an error that another rank reports may be of any kind */
+    int64_t most =
+        status == SLEY_ERR_UNSUPPORTED; /* an error that another rank reports may have any status */
     snprintf(why, sizeof why, "%s", sley_last_error());
     snprintf(failed, sizeof failed, "%s", (*backend)->name);
     SL_TRY(sl_mesh_allreduce(template->mesh, SL_MESH_MAX, &most, 1));
@@ -204,7 +205,7 @@ void sl_process_end(sl_process_comm *comm, sley_status status) {
   (void)sl_error_restore(&error);
   if (status != SLEY_OK)
     sl_mesh_abort(mesh, status);
-  sl_mesh_close(mesh); /* until then other ranks may access symmetric memory, and free theirs */
+  sl_mesh_close(mesh); /* until the mesh is closed other ranks may access symmetric memory, and free theirs */
   sl_process_symm_end(comm);
   free_template(comm);
   sl_free(comm);
@@ -220,7 +221,7 @@ sley_status sl_process_join(const sl_process_backend *backend, const sl_launch *
   return status;
 }
 
-/* The data for a forked rank. */
+/* The arguments of a forked rank. */
 typedef struct forked {
   const sl_process_backend *backend;
   const sl_launch *launch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sized exchanges of ranks that are processes: every pair's bytes travel as one message per round, directly
- * between the callers' buffers, by the carrier that the transport names for them. Each is an exchange whose
- * channels are set by each begin; it fails and is destroyed like any other. */
+ * between the callers' buffers, by the carrier that the transport names for them. Each is an ordinary
+ * exchange whose channels are set anew by each begin. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -28,8 +28,8 @@ static void unmap_all(sl_process_symm *symm) {
   sl_free(symm);
 }
 
-/* Frees blocks in host memory that no rank can access any more; broken: no rank is served. all: frees all of
- * them. */
+/* Frees blocks in host memory that no rank can access any more. broken: other ranks are not served any more.
+ * all: frees all blocks. */
 static void release(sl_process_comm *comm, bool broken, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
@@ -80,8 +80,8 @@ static sley_status make_own(sl_process_block *own, int64_t bytes) {
   return map_file((int)own->fd, own);
 }
 
-/* Whether an open file is the block that a peer has announced: a sealed in-memory file of this user, with the
- * right length. */
+/* Returns whether an open file is the block that a peer has announced: a sealed in-memory file of this user,
+ * with the right length. */
 static bool is_block(int fd, const sl_process_block *peer) {
   struct stat about;
   int seals = fcntl(fd, F_GET_SEALS);
@@ -116,7 +116,7 @@ static void enlist(sl_process_comm *comm, sl_process_symm *symm) {
   sl_process_keep(comm);
 }
 
-/* Removes memory from the list that requests are served from. */
+/* Removes memory from the list from which requests are served. */
 static void unlist(sl_process_comm *comm, sl_process_symm *symm) {
   sl_process_symm **at = &comm->symms;
   while (*at && *at != symm)
@@ -126,7 +126,7 @@ static void unlist(sl_process_comm *comm, sl_process_symm *symm) {
   sl_process_keep(comm);
 }
 
-/* The number of ranks that may send requests for blocks in host memory. */
+/* Returns the number of ranks that may send requests for blocks in host memory. */
 static int count_far(const sl_comm *comm) {
   int far = 0;
   for (int r = 0; r < comm->size; r++)
@@ -209,7 +209,7 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
     sl_free(symm);
     return status;
   }
-  symm->still_in_use = base->size - 1; /* atomics use requests within a workgroup, too */
+  symm->still_in_use = base->size - 1; /* atomics use requests even within a workgroup */
   enlist(comm, symm);
   status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, SLEY_OK);
   if (status != SLEY_OK)
@@ -219,7 +219,7 @@ static sley_status alloc_on_devices(sl_process_comm *comm, int64_t bytes, sl_sym
   return status;
 }
 
-/* Allocates memory for requests for rows, if some ranks are reached by requests. */
+/* Allocates memory for requests for rows, if some ranks can only be reached by requests. */
 static sley_status take_asks(sl_process_comm *comm) {
   if (comm->asks || comm->base.workgroup == comm->base.size)
     return SLEY_OK;
@@ -275,8 +275,8 @@ sley_status sl_process_symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
                                                                  : alloc_on_devices(comm, bytes, out));
 }
 
-/* Ranks do not meet to free memory, because after a failure a rank may be alone: each rank notifies the
- * others whose memory it could access that it is finished, and frees its own memory once all others have done
+/* Ranks do not meet to free memory, because after a failure a rank may be alone: each rank notifies the ranks
+ * whose memory it could access that it has finished, and frees its own memory once all other ranks have done
  * so. */
 void sl_process_symm_free(sl_symm *base) {
   sl_process_comm *comm = (sl_process_comm *)base->comm;

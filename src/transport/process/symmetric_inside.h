@@ -9,10 +9,10 @@
 
 /* One rank's block. */
 typedef struct sl_process_block {
-  char *at; /* NULL: not mapped here */
+  char *at; /* address of the block; NULL: not mapped here */
   int64_t bytes;
   int64_t pid, fd; /* process and file descriptor of the owner's file, used while it is being mapped */
-  bool parted;     /* that rank has announced that it will not access this rank's block any more */
+  bool parted;     /* whether that rank has announced that it will not access this rank's block any more */
 } sl_process_block;
 
 typedef struct sl_process_symm {
@@ -23,7 +23,7 @@ typedef struct sl_process_symm {
   bool on_device;
   struct sl_process_symm *next;
   sl_peer_block device; /* blocks in device memory that the workgroup maps */
-  char *alone;          /* or this rank's block, which no other rank maps */
+  char *alone;          /* this rank's block, if no other rank maps it */
   sl_process_block ranks[];
 } sl_process_symm;
 
@@ -31,21 +31,21 @@ enum { SL_STAGING_SLOTS = 8 };
 
 /* Data of one-sided access to device memory, from the first such memory to the end of the comm. */
 typedef struct sl_process_staging {
-  sl_rma_queue *own;     /* queue of this rank's operations */
-  sl_rma_queue *serving; /* queue of the requests that it serves */
+  sl_rma_queue *own;     /* queue for operations that this rank begins */
+  sl_rma_queue *serving; /* queue for requests of other ranks that this rank serves */
   char *answers;         /* SL_MESH_STAGING bytes for each rank, in host memory that the device copies */
-  char *slots;           /* SL_STAGING_SLOTS slots of SL_MESH_STAGE bytes in such memory: this rank's side of
-                            requests */
+  char *slots;           /* SL_STAGING_SLOTS slots of SL_MESH_STAGE bytes in such host memory, for this rank's
+                            side of requests */
   bool taken[SL_STAGING_SLOTS];
   struct sl_process_rma *first, **last; /* operations that go through slots, in the order in which they
                                            began */
 } sl_process_staging;
 
-/* Makes comm->staging, and starts the thread that serves; does nothing if both exist. */
+/* Creates comm->staging and starts the thread that serves; does nothing if both exist. */
 sley_status sl_process_staging_start(sl_process_comm *comm);
 
-/* Offset of the closing words, one for each rank by position in the workgroup, behind a mapped block of that
- * many bytes. */
+/* Returns the offset of the closing words behind a mapped block of that many bytes: one word for each rank,
+ * by position in the workgroup. */
 static inline int64_t sl_process_words_at(int64_t bytes) {
   return (bytes + (int64_t)sizeof(int64_t) - 1) / (int64_t)sizeof(int64_t) * (int64_t)sizeof(int64_t);
 }
@@ -53,14 +53,15 @@ static inline int64_t sl_process_words_at(int64_t bytes) {
 /* Completes this rank's operations on device memory, as far as possible. */
 void sl_process_quiet(sl_process_comm *comm);
 /* Called after sl_process_quiet: notifies the workgroup that this rank does not access symm any more. Its
- * memory is freed once all ranks have done so and no request can come: now, at the next such call, or at the
- * end of the comm. */
+ * memory is freed when all ranks have done so and no request can come any more: now, at the next such call,
+ * or at the end of the comm. */
 void sl_process_part(sl_process_comm *comm, sl_process_symm *symm);
 
 /* Makes the mesh serve the memory that exists now. */
 void sl_process_keep(sl_process_comm *comm);
 
-/* Slot of the mesh's keeper: rank `rank` has freed memory `id`. Returns whether any memory is left. */
+/* The slot of the mesh's keeper for a message that rank `rank` has freed memory `id`. Returns whether any
+   memory is left. */
 bool sl_process_symm_freed(void *owner, uint64_t id, int rank);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport tcp: its backend. */
+/* The backend of the transport tcp. */
 #include "transport/tcp/tcp.h"
 
 static sley_status start(sl_process_comm *comm) {

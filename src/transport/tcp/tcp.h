@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks as processes that exchange rows over their sockets: for any device, on any machines, without other
- * libraries. Not fast: the baseline for the other transports between processes. */
+ * libraries. It is not fast, and serves as the baseline for the other transports between processes. */
 #ifndef SLEY_TRANSPORT_TCP_TCP_H
 #define SLEY_TRANSPORT_TCP_TCP_H
 

@@ -10,8 +10,7 @@
 
 /* The tcp part of a channel. */
 typedef struct tcp_message {
-  char *staged;          /* buffer of the message in host memory; NULL: the message is in host memory
-                            already */
+  char *staged; /* buffer of the message in host memory; NULL if the message itself is in host memory */
   sl_mesh_outgoing send; /* the message, or its acknowledgement */
   sl_mesh_incoming recv;
 } tcp_message;
@@ -24,7 +23,7 @@ static sl_mesh *boot_of(const sl_process_exchange *exchange) {
   return ((const sl_process_comm *)exchange->base.comm)->mesh;
 }
 
-/* The memory that the socket sends or receives. */
+/* Returns the memory from which the socket sends, or to which it receives. */
 static char *message_of(const sl_process_channel *c) {
   const tcp_message *message = c->own;
   return message->staged ? message->staged : c->at;
@@ -68,7 +67,7 @@ static void close_messages(sl_process_exchange *exchange) {
 
 /* ---- running */
 
-static const uint64_t TAKEN = UINT64_C(1) << 55; /* bit in the tag of an acknowledgement */
+static const uint64_t TAKEN = UINT64_C(1) << 55; /* bit in the tag of a message that is an acknowledgement */
 
 static uint64_t tag_of(const sl_process_exchange *exchange) {
   return exchange->id << 32 | (exchange->round & UINT32_MAX);
@@ -123,7 +122,7 @@ static sley_status receive(sl_process_exchange *exchange, sl_process_channel *c,
   return queue->ops->copy(queue, SL_COPY_TO_DEVICE, c->at, message->staged, c->bytes);
 }
 
-/* Messages to other ranks may still be in flight. */
+/* Does not wait for messages to other ranks, which may still be in flight. */
 static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
   (void)queue;
   sl_mesh_work(boot_of(exchange));

@@ -42,7 +42,7 @@ static bool has_pieces(const sl_comm *receiver, const sl_comm *sender) {
   return !receiver->device->ops->reach(receiver->device, sender->device);
 }
 
-/* Whether begin packs a channel's rows. The result is the same for sender and receiver. */
+/* Returns whether begin packs a channel's rows. The result is the same for sender and receiver. */
 static bool is_packed(const sl_channel *channel, const sl_comm *sender, const sl_comm *receiver) {
   return sl_list_moves(channel->list) && (channel->way == SL_PACKED || has_pieces(receiver, sender));
 }
@@ -97,7 +97,7 @@ static sley_status prepare_source(sl_threads_exchange *exchange, int i, sl_pull_
                                   (void **)&device->origin[at].landing);
 }
 
-/* Whether each row of a channel is a message: the pull loads the rows one by one over the link. */
+/* Returns whether each row of a channel is a message: the pull loads the rows one by one over the link. */
 static bool is_row_by_row(const sl_comm *sender, const sl_comm *receiver, sl_grain grain) {
   return grain == SL_GRAIN_ROW && sl_link_to(receiver, sender->rank) == SL_LINK_MESSAGE &&
          !has_pieces(receiver, sender);
@@ -119,7 +119,7 @@ static void count_given(const sl_threads_exchange *exchange, const sl_pull_rows 
   }
 }
 
-/* Whether this rank can load the peer's rows in place. */
+/* Returns whether this rank can load the peer's rows in place. */
 static bool can_load(const sl_comm *base, int peer) {
   sl_threads_comm *comm = (sl_threads_comm *)(uintptr_t)base;
   bool can =
@@ -136,15 +136,15 @@ int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, s
   return alone && can_load(comm, list->peer) ? list->count : 1;
 }
 
-/* If the rows cannot be loaded, they come by an exchange, which packs them. */
+/* If the rows cannot be loaded, an exchange brings them, which packs them. */
 int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes) {
   if (count == 0 || bytes == 0)
     return 0;
   return can_load(comm, peer) ? count : 1;
 }
 
-/* Divides the sources into launches and lists their entries. Adding is done source by source; pieces need a
- * single launch. */
+/* Divides the sources into launches and lists their entries. If rows are added, each source has its own
+ * launch; pieces need a single launch. */
 static sley_status list_entries(sl_threads_exchange *exchange, const sl_pull_rows *rows,
                                 sl_pull_entry *entries) {
   sl_device_exchange *device = exchange->device;
@@ -186,8 +186,8 @@ static sley_status prepare_receives(sl_threads_exchange *exchange, sl_pull_rows 
   return status == SLEY_OK ? sl_arrivals_create(&device->pieces, exchange->base.comm->queue) : status;
 }
 
-/* Called before an abort ends the rank's access to its peers' memory: records `done` after the
- * reads of that memory which its device has still to do. */
+/* Called before an abort ends the rank's access to its peers' memory: records `done` after the reads of that
+ * memory that its device has not made yet. */
 static void retreat(void *owner) {
   sl_threads_exchange *exchange = owner;
   sl_queue *queue = exchange->base.comm->queue;
@@ -324,9 +324,10 @@ sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *
       SL_TRY(pack(exchange, i, queue));
   }
   SL_TRY(queue->ops->event_record(queue, exchange->device->begun));
-  sl_world_untrack(comm, &exchange->device->work); /* from the last round, if devices signal each other */
+  sl_world_untrack(comm, &exchange->device->work); /* from the last round, if devices signal each other by
+                                                      boards */
   sl_world_track(comm, &exchange->device->work);
-  for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need it to map rows */
+  for (int i = 0; i < exchange->sends; i++) { /* devices that signal each other need the lists to map rows */
     atomic_store(&exchange->channel[i].ready, exchange->round);
     sl_world_wake(comm->world, exchange->send[i].peer);
   }
@@ -374,7 +375,7 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* Enqueues the round's receives; the peers cannot free anything meanwhile. */
+/* Enqueues the round's receives. The peers cannot free their memory meanwhile. */
 static sley_status give_receives(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_device_exchange *device = exchange->device;
   const sl_device_ops *ops = queue->ops;
@@ -398,7 +399,7 @@ static sley_status receive_inside(sl_threads_exchange *exchange, sl_queue *queue
       sl_world_leave_all(comm);
       return sl_world_check(comm);
     }
-    if (atomic_load(exchange->from[i]->closed)) { /* the sender gave up this round: its error follows */
+    if (atomic_load(exchange->from[i]->closed)) { /* the sender has abandoned this round: its error follows */
       sl_world_leave_all(comm);
       return sl_world_wait_end(comm, peer);
     }
@@ -433,7 +434,7 @@ sley_status sl_device_exchange_receive(sl_threads_exchange *exchange, sl_queue *
   return SLEY_OK;
 }
 
-/* Whether receives were enqueued in a queue beside the rank's. */
+/* Returns whether receives were enqueued in a queue beside the rank's queue. */
 static bool has_receives_beside(const sl_threads_exchange *exchange) {
   return !exchange->add && (exchange->recvs > 0 || exchange->device->board);
 }
@@ -462,8 +463,8 @@ sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue
 }
 
 /* If devices signal each other, hosts wait only for peers that have mapped this rank's rows. An abort ends
- * the wait of this rank's device before its peers have read the rows: so the work stays on the list, until
- * the next round or the end of the exchange, and the abort waits for the peers' devices. */
+ * the wait of this rank's device before its peers have read the rows. So the work stays on the list until the
+ * next round or the end of the exchange, and an abort waits for the peers' devices. */
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = comm_of(exchange);
   bool signalled = exchange->device->board;

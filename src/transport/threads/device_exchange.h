@@ -5,17 +5,18 @@
 
 #include "transport/threads/exchange_inside.h"
 
-/* Makes buffers, lists and events, between the two meetings of exchange_create, when the peers' exchanges are
- * known. Not collective. */
+/* Makes buffers, lists and events, between the two meetings of ranks in exchange_create, when the peers'
+ * exchanges are known. Not collective. */
 sley_status sl_device_exchange_prepare(sl_threads_exchange *exchange);
 
-/* Upper bound of the device memory of that part. */
+/* Returns an upper bound of the device memory of that part. */
 int64_t sl_device_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec);
 
-/* Called by the rank itself; does nothing for an exchange without that part. */
+/* Called by the rank itself; does nothing for an exchange without a device part. */
 void sl_device_exchange_free(sl_threads_exchange *exchange);
 
-/* As exchange_begin, after round and dst are set. None of these calls waits for a device. */
+/* Begin a round, as exchange_begin does, after round and dst are set. None of these calls waits for a device.
+ */
 sley_status sl_device_exchange_begin(sl_threads_exchange *exchange, const void *src, int64_t src_stride,
                                      sl_queue *queue);
 /* Enqueues the round's receives, concurrently with the work in queue; rows that are added go through queue
@@ -32,7 +33,7 @@ sley_status sl_device_exchange_map(sl_threads_exchange *exchange, sl_queue *queu
 sley_status sl_device_exchange_give_back(sl_threads_exchange *exchange, sl_queue *queue);
 sley_status sl_device_exchange_reclaim(sl_threads_exchange *exchange, sl_queue *queue);
 
-/* Waits until the device has done the work that this rank has enqueued for the exchange. */
+/* Waits until the device has completed the work that this rank has enqueued for the exchange. */
 void sl_device_exchange_drain(sl_threads_exchange *exchange);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the ranks, one thread each with a device of its own, waits for them, and reports the first
+/* Starts one thread for each rank, each with its own device, waits for the ranks, and reports the first
  * failure. */
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +21,14 @@ typedef struct rank_start {
   pthread_t thread;
 } rank_start;
 
-/* Sets zero_copy, if every rank's device can load every other's memory. All devices are open between the
- * meetings. */
+/* Sets zero_copy if every rank's device can load the memory of all other ranks' devices. All devices are open
+ * between the meetings. */
 static sley_status find_reach(sl_threads_comm *comm) {
   sl_device *device = comm->base.device;
   int64_t all = 1;
   comm->base.zero_copy = device->ops->host_addresses;
   comm->base.one_sided = SL_ONE_SIDED_GET | SL_ONE_SIDED_ATOMICS;
-  if (comm->world->turns == 0) /* otherwise a rank that computes keeps others from running */
+  if (comm->world->turns == 0) /* otherwise a rank that computes prevents other ranks from running */
     comm->base.one_sided |= SL_ONE_SIDED_PASSIVE;
   if (comm->base.zero_copy)
     return SLEY_OK;
@@ -84,8 +84,8 @@ static sley_status open_rank(sl_threads_comm *rank, const sl_device_ops *ops, in
   return find_reach(rank);
 }
 
-/* Runs a rank. Ranks on the CPU have a device each; ranks on other devices share the existing ones in
- * turn. */
+/* Runs a rank. Each rank on the CPU has its own device; ranks on other devices are distributed over the
+ * existing devices. */
 static sley_status run_rank(rank_start *start) {
   sley_status status = open_rank(start->comm, start->device, start->comm->base.rank, start->threads);
   if (status == SLEY_OK)
@@ -111,7 +111,8 @@ static void *rank_thread(void *argument) {
   return NULL;
 }
 
-/* The lowest rank that failed for a reason of its own; else the lowest that failed at all. */
+/* Returns the error of the lowest rank that failed by itself; if there is none, of the lowest rank that
+   failed because of another. */
 static sley_status first_failure(const sl_world *world) {
   for (int own = 1; own >= 0; own--)
     for (int r = 0; r < world->size; r++) {
@@ -150,7 +151,7 @@ static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
     if (pthread_create(&starts[started].thread, NULL, rank_thread, &starts[started]) != 0)
       break;
   }
-  if (started < launch->ranks) { /* the missing rank fails instead */
+  if (started < launch->ranks) { /* a rank that was not started fails instead */
     sl_threads_comm *missing = &world->ranks[started];
     status = sl_fail(SLEY_ERR_MEMORY, "cannot start the thread of rank %d of %d: use fewer ranks", started,
                      launch->ranks);
@@ -200,7 +201,7 @@ static void abort_rank(sl_comm *comm, sley_status status) {
   sl_world_abort((sl_threads_comm *)comm, status);
 }
 
-/* An abort raises the word that ends the devices' waits, so this wait always ends. */
+/* An abort sets the word that ends the devices' waits, so this wait always ends. */
 static sley_status wait_for_queue(sl_comm *comm) {
   return comm->queue->ops->queue_wait(comm->queue);
 }

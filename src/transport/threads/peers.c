@@ -32,7 +32,7 @@ static void leave_word(sl_threads_exchange *exchange, int peer) {
   sl_queue *queue = comm->base.queue;
   const sl_threads_exchange *there = exchange->ranks[peer];
   sl_threads_comm *other = &comm->world->ranks[peer];
-  atomic_fetch_add(&other->readers, 1); /* counted as a reader even after an abort */
+  atomic_fetch_add(&other->readers, 1); /* this rank counts as a reader even after an abort */
   if (!atomic_load(&there->closed)) {
     sl_board_slot *slot = &there->device->board->slot[comm->base.rank];
     (void)queue->ops->copy(queue, SL_COPY_TO_DEVICE, &slot->ready, &closed, sizeof closed);
@@ -42,8 +42,8 @@ static void leave_word(sl_threads_exchange *exchange, int peer) {
   atomic_fetch_sub(&other->readers, 1);
 }
 
-/* First waits until the rank's device has read all rows that peers offered: a peer that finds the word may
- * free them. */
+/* First waits until the rank's device has read all rows that peers offered, because a peer that finds the
+ * word may free them. */
 void sl_threads_leave_words(sl_threads_exchange *exchange) {
   if (!has_board(exchange))
     return;
@@ -72,7 +72,8 @@ sley_status sl_threads_stay(sl_threads_exchange *exchange, int peer) {
     return sl_world_check(comm);
   if (!atomic_load(&exchange->ranks[peer]->closed))
     return SLEY_OK;
-  sl_world_leave_all(comm);         /* the peer gave up this round: its error follows */
-  sl_threads_leave_words(exchange); /* else a rank that waits for this rank would keep the peer from ending */
+  sl_world_leave_all(comm);         /* the peer has abandoned this round: its error follows */
+  sl_threads_leave_words(exchange); /* otherwise a rank that waits for this rank would prevent the peer from
+                                       ending */
   return sl_world_wait_end(comm, peer);
 }

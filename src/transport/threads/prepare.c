@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of ranks that are threads: making and destroying them, with two meetings: in the first each rank
- * publishes its exchange, in the second whether its lists match its peers'. */
+/* Makes and destroys exchanges of ranks that are threads. The ranks meet twice: in the first meeting each
+ * rank publishes its exchange, in the second it publishes whether its lists match its peers' lists. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ static sley_status open_channel(sl_threads_exchange *exchange, int i) {
   const sl_row_list *list = &exchange->send[i];
   channel->list = list;
   channel->closed = &exchange->closed;
-  bool here = exchange->base.comm->device->ops->host_addresses; /* else the buffers are made when the peers
-                                                                   are known */
+  bool here = exchange->base.comm->device->ops->host_addresses; /* otherwise the buffers are made when the
+                                                                   peers are known */
   bool message = sl_link_to(exchange->base.comm, list->peer) == SL_LINK_MESSAGE && sl_list_moves(list);
   if (message && exchange->grain == SL_GRAIN_ROW) {
     channel->way = SL_ROW_BY_ROW;
@@ -141,7 +141,7 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   sley_status made = make(base, spec, &exchange);
   sley_status status =
       sl_world_meet(comm, &(sl_post){.call = "exchange_create", .data = {exchange}, .status = made});
-  if (status != SLEY_OK) { /* on every rank, so none refers to another's exchange */
+  if (status != SLEY_OK) { /* the status is the same on every rank, so no rank refers to another's exchange */
     free_exchange(exchange);
     return status;
   }
@@ -160,7 +160,7 @@ sley_status sl_threads_exchange_create(sl_comm *base, const sl_exchange_spec *sp
   return SLEY_OK;
 }
 
-/* Reclaims the last round, also after a failure, whose message is kept. */
+/* Reclaims the last round, also after a failure, whose message is preserved. */
 static void reclaim_last(sl_threads_exchange *exchange) {
   sl_error error;
   sl_error_save(&error);

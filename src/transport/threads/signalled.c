@@ -16,15 +16,15 @@ static sl_threads_comm *comm_of(const sl_threads_exchange *exchange) {
   return (sl_threads_comm *)exchange->base.comm;
 }
 
-/* Whether boards are requested: by the plan, or by a test. They are not the default, because a GPU that waits
- * for another rank's next call delays everything that waits for that GPU, and cudaFree waits for all GPUs
- * that could load the freed memory. So every rank must make its calls without freeing GPU memory between
- * them. */
+/* Returns whether boards are requested: by the plan, or by a test. They are not the default, because a GPU
+ * that waits for another rank's next call delays everything that waits for that GPU, and cudaFree waits for
+ * all GPUs that could load the freed memory. So every rank must make its calls without freeing GPU memory
+ * between them. */
 static bool is_wanted(const sl_threads_exchange *exchange) {
   return exchange->capture || sl_overrides.signals == SL_SIGNALS_ON;
 }
 
-/* Whether boards are possible. The result is the same on every rank. */
+/* Returns whether boards are possible. The result is the same on every rank. */
 static bool is_possible(const sl_threads_exchange *exchange) {
   const sl_comm *comm = exchange->base.comm;
   const sl_device_ops *ops = comm->device->ops;
@@ -43,18 +43,17 @@ sley_status sl_signalled_prepare(sl_threads_exchange *exchange) {
   if (!is_wanted(exchange))
     return SLEY_OK;
   if (!is_possible(exchange))
-    return exchange->capture
-               ? sl_fail(SLEY_ERR_UNSUPPORTED,
-                         "products cannot be captured: each rank needs a GPU of its own, and all "
-                         "must reach each other's memory")
-               : SLEY_OK;
+    return exchange->capture ? sl_fail(SLEY_ERR_UNSUPPORTED,
+                                       "products cannot be captured: each rank needs its own GPU, and all "
+                                       "must reach each other's memory")
+                             : SLEY_OK;
   SL_TRY(SL_NEW_ZERO(device->lend, exchange->sends, "an exchange"));
   int64_t bytes = sl_board_bytes(comm->size);
   sl_board *zeros = sl_alloc_zero(bytes, 1, "a board");
   if (!zeros)
     return SLEY_ERR_MEMORY;
   sley_status status = sl_device_upload(comm->queue, zeros, bytes, "a board", (void **)&device->board);
-  if (status == SLEY_OK) /* before any peer writes to it */
+  if (status == SLEY_OK) /* must be done before any peer writes to the board */
     status = comm->device->ops->queue_wait(comm->queue);
   sl_free(zeros);
   return status;
@@ -71,8 +70,8 @@ static sl_pull_source source_of(const sl_threads_exchange *exchange, const sl_ro
                           .peer = list->peer};
 }
 
-/* Fills in this rank's offers, and its sources: first the sources whose rows move, then sources of
- * which only the signal is needed. Returns the number of the latter. */
+/* Fills in this rank's offers, and its sources: first the sources whose rows move, then sources of which only
+ * the signal is needed. Returns the number of sources of which only the signal is needed. */
 static int fill_tables(sl_threads_exchange *exchange) {
   sl_device_exchange *device = exchange->device;
   for (int i = 0; i < exchange->sends; i++) {
@@ -123,8 +122,8 @@ static sley_status pull(sl_threads_exchange *exchange, sl_queue *queue) {
   return sl_boards_pull(&round, queue, &comm_of(exchange)->counters);
 }
 
-/* Enqueues the round's pulls. Rows to add go through the rank's own queue, after the rows that it has added
- * so far. */
+/* Enqueues the round's pulls. Rows to add use the rank's own queue, after the rows that it has added so far.
+ */
 static sley_status give(sl_threads_exchange *exchange, sl_queue *queue) {
   const sl_device_exchange *device = exchange->device;
   sl_queue *beside = exchange->add ? queue : comm_of(exchange)->urgent;
@@ -156,13 +155,13 @@ sley_status sl_signalled_map(sl_threads_exchange *exchange, sl_queue *queue) {
   return pass_words(exchange, queue, true);
 }
 
-/* The rank is inside its peers' memory already. */
+/* The rank is already inside its peers' memory. */
 sley_status sl_signalled_give_back(sl_threads_exchange *exchange, sl_queue *queue) {
   SL_TRY(pass_words(exchange, queue, false));
   return queue->ops->event_record(queue, exchange->device->done);
 }
 
-/* The peers keep their boards while work that writes to them is enqueued. */
+/* The peers do not free their boards while work that writes to them is enqueued. */
 sley_status sl_signalled_receive(sl_threads_exchange *exchange, sl_queue *queue) {
   sley_status status = stay_with_receivers(exchange);
   for (int i = 0; i < exchange->recvs && status == SLEY_OK; i++)

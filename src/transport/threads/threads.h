@@ -11,7 +11,7 @@ extern const sl_transport_ops sl_threads_ops;
 
 /* The slots of sl_threads_ops, by file. */
 
-/* prepare.c: create, destroy; threads_exchange.c: begin, end, map, reclaim */
+/* create and destroy in prepare.c; begin, end, map and reclaim in threads_exchange.c */
 sley_status sl_threads_exchange_create(sl_comm *comm, const sl_exchange_spec *spec, sl_exchange **out);
 int64_t sl_threads_exchange_memory(sl_comm *comm, const sl_exchange_spec *spec);
 sley_status sl_threads_exchange_begin(sl_exchange *exchange, const void *src, int64_t src_stride, void *dst,
@@ -22,7 +22,7 @@ sley_status sl_threads_exchange_reclaim(sl_exchange *exchange, sl_queue *queue);
 sley_status sl_threads_exchange_map(sl_exchange *exchange, sl_mapped_rows *mapped, sl_queue *queue);
 void sl_threads_exchange_destroy(sl_exchange *exchange);
 
-/* device_exchange.c; on devices that the host can address, too */
+/* in device_exchange.c, also for devices that the host can address */
 int64_t sl_threads_list_messages(const sl_comm *comm, const sl_row_list *list, sl_grain grain);
 int64_t sl_threads_row_messages(const sl_comm *comm, int peer, int64_t count, int64_t bytes);
 
@@ -32,7 +32,7 @@ sley_status sl_threads_sized_begin(sl_sized *sized, const sl_sized_round *round,
 sley_status sl_threads_sized_end(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
 void sl_threads_sized_destroy(sl_sized *sized);
 
-/* launch.c. Runs a single rank in the calling thread: launch->ranks is 1. */
+/* In launch.c. Makes the calling thread the only rank: launch->ranks is 1. */
 sley_status sl_threads_open(const sl_launch *launch, sl_comm **out);
 void sl_threads_close(sl_comm *comm);
 

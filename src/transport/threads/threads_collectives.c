@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of ranks that are threads: each consists of two meetings. In the first the ranks publish their
- * buffers; then each reads its part directly from the others' memory; in the second they learn that all are
- * done. */
+/* Collectives of ranks that are threads. In each collective the ranks meet twice. In the first meeting they
+ * publish their buffers; then each rank reads its part directly from the others' memory; after the second
+ * meeting all have finished reading. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -77,7 +77,7 @@ static sley_status no_sum(const sl_comm *comm) {
   return sl_fail(SLEY_ERR_OVERFLOW, "allreduce: a sum over %d ranks does not fit 64 bits", comm->size);
 }
 
-/* Reduces few values in one meeting: the last rank to arrive reduces the values of all. */
+/* Reduces few values in one meeting: the last rank to arrive reduces the values of all ranks. */
 static sley_status reduce_small(sl_threads_comm *comm, sl_post *post, int64_t *values, int count) {
   post->reduces = true;
   SL_TRY(sl_world_meet(comm, post));

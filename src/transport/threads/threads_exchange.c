@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges of ranks that are threads: running a prepared one. prepare.c makes them.
+/* Runs prepared exchanges of ranks that are threads; prepare.c makes them.
  *
  * Every pair of ranks with rows to move has a channel, owned by the sender. Begin raises its `ready` to the
  * round's number, the receiver's end takes the rows and raises `taken`, and the sender's end waits for that.
@@ -20,7 +20,8 @@ static void copy_row(const sl_rows_args *rows) {
          (size_t)rows->bytes);
 }
 
-/* Counts rows when they are handed over: rows that a call copies, or that others may read in place. */
+/* Counts rows when they become available to the receiver: rows that a call copies, or that others may read in
+   place. */
 static void count(sl_threads_exchange *exchange, int peer, int64_t rows, int64_t bytes) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (rows > 0 && bytes > 0)
@@ -88,8 +89,8 @@ static sley_status hand_over(sl_threads_exchange *exchange, sl_channel *channel,
   return SLEY_OK;
 }
 
-/* The position in a list of peers of the first peer after rank: ranks that start there distribute their
- * traffic over the links. */
+/* Returns the position, in a list of peers, of the first peer after rank. Ranks that start there distribute
+ * their traffic over the links. */
 static int first_after(const sl_row_list *list, int count, int rank) {
   int i = 0;
   while (i < count && list[i].peer <= rank)
@@ -97,7 +98,8 @@ static int first_after(const sl_row_list *list, int count, int rank) {
   return i;
 }
 
-/* Ends a failed exchange: the other ranks must not wait for this one, and none may stay inside its memory. */
+/* Ends a failed exchange: the other ranks must not wait for this rank, and no rank may stay inside its
+   memory. */
 static sley_status failed(sl_threads_exchange *exchange, sley_status status) {
   exchange->in_flight = false;
   sl_world_abort((sl_threads_comm *)exchange->base.comm, status);
@@ -128,7 +130,7 @@ sley_status sl_threads_exchange_begin(sl_exchange *base, const void *src, int64_
     return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
   }
   int start = first_after(exchange->send, exchange->sends, comm->base.rank);
-  for (int in_place = 1; in_place >= 0; in_place--) /* rows that need no work go first */
+  for (int in_place = 1; in_place >= 0; in_place--) /* rows that need no packing go first */
     for (int i = 0; i < exchange->sends; i++) {
       sl_channel *channel = &exchange->channel[(start + i) % exchange->sends];
       if ((channel->way == SL_IN_PLACE) != in_place)
@@ -176,7 +178,7 @@ static sley_status take_in_place(sl_threads_exchange *exchange, const sl_row_lis
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   if (!sl_world_enter(comm, list->peer))
     return sl_world_check(comm);
-  if (atomic_load(channel->closed)) { /* the sender gave up this round: its error follows */
+  if (atomic_load(channel->closed)) { /* the sender has abandoned this round: its error follows */
     sl_world_leave(comm, list->peer);
     return sl_world_wait_end(comm, list->peer);
   }
@@ -267,7 +269,8 @@ sley_status sl_threads_exchange_map(sl_exchange *base, sl_mapped_rows *mapped, s
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* Makes the receiving half of a round, once: complete on host memory, enqueued on other devices. */
+/* Makes the receiving half of a round, unless it was made already: complete on host memory, enqueued on other
+   devices. */
 static sley_status receive(sl_threads_exchange *exchange, sl_queue *queue) {
   if (exchange->received)
     return SLEY_OK;
@@ -288,7 +291,8 @@ static sley_status give_back(sl_threads_exchange *exchange, sl_queue *queue) {
   return SLEY_OK;
 }
 
-/* On host memory all peers have taken their rows when it returns; on other devices reclaim waits for that. */
+/* On host memory, all peers have taken their rows when the call returns; on other devices reclaim waits for
+   that. */
 static sley_status end(sl_threads_exchange *exchange, sl_queue *queue) {
   sl_threads_comm *comm = (sl_threads_comm *)exchange->base.comm;
   SL_TRY(sl_world_check(comm));
@@ -326,7 +330,7 @@ sley_status sl_threads_exchange_arrive(sl_exchange *base, sl_queue *queue, const
   return status == SLEY_OK ? SLEY_OK : failed(exchange, status);
 }
 
-/* On host memory end has already waited. */
+/* On host memory there is nothing to do, because end has already waited. */
 sley_status sl_threads_exchange_reclaim(sl_exchange *base, sl_queue *queue) {
   sl_threads_exchange *exchange = (sl_threads_exchange *)base;
   if (exchange->in_flight)

@@ -21,7 +21,7 @@ typedef struct sized_channel {
   _Alignas(64) _Atomic uint64_t taken; /* last round received */
 } sized_channel;
 
-/* A sized exchange. Every rank holds a reference to every rank's, and the last one frees it. */
+/* A sized exchange. Every rank holds a reference to the exchange of every rank, and the last one frees it. */
 typedef struct threads_sized {
   sl_sized base;
   _Atomic int references;
@@ -72,7 +72,7 @@ static void free_events(threads_sized *sized) {
 
 static void release_all(threads_sized *sized) {
   int size = sized->base.comm->size, rank = sized->base.comm->rank;
-  for (int i = 1; i <= size; i++) { /* its own reference last */
+  for (int i = 1; i <= size; i++) { /* this rank's own reference last */
     threads_sized *other = sized->ranks[(rank + i) % size];
     if (atomic_fetch_sub(&other->references, 1) == 1)
       free_sized(other);
@@ -89,7 +89,8 @@ static void settle(void *owner, sl_queue *queue) {
   for (int i = 0; i < sized->sends; i++) {
     const threads_sized *receiver = sized->ranks[sized->send[i].peer];
     sl_threads_comm *there = comm_of(receiver);
-    atomic_fetch_add(&there->readers, 1); /* this keeps its events, though no rank may enter any more */
+    atomic_fetch_add(&there->readers, 1); /* keeps this rank's events valid, although no rank may enter any
+                                             more */
     if (!atomic_load(&receiver->closed))
       (void)queue->ops->event_wait(queue, receiver->done);
     atomic_fetch_sub(&there->readers, 1);
@@ -152,7 +153,7 @@ sley_status sl_threads_sized_create(sl_comm *base, const sl_sized_spec *spec, sl
   *out = NULL;
   sley_status status = make(base, spec, &sized);
   status = sl_world_meet(comm, &(sl_post){.call = "sized_create", .data = {sized}, .status = status});
-  if (status != SLEY_OK) { /* on every rank, so none refers to another's */
+  if (status != SLEY_OK) { /* the status is the same on every rank, so no rank refers to another's exchange */
     if (sized)
       free_events(sized);
     free_sized(sized);
@@ -190,7 +191,8 @@ void sl_threads_sized_destroy(sl_sized *base) {
 
 /* ---- running */
 
-/* Ends a failed exchange: the other ranks must not wait for this one, and none may stay inside its memory. */
+/* Ends a failed exchange: the other ranks must not wait for this rank, and no rank may stay inside its
+   memory. */
 static sley_status failed(threads_sized *sized, sley_status status) {
   sized->in_flight = false;
   sl_world_abort(comm_of(sized), status);
@@ -237,7 +239,7 @@ static sley_status stay(threads_sized *sized, int peer) {
     return sl_world_check(comm);
   if (!atomic_load(&sized->ranks[peer]->closed))
     return SLEY_OK;
-  sl_world_leave_all(comm); /* the sender gave up this round: its error follows */
+  sl_world_leave_all(comm); /* the sender has abandoned this round: its error follows */
   return sl_world_wait_end(comm, peer);
 }
 
@@ -273,7 +275,7 @@ static sley_status take_all(threads_sized *sized, sl_queue *queue) {
   return status == SLEY_OK && sized->done ? queue->ops->event_wait(queue, sized->done) : status;
 }
 
-/* Notifies a sender that its bytes are taken. */
+/* Notifies a sender that this rank has taken its bytes. */
 static void acknowledge(threads_sized *sized, int i, int64_t *bytes) {
   sl_threads_comm *comm = comm_of(sized);
   int peer = sized->recv[i].peer;

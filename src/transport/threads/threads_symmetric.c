@@ -26,7 +26,7 @@ typedef struct threads_symm {
 typedef struct threads_rma {
   sl_comm *comm;
   sl_symm *symm;
-  uint64_t number; /* number of its copy */
+  uint64_t number; /* number of the handle's copy */
 } threads_rma;
 _Static_assert(sizeof(threads_rma) <= sizeof(sl_rma), "a handle holds it");
 
@@ -34,7 +34,7 @@ static bool on_host(const sl_comm *comm) {
   return comm->device->ops->host_addresses;
 }
 
-/* Frees a block; called by a rank whose device is open, because the owner's may be closed. */
+/* Frees a block. Called by a rank whose device is open, because the owner's device may be closed. */
 static void free_symm(sl_comm *comm, threads_symm *symm) {
   if (!symm)
     return;
@@ -133,7 +133,7 @@ static sley_status symm_alloc(sl_comm *base, int64_t bytes, sl_symm **out) {
     post.status = allocate(base, bytes, &symm);
   post.data[0] = symm;
   sley_status status = sl_world_meet(comm, &post);
-  if (status != SLEY_OK) { /* on every rank, so none holds a reference */
+  if (status != SLEY_OK) { /* the status is the same on every rank, so no rank holds a reference */
     free_symm(base, symm);
     return status;
   }
@@ -150,7 +150,7 @@ static sley_status drain(sl_threads_comm *comm) {
 static void symm_free(sl_symm *base) {
   threads_symm *symm = (threads_symm *)base;
   sl_comm *comm = base->comm;
-  (void)comm->device->ops->queue_wait(comm->queue); /* its work may still read the peers' blocks */
+  (void)comm->device->ops->queue_wait(comm->queue); /* work in the queue may still read the peers' blocks */
   (void)drain((sl_threads_comm *)comm);
   for (int r = 0; r < comm->size; r++)
     if (r != comm->rank)
@@ -167,7 +167,8 @@ static void *peer_ptr(sl_symm *base, int rank) {
 
 /* ---- operations */
 
-/* Returns SLEY_OK, or the error for which the rank must stop; then no peer is inside its memory any more. */
+/* Returns SLEY_OK, or the error for which the rank must stop. After an error no peer is inside its memory any
+   more. */
 static sley_status go_on(sl_comm *base) {
   sl_threads_comm *comm = (sl_threads_comm *)base;
   sley_status status = sl_world_check(comm);
@@ -198,7 +199,7 @@ static sley_status locate(sl_symm *base, const char *call, int rank, int64_t off
   return go_on(base->comm);
 }
 
-/* Counts operations of `bytes` each. */
+/* Counts operations of `bytes` bytes each. */
 static void count(sl_symm *base, int rank, int64_t operations, int64_t bytes) {
   sl_counters *counters = &((sl_threads_comm *)base->comm)->counters;
   sl_link link = sl_link_to(base->comm, rank);
@@ -241,7 +242,7 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
   return SLEY_OK;
 }
 
-/* On host memory rows need no handles. An abort is checked for now and then. */
+/* On host memory rows need no handles. Checks for an abort from time to time. */
 static sley_status get_rows(sl_symm *base, int lists, const sl_row_list *list, void *dst) {
   enum { UNCHECKED = 256 };
   if (!on_host(base->comm))

@@ -15,15 +15,15 @@
 #include "base/clock.h"
 #include "base/task_state.h"
 
-/* Worlds with no more ranks than this have no turns. A waiting rank checks for an interrupt once a second. */
+/* A world with at most this many ranks has no turns. A waiting rank checks for an interrupt once a second. */
 enum { MANY_RANKS = 64 };
 
-/* LOOK_NANOSECONDS: interval of the checks of ranks that have a turn. RUN_NANOSECONDS: how long a rank may
- * run in an interval and still count as asleep, because it may be polling. LOOKS: checks in a row at which a
- * rank is asleep before it loses its turn. */
+/* LOOK_NANOSECONDS: interval of the checks of ranks that have a turn. RUN_NANOSECONDS: the time that a rank
+ * may run in an interval and still count as asleep, because it may be polling. LOOKS: number of checks in
+ * succession at which a rank must be asleep to lose its turn. */
 enum { LOOK_NANOSECONDS = 10 * 1000 * 1000, RUN_NANOSECONDS = LOOK_NANOSECONDS / 10, LOOKS = 2 };
-/* Seconds without a turn being passed on, while other ranks could continue: the running ranks may be polling
- * for these others. */
+/* Seconds without a change of turns, while other ranks could continue, after which the running ranks are
+ * assumed to poll for these others. */
 static const double STANDSTILL = 1;
 
 static _Thread_local sl_turn *own; /* turn of the rank whose thread this is; NULL: none */
@@ -48,7 +48,7 @@ int sl_turns_of(int ranks, int threads) {
   return ranks > MANY_RANKS && ranks > turns ? turns : 0;
 }
 
-/* Whether a rank that waits for a turn could continue. */
+/* Returns whether a rank that waits for a turn could continue. */
 static bool could_go_on(const sl_world *world, const sl_threads_comm *comm) {
   const sl_turn *turn = &comm->turn;
   if (!turn->waits || turn->granted)
@@ -59,7 +59,7 @@ static bool could_go_on(const sl_world *world, const sl_threads_comm *comm) {
          (atomic_load(&world->arrivals) & SL_WORLD_BROKEN) != 0;
 }
 
-/* The lock must be held here and in the functions below. */
+/* This function and the functions below are called with the lock held. */
 static void take_turn(sl_turn *turn) {
   turn->has = true;
   turn->idle = 0;
@@ -71,7 +71,7 @@ static void grant(sl_threads_comm *comm) {
   comm->turn.granted = true;
 }
 
-/* The next rank that could continue; NULL: none. */
+/* Returns the next rank that could continue, or NULL. */
 static sl_threads_comm *find_next(sl_world *world) {
   for (int i = 0, r = world->turns_next; i < world->size; i++, r = r + 1 < world->size ? r + 1 : 0)
     if (could_go_on(world, &world->ranks[r]))
@@ -79,8 +79,8 @@ static sl_threads_comm *find_next(sl_world *world) {
   return NULL;
 }
 
-/* Grants a turn to the next rank that could continue and returns it: the caller wakes it after unlocking;
- * NULL: there is none, and the turn is free. */
+/* Grants a turn to the next rank that could continue and returns that rank, which the caller wakes after
+ * unlocking. Returns NULL if there is no such rank; the turn is then free. */
 static sl_threads_comm *pass_on(sl_world *world) {
   sl_threads_comm *next = find_next(world);
   if (next) {
@@ -119,7 +119,7 @@ static void sleep_a_while(sem_t *semaphore, int seconds, long nanoseconds) {
   (void)sem_timedwait(semaphore, &until);
 }
 
-/* Waits until this rank gets a turn; it has recorded what it waits for. */
+/* Waits until this rank gets a turn; the rank has recorded the word for which it waits. */
 static void await_turn(sl_threads_comm *comm) {
   sl_world *world = comm->world;
   enter(world);
@@ -208,7 +208,7 @@ void sl_turns_offer_all(sl_world *world) {
 
 /* ---- ranks that wait outside the library */
 
-/* Whether a rank that has a turn has been asleep for LOOKS checks. */
+/* Returns whether a rank that has a turn has been asleep for LOOKS checks. */
 static bool sleeps(sl_turn *turn) {
   struct timespec time;
   if (!turn->timed || clock_gettime(turn->clock, &time) != 0)

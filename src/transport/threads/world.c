@@ -288,7 +288,7 @@ static double process_seconds(void) {
   return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* Yields. Returns whether other programs used the time. */
+/* Yields the processor. Returns whether other programs used the time. */
 static bool yields_to_strangers(sl_threads_comm *comm) {
   double begin = sl_now();
   sched_yield();
@@ -326,8 +326,8 @@ sley_status sl_world_wait(sl_threads_comm *comm, _Atomic uint64_t *word, uint64_
   sley_status status = (in_turn ? wait_in_turn : sleep_until)(comm, word, least, peer);
   if (status == SLEY_OK)
     return SLEY_OK;
-  sl_world_abort(comm, status); /* the first abort counts, so this one matters after an interrupt or if a rank
-                                   has left */
+  sl_world_abort(comm, status); /* only the first abort counts; this one matters after an interrupt or if a
+                                   rank has left */
   return reached(word, least) ? SLEY_OK : status;
 }
 
@@ -364,7 +364,7 @@ static sley_status compare_posts(sl_threads_comm *comm) {
   return SLEY_OK;
 }
 
-/* Whether all ranks make the same call and none has failed. */
+/* Returns whether all ranks make the same call and none has failed. */
 static bool posts_alike(const sl_threads_comm *comm) {
   const sl_post *first = sl_world_post(comm, 0);
   for (int r = 0; r < comm->base.size; r++) {
@@ -421,7 +421,7 @@ const sl_verdict *sl_world_verdict(const sl_threads_comm *comm) {
   return &comm->world->verdict[comm->epoch & 1];
 }
 
-/* Ends a meeting that does not take place. A rank that came with an error of its own keeps that error. */
+/* Ends a meeting that does not take place. A rank that came with its own error keeps that error. */
 static sley_status no_meeting(sl_threads_comm *comm, const sl_error *own, sley_status status) {
   sl_world_abort(comm, status);
   return own->status == SLEY_OK ? status : sl_error_restore(own);

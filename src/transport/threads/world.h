@@ -30,9 +30,10 @@ typedef struct sl_world sl_world;
 
 enum { SL_SMALL_COUNT = 64 };
 
-/* The findings of the last rank to arrive at a meeting. */
+/* Results of a meeting, which the last rank to arrive computes. */
 typedef struct sl_verdict {
-  bool alike;    /* all make the same call, and none has failed; else each rank compares by itself */
+  bool alike;    /* all ranks make the same call, and none has failed; if false, each rank compares the posts
+                    itself */
   bool complete; /* a small reduction is complete */
   bool overflow;
   int64_t sum[SL_SMALL_COUNT]; /* result of the reduction */
@@ -46,7 +47,7 @@ typedef struct sl_verdict {
 typedef struct sl_turn {
   sem_t go;
   bool has, waits, granted;
-  _Atomic uint64_t *word; /* word that it waits for; NULL: it waits only for a turn */
+  _Atomic uint64_t *word; /* word for which it waits; NULL: it waits only for a turn */
   uint64_t least;
   int peer;
   /* Data about its thread, to detect whether it is blocked: see sl_turns_watch. */
@@ -54,22 +55,23 @@ typedef struct sl_turn {
   bool timed; /* clock measures its run time */
   clockid_t clock;
   int64_t ran;       /* run time in ns at the last check */
-  int idle;          /* checks in a row at which it was asleep */
-  _Atomic bool busy; /* it is locking turns_lock, and may wait for that */
+  int idle;          /* number of checks in succession at which it was asleep */
+  _Atomic bool busy; /* the rank is locking turns_lock, and may be waiting for that lock */
 } sl_turn;
 
-/* Enqueued work of a rank's device, in the comm's list until peers' devices have finished with this rank's
- * memory and its own with theirs. An abort calls both functions; after settle the list is empty, and the work
- * of both of the rank's queues is done. */
+/* Enqueued work of a rank's device. It is in the comm's list until the peers' devices have finished with this
+ * rank's memory, and this rank's device with theirs. An abort calls both functions; after settle the list is
+ * empty, and the work of both of the rank's queues is complete. */
 typedef struct sl_device_work {
   struct sl_device_work *next;
   void *owner;
   void (*retreat)(void *owner); /* called before the abort takes the rank out of its peers' memory */
-  /* Called after it: makes queue wait for the peers' devices that still access this rank's memory. */
+  /* called after retreat: makes queue wait for the peers' devices that still access this rank's memory */
   void (*settle)(void *owner, sl_queue *queue);
 } sl_device_work;
 
-/* A device on whose memory this rank's device cannot make atomics. */
+/* Another device, with which this rank makes atomics on memory that its own device cannot change atomically.
+ */
 typedef struct sl_threads_away {
   bool needed;
   sl_device *device; /* opened by this rank, for its atomics */
@@ -79,9 +81,9 @@ typedef struct sl_threads_away {
 typedef struct sl_threads_comm {
   sl_comm base;
   sl_world *world;
-  uint64_t epoch; /* number of meetings that this rank has come to */
+  uint64_t epoch; /* number of meetings to which this rank has come */
   sl_counters counters;
-  uint32_t *stop;   /* word that the device reads: raised by an abort; NULL if no kernel waits for signals */
+  uint32_t *stop;   /* word that the device reads and an abort sets; NULL if no kernel waits for signals */
   sl_queue *urgent; /* queue for receiving concurrently with the rank's queue, on devices without host
                        addresses; else NULL */
   sl_device_work *work; /* list of work on such devices */
@@ -91,40 +93,40 @@ typedef struct sl_threads_comm {
   sl_threads_away *away; /* one entry per device */
   uint32_t words;        /* number of one-sided accesses to single words */
 
-  /* unpolled: number of following waits in which it sleeps at once. long_yield: time when it last let others
-   * run for long; long_yield_had: run time of the process at that time. */
+  /* unpolled: number of the following waits in which the rank sleeps at once. long_yield: time when it last
+   * let others run for long; long_yield_had: run time of the process at that time. */
   int unpolled;
   double long_yield, long_yield_had;
 
-  /* Fields with which the rank sleeps. */
+  /* Lock and condition variable with which the rank sleeps. */
   pthread_mutex_t lock;
   pthread_cond_t wake;
   _Atomic int sleepers;
   sl_turn turn;
 
-  _Atomic int readers; /* number of peers that are inside this rank's memory now */
-  int *inside;         /* peers inside whose memory this rank stays between calls; room for twice the number
+  _Atomic int readers; /* number of peers that are currently inside this rank's memory */
+  int *inside;         /* peers inside whose memory this rank stays between calls; memory for twice the number
                           of ranks */
   int inside_count;
   _Atomic bool left; /* its main has returned */
 
-  sl_error error; /* error of its main; SLEY_OK: none */
+  sl_error error; /* error of the rank's main; SLEY_OK: none */
 } sl_threads_comm;
 
 struct sl_world {
   int size;
-  char note[SLEY_ERROR_BYTES]; /* note of all comms */
-  int polls;                   /* polls before a waiting rank sleeps */
+  char note[SLEY_ERROR_BYTES]; /* note of all ranks' comms */
+  int polls;                   /* number of polls before a waiting rank sleeps */
   int turns;                   /* number of ranks that run at once, initially; 0: all */
-  pthread_mutex_t turns_lock;  /* guards the following turns_ fields but the semaphore */
+  pthread_mutex_t turns_lock;  /* guards the turns_ fields that follow, except the semaphore */
   int turns_now;               /* number of turns now */
   int turns_free, turns_next;  /* number of free turns; the rank that is considered next */
-  int64_t turns_passed;        /* how often a rank has passed its turn on */
-  int turns_ended;             /* ranks that have ended */
+  int64_t turns_passed;        /* number of times that a rank has passed its turn to another */
+  int turns_ended;             /* number of ranks that have ended */
   sem_t turns_over;            /* raised by each rank that ends */
   sl_threads_comm *ranks;
-  /* Arrivals at all meetings so far. The top bit, set by the first abort, freezes the number: so whether a
-   * meeting took place is the same for every rank, whatever the timing. */
+  /* Arrivals at all meetings so far. The top bit, set by the first abort, freezes the number: so all ranks
+   * agree on whether a meeting took place, whatever the timing. */
   _Alignas(64) _Atomic uint64_t arrivals;
   /* Number of meetings that have taken place. The last rank to arrive compares all posts on behalf of all, so
    * the work of a meeting is proportional to the number of ranks, not to its square. */
@@ -152,17 +154,17 @@ sley_status sl_world_wait_end(sl_threads_comm *comm, int peer);
 /* Wakes the rank, which may be waiting for a word that was just raised. */
 void sl_world_wake(sl_world *world, int rank);
 
-/* Makes all ranks meet. Errors: SLEY_ERR_ARG (they make different calls: all ranks get it), a rank's own
- * status, SLEY_ERR_PEER if another rank's status was not SLEY_OK; either every rank gets an error or none. */
+/* Makes all ranks meet. Errors: SLEY_ERR_ARG on all ranks if they make different calls, a rank's own status,
+ * SLEY_ERR_PEER if another rank's status was not SLEY_OK; either every rank gets an error or none. */
 sley_status sl_world_meet(sl_threads_comm *comm, const sl_post *post);
 
-/* The verdict of this rank's last meeting; valid until the rank comes to the next one. */
+/* Returns the verdict of this rank's last meeting, which is valid until the rank comes to the next one. */
 const sl_verdict *sl_world_verdict(const sl_threads_comm *comm);
 
 /* Reduces values into sum; returns false if a sum does not fit. */
 bool sl_world_reduce_into(sl_reduce op, int64_t *sum, const int64_t *values, int count);
 
-/* The post of a rank at this rank's last meeting. */
+/* Returns the post of a rank at this rank's last meeting. */
 const sl_post *sl_world_post(const sl_threads_comm *comm, int rank);
 
 /* Enters a peer's memory for a read that does not wait; returns false once a rank has aborted. */
@@ -185,8 +187,8 @@ void sl_world_abort(sl_threads_comm *comm, sley_status status);
 void sl_world_track(sl_threads_comm *comm, sl_device_work *work);
 void sl_world_untrack(sl_threads_comm *comm, sl_device_work *work);
 
-/* threads_symmetric.c. Find the devices that need an entry of comm->away, when all ranks' devices are open;
- * and close those queues. */
+/* In threads_symmetric.c. Find the devices that need an entry of comm->away, when all ranks' devices are
+ * open; and close the queues of these devices. */
 void sl_threads_find_away(sl_threads_comm *comm);
 void sl_threads_close_queues(sl_threads_comm *comm);
 

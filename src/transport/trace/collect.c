@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "transport/trace/record.h"
 
-/* Replaces trace's events by the given ones. */
+/* Replaces trace's events by the array `events`. */
 static sley_status take(sl_trace *trace, const sl_trace_event *events, int64_t count) {
   if (count > trace->capacity) {
     sl_trace_event *larger = sl_realloc(trace->events, count, sizeof *larger, "a timeline");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank's recorder: an array of events that grows, and drops what does not fit. One thread uses it, so it
- * needs no locks. */
+/* A rank's recorder: an array of events that grows, and drops events for which there is no memory. One thread
+ * uses it, so it needs no locks. */
 #include "transport/trace/record.h"
 
 #include <stdio.h>

@@ -8,9 +8,9 @@
 enum { SL_TRACE_NAME = 48 };
 
 typedef enum sl_trace_kind {
-  SL_TRACE_SPAN,   /* an action of the rank; spans of a rank nest */
+  SL_TRACE_SPAN,   /* an action of the rank; the spans of a rank may be nested */
   SL_TRACE_FLIGHT, /* an exchange from its begin to its end; flights may overlap */
-  SL_TRACE_COUNTER /* bytes received so far */
+  SL_TRACE_COUNTER /* number of bytes received so far */
 } sl_trace_kind;
 
 typedef struct sl_trace_event {

@@ -11,15 +11,16 @@ typedef struct sl_trace sl_trace;
 sley_status sl_trace_create(int rank, sl_trace **out);
 void sl_trace_destroy(sl_trace *trace);
 
-/* Makes a comm that forwards to inner and records. inner outlives it. Its own close leaves inner open. */
+/* Makes a comm that forwards calls to inner and records them. inner outlives it. Closing this comm does not
+   close inner. */
 sley_status sl_trace_wrap(sl_comm *inner, sl_trace *trace, sl_comm **out);
 
 
-/* The recorder of a comm, or NULL if the comm is not traced. */
+/* Returns the recorder of a comm, or NULL if the comm is not traced. */
 sl_trace *sl_trace_of(sl_comm *comm);
 
-/* Records a span of work on this rank, in seconds of sl_now(). NULL trace: does nothing. name is copied.
- * bytes < 0: none. */
+/* Records a span of work on this rank, in seconds of sl_now(). Does nothing if trace is NULL. name is copied.
+ * bytes < 0: no bytes are recorded. */
 void sl_trace_span(sl_trace *trace, const char *name, double begin, double end, int64_t bytes);
 
 /* Sends the events of all ranks, which are processes, to rank 0: fills its traces[r] for every rank r. Each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comm that forwards every call to another and records it. */
+/* A comm that forwards every call to another comm and records it. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@ static const sl_transport_ops traced_ops;
 typedef struct traced_exchange {
   sl_exchange base;
   sl_exchange *inner;
-  double begun; /* time of begin; 0: not in flight */
+  double begun; /* time of begin; 0: the exchange is not in flight */
   char name[SL_TRACE_NAME], begin_name[SL_TRACE_NAME], end_name[SL_TRACE_NAME], map_name[SL_TRACE_NAME];
   char arrive_name[SL_TRACE_NAME], reclaim_name[SL_TRACE_NAME];
   int64_t bytes[SL_LINK_COUNT]; /* bytes received in a round */

@@ -20,14 +20,14 @@ static inline sl_trace *sl_traced_trace(const sl_comm *comm) {
   return ((const sl_traced_comm *)comm)->trace;
 }
 
-/* Records a call that began at `begin` and ends now; returns its status. bytes: -1: none to record. */
+/* Records a call that began at `begin` and ends now; returns its status. bytes -1: no bytes are recorded. */
 static inline sley_status sl_traced_record(sl_comm *comm, const char *name, double begin, int64_t bytes,
                                            sley_status status) {
   sl_trace_span(sl_traced_trace(comm), name, begin, sl_now(), bytes);
   return status;
 }
 
-/* One-sided memory: wrap_symmetric.c. */
+/* Operations of one-sided memory, in wrap_symmetric.c. */
 extern const sl_symm_ops sl_traced_symm_ops;
 
 #endif

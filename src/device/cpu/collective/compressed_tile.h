@@ -8,7 +8,7 @@
 
 /* An array that is read by tiles. */
 typedef struct sl_compressed_reader {
-  bool absent; /* its header is invalid: it is read as zeros */
+  bool absent; /* true: the header is invalid, and the array is read as zeros */
   sl_compressed_format format;
   int64_t value_bytes, count, nonzeros;
   const char *payload;

@@ -20,7 +20,7 @@ static uint64_t magnitude_at(const sl_threshold_args *a, int64_t i) {
   double s = g + sl_value_at(a->residual, sl_sum_dtype(a->dtype), i);
   uint64_t bits;
   if (a->dtype != SLEY_F64)
-    s = (double)(float)s; /* the sum of two floats in double, rounded once: the same as a sum in float */
+    s = (double)(float)s; /* the sum of two floats in double, rounded once, equals a sum in float */
   s = isfinite(g) && !isnan(s) ? fabs(s) : INFINITY;
   memcpy(&bits, &s, sizeof bits);
   return bits;
@@ -129,7 +129,7 @@ static int64_t cut_run_f64(const sl_sparsify_args *a, int64_t first, int64_t cou
   return kept;
 }
 
-/* Like cut_run_f32; sums are rounded to 16 bits, and the rounding errors are added to the residual. */
+/* Like cut_run_f32, but sums are rounded to 16 bits, and the rounding errors are added to the residual. */
 static int64_t cut_run_16(const sparsification *c, int64_t first, int64_t count) {
   const sl_sparsify_args *a = c->a;
   uint16_t *dst = (uint16_t *)a->dst + first;

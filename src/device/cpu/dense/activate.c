@@ -8,7 +8,7 @@
 #include "device/cpu/dense/doubles.h"
 #include "device/cpu/dense/exps.h"
 
-/* v = elu(v); count is at most SL_DOUBLES. */
+/* Sets v to elu(v); count is at most SL_DOUBLES. */
 static void apply_elu(double slope, double *v, int64_t count) {
   double power[SL_DOUBLES];
   memcpy(power, v, (size_t)count * sizeof *v);

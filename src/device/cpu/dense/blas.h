@@ -23,9 +23,9 @@ typedef struct sl_blas_product {
  * dimensions up to ld. The first call searches for it. */
 bool sl_blas_serves(int64_t ld);
 
-/* Call before `threads` threads compute products at once, and sl_blas_leave with the same number after.
- * Ensures that the memory that the BLAS takes for them is available. Errors: SLEY_ERR_MEMORY; sl_blas_leave
- * must then not be called. */
+/* Called before `threads` threads compute products at once; sl_blas_leave is called afterwards with the same
+ * number. Ensures that the memory that the BLAS takes for them is available. Errors: SLEY_ERR_MEMORY;
+ * sl_blas_leave must then not be called. */
 sley_status sl_blas_enter(int threads);
 void sl_blas_leave(int threads);
 

@@ -31,11 +31,12 @@ static struct {
   __typeof__(cblas_dgemm) *dgemm;
   __typeof__(openblas_get_parallel) *get_parallel;
   __typeof__(openblas_set_num_threads) *set_num_threads;
-  void *(*take)(int); /* allocates a buffer; NULL: the library does not export it */
+  void *(*take)(int); /* allocates a buffer; NULL if the library does not export the function */
   void (*give)(void *);
 } openblas;
 static bool opened;
-static sl_error no_room; /* the error, if the library was not loaded for lack of memory; else SLEY_OK */
+static sl_error
+    no_room; /* the error, if the library was not loaded because memory was missing; else SLEY_OK */
 
 /* inside: threads in products. wanted: threads waiting to enter. buffers: buffers allocated so far. */
 static struct {

@@ -11,7 +11,7 @@ typedef struct dropout {
   double factor;
 } dropout;
 
-/* v = act(v + bias), for columns from j on. */
+/* Sets v to act(v + bias), for columns from j on. */
 static void add_and_activate(const sl_dropout_args *a, int64_t j, int64_t count, double *v) {
   double bias[SL_DOUBLES];
   if (a->bias) {

@@ -9,7 +9,7 @@
 /* v = exp(v). */
 void sl_exps(double *v, int64_t count);
 
-/* By one instruction set; functions for other architectures are not built. */
+/* Exponentials by each instruction set; functions for other architectures are not built. */
 void sl_exps_portable(double *v, int64_t count);
 void sl_exps_avx2(double *v, int64_t count);
 void sl_exps_avx512(double *v, int64_t count);

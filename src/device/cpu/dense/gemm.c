@@ -19,13 +19,13 @@ enum { TILES_EACH = 4, SUMS_EACH = 4, FEWEST_ROWS = 16 };
  * each holds the sum of a tile. */
 typedef struct gemm {
   const sl_gemm_args *a;
-  bool blas, in_c; /* in_c: sums are computed in C's own memory */
+  bool blas, in_c; /* in_c: sums are computed in the memory of C */
   int64_t tile_rows, down, across, blocks;
   int64_t area_rows, area_cols;
   char *areas;
   int64_t panel_bytes; /* bytes of one panel */
   char *panels;        /* two per thread */
-  int64_t block, wave; /* the blocks of terms now being summed: the first, and how many */
+  int64_t block, wave; /* first block of terms that is being summed, and number of these blocks */
 } gemm;
 
 static sl_gemm_tile tile_of(const gemm *g, int64_t number) {

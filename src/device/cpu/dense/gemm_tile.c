@@ -19,7 +19,8 @@ static const char *place_of(const void *matrix, sley_dtype dtype, int64_t ld, in
   return (const char *)matrix + (row * ld + col) * (int64_t)sley_dtype_bytes(dtype);
 }
 
-/* Fills a panel: rows x cols elements of op(M) from (row, col) on, row-major, in the type of sums. */
+/* Fills a panel, row-major, in the type of sums, with rows x cols elements of op(M), the first at (row, col).
+ */
 #define FILL_PANEL(type, dtype)                                                                              \
   for (int64_t i = 0; i < rows; i++)                                                                         \
     for (int64_t j = 0; j < cols; j++)                                                                       \
@@ -38,7 +39,7 @@ static void fill_panel(const void *m, sley_dtype dtype, int64_t ld, bool transpo
     FILL_PANEL(float, SLEY_BF16);
 }
 
-/* P += A B for panels; each sum adds its terms in ascending order. */
+/* Adds the product of panels A and B to P; each sum adds its terms in ascending order. */
 #define MULTIPLY(type)                                                                                       \
   for (int64_t i = 0; i < rows; i++)                                                                         \
     for (int64_t l = 0; l < terms; l++) {                                                                    \
@@ -62,7 +63,7 @@ static void call_blas(sley_dtype sums, const sl_blas_product *product) {
     sl_blas_f64(product);
 }
 
-/* The same by a BLAS, reading A and B in their own memory. */
+/* Computes the same by a BLAS, which reads A and B in their own memory. */
 static void sum_in_place(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t first, int64_t terms, void *p,
                          int64_t ldp) {
   const sl_blas_product product = {.transpose_a = g->transpose_a,
@@ -125,7 +126,7 @@ void sl_gemm_add(sley_dtype sums, void *s, int64_t lds, const void *p, int64_t l
         ((double *)s)[i * lds + j] += ((const double *)p)[i * ldp + j];
 }
 
-/* v = alpha S + beta C + bias, for row i of the tile. */
+/* Sets v to alpha S + beta C + bias, for row i of the tile. */
 static void combine(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, const void *s, int64_t lds,
                     double *v) {
   double other[SL_TILE];
@@ -148,7 +149,7 @@ static void combine(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, con
   }
 }
 
-/* Arguments that multiply the tile of C by act'(gate). */
+/* Returns arguments that multiply the tile of C by act'(gate). */
 static sl_activate_grad_args gradient_of(const sl_gemm_args *g, const sl_gemm_tile *t) {
   void *const at = (char *)g->c + (t->row * g->ldc + t->col) * (int64_t)sley_dtype_bytes(g->dtype);
   return (sl_activate_grad_args){.dtype = g->dtype,

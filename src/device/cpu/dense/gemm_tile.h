@@ -10,7 +10,7 @@
 enum { SL_TILE = 256, SL_TILE_TERMS = 256 };
 
 typedef struct sl_gemm_tile {
-  int64_t row, rows, col, cols; /* rows and columns of C */
+  int64_t row, rows, col, cols; /* the rows and columns of C that the tile covers */
 } sl_gemm_tile;
 
 /* Memory of one thread: rows x terms of A, and terms x columns of B, in the type of sums. */

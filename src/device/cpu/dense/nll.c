@@ -11,7 +11,7 @@
 typedef struct loss {
   const sl_nll_args *a;
   int64_t block_rows;
-  double (*sums)[2]; /* sums of each block; NULL: not wanted */
+  double (*sums)[2]; /* sums of each block; NULL if they are not computed */
 } loss;
 
 /* Figures from which a row's outputs are computed. */
@@ -25,7 +25,8 @@ static int64_t load_logits(const sl_nll_args *a, int64_t i, int64_t j, double *z
   return count;
 }
 
-/* z = exp(z - most) for a run of the row's logits from class j on. Returns the length of the run. */
+/* Sets z to exp(logit - most) for a run of the row's logits from class j on. Returns the length of the run.
+ */
 static int64_t load_powers(const sl_nll_args *a, int64_t i, int64_t j, double most, double *z) {
   const int64_t count = load_logits(a, i, j, z);
   for (int64_t c = 0; c < count; c++)

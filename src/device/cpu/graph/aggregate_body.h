@@ -27,16 +27,16 @@ typedef struct aggregate_pass {
   int64_t tail;                            /* number of values in the panel's last vector */
   sum sign;                                /* -1 for a minimum, which is the maximum of the negated terms;
                                             * else 1 */
-  bool direct;                             /* the entries' values are used as weights without a copy */
+  bool direct;                             /* true: the entries' values are used as weights without a copy */
   int64_t head_of[AGGREGATE_PANEL];        /* head of each vector's first lane, relative to `head` */
   int32_t head_in[AGGREGATE_PANEL][BLOCK]; /* head of each lane, relative to head_of */
   value ones[AGGREGATE_PANEL * LANES];     /* a row of ones, used where there is no X */
-  sum weight[AGGREGATE_WEIGHTS + LANES];   /* weights of a chunk: entries x the panel's heads */
+  sum weight[AGGREGATE_WEIGHTS + LANES];   /* weights of a chunk, for each entry the panel's heads */
 } aggregate_pass;
 
-/* Computes the weights of entries [j, *stop) of a row; on input *stop is the row's end, and it is lowered to
- * the number of entries that fit. Returns entries x the panel's heads weights. Not inlined, because every
- * loop calls it. */
+/* Computes the weights of entries [j, *stop) of a row. On input *stop is the row's end; it is lowered if
+ * fewer entries fit. Returns (entries) x (heads of the panel) weights. Not inlined, because every loop calls
+ * it. */
 static __attribute__((noinline)) const sum *aggregate_weigh(aggregate_pass *p, int64_t j, int64_t *stop) {
   const sl_aggregate_args *a = p->a;
   const int64_t heads = a->shape.heads, fit = AGGREGATE_WEIGHTS / p->heads;
@@ -109,7 +109,7 @@ BLOCK_INLINE const int32_t *aggregate_places(const int32_t *chosen, int64_t lane
   return part;
 }
 
-/* acc += the term of entry j, only in the features for which this entry was chosen. */
+/* Adds the term of entry j to acc, only in the features for which this entry was chosen. */
 BLOCK_INLINE void aggregate_add_chosen(const aggregate_pass *p, int64_t j, const value *x, const sum *w,
                                        vec *acc, const int vectors) {
   const int32_t *chosen = p->a->chosen + p->col[j] * p->features + p->feature;

@@ -74,7 +74,7 @@ BLOCK_INLINE int64_t block_features(const attention_layout *l) {
   return l->features < BLOCK ? l->features : BLOCK;
 }
 
-/* Number of sums in a tile; in a chunk's values per head; in values per feature by blocks. The last two
+/* Number of sums in a tile; in values per head of a chunk; in values per feature by blocks. The last two
  * include a spare block. */
 static int64_t tile_sums(const attention_layout *l) {
   return l->tile_blocks * BLOCK;
@@ -113,7 +113,7 @@ BLOCK_INLINE block block_load_part(const value *p, int64_t count) {
   return b;
 }
 
-/* t, or slope t where t < 0. */
+/* Returns t, or slope t in lanes where t < 0. */
 BLOCK_INLINE block block_leaky(block t, block slope) {
   return block_if_less(t, block_all(0), block_mul(slope, t), t);
 }
@@ -124,8 +124,8 @@ static void tile_repeat(const attention_layout *l, sum *tile) {
     tile[p] = tile[p - l->stride];
 }
 
-/* Replaces lanes that stand for the same head by their sum, or by their maximum: p and p + 8 first, then p
- * and p + 4, and so on. */
+/* Replaces lanes that belong to the same head by their sum, or by their maximum: p and p + 8 are combined
+ * first, then p and p + 4, and so on. */
 static void tile_fold_sums(const attention_layout *l, sum *tile) {
   for (int64_t half = BLOCK / 2; half >= l->stride; half /= 2)
     for (int64_t p = 0; p < half; p++)
@@ -182,7 +182,7 @@ typedef struct attention_job {
   sl_split_rows q, dy; /* rows that all lie in near memory */
   int64_t pieces;
   sum *memory;
-  int64_t sums_each; /* sums of `memory` that each thread has */
+  int64_t sums_each; /* number of sums of `memory` that each thread uses */
 } attention_job;
 
 enum { CHUNK_ARRAYS = 6, TILE_ARRAYS = 5, FEATURE_ARRAYS = 5 };
@@ -276,7 +276,7 @@ BLOCK_INLINE const value *split_values(const sl_split_rows *rows, int64_t i) {
 typedef struct attention_chunk {
   int64_t entry, count;
   const int32_t *col;
-  int64_t after; /* number of entries from this chunk's first to the end of the pattern */
+  int64_t after; /* number of entries from this chunk's first entry to the end of the pattern */
 } attention_chunk;
 
 BLOCK_INLINE attention_chunk chunk_at(const sl_pattern *p, int64_t entry, int64_t end) {

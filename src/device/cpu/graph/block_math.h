@@ -109,7 +109,7 @@ BLOCK_OF_TWO(sub)
 BLOCK_OF_TWO(mul)
 BLOCK_OF_TWO(div)
 
-/* s x + acc, each element rounded once. */
+/* Returns s x + acc, each element rounded once. */
 BLOCK_INLINE block block_fma(block s, block x, block acc) {
   EACH_VECTOR acc.v[v_] = vec_fma(s.v[v_], x.v[v_], acc.v[v_]);
   return acc;

@@ -61,8 +61,8 @@ static void softmax_read(softmax_row *r, int64_t j, int64_t count) {
     graph_widen((const value *)r->a->in + softmax_at(r, j + n), values, r->chunk + n * r->heads);
 }
 
-/* most = max(most, chunk) per head. A vector's lanes after the last head contain values of the next entry, or
- * of memory after the chunk; their results are not used. */
+/* Sets most to max(most, chunk), per head. A vector's lanes after the last head contain values of the next
+ * entry, or of memory after the chunk; their results are not used. */
 static void softmax_find_most(softmax_row *r, int64_t count) {
   const int64_t heads = r->heads;
   if (LANES % heads == 0 && heads < LANES) { /* lane l belongs to head l mod heads */
@@ -91,7 +91,7 @@ static void softmax_find_most(softmax_row *r, int64_t count) {
   }
 }
 
-/* total += chunk per head, entry by entry. Lanes after the last head: as in softmax_find_most. */
+/* Adds chunk to total, per head, entry by entry. Lanes after the last head: as in softmax_find_most. */
 static void softmax_add_up(softmax_row *r, int64_t count) {
   const int64_t heads = r->heads;
   if (heads == 1) {
@@ -109,7 +109,7 @@ static void softmax_add_up(softmax_row *r, int64_t count) {
   }
 }
 
-/* chunk = exp(chunk - most) */
+/* Sets chunk to exp(chunk - most). */
 static void softmax_exp(softmax_row *r, int64_t count) {
   for (int64_t t = 0, h = 0; t < count * r->heads; t += LANES, h = softmax_next(r, h))
     vec_store(r->chunk + t, vec_exp(vec_sub(vec_load(r->chunk + t), vec_load(r->most + h))));
@@ -138,7 +138,7 @@ static void softmax_weigh(softmax_row *r, int64_t j, int64_t count) {
   }
 }
 
-/* out = P (grad - total) */
+/* Sets out to P (grad - total). */
 static void softmax_write_grad(softmax_row *r, int64_t j, int64_t count) {
   int64_t values, pieces = softmax_pieces(r, count, &values);
   for (int64_t n = 0; n < pieces; n++) {

@@ -7,7 +7,7 @@
 #include "device/cpu/cpu.h"
 
 enum {
-  /* Values that a claimed piece reads, about. */
+  /* Approximate number of values that a claimed piece reads. */
   GRAPH_GRAIN = 1 << 15,
   /* GRAPH_AHEAD: how many entries ahead rows are prefetched. GRAPH_FETCHED_LINES: lines prefetched per row;
    * the hardware fetches the rest. */
@@ -25,7 +25,7 @@ static inline double graph_cost(const sl_device_figures *figures, const sl_kerne
   return 1.0 / LANES;
 }
 
-/* Processes rows number n to n_end - 1 of those that are worked on. */
+/* Processes the rows with numbers n to n_end - 1 in the list of rows to be worked on. */
 typedef void graph_body(const sl_kernel_args *args, int64_t n, int64_t n_end);
 
 typedef struct graph_rows_loop {
@@ -34,8 +34,8 @@ typedef struct graph_rows_loop {
   graph_body *body;
 } graph_rows_loop;
 
-/* Entries and rows before row i; graph_work returns those of the whole pattern. All rows count, whether they
- * are worked on or not. */
+/* Number of entries and rows before row i; graph_work returns the number in the whole pattern. All rows
+ * count, whether they are worked on or not. */
 static inline int64_t graph_work_before(const sl_pattern *p, int64_t i) {
   return p->rowptr[i] - p->rowptr[0] + i;
 }
@@ -43,8 +43,8 @@ static inline int64_t graph_work(const sl_pattern *p) {
   return graph_work_before(p, p->rows);
 }
 
-/* Returns, among the rows to be worked on, the number of the first one that begins at or after this amount of
- * entries and rows. */
+/* Returns the number, in the list of rows to be worked on, of the first row that begins at or after this
+ * amount of entries and rows. */
 static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   int64_t low = 0, high = sl_pattern_work_rows(p);
   while (low < high) {
@@ -57,7 +57,7 @@ static inline int64_t graph_row_at(const sl_pattern *p, int64_t work) {
   return low;
 }
 
-/* Entries and rows of the whole pattern that contain about `work` of those to be worked on. */
+/* Returns an amount of entries and rows of the whole pattern that contains about `work` to be worked on. */
 static inline int64_t graph_spread(const sl_pattern *p, int64_t work) {
   if (!p->listed)
     return work;

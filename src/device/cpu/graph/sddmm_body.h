@@ -30,7 +30,7 @@ typedef struct sddmm_head {
   int64_t left;          /* elements of `chosen` from the head's first feature on */
   int64_t width;
   int64_t begin; /* first entry of the row */
-  bool fetch;    /* prefetch V: this head's lines are not the previous head's */
+  bool fetch;    /* prefetch V, because this head's lines are not the lines of the previous head */
   int64_t ahead;
   int64_t step;
 } sddmm_head;
@@ -133,12 +133,12 @@ static sddmm_entries *sddmm_of(const sl_sddmm_args *a) {
   return a->shape.width % BLOCK == 0 ? sddmm_whole[blocks - 1] : sddmm_part[blocks - 1];
 }
 
-/* A chunk of a row: its entries [j, stop), heads [head, head + heads). Row i begins at entry `begin`. */
+/* A chunk of a row: its entries [j, stop) and heads [head, head + heads). The row begins at entry `begin`. */
 typedef struct sddmm_chunk {
   int64_t i, begin, j, stop, head, heads, ahead;
 } sddmm_chunk;
 
-/* sums[n heads + h] = sum_c U[i][f] V[col[j + n]][f] */
+/* Sets sums[n heads + h] to sum_c U[i][f] V[col[j + n]][f]. */
 static void sddmm_dots(const sl_sddmm_args *a, sddmm_entries *entries, const sddmm_chunk *k, sum *sums) {
   const int64_t width = a->shape.width, features = sl_features(&a->shape), each = sizeof(value);
   for (int64_t h = 0; h < k->heads; h++) {
@@ -209,7 +209,7 @@ static __attribute__((noinline)) void sddmm_narrow(const sl_sddmm_args *a, const
   }
 }
 
-/* sums[n heads + h] = U[i][h] + V[col[j + n]][h]. A vector writes past the last head; the next entry
+/* Sets sums[n heads + h] to U[i][h] + V[col[j + n]][h]. A vector writes past the last head; the next entry
  * overwrites that. */
 static void sddmm_additions(const sl_sddmm_args *a, const sddmm_chunk *k, sum *sums) {
   const graph_rows v = graph_rows_of(&a->v, k->head);
@@ -222,7 +222,7 @@ static void sddmm_additions(const sl_sddmm_args *a, const sddmm_chunk *k, sum *s
   }
 }
 
-/* s[n] = val[n] scale sums[n], n < count; val may be NULL. */
+/* Sets s[n] to val[n] scale sums[n], for n < count; val may be NULL. */
 static void sddmm_finish(const sum *sums, const sum *scale, const value *val, value *s, int64_t count) {
   const vec factor = vec_all(scale ? *scale : 1);
   for (int64_t n = 0; n < count; n += LANES) {
@@ -235,7 +235,7 @@ static void sddmm_finish(const sum *sums, const sum *scale, const value *val, va
   }
 }
 
-/* Like sddmm_finish, for a chunk. Its values are contiguous if it has all heads. */
+/* Like sddmm_finish, for a chunk. The chunk's values are contiguous if it has all heads. */
 static void sddmm_finish_chunk(const sl_sddmm_args *a, const sddmm_chunk *k, const sum *sums) {
   const sum *scale = a->scale ? (const sum *)a->scale + k->i : NULL;
   const int64_t heads = a->shape.heads, count = k->stop - k->j;

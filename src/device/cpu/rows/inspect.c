@@ -58,7 +58,7 @@ static sley_status needs_run(sl_queue *queue, const sl_kernel_args *args) {
   return SLEY_OK;
 }
 
-/* Returns the part of an entry, and in *place its place there. */
+/* Returns the part to which an entry belongs, and in *place its position in that part. */
 static int locate(const sl_block_arrays *b, const sl_cut_map *map, int64_t row, int64_t col, int64_t *place) {
   int part = map->local;
   *place = map->local_place + col - b->first;

@@ -46,8 +46,8 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
   uint64_t round = signals->own->round + 1;
   sl_pull_source source[SL_PULL_SOURCES];
   bool stopped = false;
-  /* Does not lend rows if this rank stopped waiting in an earlier round: peers may still be reading the slots
-   * of that round. */
+  /* Does not offer rows if this rank stopped waiting in an earlier round: peers may still be reading the
+   * slots of that round. */
   if (signals->opens && signals->own->stopped == 0 && __atomic_load_n(signals->stop, __ATOMIC_RELAXED) == 0)
     lend(signals, round);
   for (int i = 0; i < args->sources; i++) {
@@ -70,7 +70,7 @@ sley_status sl_cpu_pull_signalled(sl_queue *queue, const sl_pull_args *args) {
     store(&args->source[i].board->slot[signals->rank].taken, round);
   if (stopped)
     signals->own->stopped = 1;
-  else if (signals->closes) /* not after a stop: await would wait for a round that never took place */
+  else if (signals->closes) /* not after a stop, because await would wait for a round that never took place */
     signals->own->round = round;
   return status;
 }
@@ -96,8 +96,8 @@ const sl_kernel sl_cpu_arrive = {.name = "arrive",
 static sley_status await_run(sl_queue *queue, const sl_kernel_args *args) {
   (void)queue;
   const sl_signals *signals = args->await.signals;
-  for (int i = 0; i < signals->lends; i++) /* also goes on after a peer that is gone: other peers may still be
-                                            * reading */
+  for (int i = 0; i < signals->lends; i++) /* continues after a peer that has closed its board, because other
+                                            * peers may still be reading */
     (void)wait_for(&signals->own->slot[signals->lend[i].peer].taken, signals->own->round, signals->stop);
   return SLEY_OK;
 }

@@ -222,7 +222,7 @@ sl_team *sl_cpu_queue_team(sl_queue *queue) {
   return ((cpu_device *)queue->device)->team;
 }
 
-/* Not supported: ranks that are processes share the host's memory as files instead. */
+/* Not supported, because ranks that are processes share the host's memory as files instead. */
 static sley_status cpu_share(sl_device *device, void *block, int64_t bytes, sl_shared *out) {
   (void)device, (void)block, (void)bytes, (void)out;
   return sl_fail(SLEY_ERR_UNSUPPORTED, "blocks of the CPU's memory cannot be named to other processes");

@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) void rank_narrow(int32_t *col, int6
   }
   for (int j = 0; j < width; j++)
     for (int i = 0; i < width; i++)
-      place[i] += col[j] - (i > j) < col[i]; /* relies on columns that are not negative */
+      place[i] += col[j] - (i > j) < col[i]; /* valid because columns are not negative */
 }
 
 static inline void rank_wide(const int64_t *col, int64_t count, int32_t *place) {

@@ -11,13 +11,13 @@
 typedef struct sl_spgemm_places {
   pthread_mutex_t lock;
   pthread_cond_t moved;
-  int64_t chunks, known; /* known: the places of chunks 0 .. known are known */
-  int64_t *made;         /* entries of each chunk; -1: not complete yet */
+  int64_t chunks, known; /* known: the places of chunks 0 .. known have been computed */
+  int64_t *made;         /* entries of each chunk; -1: the chunk is not complete yet */
   int64_t *place;        /* first entry of each chunk in C; chunks + 1 elements */
-  bool failed;           /* a thread has failed: nobody waits any more */
+  bool failed;           /* a thread has failed, and no thread waits any more */
 } sl_spgemm_places;
 
-/* Errors: SLEY_ERR_MEMORY; sl_spgemm_places_end must then not be called. */
+/* Starts with no chunk complete. Errors: SLEY_ERR_MEMORY; sl_spgemm_places_end must then not be called. */
 sley_status sl_spgemm_places_begin(int64_t chunks, sl_spgemm_places *out);
 void sl_spgemm_places_end(sl_spgemm_places *places);
 

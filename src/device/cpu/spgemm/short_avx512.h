@@ -41,7 +41,7 @@ static inline __attribute__((always_inline)) lanes choose(uint64_t mask, lanes a
   return (lanes)_mm512_mask_mov_pd((__m512d)a, (__mmask8)mask, (__m512d)b);
 }
 
-/* product_of and add_product, lane by lane. */
+/* product_of and add_product, for each lane. */
 static inline __attribute__((always_inline)) lanes products_of(sley_semiring s, sum a, lanes b) {
   lanes p = {0};
   if (s == SLEY_PLUS_TIMES)
@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) int64_t load_products(const sl_spge
   return count;
 }
 
-/* The values of two registers that the numbers select. */
+/* Returns the values of two registers that the numbers select. */
 static inline __attribute__((always_inline)) lanes pick(lanes first, lanes second, __m512i number) {
   if (sizeof(sum) == sizeof(float))
     return (lanes)_mm512_permutex2var_ps((__m512)first, number, (__m512)second);
@@ -160,8 +160,8 @@ static inline __attribute__((always_inline)) uint64_t has_bit(__m512i number, in
   return _mm512_test_epi64_mask(number, _mm512_set1_epi64(bit));
 }
 
-/* The values that the numbers select: first from each pair of registers, then among the pairs by the numbers'
- * higher bits. */
+/* Returns the values that the numbers select: first from each pair of registers, then among the pairs by the
+ * numbers' higher bits. */
 static inline __attribute__((always_inline)) lanes permute(const lanes *val, __m512i number, int registers) {
   lanes from[MOST_REGISTERS * PARTS];
   const int all = registers * PARTS;

@@ -7,7 +7,7 @@
 
 static const char WHAT[] = "a copy of an operand";
 
-/* Index type of C's columns: 32 bits if the columns of C and B fit. */
+/* Index type of C's columns: 32 bits if the columns of C and of B fit 32 bits. */
 static sley_index index_of(const sl_spgemm_args *args) {
   return args->b.index == SLEY_I32 ? SLEY_I32 : sl_index_for(args->b.cols);
 }
@@ -36,7 +36,7 @@ static int64_t bytes_of(const sl_spgemm_args *args, const sley_csr *csr, sley_in
          (c.values || c.pointers ? count * (int64_t)sizeof(double) : 0);
 }
 
-/* Of the copies that are made. */
+/* Returns the bytes of the copies that are made. */
 static int64_t copied_bytes(const sl_spgemm_args *args) {
   const sley_index index = index_of(args);
   return bytes_of(args, &args->a, index) + bytes_of(args, &args->b, index) +

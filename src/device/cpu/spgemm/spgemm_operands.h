@@ -7,7 +7,7 @@
 
 enum { SL_SPGEMM_COPIES = 9 };
 
-/* The arrays are the caller's if they have the right types, else copies. */
+/* The arrays belong to the caller if they have the right types; otherwise they are copies. */
 typedef struct sl_spgemm_operands {
   sl_spgemm_problem problem; /* the caller sets its bound and short_most */
   sley_csr mask;

@@ -28,8 +28,8 @@ typedef struct sl_spgemm_plan {
   int64_t each;  /* bytes per thread */
 } sl_spgemm_plan;
 
-/* Also sets the problem's bound and short_most. The caller must call sl_spgemm_plan_end, also after an error.
- * Errors: SLEY_ERR_MEMORY (also if the limit is too low to work in), SLEY_ERR_INTERRUPTED. */
+/* Makes the plan, and sets the problem's bound and short_most. The caller must call sl_spgemm_plan_end, also
+ * after an error. Errors: SLEY_ERR_MEMORY (also if the limit is too low to work in), SLEY_ERR_INTERRUPTED. */
 sley_status sl_spgemm_plan_make(const sl_spgemm_args *args, sl_spgemm_operands *operands, sl_team *team,
                                 sl_spgemm_plan *out);
 void sl_spgemm_plan_end(sl_spgemm_plan *plan);

@@ -9,7 +9,8 @@
 
 enum {
   SL_SPGEMM_RANKED = 16,                    /* most products of a row that is sorted, on any processor */
-  SL_SPGEMM_SORTED = 63,                    /* the same on a processor that sorts in registers */
+  SL_SPGEMM_SORTED = 63,                    /* maximum number of products of a row that is sorted, on a
+                                               processor that sorts in registers */
   SL_SPGEMM_SORTED_COLUMNS = (1 << 26) - 1, /* most columns of a matrix that is sorted in registers */
   SL_SPGEMM_GROUP = 64,                     /* columns whose marks are examined together */
   SL_SPGEMM_SPILL = 64,  /* spare entries after a chunk's products, which may be overwritten */
@@ -25,7 +26,7 @@ typedef struct sl_spgemm_problem {
   sley_csr a, b;
   const sley_csr *mask;
   const int64_t *bound; /* products of each row */
-  int64_t short_most;   /* most products of a row that is sorted; 0: no row is */
+  int64_t short_most;   /* maximum number of products of a row that is sorted; 0: no row is sorted */
 } sl_spgemm_problem;
 
 /* An entry of a hash table, copied to be sorted. */
@@ -39,15 +40,16 @@ typedef struct sl_spgemm_found {
 typedef struct sl_spgemm_space {
   int64_t columns; /* capacity of the dense accumulator; 0: not allocated */
   void *sum;       /* one sum per column */
-  uint8_t *mark;   /* 0, 1: the column has an entry; with a mask 1: the mask has the column, 3: and C has an
-                    * entry */
+  uint8_t *mark;   /* 0: no entry; 1: the column has an entry. With a mask, 1: the mask has the column; 3: C
+                    * has an entry, too */
   uint8_t *group;  /* 1 if any of SL_SPGEMM_GROUP columns is marked */
   int64_t slots;   /* slots of the hash table, a power of two; 0: not allocated */
   int64_t *key;    /* column of each slot; -1: empty */
   void *slot_sum;
-  uint8_t *slot_mark;             /* whether the slot has a product; slots of a mask's columns begin without
-                                   * one */
-  sl_spgemm_found *found, *other; /* slots / 2 elements each: the entries of the table; memory to sort them */
+  uint8_t *slot_mark;             /* whether the slot has a product; slots for columns of the mask begin
+                                   * without a product */
+  sl_spgemm_found *found, *other; /* slots / 2 elements each: the entries of the table, and memory to sort
+                                     them */
 } sl_spgemm_space;
 
 /* Allocates a dense accumulator, or if dense is false a hash table for rows of at most `entries` entries. The
@@ -72,7 +74,8 @@ sl_spgemm_rows *sl_spgemm_rows_find(sley_dtype dtype);
 /* Most products of a row for which sorting is faster than an accumulator. */
 int64_t sl_spgemm_short_most(const sl_spgemm_problem *problem);
 
-/* The functions of each instruction set for sums in f32 and f64; NULL if the build has made none. */
+/* The functions of each instruction set for sums in f32 and in f64; NULL if the build has no such function.
+ */
 extern sl_spgemm_rows *const sl_spgemm_rows_built[SL_CPU_ISAS][2];
 
 /* Most columns in the hash table of row i; with a mask, the columns of the mask's row, which are all

@@ -9,7 +9,7 @@
 
 #include "device/cpu/spgemm/spgemm_rows.h"
 
-enum { FEW = 8 }; /* most bits that are taken one by one */
+enum { FEW = 8 }; /* maximum number of bits that are taken one by one */
 
 static inline uint64_t marked(const uint8_t *marks) {
   const __m512i all = _mm512_loadu_si512(marks);

@@ -13,10 +13,11 @@ enum {
   BUNDLE_BODIES = 4, /* most vectors of a row */
   MOST_BUNDLED = SL_SPMM_BUNDLED_BYTES < BUNDLE_BODIES * sizeof(vec) ? SL_SPMM_BUNDLED_BYTES / sizeof(vec)
                                                                      : BUNDLE_BODIES,
-  SUMS = REGISTERS / 2, /* vectors of sums of the rows that are summed at once */
+  SUMS =
+      REGISTERS / 2, /* number of vectors of sums that are in registers at once, for several rows together */
   HEIGHT = SL_SPMM_HEIGHT_ONE,
   VECTORS = HEIGHT / LANES,
-  /* k = 1: rows that have at least this many entries beyond the common ones are summed in turns
+  /* k = 1: rows that have at least this many entries beyond the common entries are summed in turns
    * (add_rests). */
   IN_TURNS_LEAST = 16
 };
@@ -32,7 +33,7 @@ typedef struct bundling {
 } bundling;
 
 /* Sums rows [first, first + together) of a bundle of `height` rows. *rest: index of the first entry beyond
- * the common ones; it is advanced. */
+ * the common entries; the function advances it. */
 INLINE void sum_rows(const bundling *c, const sl_bundle *bundle, const int32_t *row, const int32_t *y,
                      const int32_t *x, const sum *val, int64_t *rest, const int first, const int together,
                      const int height, const int vectors, const int last) {
@@ -99,7 +100,7 @@ static __attribute__((noinline)) void begin_gathered(const sum *from, const int3
     total[r] = from[y[r] * ldy];
 }
 
-/* k = 1: the rows' entries beyond the common ones of their bundle, contiguous at x and val. */
+/* k = 1: the rows' entries beyond the common entries of their bundle, contiguous at x and val. */
 typedef struct rests {
   const sum *from;
   const int32_t *x;
@@ -144,7 +145,7 @@ static __attribute__((noinline)) void add_two_rests(const sum *from, const int32
   add_rests(&two, total, 0, 2);
 }
 
-/* k = 1: adds the rows' entries beyond the common ones, which are at x and val. */
+/* k = 1: adds the rows' entries beyond the common entries, which are at x and val. */
 static __attribute__((noinline)) void add_ragged(const sl_spmm_run *args, const sl_bundle *bundle,
                                                  const int32_t *row, const int32_t *x, const sum *val,
                                                  sum *total) {
@@ -224,7 +225,7 @@ BUNDLES_BODIES(2)
 BUNDLES_BODIES(3)
 BUNDLES_BODIES(4)
 
-/* Sums a part in bundles if it has them and values need no scaling. Returns whether it did. */
+/* Sums a part in bundles if it has bundles and values need no scaling. Returns whether it did. */
 static bool run_bundles(const sl_spmm_run *args, const sl_spmm_part *part) {
   static const sl_spmm_part_body *const body[] = {bundles_1, bundles_2, bundles_3, bundles_4};
   const int64_t k = args->problem->k;

@@ -19,15 +19,15 @@ typedef struct sl_bundle {
   bool joined; /* true if it has `height` rows and their rows of Y are consecutive */
 } sl_bundle;
 
-/* Order of a bundle's entries: the first of each row, then the second of each, up to number `common`; then
- * the rest of the first row, of the second, and so on. */
+/* Bundles of rows. In a bundle the first entries of all rows come first, then the second entries, up to entry
+ * number `common`; then the remaining entries of the first row, of the second row, and so on. */
 typedef struct sl_bundles {
   int height, window; /* rows per bundle; rows that are sorted by length together */
   int32_t k;
   sl_bundle *bundle; /* bundles, in the order of the ranges of rows that they were filled from */
-  int32_t *row;      /* stored row numbers: bundle i's begin at i * height, longer rows first. Rows of 256
+  int32_t *row;      /* stored row numbers; bundle i begins at i * height, longer rows first. Rows of 256
                       * entries or more are sorted only if their lengths differ by more than an eighth */
-  int32_t *y;        /* the same rows' numbers in Y; the same array as row if the numbers are equal */
+  int32_t *y;        /* the same rows' numbers in Y; points to `row` if the numbers are equal */
   int32_t *x;        /* for each entry, the offset of its row of X in values, if rows of X are k values
                       * apart */
   void *val;         /* value of each entry, in the type of sums */

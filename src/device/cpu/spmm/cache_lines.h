@@ -11,8 +11,8 @@
 
 enum { LINE_SUMS = 64 / sizeof(sum), LINE_VECTORS = 64 / sizeof(vec) };
 
-/* A line assembled from the end of one row and the start of the next. It is the second of three lines,
- * because whole vectors are stored of which only a part belongs to it. */
+/* A line of memory assembled from the end of one row and the start of the next. It is the second of three
+ * lines, because whole vectors are stored, of which only a part belongs to the line. */
 typedef struct joint {
   _Alignas(64) sum value[3 * LINE_SUMS];
 } joint;

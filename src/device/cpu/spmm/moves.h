@@ -11,11 +11,11 @@
 
 enum { PANEL = 8 /* most vectors of a row that are summed at once */ };
 
-/* How the last vector of a row is moved: whole; with a mask; or with a mask of a quarter or half of a vector,
- * because a mostly masked whole vector would needlessly cross cache lines. */
+/* How the last vector of a row is moved: whole; with a mask; or as a quarter or half of a vector with a mask,
+ * because a whole vector that is mostly masked would needlessly cross cache lines. */
 enum { WHOLE, MASKED, QUARTER, HALF };
 
-/* How a row of k values is moved by kernels that have all ways. */
+/* Returns how a row of k values is moved by kernels that support all ways. */
 static int last_of(int64_t k) {
   const int rest = (int)(k % LANES);
   if (rest == 0 || NARROW || (int)MOST_PARTS == 1)
@@ -23,8 +23,8 @@ static int last_of(int64_t k) {
   return (int)MOST_PARTS >= 4 && rest * 4 <= LANES ? QUARTER : rest * 2 <= LANES ? HALF : MASKED;
 }
 
-/* Returns false for ways that are not needed for any row of k values; the code is then empty, since `last` is
- * a constant. A vector of one lane is always whole. */
+/* Returns false for ways that are not needed for any row of k values; the caller's code is then empty,
+ * because `last` is a constant. A vector of one lane is always whole. */
 INLINE bool exists(const int last) {
   return last == WHOLE || (last == MASKED && (int)LANES > 1) ||
          (last > MASKED && !NARROW && (int)MOST_PARTS >= (last == QUARTER ? 4 : 2));
@@ -46,7 +46,7 @@ typedef struct operands {
   const uintptr_t *pages;
   int64_t offset; /* bytes from the start of a row to the panel */
   double alpha;
-  bool wide; /* Y has the type of sums */
+  bool wide; /* true: Y has the type of sums */
   mask tail; /* mask of the last vector if it is incomplete */
 } operands;
 
@@ -110,7 +110,7 @@ INLINE void fetch_lines(const char *row, const int lines) {
     __builtin_prefetch(row + line * 64, 0, 3);
 }
 
-/* acc += factor * the row of X */
+/* Adds factor * row to acc, where row is a row of X. */
 INLINE void add_row(const operands *o, const value *row, sum factor, vec *acc, const int vectors,
                     const int last) {
   const vec s = vec_all(factor);
@@ -119,7 +119,7 @@ INLINE void add_row(const operands *o, const value *row, sum factor, vec *acc, c
     acc[v] = vec_fma(s, load_x(o, row, v, vectors, last), acc[v]);
 }
 
-/* acc += factor * the row of X for column c. */
+/* Adds factor * (the row of X for column c) to acc. */
 INLINE void add_entry(const operands *o, int64_t c, sum factor, vec *acc, const int vectors, const int last,
                       const bool paged) {
   add_row(o, (const value *)x_row(o, c, paged), factor, acc, vectors, last);
@@ -130,14 +130,14 @@ INLINE bool is_rounded(const operands *o) {
   return NARROW && !o->wide;
 }
 
-/* beta y for values narrower than sums. Not inlined, because rows begin rarely and every loop contains the
- * code. */
+/* Multiplies values narrower than sums by beta. Not inlined, because rows begin rarely and every loop
+ * contains the code. */
 static __attribute__((noinline)) void scale_values(const value *y, double beta, int64_t width, sum *out) {
   for (int64_t c = 0; c < width; c++)
     out[c] = (sum)(beta * (double)widen(y[c]));
 }
 
-/* acc = beta y, the start of a row. */
+/* Sets acc to beta y, the start of a row. */
 INLINE void begin_row(const operands *o, double beta, int64_t width, void *row, vec *acc, const int vectors,
                       const int last) {
 #pragma GCC unroll 16

@@ -40,7 +40,7 @@ enum {
   BLOCK_BYTES = 4 << 10
 };
 
-/* out = alpha val, in the type of sums. Not inlined, because every loop calls it. */
+/* Sets out to alpha val, in the type of sums. Not inlined, because every loop calls it. */
 static __attribute__((noinline)) void scale_factors(const value *val, double alpha, int64_t count, sum *out) {
   for (int64_t i = 0; i < count; i++)
     out[i] = alpha == 1 ? widen(val[i]) : (sum)(alpha * (double)widen(val[i]));
@@ -315,8 +315,8 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
 
 /* Returns whether a part, whose Y is written past the caches, is summed line by line (cache_lines.h): if
  * lines are shared, or if X and Y are so large that rows of several panels should be summed one after the
- * other. total: bytes of X and Y. If a vector is half a line, rows of more than a few entries are faster in
- * the other ways. */
+ * other. total: bytes of X and Y. If a vector is half a line, rows of more than a few entries are summed
+ * faster in other ways. */
 static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool misaligned, int64_t total) {
   const sl_spmm_matrix *a = args->problem->a;
   const int64_t width = part->feature_end - part->feature, row_bytes = width * (int64_t)sizeof(sum),

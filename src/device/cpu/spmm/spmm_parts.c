@@ -31,10 +31,10 @@ enum { BUNDLED_ENTRIES = 512, BUNDLED_LARGE = 64, BUNDLED_NEAR = 128 };
  * entries are the first to use their row. */
 enum { REUSED = 16 };
 
-/* Bytes of a row that are summed at once, about. */
+/* Approximate number of bytes of a row that are summed at once. */
 enum { PANEL_BYTES = 512 };
 
-/* Bytes of X or Y that belong to the rows sorted together; and the fewest such rows. */
+/* Bytes of X or Y that belong to the rows sorted together, and the minimum number of such rows. */
 enum { WINDOW_BYTES = 16 << 10, WINDOW_LEAST = 32 };
 
 typedef struct parts {
@@ -184,7 +184,7 @@ static bool is_whole(const sl_spmm_part *part, int64_t k) {
 typedef struct bundling {
   parts *made;
   const sl_spmm_matrix *a;
-  const void *val; /* new values; NULL: fill with a's values and columns */
+  const void *val; /* new values; NULL: the bundles are filled with a's values and columns */
 } bundling;
 
 static sley_status bundle_parts(void *context, int64_t begin, int64_t end, int thread) {
@@ -269,7 +269,7 @@ int64_t sl_cpu_spmm_memory(const sl_kernel_args *args, int64_t *passing) {
   return sl_bundles_bytes(p->a, sl_bundles_of(p->a->rows, height), height);
 }
 
-/* Entries in bundles: those of prepared, or, where that is NULL, of the whole problem if its rows are
+/* Number of entries in bundles: of prepared, or, if that is NULL, of the whole problem if its rows are
  * bundled. */
 static int64_t copied(const sl_kernel_args *args, const void *prepared) {
   const sl_spmm_problem *p = args->spmm.problem;

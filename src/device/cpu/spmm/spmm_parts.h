@@ -33,7 +33,7 @@ typedef void (*sl_spmm_part_body)(const sl_spmm_run *args, const sl_spmm_part *p
  * SLEY_ERR_MEMORY. */
 sley_status sl_cpu_spmm_prepare(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                 void **prepared);
-/* The same for a problem without kernel arguments; whole_rows: no row is cut. */
+/* The same for a problem without kernel arguments; whole_rows: no row is divided. */
 sley_status sl_cpu_spmm_parts(sl_queue *queue, const sl_spmm_problem *problem, bool whole_rows,
                               void **prepared);
 sley_status sl_cpu_spmm_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,

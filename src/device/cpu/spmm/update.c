@@ -33,7 +33,7 @@ sley_status sl_cpu_update_prepare(sl_device *device, sl_queue *queue, const sl_k
   if (!args->update.product.problem)
     return SLEY_OK;
   sl_spmm_problem problem = wide(&args->update);
-  sl_spmm_matrix rows = *problem.a; /* rows of T are consecutive */
+  sl_spmm_matrix rows = *problem.a; /* the rows of T are consecutive */
   rows.rowid = NULL;
   problem.a = &rows;
   return sl_cpu_spmm_parts(queue, &problem, true, prepared);

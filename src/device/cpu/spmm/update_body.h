@@ -12,8 +12,8 @@
 #include "device/cpu/spmm/spmm_body.h"
 
 enum {
-  AT_ONCE = REGISTERS / 4, /* rows of T whose sums are computed at once */
-  MOST_VECTORS = 3         /* vectors of each row */
+  AT_ONCE = REGISTERS / 4, /* number of rows of T whose sums are computed at once */
+  MOST_VECTORS = 3         /* maximum number of vectors of each row */
 };
 
 /* Rows of T and Z, and a panel of columns of W and Z. */
@@ -26,7 +26,7 @@ typedef struct dense {
   double beta;
   value *z;
   int64_t ldz;
-  const int64_t *rowid; /* rows of z, from the first on; NULL: consecutive rows */
+  const int64_t *rowid; /* row numbers in z, starting with the first row; NULL: consecutive rows */
   bool stream;
 } dense;
 

@@ -15,7 +15,7 @@ enum { REGISTERS = 32, MOST_PARTS = 1, ISA = SL_CPU_NEON, STREAMS = 0 };
  * begins inside the vector before. The values in both vectors are summed and stored twice, with the same
  * bits. Only a vector that is alone in its row is moved in smaller units. */
 typedef struct mask {
-  int64_t lanes; /* lanes: 1 .. LANES, if alone less than LANES */
+  int64_t lanes; /* number of valid lanes, 1 .. LANES; less than LANES if alone */
   bool alone;
 } mask;
 

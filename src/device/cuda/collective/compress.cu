@@ -25,7 +25,7 @@ bool nonzeros_ok(const sl_kernel_args *args) {
   return sl_compressible(args->nonzeros.type, args->nonzeros.count) && has_tiles(args->nonzeros.type);
 }
 
-/* The format asked for; dense if that cannot fit however few values are kept. */
+/* Returns the requested format, or dense if that format cannot fit, however few values are kept. */
 sl_compressed_format format_of(const sl_compress_part &a, sley_type type) {
   if (!sl_compressed_serves(a.format, a.count) || sl_compressed_bytes(a.format, type, a.count, 0) > a.room)
     return SL_COMPRESSED_DENSE;
@@ -80,7 +80,7 @@ sley_status compress_parts(sl_queue *queue, int parts, const sl_compress_part *p
       add(&rest, job);
   }
   if (pici.arrays > 0) {
-    SL_TRY(clear(queue, state, bytes)); /* an earlier COO array is finished with these words */
+    SL_TRY(clear(queue, state, bytes)); /* the kernels of an earlier COO array no longer use these words */
     SL_TRY(launch_pici(queue, pici));
   }
   return rest.arrays > 0 ? launch_rest(queue, rest) : SLEY_OK;

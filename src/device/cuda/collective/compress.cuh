@@ -17,9 +17,9 @@ struct compression {
   int64_t count, tiles, room;
   int64_t value_bytes;
   sley_type type;
-  sl_compressed_format format; /* the format asked for */
+  sl_compressed_format format; /* the requested format */
   unsigned long long *state;   /* one word per tile, and one more */
-  char *copy;                  /* NULL, or a second destination for the values */
+  char *copy;                  /* NULL, or a second destination of the values */
 };
 
 /* Writes zeros after an array of the payload, up to the next multiple of the alignment. */
@@ -28,8 +28,8 @@ __device__ inline void pad_array(char *payload, int64_t end) {
     payload[i] = 0;
 }
 
-/* Called by one thread. Writes the header, for the asked format if it fits and else for dense, and the
- * padding of the asked format. */
+/* Called by one thread. Writes the header, for the requested format if the array fits, else for dense; and
+ * the padding of the requested format. */
 __device__ inline void finish_compression(const compression &job, int64_t nonzeros) {
   char *payload = job.dst + SL_COMPRESSED_HEADER;
   sl_compressed_format format = job.format;

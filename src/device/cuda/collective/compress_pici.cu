@@ -55,8 +55,8 @@ struct pici_job {
   pici_array array[MOST_ARRAYS];
 };
 
-/* A tile: its array and its number there; array = arrays: no tile. kept: number of values kept, once
- * counted. */
+/* A tile, by its array and its number in that array; array = arrays: no tile. kept: number of values kept,
+ * once counted. */
 struct place {
   int array;
   unsigned kept;
@@ -81,7 +81,7 @@ __device__ int64_t place_tiles(const compression &all) {
 #pragma unroll
     for (int i = 0; i < RUN; i++)
       word[i] = from + i < all.tiles ? published(&all.state[from + i]) : 0;
-    int lead = 0; /* words of the run before the first gap; mine: values that their tiles keep */
+    int lead = 0; /* number of words of the run before the first gap; mine: values that their tiles keep */
     unsigned mine = 0, ahead;
 #pragma unroll
     for (int i = 0; i < RUN; i++)
@@ -124,7 +124,7 @@ __device__ __forceinline__ void fetch_by(char *slot, const compression &all, int
     for (int at = threadIdx.x * COPY; at < tile_bytes<V>; at += STEP) {
       if (there - at >= COPY)
         copy_ahead<COPY>(slot + at, from + at);
-      else /* the array's last piece, and pieces after it */
+      else /* the last piece of the array, and the pieces after it */
         for (int i = at; i < at + COPY; i += static_cast<int>(sizeof(V)))
           *reinterpret_cast<V *>(slot + i) = i < there ? *reinterpret_cast<const V *>(from + i) : 0;
     }
@@ -166,7 +166,7 @@ template <class V> struct fields {
   __device__ void add(const unsigned (&piece)[PIECE_WORDS], int j) {
 #pragma unroll
     for (int m = 0; m < PIECE_WORDS; m++) {
-      if constexpr (sizeof(V) == 2) /* two columns at once */
+      if constexpr (sizeof(V) == 2) /* two columns are counted at once */
         word[m / 2] |= __vminu2(piece[m], 0x00010001) << (8 * (m % 2) + j);
       else if constexpr (sizeof(V) == 4)
         word[m / 2] |= min(piece[m], 1u) << (16 * (m % 2) + j);
@@ -413,7 +413,7 @@ sley_status sley::launch_pici(sl_queue *queue, const compressions &jobs) {
   const compression &one = jobs.array[0];
   pici_job job = {};
   job.arrays = jobs.arrays;
-  job.ticket = one.state + one.tiles; /* words after the tiles of the other arrays are unused */
+  job.ticket = one.state + one.tiles; /* the words after the tiles of the other arrays are unused */
   int64_t end = 0;
   for (int i = 0; i < jobs.arrays; i++) {
     const compression &all = jobs.array[i];

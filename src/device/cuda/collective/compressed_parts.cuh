@@ -19,7 +19,7 @@ namespace sley {
 enum {
   MOST_ENTRIES = TILE_WARPS,
   CHUNK = 8,   /* bytes per copy to the stage */
-  ABSENT = -1, /* in place of a format: read as zeros */
+  ABSENT = -1, /* used in place of a format: the array is read as zeros */
 };
 
 /* A compressed array whose header has been read, or a dense one without a header. */
@@ -109,7 +109,7 @@ __device__ __forceinline__ void ask(const part_view &part, int64_t count, int64_
   const auto *words = reinterpret_cast<const unsigned long long *>(part.payload) + tile * SL_TILE_COLUMNS;
   copy_ahead<8>(&out->words[lane], words + lane);
   copy_ahead<8>(&out->words[32 + lane], words + 32 + lane);
-  if (lane > 1 || tile + lane == sl_compressed_tiles(count)) /* no tile follows the last one */
+  if (lane > 1 || tile + lane == sl_compressed_tiles(count)) /* no tile follows the last tile */
     return;
   if (part.format == SL_COMPRESSED_PICI32)
     copy_ahead<4>(reinterpret_cast<unsigned *>(out->before) + lane,
@@ -202,7 +202,7 @@ __device__ unsigned look_up_coo(const part_view &part, int64_t count, int64_t ti
   return 0;
 }
 
-/* For a dense array. Values are copied to the stage only if they consist of whole chunks. */
+/* Looks up a tile of a dense array. Values are copied to the stage only if they consist of whole chunks. */
 template <class V>
 __device__ void look_up_dense(const part_view &part, int64_t count, int64_t tile, tile_entry *out) {
   const char *values = part.payload + tile * tile_bytes<V>;
@@ -213,9 +213,9 @@ __device__ void look_up_dense(const part_view &part, int64_t count, int64_t tile
   out->values = values;
 }
 
-/* Finds everything about a tile that can be known before its values are read; ask was called for it before.
- * An invalid tile is marked to be read as zeros. Returns bits of sl_compressed_fault. Called by all lanes of
- * a warp. */
+/* Finds all properties of a tile that can be known before its values are read. ask must have been called for
+ * the tile. An invalid tile is marked to be read as zeros. Returns bits of sl_compressed_fault. Called by all
+ * lanes of a warp. */
 template <class V>
 __device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, const asked_tile &asked,
                             tile_entry *out, tile_bits<V> *bits) {
@@ -235,7 +235,7 @@ __device__ unsigned look_up(const part_view &part, int64_t count, int64_t tile, 
 
 /* ---- staging. Called by all threads of the block. */
 
-/* Stages a COO tile, each value at its place. Returns whether the positions ascend. */
+/* Stages a COO tile, each value at its position in the tile. Returns whether the positions ascend. */
 template <class V> __device__ bool stage_coo(const tile_entry &e, char *stage) {
   const unsigned *position = reinterpret_cast<const unsigned *>(e.position);
   const V *values = reinterpret_cast<const V *>(e.values);
@@ -274,9 +274,9 @@ __device__ int stage_some(const tile_entry *entry, int first, int count, char *s
   return end;
 }
 
-/* ---- giving. Calls take(j, c, value) for each of the thread's values of a tile: row j and column c of the
- * thread's share. Calls may be omitted for values that are zero. at: offset of the entry's values in the
- * stage. */
+/* ---- access to staged values. Calls take(j, c, value) for each of the thread's values of a tile: row j and
+ * column c of the thread's share. Calls may be omitted for values that are zero. at: offset of the entry's
+ * values in the stage. */
 template <class V, class TAKE>
 __device__ __forceinline__ void give_pici(const tile_entry &e, const tile_bits<V> &bits,
                                           const tile_share<V> &share, const char *stage, int at,

@@ -112,8 +112,8 @@ __device__ __forceinline__ void store_piece(const unsigned (&piece)[PIECE_WORDS]
                                             int length, bool wide) {
   constexpr int COLUMNS = tile_share<V>::COLUMNS;
   if (wide && at + COLUMNS <= length) {
-    /* Written as an intrinsic, because the compiler would merge this store with the ones below and store word
-     * by word. */
+    /* Written as an intrinsic, because the compiler would merge this store with the stores below and store
+     * word by word. */
     __stwb(reinterpret_cast<uint4 *>(array + at), make_uint4(piece[0], piece[1], piece[2], piece[3]));
     return;
   }

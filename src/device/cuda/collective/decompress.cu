@@ -15,7 +15,7 @@ enum { MOST_PARTS = 64 };
 /* Blocks per multiprocessor. */
 template <class V> constexpr int BLOCKS = sizeof(V) == 8 ? 3 : 4;
 
-/* Bytes of the stage, as shared memory allows. */
+/* Bytes of the stage, limited by shared memory. */
 template <class V> constexpr int ROOM = sizeof(V) == 8 ? 56 << 10 : 36 << 10;
 
 struct target {
@@ -24,7 +24,7 @@ struct target {
   void *dst;
   int64_t count;
   int64_t units;
-  int64_t end; /* number of units after which this part, and every shorter one, has no unit left */
+  int64_t end; /* number of units after which neither this part nor any shorter part has a unit left */
 };
 
 struct decompression {

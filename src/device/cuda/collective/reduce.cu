@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(LANES) reduce(const __grid_constant__ reductio
   const int64_t thread = static_cast<int64_t>(blockIdx.x) * LANES + threadIdx.x;
   for (int64_t i = thread; i < vectors; i += threads)
     reduce_at<T, OP, N>(a, i * N);
-  for (int64_t i = vectors * N + thread; i < a.count; i += threads) /* the values after the last whole
-                                                                     * vector */
+  for (int64_t i = vectors * N + thread; i < a.count;
+       i += threads) /* the values after the last whole vector */
     reduce_at<T, OP, 1>(a, i);
 }
 

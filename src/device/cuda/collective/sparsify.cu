@@ -36,7 +36,8 @@ template <class T> __global__ void __launch_bounds__(DENSE_THREADS) look(const s
 __device__ int digit_of(const unsigned *tally, int64_t *rank) {
   constexpr int EACH = DIGITS / WARP;
   const int lane = static_cast<int>(threadIdx.x) % WARP, last = DIGITS - 1 - lane * EACH;
-  int64_t own = 0, until = 0; /* counts of the lane's digits; and counts of these and all greater ones */
+  int64_t own = 0, until = 0; /* own: counts of the lane's digits; until: counts of these and all greater
+                                 digits */
   for (int d = 0; d < EACH; d++)
     own += tally[last - d];
   until = own;
@@ -100,7 +101,7 @@ sley_status threshold_run(sl_queue *queue, const sl_kernel_args *args) {
   return sl_cuda_launched(queue, "threshold");
 }
 
-/* Counts of a digit have 32 bits. */
+/* The count of a digit has 32 bits. */
 bool threshold_ok(const sl_kernel_args *args) {
   return sl_threshold_ok(&args->threshold) && args->threshold.sample <= UINT32_MAX;
 }

@@ -21,7 +21,7 @@ template <class T> struct store_column {
 enum { ROWS_AHEAD = 8 };
 
 /* term.load(row, col) loads a value; term.finish(row, col, loaded) returns the term as a double. sums
- * receives the sum of each block; if there is only one block, it goes to out directly. */
+ * receives the sum of each block; if there is only one block, its sum is written directly to out. */
 template <class T, class Term>
 __global__ void __launch_bounds__(DENSE_THREADS)
     sum_blocks(int64_t rows, int64_t cols, const Term term, T *out, int64_t block_rows, int64_t blocks,

@@ -51,7 +51,7 @@ template <class T> __device__ void finish_value(const sl_gemm_args &a, int64_t c
   set_double(c, 0, activated(a.act, a.slope, v));
 }
 
-/* The same for element (row, col) of C. */
+/* Computes element (row, col) of C in the same way. */
 template <class T> __device__ void finish_at(const sl_gemm_args &a, int64_t row, int64_t col, double sum) {
   finish_value(a, col, sum, static_cast<T *>(a.c) + row * a.ldc + col);
 }

@@ -38,7 +38,7 @@ __device__ __forceinline__ drawn draw(uint64_t, uint64_t, int64_t, uint32_t) {
 }
 #endif
 
-/* FINISH: there is a bias or an activation; bias: the column's, or 0. */
+/* FINISH: there is a bias or an activation; bias: the value for the column, or 0. */
 template <bool FINISH>
 __device__ __forceinline__ double kept(const sl_dropout_args &a, double v, double bias, double factor) {
   if constexpr (FINISH)
@@ -46,7 +46,8 @@ __device__ __forceinline__ double kept(const sl_dropout_args &a, double v, doubl
   return v * factor;
 }
 
-/* Processes the values of one call of the generator, fewer at the end of a row; VECTOR: as one vector. */
+/* Processes the values of one call of the generator; at the end of a row there may be fewer. VECTOR: as one
+   vector. */
 template <bool VECTOR, bool FINISH, class T>
 __device__ void drop_group(const sl_dropout_args &a, int64_t row, int64_t col, const drawn &words, rule r) {
   const T *in = static_cast<const T *>(a.in) + row * a.ld_in + col;

@@ -13,7 +13,7 @@ extern "C" {
 /* The whole operation, with terms added in ascending order. */
 sley_status sl_cuda_gemm_in_order(sl_queue *queue, const sl_gemm_args *args);
 
-/* C = act(C + bias), after a library's product; m and n at least 1. */
+/* Sets C to act(C + bias), after a library's product; m and n at least 1. */
 sley_status sl_cuda_gemm_finish(sl_queue *queue, const sl_gemm_args *args);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ typedef struct shape {
 
 typedef struct prepared {
   shape of;
-  bool serves; /* an algorithm was found */
+  bool serves; /* true: an algorithm was found */
   cublasLtMatmulDesc_t desc;
   cublasLtMatrixLayout_t left, right, c; /* left: layout of B */
   cublasLtMatmulAlgo_t algorithm;
@@ -31,7 +31,7 @@ typedef struct prepared {
 struct sl_cublaslt_products {
   const sl_cublaslt *library;
   cublasLtHandle_t handle;
-  int count, next; /* number kept; index to be replaced next */
+  int count, next; /* number of stored algorithms; index of the next one to be replaced */
   prepared kept[KEPT];
 };
 
@@ -92,7 +92,7 @@ static uint32_t alignment_of(const void *address) {
   return bytes;
 }
 
-/* f64 has no epilogue; the only activation is relu. */
+/* Returns the epilogue. There is none for f64; the only activation is relu. */
 static cublasLtEpilogue_t epilogue_of(const sl_gemm_args *a) {
   if (a->dtype == SLEY_F64)
     return CUBLASLT_EPILOGUE_DEFAULT;
@@ -169,7 +169,7 @@ static sley_status set_bias(const sl_cublaslt *l, const sl_gemm_args *a, prepare
 static sley_status set_preferences(const sl_cublaslt *l, const shape *s,
                                    cublasLtMatmulPreference_t preference) {
   const uint64_t bytes = SL_CUDA_WORKSPACE_BYTES;
-  /* Excludes sums in 16 bits in place; partial sums have the type of sums. */
+  /* excludes sums in place in 16 bits; partial sums have the type of sums */
   const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   const struct {
     cublasLtMatmulPreferenceAttributes_t which;
@@ -251,7 +251,7 @@ static sley_status multiply(sl_queue *queue, const sl_cublaslt_products *product
   return sl_cuda_launched(queue, "a product by cuBLASLt");
 }
 
-/* Applies what the epilogue has left out. */
+/* Applies the steps that the epilogue does not include. */
 static sley_status finish(sl_queue *queue, const sl_gemm_args *a) {
   sl_gemm_args rest = *a;
   const cublasLtEpilogue_t done = epilogue_of(a);
@@ -281,7 +281,7 @@ static bool gemm_ok(const sl_kernel_args *args) {
          sl_cublaslt_find();
 }
 
-/* For f32: time of the products, in whole tiles, or of memory. */
+/* For f32: the time of the products, in whole tiles, or the time of memory, whichever is longer. */
 static double gemm_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
   const sl_gemm_figures *f = &figures->gemm[SL_GEMM_LIBRARY];

@@ -55,7 +55,8 @@ static double padded(int64_t count, int64_t to) {
   return (double)((count + to - 1) / to * to);
 }
 
-/* Two launches, then the products or the memory; data read a second time comes from the cache. */
+/* Two launches, then the time of the products or of memory, whichever is longer; data that is read a second
+   time comes from the cache. */
 static double gemm_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_gemm_args *a = &args->gemm;
   const sl_gemm_figures *f = &figures->gemm[a->transpose_a ? SL_GEMM_SPLIT_SUMS : SL_GEMM_SPLIT_ROWS];

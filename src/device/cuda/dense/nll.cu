@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(DENSE_THREADS)
       clear_rows<T>(a, first, count, list.label);
       for (int next = warp * (WARP / GROUP); next < listed; next += ROWS_AT_ONCE) {
         const int n = next + static_cast<int>(threadIdx.x) % WARP / GROUP;
-        const bool wanted = n < listed; /* otherwise repeats the last row and discards the result */
+        const bool wanted = n < listed; /* false: repeats the last row and discards the result */
         const int row = list.row[wanted ? n : listed - 1];
         const double lost = work_on_row<T>(a, first + row, list.label[row], lane, wanted);
         if (lane == 0 && wanted) {

@@ -45,7 +45,7 @@ template <class T, bool SIDE> struct attention_sums {
   }
   /* Sets the greatest score, which never decreases, and rescales the sums. Returns the number to subtract
    * from scores: the greatest, or 0 while all scores are -infinity, so that exp returns 0 until a greater
-   * score comes. If none comes, dividing by the sum yields NaN. */
+   * score comes. If there is none, the division by the sum yields NaN. */
   __device__ __forceinline__ A raise(A greatest) {
     if (most != greatest)
       scale(exponential(most - finite(greatest)));
@@ -101,7 +101,7 @@ add_scores(const lane_part<T, W> &mine, const own_query<T, W> &own, accumulator<
     });
 }
 
-/* The same for heads of several panels. q: the row of q; place: rows of v, or for DOT of k, as in
+/* Adds the same for heads of several panels. q: the row of q; place: rows of v, or for DOT of k, as in
  * gather_rows. */
 template <class T, int W, sl_attention KIND>
 __device__ __forceinline__ void add_wide_scores(const attention_run &run, const graph_task &t, int64_t head,
@@ -128,7 +128,7 @@ __device__ __forceinline__ void store_row(const attention_run &run, const graph_
   const sl_attention_args &a = run.a;
   const int64_t heads = a.shape.heads, features = features_of(a.shape);
   const A inverse = t.whole > 0 ? 1 / sums.sum : 0;
-  const A sum = sums.sum > 0 ? sums.sum : sums.sum * inverse; /* if all scores are -infinity, NaN like Y */
+  const A sum = sums.sum > 0 ? sums.sum : sums.sum * inverse; /* NaN like Y if all scores are -infinity */
   sums.scale(inverse);
   mine.store(static_cast<T *>(a.y) + t.row * a.ldy, sums.y);
   if (a.stats && first) {
@@ -195,7 +195,7 @@ __global__ void __launch_bounds__(GRAPH_THREADS, attention_blocks<T, W>(KIND, EX
         if constexpr (DOT && !WIDE)
           gather_rows(mine, k, key_place, s, lanes, keys);
         if constexpr (GAT) {
-          if (s == 0) { /* scores of all entries of the lanes */
+          if (s == 0) { /* the scores of all entries that the lanes hold */
             const bool below = query + key < 0;
             const A score = lane < left ? leaky(query + key, slope) : minus_infinity(A());
             const A base = sums.raise(larger(sums.most, largest_of_group(score, lanes)));

@@ -92,7 +92,7 @@ add_products(const lane_part<T, W> &mine, const accumulator<T> (&v)[lane_values<
     mine.each([&](int i) { part[u] = multiply_add(v[i], widened(in[u], i), part[u]); });
 }
 
-/* The same for heads of several panels. */
+/* Adds the same for heads of several panels. */
 template <class T, int W>
 __device__ __forceinline__ void add_wide_products(const gat_run &run, const graph_task &t, int64_t head,
                                                   graph_unit<W> place, int s, int lane,

@@ -36,7 +36,7 @@ class block_tasks {
   __device__ __forceinline__ bool next_short(const pair_run &run, const graph_place &place, graph_task *t) {
     const graph_cut &cut = run.cut;
     const int step = rows_at_once(cut, place);
-    if (at - (place.share >> cut.ways_log2) >= count) /* first of the rows that are processed at once */
+    if (at - (place.share >> cut.ways_log2) >= count) /* first of the rows that the block processes at once */
       return false;
     ahead.take(cut, of_ways(cut, place), first + (at < count ? at : 0), cut.lanes * cut.at_once, t);
     t->on = on && at < count && t->whole <= cut.longest;
@@ -96,7 +96,7 @@ public:
 
 /* A lane's values of the group's own rows, and of a for GATV2. */
 template <class T, int W, sl_attention KIND, bool COLUMNS> struct own_pair {
-  static constexpr bool ONE = COLUMNS && KIND == SL_ATTENTION_GATV2; /* both are the row of v */
+  static constexpr bool ONE = COLUMNS && KIND == SL_ATTENTION_GATV2; /* both rows are the row of v */
   accumulator<T> score[lane_values<T>], other[lane_values<T>], a[lane_values<T>];
 
   __device__ __forceinline__ void load(const sl_attention_grad_args &args, const lane_part<T, W> &mine,
@@ -170,7 +170,8 @@ __device__ __forceinline__ accumulator<T> make_delta(const pair_run &run, const 
   return sum_of_group(delta, run.cut.lanes);
 }
 
-/* A lane's sums. first: of P dy (columns), or of da (rows). second: of dS times the gradient of the score. */
+/* A lane's sums. first: sums of P dy (columns), or of da (rows). second: sums of dS times the gradient of the
+   score. */
 template <class T> struct pair_sums { accumulator<T> first[lane_values<T>], second[lane_values<T>]; };
 
 /* Stores the gradients that the sums of a row or a column yield. */

@@ -17,7 +17,7 @@ struct softmax_run {
   graph_cut cut;
 };
 
-/* Entries that a lane holds: first, first + lanes, ..., as far as the row has them. */
+/* Number of entries that a lane holds: first, first + lanes, ..., if the row has them. */
 enum { EACH = 8 };
 
 /* The values of one head of a task's entries. */

@@ -23,8 +23,8 @@ enum { GRAPH_BLOCKS = 3 };
  * distance, so places have 64 bits. */
 template <int W> using graph_unit = std::conditional_t<W == 1, uint64_t, uint32_t>;
 
-/* The values of a head's panel that a lane holds, W contiguous ones per strip: strip p begins with feature
- * first + p stride. */
+/* The values of a head's panel that a lane holds: W contiguous values per strip, where strip p begins with
+ * feature first + p stride. */
 template <class T, int W> struct lane_part {
   static constexpr int N = lane_values<T>, STRIPS = N / W;
   using A = accumulator<T>;
@@ -247,7 +247,7 @@ public:
     if (s.near_rows < rows)
       add(s.far, s.far_ld, value_bytes);
   }
-  /* Adds the width of a head. If it is 0, values are loaded one by one, that is not at all. */
+  /* Adds the width of a head. If it is 0, there are no values to load. */
   void add_width(int64_t width, int64_t value_bytes) {
     bits |= width > 0 ? static_cast<uint64_t>(width * value_bytes) : 1;
   }

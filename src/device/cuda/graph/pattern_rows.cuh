@@ -130,7 +130,7 @@ class rows_ahead {
   int32_t first = 0;                  /* still being loaded */
 
 public:
-  /* Moves on by one row; the row after the next is `row`, -1: none. */
+  /* Moves on by one row. `row` is the row after the next one; -1: there is none. */
   __device__ __forceinline__ void advance(const graph_cut &cut, int share, int row) {
     int before, count;
     begin = after_begin;
@@ -157,7 +157,7 @@ public:
   }
 };
 
-/* Completes a task: no entries if it is off, and the largest count of the warp. */
+/* Completes a task: sets no entries if it is off, and the largest count of the warp. */
 __device__ __forceinline__ void finish_task(const graph_cut &cut, graph_task *t) {
   if (!t->on) {
     t->count = t->whole = 0;
@@ -194,7 +194,7 @@ __device__ __forceinline__ void long_task(const graph_cut &cut, graph_task *t) {
 /* The tasks of a block, in turn, in a grid of cut.blocks blocks. Items are the block's parts of rows,
  * numbered from its first. */
 class graph_tasks {
-  int at, end; /* items of the warp and of the block; in a block with a long row, at is 0 until the task has
+  int at, end; /* items of the warp and of the block; in a block with a long row, at is 0 until its task has
                 * begun */
   int first_row, first_part; /* first_row: index in the list of rows, if there is one */
   rows_ahead ahead;
@@ -220,7 +220,7 @@ class graph_tasks {
   __device__ __forceinline__ int rows_before(const graph_cut &cut, int item) const {
     return cut.parts == 1 ? item : (first_part + item) / static_cast<int>(cut.parts);
   }
-  /* The block's part of the list of rows in shared memory, as far as it fits. */
+  /* The block's part of the list of rows in shared memory, if it fits. */
   static constexpr int LIST_ROOM = 512;
   static __device__ __forceinline__ int *list_room() {
     __shared__ int room[LIST_ROOM];
@@ -234,13 +234,13 @@ class graph_tasks {
       list_room()[i] = __ldg(cut.listed + first_row + i);
     __syncthreads();
   }
-  /* Number of the block's row `before`. */
+  /* Returns the number of row `before` of the block. */
   __device__ __forceinline__ int row_at(const graph_cut &cut, int before) const {
     if (!cut.listed)
       return first_row + before;
     return before < LIST_ROOM ? list_room()[before] : __ldg(cut.listed + first_row + before);
   }
-  /* The group's row when the warp is at `from`; -1: none. */
+  /* Returns the row of the group when the warp is at `from`; -1: no row. */
   __device__ __forceinline__ int row_from(const graph_cut &cut, int from) const {
     const int item = item_from(cut, from);
     if (item >= end)

@@ -18,7 +18,7 @@ template <class T> __device__ __forceinline__ T rounded(double v) {
   return value<T>::narrow(odd(v));
 }
 
-/* N values per lane, which replace the destination or are added to it. */
+/* Moves N values per lane, which replace the destination or are added to it. */
 template <class From, class To, int N, bool ADDS> struct conversion {
   using loaded = typename word<sizeof(From) * N>::type;
   using stored = typename word<sizeof(To) * N>::type;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of op_inspect.h, run by the kernels of cuda_inspect.cu. */
+/* The operations of op_inspect.h, which the kernels of inspect.cu run. */
 #include "device/cuda/cuda.h"
 
 static bool inspect_ok(const sl_kernel_args *args) {

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) columns(const sl_columns_args a) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * THREADS;
   int owner = -1;
   int64_t begin = 0, end = 0;
-  unsigned long long run = 0; /* entries of the owner not counted yet */
+  unsigned long long run = 0; /* number of entries of the owner that are not counted yet */
   for (int64_t e = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x; e < a.block.entries; e += step) {
     const int64_t col = a.block.col[e];
     if (col < begin || col >= end) {

@@ -50,7 +50,7 @@ sley_status sl_cuda_launch_plain_pull(sl_queue *queue, const sl_pull_args *a) {
   const int log = group_log_for(p.rows.vectors);
   const unsigned wanted =
       blocks_for((a->count + PULL_AHEAD - 1) / PULL_AHEAD, log, pull_blocks(queue, a->unhurried));
-  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one block, to signal pieces */
+  const dim3 grid(wanted > 0 ? wanted : 1); /* at least one block, which signals the pieces */
   pull_plain<<<grid, THREADS, 0, sl_cuda_stream(queue)>>>(p, log);
   return sl_cuda_launched(queue, "pull");
 }

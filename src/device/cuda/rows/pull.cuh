@@ -7,7 +7,7 @@
 
 namespace sley {
 
-/* Most entries of one pull, so that 32-bit indices do not overflow. */
+/* Maximum number of entries of one pull, so that 32-bit indices do not overflow. */
 constexpr int64_t PLAIN_ENTRIES = INT64_C(1) << 31;
 
 /* Rows to pull: `vectors` times 16 bytes each. */
@@ -45,7 +45,7 @@ __device__ __forceinline__ void store_first(uint4 *to, uint4 v) {
 struct row_move {
   const uint4 *src[PULL_AHEAD];
   uint4 *to[PULL_AHEAD];
-  unsigned rows; /* rows of this thread, from the first on */
+  unsigned rows; /* rows of this thread, starting with the first */
   uint4 moved[PULL_AHEAD];
   __device__ __forceinline__ void load(unsigned v) {
 #pragma unroll
@@ -61,9 +61,9 @@ struct row_move {
   }
 };
 
-/* Called by all threads of the grid together. from(entry) returns the address of its row. The entries of the
- * next step are loaded while the rows of this one are, and so are not used earlier. The rows of the previous
- * step are reported while the rows of this one are loaded, so that the necessary fence costs no time. */
+/* Called by all threads of the grid together. from(entry) returns the address of its row. While the rows of a
+ * step are loaded, the entries of the next step are loaded too, and the rows of the previous step are
+ * reported, so that the necessary fence costs no time. */
 template <class From>
 __device__ __forceinline__ void pull_rows(const plain_rows &p, const From &from, int group_log,
                                           piece_watch watch) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of a pull. Each warp increments a counter when it has moved its share of a piece, and goes on; the
- * last one signals the kernels that wait for the piece. */
+/* Pieces of a pull. Each warp increments a counter when it has moved its share of a piece, and continues; the
+ * last warp signals the kernels that wait for the piece. */
 #ifndef SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
 #define SLEY_DEVICE_CUDA_ROWS_PULL_PIECES_CUH
 
@@ -21,8 +21,8 @@ inline pull_pieces pieces_of(const sl_pull_args *a) {
   return s;
 }
 
-/* Signals a piece. What the lanes have stored before is visible to a kernel that has waited for the piece.
- * Called by all lanes of a warp. */
+/* Signals a piece. Earlier stores of the lanes are visible to a kernel that has waited for the piece. Called
+ * by all lanes of a warp. */
 __device__ inline void tell(sl_piece_word *word) {
   static_assert(SL_PIECE_COPIES == 32, "a copy a lane");
   const unsigned lane = threadIdx.x % 32;
@@ -53,8 +53,9 @@ struct piece_watch {
   }
 };
 
-/* Waits until a piece of the current round has arrived. This is not an acquire, which would invalidate the
- * multiprocessor's cache each time. So nothing may have loaded the sectors of the piece's rows before. */
+/* Waits until a piece of the current round has arrived. The load is not an acquire, which would invalidate
+ * the multiprocessor's cache each time. So no earlier load may have touched the sectors of the piece's rows.
+ */
 __device__ __forceinline__ void wait_for_piece(const sl_piece_words *words, int piece, uint32_t round) {
   const uint32_t *here = &words->piece[piece].here[blockIdx.x % SL_PIECE_COPIES].value;
   for (;;) {

@@ -41,14 +41,14 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* Run by one thread. Polls rarely enough not to slow the transfer that it waits for. */
+/* Run by one thread. Polls seldom, so that it does not slow the transfer for which it waits. */
 __global__ void arrive(sl_piece_words *words, int piece) {
   const uint32_t round = words->round.value + (piece == 0);
   wait_for_piece(words, piece, round);
   words->round.value = round;
 }
 
-/* beta v, rounded once. */
+/* Returns beta v, rounded once. */
 template <class T> __device__ T product_of(double beta, T v) {
   if constexpr (sizeof(T) == 2)
     return value<T>::narrow(odd(beta * static_cast<double>(value<T>::widen(v))));
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* VEC values at a time. */
+/* Processes VEC values at a time. */
 template <class T, int VEC>
 __global__ void __launch_bounds__(THREADS) round_sums(const sl_round_args a, int group_log) {
   const int lanes = 1 << group_log, lane = threadIdx.x & (lanes - 1);
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS) round_sums(const sl_round_args a, int
 }
 
 struct shape {
-  int64_t count, bytes; /* number of rows; bytes of the longest */
+  int64_t count, bytes; /* number of rows, and bytes of the longest row */
   int64_t blocks;       /* most blocks */
   int width;
   bool adds;

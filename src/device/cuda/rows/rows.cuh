@@ -75,7 +75,7 @@ struct pulled {
   }
 };
 
-/* Combines a loaded value with the stored one; this one replaces it. */
+/* Combines a loaded value with the stored value: the loaded value replaces it. */
 template <class V> struct replace {
   using stored = V;
   static constexpr bool reads_dst = false;
@@ -101,7 +101,7 @@ template <class V, class T> struct add {
   }
 };
 
-/* Loads the entries of a step, as many as are left. */
+/* Loads the entries of a step, or fewer if fewer are left. */
 template <class Rows>
 __device__ void load_entries(const Rows &rows, int64_t first, int64_t end, int64_t groups,
                              typename Rows::entry *out) {
@@ -117,9 +117,10 @@ struct unwatched {
   }
 };
 
-/* The same for few long rows: all groups of the grid take fragments in turn, so that none is idle. Fragments
- * are taken round-robin over the rows, so that rows in different memories come over all links at once. A
- * kernel contains only one of the two loops, because both together need more registers than either. */
+/* Like move_rows, for few long rows: all groups of the grid take fragments in turn, so that none is idle.
+ * Fragments are taken round-robin over the rows, so that rows in different memories come over all links at
+ * once. A kernel contains only one of the two loops, because both together need more registers than either.
+ */
 template <class V, class Join, class Rows>
 __device__ void move_fragments(const Rows &rows, int64_t count, int64_t fragments, int group_log) {
   using W = typename Join::stored;

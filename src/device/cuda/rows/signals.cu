@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pulls among devices that signal each other. Through boards in their memories they report when rows may be
  * read, where the rows lie, and when they have been read. Every rank's pull first writes to its peers' boards
- * and then waits at its own. So the pulls of all ranks may run in any order, if each has a device to
- * itself. */
+ * and then waits at its own. So the pulls of all ranks may run in any order, if each rank has its own device.
+ */
 #include "device/cuda/rows/pull.cuh"
 
 namespace {
@@ -90,7 +90,7 @@ template <bool FEW> __device__ void move_by_width(const pull_round &r, const pul
     move_wide<FEW, unsigned char, replace<unsigned char>>(r, rows);
 }
 
-/* The usual pull, of rows of X; must be as fast as one without signals. */
+/* The usual pull of rows of X, which must be as fast as a pull without signals. */
 __device__ void move_plain(const pull_round &r, const pulled &rows) {
   const plain_rows p = {rows.list, rows.dst + r.dst_offset, rows.dst_stride, static_cast<unsigned>(r.count),
                         static_cast<unsigned>(r.longest / 16)};
@@ -103,7 +103,7 @@ __device__ void move_plain(const pull_round &r, const pulled &rows) {
       group_log_for(p.vectors), piece_watch(r.pieces));
 }
 
-/* FEW: see are_few in cuda_rows.cuh. */
+/* FEW: see are_few in rows.cuh. */
 template <bool FEW>
 __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_constant__ pull_round r) {
   __shared__ pulled rows;
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(THREADS, 2) pull_signalled(const __grid_consta
     s.own->done = 0;
     if (stopped)
       s.own->stopped = 1;
-    else if (s.closes) /* not after a stop: await would wait for a round that never took place */
+    else if (s.closes) /* not after a stop, because await would wait for a round that never took place */
       s.own->round = round;
   }
   __syncthreads();
@@ -178,7 +178,7 @@ __global__ void await_taken(const __grid_constant__ lenders l) {
 
 } // namespace
 
-/* Returns whether rows are as move_plain requires, as far as the host knows. */
+/* Returns whether rows meet the requirements of move_plain, as far as the host knows. */
 static bool are_equal(const sl_pull_args *a, int64_t longest, int64_t *offset) {
   bool equal = !a->add && a->count < PLAIN_ENTRIES && longest > 0 && longest <= FRAGMENT_BYTES;
   *offset = 0;

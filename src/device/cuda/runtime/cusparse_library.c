@@ -38,7 +38,7 @@ static const struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sl_cusparse table;
-static char why[512]; /* why it could not be opened; "" if it was */
+static char why[512]; /* reason why the library could not be opened; "" if it was opened */
 
 /* Loads the library, which is never unloaded. */
 static void load(void) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuSPARSE, opened at run time. Only the kernels that are asked for by its name need it. */
+/* cuSPARSE, opened at run time. Only kernels that a user requests by the name cuSPARSE need it. */
 #ifndef SLEY_DEVICE_CUDA_RUNTIME_CUSPARSE_LIBRARY_H
 #define SLEY_DEVICE_CUDA_RUNTIME_CUSPARSE_LIBRARY_H
 

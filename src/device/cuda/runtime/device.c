@@ -164,7 +164,7 @@ static sley_status cuda_memory(sl_device *device, int64_t *free, int64_t *total)
 enum { ORDINALS = 64 };
 
 /* Access is a property of an ordered pair of GPUs and stays enabled. Enabling it twice is a harmless error of
- * the runtime, so the device remembers what it has enabled. */
+ * the runtime, so the device records which accesses it has enabled. */
 static bool cuda_reach(sl_device *device, sl_device *other) {
   static bool enabled[ORDINALS][ORDINALS];
   static pthread_mutex_t enabling = PTHREAD_MUTEX_INITIALIZER;

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-/* Unused bytes that the pool keeps; more are returned to the device. */
+/* Unused bytes that the pool keeps; if there are more, they are returned to the device. */
 static const uint64_t kept_bytes = UINT64_C(64) << 20;
 
 struct sl_cuda_pool {
@@ -104,7 +104,7 @@ static bool forget(sl_cuda_pool *pool, const void *block) {
 bool sl_cuda_pool_give_back(sl_cuda_pool *pool, void *block) {
   if (!pool || !forget(pool, block))
     return false;
-  (void)cudaDeviceSynchronize(); /* waits for all work that may use it, as cudaFree does */
+  (void)cudaDeviceSynchronize(); /* waits for all work that may use the block, as cudaFree does */
   (void)cudaFreeAsync(block, pool->stream);
   return true;
 }

@@ -5,18 +5,18 @@
 
 #include "device/cuda/cuda.h"
 
-/* *out is NULL if the GPU has no pools. */
+/* Creates a pool. *out is NULL if the GPU has no pools. */
 sley_status sl_cuda_pool_create(int ordinal, sl_cuda_pool **out);
 
-/* Blocks still in use remain valid. */
+/* Destroys the pool. Blocks still in use remain valid. */
 void sl_cuda_pool_destroy(sl_cuda_pool *pool);
 
 /* Allocates a block of bytes > 0 that every stream may use at once. If the status is SLEY_OK, *error is the
  * runtime's error. */
 sley_status sl_cuda_pool_take(sl_cuda_pool *pool, int64_t bytes, void **out, cudaError_t *error);
 
-/* If the block belongs to the pool (NULL: no block does), waits for all work of the GPU, frees the block and
- * returns true. */
+/* Returns whether the block belongs to the pool; false for the pool NULL. If it does, waits for all work of
+ * the GPU and frees the block. */
 bool sl_cuda_pool_give_back(sl_cuda_pool *pool, void *block);
 
 /* Returns all unused memory to the device. NULL: does nothing. */

@@ -23,7 +23,7 @@ enum {
 struct sl_cuda_staging {
   pthread_mutex_t lock; /* queues of several threads may copy to one device */
   void *buffer[BUFFERS];
-  cudaEvent_t sent[BUFFERS][THREADS]; /* recorded after the slot's copy: the slot may be filled again */
+  cudaEvent_t sent[BUFFERS][THREADS]; /* recorded after the slot's copy; then the slot may be filled again */
 };
 
 /* Buffers of devices that were closed, kept for reuse: pinning takes milliseconds, and a buffer works with

@@ -11,8 +11,8 @@ enum {
   BIN_THREADS = 256,
   COUNT_LANES = 8, /* lanes that count the products of a row */
   COUNT_ROWS = BIN_THREADS / COUNT_LANES,
-  COUNT_LONG = 256,    /* entries of A from which on the whole block counts */
-  WARP_MOST = 1 << 15, /* most products, and most entries of A, of a row that a warp computes */
+  COUNT_LONG = 256,    /* number of entries of A from which on the whole block counts */
+  WARP_MOST = 1 << 15, /* maximum number of products, and of entries of A, of a row that a warp computes */
   SPAN_SHARE = 4       /* most columns of a span per product, because all columns are visited */
 };
 
@@ -40,9 +40,9 @@ static __device__ __forceinline__ void widen_over_lanes(int32_t *low, int32_t *h
   }
 }
 
-/* Finds the row's first column and span, by COUNT_LANES lanes; all groups of a warp call together. wanted:
- * the row needs them. First only the starts of the rows of B are examined; if they are too far apart, the row
- * has no span. e: the lane's first entry of the row. */
+/* Finds the row's first column and span, by COUNT_LANES lanes; all groups of a warp call it together. wanted:
+ * whether the row needs them. First only the starts of the rows of B are examined; if they are too far apart,
+ * the row has no span. e: the lane's first entry of the row. */
 static __device__ __forceinline__ void find_span(const sl_cuda_spgemm &p, int64_t row, int64_t e, int64_t end,
                                                  bool wanted) {
   constexpr int32_t most = SL_SPGEMM_SPAN_LANE * (SL_SPGEMM_WIDTH_LEAST << (SL_SPGEMM_WIDTHS - 1));
@@ -132,8 +132,8 @@ static __global__ void __launch_bounds__(BIN_THREADS) count_products(const sl_cu
     atomicAdd(&p.state->products, all);
 }
 
-/* Most slots of a table of columns. Beyond them a bitmap is faster, the earlier the fewer columns it
- * covers. */
+/* Maximum number of slots of a table of columns. Above it a bitmap is faster; the fewer columns the bitmap
+ * covers, the lower this maximum is. */
 static __device__ __forceinline__ int64_t most_slots(const sl_cuda_spgemm &p) {
   constexpr int64_t largest = SL_SPGEMM_TABLE_LEAST << (SL_SPGEMM_TABLES - 1);
   if (p.accumulator == SL_ACCUMULATOR_HASH || p.cols > (1 << 22))

@@ -21,7 +21,7 @@ extern __shared__ uint4 spgemm_shared[];
 /* A warp's table. An empty slot has key -1. present: with a mask, whose columns are inserted first, one bit
  * for each slot that has received a product. */
 template <class S> struct hash_table {
-  S *sum; /* NULL if entries are only counted */
+  S *sum; /* sums of the slots; NULL if entries are only counted */
   int32_t *key;
   unsigned *present;
   unsigned slots; /* a power of two, at least 32 */
@@ -47,7 +47,7 @@ template <class S> __device__ __forceinline__ hash_table<S> table_of_warp(unsign
   return t;
 }
 
-/* Returns the column's slot and inserts the column if it has none; *is_new: it was inserted. */
+/* Returns the column's slot and inserts the column if it has none; *is_new: whether it was inserted. */
 template <class S>
 __device__ __forceinline__ unsigned slot_for(const hash_table<S> &t, int32_t col, bool *is_new) {
   *is_new = false;
@@ -97,8 +97,8 @@ __device__ __forceinline__ void begin_table(const sl_cuda_spgemm &p, const RING 
   __syncwarp();
 }
 
-/* Processes the row's products: calls each(slot, is there, product) for 32 at a time, by all lanes. Returns
- * the number of slots that this lane has inserted (with a mask: bits of present that it has set). */
+/* Processes the row's products: calls each(slot, is there, product) for 32 products at a time, by all lanes.
+ * Returns the number of slots that this lane has inserted (with a mask: bits of present that it has set). */
 template <class T, bool VALUES, class S, class RING, class EACH>
 __device__ __forceinline__ int take_row(const sl_cuda_spgemm &p, const RING &ring, int64_t row,
                                         const hash_table<S> &t, EACH each) {
@@ -224,8 +224,8 @@ __device__ __forceinline__ void put_table(const sl_cuda_spgemm &p, const hash_ta
   }
 }
 
-/* The same for a table of 32 EACH slots: columns are sorted in registers, combined with the numbers of their
- * slots in 32 bits. */
+/* Does the same for a table of 32 EACH slots: columns are sorted in registers, combined with the numbers of
+ * their slots in 32 bits. */
 template <class T, int EACH, class S>
 __device__ __forceinline__ void put_small_table(const sl_cuda_spgemm &p, const hash_table<S> &t, int64_t at) {
   constexpr unsigned SLOTS = EACH * SPGEMM_WARP;

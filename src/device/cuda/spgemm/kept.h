@@ -9,8 +9,8 @@
 enum { SL_SPGEMM_KEPT_BYTES = 16 << 20 }; /* largest block that is kept */
 
 struct sl_cuda_spgemm_kept {
-  sl_spgemm_state *state; /* a single one, in pinned host memory */
-  sl_spgemm_sides sides;  /* used: number of streams that exist */
+  sl_spgemm_state *state; /* state of the product, in pinned host memory */
+  sl_spgemm_sides sides;  /* streams; the field used is the number of streams that exist */
   void *block;            /* GPU memory; NULL until first used */
   int64_t bytes;
 };

@@ -22,7 +22,7 @@ static __device__ __forceinline__ double rounded_sum(double a, double b) {
   return __dadd_rn(a, b);
 }
 
-/* TIMES: plus-times, known at compile time; else `kind` selects the semiring. */
+/* TIMES: plus-times, known at compile time; otherwise `kind` selects the semiring. */
 template <class S, bool TIMES> struct semiring {
   sley_semiring kind;
 

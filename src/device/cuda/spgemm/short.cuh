@@ -18,7 +18,7 @@ short_row_product(const sl_cuda_spgemm &p, const RING &ring, int64_t row) {
   const int lane = lane_of_thread() % WIDTH;
   const int64_t end = row >= 0 ? p.a_rowptr[row + 1] : 0;
   drawn_product<typename value<T>::sum> mine = {false, -1, 0};
-  int passed = 0; /* products of the earlier entries */
+  int passed = 0; /* number of products of earlier entries */
   for (int64_t e = row >= 0 ? p.a_rowptr[row] : 0; __any_sync(ALL_LANES, e < end); e += WIDTH) {
     const auto g = take_entries<T, WIDTH, VALUES>(p, ring, e + lane, end);
     const int total = __shfl_sync(ALL_LANES, g.until, WIDTH - 1, WIDTH), n = lane - passed;
@@ -37,7 +37,8 @@ struct sorted_product {
   int from;
 };
 
-/* K has bits for a column and a lane, and for a greatest key, which lanes without a product have. */
+/* Sorts a key for each lane. K has enough bits for a column and a lane, and for a greatest key, which lanes
+   without a product have. */
 template <int WIDTH, class K> __device__ __forceinline__ sorted_product sort_as(bool there, int32_t col) {
   K key[1] = {there ? static_cast<K>(col) * SPGEMM_WARP + lane_of_thread() % WIDTH : ~static_cast<K>(0)};
   sort_keys<WIDTH>(key);

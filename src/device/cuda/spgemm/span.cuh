@@ -63,7 +63,8 @@ __device__ __forceinline__ void take_span_row(const sl_cuda_spgemm &p, const RIN
     }
     const int mine = end - e < WIDTH ? static_cast<int>(end - e) : WIDTH;
     const int most = __reduce_max_sync(ALL_LANES, mine), longest = __reduce_max_sync(ALL_LANES, length);
-    for (int i = 0; i < most; i += SPAN_STEPS) { /* no step passes WIDTH, which is a multiple of SPAN_STEPS */
+    for (int i = 0; i < most; i += SPAN_STEPS) { /* no step extends past WIDTH, which is a multiple of
+                                                    SPAN_STEPS */
       int64_t from[SPAN_STEPS];
       int count[SPAN_STEPS];
       int32_t col[SPAN_STEPS];

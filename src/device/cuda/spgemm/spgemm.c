@@ -54,8 +54,8 @@ static sley_status name_columns(product *self, const int64_t *col, int64_t count
   return SLEY_OK;
 }
 
-/* Allocates the operand's columns as 32-bit numbers for the kernels. *out is indexed by the row pointers as
- * they are. */
+/* Allocates the operand's columns as 32-bit numbers for the kernels. *out is indexed by the original row
+ * pointers. */
 static sley_status convert_columns(product *self, const sley_csr *csr, int64_t first, int64_t count,
                                    const int32_t **out) {
   const sl_cuda_spgemm *p = &self->problem;
@@ -96,7 +96,7 @@ static sley_status take_columns(product *self) {
 
 /* ---- the passes */
 
-/* Takes the working memory: the queue's kept block, or a block of its own. */
+/* Allocates the working memory: the queue's kept block, or a new block. */
 static sley_status take_block(product *self, int64_t bytes, void **out) {
   const char *what = "bins of rows";
   if (bytes > SL_SPGEMM_KEPT_BYTES)
@@ -216,7 +216,8 @@ static sley_status spgemm_run(sl_queue *queue, const sl_kernel_args *kernel_args
     status = count_rows(&self);
   if (status == SLEY_OK)
     status = make_rows(&self);
-  const sley_status done = queue->ops->queue_wait(queue); /* before memory is freed, after an error too */
+  const sley_status done =
+      queue->ops->queue_wait(queue); /* memory is freed after this, also after an error */
   if (status == SLEY_OK)
     status = done;
   return sl_spgemm_memory_end(&self.memory, status);

@@ -2,11 +2,11 @@
 /* The sparse product on a GPU, for all its files: the problem, bins of rows, and the launchers of the passes.
  *
  * Rows are computed in two passes. The first counts the entries of each row of C; then C is allocated, and
- * the second computes them. Before each pass rows are sorted into bins by what they need. Rows with few
- * products: sorted in registers. More products, with columns that lie close together: added in place, one sum
- * for each column of that span. Other rows: a hash table in shared memory, one warp per row. Rows with many
- * products: a bitmap of columns in shared memory, one block of threads per row. No memory grows with the
- * number of products. */
+ * the second computes them. Before each pass rows are sorted into bins by the method that suits them. Rows
+ * with few products: sorted in registers. More products, with columns that lie close together: added in
+ * place, one sum for each column of that span. Other rows: a hash table in shared memory, one warp per row.
+ * Rows with many products: a bitmap of columns in shared memory, one block of threads per row. No memory
+ * grows with the number of products. */
 #ifndef SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_H
 #define SLEY_DEVICE_CUDA_SPGEMM_SPGEMM_H
 
@@ -35,8 +35,8 @@ enum {
   SL_SPGEMM_TABLES = SL_SPGEMM_DENSE - SL_SPGEMM_HASH,
   SL_SPGEMM_TABLE_LEAST = 64,
   SL_SPGEMM_WINDOWS = SL_SPGEMM_BINS - SL_SPGEMM_DENSE,
-  SL_SPGEMM_WINDOW_LEAST = 2048, /* sums that a block holds at a time; 4 and 8 times as many in the other two
-                                  * bins */
+  SL_SPGEMM_WINDOW_LEAST = 2048, /* sums that a block holds at a time; the other two bins have 4 and 8 times
+                                  * as many */
   SL_SPGEMM_RANGE = 1 << 18      /* most columns that a bitmap covers at a time */
 };
 
@@ -47,12 +47,12 @@ SL_ANYWHERE int64_t sl_spgemm_table_most(int64_t slots) {
 }
 
 /* All pointers are to GPU memory. Columns of B and of the mask have 32 bits; they are renumbered if the
- * originals do not fit. Arrays are indexed by the row pointers as they are, which need not begin with 0. */
+ * originals do not fit. Arrays are indexed by the original row pointers, which need not begin with 0. */
 typedef struct sl_cuda_spgemm {
   sley_semiring semiring;
   sl_accumulator accumulator;
   sley_dtype dtype;
-  int64_t rows, cols; /* of C; cols after renumbering */
+  int64_t rows, cols; /* rows and columns of C; cols after renumbering */
   int64_t b_rows;
   const int64_t *a_rowptr, *b_rowptr;
   const int64_t *mask_rowptr; /* NULL: no mask */
@@ -62,12 +62,12 @@ typedef struct sl_cuda_spgemm {
   const void *a_val, *b_val;
   int64_t *c_rowptr;
   void *c_col;          /* columns of type c_index */
-  const int64_t *names; /* NULL, or the original columns of renumbered ones; then c_index is SLEY_I64 */
+  const int64_t *names; /* NULL, or the original numbers of renumbered columns; then c_index is SLEY_I64 */
   sley_index c_index;
   void *c_val;
-  uint32_t *bound; /* products of each row, at most UINT32_MAX */
+  uint32_t *bound; /* number of products of each row, at most UINT32_MAX */
   int32_t *first;  /* first column of each row that has a span */
-  uint32_t *span;  /* columns from each row's first to its last; UINT32_MAX: not determined */
+  uint32_t *span;  /* number of columns from each row's first to its last; UINT32_MAX: not determined */
   uint32_t *list;  /* rows, bin after bin */
   struct sl_spgemm_state *state;
 } sl_cuda_spgemm;
@@ -106,7 +106,7 @@ typedef struct sl_spgemm_sides {
 sley_status sl_spgemm_launch_symbolic(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm *p,
                                       const sl_spgemm_state *state);
 
-/* In spgemm_numeric_*.cu. Computes columns and values of C. */
+/* Computes columns and values of C (numeric_*.cu). */
 typedef sley_status sl_spgemm_numeric(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm *p,
                                       const sl_spgemm_state *state);
 sl_spgemm_numeric sl_spgemm_launch_numeric_f32, sl_spgemm_launch_numeric_f64, sl_spgemm_launch_numeric_f16,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sparse product by cuSPARSE, a baseline that is asked for by name: its algorithm 1, the default, and
- * algorithms 2 and 3, which use less memory. Supports 32-bit row pointers, f32 and f64, plus-times, no
- * mask. */
+/* The sparse product by cuSPARSE, a baseline that a user requests by name: its algorithm 1, the default, and
+ * algorithms 2 and 3, which use less memory. Supports 32-bit row pointers, f32 and f64, plus-times, no mask.
+ */
 #include "base/value.h"
 #include "device/cuda/runtime/cusparse_library.h"
 #include "device/cuda/spgemm/spgemm.h"
 #include "device/cuda/spgemm/spgemm_memory.h"
 
-/* Share of the products that algorithm 3 computes at a time. */
+/* Share of the products that algorithm 3 computes at once. */
 static const float CHUNK = 0.2F;
 static const cusparseOperation_t AS_STORED = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
@@ -46,7 +46,7 @@ static sley_status check(const product *self, cusparseStatus_t status, const cha
                  "cuSPARSE: %s: %s", what, self->library->GetErrorString(status));
 }
 
-/* Describes an operand, with a 32-bit copy of its row pointers that starts at 0. */
+/* Describes an operand, with its row pointers copied to 32 bits so that they start at 0. */
 static sley_status describe_operand(product *self, const sley_csr *csr, cusparseSpMatDescr_t *out) {
   int64_t first, end;
   void *rowptr;
@@ -153,7 +153,7 @@ static sley_status multiply(product *self) {
   SL_TRY(take_buffer(self, bytes, &buffer));
   SL_TRY(estimate_work(self, &bytes, buffer));
   if (self->library->SpGEMM_getNumProducts(self->plan, &out->products) != CUSPARSE_STATUS_SUCCESS)
-    out->products = 0; /* not every version of every algorithm reports it */
+    out->products = 0; /* some versions of some algorithms do not report it */
   bytes = 0;
   SL_TRY(size_of_compute(self, &bytes));
   SL_TRY(take_buffer(self, bytes, &buffer));

@@ -37,7 +37,7 @@ template <class S> struct dense_space {
   S *sum;            /* sums of the window */
   unsigned *bits;    /* columns that have entries */
   unsigned *allowed; /* columns of the mask; only with a mask */
-  unsigned *rank;    /* entries before each word of the bitmap */
+  unsigned *rank;    /* number of entries before each word of the bitmap */
   int64_t range;
 };
 
@@ -76,8 +76,8 @@ __device__ __forceinline__ int64_t warp_sum_until(int64_t v) {
   return v;
 }
 
-/* Returns the sum over all earlier threads; *total: over all threads. Waits for the block; found must not be
- * written until the block has waited again. */
+/* Returns the sum over all earlier threads, and in *total the sum over all threads. Waits for the block;
+ * found must not be written until the block has waited again. */
 __device__ __forceinline__ int64_t block_sum_before(int64_t v, int64_t *found, int64_t *total) {
   const int warp = static_cast<int>(threadIdx.x) / SPGEMM_WARP;
   const int64_t until = warp_sum_until(v);
@@ -94,7 +94,7 @@ __device__ __forceinline__ int64_t block_sum_before(int64_t v, int64_t *found, i
   return before;
 }
 
-/* Columns [first, last) are processed; whole: all columns are in it. */
+/* Columns [first, last) are processed; whole: these are all columns. */
 struct column_bounds {
   int64_t first, last;
   bool whole;
@@ -230,7 +230,7 @@ template <class S> __device__ __forceinline__ int64_t rank_words(const dense_spa
   for (int64_t w = begin + lane; w < end; w += SPGEMM_WARP)
     own += __popcll(bitmap_word(s, w));
   int64_t before = block_sum_before(own, s.found, &total);
-  before = __shfl_sync(ALL_LANES, static_cast<long long>(before), 0); /* bits of the earlier warps */
+  before = __shfl_sync(ALL_LANES, static_cast<long long>(before), 0); /* set bits in words of earlier warps */
   for (int64_t w = begin + lane; w - lane < end; w += SPGEMM_WARP) {
     const int mine = w < end ? __popcll(bitmap_word(s, w)) : 0, until = sum_until<SPGEMM_WARP>(mine);
     if (w < end)
@@ -287,13 +287,13 @@ __device__ __forceinline__ column_bounds bounds_of_window(const dense_space<S> &
   return {c0 + ends[0], c0 + ends[1] + 1, false};
 }
 
-/* A warp's unit of products, before they are added to the sums. */
+/* A warp's unit of products before they are added to the sums. */
 template <class S> struct unit_products {
   unsigned slot[UNIT_STEPS];
   S val[UNIT_STEPS];
   bool there[UNIT_STEPS];
-  unsigned turn[UNIT_STEPS], last[UNIT_STEPS]; /* for lanes with the same slot: this lane's turn, and the last
-                                                * turn */
+  unsigned turn[UNIT_STEPS], last[UNIT_STEPS]; /* for lanes with the same slot: this lane's turn, and the
+                                                * number of the last turn */
   bool apart;                                  /* all slots differ; turn and last are not set */
 };
 
@@ -343,7 +343,7 @@ __device__ __forceinline__ unit_products<S> look_up(const sl_cuda_spgemm &p, con
     const int32_t c = static_cast<int32_t>(p.b_col[at] - c0);
     const unsigned long long bits = bitmap_word(s, c / BITMAP_WORD), bit = 1ull << (c % BITMAP_WORD);
     col[j] = c;
-    u.there[j] = (bits & bit) != 0; /* otherwise the mask lacks the column */
+    u.there[j] = (bits & bit) != 0; /* otherwise the mask does not have the column */
     u.slot[j] = static_cast<unsigned>(s.rank[c / BITMAP_WORD] + __popcll(bits & (bit - 1)) - r.low);
     u.val[j] = ring.product(s.a[from], value_at<T>(ring, p.b_val, at));
   }
@@ -415,7 +415,7 @@ __device__ __forceinline__ void put_window(const sl_cuda_spgemm &p, int64_t c0, 
   __syncthreads();
 }
 
-/* `parts` blocks compute a row, each a window of `window` of its entries. */
+/* `parts` blocks compute a row; each computes a window of `window` entries of the row. */
 template <class T, bool TIMES>
 __global__ void __launch_bounds__(DENSE_ROW_THREADS, DENSE_ROW_BLOCKS)
     make_dense_rows(const sl_cuda_spgemm p, const uint32_t *list, unsigned parts, int64_t window) {
@@ -426,7 +426,7 @@ __global__ void __launch_bounds__(DENSE_ROW_THREADS, DENSE_ROW_BLOCKS)
   const int64_t low = blockIdx.x % parts * window, high = low + window < entries ? low + window : entries;
   if (low >= entries)
     return;
-  int64_t passed = 0; /* entries before the range */
+  int64_t passed = 0; /* number of entries before the range */
   for (int64_t c0 = 0; c0 < p.cols && passed < high; c0 += s.range) {
     mark_columns(p, row, c0, s);
     const int64_t total = rank_words(s);

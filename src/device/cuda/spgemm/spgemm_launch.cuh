@@ -34,8 +34,8 @@ inline unsigned slots_of_bin(int bin) {
   return static_cast<unsigned>(SL_SPGEMM_TABLE_LEAST) << (bin - SL_SPGEMM_HASH);
 }
 
-/* Stream for the n-th non-empty bin visited: side streams and the queue's in turn, the queue's last in each
- * round. */
+/* Stream for the n-th non-empty bin that is visited. The side streams and the queue's stream are used in
+ * turn, the queue's stream last in each round. */
 inline cudaStream_t stream_of_visit(sl_queue *queue, const sl_spgemm_sides *sides, int n) {
   const int side = n % (sides->used + 1);
   return side < sides->used ? sides->stream[side] : sl_cuda_stream(queue);
@@ -85,8 +85,8 @@ sley_status visit_bin(const PASS &pass, cudaStream_t stream, const bin_rows &row
   }
 }
 
-/* Launches the pass for every bin, longest rows first. Different bins run concurrently, because few bins of a
- * small product fill the GPU. */
+/* Launches the pass for every bin, longest rows first. Different bins run concurrently, because a single bin
+ * of a small product seldom fills the GPU. */
 template <class PASS>
 sley_status visit_bins(sl_queue *queue, const sl_spgemm_sides *sides, const sl_cuda_spgemm &p,
                        const sl_spgemm_state &state, const PASS &pass) {
@@ -97,7 +97,7 @@ sley_status visit_bins(sl_queue *queue, const sl_spgemm_sides *sides, const sl_c
       cudaStream_t stream = stream_of_visit(queue, sides, n++);
       status = visit_bin(pass, stream, rows_of_bin(p, state, bin), state, bin);
     }
-  const sley_status joined = sides_end(queue, sides); /* after an error too, because the memory is reused */
+  const sley_status joined = sides_end(queue, sides); /* also after an error, because the memory is reused */
   return status == SLEY_OK ? joined : status;
 }
 

@@ -17,7 +17,7 @@ static __device__ __forceinline__ int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % SPGEMM_WARP;
 }
 
-/* The row of a group of WIDTH lanes, from the list of `rows` rows; -1: none. */
+/* Returns the row of a group of WIDTH lanes from the list of `rows` rows; -1: no row. */
 template <int THREADS, int WIDTH>
 __device__ __forceinline__ int64_t row_of_lanes(const uint32_t *list, unsigned rows) {
   const int64_t n = (static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x) / WIDTH;
@@ -37,7 +37,7 @@ static __device__ __forceinline__ int64_t a_column(const sl_cuda_spgemm &p, int6
                                : static_cast<const int64_t *>(p.a_col)[e];
 }
 
-/* The value of entry e; arbitrary if values are not read. */
+/* Returns the value of entry e; an arbitrary value if values are not read. */
 template <class T, class RING>
 __device__ __forceinline__ typename value<T>::sum value_at(const RING &ring, const void *val, int64_t e) {
   return ring.reads_values() ? value<T>::widen(static_cast<const T *>(val)[e]) : typename value<T>::sum(1);
@@ -55,8 +55,8 @@ __device__ __forceinline__ void put_value(const sl_cuda_spgemm &p, int64_t at, t
   static_cast<T *>(p.c_val)[at] = value<T>::narrow(v);
 }
 
-/* Some entries of a row of A, one in each of WIDTH lanes, and their products. until: number of products up to
- * and including this lane's entry; product n of the entry uses entry start + n of B. */
+/* Entries of a row of A, one in each of WIDTH lanes, and their products. until: number of products up to and
+ * including this lane's entry. Product n of the entry uses entry start + n of B. */
 template <class S> struct entry_group {
   int until;
   int64_t start;
@@ -92,8 +92,8 @@ take_entries(const sl_cuda_spgemm &p, const RING &ring, int64_t e, int64_t end) 
   return g;
 }
 
-/* Returns the lane whose entry product n belongs to: the number of lanes whose products end at or before n.
- * If n is not a product of the group, any lane. Called by all lanes of a warp. */
+/* Returns the lane to whose entry product n belongs: the number of lanes whose products end at or before n.
+ * Returns an arbitrary lane if n is not a product of the group. Called by all lanes of a warp. */
 template <int WIDTH> __device__ __forceinline__ int entry_of(int until, int n) {
   int lane = 0;
 #pragma unroll
@@ -104,7 +104,7 @@ template <int WIDTH> __device__ __forceinline__ int entry_of(int until, int n) {
   return lane;
 }
 
-/* A product of the group, one per lane; a lane may want none. */
+/* A product of the group, one per lane; a lane may need no product. */
 template <class S> struct drawn_product {
   bool there;
   int32_t col;
@@ -128,7 +128,8 @@ draw_product(const sl_cuda_spgemm &p, const RING &ring, const entry_group<typena
   return d;
 }
 
-/* The first of the ascending entries [begin, end), of B or the mask, whose column is at least col. */
+/* Returns the first of the ascending entries [begin, end), of B or of the mask, whose column is at least col.
+ */
 static __device__ __forceinline__ int64_t first_from(const int32_t *cols, int64_t begin, int64_t end,
                                                      int64_t col) {
   while (begin < end) {

@@ -15,13 +15,13 @@ template <class K> __device__ __forceinline__ void order_keys(K *lower, K *highe
   *higher = max(a, b);
 }
 
-/* Compares a key with another lane's: the lower lane keeps the lesser. */
+/* Compares a key with another lane's key: the lower lane keeps the smaller key. */
 template <class K> __device__ __forceinline__ K keep_one(K mine, K theirs, bool is_lower) {
   return is_lower ? min(mine, theirs) : max(mine, theirs);
 }
 
-/* One stage: compares each key with the one whose number differs in the bits of FLIP, which is less than
- * SIZE. The lower one has 0 in FLIP's highest bit. */
+/* One stage: compares each key with the key whose number differs in the bits of FLIP, which is less than
+ * SIZE. The lower key of a pair has 0 in FLIP's highest bit. */
 template <int EACH, int FLIP, class K> __device__ __forceinline__ void sort_stage(K (&key)[EACH]) {
   constexpr int LANES = FLIP / EACH, OWN = FLIP % EACH;
   if (LANES == 0) {

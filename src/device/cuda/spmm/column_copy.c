@@ -26,7 +26,7 @@ sley_status sl_cuda_upload_columns(sl_queue *queue, const sl_spmm_matrix *a, con
       status = device->ops->alloc_private(device, entries * 4, "columns", &col);
     if (status == SLEY_OK)
       status = sl_cuda_stream_narrow(queue, entries, wide, col);
-    sley_status waited = device->ops->queue_wait(queue); /* before the kernel's input is freed */
+    sley_status waited = device->ops->queue_wait(queue); /* memory is freed after the kernel has read it */
     device->ops->free(device, wide);
     status = status != SLEY_OK ? status : waited;
   } else {

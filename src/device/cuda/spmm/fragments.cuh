@@ -34,7 +34,7 @@ struct fragments {
   int32_t count;
 };
 
-/* Identifies the fragment that a chunk is. */
+/* Identifies the fragment of a long row that a chunk holds. */
 struct fragment_place {
   int32_t slot, long_row;
 };
@@ -45,8 +45,9 @@ __device__ __forceinline__ fragments fragments_of(const MATRIX &a, const fragmen
   return {row[0].row, row[0].first_slot, row[1].first_slot - row[0].first_slot};
 }
 
-/* Called by a group of lanes after it has written sums. Returns whether it is the last of `groups` groups
- * that use this counter; the counter is then reset to 0, and the group sees what the others have written. */
+/* Called by a group of lanes after it has written sums. Returns whether it is the last of the `groups` groups
+ * that use this counter. The last group resets the counter to 0, and sees the sums that the others have
+ * written. */
 template <int LANES> __device__ bool last_of(unsigned *counter, int groups, int lane, unsigned mask) {
   unsigned finished = 0;
   __threadfence();

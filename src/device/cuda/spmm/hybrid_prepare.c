@@ -12,8 +12,8 @@
 
 extern const sl_kernel sl_cuda_spmm_stream;
 
-/* SORTED_MOST: most entries sorted at a time, unless one window has more. SAMPLE: windows examined before any
- * is sorted. */
+/* SORTED_MOST: most entries sorted at a time, unless one window has more. SAMPLE: number of windows that are
+ * examined before any window is sorted. */
 enum { SORTED_MOST = 1 << 26, SAMPLE = 1024 };
 /* Smallest share of the whole product's time that the windows must save. */
 static const double LEAST_GAIN = 0.05;
@@ -28,9 +28,10 @@ typedef struct drafts {
   bool *chosen;      /* one per window */
   int64_t *first_of; /* first slab of each window, or -1 */
   /* For each chosen window. */
-  int64_t *window, *first; /* its number; its first slab, and the end of the last */
+  int64_t *window, *first; /* number of the window; number of its first slab, and at the end of the array the
+                              total number of slabs */
   int32_t *row;            /* as in sl_windows */
-  /* Rows that are streamed. */
+  /* Data of the rows that are streamed. */
   int64_t rest_rows;
   int64_t *rest_rowid, *rest_rowptr, *rest_from, *rest_piece_end;
   void *rowptr, *slots_there, *first_there; /* in device memory */
@@ -125,7 +126,7 @@ static bool may_pay(const sl_spmm_problem *args, const drafts *d) {
   return false;
 }
 
-/* Returns in *worth whether any of several evenly spread windows would gain from Tensor cores; else no window
+/* Sets *worth to whether any of several evenly spread windows would gain from Tensor cores; if not, no window
  * is sorted. */
 static sley_status look(sl_queue *queue, const sl_spmm_problem *args, drafts *d, bool *worth) {
   int64_t window[SAMPLE];
@@ -192,7 +193,7 @@ static sley_status sort_batch(sl_queue *queue, const sl_spmm_matrix *a, drafts *
 }
 
 /* Counts the slots of all windows. leave_out: windows with values that are not finite are excluded, because a
- * sum that is not finite is summed again slowly. */
+ * sum that is not finite is computed again, slowly. */
 static sley_status count_slots(sl_queue *queue, const sl_spmm_matrix *a, bool leave_out, drafts *d) {
   SL_TRY(sl_window_sort_create(queue, largest_batch(a), &d->sort));
   for (int64_t from = 0, to; from < d->windows; from = to) {
@@ -272,7 +273,7 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, dr
   uint32_t values = 0;
   for (int64_t from = 0, to; from < d->windows; from = to) {
     to = batch_end(a, d->windows, from);
-    if (to - from < d->windows) /* if there is a single batch, it is still sorted */
+    if (to - from < d->windows) /* if there is a single batch, it is already sorted */
       SL_TRY(sort_batch(queue, a, d, from, to));
     SL_TRY(fill_batch(queue, a, d, from, to, &slabs, &values, h));
   }
@@ -367,7 +368,7 @@ static sley_status gather_rest(sl_queue *queue, const sl_spmm_problem *args, con
                           h->rest_col, h->rest_val);
 }
 
-/* Prepares the rows that are streamed: rows of no chosen window, or all. */
+/* Prepares the rows that are streamed: the rows outside chosen windows, or all rows. */
 static sley_status prepare_rest(sl_queue *queue, const sl_spmm_problem *args, drafts *d, sl_hybrid *h) {
   sl_spmm_problem problem = *args;
   if (d->chosen_windows == 0) {
@@ -389,7 +390,7 @@ static sley_status prepare_rest(sl_queue *queue, const sl_spmm_problem *args, dr
   return status;
 }
 
-/* Frees what only refill, or streams of the whole matrix, would need. */
+/* Frees the arrays that only refill, or streams of the whole matrix, would need. */
 static sley_status drop_matrix(sl_queue *queue, const sl_spmm_problem *args, const drafts *d, sl_hybrid *h) {
   sl_device *device = queue->device;
   if (d->chosen_windows == 0)
@@ -438,7 +439,7 @@ static sley_status choose(sl_queue *queue, const sl_spmm_problem *args, bool all
     SL_TRY(look(queue, args, d, &worth));
   if (!worth)
     return SLEY_OK;
-  /* If values may be replaced, windows are chosen independently of the current values. */
+  /* If values may be replaced, the choice of windows must not depend on the current values. */
   SL_TRY(count_slots(queue, a, !all && !args->renewable, d));
   if (!all) {
     d->chosen_windows = sl_windows_choose(args, d->slots, whole_target(d, args), d->chosen);
@@ -475,7 +476,7 @@ sley_status sl_hybrid_prepare(sl_queue *queue, const sl_spmm_problem *problem, b
   drafts d = {0};
   SL_TRY(SL_NEW_ZERO(h, 1, "a part's windows"));
   sley_status status = inspect(queue, problem, all, &d, h);
-  sley_status waited = queue->ops->queue_wait(queue); /* before the kernels' input is freed */
+  sley_status waited = queue->ops->queue_wait(queue); /* the kernels' input is freed after this */
   free_drafts(queue->device, &d);
   status = status != SLEY_OK ? status : waited;
   if (status != SLEY_OK)

@@ -16,7 +16,7 @@ typedef struct sl_hybrid {
   /* Streamed rows, if there are any. */
   void *stream;
   sl_spmm_matrix rest; /* its host arrays are freed after preparation */
-  int32_t *rest_col;   /* NULL if the rest is the whole matrix; so is rest_val */
+  int32_t *rest_col;   /* columns of the rest; NULL, like rest_val, if the rest is the whole matrix */
   void *rest_val;
   /* For new values: the place of each entry, and the first entries of the rest's rows. */
   uint32_t *place;
@@ -28,7 +28,7 @@ typedef struct sl_hybrid {
 sley_status sl_hybrid_prepare(sl_queue *queue, const sl_spmm_problem *problem, bool all, sl_hybrid **out);
 void sl_hybrid_release(sl_device *device, sl_hybrid *hybrid);
 
-/* Upper bound of the device memory that it keeps, besides the stream kernel's memory for the matrix.
+/* Upper bound of the device memory that the product keeps, besides the stream kernel's memory for the matrix.
  * *passing: memory used temporarily. */
 int64_t sl_hybrid_memory(const sl_spmm_problem *problem, bool all, int64_t *passing);
 

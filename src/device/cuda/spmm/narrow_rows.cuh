@@ -3,9 +3,9 @@
  *
  * A row of X has only a few bytes, so lanes that share it would mostly be idle. Instead a warp processes a
  * chunk, 128 entries at a time. Each lane loads 4 neighbouring entries, with one load each for columns and
- * values, and the rows of X of all four before it uses the first. It sums them by itself, and stores the rows
- * that end within its entries. Sums of rows that continue are passed from lane to lane by a segmented scan of
- * the warp.
+ * values, and the rows of X of all four before it uses the first. It sums the four entries by itself, and
+ * stores the rows that end within its entries. Sums of rows that continue are passed from lane to lane by a
+ * segmented scan of the warp.
  *
  * The limit at k = 1 is the number of instructions. So everything that few entries need is behind a branch
  * that the whole warp takes or not: the ends of a chunk, alpha, a second memory of X.
@@ -21,7 +21,7 @@
 
 namespace sley {
 
-/* NARROW_ENTRIES: entries of a lane at a time. */
+/* NARROW_ENTRIES: entries that a lane loads at a time. */
 enum { NARROW_BLOCK = 128, NARROW_ENTRIES = 4, NARROW_STEP = 32 * NARROW_ENTRIES };
 
 /* A lane's entries. */
@@ -95,7 +95,7 @@ template <typename T, int K> struct narrow_sum {
   }
 };
 
-/* y = sum + beta y */
+/* Sets y to sum + beta y. */
 template <typename T, int K, int W>
 __device__ __forceinline__ void narrow_store(const sl_stream_run &run, bool old, int32_t row,
                                              narrow_sum<T, K> sum) {
@@ -129,7 +129,8 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
   const bool far = run.far_rows > 0;
   const int scales = keep((int)(run.alpha != 1)), old = keep((int)(run.beta != 0));
   const unsigned below = (1u << lane) - 1;
-  const int before = (int)(chunk.begin % E); /* entries of the previous chunk that the first lane loads */
+  const int before = (int)(chunk.begin % E); /* number of entries of the previous chunk that the first lane
+                                                loads */
   const int count = before + chunk.count;
   const int64_t first = chunk.begin - before;
   const int32_t *col = run.a.col + first;
@@ -171,7 +172,7 @@ __device__ __forceinline__ narrow_sum<T, K> narrow_chunk(const sl_stream_run &ru
       __builtin_assume(__isGlobal(from[i]));
       in[i] = narrow_row<in_t, K, W>(from[i]);
     }
-    if (edge) /* entries outside add 0, whatever X contains */
+    if (edge) /* entries outside the chunk add 0, whatever X contains */
 #pragma unroll
       for (int i = 0; i < E; i++)
         if (outside(i))
@@ -335,7 +336,7 @@ template <typename T> bool narrow_serves(const sl_stream_run &run) {
          (uintptr_t)run.a.col % 16 == 0 && (uintptr_t)run.a.val % (BYTES < 16 ? BYTES : 16) == 0;
 }
 
-/* Launches with the widest words of which rows of K values consist and that can be loaded. */
+/* Launches with the widest words that can be loaded and of which rows of K values consist. */
 template <typename T, int K> sley_status narrow_of(sl_queue *queue, const sl_stream_run &run) {
   constexpr int MOST = 16 / (int)sizeof(input<T>), W = (K & -K) < MOST ? K & -K : MOST;
   if constexpr (W > 1)

@@ -11,7 +11,7 @@ static bool plain_ok(const sl_kernel_args *args) {
          !p->pages && p->far_rows == 0;
 }
 
-/* For a part that arrives the number of entries is not known. */
+/* The number of entries of a part that arrives is not known. */
 static double plain_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
   const sl_spmm_matrix *a = p->a;

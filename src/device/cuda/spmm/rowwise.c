@@ -18,7 +18,8 @@ enum { WINDOW_BYTES = 4 << 20 };
 static const sl_neighbour_shape first_shape = {16, 2, 4};
 
 typedef struct rowwise {
-  sl_neighbour_split split; /* in host memory; after preparation only the row starts are kept */
+  sl_neighbour_split split; /* lists of the halves, in host memory; after preparation only the row starts are
+                               kept */
   sl_rowwise_run run;       /* pointers to device memory; operands are set at each run */
   sl_neighbour_shape shape;
   sl_neighbour_shape fixed; /* figures that the caller fixed and that are not searched; 0: not fixed */
@@ -127,7 +128,7 @@ static int64_t window_bytes(const sl_spmm_matrix *a) {
   return bytes < WINDOW_BYTES ? bytes : WINDOW_BYTES;
 }
 
-/* Uploads what refill needs to distribute values to the halves. */
+/* Uploads the places by which refill distributes values to the halves. */
 static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwise *r) {
   SL_TRY(sl_device_upload_private(queue, r->split.word, r->split.words * (int64_t)sizeof *r->split.word,
                                   "places of a part's values", (void **)&r->word));
@@ -137,7 +138,7 @@ static sley_status upload_places(sl_queue *queue, const sl_spmm_matrix *a, rowwi
                                            &r->window);
 }
 
-/* Frees the host's copies of arrays that the device has now. */
+/* Frees the host's copies of arrays that the device now has. */
 static void forget_entries(sl_neighbour_half *half) {
   sl_free(half->val);
   sl_free(half->owner);
@@ -283,7 +284,7 @@ static sl_neighbour_model model_of(const tuning *t, const sl_neighbour_shape *sh
   return sl_neighbour_model_of(shape, &facts);
 }
 
-/* Returns whether a block can have the shared memory that the shape needs. */
+/* Returns whether a block can have as much shared memory as the shape needs. */
 static bool fits_shared(const rowwise *r, const sl_neighbour_shape *shape) {
   return !r->run.choice.shared ||
          sl_rowwise_layout_of(shape, r->k, r->value_bytes, r->sum_bytes).bytes <= r->shared_most;

@@ -51,7 +51,7 @@ __global__ void rowwise(const __grid_constant__ sl_rowwise_run run, int dist) {
     }
 }
 
-/* One warp per row. */
+/* One warp completes one row. */
 template <class T> __global__ void join(const __grid_constant__ sl_rowwise_run run) {
   using Y = value<output<T>>;
   using sum_t = accumulator<T>;
@@ -79,7 +79,7 @@ template <class T, int VEC> bool fits(const sl_rowwise_run &run, int owners) {
   return aligned;
 }
 
-/* Sums partitions, with rows as wide as fill a warp. */
+/* Sums partitions in registers; the lanes of a warp cover the width of a row. */
 struct sums_in_registers {
   sl_queue *queue;
   const sl_rowwise_run &run;
@@ -108,7 +108,7 @@ struct sums_in_registers {
   }
 };
 
-/* Completes rows of no partition or of several. */
+/* Completes rows that have no partition or several partitions. */
 struct joined_slots {
   sl_queue *queue;
   const sl_rowwise_run &run;
@@ -123,7 +123,7 @@ struct joined_slots {
   }
 };
 
-/* One thread per value. */
+/* One thread processes one value. */
 template <class V>
 __global__ void split_values(const sl_neighbour_word *word, const V *val, int64_t first, int64_t count,
                              V *local, V *remote) {

@@ -21,7 +21,7 @@ typedef struct sl_rowwise_run {
   void *y;
   int64_t k, ldx, ldy; /* in elements */
   double alpha, beta;
-  bool wide_y; /* Y has the type of sums */
+  bool wide_y; /* true: Y has the type of sums */
   sl_rowwise_choice choice;
 } sl_rowwise_run;
 
@@ -56,7 +56,8 @@ extern "C" {
 sley_status sl_rowwise_launch(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                               const sl_neighbour_shape *shape);
 
-/* The part of the product that sums partitions, using shared memory; joining the slots is not included. */
+/* Launches the part of the product that sums partitions, using shared memory; joining the slots is not
+   included. */
 sley_status sl_rowwise_launch_shared(sl_queue *queue, const sl_rowwise_run *run, sley_dtype dtype,
                                      const sl_neighbour_shape *shape);
 

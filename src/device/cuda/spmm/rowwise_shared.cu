@@ -47,10 +47,10 @@ __device__ __forceinline__ void move_row(const moves &m, char *to, const char *f
 
 /* A warp's part of the block's shared memory. */
 template <class T> struct place {
-  const char **source; /* for each warp of the block: the row to be loaded for it, or NULL */
+  const char **source; /* for each warp of the block: the row that is loaded for it, or NULL */
   int32_t *name;
   accumulator<T> *sum;
-  char *rows, *row; /* rows of all warps; this warp's */
+  char *rows, *row; /* rows of all warps; row of this warp */
   int lane, warp, warps;
 };
 
@@ -155,8 +155,8 @@ template <bool BLOCK> __device__ __forceinline__ void end_get() {
     __syncwarp();
 }
 
-/* Returns whether this warp, or with BLOCK any warp of the block, has more; with BLOCK it is also a
- * barrier. */
+/* Returns whether this warp, or with BLOCK any warp of the block, has more entries; with BLOCK the call is
+ * also a barrier. */
 template <bool BLOCK> __device__ __forceinline__ bool any(bool mine) {
   return BLOCK ? __syncthreads_or(mine) != 0 : mine;
 }
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(32 * SL_NEIGHBOUR_WPB_MOST, 2)
   const sl_neighbour_share share = sl_neighbour_share_of(
       run.locals, run.remotes, dist, run.choice.apart, static_cast<int64_t>(blockIdx.x) * at.warps + at.warp);
   const input<T> *val = static_cast<const input<T> *>(run.remote_val);
-  for (int64_t i = share.begin; i < share.end; i++) { /* equally often in all warps */
+  for (int64_t i = share.begin; i < share.end; i++) { /* executed equally often in all warps */
     const bool near = i < share.locals, far = i < share.remotes;
     const sl_neighbour_part part = far ? run.remote[i] : sl_neighbour_part{};
     int e = 0;

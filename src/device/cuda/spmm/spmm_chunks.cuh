@@ -23,7 +23,7 @@ __device__ __forceinline__ void scaled(accumulator<T> (&acc)[VEC], double beta,
     acc[v] = (accumulator<T>)(beta * (double)value<output<T>>::widen(y.item[v]));
 }
 
-/* Y = beta Y for rows of Y without entries. A block processes CLEARED values, whatever the width. */
+/* Sets Y to beta Y for rows of Y without entries. A block processes CLEARED values, whatever the width. */
 template <typename T> __device__ void clear_rows(const sl_stream_run &run, int64_t block) {
   using Y = value<output<T>>;
   const int64_t first = block * CLEARED, count = run.a.empties * run.k - first;

@@ -30,7 +30,7 @@ typedef struct sl_stream_matrix {
   unsigned *finished; /* counters of fragments (chunks.h) for each panel of columns */
   int64_t counters;   /* counters per panel */
   int64_t entries, chunks, empties, longs;
-  int64_t row_entries; /* average entries of a row that has any */
+  int64_t row_entries; /* average number of entries of the rows that have entries */
   int ways; /* entries of a chunk with the same index modulo ways are summed together; then these sums are
              * added */
   const sl_row_task *task; /* NULL, or a task for each stored row and no chunks; columns are then not
@@ -49,10 +49,10 @@ typedef struct sl_stream_run {
   void *y;
   int64_t ldx, ldfar, ldy, k; /* in elements */
   double alpha, beta;
-  const sl_piece_words *arrivals; /* signals that chunks wait for; NULL: all rows of far are there */
+  const sl_piece_words *arrivals; /* signals for which chunks wait; NULL: all rows of far have arrived */
   bool during_pull;
   bool by_chunk; /* process all panels of a chunk together, instead of all chunks of a panel */
-  bool wide_y;   /* Y has f32 values where A has 16-bit ones */
+  bool wide_y;   /* true: Y has f32 values although A has 16-bit values */
 } sl_stream_run;
 
 #endif

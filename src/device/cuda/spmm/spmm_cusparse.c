@@ -265,7 +265,8 @@ static void cusparse_release(sl_device *device, void *prepared) {
   sl_free(p);
 }
 
-/* The library reports the size of its buffers only for a given matrix: about two numbers per entry. */
+/* The library reports the size of its buffers only for a given matrix. The estimate is two numbers per entry.
+ */
 static int64_t cusparse_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;
@@ -354,7 +355,7 @@ static sley_status cusparse_run(sl_queue *queue, const sl_kernel_args *args) {
                : sl_fail(SLEY_ERR_UNSUPPORTED,
                          "cuSPARSE's product wants a matrix that is there when the plan is made");
   SL_TRY(sl_cuda_use(queue->device));
-  if (p->cols == 0) { /* no entries: only Y = beta Y */
+  if (p->cols == 0) { /* without entries, only Y = beta Y */
     sl_scale_args scale = {
         .rows = p->rows, .k = p->k, .beta = a->beta, .y = a->y, .ldy = a->ldy, .dtype = p->y_dtype};
     return p->rowid || a->beta == 1 ? SLEY_OK : sl_cuda_launch_scale(queue, &scale);

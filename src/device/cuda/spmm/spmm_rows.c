@@ -48,7 +48,7 @@ sley_status sl_row_tasks_upload(sl_queue *queue, const sl_spmm_problem *problem,
   out->tasks = a->rows;
   sley_status status =
       sl_device_upload_private(queue, task, a->rows * (int64_t)sizeof *task, "rows", (void **)&out->task);
-  if (status == SLEY_OK) /* before the host's list is freed */
+  if (status == SLEY_OK) /* the host's list is freed after this */
     status = queue->ops->queue_wait(queue);
   sl_free(task);
   return status;

@@ -20,7 +20,7 @@ namespace sley {
 
 enum { ROWS_BLOCK = 128 };
 
-/* PLACE: as in stream.cuh. */
+/* PLACE: as in stream.cuh. LANES, WAYS, VEC and U as there. */
 template <int LANES_, int WAYS_, int VEC_, int U_, typename PLACE_ = uint32_t> struct row_shape {
   using PLACE = PLACE_;
   static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, PANEL = LANES * VEC,
@@ -107,7 +107,7 @@ sley_status launch_rows(sl_queue *queue, const sl_stream_run &run, const x_place
   return sl_cuda_launched(queue, "spmm-rows");
 }
 
-/* Launches with as many lanes as hold k features, or as the ways leave. */
+/* Launches with as many lanes as hold k features, or as are left after division by the ways. */
 template <typename T, int VEC, int WAYS> sley_status rows_of(sl_queue *queue, const sl_stream_run &run) {
   x_places places;
   constexpr int U = VEC * sizeof(input<T>) > 8 ? 4 : 8;

@@ -32,8 +32,8 @@ int bits_for(int64_t numbers) {
   return bits;
 }
 
-/* The last of `rows` stored rows from `row` on that begins at or before the entry, which is therefore not
- * empty. */
+/* Returns the last of `rows` stored rows, from `row` on, that begins at or before the entry. That row is
+ * therefore not empty. */
 __device__ __forceinline__ int64_t row_of(const sl_window_matrix &a, int64_t row, int64_t rows,
                                           int64_t entry) {
   int64_t low = row, high = row + rows - 1;
@@ -54,8 +54,8 @@ struct sl_window_sort {
   void *memory; /* one allocation that contains the arrays below */
   uint64_t *key, *sorted;
   uint32_t *entry, *sorted_entry; /* relative to begin */
-  uint32_t *number;               /* number of each entry's slot, plus 1, relative to the first of the
-                                   * windows */
+  uint32_t *number;               /* number of each entry's slot, plus 1, relative to the first window of the
+                                   * sort */
   void *temporary;
   size_t temporary_bytes;
   int64_t from, begin, count; /* range of the last sort */
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(BLOCK)
   slots[w] = end > first ? slots_to(s, first, end - 1) : 0;
 }
 
-/* mask: the exponent's bits; all are 1 in a value that is not finite. */
+/* mask: the bits of the exponent; in a value that is not finite all of them are 1. */
 template <typename V>
 __global__ void __launch_bounds__(BLOCK)
     mark_special(const sl_window_matrix a, const V mask, int32_t *slots) {
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(BLOCK)
     val[place[i]] = from[i];
 }
 
-/* One warp per row. */
+/* One warp processes one row. */
 template <typename V>
 __global__ void __launch_bounds__(BLOCK)
     gather(int64_t rows, const int64_t *from, const int64_t *rowptr, const int32_t *col, const V *val,
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* One block per window, which inserts the columns into a hash table. */
+/* One block processes one window, and inserts its columns into a hash table. */
 __global__ void __launch_bounds__(BLOCK)
     count_columns(const sl_window_matrix a, const int64_t *window, int32_t *counted) {
   __shared__ int32_t table[TABLE];

@@ -29,7 +29,7 @@ typedef struct sl_slab_word {
 /* Arrays in device memory. Entries with the same row and column have separate slots. */
 typedef struct sl_windows {
   int64_t windows, slabs, entries, chunks, longs;
-  const int32_t *row;   /* row of Y, SL_WINDOW_ROWS per window; -1: none */
+  const int32_t *row;   /* row of Y, SL_WINDOW_ROWS per window; -1: no row */
   const int64_t *first; /* first slab of each window; windows + 1 elements */
   /* col: column of each slot. In the last slab of a window the sign bits are set; unused slots have a column
    * of the slab. */
@@ -51,7 +51,7 @@ typedef struct sl_tensor_run {
   void *y;
   int64_t ldx, ldfar, ldy, k; /* in elements */
   double alpha, beta;
-  const sl_piece_words *arrivals; /* signals that chunks wait for; NULL: all rows of far are there */
+  const sl_piece_words *arrivals; /* signals for which chunks wait; NULL: all rows of far have arrived */
   bool wide_y;
 } sl_tensor_run;
 
@@ -62,7 +62,8 @@ enum { SL_TENSOR_ROUNDINGS = 4, SL_TENSOR_MORE_ROUNDINGS = 16, SL_TF32_MORE_ROUN
 
 /* Enqueue the product. */
 sley_status sl_cuda_tensor_f32(sl_queue *queue, const sl_tensor_run *run);
-sley_status sl_cuda_tensor_tf32(sl_queue *queue, const sl_tensor_run *run); /* f32 values, rounded to tf32 */
+sley_status sl_cuda_tensor_tf32(sl_queue *queue,
+                                const sl_tensor_run *run); /* for f32 values, rounded to tf32 */
 sley_status sl_cuda_tensor_f16(sl_queue *queue, const sl_tensor_run *run);
 sley_status sl_cuda_tensor_bf16(sl_queue *queue, const sl_tensor_run *run);
 
@@ -96,8 +97,8 @@ sley_status sl_window_sort_run(sl_queue *queue, sl_window_sort *sort, const sl_w
 /* Sets slots[w] to -1 for windows with a value that is not finite. Enqueued. */
 sley_status sl_window_mark_special(sl_queue *queue, const sl_window_matrix *a, int32_t *slots);
 
-/* Sets columns and bits of the windows last sorted: window w has slabs from first_slab[w - from] on, or none
- * if that is negative. col and word must be zeroed before. Enqueued. */
+/* Sets columns and bits of the windows last sorted: the slabs of window w begin at first_slab[w - from]; if
+ * that is negative, the window has no slabs. col and word must be zeroed before. Enqueued. */
 sley_status sl_window_fill(sl_queue *queue, const sl_window_sort *sort, const sl_window_matrix *a,
                            const int64_t *first_slab, int32_t *col, sl_slab_word *word);
 

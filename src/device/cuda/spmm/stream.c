@@ -18,7 +18,7 @@ enum { NARROW_CHUNK_MOST = 1024, NARROW_CHUNK_LEAST = 64 };
 enum { LONG_ROW = 20, LONG_CUT = 128, LONG_FRAGMENT = 64 };
 enum { WIDE_BYTES = 256 };
 
-/* How the rows are cut; it decides which sums of a row are added to which. */
+/* How the rows are cut, which decides which sums of a row are added to each other. */
 typedef struct cut {
   int ways; /* lanes that share a feature */
   sl_chunk_sizes sizes;
@@ -37,7 +37,7 @@ static int64_t halved(int64_t target, int64_t least, int64_t entries, int64_t wa
 }
 
 /* Share of the entries that are in rows cut into fragments at the smallest chunk size. Such rows take
- * longest; many other chunks finish before them. */
+ * longest, because many other chunks finish before them. */
 static double share_of_long_rows(const sl_spmm_problem *args) {
   sl_chunks c;
   const int64_t entries = sl_spmm_entries(args->a);
@@ -197,7 +197,7 @@ static sley_status upload_columns(sl_queue *queue, const sl_spmm_matrix *a, int6
       sl_device_upload_private(queue, a->rowptr, (a->rows + 1) * (int64_t)sizeof *a->rowptr, "rows", &rowptr);
   if (status == SLEY_OK)
     status = sl_cuda_stream_mark(queue, a->rows, rowptr, longest, (int32_t *)*out);
-  sley_status waited = device->ops->queue_wait(queue); /* before the kernel's input is freed */
+  sley_status waited = device->ops->queue_wait(queue); /* the kernel's input is freed after this */
   device->ops->free(device, rowptr);
   return status != SLEY_OK ? status : waited;
 }
@@ -269,7 +269,7 @@ static sley_status stream_refill(sl_device *device, sl_queue *queue, const sl_ke
   return a ? sl_device_copy_values(queue, args->spmm.problem->a, val, where, (void *)a->val) : SLEY_OK;
 }
 
-/* Marking the ends of rows and narrowing wide columns use temporary copies. */
+/* The temporary memory is for marking the ends of rows and for narrowing wide columns. */
 static int64_t stream_memory(const sl_kernel_args *args, int64_t *passing) {
   const sl_spmm_problem *s = args->spmm.problem;
   const sl_spmm_matrix *a = s->a;

@@ -59,8 +59,9 @@ enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 
 enum { STREAM_BLOCK = 64 };
 
-/* How a group processes its stream. MIN_BLOCKS per multiprocessor keep enough loads in flight: the compiler
- * may use only as many registers as they allow, except for old values and more than 4 sums per lane. */
+/* How a group processes its stream. At least MIN_BLOCKS blocks per multiprocessor keep enough loads in
+ * flight: the compiler may use only as many registers as this number allows, except with old values or more
+ * than 4 sums per lane. */
 template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
 struct shape {
   static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, STRIPS = STRIPS_,
@@ -203,7 +204,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       next_col = __ldcs(col + e + GROUP + lane);
       next_val = load_once(val + e + GROUP + lane);
     }
-    const int here = chunk.count - e; /* at most GROUP of them in this step */
+    const int here = chunk.count - e; /* number of entries in this step, at most GROUP */
     if (S::RUNS && ends == 0 && (GROUP == 32 ? here >= GROUP : __all_sync(~0u, here >= GROUP))) {
       /* The loop without ends of rows: all entries belong to the open row. */
 #pragma unroll
@@ -236,7 +237,8 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
               end_row();
           }
         } else {
-          /* WAYS entries, one per lane: first those up to a row's end, then those after it. */
+          /* WAYS entries, one per lane: first the entries up to the end of a row, then the entries after it.
+           */
           int from = at + way < here ? way : -1;
           for (unsigned left = ends >> at & ((1u << WAYS) - 1); left != 0; left &= left - 1) {
             if (from >= 0 && from < __ffs((int)left)) {
@@ -358,14 +360,14 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_plac
   return sl_cuda_launched(queue, "spmm-stream");
 }
 
-/* If rows of X cannot be loaded by 16 bytes: as many strips as add up to 16 bytes per lane, at most 4. */
+/* If rows of X cannot be loaded in 16 bytes: as many strips as fill 16 bytes per lane, at most 4. */
 template <typename T, int VEC>
 constexpr int strips_of = VEC * sizeof(input<T>) >= 16  ? 1
                           : VEC * sizeof(input<T>) == 8 ? 2
                                                         : 4;
 
-/* The shapes were measured on H200s. Beside a pull, which uses registers and threads of its own, fewer groups
- * with more loads each are faster; without one, more groups with fewer loads. */
+/* The shapes were measured on H200s. If a pull runs at the same time, which also uses registers and threads,
+ * fewer groups with more loads each are faster; otherwise more groups with fewer loads. */
 template <typename T, int VEC>
 sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
   x_places places;
@@ -403,7 +405,7 @@ template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
   return run.k % VEC == 0 && run.k > lanes / 2 * VEC && aligned_rows<T, VEC>(run);
 }
 
-/* One warp per chunk, in which WAYS lanes share a feature. */
+/* Launches with one warp per chunk, in which WAYS lanes share a feature. */
 template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue, const sl_stream_run &run) {
   constexpr int STRIPS = strips_of<T, VEC>;
   x_places places;
@@ -434,7 +436,7 @@ template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const s
                       [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
 }
 
-/* Runs row by row, if that is prepared. */
+/* Runs row by row, if the product was prepared for that. */
 template <typename T, int WAYS> sley_status stream_rows(sl_queue *queue, const sl_stream_run &run) {
   return by_widest<T>(run, 0, [&](auto vec) { return rows_of<T, decltype(vec)::value, WAYS>(queue, run); });
 }
@@ -459,8 +461,8 @@ template <int VEC> int lanes_for(int64_t k) {
   return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
 }
 
-/* For narrow products of very long rows half as many lanes load a row of X; also for 16-bit values if rows of
- * X have at most the size of a sector. */
+/* Half as many lanes load a row of X in narrow products of very long rows, and for 16-bit values if a row of
+ * X is at most a sector long. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
   SL_TRY(sl_cuda_use(queue->device));
@@ -492,7 +494,7 @@ template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream
   });
 }
 
-/* Y has the type of X; or sums as they are, where X has 16 bits and run says so. */
+/* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
 template <typename T> sley_status launch_stream_to(sl_queue *queue, const sl_stream_run &run) {
   if constexpr (sizeof(T) == 2)
     if (run.wide_y)

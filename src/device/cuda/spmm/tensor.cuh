@@ -76,7 +76,7 @@ template <> struct tensor_core<bf16> {
  * of each group. */
 template <typename T_, int VEC_, int GROUPS_, bool ONCE_> struct tensor_shape {
   using T = T_;
-  static constexpr bool ONCE = ONCE_; /* f32 values are multiplied once */
+  static constexpr bool ONCE = ONCE_; /* f32 values are multiplied once, rounded to tf32 */
   using in_t = input<T>;
   static constexpr int VEC = VEC_, GROUPS = GROUPS_, GROUP = 8 * VEC, PANEL = GROUPS * GROUP;
   static constexpr int X_BYTES = VEC * sizeof(in_t), X_WORDS = X_BYTES < 4 ? 1 : X_BYTES / 4;
@@ -109,7 +109,7 @@ template <class S> union x_words {
 template <class S> struct slab_body {
   typename S::in_t a[S::BITS];
   x_words<S> x[S::GROUPS][S::QUARTER];
-  bool ends; /* the slab is its window's last */
+  bool ends; /* the slab is the last of its window */
 };
 
 template <class S>
@@ -240,7 +240,7 @@ __device__ __noinline__ float sum_again(const sl_tensor_run &run, const x_places
   return sum;
 }
 
-/* Stores an element of Y from its sum over A X. */
+/* Stores an element of Y, computed from the sum of A X for it. */
 template <class S>
 __device__ __noinline__ void finish_element(const sl_tensor_run &run, const x_places &places, int64_t window,
                                             int row, int64_t feature, float sum) {
@@ -365,7 +365,7 @@ __device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_p
   slab_head<S> head = load_head<S>(run.a, slab, lane);
   load_body<S>(even, run.a, places, x, features, head);
   head = load_head<S>(run.a, slab < last ? slab + 1 : last, lane);
-  /* Multiplies slab `now`, after starting the loads of the next ones. */
+  /* Multiplies slab `now`, after it has started the loads of the next slabs. */
   auto advance = [&](const slab_body<S> &now, slab_body<S> &next) {
     if (slab < last) {
       load_body<S>(next, run.a, places, x, features, head);
@@ -429,8 +429,8 @@ __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
            const unsigned panels) {
   constexpr int WARPS = TENSOR_BLOCK / 32;
   const unsigned blocks = (unsigned)((run.a.chunks + WARPS - 1) / WARPS);
-  /* Panel after panel, so that rows of X stay in the cache; but chunk after chunk if rows arrive in that
-   * order. */
+  /* Processes panel after panel, so that rows of X stay in the cache; but chunk after chunk if rows arrive in
+   * that order. */
   const unsigned panel = run.arrivals ? blockIdx.x % panels : blockIdx.x / blocks;
   const unsigned block = run.arrivals ? blockIdx.x / panels : blockIdx.x % blocks;
   const int lane = keep((int)(threadIdx.x % 32));
@@ -469,7 +469,7 @@ template <typename T, int VEC> bool tensor_fits(const sl_tensor_run &run) {
   return run.k % VEC == 0 && aligned_rows<T, VEC>(run);
 }
 
-/* Panels of 32, 64 or 128 features; the widest only if loads are wide enough for the registers to suffice. */
+/* Panels of 32, 64 or 128 features; the widest only if loads are so wide that the registers suffice. */
 template <typename T, int VEC, bool ONCE>
 sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
   constexpr int BYTES = VEC * sizeof(input<T>);
@@ -496,7 +496,7 @@ sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
   return launch_panels<T, 1, ONCE>(queue, run);
 }
 
-/* Y has the type of X; or sums as they are, where X has 16 bits and run says so. */
+/* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
 template <typename T, bool ONCE> sley_status launch_tensor_to(sl_queue *queue, const sl_tensor_run &run) {
   if constexpr (sizeof(T) == 2)
     if (run.wide_y)

@@ -18,13 +18,15 @@ static sl_accuracy tensor_accuracy(const sl_kernel_args *args, const void *prepa
   return (sl_accuracy){SL_UPDATE_ROUNDINGS, SL_UPDATE_MORE_ROUNDINGS, false};
 }
 
-/* ------------------------------------------------------------------------------------ rows that are given */
+/* ------------------------------------------------------------------------------------ rows T from the caller
+ */
 
 static bool plain_ok(const sl_kernel_args *args) {
   return !args->update.product.problem && sley_dtype_bytes(args->update.dtype) != 0;
 }
 
-/* No more than a rank: rows that the kernel on Tensor cores serves are faster there. */
+/* A cost only for ordering: the kernel on Tensor cores costs less, because it is faster for the rows that it
+   serves. */
 static double plain_cost(const sl_device_figures *figures, const sl_kernel_args *args) {
   (void)figures, (void)args;
   return 1;
@@ -70,8 +72,8 @@ const sl_kernel sl_cuda_update_tensor = {.name = "update-tensor",
                                          .product = &tensor_product,
                                          .run = tensor_run};
 
-/* ------------------------------------------------------------------------------------- rows that are summed
- */
+/* ------------------------------------------------------------------------------------- rows T that are
+   summed here */
 
 /* CHUNKS_WANTED: fewest chunks per warp, if there are enough entries, so that warps end at about the same
  * time. ENTRIES_LEAST: fewest entries of a tile before its rows are cut. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SL_OP_UPDATE if T is given: Z = T W + beta Z, in the order of op_update.h. A block of threads computes a
- * tile of Z; tiles of T and W pass through shared memory. Works for every type and shape: it is the reference
- * on the device, and runs if the order is asked for. */
+ * tile of Z; tiles of T and W pass through shared memory. Works for every type and shape. It is the reference
+ * on the device, and runs if the order is requested. */
 #include "device/cuda/spmm/update_rows.h"
 #include "device/cuda/values.cuh"
 

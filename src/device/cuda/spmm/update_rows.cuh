@@ -44,12 +44,12 @@ namespace sley {
  * SLICE_BYTES: bytes of a slice of W. */
 enum { DEEP = 8, ACROSS = 32, HALVES = ACROSS / 16, SET = 8, SLICE_BYTES = 64 << 10 };
 
-/* Layout of shared memory: a slice of W, then for each warp rows of T and numbers of its own. */
+/* Layout of shared memory: a slice of W, then for each warp its rows of T and its numbers. */
 struct update_room {
   int warps, stride /* floats between rows of T */, lines /* rows of a warp's T, including those for parts */;
-  int own;           /* numbers of a warp's own */
-  int deep;          /* groups of DEEP columns in k */
-  int slice, groups; /* groups of ACROSS columns in a slice of W, and in n */
+  int own;           /* number of integers that each warp stores */
+  int deep;          /* number of groups of DEEP columns in k */
+  int slice, groups; /* number of groups of ACROSS columns in a slice of W, and in n */
   bool whole;        /* a slice is all of W */
   bool aligned;      /* 4 neighbours of Z can be stored as one word */
   __host__ __device__ int warp_words() const {
@@ -171,8 +171,8 @@ struct z_rows {
   }
 };
 
-/* Computes elements of Z again, in the documented order: those of a lane's 4 columns whose bit in `which` is
- * set; bit 8 s + 4 i + c is row 8 s + 2 q + i. */
+/* Computes elements of Z again, in the documented order: the elements of a lane's 4 columns whose bit in
+ * `which` is set; bit 8 s + 4 i + c is row 8 s + 2 q + i. */
 template <typename V>
 __device__ __noinline__ void update_again(const sl_update_dense &d, const float *t, int stride, z_rows to,
                                           int q, int column, unsigned which) {
@@ -187,8 +187,8 @@ __device__ __noinline__ void update_again(const sl_update_dense &d, const float 
   }
 }
 
-/* Stores 4 neighbouring elements of a row of Z, of which `here` exist. Returns the bits of elements that are
- * not finite and were not stored. */
+/* Stores 4 neighbouring elements of a row of Z, of which the first `here` exist. Returns the bits of elements
+ * that are not finite and were not stored. */
 template <typename V>
 __device__ __forceinline__ unsigned store_row(double beta, bool aligned, V *z, int here, float (&sum)[4]) {
   float zero = 0; /* or NaN */
@@ -289,7 +289,8 @@ __device__ __forceinline__ float *begin_update(const sl_update_dense &d, const u
   return t;
 }
 
-/* Bytes of shared memory that a block on the queue's device can have, less a little for the kernel itself. */
+/* Bytes of shared memory that a block on the queue's device can have, minus a small amount for the kernel
+   itself. */
 inline sley_status shared_bytes(const sl_queue *queue, int64_t *out) {
   enum { OWN = 1024 };
   int most = 0;

@@ -7,11 +7,12 @@
 #include "device/row_tiles.h"
 
 /* SL_UPDATE_TILE: most rows of T of a tile, two operations of the Tensor cores. SL_UPDATE_MOST_K,
- * SL_UPDATE_MOST_GIVEN_K: most columns of T, if rows are summed, and if they are given. */
+ * SL_UPDATE_MOST_GIVEN_K: maximum number of columns of T if its rows are summed, and if the caller provides
+ * them. */
 enum { SL_UPDATE_TILE = 16, SL_UPDATE_MOST_K = 256, SL_UPDATE_MOST_GIVEN_K = 1024 };
 
-/* Bounds of the errors of Z's sums relative to the documented order (update_rows.cuh), in the same units as
- * those in spmm_windows.h. */
+/* Bounds of the errors of Z's sums relative to the documented order (update_rows.cuh), in the units of the
+ * bounds in spmm_windows.h. */
 enum { SL_UPDATE_ROUNDINGS = 4, SL_UPDATE_MORE_ROUNDINGS = 16 };
 
 /* W and Z, and the parameters of the update. */
@@ -44,7 +45,7 @@ typedef struct sl_update_sums {
   const void *x, *far;
   int64_t x_rows, far_rows, ldx, ldfar;
   double alpha;
-  const sl_piece_words *arrivals; /* signals that chunks wait for; NULL: all rows of far are there */
+  const sl_piece_words *arrivals; /* signals for which chunks wait; NULL: all rows of far have arrived */
 } sl_update_sums;
 
 #ifdef __cplusplus

@@ -50,7 +50,7 @@ template <int VEC> __device__ __forceinline__ void put(float *to, const float (&
   }
 }
 
-/* A chunk; the first 8 lanes of a warp hold one word each. */
+/* A chunk; each of the first 8 lanes of a warp holds one of its words. */
 struct held_chunk {
   int word;
   __device__ __forceinline__ int get(size_t bytes) const {
@@ -135,7 +135,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
   const int from = entries * mine / GROUPS, count = entries * (mine + 1) / GROUPS - from;
   const int before = __shfl_up_sync(~0u, first.end, 1), start = lane == 0 ? 0 : before;
   const unsigned filled = __ballot_sync(~0u, lane < rows && first.end > start);
-  /* The row of the group's first entry, and whether an earlier group began it. */
+  /* The row of the group's first entry, and whether an earlier group has begun this row. */
   int row = 0;
 #pragma unroll
   for (int g = 0; g < GROUPS; g++) {
@@ -221,7 +221,7 @@ __device__ __forceinline__ void sum_panel(const sl_update_sums &run, const x_pla
       }
     }
   }
-  /* If the open row continues in the next group's run (and is not beyond the last one), store its part. */
+  /* If the open row continues in the next group's run (and not beyond the last run), store its part. */
   if constexpr (GROUPS > 1) {
     const int open = left ? __ffs((int)left) - 1 : 0, open_start = __shfl_sync(~0u, start, open);
     if (count > 0 && left && open_start < from + count && last >= count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Given rows T times W on Tensor cores (update_rows.cuh). A warp copies its next tile into shared memory
- * while it multiplies the current one, if there is space for two. */
+/* Multiplies given rows T by W on Tensor cores (update_rows.cuh). A warp copies its next tile into shared
+ * memory while it multiplies the current tile, if there is memory for two. */
 #include "device/cuda/spmm/update_rows.cuh"
 
 namespace {
@@ -27,7 +27,7 @@ __device__ __forceinline__ void copy_rows(const given &source, const float *from
   }
 }
 
-/* Starts to copy a tile, if it exists. */
+/* Starts to copy a tile, unless it does not exist. */
 __device__ __forceinline__ void fetch(const given &source, int64_t tile, float *to, int stride, int lane) {
   const int64_t first = tile * SL_UPDATE_TILE, left = source.rows - first;
   const int rows = left <= 0 ? 0 : left < SL_UPDATE_TILE ? (int)left : SL_UPDATE_TILE;

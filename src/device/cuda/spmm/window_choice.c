@@ -6,8 +6,8 @@
 #include "base/value.h"
 #include "device/figures.h"
 
-/* MARGIN: Tensor cores must be faster by more than the model's error. WORTH: running both kinds must pay for
- * itself. */
+/* MARGIN: Tensor cores must be faster by more than the model's error. WORTH: the product on both kinds of
+ * cores must take less than this share of the time on one kind. */
 static const double MARGIN = 0.8, WORTH = 0.95;
 enum { NARROW = 32 };
 
@@ -20,7 +20,7 @@ static double longer(double a, double b) {
   return a > b ? a : b;
 }
 
-/* Time of the longest chunk, and of adding the fragments of the longest window, which one warp does. */
+/* Time of the longest chunk, and time to add the fragments of the longest window, which one warp does. */
 static double serial_time(const sl_spmm_problem *problem, const int32_t *slots, int64_t target) {
   const sl_spmm_matrix *a = problem->a;
   const sl_window_starts *starts = &problem->figures->window_starts;

@@ -17,11 +17,11 @@ static inline int64_t sl_window_entries(const sl_spmm_matrix *a, int64_t w) {
   return a->rowptr[end < a->rows ? end : a->rows] - a->rowptr[w * SL_WINDOW_ROWS];
 }
 
-/* Sets chosen[w] for the windows that go to Tensor cores: none, all, or those that are faster there,
- * whichever makes the whole product fastest. slots[w]: its distinct columns; negative: it must not be chosen.
- * Chunks have about `target` slabs. The model includes the additional launch for two kinds, a sum of
- * fragments for long windows, and one warp's time for its longest chunk. Returns the number of chosen
- * windows. */
+/* Sets chosen[w] for the windows that go to Tensor cores: none, all, or the windows that are faster there,
+ * whichever makes the whole product fastest. slots[w]: number of distinct columns of window w; negative: the
+ * window must not be chosen. Chunks have about `target` slabs. The model includes the additional launch for
+ * two kinds, a sum of fragments for long windows, and one warp's time for its longest chunk. Returns the
+ * number of chosen windows. */
 int64_t sl_windows_choose(const sl_spmm_problem *problem, const int32_t *slots, int64_t target, bool *chosen);
 
 #endif

@@ -134,8 +134,8 @@ __device__ __forceinline__ float finish(const ending &e, float v, float old, flo
   return v < 0 ? fmaf(e.slope, v, 0.0f) : v;
 }
 
-/* Stores a lane's values of one row from address `to` on, of which `cols` columns exist. bias: of these
- * columns. gate: with GATED, the output of the activation there. */
+/* Stores a lane's values of one row from address `to` on, of which `cols` columns exist. bias: bias of these
+ * columns. gate: with GATED, the output of the activation for these values. */
 template <int N, int HALF, bool GATED>
 __device__ __forceinline__ void store_row(const ending &e, float *to, const float *gate, int cols,
                                           const float *bias, const float (&d)[N / 2]) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void store_row(const ending &e, float *to, const floa
   }
 }
 
-/* Stores a warpgroup's tile, at columns `first` on. */
+/* Stores a warpgroup's tile, in columns from `first` on. */
 template <int N, bool GATED>
 __device__ __forceinline__ void store_tile(const sl_gemm_args &a, const ending &e, int tile, int first,
                                            const float *bias, float (&d)[N / 2]) {

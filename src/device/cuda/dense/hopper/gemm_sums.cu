@@ -31,7 +31,7 @@ enum {
   ADD_GROUPS = 8
 };
 
-/* Shared memory: two split panels of B, then AHEAD copies of rows of A and B. */
+/* Layout of shared memory: two split panels of B, then AHEAD copies of rows of A and B. */
 template <int N> struct room {
   enum { SPLIT = 2 * N * 128, COPY = PANEL * (STRIDE + N) * 4, BYTES = 2 * SPLIT + AHEAD * COPY };
   char *memory;

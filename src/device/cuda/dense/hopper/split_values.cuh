@@ -98,7 +98,7 @@ static __device__ __noinline__ void sum_plainly(const sl_gemm_args &a, int64_t r
   }
 }
 
-/* The same for d in registers; they are copied to memory only if one is NaN. */
+/* Does the same for d in registers, which are copied to memory only if one is NaN. */
 template <int COUNT>
 __device__ __forceinline__ void remake_nan(const sl_gemm_args &a, int64_t row, int64_t col, int64_t first,
                                            int64_t last, float (&d)[COUNT]) {

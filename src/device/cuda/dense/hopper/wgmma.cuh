@@ -30,7 +30,7 @@ static __device__ __forceinline__ uint64_t panel_descriptor(const void *panel) {
   return (address & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
-/* Descriptor of 8 terms, number `step` of a panel. */
+/* Returns the descriptor of 8 terms, which are step number `step` of a panel. */
 static __device__ __forceinline__ uint64_t panel_step(uint64_t descriptor, int step) {
   return descriptor + 2 * step;
 }
@@ -52,7 +52,7 @@ static __device__ __forceinline__ void panels_stored() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* add = false: D starts at 0. */
+/* add = false: D starts from 0. */
 template <int N>
 __device__ __forceinline__ void multiply_panel(float (&d)[N / 2], const uint32_t (&a)[4], uint64_t b,
                                                bool add);
