@@ -87,7 +87,7 @@ def main():
     parser.add("--rows", 400_000, "drawn matrices have fewer rows")
     parser.add("--rounds", 3)
     parser.add("--seed", random.SystemRandom().randrange(10**9))
-    parser.add("--operations", list(OPERATIONS), nargs="+", choices=list(OPERATIONS))
+    parser.add("--operations", list(OPERATIONS), nargs="+", type=str, choices=list(OPERATIONS))
     parser.add("--json")
     o = parser.parse_args()
     parser.check(o, cases=1, rounds=1, rows=20_001)

@@ -21,7 +21,7 @@ static int64_t row_weight(const sl_inspection *ins) {
 
 typedef struct rank_blocks {
   const sl_inspection *ins;
-  sl_cover_blocks blocks; /* blocks by owner; the columns are the halo's */
+  sl_cover_blocks blocks; /* one block per owner; a column is a place in the halo */
   bool stores;            /* true in the second pass */
 } rank_blocks;
 

@@ -58,7 +58,7 @@ sley_status sl_edge_parse(sl_edge_lines *lines, sley_index index, bool valued, s
  * error; *wrong is set on all. */
 sley_status sl_edge_shape(sl_edge_lines *lines, const sl_edge_totals *totals, bool *wrong);
 
-/* Fills in how the lines were read: base, why and unread lines. */
+/* Writes to out how the lines were read: the base, the reason for it, and the lines that were not read. */
 void sl_edge_tell(const sl_edge_lines *lines, const sl_edge_totals *totals, sl_source *out);
 
 /* Renumbers the entries from 0. */

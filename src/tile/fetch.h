@@ -7,7 +7,7 @@
 
 #include "tile/tiled.h"
 
-/* The reader of tiles; on the cpu both are the host. */
+/* The reader of tiles. On the cpu the device is the host too. */
 typedef enum sl_tile_reader {
   SL_TILE_FOR_HOST,
   SL_TILE_FOR_DEVICE,      /* work that is enqueued on the comm's queue before the next begin */

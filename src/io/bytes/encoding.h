@@ -8,8 +8,8 @@
 #include "io/format.h"
 
 /* Cleans the whole content, which must lie in input->memory. Binary contents stay as they are. Errors:
- * SLEY_ERR_INPUT with file and line (UTF-16 or UTF-32; a CR between two possible lines of a text that has LF
- * too; any other CR is a blank). */
+ * SLEY_ERR_INPUT with file and line: for UTF-16 or UTF-32; and, in a text that has LF, for a CR that seems to
+ * end a line, because what stands before and after it could each be a line. Any other CR is a blank. */
 sley_status sl_encoding_clean(sl_input *input);
 
 /* Cleans the first lines of a text that several ranks read in parts: moves head->begin behind a byte order

@@ -30,7 +30,7 @@ struct chosen_run {
   aggregate_run of;
   const uint32_t *bits; /* entries by columns */
   int64_t first_part;   /* first part that the bits cover */
-  int parts, words;     /* parts that the bits cover; words per entry */
+  int parts, words;     /* number of parts that `bits` covers; words of `bits` per entry */
   int values, side;     /* values of a part per lane; how many of them are contiguous */
   bool y_singly;        /* load and store Y value by value, because it is less aligned than X */
 };

@@ -166,8 +166,8 @@ __device__ __forceinline__ void finish_task(const graph_cut &cut, graph_task *t)
   t->most = largest_in_warp(t->count, cut.lanes);
 }
 
-/* Place of the lane's group in the block: for a joint task, its share, the number of shares, and its part
- * among those processed at once. */
+/* Place of the lane's group in the block: for a joint task, the share of the group and the number
+ * of shares; and the part that the group processes, of the parts that are processed at once. */
 struct graph_place {
   int share, shares, part;
   __device__ __forceinline__ explicit graph_place(const graph_cut &cut) {

@@ -121,7 +121,8 @@ static __device__ __forceinline__ split_value split_cut(float v) {
  * + h. */
 template <int SETS> using z_sums = float[SETS][HALVES][4];
 
-/* t[s]: row 8 s + g of T, at the lane's columns 2 q and 2 q + 1 of each 8. */
+/* Multiplies by W. t[s] points into row 8 s + g of T; of every 8 columns there, the lane reads columns 2 q
+ * and 2 q + 1. */
 template <typename V, int SETS>
 __device__ __forceinline__ void multiply_group(const update_room &room, const float *const (&t)[SETS],
                                                const float4 *w, z_sums<SETS> &sums) {
