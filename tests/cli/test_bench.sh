@@ -49,8 +49,8 @@ for ((i = 0; i < 6; i++)); do
   field "cases.$i.best_rival" mock-rival
   field "cases.$i.kernels.0.part" local
   field "cases.$i.kernels.0.share" 1
-  median=$("$json_field" "$work/bench.json" "cases.$i.times.0.median_ms")
-  awk -v m="$median" 'BEGIN { exit !(m > 0 && m < 1e6) }' || fail "a time of $median ms"
+  read -r low median high <<<"$(for name in p10 median p90; do "$json_field" "$work/bench.json" "cases.$i.times.0.${name}_ms"; done | tr '\n' ' ')"
+  awk "BEGIN { exit !(0 < $low && $low <= $median && $median <= $high && $high < 1e6) }" || fail "times of $low, $median and $high ms"
 done
 
 echo "a wrong product is an error"
@@ -60,6 +60,8 @@ for name in auto mock-rival; do
 done
 grep -q '^  auto  *WRONG$' "$work/out" || fail "the line does not say so: $(cat "$work/out")"
 field cases.0.times.0.wrong true
+field cases.0.best_rival null
+field rivals.cases 0
 unset SLEY_MODULE_PATH
 
 echo "the CPU's kernels, f64, JSON on stdout, k = 1"

@@ -174,6 +174,15 @@ static void values_are_renewed(void **state) {
   each_case(run_samples);
 }
 
+/* One rank uses the arrays of its view as they are. Runs some seeds, which draw types and options. */
+static void values_of_one_rank_are_renewed(void **state) {
+  enum { SEEDS = 8 };
+  (void)state;
+  rank_case c = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 1};
+  for (c.seed = 0; c.seed < SEEDS; c.seed++)
+    run_samples(&c);
+}
+
 /* Setting values is refused if it was not requested. */
 static sley_status refuse_main(sl_comm *comm, void *arg) {
   const sample *s = arg;
@@ -203,6 +212,7 @@ static void others_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_renewed),
+                                     cmocka_unit_test(values_of_one_rank_are_renewed),
                                      cmocka_unit_test(others_are_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
