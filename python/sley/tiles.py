@@ -221,7 +221,7 @@ class TiledMatrix(Closable):
             self.renew(values)
             return
         if isinstance(a, (Matrix, Rows)) and dtype is not None and np.dtype(dtype) != a.dtype:
-            raise SleyArgumentError(f"a has a type of its own, {a.dtype.name}, and dtype is {np.dtype(dtype).name}")
+            raise SleyArgumentError(f"a is {a.dtype.name}, but dtype is {np.dtype(dtype).name}: omit dtype, or convert a")
         division = Division(a if isinstance(a, Rows) else as_matrix(a, dtype), comm, "nnz")
         self._take(comm, own, lambda i, handle, out: lib.sley_tiled_create_sparse(
             handle, division.blocks[i], division.row_begin.ctypes.data, ctypes.byref(tiling), ctypes.byref(out)))

@@ -84,7 +84,7 @@ def rank_of(comm: Any) -> Rank:
     if made is None:
         handle = getattr(comm, "_handle", None)
         if handle is None:
-            raise SleyArgumentError(f"{comm!r} is no rank: give the comm of sley.dist.init, or what on_ranks gives")
+            raise SleyArgumentError(f"{comm!r} is no rank: pass the comm of sley.dist.init, or a rank of on_ranks")
         on_cpu = lib.sley_comm_device(handle) == b"cpu"
         device = torch.device("cpu") if on_cpu else torch.device("cuda", torch.cuda.current_device())
         made = comm._torch_rank = Rank(handle, device)

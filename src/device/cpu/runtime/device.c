@@ -148,7 +148,7 @@ static sley_status cpu_host_alloc(sl_device *device, int64_t bytes, const char *
 static sley_status cpu_queue_create(sl_device *device, void *native, sl_queue **out) {
   *out = NULL;
   if (native)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "the cpu has no streams of its own: give NULL");
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "the device cpu has no streams: pass NULL");
   sl_queue *queue;
   SL_TRY(SL_NEW(queue, 1, "a queue"));
   *queue = (sl_queue){.ops = &sl_cpu_ops, .device = device};
@@ -162,7 +162,7 @@ static sley_status cpu_queue_create_urgent(sl_device *device, sl_queue **out) {
 
 static sley_status cpu_queue_move(sl_queue *queue, void *native) {
   (void)queue;
-  return native ? sl_fail(SLEY_ERR_UNSUPPORTED, "the cpu has no streams of its own: give NULL") : SLEY_OK;
+  return native ? sl_fail(SLEY_ERR_UNSUPPORTED, "the device cpu has no streams: pass NULL") : SLEY_OK;
 }
 
 static void cpu_queue_destroy(sl_queue *queue) {
