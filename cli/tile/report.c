@@ -48,8 +48,8 @@ bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r
 
 /* Returns the remark on the traffic. */
 static const char *verdict(const cli_tile_bench *b, const cli_tile_result *r) {
-  return mean_of(b, r).stolen > 0      ? "some for stolen work"
-         : sends_sparse(b, r)          ? "products with it"
+  return mean_of(b, r).stolen > 0      ? "not predicted, since work was stolen"
+         : sends_sparse(b, r)          ? "not predicted: sparse products were sent"
          : cli_tile_as_predicted(b, r) ? "as predicted"
                                        : "NOT AS PREDICTED";
 }
