@@ -12,12 +12,12 @@ enum { CLI_CONTENDERS = 24, CLI_MATRIX_NAME = 256 };
 /* A contender: the named kernel ("auto": Sley chooses the kernel). */
 typedef struct cli_contender {
   char name[CLI_KERNEL_NAME];
-  bool rival; /* a kernel of another library */
+  bool rival; /* true: the kernel belongs to another library */
 } cli_contender;
 
 /* One contender's time on one case. */
 typedef struct cli_time {
-  bool ran;      /* true: the kernel belongs to another library */
+  bool ran;      /* false: the contender does not support the case */
   bool wrong;    /* the product was wrong; there are no times */
   bool shared;   /* auto chose this same kernel; the times are auto's */
   cli_times ms;  /* times of one product */
