@@ -184,7 +184,7 @@ static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_setti
 typedef struct about {
   const train_settings *settings;
   const char *graph;
-  char forced[2 * FORCED_ROOM]; /* differences between the state and this training; "" if there are none */
+  char forced[2 * FORCED_ROOM + 2]; /* differences between the state and this training; "" if there are none */
 } about;
 
 static void report_start(const cli_gnn_training *t, const about *a) {

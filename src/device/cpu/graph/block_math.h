@@ -10,9 +10,10 @@
 
 #include "device/cpu/spmm/spmm_parts.h"
 
-enum { BLOCK = 16, BLOCK_VECTORS = BLOCK / LANES };
+/* BLOCK_UNROLLED: vectors of one lane are too many to be unrolled. */
+enum { BLOCK = 16, BLOCK_VECTORS = BLOCK / LANES, BLOCK_UNROLLED = LANES == 1 ? 1 : BLOCK_VECTORS };
 #define BLOCK_INLINE static inline __attribute__((always_inline))
-#define EACH_VECTOR  _Pragma("GCC unroll 16") for (int v_ = 0; v_ < BLOCK_VECTORS; v_++)
+#define EACH_VECTOR  _Pragma("GCC unroll BLOCK_UNROLLED") for (int v_ = 0; v_ < BLOCK_VECTORS; v_++)
 
 /* Sixteen consecutive values in the type of sums. */
 typedef struct block {

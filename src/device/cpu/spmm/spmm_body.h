@@ -196,32 +196,49 @@ static bool is_general(const sl_spmm_run *args) {
   others(name, index, paged, vectors) static panel_body *const general_##name##_##vectors[] = {              \
       general_##name##_##vectors##_WHOLE, general_##name##_##vectors##_MASKED};
 
-/* Bodies for each number of vectors in a panel. */
-#define PANEL_BODIES(name, index, paged, others)                                                             \
-  PANEL_BODY(name, index, paged, 1, others)                                                                  \
-  PANEL_BODY(name, index, paged, 2, others)                                                                  \
-  PANEL_BODY(name, index, paged, 3, others)                                                                  \
-  PANEL_BODY(name, index, paged, 4, others)                                                                  \
-  PANEL_BODY(name, index, paged, 5, others)                                                                  \
-  PANEL_BODY(name, index, paged, 6, others)                                                                  \
-  PANEL_BODY(name, index, paged, 7, others)                                                                  \
-  PANEL_BODY(name, index, paged, 8, others)                                                                  \
-  static panel_body *const *const general_##name[] = {                                                       \
-      general_##name##_1, general_##name##_2, general_##name##_3, general_##name##_4,                        \
-      general_##name##_5, general_##name##_6, general_##name##_7, general_##name##_8};                       \
-  static panel_body *const *const plain_##name[] = {plain_##name##_1, plain_##name##_2, plain_##name##_3,    \
-                                                    plain_##name##_4, plain_##name##_5, plain_##name##_6,    \
-                                                    plain_##name##_7, plain_##name##_8};                     \
-  static __attribute__((noinline)) void lines_##name(const sl_spmm_run *args, const sl_spmm_part *part) {    \
-    if (STREAMS && !paged && !NARROW)                                                                        \
-      run_lines(args, part, index);                                                                          \
-  }                                                                                                          \
-  static void run_part_##name(const sl_spmm_run *args, const sl_spmm_part *part) {                           \
-    run_panels(args, part, is_general(args) ? general_##name : plain_##name, lines_##name);                  \
-  }
+/* 64-bit column indices are rare: the general bodies alone, for all operands. */
+#define WIDE_BODY(name, index, paged, vectors, others)                                                       \
+  GENERAL_BODY(name, index, paged, vectors, WHOLE)                                                           \
+  GENERAL_BODY(name, index, paged, vectors, MASKED)                                                          \
+  static panel_body *const general_##name##_##vectors[] = {                                                  \
+      general_##name##_##vectors##_WHOLE, general_##name##_##vectors##_MASKED,                               \
+      general_##name##_##vectors##_MASKED, general_##name##_##vectors##_MASKED};
+
+/* Bodies for each number of vectors in a panel; BODY is PANEL_BODY or WIDE_BODY. */
+#define PANEL_BODIES(BODY, name, index, paged, others)                                                       \
+  BODY(name, index, paged, 1, others)                                                                        \
+  BODY(name, index, paged, 2, others)                                                                        \
+  BODY(name, index, paged, 3, others)                                                                        \
+  BODY(name, index, paged, 4, others)                                                                        \
+  BODY(name, index, paged, 5, others)                                                                        \
+  BODY(name, index, paged, 6, others)                                                                        \
+  BODY(name, index, paged, 7, others)                                                                        \
+  BODY(name, index, paged, 8, others)
+#define PANEL_TABLE(kind, name)                                                                              \
+  static panel_body *const *const kind##_##name[] = {                                                        \
+      kind##_##name##_1, kind##_##name##_2, kind##_##name##_3, kind##_##name##_4,                            \
+      kind##_##name##_5, kind##_##name##_6, kind##_##name##_7, kind##_##name##_8};
+
+PANEL_BODIES(PANEL_BODY, i32, SLEY_I32, false, PLAIN_ALL)
+PANEL_TABLE(general, i32)
+PANEL_TABLE(plain, i32)
+PANEL_BODIES(PANEL_BODY, paged_i32, SLEY_I32, true, PLAIN_FEW)
+PANEL_TABLE(general, paged_i32)
+PANEL_TABLE(plain, paged_i32)
+PANEL_BODIES(WIDE_BODY, i64, SLEY_I64, args->problem->pages != NULL, )
+PANEL_TABLE(general, i64)
 
 typedef panel_body *const *const panel_bodies; /* indexed by the number of vectors, then by how the last one
                                                 * is moved */
+
+/* Returns the bodies for the operands of a run. */
+static panel_bodies *bodies_of(const sl_spmm_run *args) {
+  if (args->problem->a->index == SLEY_I64)
+    return general_i64;
+  if (args->problem->pages)
+    return is_general(args) ? general_paged_i32 : plain_paged_i32;
+  return is_general(args) ? general_i32 : plain_i32;
+}
 
 /* Number of vectors in the next panel, out of `left`. No panel is much narrower than the others, unless only
  * a small part of a vector would be left over (small). */
@@ -232,7 +249,8 @@ static int64_t panel_of(int64_t left, bool small) {
 }
 
 /* Runs panel after panel, each over all rows. */
-static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *p, panel_bodies *body) {
+static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *p) {
+  panel_bodies *const body = bodies_of(args);
   const bool small = (part->feature_end - part->feature - 1) % LANES < LANES / 4;
   for (int64_t c = part->feature; c < part->feature_end; c += p->width) {
     const int64_t left = part->feature_end - c, vectors = panel_of((left + LANES - 1) / LANES, small);
@@ -244,7 +262,7 @@ static void run_block(const sl_spmm_run *args, const sl_spmm_part *part, panel *
 
 /* Runs block after block of rows. A block is the whole part if a panel of X fits in a near cache but whole
  * rows do not; else it is small, so that rows of X are read from end to end. */
-static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool stream, panel_bodies *body) {
+static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool stream) {
   const int64_t width = part->feature_end - part->feature;
   const bool one = part->panels || width <= PANEL * LANES;
   int64_t rows = one ? part->row_end - part->row : BLOCK_BYTES / (width * (int64_t)sizeof(value));
@@ -252,7 +270,7 @@ static void run_each(const sl_spmm_run *args, const sl_spmm_part *part, bool str
   panel p = {.stream = stream, .near = part->near};
   for (p.row = part->row; p.row < part->row_end; p.row = p.row_end) {
     p.row_end = part->row_end - p.row < rows ? part->row_end : p.row + rows;
-    run_block(args, part, &p, body);
+    run_block(args, part, &p);
   }
   if (stream)
     stream_end();
@@ -273,7 +291,7 @@ static void stream_bytes(char *to, const char *from, int64_t bytes) {
 
 /* Computes a few rows at a time in a buffer and copies them to Y past the caches. If rows are contiguous, an
  * incomplete line waits in the buffer for the next rows. */
-static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_t bytes, panel_bodies *body) {
+static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_t bytes) {
   enum { LINE = 64 };
   _Alignas(64) char stage[STAGE_BYTES + 2 * LINE];
   const sl_spmm_matrix *a = args->problem->a;
@@ -297,7 +315,7 @@ static void run_staged(const sl_spmm_run *args, const sl_spmm_part *part, int64_
         &run,
         &(sl_spmm_part){
             .row_end = count, .feature = part->feature, .feature_end = part->feature_end, .near = part->near},
-        false, body);
+        false);
     if (joined) {
       char *const to = y + row * row_bytes - kept;
       const int64_t made = kept + count * row_bytes;
@@ -323,15 +341,19 @@ static bool by_lines(const sl_spmm_run *args, const sl_spmm_part *part, bool mis
                 entries = a->rowptr[part->row_end] - a->rowptr[part->row];
   const bool pays = misaligned || (row_bytes > PANEL * (int64_t)sizeof(vec) &&
                                    total > args->problem->figures->cores.by_lines);
-  return pays && !NARROW && !args->problem->pages && !is_general(args) && !a->rowid && args->ldy == width &&
-         row_bytes >= STAGED_LEAST &&
+  return pays && !NARROW && a->index == SLEY_I32 && !args->problem->pages && !is_general(args) && !a->rowid &&
+         args->ldy == width && row_bytes >= STAGED_LEAST &&
          (LINE_VECTORS == 1 || entries <= STAGED_ENTRIES * (part->row_end - part->row));
+}
+
+static __attribute__((noinline)) void run_by_lines(const sl_spmm_run *args, const sl_spmm_part *part) {
+  if (STREAMS && !NARROW)
+    run_lines(args, part, SLEY_I32);
 }
 
 /* Selects the way to sum a part. A Y that is read, or small, is written through the caches; writing past them
  * avoids reading memory that is overwritten. */
-static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_bodies *body,
-                       sl_spmm_part_body lines) {
+static void run_part(const sl_spmm_run *args, const sl_spmm_part *part) {
   if (run_bundles(args, part))
     return;
   const sl_spmm_problem *p = args->problem;
@@ -343,24 +365,16 @@ static void run_panels(const sl_spmm_run *args, const sl_spmm_part *part, panel_
   const uint64_t misaligned =
       ((uintptr_t)args->y | (uint64_t)(args->ldy * bytes) | (uint64_t)(part->feature * bytes)) % 64;
   if (large && by_lines(args, part, misaligned, total))
-    lines(args, part);
+    run_by_lines(args, part);
   else if (large && misaligned && row_bytes >= STAGED_LEAST && row_bytes <= STAGE_BYTES &&
            entries > STAGED_ENTRIES * (part->row_end - part->row))
-    run_staged(args, part, bytes, body);
+    run_staged(args, part, bytes);
   else
-    run_each(args, part, large && !misaligned, body);
+    run_each(args, part, large && !misaligned);
 }
 
-PANEL_BODIES(i32, SLEY_I32, false, PLAIN_ALL)
-PANEL_BODIES(i64, SLEY_I64, false, PLAIN_FEW)
-PANEL_BODIES(paged_i32, SLEY_I32, true, PLAIN_FEW)
-PANEL_BODIES(paged_i64, SLEY_I64, true, PLAIN_FEW)
-
 static sley_status run(sl_queue *queue, const sl_kernel_args *args) {
-  static const sl_spmm_part_body body[2][2] = {{run_part_i32, run_part_i64},
-                                               {run_part_paged_i32, run_part_paged_i64}};
-  const sl_spmm_problem *p = args->spmm.problem;
-  return sl_cpu_spmm_run(queue, &args->spmm, 0, body[p->pages != NULL][p->a->index == SLEY_I64]);
+  return sl_cpu_spmm_run(queue, &args->spmm, 0, run_part);
 }
 
 static bool ok(const sl_kernel_args *args) {

@@ -108,22 +108,9 @@ static void update_panels(const sl_update_args *a, const sum *t, int64_t ldt, in
   }
 }
 
-/* Writes the product's rows of a block to T. */
-typedef void block_product(const sl_spmm_run *run, const sl_spmm_part *part);
-#define BLOCK_PRODUCT(name)                                                                                  \
-  static void block_##name(const sl_spmm_run *run, const sl_spmm_part *part) {                               \
-    if (!run_bundles(run, part))                                                                             \
-      run_each(run, part, false, is_general(run) ? general_##name : plain_##name);                           \
-  }
-BLOCK_PRODUCT(i32)
-BLOCK_PRODUCT(i64)
-BLOCK_PRODUCT(paged_i32)
-BLOCK_PRODUCT(paged_i64)
-
 /* Processes a part in blocks: each is summed to T and then multiplied by W. If rows are in bundles, a block
  * is a window of them. */
 static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
-  static block_product *const product[2][2] = {{block_i32, block_i64}, {block_paged_i32, block_paged_i64}};
   _Alignas(64) char t[SL_UPDATE_BYTES];
   const sl_update_args *a = (const sl_update_args *)args; /* the product is its first member */
   const sl_spmm_matrix *of = args->problem->a;
@@ -146,7 +133,8 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
     if (part->bundles)
       block.bundle_end = block.bundle + sl_bundles_of(count, part->bundles->height);
     run.y = (void *)((uintptr_t)t - (uintptr_t)(block.row * row_bytes)); /* address that row 0 would have */
-    product[problem.pages != NULL][of->index == SLEY_I64](&run, &block);
+    if (!run_bundles(&run, &block))
+      run_each(&run, &block, false);
     block.bundle = block.bundle_end;
     update_panels(a, (const sum *)t, k, k, of->rowid ? of->rowid + block.row : NULL, block.row, count,
                   stream);

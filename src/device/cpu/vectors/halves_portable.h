@@ -27,16 +27,18 @@ static inline void stream_halves(value *p, halves v) {
   store_halves(p, v);
 }
 
-static inline vec widened_f16(halves v) {
+/* Not inlined: many instructions, and loops contain many of them. */
+#define CONVERSION static __attribute__((noinline, unused))
+CONVERSION vec widened_f16(halves v) {
   return sl_f32_of_f16(v);
 }
-static inline halves rounded_f16(vec v) {
+CONVERSION halves rounded_f16(vec v) {
   return sl_f16_of_f32(v);
 }
 static inline vec widened_bf16(halves v) {
   return sl_f32_of_bf16(v);
 }
-static inline halves rounded_bf16(vec v) {
+CONVERSION halves rounded_bf16(vec v) {
   return sl_bf16_of_f32(v);
 }
 
