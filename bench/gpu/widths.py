@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How does the time of a product on one GPU grow with the width? Draws graphs and widths with a seed, times them by bench_spmm_gpu,
-and divides each time by the granules of 64 bytes that a row of X has, and by the lines of 128 bytes that it touches. Prints both
-relative to the best width of the graph: 1 is best.
+and divides each time by the granules of 64 bytes that a row of X has. Prints that relative to the graph's best width: 1 is best.
+Widths of less than a granule are timed but have no part in this, because X is then read from caches.
 
 Usage: widths.py [BUILD] [--graphs N] [--widths N] [--widest K] [--dtype T] [--seed N] [--json FILE]
 """
@@ -20,7 +20,7 @@ import draw as drawn  # noqa: E402
 from tables import geomean  # noqa: E402
 
 BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
-GRANULE, LINE = 64, 128
+GRANULE = 64
 
 
 def graphs(chance, count):
@@ -29,13 +29,6 @@ def graphs(chance, count):
              lambda: f"rmat:scale={chance.randint(18, 20)},edgefactor={chance.randint(16, 40)},seed={chance.randrange(1 << 20)}",
              lambda: f"er:n={chance.randint(200000, 1500000)},nnz={chance.randint(5, 40)}000000,seed={chance.randrange(1 << 20)}"]
     return [kinds[i % len(kinds)]() for i in range(count)]
-
-
-def lines(k, size):
-    """Lines that a row of k values touches on average, over all rows of a matrix that begins at a line."""
-    row = k * size
-    starts = [i * row % LINE for i in range(LINE)]
-    return sum((start + row + LINE - 1) // LINE for start in starts) / len(starts)
 
 
 def main():
@@ -59,17 +52,14 @@ def main():
                         "--repeat", "9", "--json", results], check=True, stdout=subprocess.DEVNULL)
         with open(results, encoding="utf-8") as file:
             records = [record for record in map(json.loads, file) if record["record"] == "case"]
-    print(f"seed {o.seed}, {o.dtype}: time for each granule of 64 bytes, and for each line of 128 bytes, relative to the graph's best")
+    print(f"seed {o.seed}, {o.dtype}: ms, and the time for each granule of {GRANULE} bytes relative to the graph's best")
     for name in names:
         mine = [(r["k"], r["sley"]["ms"]["median"], r.get("ratio")) for r in records if r["matrix"] == name]
-        granule = {k: ms / math.ceil(k * size / GRANULE) for k, ms, _ in mine}
-        line = {k: ms / lines(k, size) for k, ms, _ in mine}
-        best, best_line = min(granule.values()), min(line.values())
+        granule = {k: ms / math.ceil(k * size / GRANULE) for k, ms, _ in mine if k * size >= GRANULE}
+        best, ratios = min(granule.values()), [ratio for _, _, ratio in mine if ratio]
         print(f"{name}: {len(mine)} widths")
-        print("  " + ", ".join(f"{k}: {ms:.3f} ms {granule[k] / best:.2f} {line[k] / best_line:.2f}" for k, ms, _ in mine))
-        ratios = [ratio for _, _, ratio in mine if ratio]
+        print("  " + ", ".join(f"{k}: {ms:.3f}" + (f" {granule[k] / best:.2f}" if k in granule else "") for k, ms, _ in mine))
         print(f"  granules: geomean {geomean([v / best for v in granule.values()]):.3f}, worst {max(granule.values()) / best:.2f}; "
-              f"lines: geomean {geomean([v / best_line for v in line.values()]):.3f}, worst {max(line.values()) / best_line:.2f}; "
               f"best cuSPARSE / Sley: geomean {geomean(ratios):.2f}, worst {min(ratios):.2f}")
 
 

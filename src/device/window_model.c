@@ -105,7 +105,7 @@ static work stream_work(sley_dtype dtype, int64_t k, int ways) {
     double lanes = k <= 8 * vec ? 8 : 16;
     return (work){lanes / 32, lanes / 32, vec, lanes / 32};
   }
-  int64_t most = vec * bytes == 8 ? 2 : 4, strips = most == 4 && k > 64 * vec ? 4 : k > 32 * vec ? 2 : 1;
+  int64_t most = vec * bytes == 8 ? 3 : 4, strips = k > 64 * vec ? most : k > 32 * vec ? 2 : 1;
   double panels = (double)up(k, 32 * vec * strips);
   return (work){panels, (double)up(k, 32 * vec), vec, panels};
 }

@@ -85,6 +85,9 @@ sley_status launch_short_loads(sl_queue *queue, const sl_stream_run &run, const 
   if constexpr (STRIPS == 4)
     if (run.k > 64 * VEC)
       return launch_shape<T, shape<32, 1, VEC, 4, 4, 14, false, uint32_t>>(queue, run, places);
+  if constexpr (STRIPS == 2) /* as many loads of 8 bytes as in two panels, but each entry is read once */
+    if (run.k > 64 * VEC)
+      return launch_shape<T, shape<32, 1, VEC, 3, 4, 12, false, uint32_t>>(queue, run, places);
   if constexpr (STRIPS >= 2)
     if (run.k > 32 * VEC)
       return launch_shape<T, shape<32, 1, VEC, 2, 4, 16, false, uint32_t>>(queue, run, places);
