@@ -67,23 +67,45 @@ static work shared_work(int bytes, int64_t k, int ways) {
   return (work){1.0 / ways, loads / ways, vec, 1 + vec * loads * log2_of(ways)};
 }
 
-/* Groups, strips and panels as in launch_stream of spmm/stream.cuh. */
+/* A load takes as long as its busiest lane, so panels divide a row into equal parts that fill a warp. Panels
+ * of 8 and 16 lanes are whole lines of memory: they are faster if rows of X come from memory, and slower if
+ * most are in the L2 cache. Values of 8 bytes gain nothing from more groups, because a lane has only 2 sums;
+ * lanes have too few registers for two strips of 2-byte values. Measured on an H200, widths of 36 to 512,
+ * four graphs. */
+sl_stream_panel sl_stream_panel_of(int64_t loads, int value_bytes, bool large, bool long_rows) {
+  const bool lines = large && value_bytes < 8;
+  if (loads <= 16)
+    return (sl_stream_panel){loads <= 8 ? 8 : loads <= 10 ? (int)loads : 16, 1};
+  if (lines && (loads == 24 || loads % 32 == 0))
+    return (sl_stream_panel){loads == 24 ? 8 : 16, 1};
+  if (loads <= 32 || loads % 32 == 0)
+    return (sl_stream_panel){loads <= 24 && !long_rows ? 24 : 32, 1};
+  if (loads % 32 == 16 || loads > 64)
+    return (sl_stream_panel){16, 1};
+  if (lines && loads % 8 == 0)
+    return (sl_stream_panel){8, 1};
+  if (value_bytes < 4)
+    return (sl_stream_panel){32, 1};
+  return (sl_stream_panel){loads <= 48 ? 24 : loads <= 56 ? 28 : 32, 2};
+}
+
+/* Groups, strips and panels as in stream_launch.cuh. */
 static work stream_work(sley_dtype dtype, int64_t k, int ways) {
   int bytes = (int)sley_dtype_bytes(dtype), widest = VECTOR_BYTES / bytes, vec = vec_of(bytes, k, 8);
   if (ways > 1)
     return shared_work(bytes, k, ways);
   if (bytes < 4 && k <= 2 * widest && k % (widest / 2) == 0 && k > widest)
     return (work){4.0 / 32, 4.0 / 32, widest / 2, 4.0 / 32};
+  if (vec * bytes >= VECTOR_BYTES) {
+    const sl_stream_panel p = sl_stream_panel_of(up(k, vec), bytes, true, false);
+    double passes = (double)up(k, (int64_t)p.lanes * p.strips * vec) / (32 / p.lanes);
+    return (work){passes, passes * p.strips, vec, passes};
+  }
   if (k <= 16 * vec) {
     double lanes = k <= 8 * vec ? 8 : 16;
     return (work){lanes / 32, lanes / 32, vec, lanes / 32};
   }
-  int64_t most = vec * bytes >= 16  ? 1
-                 : vec * bytes == 8 ? 2
-                                    : 4,
-          strips = most == 4 && k > 64 * vec   ? 4
-                   : most >= 2 && k > 32 * vec ? 2
-                                               : 1;
+  int64_t most = vec * bytes == 8 ? 3 : 4, strips = k > 64 * vec ? most : k > 32 * vec ? 2 : 1;
   double panels = (double)up(k, 32 * vec * strips);
   return (work){panels, (double)up(k, 32 * vec), vec, panels};
 }

@@ -84,6 +84,17 @@ typedef struct sl_window_shape {
 int sl_stream_ways(const struct sl_device_figures *figures, sley_dtype dtype, int64_t k, int64_t entries,
                    int64_t rows);
 
+/* A group of lanes that processes a stream of entries: `lanes` loads of a row of X side by side, in `strips`
+ * strips. */
+typedef struct sl_stream_panel {
+  int lanes, strips;
+} sl_stream_panel;
+
+/* Returns the panel of products whose lanes load 16 bytes, for rows of X of `loads` such loads and values of
+ * value_bytes bytes. large: A has so many entries that rows of X come from memory; long_rows: so many entries
+ * per row that steps without a row's end are common. */
+sl_stream_panel sl_stream_panel_of(int64_t loads, int value_bytes, bool large, bool long_rows);
+
 /* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, if memory is aligned. */
 static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
   int features = 16 / (int)sley_dtype_bytes(dtype);

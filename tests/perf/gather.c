@@ -8,14 +8,15 @@
 struct bench_gather {
   sl_comm *comm;
   int count;
-  sl_exchange **exchange; /* the plan's */
-  int64_t row_bytes;
+  sl_exchange **exchange;     /* the plan's */
+  int64_t x_bytes, row_bytes; /* bytes between rows of X, and of the halo */
   void *halo;
 };
 
 static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *bytes) {
   sl_comm *comm = gather->comm;
   const sl_buffer *buffer = SL_BUFFER(plan, SL_EXCHANGE(plan, 0)->dst);
+  gather->x_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
   gather->row_bytes = buffer->row_bytes;
   SL_TRY(SL_NEW_ZERO(gather->exchange, plan->exchanges.count, "a gather"));
   SL_TRY(comm->device->ops->alloc(comm->device, buffer->rows * buffer->row_bytes, "halo", &gather->halo));
@@ -50,8 +51,8 @@ sley_status bench_gather_create(sley_comm *comm, sley_plan *handle, bench_gather
 sley_status bench_gather_take(bench_gather *gather, const void *x) {
   sl_comm *comm = gather->comm;
   for (int i = 0; i < gather->count; i++)
-    SL_TRY(comm->ops->exchange_begin(gather->exchange[i], x, gather->row_bytes, gather->halo,
-                                     gather->row_bytes, comm->queue));
+    SL_TRY(comm->ops->exchange_begin(gather->exchange[i], x, gather->x_bytes, gather->halo, gather->row_bytes,
+                                     comm->queue));
   for (int i = 0; i < gather->count; i++)
     SL_TRY(comm->ops->exchange_end(gather->exchange[i], comm->queue));
   return SLEY_OK;

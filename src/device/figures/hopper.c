@@ -16,9 +16,10 @@ const sl_device_figures sl_figures_hopper = {
     .piece = 15e-6, /* fitted on the H200, like the next figure */
     .pull_start = 15e-6,
     /* H200. Streams: within a factor of two either way the times differ by a few percent. Rows of small
-     * products: 38 matrices of 20,000 to 3 million entries. Pulls: on four H200, 33 blocks are as fast alone,
-     * but become slower while a product runs; 132 blocks load no faster than 66 and slow the product by 25 %
-     * more; 40 blocks take up to 17 % longer, and slow the product by 2 to 3 % less. */
+     * products: 38 matrices of 20,000 to 3 million entries. Pulls: on two H200, twins of clj, prd and spk, k
+     * of 32 to 128, products take 1 to 3 % less time with 48 blocks than with 60, and up to 65 % more with
+     * 132, which load no faster; with 40 they take 1 % less if the pull ends early, and 3 % more if not. On
+     * four H200, 33 blocks are as fast alone, but become slower while a product runs. */
     .fill = {[SL_FILL_STREAM_THREADS] = 270000,
              [SL_FILL_STREAM_WARPS] = 4224,
              [SL_FILL_NARROW_WARPS] = 1200,
@@ -35,7 +36,7 @@ const sl_device_figures sl_figures_hopper = {
              [SL_FILL_WINDOW_ENTRIES] = 300000,
              [SL_FILL_UPDATE_WARPS] = 3168,
              [SL_FILL_UPDATE_ROWS] = 60000,
-             [SL_FILL_PULL_BLOCKS] = 60,
+             [SL_FILL_PULL_BLOCKS] = 48,
              [SL_FILL_FEW_PULL_BLOCKS] = 40,
              [SL_FILL_REPEAT_BLOCKS] = 1024},
     /* H100 80GB HBM3, f32; the plain product is an estimate. */

@@ -54,7 +54,7 @@ template <int LANES> __device__ bool last_of(unsigned *counter, int groups, int 
   __syncwarp(mask);
   if (lane == 0)
     finished = atomicAdd(counter, 1u) + 1;
-  if (__shfl_sync(mask, finished, 0, LANES) != (unsigned)groups)
+  if (__shfl_sync(mask, finished, __ffs((int)mask) - 1) != (unsigned)groups)
     return false;
   __threadfence();
   if (lane == 0)

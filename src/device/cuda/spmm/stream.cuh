@@ -7,11 +7,11 @@
  * memory, and that rate is reached only if every multiprocessor has many loads in flight at all times. A
  * kernel that assigns each row of A to a warp does not reach it: most rows of a graph are short, so each warp
  * starts a few loads, waits for them, stores a row and starts again. (Narrow products of very long rows are
- * limited by instructions instead: VERY_LONG_ROW.)
+ * limited by instructions instead.)
  *
  * Work of a group. The host cuts the rows into chunks with about equally many entries (chunks.h). A group of
  * LANES x WAYS threads, 4 to 32, processes one chunk and reads its entries as one stream, across the ends of
- * rows:
+ * rows. A warp has as many groups as fit in it; the lanes of an incomplete group are spare.
  *   - Each lane holds VEC neighbouring features of the row that is being summed, in STRIPS strips of
  *     LANES x VEC features: a panel. If k is larger, another group reads the chunk for the next panel.
  *   - The group loads one entry per lane at a time, one block ahead of their use. By shuffles every lane
@@ -42,20 +42,14 @@
  * Arrival. If the rows of the far memory arrive while the kernel runs, a group first waits for the piece of
  * its chunk (rows/pull_pieces.cuh).
  *
- * The shapes (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor) were found by measurement on H200
- * GPUs. */
+ * stream_launch.cuh chooses the shape (LANES, WAYS, VEC, STRIPS, U, blocks per multiprocessor). */
 #ifndef SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 #define SLEY_DEVICE_CUDA_SPMM_STREAM_CUH
 
-#include "device/cuda/spmm/narrow_rows.cuh"
-#include "device/cuda/spmm/spmm_rows.cuh"
+#include "device/cuda/spmm/spmm_chunks.cuh"
 #include "device/cuda/spmm/stream.h"
 
 namespace sley {
-
-/* LONG_ROW: entries of a row from which on steps without a row's end get their own loop. VERY_LONG_ROW:
- * entries from which on narrow products are limited by instructions rather than memory. */
-enum { LONG_ROW = 32, VERY_LONG_ROW = 256 };
 
 enum { STREAM_BLOCK = 64 };
 
@@ -79,21 +73,40 @@ template <typename T, class S> using strips = vector<T, S::VEC>[S::STRIPS];
 
 /* Maximum of the warp's values, which are the same within each group of GROUP lanes. */
 template <int GROUP> __device__ __forceinline__ int largest_of_groups(int value) {
+  if constexpr (32 % GROUP == 0) {
 #pragma unroll
-  for (int distance = GROUP; distance < 32; distance *= 2) {
-    const int other = __shfl_xor_sync(~0u, value, distance);
-    value = other > value ? other : value;
-  }
-  return value;
+    for (int distance = GROUP; distance < 32; distance *= 2) {
+      const int other = __shfl_xor_sync(~0u, value, distance);
+      value = other > value ? other : value;
+    }
+    return value;
+  } else
+    return __reduce_max_sync(~0u, value);
+}
+
+/* The first lane of the calling lane's group. Spare lanes belong to the first group. */
+template <int GROUP> __device__ __forceinline__ unsigned group_first() {
+  const unsigned first = threadIdx.x % 32 / GROUP * GROUP;
+  return 32 % GROUP != 0 && first + GROUP > 32 ? 0 : first;
+}
+
+/* Value of lane `from` of the calling lane's group. */
+template <int GROUP, typename T> __device__ __forceinline__ T of_group(T value, int from) {
+  if constexpr (32 % GROUP == 0)
+    return __shfl_sync(~0u, value, from, GROUP);
+  else
+    return __shfl_sync(~0u, value, (int)group_first<GROUP>() + from);
 }
 
 /* The groups of a warp process their chunks in step, until the longest ends, because a shuffle by all lanes
- * is one instruction and shuffles by some lanes are many. */
+ * is one instruction and shuffles by some lanes are many. A spare lane computes what the lane of this number
+ * in the warp's first group computes, and stores nothing. */
 template <typename T, class S, bool BETA>
 __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_places &places,
-                                             const sl_chunk &chunk, int64_t f, int lane) {
+                                             const sl_chunk &chunk, int64_t f, int lane, bool spare) {
   constexpr int GROUP = S::GROUP, WAYS = S::WAYS, VEC = S::VEC, STRIPS = S::STRIPS, STRIP = S::STRIP,
                 PANEL = S::PANEL, U = S::U;
+  static_assert(GROUP % (U * WAYS) == 0, "whole steps");
   const int way = WAYS == 1 ? 0 : lane / S::LANES;
   using place = typename S::PLACE;
   using acc_t = accumulator<T>;
@@ -138,7 +151,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
         scaled<T, VEC>(acc[s], run.beta, old[s]);
   };
   auto load_x = [&](vector<in_t, VEC>(&in)[STRIPS], place my_place, int from) {
-    const in_t *at = x + (uint64_t)__shfl_sync(~0u, my_place, from, GROUP) * VEC;
+    const in_t *at = x + (uint64_t)of_group<GROUP>(my_place, from) * VEC;
 #pragma unroll
     for (int s = 0; s < STRIPS; s++) {
       if (STRIPS > 1) /* otherwise its former value would have to be kept until the load completes */
@@ -169,7 +182,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     if (way == 0)
 #pragma unroll
       for (int t = 0; t < STRIPS; t++)
-        if (on[t])
+        if (on[t] && !spare)
           store_once<out_t, VEC>(out + t * STRIP, acc[t]);
     out = row_at(y, next, ldy);
     next = (++row)[1];
@@ -198,7 +211,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     const acc_t my_val = value<in_t>::weight(run.alpha, next_val);
     const place my_place = place_of<place>(places, next_col & INT32_MAX);
     const unsigned ends = __ballot_sync(~0u, next_col < 0);
-    const unsigned my_ends = ends >> (threadIdx.x % 32 / GROUP * GROUP);
+    const unsigned my_ends = ends >> group_first<GROUP>();
     next_col = 0;
     if (e + GROUP + lane < chunk.count) {
       next_col = __ldcs(col + e + GROUP + lane);
@@ -215,7 +228,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
           load_x(in[u], my_place, s + u * WAYS + way);
 #pragma unroll
         for (int u = 0; u < U; u++)
-          add(in[u], __shfl_sync(~0u, my_val, s + u * WAYS + way, GROUP));
+          add(in[u], of_group<GROUP>(my_val, s + u * WAYS + way));
       }
       continue;
     }
@@ -229,7 +242,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
 #pragma unroll
       for (int u = 0; u < U; u++) {
         const int at = s + u * WAYS;
-        const acc_t weight = __shfl_sync(~0u, my_val, at + way, GROUP);
+        const acc_t weight = of_group<GROUP>(my_val, at + way);
         if constexpr (WAYS == 1) {
           if (at < here) {
             add(in[u], weight);
@@ -255,7 +268,7 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
   }
   if (fragment)
     join_ways();
-  if (fragment && way == 0)
+  if (fragment && way == 0 && !spare)
 #pragma unroll
     for (int s = 0; s < STRIPS; s++)
       if (on[s])
@@ -306,7 +319,7 @@ template <typename T, class S, bool BETA>
 __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
     stream(const __grid_constant__ sl_stream_run run, const __grid_constant__ x_places places,
            const unsigned blocks) {
-  constexpr int GROUP = S::GROUP, GROUPS = STREAM_BLOCK / GROUP;
+  constexpr int GROUP = S::GROUP, IN_WARP = 32 / GROUP, GROUPS = STREAM_BLOCK / 32 * IN_WARP;
   if (blockIdx.x >= blocks) {
     clear_rows<T>(run, (int64_t)blockIdx.y * (gridDim.x - blocks) + blockIdx.x - blocks);
     return;
@@ -317,8 +330,9 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
     panel = blockIdx.x % panels;
     block = blockIdx.x / panels;
   }
-  const int lane = threadIdx.x % GROUP;
-  const int64_t at = (int64_t)block * GROUPS + threadIdx.x / GROUP;
+  const bool spare = threadIdx.x % 32 >= IN_WARP * GROUP;
+  const int lane = threadIdx.x % 32 % GROUP;
+  const int64_t at = (int64_t)block * GROUPS + threadIdx.x / 32 * IN_WARP + group_first<GROUP>() / GROUP;
   sl_chunk chunk = {};
   chunk.slot = -1;
   if (at < run.a.chunks)
@@ -328,9 +342,10 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
       wait_for_piece(run.arrivals, chunk.piece, run.arrivals->round.value);
     __syncwarp();
   }
-  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane);
-  if (chunk.slot >= 0) {
-    const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << threadIdx.x % 32 / GROUP * GROUP;
+  stream_chunk<T, S, BETA>(run, places, chunk, (int64_t)panel * S::PANEL + lane % S::LANES * S::VEC, lane,
+                           spare);
+  if (chunk.slot >= 0 && !spare) {
+    const unsigned mask = GROUP == 32 ? ~0u : ((1u << GROUP % 32) - 1) << group_first<GROUP>();
     finish_fragment<T, S>(run, {chunk.slot, chunk.long_row}, (int)panel, lane, mask);
   }
 }
@@ -338,7 +353,7 @@ __global__ void __launch_bounds__(STREAM_BLOCK, S::blocks(BETA))
 template <typename T, class S>
 sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
   enum { MOST_DOWN = 65535 }; /* most rows of a grid */
-  constexpr int GROUPS = STREAM_BLOCK / S::GROUP;
+  constexpr int GROUPS = STREAM_BLOCK / 32 * (32 / S::GROUP);
   sl_stream_run of = run;
   const int64_t panels = (run.k + S::PANEL - 1) / S::PANEL;
   of.by_chunk = run.by_chunk || panels > MOST_DOWN;
@@ -358,148 +373,6 @@ sley_status launch_shape(sl_queue *queue, const sl_stream_run &run, const x_plac
       stream<T, S, true><<<grid, STREAM_BLOCK, 0, sl_cuda_stream(queue)>>>(of, places, (unsigned)blocks);
   }
   return sl_cuda_launched(queue, "spmm-stream");
-}
-
-/* If rows of X cannot be loaded in 16 bytes: as many strips as fill 16 bytes per lane, at most 4. */
-template <typename T, int VEC>
-constexpr int strips_of = VEC * sizeof(input<T>) >= 16  ? 1
-                          : VEC * sizeof(input<T>) == 8 ? 2
-                                                        : 4;
-
-/* The shapes were measured on H200s. If a pull runs at the same time, which also uses registers and threads,
- * fewer groups with more loads each are faster; otherwise more groups with fewer loads. */
-template <typename T, int VEC>
-sley_status launch_lanes(sl_queue *queue, const sl_stream_run &run, int lanes) {
-  x_places places;
-  const bool long_rows = run.a.row_entries >= LONG_ROW;
-  if (!find_places<T, VEC>(run, &places))
-    return launch_shape<T, shape<32, 1, VEC, 1, 4, 8, false, uint64_t>>(queue, run, places);
-  if (lanes == 4 && long_rows)
-    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, true, uint32_t>>(queue, run, places);
-  if (lanes == 4)
-    return launch_shape<T, shape<4, 1, VEC, 1, 4, 14, false, uint32_t>>(queue, run, places);
-  if (lanes == 8 && long_rows && run.during_pull)
-    return launch_shape<T, shape<8, 1, VEC, 1, 8, 14, true, uint32_t>>(queue, run, places);
-  if (lanes == 8 && long_rows)
-    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
-  if (lanes == 8)
-    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, false, uint32_t>>(queue, run, places);
-  if (lanes == 16 && run.during_pull)
-    return launch_shape<T, shape<16, 1, VEC, 1, 8, 16, true, uint32_t>>(queue, run, places);
-  if (lanes == 16 && long_rows)
-    return launch_shape<T, shape<16, 1, VEC, 1, 4, 16, true, uint32_t>>(queue, run, places);
-  if (lanes == 16)
-    return launch_shape<T, shape<16, 1, VEC, 1, 4, 20, false, uint32_t>>(queue, run, places);
-  constexpr int STRIPS = strips_of<T, VEC>;
-  if constexpr (STRIPS == 4)
-    if (run.k > 64 * VEC)
-      return launch_shape<T, shape<32, 1, VEC, 4, 4, 14, false, uint32_t>>(queue, run, places);
-  if constexpr (STRIPS >= 2)
-    if (run.k > 32 * VEC)
-      return launch_shape<T, shape<32, 1, VEC, 2, 4, 16, false, uint32_t>>(queue, run, places);
-  return launch_shape<T, shape<32, 1, VEC, 1, 8, 14, false, uint32_t>>(queue, run, places);
-}
-
-/* Returns whether rows can be accessed VEC values at a time, with features for more than half of `lanes`. */
-template <typename T, int VEC> bool fits(const sl_stream_run &run, int lanes) {
-  return run.k % VEC == 0 && run.k > lanes / 2 * VEC && aligned_rows<T, VEC>(run);
-}
-
-/* Launches with one warp per chunk, in which WAYS lanes share a feature. */
-template <typename T, int WAYS, int VEC> sley_status launch_ways(sl_queue *queue, const sl_stream_run &run) {
-  constexpr int STRIPS = strips_of<T, VEC>;
-  x_places places;
-  if (find_places<T, VEC>(run, &places))
-    return launch_shape<T, shape<32 / WAYS, WAYS, VEC, STRIPS, 4, 12, true, uint32_t>>(queue, run, places);
-  find_places<T, 1>(run, &places);
-  return launch_shape<T, shape<32 / WAYS, WAYS, 1, 4, 4, 8, true, uint64_t>>(queue, run, places);
-}
-
-/* Calls launch(VEC) with the widest loads that alignment allows and that have features for more than half of
- * `lanes`: 16 bytes per lane, then 8, 4 for 2-byte values, then single values. */
-template <typename T, class LAUNCH>
-sley_status by_widest(const sl_stream_run &run, int lanes, LAUNCH launch) {
-  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
-  if (fits<T, WIDEST>(run, lanes))
-    return launch(std::integral_constant<int, WIDEST>());
-  if constexpr (BYTES < 8)
-    if (fits<T, WIDEST / 2>(run, lanes))
-      return launch(std::integral_constant<int, WIDEST / 2>());
-  if constexpr (BYTES < 4)
-    if (fits<T, WIDEST / 4>(run, lanes))
-      return launch(std::integral_constant<int, WIDEST / 4>());
-  return launch(std::integral_constant<int, 1>());
-}
-
-template <typename T, int WAYS> sley_status stream_ways(sl_queue *queue, const sl_stream_run &run) {
-  return by_widest<T>(run, 0,
-                      [&](auto vec) { return launch_ways<T, WAYS, decltype(vec)::value>(queue, run); });
-}
-
-/* Runs row by row, if the product was prepared for that. */
-template <typename T, int WAYS> sley_status stream_rows(sl_queue *queue, const sl_stream_run &run) {
-  return by_widest<T>(run, 0, [&](auto vec) { return rows_of<T, decltype(vec)::value, WAYS>(queue, run); });
-}
-
-template <typename T> sley_status launch_row_ways(sl_queue *queue, const sl_stream_run &run) {
-  switch (run.a.ways) {
-  case 2:
-    return stream_rows<T, 2>(queue, run);
-  case 4:
-    return stream_rows<T, 4>(queue, run);
-  case 8:
-    return stream_rows<T, 8>(queue, run);
-  case 16:
-    return stream_rows<T, 16>(queue, run);
-  default:
-    return stream_rows<T, 1>(queue, run);
-  }
-}
-
-/* Smallest group, at least 8 lanes, that covers k with VEC values per lane. */
-template <int VEC> int lanes_for(int64_t k) {
-  return k <= 8 * VEC ? 8 : k <= 16 * VEC ? 16 : 32;
-}
-
-/* Half as many lanes load a row of X in narrow products of very long rows, and for 16-bit values if a row of
- * X is at most a sector long. */
-template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
-  constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
-  SL_TRY(sl_cuda_use(queue->device));
-  if (run.a.task)
-    return launch_row_ways<T>(queue, run);
-  if (narrow_serves<T>(run))
-    return narrow_product<T>(queue, run);
-  switch (run.a.ways) {
-  case 2:
-    return stream_ways<T, 2>(queue, run);
-  case 4:
-    return stream_ways<T, 4>(queue, run);
-  case 8:
-    return stream_ways<T, 8>(queue, run);
-  default:
-    break;
-  }
-  /* If all chunks run at once with one warp each, groups that share a warp would only wait for each other. */
-  if (run.a.chunks * ((run.k * BYTES + 511) / 512) <= queue->device->figures.fill[SL_FILL_STREAM_WARPS])
-    return by_widest<T>(run, 32,
-                        [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 32); });
-  if (run.a.row_entries >= VERY_LONG_ROW && run.k <= 4 * WIDEST && fits<T, WIDEST>(run, 4))
-    return launch_lanes<T, WIDEST>(queue, run, 4);
-  if constexpr (BYTES < 4)
-    if (run.k <= 2 * WIDEST && fits<T, WIDEST / 2>(run, 4))
-      return launch_lanes<T, WIDEST / 2>(queue, run, 4);
-  return by_widest<T>(run, 8, [&](auto vec) {
-    return launch_lanes<T, decltype(vec)::value>(queue, run, lanes_for<decltype(vec)::value>(run.k));
-  });
-}
-
-/* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
-template <typename T> sley_status launch_stream_to(sl_queue *queue, const sl_stream_run &run) {
-  if constexpr (sizeof(T) == 2)
-    if (run.wide_y)
-      return launch_stream<wide<T>>(queue, run);
-  return launch_stream<T>(queue, run);
 }
 
 } // namespace sley
