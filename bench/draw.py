@@ -17,6 +17,14 @@ def widths(chance, count, widest):
     return sorted({min(widest, int((widest + 1) ** chance.random())) for _ in range(count)})
 
 
+def graphs(chance, count):
+    """Specs of graphs of 5 to 60 million entries."""
+    kinds = [lambda: f"twin:{chance.choice(common.TWINS)}:scale={chance.uniform(0.2, 0.6):.2f},seed={chance.randrange(1 << 20)}",
+             lambda: f"rmat:scale={chance.randint(18, 20)},edgefactor={chance.randint(16, 40)},seed={chance.randrange(1 << 20)}",
+             lambda: f"er:n={chance.randint(200000, 1500000)},nnz={chance.randint(5, 40)}000000,seed={chance.randrange(1 << 20)}"]
+    return [kinds[i % len(kinds)]() for i in range(count)]
+
+
 def main():
     parser = common.Parser(__doc__)
     parser.add("--data", common.DATA)

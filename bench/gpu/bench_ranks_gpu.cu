@@ -2,14 +2,14 @@
 /* Several GPUs in one process: Sley, and NCCL broadcasts with cuSPARSE products, on the same operands.
  *
  *   bench_ranks_gpu [--gpus 1,2,4] [--matrices cyt,clj,prd] [--k 32,64,128] [--algo auto] [--repeat 20]
- *                   [--warmup 3] [--unified 0] [--cache DIR] [--json FILE]
+ *                   [--warmup 3] [--dtype f32] [--unified 0] [--cache DIR] [--json FILE]
  *
  * --unified 1: also with X in unified memory, which needs memory for another X and is slow.
  *
  * ms: time of the slowest rank from a barrier on, by CUDA events on each rank's stream, median over
  * repetitions. steady_ms: time per product of `repeat` products enqueued one after the other. Also printed:
  * the plan's local parts alone, all ranks at once, and the plan's exchange alone, until each rank has its
- * halo. f32, equal row blocks. Every product is verified; exit status 1 if one is wrong. */
+ * halo. Equal row blocks. Every product is verified; exit status 1 if one is wrong. */
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -25,6 +25,7 @@ struct settings {
   std::vector<int> gpus, widths;
   const char *algo, *cache;
   int repeat, warmup;
+  bench_dtype dtype;
   bool unified;
   FILE *json;
 };
@@ -40,7 +41,7 @@ struct shared {
   std::vector<ncclComm_t> nccl;
   std::vector<std::vector<double>> samples; /* times of each rank */
   std::vector<double> value;                /* a number of each rank */
-  float *unified;                           /* all of X, or NULL */
+  void *unified;                            /* all of X, or NULL */
   bool wrong;
 };
 
@@ -50,8 +51,8 @@ struct rank_state {
   int rank;
   cudaStream_t stream;
   int64_t rows, k;
-  float *x, *y; /* x: all of X; own: the rank's rows in it */
-  float *own;
+  char *x, *y; /* x: all of X; own: the rank's rows in it */
+  char *own;
 };
 
 static double largest(rank_state *s, double mine) {
@@ -119,15 +120,15 @@ static timing measure(
   return t;
 }
 
-/* Verifies this rank's rows of Y; needs all of X. */
-static double verify(rank_state *s, const gpu_csr *block, const char *who) {
-  double worst = gpu_check(block, s->x, s->y, s->k, false, s->stream);
+/* Verifies this rank's rows of Y; needs all of X. narrow: as in gpu_check. */
+static double verify(rank_state *s, const gpu_csr *block, const char *who, bool narrow) {
+  double worst = gpu_check(block, s->x, s->y, s->k, narrow, s->stream);
   if (!(worst <= 1)) {
     std::printf("WRONG: %s, rank %d of %d on %s, k = %lld: %.3g times the bound\n", who, s->rank,
                 s->all->ranks, s->all->name.c_str(), (long long)s->k, worst);
     s->all->wrong = true;
   }
-  gpu_poison(s->y, s->rows, s->k, BENCH_F32, s->stream);
+  gpu_poison(s->y, s->rows, s->k, s->all->set->dtype, s->stream);
   return largest(s, worst);
 }
 
@@ -135,19 +136,21 @@ static double verify(rank_state *s, const gpu_csr *block, const char *who) {
 struct local_part {
   std::vector<int64_t> rowptr;
   std::vector<int32_t> col;
-  std::vector<float> val;
+  std::vector<char> val;
   sley_matrix *matrix;
 };
 
 static void local_part_make(const shared *all, int rank, local_part *out) {
   int64_t first = all->begin[(size_t)rank], last = all->begin[(size_t)rank + 1];
   const int32_t *cols = (const int32_t *)all->csr.col;
+  const size_t bytes = bench_dtype_bytes[all->set->dtype];
   out->rowptr.push_back(0);
   for (int64_t i = first; i < last; i++) {
     for (int64_t e = all->csr.rowptr[i]; e < all->csr.rowptr[i + 1]; e++)
       if (cols[e] >= first && cols[e] < last) {
         out->col.push_back(cols[e]);
-        out->val.push_back(((const float *)all->csr.val)[e]);
+        const char *value = (const char *)all->csr.val + (size_t)e * bytes;
+        out->val.insert(out->val.end(), value, value + bytes);
       }
     out->rowptr.push_back((int64_t)out->col.size());
   }
@@ -199,22 +202,22 @@ static std::string run_broadcast(rank_state *s, broadcast *rival, timing *best, 
     bench_fail("cuSPARSE serves no algorithm on %s", s->all->name.c_str());
   *best = measure(s, set->repeat, [&] { broadcast_run(rival, best_way, best_algorithm); });
   *best_name = bench_format("%s_%s", broadcast_name[best_way], rival_name[best_algorithm]);
-  gpu_poison(s->y, s->rows, s->k, BENCH_F32, s->stream);
+  gpu_poison(s->y, s->rows, s->k, s->all->set->dtype, s->stream);
   broadcast_run(rival, best_way, best_algorithm);
-  verify(s, &rival->block, best_name->c_str());
+  verify(s, &rival->block, best_name->c_str(), bench_dtype_bytes[set->dtype] == 2);
   return line;
 }
 
 static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix *local, broadcast *rival) {
   shared *all = s->all;
   const settings *set = all->set;
-  int64_t cols = all->csr.cols, k = s->k;
-  SLEY(sley_comm_alloc(s->comm, cols * k * 4, (void **)&s->x));
-  SLEY(sley_comm_alloc(s->comm, s->rows * k * 4, (void **)&s->y));
-  s->own = s->x + all->begin[(size_t)s->rank] * k;
-  gpu_poison(s->x, cols, k, BENCH_F32, s->stream);
-  gpu_fill(s->own, all->begin[(size_t)s->rank], s->rows, k, BENCH_F32, s->stream);
-  gpu_poison(s->y, s->rows, k, BENCH_F32, s->stream);
+  const int64_t cols = all->csr.cols, k = s->k, row_bytes = k * (int64_t)bench_dtype_bytes[set->dtype];
+  SLEY(sley_comm_alloc(s->comm, cols * row_bytes, (void **)&s->x));
+  SLEY(sley_comm_alloc(s->comm, s->rows * row_bytes, (void **)&s->y));
+  s->own = s->x + all->begin[(size_t)s->rank] * row_bytes;
+  gpu_poison(s->x, cols, k, set->dtype, s->stream);
+  gpu_fill(s->own, all->begin[(size_t)s->rank], s->rows, k, set->dtype, s->stream);
+  gpu_poison(s->y, s->rows, k, set->dtype, s->stream);
   CUDA(cudaStreamSynchronize(s->stream));
 
   double plan_ms;
@@ -225,13 +228,13 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
 
   /* For the check all of X is sent by the rival's broadcasts, so that the check covers these too. */
   if (set->unified && all->ranks > 1 && s->rank == 0)
-    CUDA(cudaMallocManaged(&all->unified, (size_t)(cols * k) * sizeof(float)));
+    CUDA(cudaMallocManaged(&all->unified, (size_t)(cols * row_bytes)));
   SLEY(sley_comm_barrier(s->comm));
   broadcast_prepare(rival, k, s->x, s->y, all->unified);
   timing other;
   std::string other_name, tried = run_broadcast(s, rival, &other, &other_name);
   SLEY(sley_spmm(plan, 1, s->own, k, 0, s->y, k));
-  double error = verify(s, &rival->block, "sley");
+  double error = verify(s, &rival->block, "sley", false);
   broadcast_release(rival);
   SLEY(sley_comm_barrier(s->comm));
   if (s->rank == 0) {
@@ -264,14 +267,14 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
         set->json,
         bench_format(
             "{\"record\": \"case\", \"bench\": \"ranks_gpu\", \"matrix\": \"%s\", \"rows\": %lld, \"nnz\": "
-            "%lld, "
+            "%lld, \"dtype\": \"%s\", "
             "\"k\": %lld, \"gpus\": %d, \"algo\": \"%s\", \"sley\": %s, \"plan_ms\": %.4f, \"error\": %.4f, "
             "\"local\": %s, \"gather\": %s, \"gather_gb_s\": %.2f, \"halo_bytes\": %.0f, \"rival\": \"%s\", "
             "\"broadcast\": %s, \"tried_ms\": {%s}}",
             all->name.c_str(), (long long)all->csr.rows, (long long)all->csr.rowptr[all->csr.rows],
-            (long long)k, all->ranks, info.algo, json_timing(sley).c_str(), plan_ms, error,
-            json_timing(local_time).c_str(), json_timing(gathered).c_str(), slowest_rate, halo_bytes,
-            other_name.c_str(), json_timing(other).c_str(), tried.c_str()));
+            bench_dtype_name[set->dtype], (long long)k, all->ranks, info.algo, json_timing(sley).c_str(),
+            plan_ms, error, json_timing(local_time).c_str(), json_timing(gathered).c_str(), slowest_rate,
+            halo_bytes, other_name.c_str(), json_timing(other).c_str(), tried.c_str()));
     std::printf("%-4s k %4lld  %d GPUs  sley %8.4f ms (steady %8.4f, %s)  local %8.4f  gather %8.4f (%5.1f "
                 "GB/s)  time / max "
                 "%5.2f  %s %8.4f  ratio %5.2f\n",
@@ -299,7 +302,7 @@ static sley_status run(sley_comm *comm, void *arg) {
   SLEY(sley_matrix_row_block(s.all->matrix, s.all->begin[(size_t)s.rank], s.rows, &block));
   local_part_make(s.all, s.rank, &local);
   broadcast *rival = broadcast_create(s.all->nccl[(size_t)s.rank], s.rank, s.all->ranks, s.all->begin.data(),
-                                      &s.all->csr, s.stream);
+                                      &s.all->csr, s.all->set->dtype, s.stream);
   for (int k : s.all->set->widths) {
     s.k = k;
     run_width(&s, block, local.matrix, rival);
@@ -318,8 +321,12 @@ static bool run_matrix(const settings *set, const std::string &name,
   double seconds;
   all.set = set;
   all.name = name;
-  all.matrix = bench_matrix(name, set->cache, &seconds);
-  SLEY(sley_matrix_csr(all.matrix, &all.csr));
+  sley_matrix *f32 = bench_matrix(name, set->cache, &seconds);
+  SLEY(sley_matrix_csr(f32, &all.csr));
+  void *values = bench_values((const float *)all.csr.val, all.csr.rowptr[all.csr.rows], set->dtype);
+  all.csr.val = values;
+  all.csr.dtype = bench_sley_dtype[set->dtype];
+  SLEY(sley_matrix_from_csr(&all.csr, SLEY_BORROW, &all.matrix));
   if (all.csr.index != SLEY_I32 || all.csr.rows != all.csr.cols)
     bench_fail("%s: a square matrix with 32-bit columns is needed", name.c_str());
   std::printf("# %s: ready after %.1f s\n", name.c_str(), seconds);
@@ -336,12 +343,14 @@ static bool run_matrix(const settings *set, const std::string &name,
     SLEY(sley_run_ranks(&options, run, &all));
   }
   sley_matrix_destroy(all.matrix);
+  free(values);
+  sley_matrix_destroy(f32);
   return !all.wrong;
 }
 
 static settings parse(int argc, char **argv) {
   settings set = {};
-  const char *matrices = "cyt,clj,prd", *widths = "32,64,128", *gpus = "1,2,4";
+  const char *matrices = "cyt,clj,prd", *widths = "32,64,128", *gpus = "1,2,4", *dtype = "f32";
   int unified = 0, there = 0;
   set.algo = "auto";
   set.repeat = 20;
@@ -350,11 +359,12 @@ static settings parse(int argc, char **argv) {
                 {bench_text("gpus", "LIST", &gpus), bench_text("matrices", "LIST", &matrices),
                  bench_text("k", "LIST", &widths), bench_text("algo", "NAME", &set.algo),
                  bench_number("repeat", &set.repeat, 1), bench_number("warmup", &set.warmup, 0),
-                 bench_number("unified", &unified, 0), bench_text("cache", "DIR", &set.cache),
-                 bench_json(&set.json, "w")});
-  set.matrices = bench_list(matrices);
+                 bench_text("dtype", "T", &dtype), bench_number("unified", &unified, 0),
+                 bench_text("cache", "DIR", &set.cache), bench_json(&set.json, "w")});
+  set.matrices = bench_list(matrices, std::strchr(matrices, ':') ? ";" : ";,");
   set.widths = bench_numbers(widths);
   set.unified = unified != 0;
+  set.dtype = bench_dtypes(dtype, {BENCH_F32, BENCH_F64, BENCH_F16, BENCH_BF16}).at(0);
   CUDA(cudaGetDeviceCount(&there));
   for (int count : bench_numbers(gpus))
     if (count <= there)

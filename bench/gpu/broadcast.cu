@@ -11,28 +11,35 @@ static void check(ncclResult_t result, const char *what, int line) {
 const char *const broadcast_name[BROADCAST_WAYS] = {"bulk", "pipelined", "unified"};
 
 /* Entries of rows [first, last) whose columns are in [from, to); columns are numbered from 0. */
-static gpu_csr cut(const sley_csr *csr, int64_t first, int64_t last, int64_t from, int64_t to) {
+static gpu_csr cut(const sley_csr *csr, bench_dtype dtype, int64_t first, int64_t last, int64_t from,
+                   int64_t to) {
+  const size_t bytes = bench_dtype_bytes[dtype];
   std::vector<int64_t> rowptr(1, 0);
   std::vector<int32_t> col;
-  std::vector<float> val;
+  std::vector<char> val;
   const int32_t *cols = (const int32_t *)csr->col;
   for (int64_t i = first; i < last; i++) {
     for (int64_t e = csr->rowptr[i]; e < csr->rowptr[i + 1]; e++)
       if (cols[e] >= from && cols[e] < to) {
         col.push_back((int32_t)(cols[e] - from));
-        val.push_back(((const float *)csr->val)[e]);
+        const char *value = (const char *)csr->val + (size_t)e * bytes;
+        val.insert(val.end(), value, value + bytes);
       }
     rowptr.push_back((int64_t)col.size());
   }
-  return gpu_csr_upload(last - first, to - from, rowptr.data(), col.data(), val.data(), BENCH_F32, nullptr);
+  return gpu_csr_upload(last - first, to - from, rowptr.data(), col.data(), val.data(), dtype, nullptr);
 }
 
-static float *rows_of_x(const broadcast *b, int rank) {
-  return (float *)b->x + b->begin[rank] * b->k;
+static int64_t row_bytes(const broadcast *b) {
+  return b->k * (int64_t)bench_dtype_bytes[b->block.dtype];
+}
+
+static char *rows_of_x(const broadcast *b, int rank) {
+  return (char *)b->x + b->begin[rank] * row_bytes(b);
 }
 
 broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
-                            cudaStream_t stream) {
+                            bench_dtype dtype, cudaStream_t stream) {
   broadcast *b = new broadcast();
   b->nccl = nccl;
   b->rank = rank;
@@ -43,17 +50,17 @@ broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t 
   CUDA(cudaEventCreateWithFlags(&b->started, cudaEventDisableTiming));
   CUDA(cudaMalloc(&b->token, sizeof(float)));
   CUDA(cudaMemset(b->token, 0, sizeof(float)));
-  b->block = cut(csr, begin[rank], begin[rank + 1], 0, csr->cols);
+  b->block = cut(csr, dtype, begin[rank], begin[rank + 1], 0, csr->cols);
   for (int s = 0; s < ranks; s++) {
     cudaEvent_t event;
     CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     b->arrived.push_back(event);
-    b->tile.push_back(cut(csr, begin[rank], begin[rank + 1], begin[s], begin[s + 1]));
+    b->tile.push_back(cut(csr, dtype, begin[rank], begin[rank + 1], begin[s], begin[s + 1]));
   }
   return b;
 }
 
-void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, float *unified) {
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, void *unified) {
   b->k = k;
   b->x = x;
   b->unified = unified;
@@ -86,9 +93,9 @@ bool broadcast_serves(const broadcast *b, int way, int algorithm) {
 }
 
 static void send_stage(broadcast *b, int s, cudaStream_t stream) {
-  float *rows = rows_of_x(b, s);
-  size_t count = (size_t)((b->begin[s + 1] - b->begin[s]) * b->k);
-  NCCL(ncclBroadcast(rows, rows, count, ncclFloat32, s, b->nccl, stream));
+  char *rows = rows_of_x(b, s);
+  size_t count = (size_t)((b->begin[s + 1] - b->begin[s]) * row_bytes(b));
+  NCCL(ncclBroadcast(rows, rows, count, ncclChar, s, b->nccl, stream));
 }
 
 static void run_bulk(broadcast *b, int algorithm) {
@@ -118,10 +125,10 @@ static void barrier(broadcast *b) {
 
 /* Every product has a new X, as in training: owners write their rows, whose pages move back for that. */
 static void run_unified(broadcast *b, int algorithm) {
-  int64_t first = b->begin[b->rank] * b->k, count = b->begin[b->rank + 1] * b->k - first;
+  int64_t first = b->begin[b->rank] * row_bytes(b), count = b->begin[b->rank + 1] * row_bytes(b) - first;
   barrier(b); /* nobody reads the previous X any more */
-  CUDA(cudaMemcpyAsync(b->unified + first, (float *)b->x + first, (size_t)count * sizeof(float),
-                       cudaMemcpyDefault, b->stream));
+  CUDA(cudaMemcpyAsync((char *)b->unified + first, (char *)b->x + first, (size_t)count, cudaMemcpyDefault,
+                       b->stream));
   barrier(b);
   rival_run(&b->paged, algorithm, false);
 }

@@ -19,8 +19,8 @@ struct broadcast {
   const int64_t *begin; /* ranks + 1 elements: owners of rows of A and X */
   int64_t k;
   void *x;
-  float *unified; /* all of X in unified memory, the same on all ranks */
-  float *token;   /* GPU memory for a barrier */
+  void *unified; /* all of X in unified memory, the same on all ranks */
+  float *token;  /* GPU memory for a barrier */
   cudaStream_t stream, transfers;
   std::vector<cudaEvent_t> arrived; /* one per stage */
   cudaEvent_t started;
@@ -30,12 +30,13 @@ struct broadcast {
   std::vector<rival> part;
 };
 
-/* Creates one rank's part of the rival on the current GPU, f32. csr: all of A in host memory. */
+/* Creates one rank's part of the rival on the current GPU. csr: all of A in host memory, with values of
+ * dtype. */
 broadcast *broadcast_create(ncclComm_t nccl, int rank, int ranks, const int64_t *begin, const sley_csr *csr,
-                            cudaStream_t stream);
+                            bench_dtype dtype, cudaStream_t stream);
 /* Prepares for a width, until the next release. x: memory for all of X, in which the rank's own rows are set;
  * y: its rows; unified: unified memory for all of X, the same on all ranks, or NULL to leave out this way. */
-void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, float *unified);
+void broadcast_prepare(broadcast *b, int64_t k, void *x, void *y, void *unified);
 void broadcast_release(broadcast *b);
 bool broadcast_serves(const broadcast *b, int way, int algorithm);
 /* Enqueues one product. Collective. */

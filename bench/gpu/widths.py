@@ -23,14 +23,6 @@ BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
 GRANULE = 64
 
 
-def graphs(chance, count):
-    """Specs of graphs of 5 to 60 million entries."""
-    kinds = [lambda: f"twin:{chance.choice(common.TWINS)}:scale={chance.uniform(0.2, 0.6):.2f},seed={chance.randrange(1 << 20)}",
-             lambda: f"rmat:scale={chance.randint(18, 20)},edgefactor={chance.randint(16, 40)},seed={chance.randrange(1 << 20)}",
-             lambda: f"er:n={chance.randint(200000, 1500000)},nnz={chance.randint(5, 40)}000000,seed={chance.randrange(1 << 20)}"]
-    return [kinds[i % len(kinds)]() for i in range(count)]
-
-
 def main():
     parser = common.Parser(__doc__)
     parser.add_argument("build", nargs="?", default=common.BUILD)
@@ -42,7 +34,7 @@ def main():
     parser.add("--json", "")
     o = parser.parse_args()
     chance, size = random.Random(o.seed), BYTES[o.dtype]
-    names = graphs(chance, o.graphs)
+    names = drawn.graphs(chance, o.graphs)
     with tempfile.TemporaryDirectory() as folder:
         cases, results = os.path.join(folder, "cases"), o.json or os.path.join(folder, "results")
         with open(cases, "w", encoding="utf-8") as file:
