@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "algo/cover.h"
+#include "matrix/cover.h"
 #include "base/memory.h"
 
 static void forget_rows(sl_cover_blocks *b) {

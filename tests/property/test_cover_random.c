@@ -5,7 +5,7 @@
 #include "support.h"
 
 #include "base/random.h"
-#include "algo/cover.h"
+#include "matrix/cover.h"
 #include "algo/cover_blocks.h"
 
 enum { MAX_SIDE = 400, MAX_DEGREE = 6, ROUNDS = 1500 };
