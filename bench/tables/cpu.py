@@ -104,6 +104,25 @@ def petsc(folder):
             f"{2e-6 * r['nnz'] * r['k'] / r['sley']['median_ms']:.2f}", f"{r['ratio']:.2f}"] for run in runs for r in run["rows"]])
 
 
+def covers(folder):
+    """Rows that halo and cover move after several orders, if bench/covers.py has run."""
+    if not os.path.exists(os.path.join(folder, "covers.json")):
+        return
+    run = load(folder, "covers")
+    orders = list(run["rows"][0]["orders"])
+    print("## Halo and cover rows after several orders\n")
+    print(f"`bench/covers.py`: graphs of the test data with {run['least_rows']} rows or more, drawn with seed {run['seed']}, half of them from those "
+          "that the data's list calls symmetric. Equal row blocks. *halo*: the rows that `halo` moves; *cover*: those of minimum covers, which "
+          "`cover` moves. Seconds of wall time of each order on one thread; the machine had other work.\n")
+    table(["ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")],
+          [[mean["ranks"]] + [f"{mean[order][what]:.3f}" for order in orders for what in ("halo", "cover")] for mean in run["means"]])
+    print("Above: geometric means, relative to the halo of `metis`. Below: rows, and seconds.\n")
+    table(["graph", "rows", "nonzeros", "ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")]
+          + [f"{order} s" for order in orders if order != "none"],
+          [[r["graph"], r["rows"], r["nnz"], r["ranks"]] + [r["orders"][order][what] for order in orders for what in ("halo", "cover")]
+           + [f"{r['orders'][order]['seconds']:.2f}" for order in orders if order != "none"] for r in run["rows"]])
+
+
 def report(folder):
     machine = load(folder, "machine")
     print("# Processors\n")
@@ -154,3 +173,4 @@ def report(folder):
     table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
+    covers(folder)

@@ -8,22 +8,20 @@
  *
  * - Step 3: refine the division into the blocks of 128 ranks; rows now stay in their block of 16 ranks.
  *
- * - Step 4: number the rows block by block, unless the start had fewer rows in its covers.
- *
- * The rows in the cover of an entry's block choose between the row's and the column's net, as in the
- * medium-grain method (Pelt and Bisseling, IPDPS 2014); here they are covers of a division of rows alone. */
+ * - Step 4: number the rows block by block, unless the start had fewer rows in its covers. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "order/builtin.h"
 #include "order/cover_moves.h"
 #include "order/divided.h"
+#include "order/undirected.h"
 
 /* The blocks that are refined: those of 16 and then those of 128 ranks, as shifts of SL_PARTS. */
 static const int shifts[] = {4, 1};
 enum { LEVELS = sizeof shifts / sizeof *shifts };
 
-static const sl_ordering *const starts[] = {&sl_order_metis, &sl_order_metis_weighed, &sl_order_rabbit};
+static const sl_ordering *const starts[] = {&sl_order_metis, &sl_order_metis_weighted, &sl_order_rabbit};
 enum { STARTS = sizeof starts / sizeof *starts };
 
 typedef struct job {
@@ -148,9 +146,7 @@ static sley_status order_cover(const sley_matrix *matrix, uint64_t seed, sl_team
   job j = {0};
   double before, after;
   sley_status status;
-  if (matrix->rows > INT32_MAX)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "this ordering takes at most %d rows, not %lld: use none or random",
-                   INT32_MAX, (long long)matrix->rows);
+  SL_TRY(sl_order_numbers_fit(matrix));
   SL_TRY_GOTO(status, sl_pattern_create(matrix, &j.pattern), done);
   SL_TRY_GOTO(status, SL_NEW(j.part, matrix->rows, "parts"), done);
   place_parts(&j);

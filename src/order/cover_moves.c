@@ -29,9 +29,10 @@ enum {
   WORDS = 4
 };
 
-/* In rows: a loss of HEAT is accepted with probability 1 / e at the start. A part that is off its target by
- * SLACK of it is pressed as if a vertex more or less lost PRESSURE. On 19 real matrices heats of 0.2 to 0.5,
- * slacks of 0.02 to 0.05 and pressures of 0.1 to 1 led to numbers of rows within 5 % of each other. */
+/* In rows: a loss of HEAT is accepted with probability 1 / e at the start. A part that is
+ * larger than its target by SLACK of it gains PRESSURE by losing a vertex. On 19 real matrices heats of 0.2
+ * to 0.5, slacks of 0.02 to 0.05 and pressures of 0.1 to 1 led to numbers of rows within 5 % of each other.
+ */
 static const double HEAT = 0.2, SLACK = 0.03, PRESSURE = 0.4;
 
 typedef struct mover {
@@ -186,7 +187,7 @@ static int best_target(mover *m, int32_t v, bool press, double *gain) {
   return best;
 }
 
-/* Visits every vertex. Returns the number of moves. */
+/* Visits every vertex, and moves it if that gains, or with a probability that falls with the loss. */
 static sley_status sweep(mover *m, int number) {
   sl_cover_parts *s = m->s;
   for (int32_t v = 0; v < s->pattern->count; v++) {

@@ -28,21 +28,22 @@ static int64_t get(const void *numbers, size_t bytes, int64_t at) {
   return bytes == sizeof(int32_t) ? ((const int32_t *)numbers)[at] : ((const int64_t *)numbers)[at];
 }
 
-/* The weight of an edge between vertices of degree 1. */
-enum { EDGE_WEIGHT = 1000 };
+/* The largest weight of an edge, and the largest sum of all weights, which such libraries keep in 32 bits. */
+enum { LARGEST_WEIGHT = 1000, LARGEST_SUM = 1 << 30 };
 
-/* Returns the weight of edge (v, w): its share of a row that serves all edges of its end with more edges. The
- * root is a compromise, because few of these edges are cut by the same part. */
-static int64_t weight_of(const sl_undirected *graph, int32_t v, int32_t w) {
+/* Returns the weight of edge (v, w), 1 to `unit`: less if one row, of its end with more edges, may serve many
+ * edges. The root is a compromise, because few of these edges lead to the same part. */
+static int64_t weight_of(const sl_undirected *graph, int64_t unit, int32_t v, int32_t w) {
   int64_t at_v = graph->begin[v + 1] - graph->begin[v], at_w = graph->begin[w + 1] - graph->begin[w];
-  int64_t weight = (int64_t)(EDGE_WEIGHT / sqrt((double)(at_v > at_w ? at_v : at_w)));
+  int64_t weight = (int64_t)((double)unit / sqrt((double)(at_v > at_w ? at_v : at_w)));
   return weight > 0 ? weight : 1;
 }
 
 /* Writes the graph without loops and repeats, and the weights of its edges if weight is not NULL. */
 static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, void *neighbour,
                         void *weight) {
-  int64_t placed = 0;
+  int64_t placed = 0, edges = graph->begin[graph->count] - graph->begin[0];
+  int64_t unit = edges > LARGEST_SUM / LARGEST_WEIGHT ? LARGEST_SUM / edges : LARGEST_WEIGHT;
   for (int32_t v = 0; v < graph->count; v++) {
     put(begin, bytes, v, placed);
     for (int64_t e = graph->begin[v]; e < graph->begin[v + 1]; e++) {
@@ -50,7 +51,7 @@ static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, v
       if (w == v || (e > graph->begin[v] && w == graph->neighbour[e - 1]))
         continue;
       if (weight)
-        put(weight, bytes, placed, weight_of(graph, v, w));
+        put(weight, bytes, placed, weight_of(graph, unit, v, w));
       put(neighbour, bytes, placed++, w);
     }
   }
@@ -58,7 +59,7 @@ static void write_plain(const sl_undirected *graph, size_t bytes, void *begin, v
 }
 
 /* Fills part, which is initially 0 everywhere. */
-static sley_status divide(const sl_undirected *graph, const sl_divider *divider, bool weigh, uint64_t seed,
+static sley_status divide(const sl_undirected *graph, const sl_divider *divider, bool weighted, uint64_t seed,
                           void *part) {
   int64_t edges = graph->begin[graph->count] - graph->begin[0], parts = SL_PARTS;
   int64_t bytes = (int64_t)divider->number_bytes;
@@ -74,7 +75,7 @@ static sley_status divide(const sl_undirected *graph, const sl_divider *divider,
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(begin, ((int64_t)graph->count + 1) * bytes, "a graph to divide"), done);
   SL_TRY_GOTO(status, SL_NEW(neighbour, edges * bytes, "a graph to divide"), done);
-  if (weigh)
+  if (weighted)
     SL_TRY_GOTO(status, SL_NEW(weight, edges * bytes, "a graph to divide"), done);
   write_plain(graph, divider->number_bytes, begin, neighbour, weight);
   SL_TRY_GOTO(status,
@@ -100,8 +101,8 @@ void sl_number_parts(const int32_t *part, int64_t count, int64_t *perm) {
     perm[v] = place[part[v]]++;
 }
 
-sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, bool weigh, uint64_t seed,
-                             sl_team *team, int64_t *perm) {
+sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, bool weighted,
+                             uint64_t seed, sl_team *team, int64_t *perm) {
   sl_undirected graph;
   char *numbers = NULL;
   int32_t *part = NULL;
@@ -110,7 +111,7 @@ sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divide
   sley_status status;
   SL_TRY_GOTO(status, SL_NEW(part, graph.count, "the parts of a graph"), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(numbers, graph.count * (int64_t)bytes, "the parts of a graph"), done);
-  SL_TRY_GOTO(status, divide(&graph, divider, weigh, seed, numbers), done);
+  SL_TRY_GOTO(status, divide(&graph, divider, weighted, seed, numbers), done);
   for (int32_t v = 0; v < graph.count; v++)
     part[v] = (int32_t)get(numbers, bytes, v);
   sl_number_parts(part, graph.count, perm);

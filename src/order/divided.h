@@ -25,10 +25,10 @@ typedef struct sl_divider {
 /* Fills perm with the places of the vertices, part by part; vertices of a part keep their order. */
 void sl_number_parts(const int32_t *part, int64_t count, int64_t *perm);
 
-/* Fills perm as sl_ordering's run does. weigh: the more edges a vertex has, the less each of them weighs.
+/* Fills perm as sl_ordering's run does. weighted: the more edges a vertex has, the less each of them weighs.
  * Errors: SLEY_ERR_UNSUPPORTED (more entries than the library's numbers can count), SLEY_ERR_MEMORY, errors
  * of the library. */
-sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, bool weigh, uint64_t seed,
-                             sl_team *team, int64_t *perm);
+sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, bool weighted,
+                             uint64_t seed, sl_team *team, int64_t *perm);
 
 #endif

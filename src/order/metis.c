@@ -28,9 +28,10 @@ static sley_status order_metis(const sley_matrix *matrix, uint64_t seed, sl_team
   return sl_order_divided(matrix, &metis, false, seed, team, perm);
 }
 
-static sley_status order_weighed(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+static sley_status order_weighted(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
   return sl_order_divided(matrix, &metis, true, seed, team, perm);
 }
 
 const sl_ordering sl_order_metis = {"metis", "METIS's graph partitioning, part by part", order_metis};
-const sl_ordering sl_order_metis_weighed = {"metis", "as metis, but edges of hubs weigh less", order_weighed};
+const sl_ordering sl_order_metis_weighted = {"metis", "as metis, but edges of hubs weigh less",
+                                             order_weighted};
