@@ -113,7 +113,7 @@ def covers(folder):
     print("## Halo and cover rows after several orders\n")
     print(f"`bench/covers.py`: graphs of the test data with {run['least_rows']} rows or more, drawn with seed {run['seed']}, half of them from those "
           "that the data's list calls symmetric. Equal row blocks. *halo*: the rows that `halo` moves; *cover*: those of minimum covers, which "
-          "`cover` moves. Seconds of wall time of each order on one thread; the machine had other work.\n")
+          f"`cover` moves. Seconds of wall time of each order on one thread of an {run['machine']['processor']}; commit {run['machine']['commit']}.\n")
     table(["ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")],
           [[mean["ranks"]] + [f"{mean[order][what]:.3f}" for order in orders for what in ("halo", "cover")] for mean in run["means"]])
     print("Above: geometric means, relative to the halo of `metis`. Below: rows, and seconds.\n")
