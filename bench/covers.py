@@ -47,6 +47,8 @@ def main():
     parser.add("--json")
     o = parser.parse_args()
     parser.check(o, graphs=2, seed=0)
+    if "metis" not in o.orders.split(","):
+        parser.error("--orders must name metis, to whose halo the means are relative")
     ranks, orders, graphs = parser.numbers("--ranks", o.ranks), o.orders.split(","), draw(o)
     print(f"seed {o.seed}: {' '.join(graphs)}", flush=True)
     rows = []

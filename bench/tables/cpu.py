@@ -3,7 +3,7 @@
 scaling, the planner, PETSc, reading and ordering."""
 import os
 
-from tables import load as read, table
+from tables import geomean, load as read, table
 
 
 def load(folder, name):
@@ -116,7 +116,9 @@ def covers(folder):
           f"`cover` moves. Seconds of wall time of each order on one thread of an {run['machine']['processor']}; commit {run['machine']['commit']}.\n")
     table(["ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")],
           [[mean["ranks"]] + [f"{mean[order][what]:.3f}" for order in orders for what in ("halo", "cover")] for mean in run["means"]])
-    print("Above: geometric means, relative to the halo of `metis`. Below: rows, and seconds.\n")
+    times = [r["orders"]["cover"]["seconds"] / r["orders"]["metis"]["seconds"] for r in run["rows"]]
+    print("Above: geometric means, relative to the halo of `metis`. Below: rows, and seconds. The order `cover` took "
+          f"{geomean(times):.1f} times as long as `metis` in geometric mean, at most {max(times):.1f} times.\n")
     table(["graph", "rows", "nonzeros", "ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")]
           + [f"{order} s" for order in orders if order != "none"],
           [[r["graph"], r["rows"], r["nnz"], r["ranks"]] + [r["orders"][order][what] for order in orders for what in ("halo", "cover")]
