@@ -124,6 +124,13 @@ def sparse_cpu():
             for rival in ("mkl", "graphblas", "scipy")]
 
 
+def covers():
+    means = load(in_results("cpu/covers.json"))["means"]
+    ranks, mine, metis = (" and ".join(each) for each in zip(*((str(mean["ranks"]), f"{mean['cover']['cover']:.2f}", f"{mean['metis']['cover']:.2f}")
+                                                             for mean in means)))
+    return f"{mine} of the halo rows of METIS's parts, on {ranks} ranks; of those parts the covers have {metis}"
+
+
 def sweep_cases():
     return [case for name in SWEEPS for case in load(in_results(name))["cases"]]
 
@@ -261,6 +268,8 @@ CLAIMS = [
           lambda: of_runs(load(in_results("cpu/read_mtx.json"))["files"], "scipy", lambda r: r["ratio"])),
     Claim("ordering", "Rabbit Order", "bench/run.sh", ("cpu/order.json",), ["src/order/*rabbit*"],
           said=lambda: f"V_FC is {load(in_results('cpu/order.json'))['orders'][0]['times_lower']:.2f} times lower"),
+    Claim("covers", "Rows of covers after the order cover", "bench/covers.py", ("cpu/covers.json",),
+          ["src/order/cover*", "src/order/pattern*", "src/order/divided*", "src/order/metis.c", "src/matrix/cover*"], said=covers),
     Claim("networks", "Steps of graph networks on one GPU", "bench/gnn/epoch.py", ("gnn/one_gpu.json", "gnn/one_gpu_tf32.json"), GNN, lambda: networks_gpu("one_gpu")),
     Claim("networks-more", "Steps of graph networks on several GPUs", "bench/gnn/epoch.py",
           tuple(f"gnn/{n}.json" for n in ("two_gpus", "four_gpus", "four_gpus_gat", "four_gpus_gat_smaller")), GNN,

@@ -123,10 +123,12 @@ def picture_of(claim):
 
 
 def stands(claim):
-    """The lines of a valid claim."""
+    """The lines of a valid claim; without a picture if it has no bars."""
     notes = dict.fromkeys(note[1] for note in map(reviewed, claim.files) if note)
     places = ", ".join(dict.fromkeys(place(machine_of(name)) for name in claim.files))
-    lines = [f"## {claim.what}: {claim.sentence()}", "", f"![{claim.sentence()}](img/performance_{claim.name}.svg)", ""]
+    lines = [f"## {claim.what}: {claim.sentence()}", ""]
+    if claim.bars:
+        lines += [f"![{claim.sentence()}](img/performance_{claim.name}.svg)", ""]
     if claim.note():
         lines += [claim.note(), ""]
     lines += [f"`{claim.command}` on {places}; commit {commits(claim)}; tables: {', '.join(link(name) for name in claim.files)}."]
@@ -147,6 +149,7 @@ def page(standing, refused):
 
 
 def speeds(standing):
+    standing = [claim for claim in standing if claim.bars]
     lines = [f"![{standing[0].sentence()}](docs/img/performance_{standing[0].name}.svg)", ""] if standing else []
     lines += ["| | Sley is | on |", "|---|---|---|"]
     return "\n".join(lines + [f"| {claim.what} | {claim.bars()[0].words} | {place(machine_of(claim.files[0]))} |" for claim in standing])
@@ -210,7 +213,7 @@ def made(judged):
     if judged:
         standing, refused = judged
         files["docs/PERFORMANCE.md"] = page(standing, refused)
-        files.update({f"docs/img/performance_{claim.name}.svg": picture_of(claim) for claim in standing})
+        files.update({f"docs/img/performance_{claim.name}.svg": picture_of(claim) for claim in standing if claim.bars})
     files.update({path: marked(path, standing) for path in SHOWN})
     return files
 

@@ -22,6 +22,7 @@ measure ranks ranks.py
 measure spmm_local spmm_local.py --seconds 0.4
 measure read_mtx read_mtx.py --threads 2
 measure order order.py twin:clj --shuffle rabbit
+measure covers covers.py
 measure hosts hosts.py
 measure scaling scaling.py
 measure petsc petsc.py

@@ -247,8 +247,10 @@ const char *sley_order_summary(const char *name);
  * sley_orders(). A must be square; an unsymmetric pattern is treated as A + A^T. The same seed produces the
  * same order, with any number of threads; rabbit and loa ignore the seed. threads 0: all cores. Errors:
  * SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY.
+ * cover is for the algorithm cover on equal row blocks, and refines those of 16 and of 128 ranks.
  * Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu
- * start; loa: Li and others, HC-SpMM, ICDE 2025 (layout: windows of high intensity). */
+ * start; loa: Li and others, HC-SpMM, ICDE 2025 (layout: windows of high intensity); cover: simulated
+ * annealing, Kirkpatrick et al., Science 1983. */
 sley_status sley_order(const sley_matrix *matrix, const char *name, uint64_t seed, int threads,
                        int64_t *perm);
 

@@ -159,6 +159,10 @@ typedef struct sley_plan_info {
   int64_t halo_rows;  /* N_R, summed over ranks */
   int64_t cover_rows; /* rows of X and partial rows of Y in minimum covers of all remote blocks; -1 if not
                          computed. With 16-bit values a partial row has twice the bytes and counts as two */
+  /* The floor: the least number of rows, counted as in cover_rows, that a product moves between workgroups,
+   * and inside workgroups for entries whose row and column one workgroup owns, if the owner of its row or of
+   * its column multiplies each entry; -1 if not computed. */
+  int64_t floor_between, floor_inside;
   sley_traffic predicted;
   double predicted_ms;
   int64_t memory_bytes; /* bytes that the plan and its buffers take, on the rank that needs most */

@@ -3,7 +3,7 @@
 scaling, the planner, PETSc, reading and ordering."""
 import os
 
-from tables import load as read, table
+from tables import geomean, load as read, table
 
 
 def load(folder, name):
@@ -104,6 +104,27 @@ def petsc(folder):
             f"{2e-6 * r['nnz'] * r['k'] / r['sley']['median_ms']:.2f}", f"{r['ratio']:.2f}"] for run in runs for r in run["rows"]])
 
 
+def covers(folder):
+    """Rows that halo and cover move after several orders, if bench/covers.py has run."""
+    if not os.path.exists(os.path.join(folder, "covers.json")):
+        return
+    run = load(folder, "covers")
+    orders = list(run["rows"][0]["orders"])
+    print("## Halo and cover rows after several orders\n")
+    print(f"`bench/covers.py`: graphs of the test data with {run['least_rows']} rows or more, drawn with seed {run['seed']}, half of them from those "
+          "that the data's list calls symmetric. Equal row blocks. *halo*: the rows that `halo` moves; *cover*: those of minimum covers, which "
+          f"`cover` moves. Seconds of wall time of each order on one thread of an {run['machine']['processor']}; commit {run['machine']['commit']}.\n")
+    table(["ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")],
+          [[mean["ranks"]] + [f"{mean[order][what]:.3f}" for order in orders for what in ("halo", "cover")] for mean in run["means"]])
+    times = [r["orders"]["cover"]["seconds"] / r["orders"]["metis"]["seconds"] for r in run["rows"]]
+    print("Above: geometric means, relative to the halo of `metis`. Below: rows, and seconds. The order `cover` took "
+          f"{geomean(times):.1f} times as long as `metis` in geometric mean, at most {max(times):.1f} times.\n")
+    table(["graph", "rows", "nonzeros", "ranks"] + [f"{order}, {what}" for order in orders for what in ("halo", "cover")]
+          + [f"{order} s" for order in orders if order != "none"],
+          [[r["graph"], r["rows"], r["nnz"], r["ranks"]] + [r["orders"][order][what] for order in orders for what in ("halo", "cover")]
+           + [f"{r['orders'][order]['seconds']:.2f}" for order in orders if order != "none"] for r in run["rows"]])
+
+
 def report(folder):
     machine = load(folder, "machine")
     print("# Processors\n")
@@ -154,3 +175,4 @@ def report(folder):
     table(["ordering", "seconds", "processor seconds", "V_FC MiB", "times lower", "peak MiB"],
           [[r["order"], f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['v_fc_bytes'] / 2**20:.1f}",
             f"{r['times_lower']:.2f}", r["peak_mib"]] for r in order["orders"]])
+    covers(folder)

@@ -52,14 +52,29 @@ static const plan_settings defaults = {.job = CLI_JOB_DEFAULTS};
 
 /* ---- reports */
 
-/* Figures of the matrix's division, which are the same in every plan, except that not every plan counts cover
- * rows. */
+/* Figures of the matrix's division, which are the same in every plan, except that not every plan counts the
+ * covers. */
 static sley_plan_info shared_info(const cli_planning *shared) {
   sley_plan_info info = shared->plans[0].info;
-  for (int i = 0; i < shared->count; i++)
-    if (shared->plans[i].info.cover_rows >= 0)
-      info.cover_rows = shared->plans[i].info.cover_rows;
+  info.cover_rows = shared->floor.cover_rows;
+  info.floor_between = shared->floor.between;
+  info.floor_inside = shared->floor.inside;
   return info;
+}
+
+/* Prints the floor, by tiers if there are two. */
+static void print_floor(const cli_planning *shared, double mib_a_row, FILE *stream) {
+  const cli_floor *floor = &shared->floor;
+  const sley_rank_options *ranks = &shared->job->ranks;
+  if (ranks->workgroup > 1 && ranks->workgroup < ranks->ranks)
+    fprintf(stream,
+            "floor      between workgroups %" PRId64 " cover rows (%.2f MiB), inside workgroups %" PRId64
+            " (%.2f MiB)\n",
+            floor->between, (double)floor->between * mib_a_row, floor->inside,
+            (double)floor->inside * mib_a_row);
+  else
+    fprintf(stream, "floor      %" PRId64 " cover rows (%.2f MiB)\n", floor->cover_rows,
+            (double)floor->cover_rows * mib_a_row);
 }
 
 static const cli_result *result_of(const cli_result *results, const char *algo) {
@@ -136,9 +151,8 @@ static void print_text(const cli_planning *shared, const sley_machine_info *mach
   fprintf(stream,
           "remote     %" PRId64 " nonzeros (fetched one by one %.2f MiB), %" PRId64 " halo rows (%.2f MiB)",
           info.remote_nnz, (double)info.remote_nnz * width, info.halo_rows, (double)info.halo_rows * width);
-  if (info.cover_rows >= 0)
-    fprintf(stream, ", %" PRId64 " cover rows (%.2f MiB)", info.cover_rows, (double)info.cover_rows * width);
   fprintf(stream, "\n");
+  print_floor(shared, width, stream);
   cli_windows_print(&shared->windows, stream);
   fprintf(stream, "choice     ");
   print_reason(shared, stream);
@@ -194,6 +208,10 @@ static json_t *plan_json(const cli_planning *shared, const sley_machine_info *ma
       cli_json_real(&list[count], "measured_ms", result->median_ms);
     count++;
   }
+  cli_json floor = cli_json_start();
+  cli_json_int(&floor, "between", info.floor_between);
+  cli_json_int(&floor, "inside", info.floor_inside);
+  cli_json_object(&json, "floor_rows", floor);
   cli_windows_json(&json, &shared->windows);
   cli_json_text(&choice, "algo", shared->plans[0].algo);
   cli_json_text(&choice, "reason", shared->plans[0].reason);
@@ -324,6 +342,7 @@ static int run_job(cli_job *job, const plan_settings *settings, const cli_algos 
                          .count = count,
                          .describe = count == 1,
                          .ablation = algos->ablation,
+                         .floors = scales == 0,
                          .plot = settings->job.common.plot,
                          .k = settings->job.k < 0 ? DEFAULT_K : settings->job.k};
   if (status == SLEY_OK)

@@ -41,6 +41,8 @@ void cli_legend_plan(FILE *stream, int measured) {
       {"remote nonzeros", "entries of A whose row of X belongs to another rank, summed over the ranks"},
       {"halo rows", "distinct rows of X that a rank needs from other ranks, summed over the ranks"},
       {"cover rows", "the fewest rows of X and partial rows of Y that replace the halo rows"},
+      {"floor", "the fewest rows that can be moved if the owner of its row or of its column multiplies each "
+                "nonzero"},
       {"intensity", "nonzeros per distinct column in windows of 16 consecutive rows of A"},
       {"direct MiB", "data that a product moves over direct links, inside workgroups, by all ranks"},
       {"message MiB", "data that it moves in messages, between workgroups"},

@@ -103,6 +103,25 @@ static sley_status compare(sley_comm *comm, const sley_matrix *block, cli_planni
   return status;
 }
 
+/* Counts the floor with a dry plan of cover. */
+static sley_status find_floor(sley_comm *comm, const sley_matrix *block, cli_planning *shared) {
+  const cli_job *job = shared->job;
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  sley_plan *plan = NULL;
+  sley_plan_info info;
+  options.algo = "cover";
+  options.dry = true;
+  options.transpose = shared->settings->transpose;
+  sley_status status =
+      sley_plan_create(comm, block, job->row_begin, job->col_begin, shared->k, &options, &plan);
+  if (status == SLEY_OK)
+    status = sley_plan_info_get(plan, &info);
+  if (status == SLEY_OK && sley_comm_rank(comm) == 0)
+    shared->floor = (cli_floor){info.cover_rows, info.floor_between, info.floor_inside};
+  sley_plan_destroy(plan);
+  return status;
+}
+
 static sley_status rank_main(sley_comm *comm, void *arg) {
   cli_planning *shared = arg;
   sley_matrix *block = NULL;
@@ -111,6 +130,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
     shared->device = sley_comm_device(comm);
   if (status == SLEY_OK)
     status = shared->describe ? plan_one(comm, block, shared) : compare(comm, block, shared);
+  if (status == SLEY_OK && shared->floors)
+    status = find_floor(comm, block, shared);
   sley_matrix_destroy(block);
   return status;
 }

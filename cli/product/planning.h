@@ -14,6 +14,11 @@ typedef struct cli_planned {
   cli_kernels kernels; /* set if one single plan is described */
 } cli_planned;
 
+/* Rows of minimum covers, as in sley_plan_info. */
+typedef struct cli_floor {
+  int64_t cover_rows, between, inside;
+} cli_floor;
+
 /* Data that the ranks share. Rank 0 writes plans, one element per name. If one single algorithm is planned,
  * rank 0 also describes it. */
 typedef struct cli_planning {
@@ -24,10 +29,12 @@ typedef struct cli_planning {
   int count;
   int64_t k;
   bool describe, ablation;
+  bool floors;         /* true: count the floor */
   cli_windows windows; /* windows of the matrix */
   const char *plot;    /* file of the picture; NULL: none */
   cli_planned *plans;
   const char *device; /* device of the ranks */
+  cli_floor floor;    /* with floors */
   char *text;         /* description of the single plan; freed with sley_buffer_free */
 } cli_planning;
 

@@ -355,6 +355,8 @@ class sley_plan_info(Structure):
         ("remote_nnz", c_int64),
         ("halo_rows", c_int64),
         ("cover_rows", c_int64),
+        ("floor_between", c_int64),
+        ("floor_inside", c_int64),
         ("predicted", sley_traffic),
         ("predicted_ms", c_double),
         ("memory_bytes", c_int64),

@@ -55,6 +55,9 @@ class PlanInfo:
         Distinct rows of X that ranks need from others, summed over the ranks.
     cover_rows : int
         Rows of X and partial rows of Y in least covers of all remote blocks; -1 if not computed.
+    floor_between, floor_inside : int
+        The least number of rows that must move between workgroups, and inside them between ranks; -1 if not
+        computed.
     predicted : Traffic
         Bytes and messages of one product.
     predicted_ms : float
@@ -76,6 +79,8 @@ class PlanInfo:
     remote_nnz: int
     halo_rows: int
     cover_rows: int
+    floor_between: int
+    floor_inside: int
     predicted: Traffic
     predicted_ms: float
     memory_bytes: int

@@ -234,7 +234,7 @@ def test_the_timeline(tmp_path: Path) -> None:
 
 
 def test_order_and_partition() -> None:
-    for name in ("none", "rabbit", "rcm", "degree", "loa", "random"):
+    for name in ("none", "rabbit", "rcm", "degree", "loa", "cover", "random"):
         perm = sley.order(A, name, seed=2)
         assert perm.dtype == np.int64 and np.array_equal(np.sort(perm), np.arange(200))
         assert np.array_equal(perm, sley.order(A, name, seed=2))

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "algo/cover.h"
+#include "matrix/cover.h"
 #include "base/memory.h"
 
 static void forget_rows(sl_cover_blocks *b) {
@@ -53,7 +53,7 @@ typedef struct solving {
   int64_t row_weight;
   const bool *decides;
   uint8_t *use;
-  int64_t size;
+  int64_t *size; /* weight of each block's cover */
 } solving;
 
 /* Repeats each row of the graph `weight` times. The caller frees the arrays, also on error. */
@@ -79,6 +79,7 @@ static sley_status solve_one(solving *s, int block) {
   const sl_cover_blocks *b = s->blocks;
   int64_t first = b->first_row[block], rows = b->first_row[block + 1] - first,
           cols = b->first_col[block + 1] - b->first_col[block];
+  s->size[block] = 0;
   if (rows == 0) /* with many ranks most blocks are empty */
     return SLEY_OK;
   if (rows > INT32_MAX / s->row_weight)
@@ -93,7 +94,7 @@ static sley_status solve_one(solving *s, int block) {
   if (status == SLEY_OK)
     status = sl_min_vertex_cover(&graph, &cover);
   if (status == SLEY_OK) {
-    __atomic_fetch_add(&s->size, cover.size, __ATOMIC_RELAXED);
+    s->size[block] = cover.size;
     if (!s->decides || s->decides[block])
       memcpy(s->use + b->first_col[block], cover.col_in, (size_t)cols);
   }
@@ -112,8 +113,6 @@ static sley_status solve_some(void *context, int64_t begin, int64_t end, int thr
 
 sley_status sl_cover_blocks_solve(const sl_cover_blocks *blocks, int64_t row_weight, sl_team *team,
                                   const bool *decides, uint8_t *use, int64_t *size) {
-  solving s = {.blocks = blocks, .row_weight = row_weight, .decides = decides, .use = use};
-  sley_status status = sl_team_for(team, blocks->count, 1, solve_some, &s);
-  *size = s.size;
-  return status;
+  solving s = {.blocks = blocks, .row_weight = row_weight, .decides = decides, .use = use, .size = size};
+  return sl_team_for(team, blocks->count, 1, solve_some, &s);
 }

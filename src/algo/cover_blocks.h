@@ -57,7 +57,7 @@ static inline void sl_block_store(const sl_cover_blocks *blocks, sl_block_cursor
  * of X. It is therefore repeated as row_weight vertices with the same columns. A minimum cover contains all
  * of these vertices or none, because the cover depends only on the graph, in which they are interchangeable.
  * use[col] becomes 1 for columns in the cover and 0 for the others, in blocks b with decides[b] (NULL: in
- * all). *size: weight of all covers. */
+ * all). size[b]: weight of the cover of block b. */
 sley_status sl_cover_blocks_solve(const sl_cover_blocks *blocks, int64_t row_weight, sl_team *team,
                                   const bool *decides, uint8_t *use, int64_t *size);
 

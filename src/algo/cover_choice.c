@@ -79,20 +79,31 @@ static sley_status could_be_below(const rank_blocks *r, double share, bool *out)
   return SLEY_OK;
 }
 
-/* Finds minimum covers of the blocks between this rank and every other; *size: their weight. Sets cover_use
- * for the blocks that are decided between ranks: within the workgroup, and all blocks if workgroups are
- * single ranks. */
-static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *blocks, int64_t *size) {
+/* Finds minimum covers of the blocks between this rank and every other. Sets cover_use for the blocks that
+ * are decided between ranks: within the workgroup, and all blocks if workgroups are single ranks. Adds to
+ * ins->cover_rows; `between` is right unless sl_has_levels. */
+static sley_status cover_rank_blocks(sl_inspection *ins, const sl_cover_blocks *blocks) {
   const sl_comm *comm = ins->comm;
   const int group = sl_workgroup_of(comm, comm->rank);
-  bool *decides;
+  bool *decides = NULL;
+  int64_t *size = NULL;
+  sley_status status;
   SL_TRY(SL_NEW(ins->cover_use, ins->halo_set.count, "the cover"));
   memset(ins->cover_use, 1, (size_t)ins->halo_set.count);
-  SL_TRY(SL_NEW(decides, comm->size, "remote blocks"));
+  SL_TRY_GOTO(status, SL_NEW(decides, comm->size, "remote blocks"), done);
+  SL_TRY_GOTO(status, SL_NEW(size, comm->size, "remote blocks"), done);
   for (int p = 0; p < comm->size; p++)
     decides[p] = comm->workgroup <= 1 || sl_workgroup_of(comm, p) == group;
-  sley_status status =
-      sl_cover_blocks_solve(blocks, row_weight(ins), sl_plan_team(ins), decides, ins->cover_use, size);
+  SL_TRY_GOTO(
+      status,
+      sl_cover_blocks_solve(blocks, row_weight(ins), sl_plan_team(ins), decides, ins->cover_use, size), done);
+  for (int p = 0; p < comm->size; p++) {
+    bool inside = sl_workgroup_of(comm, p) == group;
+    *(inside ? &ins->cover_rows.inside : &ins->cover_rows.between) += size[p];
+    ins->cover_rows.all += size[p];
+  }
+done:
+  sl_free(size);
   sl_free(decides);
   return status;
 }
@@ -277,6 +288,7 @@ typedef struct group_blocks {
   int64_t *first_col; /* position among them of each workgroup's first column, and the end of the last */
   sl_cover_blocks blocks;
   uint8_t *use;
+  int64_t *size; /* weight of each block's cover */
 } group_blocks;
 
 static void group_blocks_free(group_blocks *b) {
@@ -284,6 +296,7 @@ static void group_blocks_free(group_blocks *b) {
   sl_colset_free(&b->columns);
   sl_free(b->first_col);
   sl_free(b->use);
+  sl_free(b->size);
 }
 
 /* Builds the set of columns about which members have asked, and finds each workgroup's first column. */
@@ -306,9 +319,10 @@ static sley_status number_columns(const sl_inspection *ins, const edge_lists *as
 
 /* Finds minimum covers of the blocks that this rank handles. */
 static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists *asked, group_blocks *b) {
-  int64_t row, col, size;
+  int64_t row, col;
   SL_TRY(number_columns(ins, asked, b));
   SL_TRY(SL_NEW(b->use, b->columns.count, "a cover"));
+  SL_TRY(SL_NEW(b->size, sl_workgroups(ins->comm), "a cover"));
   SL_TRY(sl_cover_blocks_begin(sl_workgroups(ins->comm), 1, b->first_col, &b->blocks));
   sl_block_cursor *cursors = sl_block_cursors(&b->blocks, 0);
   for (reader r = read_from_start(ins, asked); next_edge(&r, &row, &col);)
@@ -316,7 +330,7 @@ static sley_status cover_group_blocks(const sl_inspection *ins, const edge_lists
   SL_TRY(sl_cover_blocks_place(&b->blocks));
   for (reader r = read_from_start(ins, asked); next_edge(&r, &row, &col);)
     sl_block_store(&b->blocks, &cursors[r.group], r.group, row, sl_colset_place(&b->columns, col));
-  return sl_cover_blocks_solve(&b->blocks, row_weight(ins), sl_plan_team(ins), NULL, b->use, &size);
+  return sl_cover_blocks_solve(&b->blocks, row_weight(ins), sl_plan_team(ins), NULL, b->use, b->size);
 }
 
 /* For each member p, lists once each column about which it asked and that is not in the cover. Adds their
@@ -339,15 +353,18 @@ static void list_answers(const sl_inspection *ins, const edge_lists *asked, cons
   }
 }
 
-/* Makes a handler's answers, grouped by member. */
+/* Makes a handler's answers, grouped by member. *weight: weight of the covers that it decided. */
 static sley_status answer(const sl_inspection *ins, const edge_lists *asked, int64_t **answers,
-                          int64_t *count) {
+                          int64_t *count, int64_t *weight) {
   group_blocks b = {0};
   int32_t *told = NULL;
   int64_t total = 0;
   sley_status status;
   SL_TRY_GOTO(status, cover_group_blocks(ins, asked, &b), done);
   sl_cover_blocks_free(&b.blocks);
+  *weight = 0;
+  for (int g = 0; g < sl_workgroups(ins->comm); g++)
+    *weight += b.size[g];
   SL_TRY_GOTO(status, SL_NEW(told, b.columns.count, "cover answers"), done);
   list_answers(ins, asked, &b, told, count, NULL);
   for (int p = 0; p < ins->comm->size; p++)
@@ -380,7 +397,8 @@ static sley_status send_edges(const sl_inspection *ins, edge_lists *asked) {
   return status;
 }
 
-/* Decides the blocks between workgroups of several ranks. Collective. */
+/* Decides the blocks between workgroups of several ranks. Sets ins->cover_rows.between to the weight of the
+ * covers that this rank decided. Collective. */
 static sley_status choose_between_groups(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
   edge_lists asked = {0};
@@ -389,7 +407,7 @@ static sley_status choose_between_groups(sl_inspection *ins) {
   SL_TRY_GOTO(status, status, done);
   int64_t *answered_count = counts + comm->size;
   SL_TRY_GOTO(status, send_edges(ins, &asked), done);
-  SL_TRY_GOTO(status, sl_agree(comm, answer(ins, &asked, &answers, counts)), done);
+  SL_TRY_GOTO(status, sl_agree(comm, answer(ins, &asked, &answers, counts, &ins->cover_rows.between)), done);
   edge_lists_free(&asked);
   SL_TRY_GOTO(status,
               sl_exchange_items(comm, sizeof(int64_t), answers, counts, (void **)&answered, answered_count),
@@ -409,14 +427,16 @@ done:
 /* Decides all blocks, and frees them. Collective, agreed. */
 static sley_status choose_columns(sl_inspection *ins, sl_cover_blocks *blocks) {
   sl_comm *comm = ins->comm;
-  int64_t rows = 0;
-  sley_status status = cover_rank_blocks(ins, blocks, &rows);
+  sl_cover_rows *rows = &ins->cover_rows;
+  *rows = (sl_cover_rows){0};
+  sley_status status = cover_rank_blocks(ins, blocks);
   sl_cover_blocks_free(blocks);
   SL_TRY(sl_agree(comm, status));
-  SL_TRY(comm->ops->allreduce(comm, SL_SUM, &rows, 1));
   if (sl_has_levels(comm))
     SL_TRY(choose_between_groups(ins));
-  ins->cover_rows = rows;
+  int64_t sums[] = {rows->all, rows->between, rows->inside};
+  SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
+  *rows = (sl_cover_rows){sums[0], sums[1], sums[2]};
   return SLEY_OK;
 }
 
@@ -434,6 +454,7 @@ sley_status sl_cover_choose(sl_inspection *ins, double most_share, bool *chosen)
   if (status != SLEY_OK) {
     sl_free(ins->cover_use);
     ins->cover_use = NULL;
+    ins->cover_rows = SL_COVER_ROWS_UNKNOWN;
   }
   return status;
 }

@@ -6,7 +6,10 @@
 #include "order/order.h"
 
 extern const sl_ordering sl_order_degree, sl_order_rcm, sl_order_rabbit, sl_order_loa, sl_order_scotch,
-    sl_order_metis;
+    sl_order_metis, sl_order_cover;
+
+/* As sl_order_metis, but edges of vertices with many edges weigh less; only a start of sl_order_cover. */
+extern const sl_ordering sl_order_metis_weighted;
 
 /* The number of vertices that loa chooses from, after the first vertex of a window. Measured on 18 real
  * graphs of 1005 to 1524453 rows in the order of their files, with each number in turn:

@@ -16,15 +16,19 @@ typedef struct sl_divider {
   const char *name;    /* name in messages */
   size_t number_bytes; /* bytes of its vertex numbers: 4 or 8 */
   /* Divides a graph without loops and repeats: vertex v has neighbours neighbour[begin[v] .. begin[v + 1] -
-   * 1]. Fills part: the part of each vertex, from 0 to parts - 1. All three arrays hold numbers of
-   * number_bytes. parts: 2 to SL_PARTS. */
-  sley_status (*divide)(int64_t count, void *begin, void *neighbour, int64_t parts, uint64_t seed,
-                        void *part);
+   * 1], and weight, unless it is NULL, the weight of each entry of neighbour. Fills part: the part of each
+   * vertex, from 0 to parts - 1. All arrays hold numbers of number_bytes. parts: 2 to SL_PARTS. */
+  sley_status (*divide)(int64_t count, void *begin, void *neighbour, void *weight, int64_t parts,
+                        uint64_t seed, void *part);
 } sl_divider;
 
-/* Fills perm as sl_ordering's run does. Errors: SLEY_ERR_UNSUPPORTED (more entries than the library's numbers
- * can count), SLEY_ERR_MEMORY, errors of the library. */
-sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, uint64_t seed,
-                             sl_team *team, int64_t *perm);
+/* Fills perm with the places of the vertices, part by part; vertices of a part keep their order. */
+void sl_number_parts(const int32_t *part, int64_t count, int64_t *perm);
+
+/* Fills perm as sl_ordering's run does. weighted: the more edges a vertex has, the less each of them weighs.
+ * Errors: SLEY_ERR_UNSUPPORTED (more entries than the library's numbers can count), SLEY_ERR_MEMORY, errors
+ * of the library. */
+sley_status sl_order_divided(const sley_matrix *matrix, const sl_divider *divider, bool weighted,
+                             uint64_t seed, sl_team *team, int64_t *perm);
 
 #endif

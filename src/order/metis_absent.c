@@ -12,3 +12,4 @@ static sley_status order_metis(const sley_matrix *matrix, uint64_t seed, sl_team
 }
 
 const sl_ordering sl_order_metis = {"metis", "METIS's graph partitioning (not in this build)", order_metis};
+const sl_ordering sl_order_metis_weighted = {"metis", "(not in this build)", order_metis};

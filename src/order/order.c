@@ -34,8 +34,8 @@ static const sl_ordering shuffled = {"random", "a seeded shuffle, to measure the
                                      order_random};
 
 const sl_ordering *const sl_orderings[] = {
-    &in_file_order,  &sl_order_rabbit, &sl_order_rcm, &sl_order_degree, &sl_order_loa, &sl_order_scotch,
-    &sl_order_metis, &shuffled,        NULL,
+    &in_file_order,   &sl_order_rabbit, &sl_order_rcm,   &sl_order_degree, &sl_order_loa,
+    &sl_order_scotch, &sl_order_metis,  &sl_order_cover, &shuffled,        NULL,
 };
 enum { ORDERINGS = sizeof sl_orderings / sizeof *sl_orderings - 1 };
 

@@ -32,8 +32,8 @@ static bool divide_in(SCOTCH_Context *context, SCOTCH_Graph *graph, SCOTCH_Num p
   return done;
 }
 
-static sley_status divide(int64_t count, void *begin_, void *neighbour, int64_t parts, uint64_t seed,
-                          void *part) {
+static sley_status divide(int64_t count, void *begin_, void *neighbour, void *weight, int64_t parts,
+                          uint64_t seed, void *part) {
   SCOTCH_Graph graph;
   SCOTCH_Context context;
   SCOTCH_Num *begin = begin_;
@@ -41,7 +41,7 @@ static sley_status divide(int64_t count, void *begin_, void *neighbour, int64_t 
     return sl_fail(SLEY_ERR_INTERNAL,
                    "SCOTCH could not start: its header and its library may differ in version");
   bool done = SCOTCH_graphBuild(&graph, 0, (SCOTCH_Num)count, begin, NULL, NULL, NULL, begin[count],
-                                neighbour, NULL) == 0 &&
+                                neighbour, weight) == 0 &&
               divide_in(&context, &graph, (SCOTCH_Num)parts, seed, part);
   SCOTCH_contextExit(&context);
   SCOTCH_graphExit(&graph);
@@ -54,7 +54,7 @@ static sley_status divide(int64_t count, void *begin_, void *neighbour, int64_t 
 
 static sley_status order_scotch(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
   static const sl_divider scotch = {.name = "SCOTCH", .number_bytes = sizeof(SCOTCH_Num), .divide = divide};
-  return sl_order_divided(matrix, &scotch, seed, team, perm);
+  return sl_order_divided(matrix, &scotch, false, seed, team, perm);
 }
 
 const sl_ordering sl_order_scotch = {"scotch", "SCOTCH's graph partitioning, part by part", order_scotch};

@@ -108,11 +108,16 @@ static sley_status narrow_columns(const sley_matrix *matrix, sl_undirected *out)
   return SLEY_OK;
 }
 
+sley_status sl_order_numbers_fit(const sley_matrix *matrix) {
+  if (matrix->rows <= INT32_MAX)
+    return SLEY_OK;
+  return sl_fail(SLEY_ERR_UNSUPPORTED, "this ordering takes at most %d rows, not %lld: use none or random",
+                 INT32_MAX, (long long)matrix->rows);
+}
+
 sley_status sl_undirected_create(const sley_matrix *matrix, sl_team *team, sl_undirected *out) {
   *out = (sl_undirected){0};
-  if (matrix->rows > INT32_MAX)
-    return sl_fail(SLEY_ERR_UNSUPPORTED, "this ordering takes at most %d rows, not %lld: use none or random",
-                   INT32_MAX, (long long)matrix->rows);
+  SL_TRY(sl_order_numbers_fit(matrix));
   asymmetry a = {.matrix = matrix};
   SL_TRY(sl_team_for(team, matrix->rows, ROWS_AT_ONCE, sum_hashes, &a));
   sley_status status = SLEY_OK;

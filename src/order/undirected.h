@@ -15,6 +15,9 @@ typedef struct sl_undirected {
   int32_t *own_neighbour;
 } sl_undirected;
 
+/* Errors: SLEY_ERR_UNSUPPORTED (more than 2^31 - 1 rows). */
+sley_status sl_order_numbers_fit(const sley_matrix *matrix);
+
 /* Makes the graph of A if its pattern is symmetric, else of A + A^T. Symmetry is tested by a 64-bit sum of
  * hashes, in one pass over A; a wrong result (one in 2^64) only costs quality. Borrows A's arrays if
  * possible: matrix must outlive it. Freed by sl_undirected_free. Errors: SLEY_ERR_UNSUPPORTED (more than 2^31

@@ -170,7 +170,7 @@ sley_status sl_inspect_checked(sl_comm *comm, const sley_matrix *block, const in
                          .block = block,
                          .row_begin = row_begin,
                          .col_begin = col_begin,
-                         .cover_rows = -1};
+                         .cover_rows = SL_COVER_ROWS_UNKNOWN};
   sley_status status = inspect(out);
   if (status != SLEY_OK)
     sl_inspection_free(out);

@@ -12,6 +12,14 @@
 
 enum { SL_WINDOWS = 3 };
 
+/* Weights of minimum covers, in rows of X, summed over ranks; -1: not computed. */
+typedef struct sl_cover_rows {
+  int64_t all;     /* of the blocks between every two ranks */
+  int64_t between; /* of the blocks between every two workgroups */
+  int64_t inside;  /* of the blocks between every two ranks of a workgroup */
+} sl_cover_rows;
+#define SL_COVER_ROWS_UNKNOWN ((sl_cover_rows){-1, -1, -1})
+
 typedef struct sl_inspection {
   sl_comm *comm;
   const sl_plan_wishes *wishes;         /* the user's wishes, which outlive the inspection */
@@ -31,10 +39,9 @@ typedef struct sl_inspection {
   sl_halo *halo;
 
   /* The minimum cover, for each halo entry: 1 if it moves as a row of X, 0 if its entries of A are served by
-   * partial rows of Y. NULL before sl_cover_choose. cover_rows: weight of the covers of all remote blocks
-   * between ranks, in rows of X, summed over ranks. */
+   * partial rows of Y. NULL before sl_cover_choose. */
   uint8_t *cover_use;
-  int64_t cover_rows;
+  sl_cover_rows cover_rows;
 
   struct sl_resident *resident; /* the block in device memory; NULL: planning uses the host */
 } sl_inspection;

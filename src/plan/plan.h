@@ -154,7 +154,8 @@ typedef struct sl_plan {
   double near_local;           /* share of local entries in the first window (sl_inspection.local_within) */
   int slices;                  /* number of ranks that share a row of Y, each with a slice of the columns; 0:
                                   no row is shared */
-  int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows, cover_rows;
+  int64_t all_rows, all_cols, all_nnz, remote_nnz, halo_rows;
+  sl_cover_rows cover_rows;
   bool dry;
   bool uses_block;     /* a part uses arrays of the block, which must outlive the plan */
   bool capture;        /* whether its exchanges can be captured */

@@ -80,7 +80,7 @@ done
 
 echo "plan: the figures, and the names that completion knows"
 run 0 plan "$graph" --ranks 4 --json "$work/plan.json"
-for name in nnz remote_nnz halo_rows cover_rows choice.algo choice.reason algorithms.0.predicted_bytes.direct; do
+for name in nnz remote_nnz halo_rows cover_rows floor_rows.between floor_rows.inside choice.algo choice.reason algorithms.0.predicted_bytes.direct; do
   field "$work/plan.json" "$name"
 done
 for ((i = 0; i < count; i++)); do

@@ -100,7 +100,7 @@ while read -r name; do
   sed -n '/^.Sh ALGORITHMS/,/^.Sh MACHINES/p' "$root/docs/man/sley.1" | grep -qx ".It Cm $name" || fail "sley.1 explains no $name"
   sed -n '/^algorithms:/,/^$/p' "$work/out" | grep -q "^  $name  *[a-z]" || fail "sley plan has no summary of $name"
 done <"$work/names"
-for term in "direct MiB" "message MiB" messages "a rank" "predicted ms" "needed MiB" blocks "halo rows" "cover rows" "  pack" "  wait"; do
+for term in "direct MiB" "message MiB" messages "a rank" "predicted ms" "needed MiB" blocks "halo rows" "cover rows" floor "  pack" "  wait"; do
   sed -n '/^terms:/,$p' "$work/out" | grep -q "^  $term  " || fail "sley plan does not explain '$term'"
 done
 run 0 plan "$root/data/karate.mtx" --ranks 2 --brief

@@ -3,7 +3,7 @@
  * equal size. Their sum must be what a plan reports. */
 #include <dirent.h>
 
-#include "algo/cover.h"
+#include "matrix/cover.h"
 #include "support.h"
 
 enum { LARGE_NNZ = 400000 };

@@ -5,7 +5,7 @@
 #include "support.h"
 
 #include "base/random.h"
-#include "algo/cover.h"
+#include "matrix/cover.h"
 #include "algo/cover_blocks.h"
 
 enum { MAX_SIDE = 400, MAX_DEGREE = 6, ROUNDS = 1500 };
@@ -99,7 +99,7 @@ static void pass(sl_cover_blocks *blocks, const sl_bipartite *b, bool stores) {
 /* Computes the bound of the blocks, and the weight of their covers. */
 static int64_t bound_blocks(const sl_bipartite *b, int threads, int64_t weight, int64_t *size) {
   static uint8_t use[BLOCKS * MAX_SIDE];
-  int64_t first_col[BLOCKS + 1] = {0}, least;
+  int64_t first_col[BLOCKS + 1] = {0}, sizes[BLOCKS], least;
   sl_cover_blocks blocks;
   sl_team *team;
   for (int i = 0; i < BLOCKS; i++)
@@ -115,7 +115,10 @@ static int64_t bound_blocks(const sl_bipartite *b, int threads, int64_t weight, 
     assert_sley_ok(sl_cover_blocks_bound(&blocks, weight, enough, team, &some));
     assert_true(some <= least && (some >= enough || some == least));
   }
-  assert_sley_ok(sl_cover_blocks_solve(&blocks, weight, team, NULL, use, size));
+  assert_sley_ok(sl_cover_blocks_solve(&blocks, weight, team, NULL, use, sizes));
+  *size = 0;
+  for (int i = 0; i < BLOCKS; i++)
+    *size += sizes[i];
   sl_cover_blocks_free(&blocks);
   sl_team_destroy(team);
   return least;

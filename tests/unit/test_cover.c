@@ -3,7 +3,7 @@
 #include "support.h"
 
 #include "base/memory.h"
-#include "algo/cover.h"
+#include "matrix/cover.h"
 
 enum { SMALL = 4, LONG = 20000 };
 

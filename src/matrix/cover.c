@@ -12,7 +12,7 @@
  * outside Z and the columns inside Z cover every edge, and their number is the number of edges of the
  * matching. Z is the same for every maximum matching (Dulmage and Mendelsohn 1958), so the cover depends only
  * on the graph. */
-#include "algo/cover.h"
+#include "matrix/cover.h"
 
 #include <string.h>
 

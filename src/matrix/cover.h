@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Minimum vertex covers of bipartite graphs. Source: Hopcroft and Karp 1973; Konig's theorem. */
-#ifndef SLEY_ALGO_COVER_H
-#define SLEY_ALGO_COVER_H
+#ifndef SLEY_MATRIX_COVER_H
+#define SLEY_MATRIX_COVER_H
 
 #include "base/status.h"
 
