@@ -3,6 +3,7 @@
 #ifndef SLEY_BASE_OVERRIDES_H
 #define SLEY_BASE_OVERRIDES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum sl_override_signals { SL_SIGNALS_COMPUTED, SL_SIGNALS_ON, SL_SIGNALS_OFF } sl_override_signals;
@@ -11,6 +12,7 @@ typedef enum sl_override_signals { SL_SIGNALS_COMPUTED, SL_SIGNALS_ON, SL_SIGNAL
 typedef struct sl_override_values {
   int64_t stage_bytes;         /* the least bytes of a message of halo-pipelined and cover */
   int64_t piece_bytes;         /* the bytes of a piece of the halo on devices */
+  bool aligns;                 /* devices copy X to aligned rows whatever that costs */
   int32_t fetch_rows;          /* the rows that rowwise fetches together */
   sl_override_signals signals; /* whether devices of a workgroup signal each other */
 } sl_override_values;

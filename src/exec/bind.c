@@ -17,10 +17,20 @@ static sley_status share_buffers(sl_exec *exec) {
   }
   exec->pages = wide->pages;
   exec->mapped = wide->mapped;
-  exec->packed = wide->packed;
+  exec->packed = exec->pitch > 0 && exec->pitch <= wide->pitch ? wide->packed : NULL;
   exec->result = wide->result;
   exec->conversions = wide->conversions;
   return SLEY_OK;
+}
+
+/* Sets a new array to 0 if its rows are longer than rows of X: kernels may read what follows the values of a
+ * row, although it does not count. */
+static sley_status clear_padding(const sl_exec *exec, void *array, int64_t rows, int64_t stride) {
+  const sl_plan *plan = exec->run.plan;
+  return !exec->run.comm->device->ops->host_addresses && stride > SL_BUFFER(plan, SL_BUFFER_X)->row_bytes
+             ? sl_operand_scale(exec, plan->dtype, rows, stride / (int64_t)exec->value_bytes, 0, array,
+                                stride)
+             : SLEY_OK;
 }
 
 static sley_status bind_buffers(sl_exec *exec) {
@@ -28,6 +38,7 @@ static sley_status bind_buffers(sl_exec *exec) {
   const sl_device_ops *device = exec->run.comm->device->ops;
   SL_TRY(SL_NEW_ZERO(exec->run.memory, plan->buffers.count, "buffers"));
   SL_TRY(SL_NEW_ZERO(exec->run.stride, plan->buffers.count, "buffers"));
+  exec->pitch = sl_operand_pitch(plan);
   if (exec->wide)
     return share_buffers(exec);
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count; i++) {
@@ -38,16 +49,20 @@ static sley_status bind_buffers(sl_exec *exec) {
       exec->run.memory[i] = (void *)buffer->constant;
       continue;
     }
-    if (buffer->constant)
+    if (buffer->constant) {
       SL_TRY(sl_device_upload(exec->run.queue, buffer->constant, bytes, buffer->name, &exec->run.memory[i]));
-    else
+    } else {
       SL_TRY(device->alloc(exec->run.comm->device, bytes, buffer->name, &exec->run.memory[i]));
+      SL_TRY(clear_padding(exec, exec->run.memory[i], buffer->rows, buffer->row_bytes));
+    }
   }
   if (plan->segment) {
     SL_TRY(SL_NEW_ZERO(exec->pages, plan->segment[exec->run.comm->size] / SL_X_PAGE, "pages of X"));
     SL_TRY(SL_NEW(exec->mapped, exec->run.comm->size, "pages of X"));
-    int64_t x_bytes = plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
-    SL_TRY(device->alloc(exec->run.comm->device, x_bytes, "packed X", &exec->packed));
+  }
+  if (exec->pitch > 0) {
+    SL_TRY(device->alloc(exec->run.comm->device, plan->x_rows * exec->pitch, "packed X", &exec->packed));
+    SL_TRY(clear_padding(exec, exec->packed, plan->x_rows, exec->pitch));
   }
   int64_t result_bytes = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   if (sl_plan_has_result(plan))

@@ -44,9 +44,10 @@ struct sl_exec {
   bool *unreclaimed;            /* for each exchange: whether it has ended and its rows are not reclaimed */
   int unreclaimed_count;        /* number of such exchanges */
   uintptr_t *pages;             /* pages of the X of all ranks, for parts in place; the rows have no gaps */
-  void *packed;                 /* copy of the rank's X without gaps, used if the caller's X has gaps */
-  sl_mapped_rows *mapped;       /* result of exchange_map, one element per peer */
-  sl_fetches *fetches;          /* one-sided fetches, if the plan has any */
+  void *packed;                 /* copy of the rank's X, with rows `pitch` bytes apart; NULL: none */
+  int64_t pitch;
+  sl_mapped_rows *mapped; /* result of exchange_map, one element per peer */
+  sl_fetches *fetches;    /* one-sided fetches, if the plan has any */
   sl_conversions *conversions;
   void *result;            /* Y as the steps compute it, if the plan needs a separate buffer */
   const sl_update *update; /* in a run whose parts are multiplied by W at once: the update; otherwise NULL */
@@ -97,9 +98,15 @@ sley_status sl_operand_scale(const sl_exec *exec, sley_dtype dtype, int64_t rows
 sley_status sl_operand_round(const sl_exec *exec, double beta, void *y, int64_t y_stride);
 /* Computes result = y, in the type of sums. */
 sley_status sl_operand_widen(const sl_exec *exec, const void *y, int64_t y_stride);
-/* Copies X to `packed` unless its rows have no gaps. Rows that are read in place must have the same stride on
- * all ranks. */
-sley_status sl_operand_pack_x(sl_exec *exec);
+/* Returns the bytes between the rows of a copy of X that products read instead of the caller's X; 0: there is
+ * no copy. Rows that are read in place must have the same stride on all ranks. On devices with their own
+ * memory, kernels are faster if they can load 16 bytes at a time; the copy is made if that saves more time
+ * than it takes. */
+int64_t sl_operand_pitch(const sl_plan *plan);
+
+/* Lets the steps read the copy of X, if there is one, unless the caller's X serves as it is. unchanged: the
+ * copy still has the values of X. */
+sley_status sl_operand_pack_x(sl_exec *exec, bool unchanged);
 
 /* ---- run_steps.c */
 

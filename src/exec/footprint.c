@@ -10,11 +10,10 @@ static bool on_host(const sl_plan *plan) {
 
 static int64_t buffers_memory(const sl_plan *plan) {
   int64_t bytes = on_host(plan) ? plan->memory_bytes : 0;
-  int64_t x = plan->x_rows * SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
-          y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
+  int64_t x = plan->x_rows * sl_operand_pitch(plan), y = plan->rows * SL_BUFFER(plan, SL_BUFFER_Y)->row_bytes;
   for (int i = SL_BUFFER_Y + 1; i < plan->buffers.count && !on_host(plan); i++)
     bytes += sl_device_bytes(SL_BUFFER(plan, i)->rows * SL_BUFFER(plan, i)->row_bytes);
-  if (plan->segment)
+  if (x > 0)
     bytes += sl_device_bytes(x);
   if (sl_plan_has_result(plan))
     bytes += sl_device_bytes(y);

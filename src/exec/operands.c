@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on whole operands, which are not steps of a plan. */
+#include "base/overrides.h"
 #include "exec/exec_inside.h"
 
 sley_status sl_operand_move(const sl_exec *exec, int64_t rows, int64_t bytes, const void *src,
@@ -62,13 +63,45 @@ sley_status sl_operand_widen(const sl_exec *exec, const void *y, int64_t y_strid
   return plan->k == 0 ? SLEY_OK : sl_kernel_run(exec->run.queue, &args);
 }
 
-sley_status sl_operand_pack_x(sl_exec *exec) {
-  int64_t row_bytes = SL_BUFFER(exec->run.plan, SL_BUFFER_X)->row_bytes;
-  if (exec->run.stride[SL_BUFFER_X] == row_bytes)
+/* Seconds that products of a rank save if they load 16 bytes of X at a time, and not only what the width
+ * allows. */
+static double seconds_saved(const sl_plan *plan, int64_t row_bytes) {
+  const sl_device_figures *figures = &plan->device_figures;
+  const int64_t widest = row_bytes & -row_bytes; /* bytes of the widest load that all rows allow */
+  double entries = 0;
+  int log = 0;
+  if (sl_overrides.aligns)
+    return 1;
+  while (INT64_C(1) << (log + 1) <= widest && log + 1 < SL_NARROW_LOADS)
+    log++;
+  for (int i = 0; i < plan->parts.count; i++)
+    entries += (double)SL_PART(plan, i)->nnz;
+  return row_bytes > figures->narrow_from[log]
+             ? figures->narrow_loads[log] * entries * (double)row_bytes / figures->stream
+             : 0;
+}
+
+int64_t sl_operand_pitch(const sl_plan *plan) {
+  enum { WIDEST = 16 };
+  const sl_device_figures *figures = &plan->device_figures;
+  const int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
+                pitch = (row_bytes + WIDEST - 1) / WIDEST * WIDEST;
+  if (plan->segment)
+    return row_bytes;
+  if (plan->comm->device->ops->host_addresses || plan->library || pitch == row_bytes)
+    return 0;
+  const double copy = figures->launch + (double)(plan->x_rows * (row_bytes + pitch)) / figures->memory;
+  return seconds_saved(plan, row_bytes) > copy ? pitch : 0;
+}
+
+sley_status sl_operand_pack_x(sl_exec *exec, bool unchanged) {
+  if (!exec->packed || (exec->run.plan->segment && exec->run.stride[SL_BUFFER_X] == exec->pitch))
     return SLEY_OK;
-  SL_TRY(sl_operand_move(exec, exec->run.plan->x_rows, row_bytes, exec->run.memory[SL_BUFFER_X],
-                         exec->run.stride[SL_BUFFER_X], exec->packed, row_bytes, false));
+  if (!unchanged)
+    SL_TRY(sl_operand_move(exec, exec->run.plan->x_rows, SL_BUFFER(exec->run.plan, SL_BUFFER_X)->row_bytes,
+                           exec->run.memory[SL_BUFFER_X], exec->run.stride[SL_BUFFER_X], exec->packed,
+                           exec->pitch, false));
   exec->run.memory[SL_BUFFER_X] = exec->packed;
-  exec->run.stride[SL_BUFFER_X] = row_bytes;
+  exec->run.stride[SL_BUFFER_X] = exec->pitch;
   return SLEY_OK;
 }

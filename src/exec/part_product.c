@@ -83,6 +83,7 @@ sl_kernel_args sl_product_args(const sl_exec *exec, int index, double alpha, dou
                .ldfar = part->far ? exec->run.stride[part->far] / (int64_t)exec->value_bytes : 0,
                .y = exec->run.memory[part->y],
                .ldy = exec->run.stride[part->y] / y_bytes,
+               .padded = part->x != SL_BUFFER_X || exec->run.memory[SL_BUFFER_X] == exec->packed,
                .during_pull = part->during_pull}};
 }
 

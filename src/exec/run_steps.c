@@ -55,8 +55,7 @@ static sley_status run_steps(sl_exec *exec, bool unchanged, double alpha, double
   exec->run.stride[SL_BUFFER_Y] = apart ? row_bytes : y_stride;
   exec->run.alpha = alpha;
   exec->run.beta = apart && !begins_with_y ? 0 : beta;
-  if (plan->segment)
-    SL_TRY(sl_operand_pack_x(exec));
+  SL_TRY(sl_operand_pack_x(exec, unchanged));
   if (begins_with_y)
     SL_TRY(sl_operand_widen(exec, y, y_stride));
   for (int i = 0; i < plan->steps.count; i++)
@@ -80,8 +79,7 @@ static sley_status run_update(sl_exec *exec, double alpha, const sl_update *upda
   exec->run.alpha = alpha;
   exec->run.beta = 0;
   exec->update = plan->fuses ? update : NULL;
-  if (plan->segment)
-    SL_TRY(sl_operand_pack_x(exec));
+  SL_TRY(sl_operand_pack_x(exec, false));
   for (int i = 0; i < plan->steps.count; i++)
     SL_TRY(sl_exec_step(exec, i));
   if (!plan->fuses)

@@ -31,11 +31,11 @@ static const setting settings[] = {
      */
     {"device", {DEVICE, "SLEY_MOCK_REACH=yes"}},
     {"device_apart", {DEVICE, "SLEY_MOCK_REACH=no"}},
-    /* devices that signal each other, or do not */
-    {"device_signals", {DEVICE}, {.signals = SL_SIGNALS_ON}},
+    /* devices that signal each other, with aligned copies of X, or do not */
+    {"device_signals", {DEVICE}, {.aligns = true, .signals = SL_SIGNALS_ON}},
     {"device_no_signals", {DEVICE}, {.signals = SL_SIGNALS_OFF}},
-    /* the halo in as many pieces as possible, and rows of rowwise in many batches */
-    {"device_pieces", {DEVICE}, {.piece_bytes = 1000, .fetch_rows = 100}},
+    /* the halo in as many pieces as possible, aligned copies of X, and rows of rowwise in many batches */
+    {"device_pieces", {DEVICE}, {.piece_bytes = 1000, .aligns = true, .fetch_rows = 100}},
     {"device_halo_pieces", {DEVICE}, {.piece_bytes = 300}},
     /* ranks that would be processes, whose devices load each other's memory inside a workgroup, or cannot
        share it */

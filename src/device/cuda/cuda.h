@@ -76,6 +76,11 @@ static inline int sl_cuda_processors(const sl_queue *queue) {
 
 /* Launchers in cuda_rows.cu, for the kernels of cuda_rows.c. They are not called without rows or bytes,
  * except for a pull that has pieces to report. */
+/* align.cu. Whether the rows are neighbours that are copied to multiples of 16 bytes, in words of `width`
+ * bytes; and their copy. */
+bool sl_cuda_rows_align(const sl_rows_args *args, int width);
+sley_status sl_cuda_launch_align(sl_queue *queue, const sl_rows_args *args, int width);
+
 sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *args);
 sley_status sl_cuda_launch_pull(sl_queue *queue, const sl_pull_args *args);
 sley_status sl_cuda_launch_arrive(sl_queue *queue, const sl_arrive_args *args);

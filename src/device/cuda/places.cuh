@@ -37,12 +37,17 @@ template <typename T, int VEC, class RUN> bool find_places(const RUN &run, x_pla
   return x_end <= UINT32_MAX && far_end <= UINT32_MAX;
 }
 
-/* Returns whether rows of X and Y can be accessed VEC values at a time. */
+/* Return whether rows of X, and of Y, can be accessed VEC values at a time. */
+template <typename T, int VEC, class RUN> bool aligned_x(const RUN &run) {
+  return run.ldx % VEC == 0 && run.ldfar % VEC == 0 &&
+         ((uintptr_t)run.x | (uintptr_t)run.far) % (VEC * sizeof(input<T>)) == 0;
+}
+template <typename T, int VEC, class RUN> bool aligned_y(const RUN &run) {
+  constexpr int64_t OUT = VEC * sizeof(output<T>);
+  return run.ldy % VEC == 0 && (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
+}
 template <typename T, int VEC, class RUN> bool aligned_rows(const RUN &run) {
-  constexpr int64_t BYTES = VEC * sizeof(input<T>), OUT = VEC * sizeof(output<T>);
-  return run.ldx % VEC == 0 && run.ldfar % VEC == 0 && run.ldy % VEC == 0 &&
-         ((uintptr_t)run.x | (uintptr_t)run.far) % BYTES == 0 &&
-         (uintptr_t)run.y % (OUT < 16 ? OUT : 16) == 0;
+  return aligned_x<T, VEC>(run) && aligned_y<T, VEC>(run);
 }
 
 } // namespace sley

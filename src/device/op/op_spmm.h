@@ -110,6 +110,7 @@ typedef struct sl_spmm_run {
   /* With pieces: words by which the kernel waits for the second and later pieces; the caller has waited for
    * the first. NULL: all rows have arrived. */
   const sl_piece_words *arrivals;
+  bool padded; /* rows of x and far may be read up to the next row; what follows their values does not count */
   bool during_pull; /* a pull runs on the device at the same time: a hint, which affects only speed */
 } sl_spmm_run;
 

@@ -156,6 +156,8 @@ sley_status sl_cuda_launch_rows(sl_queue *queue, const sl_rows_args *a) {
   s.width = width_of(reinterpret_cast<uintptr_t>(a->src) | reinterpret_cast<uintptr_t>(a->dst) |
                      static_cast<uint64_t>(a->bytes | a->src_stride | a->dst_stride));
   SL_TRY(check_adds(s));
+  if (sl_cuda_rows_align(a, s.width))
+    return sl_cuda_launch_align(queue, a, s.width);
   SL_TRY(sl_cuda_use(queue->device));
   launch_by_width(sl_cuda_stream(queue), listed{*a}, s);
   return sl_cuda_launched(queue, "rows");

@@ -51,6 +51,7 @@ typedef struct sl_stream_run {
   double alpha, beta;
   const sl_piece_words *arrivals; /* signals for which chunks wait; NULL: all rows of far have arrived */
   bool during_pull;
+  bool padded;   /* rows of x and far may be read up to the next row */
   bool by_chunk; /* process all panels of a chunk together, instead of all chunks of a panel */
   bool wide_y;   /* true: Y has f32 values although A has 16-bit values */
 } sl_stream_run;

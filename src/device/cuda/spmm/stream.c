@@ -315,6 +315,7 @@ static sley_status stream_run(sl_queue *queue, const sl_kernel_args *args) {
                        .alpha = a->alpha,
                        .beta = a->beta,
                        .arrivals = a->arrivals,
+                       .padded = a->padded,
                        .during_pull = a->during_pull,
                        .by_chunk = a->arrivals != NULL,
                        .wide_y = p->wide_y};

@@ -56,12 +56,14 @@ enum { STREAM_BLOCK = 64 };
 /* How a group processes its stream. At least MIN_BLOCKS blocks per multiprocessor keep enough loads in
  * flight: the compiler may use only as many registers as this number allows, except with old values or more
  * than 4 sums per lane. */
-template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_>
+template <int LANES_, int WAYS_, int VEC_, int STRIPS_, int U_, int MIN_BLOCKS_, bool RUNS_, typename PLACE_,
+          bool WHOLE_ = true>
 struct shape {
   static constexpr int LANES = LANES_, WAYS = WAYS_, GROUP = LANES * WAYS, VEC = VEC_, STRIPS = STRIPS_,
                        U = U_, MIN_BLOCKS = MIN_BLOCKS_;
   static constexpr int STRIP = LANES * VEC, PANEL = STRIP * STRIPS; /* features */
   static constexpr bool RUNS = RUNS_;
+  static constexpr bool WHOLE = WHOLE_; /* every lane has VEC features, which it stores to Y at once */
   using PLACE = PLACE_;
   static constexpr int blocks(bool old_values) {
     return MIN_BLOCKS - (old_values ? MIN_BLOCKS / 4 : 0) - (VEC > 4 ? 2 : 0);
@@ -96,6 +98,24 @@ template <int GROUP, typename T> __device__ __forceinline__ T of_group(T value, 
     return __shfl_sync(~0u, value, from, GROUP);
   else
     return __shfl_sync(~0u, value, (int)group_first<GROUP>() + from);
+}
+
+/* Loads or stores the first `count` values of a vector of Y, one by one. */
+template <typename T, int VEC> __device__ __forceinline__ vector<T, VEC> load_some(const T *from, int count) {
+  vector<T, VEC> got = {};
+#pragma unroll
+  for (int v = 0; v < VEC; v++)
+    if (v < count)
+      got.item[v] = from[v];
+  return got;
+}
+
+template <typename T, int VEC, typename S>
+__device__ __forceinline__ void store_some(T *to, const S (&sum)[VEC], int count) {
+#pragma unroll
+  for (int v = 0; v < VEC; v++)
+    if (v < count)
+      to[v] = value<T>::narrow(sum[v]);
 }
 
 /* The groups of a warp process their chunks in step, until the longest ends, because a shuffle by all lanes
@@ -142,7 +162,8 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
 #pragma unroll
     for (int s = 0; s < STRIPS; s++)
       if (on[s])
-        old[s] = load_plain<out_t, VEC>(from + s * STRIP);
+        old[s] = S::WHOLE ? load_plain<out_t, VEC>(from + s * STRIP)
+                          : load_some<out_t, VEC>(from + s * STRIP, features - s * STRIP);
   };
   auto begin_with_old = [&] {
 #pragma unroll
@@ -182,8 +203,12 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
     if (way == 0)
 #pragma unroll
       for (int t = 0; t < STRIPS; t++)
-        if (on[t] && !spare)
-          store_once<out_t, VEC>(out + t * STRIP, acc[t]);
+        if (on[t] && !spare) {
+          if constexpr (S::WHOLE)
+            store_once<out_t, VEC>(out + t * STRIP, acc[t]);
+          else
+            store_some<out_t, VEC>(out + t * STRIP, acc[t], features - t * STRIP);
+        }
     out = row_at(y, next, ldy);
     next = (++row)[1];
     clear();
@@ -274,7 +299,8 @@ __device__ __forceinline__ void stream_chunk(const sl_stream_run &run, const x_p
       if (on[s])
 #pragma unroll
         for (int v = 0; v < VEC; v++)
-          ((acc_t *)run.a.partial)[chunk.slot * run.k + f + s * STRIP + v] = acc[s][v];
+          if (S::WHOLE || s * STRIP + v < features)
+            ((acc_t *)run.a.partial)[chunk.slot * run.k + f + s * STRIP + v] = acc[s][v];
 }
 
 /* Adds `count` partial sums, one every `step` slots from slot `first` on, for the panel of features from f

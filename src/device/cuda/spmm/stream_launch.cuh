@@ -69,6 +69,26 @@ sley_status launch_panel(sl_queue *queue, const sl_stream_run &run, const x_plac
   }
 }
 
+/* Launches with loads of 16 bytes for a width that is no multiple of them: lanes load what follows the last
+ * value of a row of X, and store the values of Y one by one. There are fewer shapes, the next larger ones. */
+template <typename T, int VEC>
+sley_status launch_padded(sl_queue *queue, const sl_stream_run &run, const x_places &places) {
+  const bool large = run.a.entries >= queue->device->figures.fill[SL_FILL_ENTRIES];
+  const sl_stream_panel p =
+      sl_stream_panel_of((run.k + VEC - 1) / VEC, sizeof(input<T>), large, run.a.row_entries >= LONG_ROW);
+  if (p.strips == 2)
+    return p.lanes <= 28
+               ? launch_shape<T, shape<28, 1, VEC, 2, 4, 12, false, uint32_t, false>>(queue, run, places)
+               : launch_shape<T, shape<32, 1, VEC, 2, 4, 12, false, uint32_t, false>>(queue, run, places);
+  if (p.lanes <= 8)
+    return launch_shape<T, shape<8, 1, VEC, 1, 8, 16, true, uint32_t, false>>(queue, run, places);
+  if (p.lanes <= 10)
+    return launch_shape<T, shape<10, 1, VEC, 1, 10, 12, true, uint32_t, false>>(queue, run, places);
+  if (p.lanes <= 16)
+    return launch_shape<T, shape<16, 1, VEC, 1, 8, 16, true, uint32_t, false>>(queue, run, places);
+  return launch_shape<T, shape<32, 1, VEC, 1, 8, 14, false, uint32_t, false>>(queue, run, places);
+}
+
 /* Launches with loads of less than 16 bytes. */
 template <typename T, int VEC>
 sley_status launch_short_loads(sl_queue *queue, const sl_stream_run &run, const x_places &places, int lanes) {
@@ -175,6 +195,7 @@ template <typename T> sley_status launch_row_ways(sl_queue *queue, const sl_stre
  * X is at most a sector long. */
 template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream_run &run) {
   constexpr int BYTES = sizeof(input<T>), WIDEST = 16 / BYTES;
+  x_places places;
   SL_TRY(sl_cuda_use(queue->device));
   if (run.a.task)
     return launch_row_ways<T>(queue, run);
@@ -199,6 +220,9 @@ template <typename T> sley_status launch_stream(sl_queue *queue, const sl_stream
   if constexpr (BYTES < 4)
     if (run.k <= 2 * WIDEST && fits<T, WIDEST / 2>(run, 4))
       return launch_lanes<T, WIDEST / 2>(queue, run, 4);
+  if (run.padded && run.k > 4 * WIDEST && run.k % WIDEST != 0 && aligned_x<T, WIDEST>(run) &&
+      find_places<T, WIDEST>(run, &places))
+    return launch_padded<T, WIDEST>(queue, run, places);
   return by_widest<T>(run, 8, [&](auto vec) { return launch_lanes<T, decltype(vec)::value>(queue, run, 0); });
 }
 
