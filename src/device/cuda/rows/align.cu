@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(ALIGN_BLOCK) align(const __grid_constant__ ali
   }
 }
 
-int64_t blocks_of(const sl_rows_args *a) {
+int64_t align_blocks(const sl_rows_args *a) {
   return (a->count * ((a->bytes + 15) / 16) + ALIGN_BLOCK * ALIGN_ITEMS - 1) / (ALIGN_BLOCK * ALIGN_ITEMS);
 }
 
@@ -63,7 +63,7 @@ int64_t blocks_of(const sl_rows_args *a) {
 bool sl_cuda_rows_align(const sl_rows_args *a, int width) {
   return !a->add && !a->src_rows && !a->dst_rows && width >= 2 && width < 16 && a->bytes > 16 &&
          a->bytes <= FRAGMENT_BYTES && (reinterpret_cast<uintptr_t>(a->dst) | a->dst_stride) % 16 == 0 &&
-         blocks_of(a) <= INT32_MAX;
+         align_blocks(a) <= INT32_MAX;
 }
 
 sley_status sl_cuda_launch_align(sl_queue *queue, const sl_rows_args *a, int width) {
@@ -75,7 +75,7 @@ sley_status sl_cuda_launch_align(sl_queue *queue, const sl_rows_args *a, int wid
                        a->count * each,
                        each,
                        static_cast<unsigned>(a->bytes)};
-  const unsigned blocks = static_cast<unsigned>(blocks_of(a));
+  const unsigned blocks = static_cast<unsigned>(align_blocks(a));
   SL_TRY(sl_cuda_use(queue->device));
   if (width == 8)
     align<uint2><<<blocks, ALIGN_BLOCK, 0, sl_cuda_stream(queue)>>>(of);
