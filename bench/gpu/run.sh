@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The GPU benchmarks: builds, verifies, times, writes JSON, and prints a short table last.
 #
-#   bench/gpu/run.sh [single|spgemm|ranks|plans|ablation|collective|networks|torch|training|all] [RESULTS]
+#   bench/gpu/run.sh [single|widths|spgemm|ranks|overlap|plans|ablation|collective|networks|torch|training|all] [RESULTS]
 #
 # single      one GPU compared with every cuSPARSE product
+# widths      one GPU, drawn graphs and widths: the time for each granule of 64 bytes, compared with the best width
 # spgemm      sparse times sparse, compared with cuSPARSE's three algorithms
 # ranks       1, 2, 4 GPUs (as many as there are), compared with NCCL broadcasts with cuSPARSE, and with CoLa's times
 #             in bench/gpu/anchors.json
+# overlap     two GPUs, drawn graphs, widths and types, compared with half of one GPU, with the link's rate and with
+#             the rivals of `ranks`
 # plans       times of plans on one GPU and on all
 # ablation    two workgroups of two GPUs, as four processes that are joined by sockets: from rowwise to cover, bytes
 #             per link class and times (4 GPUs and NCCL)
@@ -17,7 +20,7 @@
 # torch       steps of sley.torch under torchrun on one GPU and on all, and the gradients of both
 # training    a GPT by DistributedDataParallel with whole and with sparse gradients, two GPUs as hosts
 #
-# `all` is the first five. RESULTS: bench/results/gpu-NAME by default, with the GPU's NAME.
+# `all` is single, spgemm, ranks, plans and ablation. RESULTS: bench/results/gpu-NAME by default, with the GPU's NAME.
 # Environment:
 #   SLEY_BUILD      build folder, build by default; SLEY_PREBUILT=1: use its contents, build nothing
 #   SLEY_CACHE      folder that keeps generated matrices; none by default
@@ -30,9 +33,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 what=${1:-all}
 case "$what" in
-  single | spgemm | ranks | plans | ablation | collective | networks | torch | training | all) ;;
+  single | widths | spgemm | ranks | overlap | plans | ablation | collective | networks | torch | training | all) ;;
   *)
-    echo "usage: bench/gpu/run.sh [single|spgemm|ranks|plans|ablation|collective|networks|torch|training|all] [RESULTS]" >&2
+    echo "usage: bench/gpu/run.sh [single|widths|spgemm|ranks|overlap|plans|ablation|collective|networks|torch|training|all] [RESULTS]" >&2
     exit 2
     ;;
 esac
@@ -97,8 +100,10 @@ hosts=$gpus
 # shellcheck disable=SC2086 # $cache is a list of words
 {
   ! asked single all || run single "$build/bench/gpu/bench_spmm_gpu" spmm_gpu.jsonl $cache
+  ! asked widths || run widths "python3 bench/gpu/widths.py $build" widths.jsonl
   ! asked spgemm all || run spgemm "$build/bench/gpu/bench_spgemm_gpu" spgemm_gpu.jsonl $cache
   ! asked ranks all || run ranks "$build/bench/gpu/bench_ranks_gpu" ranks_gpu.jsonl $cache
+  ! asked overlap || run overlap "python3 bench/gpu/overlap.py $build" overlap.jsonl
   ! asked plans all || run plans "$build/bench/gpu/bench_plan_gpu" plan_gpu.jsonl $cache --gpus "$numbers" --k 32,128 --plans 15
   if asked ablation all && [ "$gpus" -ge 4 ]; then
     run ablation "python3 bench/gpu/ablation.py" ablation.jsonl --sley "$sley" $cache
