@@ -294,3 +294,57 @@ void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
   (void)sl_team_for(bytes < LONG ? NULL : team, bytes, GRAIN, copy_range,
                     &(copying){dst, src}); /* the body cannot fail */
 }
+
+enum { MOST_PIECES = 256 };
+
+/* An array in pieces of `length` elements. */
+typedef struct summing {
+  int64_t *sum, count, length;
+  int64_t before[MOST_PIECES]; /* sum of all pieces before each piece */
+} summing;
+
+static sley_status add_pieces(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  summing *s = context;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t last = (piece + 1) * s->length < s->count ? (piece + 1) * s->length : s->count, all = 0;
+    for (int64_t i = piece * s->length; i < last; i++)
+      all += s->sum[i];
+    s->before[piece] = all;
+  }
+  return SLEY_OK;
+}
+
+static sley_status sum_pieces(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  summing *s = context;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t last = (piece + 1) * s->length < s->count ? (piece + 1) * s->length : s->count;
+    int64_t all = s->before[piece];
+    for (int64_t i = piece * s->length; i < last; i++)
+      s->sum[i] = all += s->sum[i];
+  }
+  return SLEY_OK;
+}
+
+void sl_team_sum_up(sl_team *team, int64_t *sum, int64_t count) {
+  enum { LONG = 1 << 18, PIECE = 1 << 15 };
+  summing s = {.sum = sum, .count = count, .length = count / MOST_PIECES + 1};
+  if (count < LONG ||
+      sl_team_size(team) < 3) { /* two passes take as long on two threads as one pass on one */
+    s.length = count;
+    if (count > 0)
+      (void)sum_pieces(&s, 0, 1, 0);
+    return;
+  }
+  if (s.length < PIECE)
+    s.length = PIECE;
+  const int64_t pieces = (count + s.length - 1) / s.length;
+  (void)sl_team_for(team, pieces, 1, add_pieces, &s); /* the bodies cannot fail */
+  for (int64_t piece = 0, all = 0; piece < pieces; piece++) {
+    int64_t own = s.before[piece];
+    s.before[piece] = all;
+    all += own;
+  }
+  (void)sl_team_for(team, pieces, 1, sum_pieces, &s);
+}
