@@ -1102,6 +1102,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_formats": (POINTER(c_char_p), []),
     "sley_matrix_csr": (c_int, [c_void_p, POINTER(sley_csr)]),
     "sley_matrix_transpose": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
+    "sley_matrix_undirected": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
     "sley_matrix_permute": (c_int, [c_void_p, c_void_p, c_void_p, c_int, POINTER(c_void_p)]),
     "sley_matrix_windows": (c_int, [c_void_p, c_void_p, c_int, POINTER(sley_window_info)]),
     "sley_matrix_row_block": (c_int, [c_void_p, c_int64, c_int64, POINTER(c_void_p)]),

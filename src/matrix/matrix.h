@@ -104,6 +104,14 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
                           sley_matrix **out);
 
 sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+
+/* The undirected graph of a square matrix: entries (i, j) and (j, i) wherever A has one of them, without
+ * repeats. If A has both, both get the mean of their values; repeats count as their sum. sl_csr_undirected
+ * makes the arrays alone, without values if `values` is false, with columns of type sl_index_for(cols). Needs
+ * memory for A^T besides. Errors: SLEY_ERR_ARG (not square), SLEY_ERR_MEMORY. */
+sley_status sl_matrix_undirected(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+sley_status sl_csr_undirected(const sley_matrix *matrix, bool values, sl_team *team, sl_csr_arrays *out);
+
 sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                               sl_team *team, sley_matrix **out);
 

@@ -34,64 +34,12 @@ static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thr
   return SLEY_OK;
 }
 
-/* A merge of the rows of A and of its transpose. */
-typedef struct merger {
-  const sley_matrix *a, *transposed;
-  int64_t *begin;     /* in the first pass begin[i + 1] = entries of row i */
-  int32_t *neighbour; /* NULL in the first pass */
-} merger;
-
-/* Merges row i of A and of its transpose without repeats; returns the number of entries, and stores them if
-   out is not NULL. */
-static int64_t merge_row(const merger *m, int64_t i, int32_t *out) {
-  const sley_matrix *a = m->a, *t = m->transposed;
-  int64_t p = a->rowptr[i], q = t->rowptr[i], count = 0, last = -1;
-  while (p < a->rowptr[i + 1] || q < t->rowptr[i + 1]) {
-    int64_t j = p < a->rowptr[i + 1] ? sl_index_at(a->col, a->index, p) : INT64_MAX;
-    int64_t k = q < t->rowptr[i + 1] ? sl_index_at(t->col, t->index, q) : INT64_MAX;
-    int64_t least = j < k ? j : k;
-    p += j == least;
-    q += k == least;
-    if (least == last)
-      continue;
-    if (out)
-      out[count] = (int32_t)least;
-    last = least;
-    count++;
-  }
-  return count;
-}
-
-static sley_status merge_rows(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  merger *m = context;
-  for (int64_t i = begin; i < end; i++) {
-    if (m->neighbour)
-      merge_row(m, i, m->neighbour + m->begin[i]);
-    else
-      m->begin[i + 1] = merge_row(m, i, NULL);
-  }
-  return SLEY_OK;
-}
-
 static sley_status symmetrise(const sley_matrix *matrix, sl_team *team, sl_undirected *out) {
-  sley_matrix *transposed = NULL;
-  sley_status status;
-  SL_TRY_GOTO(status, sl_matrix_transpose(matrix, team, &transposed), done);
-  SL_TRY_GOTO(status, SL_NEW(out->own_begin, matrix->rows + 1, "a symmetric pattern"), done);
-  merger m = {.a = matrix, .transposed = transposed, .begin = out->own_begin};
-  m.begin[0] = 0;
-  SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, merge_rows, &m), done);
-  for (int64_t i = 0; i < matrix->rows; i++)
-    m.begin[i + 1] += m.begin[i];
-  SL_TRY_GOTO(status, SL_NEW(out->own_neighbour, m.begin[matrix->rows], "a symmetric pattern"), done);
-  m.neighbour = out->own_neighbour;
-  SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, merge_rows, &m), done);
-  out->begin = out->own_begin;
-  out->neighbour = out->own_neighbour;
-done:
-  sl_matrix_destroy(transposed);
-  return status;
+  sl_csr_arrays arrays;
+  SL_TRY(sl_csr_undirected(matrix, false, team, &arrays));
+  out->begin = out->own_begin = arrays.rowptr;
+  out->neighbour = out->own_neighbour = arrays.col; /* 32-bit, as there are fewer than 2^31 rows */
+  return SLEY_OK;
 }
 
 /* Narrows 64-bit column numbers. */
