@@ -9,6 +9,7 @@
 #include "gnn/reading.h"
 #include "gnn/split.h"
 #include "matrix/job.h"
+#include "output/terminal.h"
 #include "ranks/loop.h"
 
 enum { LOOKED_AT = 1 << 20 };
@@ -17,7 +18,9 @@ enum { LOOKED_AT = 1 << 20 };
 
 static sley_status make_undirected(cli_gnn_data *data, int threads) {
   sley_matrix *undirected;
+  cli_watch("making the graph undirected");
   const sley_status status = sley_matrix_undirected(data->graph, threads, &undirected);
+  cli_watch_end();
   if (status != SLEY_OK)
     return status;
   sley_matrix_destroy(data->graph);

@@ -11,6 +11,7 @@
 #include "gnn/place.h"
 #include "gnn/state.h"
 #include "matrix/job.h"
+#include "output/terminal.h"
 #include "ranks/agree.h"
 
 /* Data that all ranks share, in training and in inference. */
@@ -57,9 +58,13 @@ static sley_status place(part *p) {
 
 static sley_status make(part *p) {
   const double begin = cli_now_ms();
-  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
   if (leads(p))
+    cli_watch("planning");
+  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
+  if (leads(p)) {
     p->s->result->plan_ms = cli_now_ms() - begin;
+    cli_watch_end();
+  }
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 

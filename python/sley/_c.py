@@ -178,6 +178,7 @@ SLEY_VERSION_PATCH = 0
 SLEY_GNN_ALL = 9223372036854775807
 SLEY_VECTOR = -1
 
+sley_watch_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
 sley_rank_fn = CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
@@ -1086,6 +1087,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_last_error_noticed": (c_bool, []),
     "sley_interrupt": (None, []),
     "sley_interrupt_clear": (c_bool, []),
+    "sley_watch": (None, [sley_watch_fn, c_void_p]),
     "sley_discard_outputs": (None, []),
     "sley_dtype_bytes": (c_size_t, [c_int]),
     "sley_convert": (c_int, [c_int, c_void_p, c_int, c_void_p, c_int64]),

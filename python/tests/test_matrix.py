@@ -230,6 +230,18 @@ def test_transpose_and_permute() -> None:
     wanted[np.ix_(rows, cols)] = a.toarray()
     assert np.array_equal(made.permute(rows, cols).to_scipy().toarray(), wanted)
     assert np.array_equal(made.permute().to_scipy().toarray(), a.toarray())
+
+
+def test_undirected() -> None:
+    a = drawn(25, 25, 120, 4)
+    dense, there = a.toarray(), (a != 0).toarray()
+    both = there + there.T.astype(int)
+    wanted = np.where(both > 0, (dense + dense.T) / np.maximum(both, 1), 0)
+    made = sley.Matrix(a).undirected()
+    assert np.array_equal(made.to_scipy().toarray(), wanted.astype(a.dtype))
+    assert made.nnz == np.count_nonzero(both)
+    with pytest.raises(ValueError, match="square"):
+        sley.Matrix(drawn(2, 3, 3, 1)).undirected()
     with pytest.raises(sley.SleyArgumentError, match="expected 20 numbers"):
         made.permute(cols)
     with pytest.raises(sley.SleyArgumentError):

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/memory.h"
+#include "base/watch.h"
 
 /* The indices of a loop that one thread processes first. */
 typedef struct share {
@@ -37,7 +38,9 @@ struct sl_team {
   int started;
   pthread_mutex_t lock; /* lock of the two conditions and the failure */
   pthread_cond_t work, done;
-  sl_error failure; /* error of the lowest failing thread */
+  sl_error failure;  /* error of the lowest failing thread */
+  const char *doing; /* name of the work that loops do; NULL: it has none */
+  int loops_of_work, loops_done;
   /* The fields that threads exchange in a run without a failure, in one cache line. */
   _Alignas(64) sl_team_body body;
   void *context;
@@ -223,6 +226,9 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
 }
 
 typedef struct range_loop {
+  sl_team *team; /* NULL: the loop's progress is not reported */
+  _Atomic int64_t done;
+  int64_t count;
   share *shares;
   int64_t grain;
   bool shared; /* threads that have finished their share take from the others' */
@@ -230,10 +236,32 @@ typedef struct range_loop {
   void *context;
 } range_loop;
 
+void sl_team_begin_work(sl_team *team, const char *work, int loops) {
+  if (work)
+    sl_watch_tell(work, 0);
+  if (!team)
+    return;
+  team->doing = work;
+  team->loops_of_work = loops;
+  team->loops_done = 0;
+}
+
+static bool reports(const sl_team *team) {
+  return team && team->doing && sl_watched();
+}
+
+/* Reports that more indices of a loop have been processed. */
+static void report(range_loop *loop, int64_t more) {
+  const sl_team *team = loop->team;
+  const int64_t done = atomic_fetch_add_explicit(&loop->done, more, memory_order_relaxed) + more;
+  const double part = (team->loops_done + (double)done / (double)loop->count) / team->loops_of_work;
+  sl_watch_tell(team->doing, part < 1 ? part : 1);
+}
+
 /* Runs the thread's own share first, which is the same in every loop of the same size, so its data may be in
  * the thread's caches; then what is left of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
-  const range_loop *loop = context;
+  range_loop *loop = context;
   for (int i = 0; i < (loop->shared ? threads : 1); i++) {
     share *s = &loop->shares[(thread + i) % threads];
     for (;;) {
@@ -242,6 +270,8 @@ static sley_status claim_ranges(void *context, int thread, int threads) {
         break;
       int64_t end = begin + loop->grain < s->end ? begin + loop->grain : s->end;
       SL_TRY(loop->body(loop->context, begin, end, thread));
+      if (loop->team)
+        report(loop, end - begin);
     }
   }
   return SLEY_OK;
@@ -253,7 +283,8 @@ static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool sh
     return SLEY_OK;
   if (grain < 1)
     grain = 1;
-  if (count <= grain || sl_team_size(team) == 1)
+  const bool told = reports(team);
+  if (count <= grain || (sl_team_size(team) == 1 && !told))
     return body(context, 0, count, 0);
   int64_t grains = (count + grain - 1) / grain;
   for (int t = 0; t < team->threads; t++) {
@@ -261,9 +292,16 @@ static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool sh
     atomic_store_explicit(&team->shares[t].next, grains * t / team->threads * grain, memory_order_relaxed);
     team->shares[t].end = end < count ? end : count;
   }
-  range_loop loop = {
-      .shares = team->shares, .grain = grain, .shared = shared, .body = body, .context = context};
-  return sl_team_run(team, claim_ranges, &loop);
+  range_loop loop = {.team = told ? team : NULL,
+                     .count = count,
+                     .shares = team->shares,
+                     .grain = grain,
+                     .shared = shared,
+                     .body = body,
+                     .context = context};
+  const sley_status status = sl_team_run(team, claim_ranges, &loop);
+  team->loops_done += told;
+  return status;
 }
 
 sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {

@@ -180,10 +180,13 @@ sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_t
   if (!arrays->col)
     goto failed;
   SL_TRY_GOTO(status, SL_NEW_ZERO(arrays->rowptr, rows + 1, "row pointers"), failed);
+  sl_team_begin_work(team, "counting edges", 1);
   SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
   sl_team_sum_up(team, arrays->rowptr, rows + 1);
   self.take = take_places;
+  sl_team_begin_work(team, "placing edges", 1);
   SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
+  sl_team_begin_work(team, "sorting rows", 4);
   SL_TRY_GOTO(status, sl_csr_sort_rows(rows, arrays->rowptr, self.index, arrays->col, dtype, NULL, team),
               failed);
   SL_TRY_GOTO(status, sl_csr_merge_repeats(rows, self.index, dtype, SL_DROP_REPEATS, team, arrays), failed);

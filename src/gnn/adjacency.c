@@ -263,6 +263,7 @@ static sley_status set_rows(void *context, int64_t begin, int64_t end, int threa
 }
 
 static sley_status normalise(degrees *d, sl_norm norm, sley_matrix *m) {
+  sl_comm_begin_work(d->comm, "weighing entries", norm == SL_NORM_SYMMETRIC && d->comm->size > 1 ? 4 : 2);
   SL_TRY(sl_agree(d->comm, sum_own(d)));
   if (norm == SL_NORM_SYMMETRIC)
     SL_TRY(fetch(d));
@@ -272,6 +273,7 @@ static sley_status normalise(degrees *d, sl_norm norm, sley_matrix *m) {
 sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
                               bool weights, sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
+  sl_comm_begin_work(comm, "copying the graph", 2);
   SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, weights, dtype, out)));
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
   const sley_status status = norm == SL_NORM_NONE ? SLEY_OK : normalise(&d, norm, *out);

@@ -187,6 +187,7 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
     status = make_graph(gnn, block, row_begin);
   if (status == SLEY_OK)
     status = open(gnn, of ? NULL : options->x);
+  sl_comm_begin_work(comm, NULL, 0);
   if (status != SLEY_OK) {
     sl_network_destroy(gnn);
     return status;

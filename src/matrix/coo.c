@@ -165,6 +165,7 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
   conversion self = {.coo = coo, .symmetry = symmetry};
   sl_csr_arrays *arrays = &self.arrays;
   sley_status status;
+  sl_team_begin_work(team, "placing entries", 5);
   SL_TRY_GOTO(status, SL_NEW(arrays->rowptr, coo->rows + 1, "row pointers"), failed);
   SL_TRY_GOTO(status, sl_scatter_begin(coo->rows, coo->count, row_of, coo, team, &self.scatter), failed);
   SL_TRY_GOTO(status, sl_team_for(team, self.scatter.tasks, 1, count_tasks, &self), failed);
@@ -180,6 +181,7 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
     goto failed;
   SL_TRY_GOTO(status, sl_team_for(team, self.scatter.tasks, 1, place_tasks, &self), failed);
   sl_scatter_end(&self.scatter);
+  sl_team_begin_work(team, "sorting rows", 3);
   SL_TRY_GOTO(
       status,
       sl_csr_sort_rows(coo->rows, arrays->rowptr, coo->index, arrays->col, coo->dtype, arrays->val, team),

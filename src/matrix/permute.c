@@ -77,6 +77,7 @@ sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm
   renumbering self = {.matrix = matrix, .row_perm = row_perm, .col_perm = col_perm};
   sl_csr_arrays *arrays = &self.arrays;
   sley_status status;
+  sl_team_begin_work(team, "permuting", 3);
   SL_TRY(sl_csr_arrays_alloc(matrix->rows, matrix->nnz, matrix->index, matrix->dtype, arrays));
   arrays->rowptr[0] = 0;
   SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, measure_rows, &self), failed);

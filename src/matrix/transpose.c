@@ -144,6 +144,7 @@ sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_m
   if (sl_index_for(matrix->rows) == SLEY_I64)
     self.index = SLEY_I64;
   sley_status status;
+  sl_team_begin_work(team, "transposing", 5);
   SL_TRY(sl_csr_arrays_alloc(matrix->cols, matrix->nnz, self.index, matrix->dtype, &self.arrays));
   SL_TRY_GOTO(status, sl_scatter_begin(matrix->cols, matrix->nnz, column_of, matrix, team, &self.scatter),
               failed);

@@ -88,6 +88,7 @@ static sley_status fill_rows(void *context, int64_t begin, int64_t end, int thre
 static sley_status merge(merging *m, bool values, sl_team *team) {
   const int64_t rows = m->a->rows;
   sl_csr_arrays *to = &m->arrays;
+  sl_team_begin_work(team, "merging rows", 2);
   SL_TRY(SL_NEW(to->rowptr, rows + 1, "row pointers"));
   to->rowptr[0] = 0;
   SL_TRY(sl_team_for(team, rows, ROWS_AT_ONCE, count_rows, m));

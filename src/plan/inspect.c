@@ -143,6 +143,7 @@ static sley_status find_owners(sl_inspection *ins) {
 
 static sley_status inspect(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
+  sl_comm_begin_work(comm, "finding the halo", 3);
   ins->rows = ins->block->rows;
   ins->first_col = ins->col_begin[comm->rank];
   ins->x_rows = ins->col_begin[comm->rank + 1] - ins->first_col;

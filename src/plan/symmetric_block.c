@@ -93,6 +93,7 @@ sley_status sl_is_symmetric(const sl_inspection *ins, bool *out) {
   /* the ranks have agreed on both partitions, so all take the same branch */
   if (memcmp(ins->row_begin, ins->col_begin, ((size_t)comm->size + 1) * sizeof *ins->row_begin) != 0)
     return SLEY_OK;
+  sl_comm_begin_work(comm, "comparing with the transpose", 1);
   SL_TRY(sl_agree(comm, sl_team_for(sl_plan_team(ins), ins->block->rows, ROWS, add_rows, &s)));
   return agree(&s, out);
 }
