@@ -230,6 +230,10 @@ def test_transpose_and_permute() -> None:
     wanted[np.ix_(rows, cols)] = a.toarray()
     assert np.array_equal(made.permute(rows, cols).to_scipy().toarray(), wanted)
     assert np.array_equal(made.permute().to_scipy().toarray(), a.toarray())
+    with pytest.raises(sley.SleyArgumentError, match="expected 20 numbers"):
+        made.permute(cols)
+    with pytest.raises(sley.SleyArgumentError):
+        made.permute(np.zeros(20, np.int64))
 
 
 def test_undirected() -> None:
@@ -242,10 +246,6 @@ def test_undirected() -> None:
     assert made.nnz == np.count_nonzero(both)
     with pytest.raises(ValueError, match="square"):
         sley.Matrix(drawn(2, 3, 3, 1)).undirected()
-    with pytest.raises(sley.SleyArgumentError, match="expected 20 numbers"):
-        made.permute(cols)
-    with pytest.raises(sley.SleyArgumentError):
-        made.permute(np.zeros(20, np.int64))
 
 
 @pytest.mark.parametrize("ending", ["sley", "npz", "mtx", "mtx.gz", "mtx.zst", "rb"])
