@@ -104,7 +104,12 @@ static sley_status read_graph(const cli_gnn_reading *r) {
     status = look_at(data, s->threads);
   if (status == SLEY_OK && s->prints)
     status = cli_gnn_print_matrix(data->graph, s->weights, &data->graph_print);
-  return status == SLEY_OK && s->undirected ? make_undirected(data, (int)s->threads) : status;
+  if (status == SLEY_OK && s->undirected)
+    status = make_undirected(data, (int)s->threads);
+  if (status == SLEY_OK)
+    status = sley_matrix_info_get(data->graph, &info);
+  data->entries = info.nnz;
+  return status;
 }
 
 sley_status cli_gnn_data_read(const cli_gnn_source *source, cli_gnn_data *out, char *message, size_t room,

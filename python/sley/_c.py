@@ -857,6 +857,8 @@ class sley_gnn_options(Structure):
         ("memory", c_int),
         ("weights", c_int64),
         ("x", c_void_p),
+        ("copied", CFUNCTYPE(None, c_void_p)),
+        ("copied_context", c_void_p),
     ]
 
 
