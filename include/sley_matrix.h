@@ -119,8 +119,8 @@ sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_m
 
 /* Makes the undirected graph of a square matrix as a new matrix of the same dtype: it has entries (i, j) and
  * (j, i) wherever A has one of them, without repeats. If A has both, both get the mean of their values;
- * repeated entries count as their sum. threads 0: all cores. Needs memory for A^T besides the result. Errors:
- * SLEY_ERR_ARG (A is not square), SLEY_ERR_MEMORY. */
+ * repeated entries count as their sum. threads 0: all cores. Needs memory for A^T besides the result, unless
+ * A is such a matrix already. Errors: SLEY_ERR_ARG (A is not square), SLEY_ERR_MEMORY. */
 sley_status sley_matrix_undirected(const sley_matrix *matrix, int threads, sley_matrix **out);
 
 /* Makes P A Q^T as a new matrix: row i of A becomes row row_perm[i], column j becomes col_perm[j]; NULL

@@ -114,13 +114,38 @@ sley_status sl_csr_undirected(const sley_matrix *matrix, bool values, sl_team *t
   return status;
 }
 
+/* Copies the arrays of a matrix whose columns have the type of the result. */
+static sley_status copy(const sley_matrix *a, sl_team *team, sl_csr_arrays *out) {
+  const int64_t first = a->rowptr[0], col_bytes = (int64_t)sl_index_bytes(a->index),
+                val_bytes = (int64_t)sley_dtype_bytes(a->dtype);
+  SL_TRY(sl_csr_arrays_alloc(a->rows, a->nnz, a->index, a->dtype, out));
+  for (int64_t i = 0; i <= a->rows; i++)
+    out->rowptr[i] = a->rowptr[i] - first;
+  if (a->nnz == 0)
+    return SLEY_OK;
+  sl_team_copy(team, out->col, (const char *)a->col + first * col_bytes, a->nnz * col_bytes);
+  sl_team_copy(team, out->val, (const char *)a->val + first * val_bytes, a->nnz * val_bytes);
+  return SLEY_OK;
+}
+
+/* Returns whether the matrix is its own undirected graph. */
+static sley_status is_undirected(const sley_matrix *matrix, sl_team *team, bool *out) {
+  sl_asymmetry a;
+  sl_team_begin_work(team, "comparing with the transpose", 1);
+  SL_TRY(sl_matrix_asymmetry(matrix, 0, true, team, &a));
+  *out = !a.repeats && a.sum[0] == 0 && a.sum[1] == 0 && matrix->index == sl_index_for(matrix->cols);
+  return SLEY_OK;
+}
+
 sley_status sl_matrix_undirected(const sley_matrix *matrix, sl_team *team, sley_matrix **out) {
   sl_csr_arrays arrays;
   *out = NULL;
   if (matrix->rows != matrix->cols)
     return sl_fail(SLEY_ERR_ARG, "the matrix of an undirected graph is square, not %lld x %lld",
                    (long long)matrix->rows, (long long)matrix->cols);
-  SL_TRY(sl_csr_undirected(matrix, true, team, &arrays));
+  bool already;
+  SL_TRY(is_undirected(matrix, team, &already));
+  SL_TRY(already ? copy(matrix, team, &arrays) : sl_csr_undirected(matrix, true, team, &arrays));
   return sl_matrix_adopt(matrix->rows, matrix->cols, sl_index_for(matrix->cols), matrix->dtype, arrays, -1,
                          out);
 }

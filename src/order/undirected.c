@@ -2,37 +2,7 @@
 /* The undirected graph that orderings use. */
 #include "order/undirected.h"
 
-#include <stdatomic.h>
-
 #include "base/memory.h"
-#include "base/random.h"
-
-enum { ROWS_AT_ONCE = 4096 };
-
-typedef struct asymmetry {
-  const sley_matrix *matrix;
-  _Atomic uint64_t sum; /* hashes of the entries above the diagonal minus hashes of the mirrored entries below
-                           it */
-} asymmetry;
-
-static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  asymmetry *a = context;
-  const sley_matrix *m = a->matrix;
-  uint64_t sum = 0;
-  for (int64_t i = begin; i < end; i++) {
-    uint64_t seed = sl_mix((uint64_t)i + 1);
-    for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++) {
-      int64_t j = sl_index_at(m->col, m->index, e);
-      if (j > i)
-        sum += sl_mix(seed ^ (uint64_t)j);
-      else if (j < i)
-        sum -= sl_mix(sl_mix((uint64_t)j + 1) ^ (uint64_t)i);
-    }
-  }
-  atomic_fetch_add(&a->sum, sum);
-  return SLEY_OK;
-}
 
 static sley_status symmetrise(const sley_matrix *matrix, sl_team *team, sl_undirected *out) {
   sl_csr_arrays arrays;
@@ -61,10 +31,10 @@ sley_status sl_undirected_create(const sley_matrix *matrix, sl_team *team, sl_un
   if (matrix->rows > INT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "this ordering takes at most %d rows, not %lld: use none or random",
                    INT32_MAX, (long long)matrix->rows);
-  asymmetry a = {.matrix = matrix};
-  SL_TRY(sl_team_for(team, matrix->rows, ROWS_AT_ONCE, sum_hashes, &a));
+  sl_asymmetry a;
+  SL_TRY(sl_matrix_asymmetry(matrix, 0, false, team, &a));
   sley_status status = SLEY_OK;
-  if (atomic_load(&a.sum) != 0)
+  if (a.sum[0] != 0)
     status = symmetrise(matrix, team, out);
   else if (matrix->index == SLEY_I64)
     status = narrow_columns(matrix, out);

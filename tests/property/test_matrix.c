@@ -291,7 +291,7 @@ static void undirected_has_both_directions(void **state) {
     for (int shape = 0; shape < SHAPES; shape++)
       for (int types = 0; types < TYPES; types++) {
         const int64_t n = shapes[shape][0];
-        sley_matrix *a, *b;
+        sley_matrix *a, *b, *again;
         if (n != shapes[shape][1])
           continue;
         a = random_matrix(shape, types, team);
@@ -299,6 +299,9 @@ static void undirected_has_both_directions(void **state) {
         assert_sley_ok(sl_matrix_undirected(a, team, &b));
         assert_is(b, n, n, list, expected_undirected(a, list));
         assert_int_equal(b->dtype, a->dtype);
+        assert_sley_ok(sl_matrix_undirected(b, team, &again)); /* it is its own undirected graph */
+        assert_same(b, again);
+        sl_matrix_destroy(again);
         sl_matrix_destroy(b);
         sl_matrix_destroy(a);
         sl_free(list);
@@ -327,6 +330,13 @@ static void undirected_is_lean(void **state) {
   double used = (double)(sl_memory_peak() - before), result = (double)b->storage_bytes;
   if (used > 2.5 * result)
     fail_msg("%g bytes for a result of %g", used, result);
+  sl_matrix_destroy(a);
+  before = sl_memory_now();
+  sl_memory_peak_reset();
+  assert_sley_ok(sl_matrix_undirected(b, team, &a)); /* b is undirected already, so it is copied */
+  used = (double)(sl_memory_peak() - before);
+  if (used > 1.1 * result)
+    fail_msg("%g bytes for a copy of %g", used, result);
   sl_matrix_destroy(b);
   sl_matrix_destroy(a);
   sl_team_destroy(team);
