@@ -66,6 +66,16 @@ void sley_interrupt(void);
  * interrupted has failed. Returns whether sley_interrupt had been called. Async-signal-safe. */
 bool sley_interrupt_clear(void);
 
+/* Receives the progress of long work, such as "sorting rows" (work is static), and the share of it that is
+ * done, within [0, 1]. Called by any thread, but by one at a time, and often: it should return soon, and must
+ * not call Sley. */
+typedef void (*sley_watch_fn)(void *context, const char *work, double share);
+
+/* Names the function of this process that receives the progress of generating, reading, transposing,
+ * symmetrising and permuting matrices, and of planning on rank 0; NULL: none. On return the function that was
+ * named before is not running and is not called again. */
+void sley_watch(sley_watch_fn fn, void *context);
+
 /* Removes the unfinished output files of this process and of the ranks it has forked, and prevents new ones.
  * For a process that ends at once, for example in a signal handler, when the running calls have not ended
  * soon enough after sley_interrupt. Async-signal-safe. */

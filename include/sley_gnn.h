@@ -53,8 +53,8 @@ typedef struct sley_gnn_model_info {
   const char *summary; /* one line: the formula of row i, before the activation. Static */
   int hops;            /* number of steps along entries that row i of one layer's output depends on */
   bool sums;           /* it sums by sparse products: options.algo, wire, kernel and weights apply */
-  bool heads;    /* hidden layers have options.heads heads */
-  bool sparse_x; /* options.x is supported */
+  bool heads;          /* hidden layers have options.heads heads */
+  bool sparse_x;       /* options.x is supported */
 } sley_gnn_model_info;
 
 /* Describes a model in *out. Not collective. Errors: SLEY_ERR_ARG (no such model, out is NULL). */
@@ -112,16 +112,21 @@ typedef struct sley_gnn_options {
    * dropout applies to the entries, with the masks of a dense X. Read by sley_gnn_create only. Not with
    * SAGE_MAX, whose maxima need dense rows. */
   const sley_matrix *x;
+  /* NULL, or a function that sley_gnn_create calls on each rank when it has copied the entries of block: the
+   * caller may then free block, whose memory planning can use. Called once, also if sley_gnn_create fails
+   * later; not called if it fails before. */
+  void (*copied)(void *context);
+  void *copied_context;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, 0, NULL                                                                   \
+        NULL, NULL, SLEY_GNN_KEEP, 0, NULL, NULL, NULL                                                       \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read
- * during the call only. row_begin: size + 1 numbers, as for sley_plan_create. Ended by sley_gnn_destroy,
- * before the comm ends. Collective. Errors, on all ranks: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW,
+ * during the call only, until options.copied. row_begin: size + 1 numbers, as for sley_plan_create. Ended by
+ * sley_gnn_destroy, before the comm ends. Collective. Errors, on all ranks: SLEY_ERR_ARG, SLEY_ERR_OVERFLOW,
  * SLEY_ERR_UNSUPPORTED (the device has no kernel, or too many layers), SLEY_ERR_INPUT (weights that add up to
  * 0 or less), SLEY_ERR_MEMORY, SLEY_ERR_PEER. */
 sley_status sley_gnn_create(sley_comm *comm, const sley_matrix *block, const int64_t *row_begin,

@@ -117,6 +117,12 @@ sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out);
 /* Makes A^T as a new matrix. threads 0: all cores. Errors: SLEY_ERR_MEMORY. */
 sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out);
 
+/* Makes the undirected graph of a square matrix as a new matrix of the same dtype: it has entries (i, j) and
+ * (j, i) wherever A has one of them, without repeats. If A has both, both get the mean of their values;
+ * repeated entries count as their sum. threads 0: all cores. Needs memory for A^T besides the result, unless
+ * A is such a matrix already. Errors: SLEY_ERR_ARG (A is not square), SLEY_ERR_MEMORY. */
+sley_status sley_matrix_undirected(const sley_matrix *matrix, int threads, sley_matrix **out);
+
 /* Makes P A Q^T as a new matrix: row i of A becomes row row_perm[i], column j becomes col_perm[j]; NULL
  * leaves rows or columns as they are. The arrays are permutations of 0..rows-1 and 0..cols-1. Errors:
  * SLEY_ERR_ARG, SLEY_ERR_MEMORY. */

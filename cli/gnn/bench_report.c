@@ -13,12 +13,6 @@
 static const char *const work_names[CLI_GNN_WORKS] = {"exchange", "spmm",      "attention", "gemm",
                                                       "loss",     "optimizer", "other"};
 
-static int64_t entries_of(const cli_gnn_bench *b) {
-  sley_matrix_info info = {0};
-  sley_matrix_info_get(b->data->graph, &info);
-  return info.nnz;
-}
-
 /* ---- text */
 
 /* Returns true for work that both halves of a step contain. The loss and the optimizer belong to one half
@@ -63,7 +57,7 @@ void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, cons
   cli_transport_settled("gnn bench", b->ranks.transport, r->transport);
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
-          cli_shown(graph), b->data->rows, entries_of(b), b->data->features, b->data->classes);
+          cli_shown(graph), b->data->rows, b->data->entries, b->data->features, b->data->classes);
   cli_sources_print(stream);
   fprintf(stream, "networks   %" PRId64 " layers, hidden %" PRId64 ", dropout %g; sums by %s, wire %s\n",
           s->layers, s->hidden, s->dropout, s->algo, s->common.wire);
@@ -118,7 +112,7 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_text(&json, "sley", sley_version());
   cli_json_text(&json, "graph", graph);
   cli_json_int(&json, "rows", b->data->rows);
-  cli_json_int(&json, "entries", entries_of(b));
+  cli_json_int(&json, "entries", b->data->entries);
   cli_json_int(&json, "features", b->data->features);
   cli_json_int(&json, "classes", b->data->classes);
   cli_json_int(&json, "layers", s->layers);

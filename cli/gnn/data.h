@@ -34,8 +34,8 @@ typedef struct cli_gnn_print {
 } cli_gnn_print;
 
 typedef struct cli_gnn_data {
-  sley_matrix *graph;
-  int64_t rows, features, classes;
+  sley_matrix *graph; /* NULL after training has begun to plan, unless neighbourhoods are drawn of it */
+  int64_t rows, entries, features, classes;
   /* dense features, rows x features; NULL if features are sparse: then `sparse` has them, in f32 */
   float *x;
   sley_matrix *sparse;

@@ -11,6 +11,7 @@
 #include "gnn/reading.h"
 #include "matrix/job.h"
 #include "output/output.h"
+#include "ranks/loop.h"
 
 /* Features are kept sparse if at most one value in SPARSE_ENOUGH is present, because the network stores
  * sparse features twice, by rows and by columns, with indices. */
@@ -33,16 +34,29 @@ static sley_status check_count(const cli_gnn_reading *r, int64_t features) {
 
 /* ---- dense features */
 
+/* Allocates dense features, which the caller fills. */
 static sley_status take_features(cli_gnn_data *data, int64_t features) {
   void *x;
   int64_t bytes;
   data->features = features;
   if (__builtin_mul_overflow(data->rows, features * (int64_t)sizeof(float), &bytes))
     return SLEY_ERR_MEMORY;
-  sley_status status = sley_buffer_alloc(bytes, &x);
+  const sley_status status = sley_buffer_alloc(bytes, &x);
   if (status == SLEY_OK)
-    data->x = memset(x, 0, (size_t)bytes);
+    data->x = x;
   return status;
+}
+
+typedef struct drawing {
+  cli_gnn_data *data;
+  uint64_t seed;
+} drawing;
+
+static sley_status draw_rows(void *context, int64_t begin, int64_t end) {
+  const drawing *d = context;
+  const int64_t features = d->data->features;
+  return sley_dense_random(d->seed, begin, end - begin, features, NULL, SLEY_F32,
+                           d->data->x + begin * features, features);
 }
 
 static sley_status random_features(const cli_gnn_reading *r, const char *count) {
@@ -53,8 +67,8 @@ static sley_status random_features(const cli_gnn_reading *r, const char *count) 
     return cli_gnn_refuse(r, r->source->features, 0, "random:K takes a number of features from 1 on");
   sley_status status = take_features(r->data, features);
   if (status == SLEY_OK)
-    status = sley_dense_random((uint64_t)r->source->seed, 0, r->data->rows, features, NULL, SLEY_F32,
-                               r->data->x, features);
+    status = cli_loop(r->source->threads, r->data->rows, CLI_GNN_ROWS_AT_ONCE, draw_rows,
+                      &(drawing){r->data, (uint64_t)r->source->seed});
   return status;
 }
 
@@ -122,6 +136,8 @@ static sley_status load_features(const cli_gnn_reading *r, sley_matrix **out) {
 
 static sley_status spread(cli_gnn_data *data, const sley_csr *m) {
   const sley_status status = take_features(data, m->cols);
+  if (status == SLEY_OK)
+    memset(data->x, 0, (size_t)m->rows * (size_t)m->cols * sizeof *data->x);
   for (int64_t i = 0; status == SLEY_OK && i < m->rows; i++)
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
       data->x[i * m->cols + cli_gnn_column(m, e)] += (float)cli_gnn_value(m, e);
@@ -179,15 +195,30 @@ static void normalize_row(float *value, int64_t count) {
     value[f] = (float)((double)value[f] / sum);
 }
 
-static sley_status normalize(cli_gnn_data *data) {
-  sley_csr m;
-  const sley_status status = data->sparse ? sley_matrix_csr(data->sparse, &m) : SLEY_OK;
-  for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++)
+/* The rows to be normalized. */
+typedef struct normalizing {
+  cli_gnn_data *data;
+  sley_csr sparse; /* empty if features are dense */
+} normalizing;
+
+static sley_status normalize_rows(void *context, int64_t begin, int64_t end) {
+  const normalizing *n = context;
+  const cli_gnn_data *data = n->data;
+  const sley_csr *m = &n->sparse;
+  for (int64_t i = begin; i < end; i++)
     if (data->sparse) /* data->sparse belongs to this file, so its values may be changed */
-      normalize_row((float *)m.val + m.rowptr[i], m.rowptr[i + 1] - m.rowptr[i]);
+      normalize_row((float *)m->val + m->rowptr[i], m->rowptr[i + 1] - m->rowptr[i]);
     else
       normalize_row(data->x + i * data->features, data->features);
-  return status;
+  return SLEY_OK;
+}
+
+static sley_status normalize(const cli_gnn_reading *r) {
+  normalizing n = {.data = r->data};
+  const sley_status status = n.data->sparse ? sley_matrix_csr(n.data->sparse, &n.sparse) : SLEY_OK;
+  return status == SLEY_OK
+             ? cli_loop(r->source->threads, n.data->rows, CLI_GNN_ROWS_AT_ONCE, normalize_rows, &n)
+             : status;
 }
 
 void cli_gnn_features_row(const cli_gnn_data *data, int64_t row, float *to) {
@@ -212,5 +243,5 @@ sley_status cli_gnn_features_read(const cli_gnn_reading *r) {
                                                      : sparse_features(r);
   if (status == SLEY_OK && r->source->prints)
     status = cli_gnn_print_features(r->data, &r->data->feature_print);
-  return status == SLEY_OK && r->source->normalize ? normalize(r->data) : status;
+  return status == SLEY_OK && r->source->normalize ? normalize(r) : status;
 }

@@ -9,6 +9,7 @@
 
 #include "gnn/reading.h"
 #include "output/output.h"
+#include "ranks/loop.h"
 
 enum { MOST_CLASSES = 1 << 20 };
 
@@ -139,52 +140,76 @@ static sley_status tell_gaps(const cli_gnn_reading *r) {
 
 /* ---- planted labels */
 
-/* Computes the labels. The class of a row is the one with the largest score; the score is a random linear
- * function of the sum of the row's features and its neighbours' features. */
-static sley_status plant(const cli_gnn_reading *r, int64_t classes) {
-  cli_gnn_data *data = r->data;
-  void *scores_ = NULL, *weights_ = NULL, *row_ = NULL;
+/* The class of a row is the one with the largest score; the score is a random linear function of the sum of
+ * the row's features and its neighbours' features. */
+typedef struct planting {
+  cli_gnn_data *data;
   sley_csr a;
-  sley_status status = sley_matrix_csr(data->graph, &a);
-  if (status == SLEY_OK)
-    status = sley_buffer_alloc(data->features * classes * (int64_t)sizeof(float), &weights_);
-  if (status == SLEY_OK)
-    status = sley_dense_random((uint64_t)r->source->seed + 1, 0, data->features, classes, NULL, SLEY_F32,
-                               weights_, classes);
-  if (status != SLEY_OK) {
-    sley_buffer_free(weights_);
+  int64_t classes;
+  float *weights; /* features x classes */
+  double *scores; /* the function of each row's own features, rows x classes */
+} planting;
+
+static sley_status score_rows(void *context, int64_t begin, int64_t end) {
+  const planting *p = context;
+  const int64_t features = p->data->features;
+  void *memory;
+  const sley_status status = sley_buffer_alloc(features * (int64_t)sizeof(float), &memory);
+  if (status != SLEY_OK)
     return status;
-  }
-  status = sley_buffer_alloc(data->rows * classes * (int64_t)sizeof(double), &scores_);
-  if (status == SLEY_OK)
-    status = sley_buffer_alloc(data->features * (int64_t)sizeof(float), &row_);
-  double *scores = scores_;
-  float *row = row_;
-  const float *weights = weights_;
-  for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++) {
-    cli_gnn_features_row(data, i, row);
-    for (int64_t c = 0; c < classes; c++) {
+  float *row = memory;
+  for (int64_t i = begin; i < end; i++) {
+    cli_gnn_features_row(p->data, i, row);
+    for (int64_t c = 0; c < p->classes; c++) {
       double sum = 0;
-      for (int64_t f = 0; f < data->features; f++)
-        sum += (double)row[f] * (double)weights[f * classes + c];
-      scores[i * classes + c] = sum;
+      for (int64_t f = 0; f < features; f++)
+        sum += (double)row[f] * (double)p->weights[f * p->classes + c];
+      p->scores[i * p->classes + c] = sum;
     }
   }
-  for (int64_t i = 0; status == SLEY_OK && i < data->rows; i++) {
+  sley_buffer_free(memory);
+  return SLEY_OK;
+}
+
+static sley_status choose_classes(void *context, int64_t begin, int64_t end) {
+  const planting *p = context;
+  const sley_csr *a = &p->a;
+  for (int64_t i = begin; i < end; i++) {
     double best = 0;
-    for (int64_t c = 0; c < classes; c++) {
-      double sum = scores[i * classes + c];
-      for (int64_t e = a.rowptr[i]; e < a.rowptr[i + 1]; e++)
-        sum += scores[cli_gnn_column(&a, e) * classes + c];
+    for (int64_t c = 0; c < p->classes; c++) {
+      double sum = p->scores[i * p->classes + c];
+      for (int64_t e = a->rowptr[i]; e < a->rowptr[i + 1]; e++)
+        sum += p->scores[cli_gnn_column(a, e) * p->classes + c];
       if (c == 0 || sum > best) {
         best = sum;
-        data->label[i] = (int32_t)c;
+        p->data->label[i] = (int32_t)c;
       }
     }
   }
-  sley_buffer_free(row_);
-  sley_buffer_free(scores_);
-  sley_buffer_free(weights_);
+  return SLEY_OK;
+}
+
+static sley_status plant(const cli_gnn_reading *r, int64_t classes) {
+  cli_gnn_data *data = r->data;
+  planting p = {.data = data, .classes = classes};
+  const int64_t threads = r->source->threads;
+  void *weights = NULL, *scores = NULL;
+  sley_status status = sley_matrix_csr(data->graph, &p.a);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(data->features * classes * (int64_t)sizeof(float), &weights);
+  if (status == SLEY_OK)
+    status = sley_dense_random((uint64_t)r->source->seed + 1, 0, data->features, classes, NULL, SLEY_F32,
+                               weights, classes);
+  if (status == SLEY_OK)
+    status = sley_buffer_alloc(data->rows * classes * (int64_t)sizeof(double), &scores);
+  p.weights = weights;
+  p.scores = scores;
+  if (status == SLEY_OK)
+    status = cli_loop(threads, data->rows, CLI_GNN_ROWS_AT_ONCE, score_rows, &p);
+  if (status == SLEY_OK)
+    status = cli_loop(threads, data->rows, CLI_GNN_ROWS_AT_ONCE, choose_classes, &p);
+  sley_buffer_free(scores);
+  sley_buffer_free(weights);
   data->classes = classes;
   return status;
 }

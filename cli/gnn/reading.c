@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ranks/loop.h"
 
 enum { LINE_ROOM = 1 << 14 };
 
@@ -37,15 +40,45 @@ sley_status cli_gnn_refuse_value(const cli_gnn_reading *r, const char *path, con
   return cli_gnn_refuse(r, path, 0, message);
 }
 
+static bool is_finite(const sley_csr *m, int64_t e) {
+  return isfinite((float)cli_gnn_value(m, e));
+}
+
+typedef struct finite_check {
+  sley_csr m;
+  _Atomic int64_t first; /* first entry that is not finite; the number of entries if all are */
+} finite_check;
+
+static sley_status check_rows(void *context, int64_t begin, int64_t end) {
+  finite_check *c = context;
+  for (int64_t e = c->m.rowptr[begin]; e < c->m.rowptr[end]; e++) {
+    int64_t first = atomic_load(&c->first);
+    if (e > first)
+      break;
+    if (is_finite(&c->m, e))
+      continue;
+    while (e < first && !atomic_compare_exchange_weak(&c->first, &first, e)) {
+    }
+    break;
+  }
+  return SLEY_OK;
+}
+
 sley_status cli_gnn_check_entries(const cli_gnn_reading *r, const char *path, const char *what,
                                   const sley_matrix *matrix) {
-  sley_csr m;
-  const sley_status status = sley_matrix_csr(matrix, &m);
-  for (int64_t i = 0; status == SLEY_OK && i < m.rows; i++)
-    for (int64_t e = m.rowptr[i]; e < m.rowptr[i + 1]; e++)
-      if (!isfinite((float)cli_gnn_value(&m, e)))
-        return cli_gnn_refuse_value(r, path, what, i, cli_gnn_column(&m, e), cli_gnn_value(&m, e));
-  return status;
+  finite_check c;
+  sley_status status = sley_matrix_csr(matrix, &c.m);
+  if (status != SLEY_OK)
+    return status;
+  atomic_init(&c.first, c.m.rowptr[c.m.rows]);
+  status = cli_loop(r->source->threads, c.m.rows, CLI_GNN_ROWS_AT_ONCE, check_rows, &c);
+  const int64_t e = c.first;
+  if (status != SLEY_OK || e == c.m.rowptr[c.m.rows])
+    return status;
+  int64_t row = 0;
+  while (c.m.rowptr[row + 1] <= e)
+    row++;
+  return cli_gnn_refuse_value(r, path, what, row, cli_gnn_column(&c.m, e), cli_gnn_value(&c.m, e));
 }
 
 /* Returns NULL, or a message about a wrong line. whole: the line ends with a newline or at the end of the

@@ -6,6 +6,8 @@
 
 #include "gnn/data.h"
 
+enum { CLI_GNN_ROWS_AT_ONCE = 1024 }; /* grain of loops over the rows of a graph */
+
 typedef struct cli_gnn_reading {
   const cli_gnn_source *source;
   cli_gnn_data *data;

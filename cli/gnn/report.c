@@ -76,11 +76,9 @@ void cli_gnn_report_shares(const cli_gnn_epoch *e, FILE *stream) {
 
 void cli_gnn_report_start(const cli_gnn_training *t, const char *graph, const char *model, FILE *stream) {
   const cli_gnn_data *d = t->data;
-  sley_matrix_info info = {0};
-  sley_matrix_info_get(d->graph, &info);
   fprintf(stream,
           "graph      %s, %" PRId64 " rows, %" PRId64 " entries; %" PRId64 " features, %" PRId64 " classes\n",
-          cli_shown(graph), d->rows, info.nnz, d->features, d->classes);
+          cli_shown(graph), d->rows, d->entries, d->features, d->classes);
   cli_sources_print(stream);
   cli_gnn_report_data(d, stream);
   print_rows(d, stream);

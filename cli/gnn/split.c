@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "output/output.h"
+#include "ranks/loop.h"
 
 static void put(cli_gnn_split *split, int64_t row, int set) {
   split->set[row] = (uint8_t)set;
@@ -25,18 +26,69 @@ static int compare(const void *a, const void *b) {
   return x->key < y->key ? -1 : x->key > y->key ? 1 : x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void deal(const cli_gnn_reading *r, const keyed *order, int64_t *dealt, cli_gnn_split *out) {
-  const cli_gnn_source *s = r->source;
-  for (int64_t n = 0; n < r->data->rows; n++) {
-    const int64_t row = order[n].row;
-    const int32_t label = r->data->label[row];
-    cli_gnn_set set = CLI_GNN_NONE;
-    if (label >= 0) {
-      const int64_t before = dealt[label]++;
-      set = before < s->train ? CLI_GNN_TRAIN : before < s->train + s->valid ? CLI_GNN_VALID : CLI_GNN_TEST;
+/* Moves the `least` least of count elements to the front, in any order. The keys are random, so the middle
+ * element divides the others well. */
+static void select_least(keyed *list, int64_t count, int64_t least) {
+  int64_t low = 0, high = count - 1;
+  while (low < high) {
+    const keyed middle = list[low + (high - low) / 2];
+    int64_t left = low, right = high;
+    while (left <= right) {
+      while (compare(&list[left], &middle) < 0)
+        left++;
+      while (compare(&list[right], &middle) > 0)
+        right--;
+      if (left <= right) {
+        const keyed moved = list[left];
+        list[left++] = list[right];
+        list[right--] = moved;
+      }
     }
-    put(out, row, set);
+    if (least <= right + 1)
+      high = right;
+    else if (least > left)
+      low = left;
+    else
+      return; /* the elements between right and left are in their places */
   }
+}
+
+/* Assigns the rows of one class, which a random order determines by the rows' keys, to the sets. */
+static void deal(const cli_gnn_source *s, keyed *row, int64_t count, cli_gnn_split *out) {
+  const int64_t train = s->train < count ? s->train : count,
+                valid = s->valid < count - train ? s->valid : count - train, drawn = train + valid;
+  select_least(row, count, drawn);
+  qsort(row, (size_t)drawn, sizeof *row, compare);
+  for (int64_t n = 0; n < count; n++)
+    put(out, row[n].row, n < train ? CLI_GNN_TRAIN : n < drawn ? CLI_GNN_VALID : CLI_GNN_TEST);
+}
+
+typedef struct keys {
+  double *key; /* one per row */
+  uint64_t seed;
+} keys;
+
+static sley_status draw_keys(void *context, int64_t begin, int64_t end) {
+  const keys *k = context;
+  return sley_dense_random(k->seed, begin, end - begin, 1, NULL, SLEY_F64, k->key + begin, 1);
+}
+
+/* Groups the labelled rows by class, and deals each class. begin has classes + 1 elements, all 0. */
+static void deal_classes(const cli_gnn_reading *r, const double *key, int64_t *begin, keyed *order) {
+  const cli_gnn_data *data = r->data;
+  cli_gnn_split *out = &r->data->split;
+  for (int64_t i = 0; i < data->rows; i++)
+    if (data->label[i] >= 0)
+      begin[data->label[i]]++;
+  for (int64_t c = 0, sum = 0; c <= data->classes; c++)
+    begin[c] = sum += begin[c]; /* the end of the class; its rows are placed from there */
+  for (int64_t i = data->rows - 1; i >= 0; i--)
+    if (data->label[i] >= 0)
+      order[--begin[data->label[i]]] = (keyed){key[i], i};
+    else
+      put(out, i, CLI_GNN_NONE);
+  for (int64_t c = 0; c < data->classes; c++)
+    deal(r->source, order + begin[c], begin[c + 1] - begin[c], out);
 }
 
 /* Assigns rows, in a random order determined by the seed, to the sets of their classes. */
@@ -46,17 +98,14 @@ static sley_status draw(const cli_gnn_reading *r) {
   out->seed = r->source->split_seed;
   double *key = malloc((size_t)rows * sizeof *key + 1);
   keyed *order = malloc((size_t)rows * sizeof *order + 1);
-  int64_t *dealt = calloc((size_t)r->data->classes + 1, sizeof *dealt);
-  sley_status status = key && order && dealt ? SLEY_OK : SLEY_ERR_MEMORY;
+  int64_t *begin = calloc((size_t)r->data->classes + 1, sizeof *begin);
+  sley_status status = key && order && begin ? SLEY_OK : SLEY_ERR_MEMORY;
   if (status == SLEY_OK)
-    status = sley_dense_random((uint64_t)out->seed + 2, 0, rows, 1, NULL, SLEY_F64, key, 1);
-  if (status == SLEY_OK) {
-    for (int64_t i = 0; i < rows; i++)
-      order[i] = (keyed){key[i], i};
-    qsort(order, (size_t)rows, sizeof *order, compare);
-    deal(r, order, dealt, out);
-  }
-  free(dealt);
+    status = cli_loop(r->source->threads, rows, CLI_GNN_ROWS_AT_ONCE, draw_keys,
+                      &(keys){key, (uint64_t)out->seed + 2});
+  if (status == SLEY_OK)
+    deal_classes(r, key, begin, order);
+  free(begin);
   free(order);
   free(key);
   return status;

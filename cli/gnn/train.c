@@ -6,11 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gnn/memory.h"
 #include "gnn/place.h"
 #include "gnn/state.h"
 #include "matrix/job.h"
+#include "output/terminal.h"
 #include "ranks/agree.h"
 
 /* Data that all ranks share, in training and in inference. */
@@ -21,11 +23,12 @@ typedef struct shared {
   cli_gnn_inference *inference; /* is not NULL */
   cli_gnn_result *result;
   int64_t *begin;
+  _Atomic int readers; /* ranks of this process that still read the graph */
 } shared;
 
 /* A rank's state. Arrays are in device memory, except host. */
 typedef struct part {
-  const shared *s;
+  shared *s;
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
@@ -55,11 +58,30 @@ static sley_status place(part *p) {
   return status == SLEY_OK ? sley_comm_alloc(p->comm, p->rows * out, &p->logits) : status;
 }
 
+/* Frees the graph when the last rank of the process has copied its rows, so that planning can use the memory.
+ */
+static void graph_copied(void *context) {
+  shared *s = context;
+  if (atomic_fetch_sub(&s->readers, 1) > 1)
+    return;
+  sley_matrix_destroy(s->training->data->graph);
+  s->training->data->graph = NULL;
+}
+
 static sley_status make(part *p) {
   const double begin = cli_now_ms();
-  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, p->s->model, &p->gnn);
+  sley_gnn_options model = *p->s->model;
+  if (p->s->training && !p->s->training->sampling.words) {
+    model.copied = graph_copied;
+    model.copied_context = p->s;
+  }
   if (leads(p))
+    cli_watch("planning");
+  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, &model, &p->gnn);
+  if (leads(p)) {
     p->s->result->plan_ms = cli_now_ms() - begin;
+    cli_watch_end();
+  }
   return status == SLEY_OK ? cli_agree_status(p->comm, place(p)) : status;
 }
 
@@ -306,7 +328,7 @@ static sley_status infer(part *p) {
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
-  const shared *s = arg;
+  shared *s = arg;
   part p = {.s = s, .comm = comm};
   p.first = s->begin[sley_comm_rank(comm)];
   p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
@@ -329,6 +351,8 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 
 static sley_status run(shared *s, const sley_rank_options *ranks) {
   int64_t *cols = NULL;
+  const bool threads = !ranks->transport || strcmp(ranks->transport, "threads") == 0;
+  atomic_init(&s->readers, threads ? ranks->ranks : 1);
   sley_status status = cli_partition(s->data->graph, "nnz", ranks->ranks, &s->begin, &cols);
   if (status == SLEY_OK)
     status = sley_run_ranks(ranks, rank_main, s);

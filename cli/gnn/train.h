@@ -43,7 +43,8 @@ typedef struct cli_gnn_result {
 } cli_gnn_result;
 
 typedef struct cli_gnn_training {
-  const cli_gnn_data *data;
+  cli_gnn_data *data; /* its graph is freed once all ranks have copied their rows, unless neighbourhoods are
+                         drawn */
   sley_gnn_options model;
   sley_rank_options ranks;
   int64_t epochs, patience; /* patience: epochs without a better validation; 0: no limit */

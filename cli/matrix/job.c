@@ -72,10 +72,12 @@ static sley_status numbers(int64_t count, int64_t **out) {
   return status;
 }
 
+/* Shows that work begins; it ends with cli_watch_end. */
 static void show(const char *verb, const char *name) {
   char text[160];
   snprintf(text, sizeof text, "%s %s", verb, name);
   cli_progress(text, 0, 0);
+  cli_watch(text);
 }
 
 sley_status cli_input_status(sley_status status, const char *name) {
@@ -107,7 +109,7 @@ sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64
   options.unpack_limit = unpack_limit;
   show("loading", name);
   sley_status status = sley_matrix_read(name, &options, out);
-  cli_progress_clear();
+  cli_watch_end();
   if (status == SLEY_OK)
     note_source(name, *out);
   return cli_input_status(status, name);
@@ -129,7 +131,7 @@ sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t thr
   status = sley_order(*matrix, order, (uint64_t)seed, (int)threads, found);
   if (status == SLEY_OK)
     status = sley_matrix_permute(*matrix, found, found, (int)threads, &ordered);
-  cli_progress_clear();
+  cli_watch_end();
   if (status != SLEY_OK) {
     sley_buffer_free(found);
     return status;
@@ -249,7 +251,7 @@ sley_status cli_job_read(const cli_job *job, sley_comm *comm, cli_job *out) {
   else if (status == SLEY_OK)
     status = sley_partition_equal(out->info.cols, ranks, out->col_begin);
   if (sley_comm_rank(comm) == 0)
-    cli_progress_clear();
+    cli_watch_end();
   if (status != SLEY_OK) {
     cli_job_end(out);
     return cli_input_status(status, job->name);

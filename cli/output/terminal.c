@@ -91,16 +91,20 @@ void cli_say(const char *format, ...) {
   va_end(arguments);
 }
 
+static double now(void) {
+  struct timespec clock;
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  return (double)clock.tv_sec + (double)clock.tv_nsec * 1e-9;
+}
+
 void cli_progress(const char *text, int64_t done, int64_t total) {
   static double last;
   if (!on_terminal())
     return;
-  struct timespec clock;
-  clock_gettime(CLOCK_MONOTONIC, &clock);
-  double now = (double)clock.tv_sec + (double)clock.tv_nsec * 1e-9;
-  if (total > 0 && done > 1 && done < total && now - last < REDRAW_SECONDS)
+  const double time = now();
+  if (total > 0 && done > 1 && done < total && time - last < REDRAW_SECONDS)
     return;
-  last = now;
+  last = time;
   fprintf(stderr, "\r\033[K%s", cli_shown(text));
   if (total > 0) {
     int filled = (int)((double)done / (double)total * BAR_WIDTH);
@@ -111,6 +115,46 @@ void cli_progress(const char *text, int64_t done, int64_t total) {
   }
   fflush(stderr);
   progress_shown = true;
+}
+
+/* Text of the work that is watched, and time of its last line. */
+static char watched[200];
+static double last_line;
+
+/* Seconds between lines of progress if stderr is not a terminal; less than 0: no lines. */
+static double seconds_between_lines(void) {
+  const char *asked = getenv("SLEY_PROGRESS");
+  char *end;
+  if (!asked || !*asked)
+    return -1;
+  const double seconds = strtod(asked, &end);
+  return *end || seconds < 0 ? -1 : seconds;
+}
+
+/* Called by threads of the library, one at a time. */
+static void show_work(void *context, const char *work, double share) {
+  const bool terminal = on_terminal();
+  const double seconds = terminal ? REDRAW_SECONDS : seconds_between_lines(), time = now();
+  (void)context;
+  if (seconds < 0 || time - last_line < seconds)
+    return;
+  last_line = time;
+  fprintf(stderr, "%s%s: %s, %d %%%s", terminal ? "\r\033[K" : "", cli_shown(watched), work,
+          (int)(100 * share), terminal ? "" : "\n");
+  fflush(stderr);
+  progress_shown = progress_shown || terminal;
+}
+
+void cli_watch(const char *text) {
+  snprintf(watched, sizeof watched, "%s", text);
+  last_line = now();
+  if (on_terminal() || seconds_between_lines() >= 0)
+    sley_watch(show_work, NULL);
+}
+
+void cli_watch_end(void) {
+  sley_watch(NULL, NULL);
+  cli_progress_clear();
 }
 
 void cli_progress_clear(void) {

@@ -26,6 +26,12 @@ void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * Does nothing if stderr is not a terminal. */
 void cli_progress(const char *text, int64_t done, int64_t total);
 
+/* Shows the progress of the library's work until cli_watch_end: text, the name of the work, and the share
+ * that is done. If stderr is not a terminal, does so only if SLEY_PROGRESS is set, by one line in as many
+ * seconds as it says. */
+void cli_watch(const char *text);
+void cli_watch_end(void);
+
 /* Removes the progress line. */
 void cli_progress_clear(void);
 

@@ -243,11 +243,16 @@ static sley_status make_plan(sley_comm *comm, const sley_matrix *block, const ru
   options.mem_operands = cli_counts_operands(comm, options.mem_limit);
   sley_plan_info info;
   sley_status status = sley_comm_barrier(comm);
+  const bool leads = sley_comm_rank(comm) == 0;
   double start = cli_now_ms();
+  if (leads)
+    cli_watch("planning");
   if (status == SLEY_OK)
     status = sley_plan_create(comm, block, shared->job->row_begin, shared->job->col_begin,
                               shared->operands->k, &options, plan);
   double plan_ms = cli_now_ms() - start;
+  if (leads)
+    cli_watch_end();
   if (status == SLEY_OK)
     status = sley_plan_info_get(*plan, &info);
   if (status != SLEY_OK)

@@ -178,6 +178,7 @@ SLEY_VERSION_PATCH = 0
 SLEY_GNN_ALL = 9223372036854775807
 SLEY_VECTOR = -1
 
+sley_watch_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
 sley_rank_fn = CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
@@ -858,6 +859,8 @@ class sley_gnn_options(Structure):
         ("memory", c_int),
         ("weights", c_int64),
         ("x", c_void_p),
+        ("copied", CFUNCTYPE(None, c_void_p)),
+        ("copied_context", c_void_p),
     ]
 
 
@@ -1088,6 +1091,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_last_error_noticed": (c_bool, []),
     "sley_interrupt": (None, []),
     "sley_interrupt_clear": (c_bool, []),
+    "sley_watch": (None, [sley_watch_fn, c_void_p]),
     "sley_discard_outputs": (None, []),
     "sley_dtype_bytes": (c_size_t, [c_int]),
     "sley_convert": (c_int, [c_int, c_void_p, c_int, c_void_p, c_int64]),
@@ -1104,6 +1108,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_formats": (POINTER(c_char_p), []),
     "sley_matrix_csr": (c_int, [c_void_p, POINTER(sley_csr)]),
     "sley_matrix_transpose": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
+    "sley_matrix_undirected": (c_int, [c_void_p, c_int, POINTER(c_void_p)]),
     "sley_matrix_permute": (c_int, [c_void_p, c_void_p, c_void_p, c_int, POINTER(c_void_p)]),
     "sley_matrix_windows": (c_int, [c_void_p, c_void_p, c_int, POINTER(sley_window_info)]),
     "sley_matrix_row_block": (c_int, [c_void_p, c_int64, c_int64, POINTER(c_void_p)]),

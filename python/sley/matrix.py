@@ -275,6 +275,14 @@ class Matrix:
         """A^T as a new matrix of shape (n, m)."""
         return self.transpose()
 
+    def undirected(self, *, threads: int = 0) -> "Matrix":
+        """The undirected graph of a square matrix: entries (i, j) and (j, i) wherever this one has one of them.
+
+        If it has both, both get the mean of their values; repeated entries count as their sum. threads: 0 for all
+        cores.
+        """
+        return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_undirected, self, threads))
+
     def permute(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None, *,
                 threads: int = 0) -> "Matrix":
         """A new matrix in which row i of this one is row `rows[i]`, and column j is column `cols[j]`.

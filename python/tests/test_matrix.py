@@ -236,6 +236,18 @@ def test_transpose_and_permute() -> None:
         made.permute(np.zeros(20, np.int64))
 
 
+def test_undirected() -> None:
+    a = drawn(25, 25, 120, 4)
+    dense, there = a.toarray(), (a != 0).toarray()
+    both = there + there.T.astype(int)
+    wanted = np.where(both > 0, (dense + dense.T) / np.maximum(both, 1), 0)
+    made = sley.Matrix(a).undirected()
+    assert np.array_equal(made.to_scipy().toarray(), wanted.astype(a.dtype))
+    assert made.nnz == np.count_nonzero(both)
+    with pytest.raises(ValueError, match="square"):
+        sley.Matrix(drawn(2, 3, 3, 1)).undirected()
+
+
 @pytest.mark.parametrize("ending", ["sley", "npz", "mtx", "mtx.gz", "mtx.zst", "rb"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_files(tmp_path: Path, ending: str, dtype: str) -> None:

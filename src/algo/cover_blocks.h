@@ -9,6 +9,7 @@
 #define SLEY_ALGO_COVER_BLOCKS_H
 
 #include "base/team.h"
+#include "plan/inspect.h"
 
 /* State of a thread in a block: its counts; after sl_cover_blocks_place, the positions of its next edge and
  * row. */
@@ -66,5 +67,10 @@ sley_status sl_cover_blocks_solve(const sl_cover_blocks *blocks, int64_t row_wei
  * (Konig's theorem). */
 sley_status sl_cover_blocks_bound(const sl_cover_blocks *blocks, int64_t row_weight, int64_t enough,
                                   sl_team *team, int64_t *least);
+
+/* Sets *least to a lower bound of the weight of the covers between this rank and every other, as
+ * sl_cover_blocks_bound does, but before the blocks are made: it reads a few entries of each row, and stops
+ * when the bound reaches `enough`. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+sley_status sl_cover_quick_bound(const sl_inspection *ins, int64_t enough, int64_t *least);
 
 #endif

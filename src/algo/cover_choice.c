@@ -65,16 +65,18 @@ static sley_status take_blocks(rank_blocks *r) {
   return sl_team_run(team, take_rows, r);
 }
 
-/* Sets *out to whether the covers of any rank may weigh less than this share of its halo. Collective, agreed.
- */
-static sley_status could_be_below(const rank_blocks *r, double share, bool *out) {
-  const sl_inspection *ins = r->ins;
-  const int64_t enough = (int64_t)ceil(share * (double)ins->halo_set.count);
-  int64_t least = 0;
-  SL_TRY(sl_agree(ins->comm,
-                  sl_cover_blocks_bound(&r->blocks, row_weight(ins), enough, sl_plan_team(ins), &least)));
+/* Number of rows that are this share of the rank's halo. */
+static int64_t share_of_halo(const sl_inspection *ins, double share) {
+  return (int64_t)ceil(share * (double)ins->halo_set.count);
+}
+
+/* Sets *out to whether the covers of any rank may weigh less than `enough`, if they weigh at least `least`.
+ * status: of finding that bound. Collective, agreed. */
+static sley_status could_be_below(sl_comm *comm, sley_status status, int64_t least, int64_t enough,
+                                  bool *out) {
   int64_t below = least < enough;
-  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MAX, &below, 1));
+  SL_TRY(sl_agree(comm, status));
+  SL_TRY(comm->ops->allreduce(comm, SL_MAX, &below, 1));
   *out = below;
   return SLEY_OK;
 }
@@ -445,9 +447,20 @@ sley_status sl_cover_choose(sl_inspection *ins, double most_share, bool *chosen)
   *chosen = true;
   if (ins->cover_use)
     return SLEY_OK;
-  sley_status status = sl_agree(ins->comm, take_blocks(&r));
-  if (status == SLEY_OK && most_share < 1)
-    status = could_be_below(&r, most_share, chosen);
+  const int64_t enough = share_of_halo(ins, most_share);
+  int64_t least = 0;
+  sley_status status = SLEY_OK;
+  if (most_share < 1) {
+    status = sl_cover_quick_bound(ins, enough, &least);
+    SL_TRY(could_be_below(ins->comm, status, least, enough, chosen));
+  }
+  if (!*chosen)
+    return SLEY_OK;
+  status = sl_agree(ins->comm, take_blocks(&r));
+  if (status == SLEY_OK && most_share < 1) {
+    status = sl_cover_blocks_bound(&r.blocks, row_weight(ins), enough, sl_plan_team(ins), &least);
+    status = could_be_below(ins->comm, status, least, enough, chosen);
+  }
   if (status == SLEY_OK && *chosen)
     status = choose_columns(ins, &r.blocks);
   sl_cover_blocks_free(&r.blocks);

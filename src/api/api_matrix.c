@@ -226,6 +226,17 @@ sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_m
   return status;
 }
 
+sley_status sley_matrix_undirected(const sley_matrix *matrix, int threads, sley_matrix **out) {
+  if (!matrix || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_matrix_undirected: %s is NULL", matrix ? "out" : "matrix");
+  *out = NULL;
+  sl_team *team;
+  SL_TRY(team_for(threads, matrix->nnz, &team));
+  sley_status status = sl_matrix_undirected(matrix, team, out);
+  sl_team_destroy(team);
+  return status;
+}
+
 sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                                 int threads, sley_matrix **out) {
   if (!matrix || !out)

@@ -14,10 +14,20 @@ SL_ANYWHERE uint64_t sl_mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
+/* The numbers of the counters (a, b) for one a: sl_random_of(sl_random_stream(seed, a), b) is sl_random(seed,
+ * a, b). */
+SL_ANYWHERE uint64_t sl_random_stream(uint64_t seed, uint64_t a) {
+  const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+  return sl_mix(sl_mix(seed + golden) + a * golden);
+}
+SL_ANYWHERE uint64_t sl_random_of(uint64_t stream, uint64_t b) {
+  const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+  return sl_mix(stream + (b + 1) * golden);
+}
+
 /* 64 random bits for the counters (a, b) of a seed. */
 SL_ANYWHERE uint64_t sl_random(uint64_t seed, uint64_t a, uint64_t b) {
-  const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
-  return sl_mix(sl_mix(sl_mix(seed + golden) + a * golden) + (b + 1) * golden);
+  return sl_random_of(sl_random_stream(seed, a), b);
 }
 
 /* A uniform number in [0, 1), from 53 bits. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/memory.h"
+#include "base/watch.h"
 
 /* The indices of a loop that one thread processes first. */
 typedef struct share {
@@ -37,7 +38,9 @@ struct sl_team {
   int started;
   pthread_mutex_t lock; /* lock of the two conditions and the failure */
   pthread_cond_t work, done;
-  sl_error failure; /* error of the lowest failing thread */
+  sl_error failure;  /* error of the lowest failing thread */
+  const char *doing; /* name of the work that loops do; NULL: it has none */
+  int loops_of_work, loops_done;
   /* The fields that threads exchange in a run without a failure, in one cache line. */
   _Alignas(64) sl_team_body body;
   void *context;
@@ -223,6 +226,9 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
 }
 
 typedef struct range_loop {
+  sl_team *team; /* NULL: the loop's progress is not reported */
+  _Atomic int64_t done;
+  int64_t count;
   share *shares;
   int64_t grain;
   bool shared; /* threads that have finished their share take from the others' */
@@ -230,10 +236,32 @@ typedef struct range_loop {
   void *context;
 } range_loop;
 
+void sl_team_begin_work(sl_team *team, const char *work, int loops) {
+  if (work)
+    sl_watch_tell(work, 0);
+  if (!team)
+    return;
+  team->doing = work;
+  team->loops_of_work = loops;
+  team->loops_done = 0;
+}
+
+static bool reports(const sl_team *team) {
+  return team && team->doing && sl_watched();
+}
+
+/* Reports that more indices of a loop have been processed. */
+static void report(range_loop *loop, int64_t more) {
+  const sl_team *team = loop->team;
+  const int64_t done = atomic_fetch_add_explicit(&loop->done, more, memory_order_relaxed) + more;
+  const double part = (team->loops_done + (double)done / (double)loop->count) / team->loops_of_work;
+  sl_watch_tell(team->doing, part < 1 ? part : 1);
+}
+
 /* Runs the thread's own share first, which is the same in every loop of the same size, so its data may be in
  * the thread's caches; then what is left of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
-  const range_loop *loop = context;
+  range_loop *loop = context;
   for (int i = 0; i < (loop->shared ? threads : 1); i++) {
     share *s = &loop->shares[(thread + i) % threads];
     for (;;) {
@@ -242,6 +270,8 @@ static sley_status claim_ranges(void *context, int thread, int threads) {
         break;
       int64_t end = begin + loop->grain < s->end ? begin + loop->grain : s->end;
       SL_TRY(loop->body(loop->context, begin, end, thread));
+      if (loop->team)
+        report(loop, end - begin);
     }
   }
   return SLEY_OK;
@@ -253,7 +283,8 @@ static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool sh
     return SLEY_OK;
   if (grain < 1)
     grain = 1;
-  if (count <= grain || sl_team_size(team) == 1)
+  const bool told = reports(team);
+  if (count <= grain || (sl_team_size(team) == 1 && !told))
     return body(context, 0, count, 0);
   int64_t grains = (count + grain - 1) / grain;
   for (int t = 0; t < team->threads; t++) {
@@ -261,9 +292,16 @@ static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool sh
     atomic_store_explicit(&team->shares[t].next, grains * t / team->threads * grain, memory_order_relaxed);
     team->shares[t].end = end < count ? end : count;
   }
-  range_loop loop = {
-      .shares = team->shares, .grain = grain, .shared = shared, .body = body, .context = context};
-  return sl_team_run(team, claim_ranges, &loop);
+  range_loop loop = {.team = told ? team : NULL,
+                     .count = count,
+                     .shares = team->shares,
+                     .grain = grain,
+                     .shared = shared,
+                     .body = body,
+                     .context = context};
+  const sley_status status = sl_team_run(team, claim_ranges, &loop);
+  team->loops_done += told;
+  return status;
 }
 
 sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {
@@ -293,4 +331,58 @@ void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes) {
   }; /* other threads would not wake before a shorter block is copied */
   (void)sl_team_for(bytes < LONG ? NULL : team, bytes, GRAIN, copy_range,
                     &(copying){dst, src}); /* the body cannot fail */
+}
+
+enum { MOST_PIECES = 256 };
+
+/* An array in pieces of `length` elements. */
+typedef struct summing {
+  int64_t *sum, count, length;
+  int64_t before[MOST_PIECES]; /* sum of all pieces before each piece */
+} summing;
+
+static sley_status add_pieces(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  summing *s = context;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t last = (piece + 1) * s->length < s->count ? (piece + 1) * s->length : s->count, all = 0;
+    for (int64_t i = piece * s->length; i < last; i++)
+      all += s->sum[i];
+    s->before[piece] = all;
+  }
+  return SLEY_OK;
+}
+
+static sley_status sum_pieces(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  summing *s = context;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t last = (piece + 1) * s->length < s->count ? (piece + 1) * s->length : s->count;
+    int64_t all = s->before[piece];
+    for (int64_t i = piece * s->length; i < last; i++)
+      s->sum[i] = all += s->sum[i];
+  }
+  return SLEY_OK;
+}
+
+void sl_team_sum_up(sl_team *team, int64_t *sum, int64_t count) {
+  enum { LONG = 1 << 18, PIECE = 1 << 15 };
+  summing s = {.sum = sum, .count = count, .length = count / MOST_PIECES + 1};
+  if (count < LONG ||
+      sl_team_size(team) < 3) { /* two passes take as long on two threads as one pass on one */
+    s.length = count;
+    if (count > 0)
+      (void)sum_pieces(&s, 0, 1, 0);
+    return;
+  }
+  if (s.length < PIECE)
+    s.length = PIECE;
+  const int64_t pieces = (count + s.length - 1) / s.length;
+  (void)sl_team_for(team, pieces, 1, add_pieces, &s); /* the bodies cannot fail */
+  for (int64_t piece = 0, all = 0; piece < pieces; piece++) {
+    int64_t own = s.before[piece];
+    s.before[piece] = all;
+    all += own;
+  }
+  (void)sl_team_for(team, pieces, 1, sum_pieces, &s);
 }

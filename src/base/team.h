@@ -35,7 +35,14 @@ sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_bo
  * every thread has run its share. */
 sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context);
 
+/* Names the work that the next `loops` calls of sl_team_for on this team do, for those who watch (watch.h).
+ * work is static; NULL ends the work. */
+void sl_team_begin_work(sl_team *team, const char *work, int loops);
+
 /* Copies bytes >= 0 from src to dst, which do not overlap. A long block is copied by all threads. */
 void sl_team_copy(sl_team *team, void *dst, const void *src, int64_t bytes);
+
+/* Replaces sum[0 .. count - 1] by the sums of its elements up to each place. Long arrays take all threads. */
+void sl_team_sum_up(sl_team *team, int64_t *sum, int64_t count);
 
 #endif

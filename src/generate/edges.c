@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edges to CSR in two passes over their source. During the passes rowptr[i + 1] is row i's count, then its
- * next position; threads add to it atomically. Positions depend on timing, but sorted columns do not. */
+/* Edges to CSR in two passes over their source. In the first pass rowptr[i] is row i's count. Then it is the
+ * row's end, and the second pass fills rows from the end, so that rowptr[i] becomes the row's start. Threads
+ * change it atomically. Positions depend on timing, but sorted columns do not. */
 #include "generate/edges.h"
 
 #include <stdatomic.h>
@@ -23,25 +24,26 @@ typedef struct sl_edge_building {
   sl_coo list;
 } building;
 
-static int64_t claim(int64_t *counter) {
-  return atomic_fetch_add_explicit((_Atomic int64_t *)counter, 1, memory_order_relaxed);
+/* Adds to a counter; returns the new value. */
+static int64_t add(int64_t *counter, int64_t more) {
+  return atomic_fetch_add_explicit((_Atomic int64_t *)counter, more, memory_order_relaxed) + more;
 }
 
 static void count_edges(building *self, const int64_t *row, int64_t count) {
   for (int64_t i = 0; i < count; i++)
-    __builtin_prefetch(&self->arrays.rowptr[row[i] + 1], 1);
+    __builtin_prefetch(&self->arrays.rowptr[row[i]], 1);
   for (int64_t i = 0; i < count; i++)
-    claim(&self->arrays.rowptr[row[i] + 1]);
+    add(&self->arrays.rowptr[row[i]], 1);
 }
 
 /* Claims all positions before it writes, so that cache misses overlap. */
 static void place_edges(building *self, const int64_t *row, const int64_t *col, int64_t count) {
   int64_t place[SL_SINK_EDGES];
   for (int64_t i = 0; i < count; i++)
-    __builtin_prefetch(&self->arrays.rowptr[row[i] + 1], 1);
+    __builtin_prefetch(&self->arrays.rowptr[row[i]], 1);
   size_t bytes = sl_index_bytes(self->index);
   for (int64_t i = 0; i < count; i++) {
-    place[i] = claim(&self->arrays.rowptr[row[i] + 1]);
+    place[i] = add(&self->arrays.rowptr[row[i]], -1);
     __builtin_prefetch((char *)self->arrays.col + (size_t)place[i] * bytes, 1);
   }
   for (int64_t i = 0; i < count; i++)
@@ -178,15 +180,13 @@ sley_status sl_csr_of_edges(const sl_edge_source *source, sley_dtype dtype, sl_t
   if (!arrays->col)
     goto failed;
   SL_TRY_GOTO(status, SL_NEW_ZERO(arrays->rowptr, rows + 1, "row pointers"), failed);
+  sl_team_begin_work(team, "counting edges", 1);
   SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
-  int64_t place = 0;
-  for (int64_t i = 1; i <= rows; i++) {
-    int64_t count = arrays->rowptr[i];
-    arrays->rowptr[i] = place;
-    place += count;
-  }
+  sl_team_sum_up(team, arrays->rowptr, rows + 1);
   self.take = take_places;
+  sl_team_begin_work(team, "placing edges", 1);
   SL_TRY_GOTO(status, sl_team_for(team, source->items, source->grain, draw, &self), failed);
+  sl_team_begin_work(team, "sorting rows", 4);
   SL_TRY_GOTO(status, sl_csr_sort_rows(rows, arrays->rowptr, self.index, arrays->col, dtype, NULL, team),
               failed);
   SL_TRY_GOTO(status, sl_csr_merge_repeats(rows, self.index, dtype, SL_DROP_REPEATS, team, arrays), failed);

@@ -15,22 +15,39 @@ typedef struct quadrants {
   uint64_t a, ab, abc; /* cumulative probabilities times 2^32 */
 } quadrants;
 
+/* An edge on its way through the levels. */
+typedef struct descent {
+  int64_t row, col;
+} descent;
+
+/* Returns 1 if u >= bound, else 0; both are below 2^63. Which quadrant an edge enters is random, so a branch
+ * would often be mispredicted. */
+static inline int64_t reaches(uint64_t u, uint64_t bound) {
+  return (int64_t)(1 - ((u - bound) >> 63));
+}
+
+/* Descends one level, by 32 random bits. a <= ab <= abc. */
+static inline descent descend(const quadrants *self, descent at, uint64_t u) {
+  int64_t lower = reaches(u, self->ab);
+  return (descent){2 * at.row + lower, 2 * at.col + (reaches(u, self->a) ^ lower ^ reaches(u, self->abc))};
+}
+
 static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *sink) {
-  const quadrants *self = context;
+  const quadrants self = *(const quadrants *)context;
   for (int64_t e = begin; e < end; e++) {
-    int64_t row = 0, col = 0;
-    uint64_t bits = 0;
-    for (int level = 0; level < self->scale; level++) {
-      bits = level % 2 == 0 ? sl_random(self->seed, (uint64_t)e, (uint64_t)level) : bits >> 32;
-      uint64_t u = bits & UINT32_MAX;
-      row = 2 * row + (u >= self->ab);
-      col = 2 * col + ((u >= self->a && u < self->ab) || u >= self->abc);
+    const uint64_t stream = sl_random_stream(self.seed, (uint64_t)e);
+    descent at = {0, 0};
+    for (int level = 0; level < self.scale; level += 2) {
+      const uint64_t bits = sl_random_of(stream, (uint64_t)level);
+      at = descend(&self, at, bits & UINT32_MAX);
+      if (level + 1 < self.scale)
+        at = descend(&self, at, bits >> 32);
     }
-    if (self->shuffled) {
-      row = sl_shuffle_at(&self->shuffle, row);
-      col = sl_shuffle_at(&self->shuffle, col);
+    if (self.shuffled) {
+      at.row = sl_shuffle_at(&self.shuffle, at.row);
+      at.col = sl_shuffle_at(&self.shuffle, at.col);
     }
-    sl_edge_put(sink, row, col);
+    sl_edge_put(sink, at.row, at.col);
   }
 }
 

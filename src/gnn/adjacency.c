@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -105,8 +106,7 @@ static sley_status copy_entries(sl_team *team, const sley_matrix *block, int64_t
       .from = block, .first = first, .loops = loops, .values = values, .dtype = dtype, .to = &arrays};
   arrays.rowptr[0] = 0;
   sley_status status = sl_team_for(team, block->rows, GRAIN, count_rows, &c);
-  for (int64_t i = 0; i < block->rows; i++)
-    arrays.rowptr[i + 1] += arrays.rowptr[i];
+  sl_team_sum_up(team, arrays.rowptr + 1, block->rows);
   if (status == SLEY_OK)
     status = sl_team_for(team, block->rows, GRAIN, copy_rows, &c);
   if (status != SLEY_OK) {
@@ -133,23 +133,44 @@ static double degree_of_own(const degrees *d, int64_t row) {
   return d->own[row - d->row_begin[d->comm->rank]];
 }
 
-/* Sums this rank's rows. Nothing is divided by the sum of a row without entries, so that sum does not matter.
- */
-static sley_status sum_own(degrees *d) {
-  const sley_matrix *m = d->block;
-  SL_TRY(SL_NEW(d->own, m->rows, "degrees"));
-  for (int64_t i = 0; i < m->rows; i++) {
-    d->own[i] = 0;
+/* The sums of this rank's rows. Nothing is divided by the sum of a row without entries, so that sum does not
+ * matter. */
+typedef struct summing {
+  degrees *d;
+  _Atomic int64_t wrong; /* first row with a sum that nothing can be divided by; the number of rows: none */
+} summing;
+
+static sley_status sum_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  summing *s = context;
+  const sley_matrix *m = s->d->block;
+  double *own = s->d->own;
+  for (int64_t i = begin; i < end; i++) {
+    own[i] = 0;
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++)
-      d->own[i] += sl_value_at(m->val, m->dtype, e);
-    if (m->rowptr[i + 1] > m->rowptr[i] && !(d->own[i] > 0 && d->own[i] <= DBL_MAX))
-      return sl_fail(
-          SLEY_ERR_INPUT,
-          "a graph's weights: the weights of row %lld add up to %g: this model divides by the sum, which "
-          "must be above 0",
-          (long long)(d->row_begin[d->comm->rank] + i + 1), d->own[i]);
+      own[i] += sl_value_at(m->val, m->dtype, e);
+    int64_t wrong = atomic_load(&s->wrong);
+    if (m->rowptr[i + 1] > m->rowptr[i] && !(own[i] > 0 && own[i] <= DBL_MAX))
+      while (i < wrong && !atomic_compare_exchange_weak(&s->wrong, &wrong, i)) {
+      }
   }
   return SLEY_OK;
+}
+
+static sley_status sum_own(degrees *d) {
+  const int64_t rows = d->block->rows;
+  summing s = {.d = d};
+  atomic_init(&s.wrong, rows);
+  SL_TRY(SL_NEW(d->own, rows, "degrees"));
+  SL_TRY(sl_team_for(d->comm->team, rows, GRAIN, sum_rows, &s));
+  const int64_t wrong = atomic_load(&s.wrong);
+  if (wrong == rows)
+    return SLEY_OK;
+  return sl_fail(
+      SLEY_ERR_INPUT,
+      "a graph's weights: the weights of row %lld add up to %g: this model divides by the sum, which must be "
+      "above 0",
+      (long long)(d->row_begin[d->comm->rank] + wrong + 1), d->own[wrong]);
 }
 
 static bool is_own(const degrees *d, int64_t column) {
@@ -242,6 +263,7 @@ static sley_status set_rows(void *context, int64_t begin, int64_t end, int threa
 }
 
 static sley_status normalise(degrees *d, sl_norm norm, sley_matrix *m) {
+  sl_comm_begin_work(d->comm, "weighing entries", norm == SL_NORM_SYMMETRIC && d->comm->size > 1 ? 4 : 2);
   SL_TRY(sl_agree(d->comm, sum_own(d)));
   if (norm == SL_NORM_SYMMETRIC)
     SL_TRY(fetch(d));
@@ -251,6 +273,7 @@ static sley_status normalise(degrees *d, sl_norm norm, sley_matrix *m) {
 sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int64_t *row_begin, bool loops,
                               bool weights, sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
+  sl_comm_begin_work(comm, "copying the graph", 2);
   SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, weights, dtype, out)));
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
   const sley_status status = norm == SL_NORM_NONE ? SLEY_OK : normalise(&d, norm, *out);

@@ -43,6 +43,7 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   gnn->comm = comm;
   gnn->options = *o;
   gnn->options.x = NULL; /* owned by the caller, and only read here */
+  gnn->options.copied = NULL;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
   SL_TRY(sl_precision_read(o->precision, o->dtype, o->reproducible, &gnn->work.tf32));
@@ -57,7 +58,8 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   return SLEY_OK;
 }
 
-static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int64_t *row_begin) {
+static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int64_t *row_begin,
+                              const sley_gnn_options *given) {
   const sl_layer_kind *kind = gnn->layer[0].kind;
   const sley_gnn_options *o = &gnn->options;
   sley_graph_options graph = SLEY_GRAPH_OPTIONS_INIT;
@@ -66,6 +68,8 @@ static sley_status make_graph(sley_gnn *gnn, const sley_matrix *block, const int
   gnn->rows = row_begin[gnn->comm->rank + 1] - gnn->first_row;
   SL_TRY(
       sl_adjacency_make(gnn->comm, block, row_begin, kind->loops, o->weights, kind->norm, o->dtype, &matrix));
+  if (given->copied)
+    given->copied(given->copied_context);
   if (kind->sums)
     return sl_agree(gnn->comm, sl_products_open(gnn->comm, matrix, row_begin, o, &gnn->products));
   const sley_status status =
@@ -184,9 +188,10 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
   *out = NULL;
   sley_status status = sl_agree(comm, take(comm, row_begin, options, of, &gnn));
   if (status == SLEY_OK)
-    status = make_graph(gnn, block, row_begin);
+    status = make_graph(gnn, block, row_begin, options);
   if (status == SLEY_OK)
     status = open(gnn, of ? NULL : options->x);
+  sl_comm_begin_work(comm, NULL, 0);
   if (status != SLEY_OK) {
     sl_network_destroy(gnn);
     return status;

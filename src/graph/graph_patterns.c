@@ -42,11 +42,12 @@ static int64_t chunk_row(const making *m, int64_t c) {
 static sley_status count_columns(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const making *m = context;
-  for (int64_t c = begin; c < end; c++) {
-    int64_t *counts = m->scatter.next + c * m->scatter.rows;
-    const int64_t last = m->rowptr[chunk_row(m, c + 1)];
-    for (int64_t e = m->rowptr[chunk_row(m, c)]; e < last; e++)
-      counts[m->number[e]]++;
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&m->scatter, t);
+    const int64_t last = m->rowptr[chunk_row(m, task.chunk + 1)];
+    for (int64_t e = m->rowptr[chunk_row(m, task.chunk)]; e < last; e++)
+      if (sl_scatter_takes(&task, m->number[e]))
+        task.next[m->number[e]]++;
   }
   return sl_interrupted();
 }
@@ -54,17 +55,24 @@ static sley_status count_columns(void *context, int64_t begin, int64_t end, int 
 static sley_status place_entries(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const making *m = context;
-  for (int64_t c = begin; c < end; c++) {
-    int64_t *next = m->scatter.next + c * m->scatter.rows;
-    const int64_t last = chunk_row(m, c + 1);
-    for (int64_t i = chunk_row(m, c); i < last; i++)
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&m->scatter, t);
+    const int64_t last = chunk_row(m, task.chunk + 1);
+    for (int64_t i = chunk_row(m, task.chunk); i < last; i++)
       for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++) {
-        const int64_t at = next[m->number[e]]++;
+        if (!sl_scatter_takes(&task, m->number[e]))
+          continue;
+        const int64_t at = task.next[m->number[e]]++;
         m->row[at] = (int32_t)i;
         m->place[at] = (int32_t)(e - m->rowptr[i]);
       }
   }
   return sl_interrupted();
+}
+
+static int64_t column_of(const void *context, int64_t entry) {
+  const making *m = context;
+  return m->number[entry];
 }
 
 /* Sorts entries by column; entries of a column keep the order of their rows. */
@@ -73,10 +81,10 @@ static sley_status sort_by_columns(making *m, int64_t cols, sl_team *team) {
   SL_TRY(SL_NEW(m->colptr, cols + 1, "a graph's columns"));
   SL_TRY(SL_NEW(m->row, entries, "a graph's columns"));
   SL_TRY(SL_NEW(m->place, entries, "a graph's columns"));
-  SL_TRY(sl_scatter_begin(cols, entries, team, &m->scatter));
-  SL_TRY(sl_team_for(team, m->scatter.chunks, 1, count_columns, m));
+  SL_TRY(sl_scatter_begin(cols, entries, column_of, m, team, &m->scatter));
+  SL_TRY(sl_team_for(team, m->scatter.tasks, 1, count_columns, m));
   SL_TRY(sl_scatter_place(&m->scatter, team, m->colptr));
-  return sl_team_for(team, m->scatter.chunks, 1, place_entries, m);
+  return sl_team_for(team, m->scatter.tasks, 1, place_entries, m);
 }
 
 static sley_status upload_rows(sl_comm *comm, const making *m, sl_relation *out) {

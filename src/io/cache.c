@@ -216,6 +216,7 @@ static sley_status fill(const sl_file *file, const sl_cache_header *header, int6
   int64_t start, nnz;
   sley_index index = (sley_index)header->index;
   (void)lay_out(header, &place);
+  sl_team_begin_work(team, "reading", 6);
   SL_TRY(SL_NEW(arrays->rowptr, count + 1, "row pointers"));
   SL_TRY(take_pointers(file, header, first, count, team, arrays->rowptr, &start));
   nnz = arrays->rowptr[count];

@@ -226,6 +226,7 @@ sley_status sl_matrix_read_as(const char *path, const sl_reading *reading, sl_te
   sl_file file;
   bool cache = false;
   SL_TRY(sl_format_check_word(reading->format));
+  sl_team_begin_work(team, "reading", 4);
   sley_status status = sl_file_open(path, &file);
   if (status == SLEY_ERR_UNSUPPORTED) { /* a pipe */
     status = sl_input_open_within(path, reading->limit, &input);

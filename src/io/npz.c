@@ -3,9 +3,11 @@
  * Keys: format (csr, csc or coo), shape, data, and indices, indptr or row, col. Archives of graph collections
  * put a prefix before the keys and leave out format: adj_data, adj_indices, adj_indptr, adj_shape. */
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "io/bytes/archive.h"
 #include "io/io.h"
@@ -16,6 +18,7 @@ typedef struct archive {
   sl_archive of;
   int64_t most_lines; /* maximum number of rows that may be declared without an array of that length */
   const char *prefix; /* prefix of the keys */
+  sl_team *team;
 } archive;
 
 bool sl_npz_banner(const sl_input *input) {
@@ -98,11 +101,74 @@ static sley_status check_lines(const archive *in, int64_t lines) {
                  lines, in->of.size);
 }
 
+enum { ELEMENTS_AT_ONCE = 1 << 16 };
+
+/* The conversion of a member's elements. */
+typedef struct conversion {
+  const member *from;
+  int64_t limit; /* of indices */
+  sley_index index;
+  sley_dtype dtype;
+  void *to;
+  _Atomic int64_t wrong; /* first element that is refused; INT64_MAX: none is */
+} conversion;
+
+static int64_t int_at(const conversion *c, int64_t i) {
+  return sl_npy_int(&c->from->array, elements(c->from), i);
+}
+
+static void refuse(conversion *c, int64_t i) {
+  int64_t wrong = atomic_load(&c->wrong);
+  while (i < wrong && !atomic_compare_exchange_weak(&c->wrong, &wrong, i)) {
+  }
+}
+
+/* Converts positions, which ascend from 0. */
+static sley_status convert_positions(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  conversion *c = context;
+  int64_t before = begin > 0 ? int_at(c, begin - 1) : 0;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t at = int_at(c, i);
+    if (at < before || (i == 0 && at != 0)) {
+      refuse(c, i);
+      break;
+    }
+    ((int64_t *)c->to)[i] = before = at;
+  }
+  return sl_interrupted();
+}
+
+/* Converts indices, which are in [0, limit). */
+static sley_status convert_indices(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  conversion *c = context;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t at = int_at(c, i);
+    if (at < 0 || at >= c->limit) {
+      refuse(c, i);
+      break;
+    }
+    sl_index_set(c->to, c->index, i, at);
+  }
+  return sl_interrupted();
+}
+
+static sley_status convert_values(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const conversion *c = context;
+  const sl_npy_array *array = &c->from->array;
+  SL_TRY(sl_interrupted());
+  return sl_npy_values("data.npy", array, elements(c->from) + begin * array->bytes_each, begin, end - begin,
+                       c->dtype, (char *)c->to + (size_t)begin * sley_dtype_bytes(c->dtype));
+}
+
 /* Fills rowptr of the arrays from indptr: lines + 1 positions that ascend from 0. A number of positions that
  * does not match the shape is an error, so nothing is allocated beyond what the file contains. */
 static sley_status fill_pointers(archive *in, int64_t lines, sl_csr_arrays *arrays) {
   member indptr = {0};
   SL_TRY(read_vector(in, "indptr", true, &indptr));
+  conversion c = {.from = &indptr, .wrong = INT64_MAX};
   sley_status status = SLEY_OK;
   if (indptr.array.count - 1 != lines) {
     status = sl_fail(SLEY_ERR_INPUT, "%sindptr.npy: %" PRId64 " positions, but the shape needs %" PRId64,
@@ -110,17 +176,12 @@ static sley_status fill_pointers(archive *in, int64_t lines, sl_csr_arrays *arra
     goto done;
   }
   SL_TRY_GOTO(status, SL_NEW(arrays->rowptr, lines + 1, "row pointers"), done);
-  int64_t before = 0;
-  for (int64_t i = 0; i <= lines; i++) {
-    int64_t at = sl_npy_int(&indptr.array, elements(&indptr), i);
-    if (at < before || (i == 0 && at != 0)) {
-      status = sl_fail(SLEY_ERR_INPUT,
-                       "%sindptr.npy: position %" PRId64 " is %" PRId64 "; positions ascend from 0",
-                       in->prefix, i, at);
-      goto done;
-    }
-    arrays->rowptr[i] = before = at;
-  }
+  c.to = arrays->rowptr;
+  SL_TRY_GOTO(status, sl_team_for(in->team, lines + 1, ELEMENTS_AT_ONCE, convert_positions, &c), done);
+  if (c.wrong < INT64_MAX)
+    status =
+        sl_fail(SLEY_ERR_INPUT, "%sindptr.npy: position %" PRId64 " is %" PRId64 "; positions ascend from 0",
+                in->prefix, c.wrong, int_at(&c, c.wrong));
 done:
   sl_archive_member_free(&indptr);
   return status;
@@ -132,6 +193,7 @@ static sley_status fill_indices(archive *in, const char *key, int64_t count, int
                                 void **out, int64_t *have) {
   member indices = {0};
   SL_TRY(read_vector(in, key, true, &indices));
+  conversion c = {.from = &indices, .limit = limit, .index = index, .wrong = INT64_MAX};
   sley_status status = SLEY_OK;
   *have = indices.array.count;
   if (indices.array.count < count) {
@@ -139,20 +201,15 @@ static sley_status fill_indices(archive *in, const char *key, int64_t count, int
                      key, indices.array.count, count);
     goto done;
   }
-  *out = sl_alloc(count, sl_index_bytes(index), "indices");
+  c.to = *out = sl_alloc(count, sl_index_bytes(index), "indices");
   if (!*out) {
     status = SLEY_ERR_MEMORY;
     goto done;
   }
-  for (int64_t i = 0; i < count; i++) {
-    int64_t at = sl_npy_int(&indices.array, elements(&indices), i);
-    if (at < 0 || at >= limit) {
-      status = sl_fail(SLEY_ERR_INPUT, "%s%s.npy: index %" PRId64 " is %" PRId64 ", outside 0 .. %" PRId64,
-                       in->prefix, key, i, at, limit - 1);
-      goto done;
-    }
-    sl_index_set(*out, index, i, at);
-  }
+  SL_TRY_GOTO(status, sl_team_for(in->team, count, ELEMENTS_AT_ONCE, convert_indices, &c), done);
+  if (c.wrong < INT64_MAX)
+    status = sl_fail(SLEY_ERR_INPUT, "%s%s.npy: index %" PRId64 " is %" PRId64 ", outside 0 .. %" PRId64,
+                     in->prefix, key, (int64_t)c.wrong, int_at(&c, c.wrong), limit - 1);
 done:
   sl_archive_member_free(&indices);
   return status;
@@ -162,6 +219,7 @@ done:
 static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, void **out, int64_t *have) {
   member data = {0};
   SL_TRY(read_vector(in, "data", false, &data));
+  conversion c = {.from = &data, .dtype = dtype};
   sley_status status = SLEY_OK;
   *have = data.array.count;
   count = count < 0 ? *have : count;
@@ -170,9 +228,10 @@ static sley_status fill_values(archive *in, int64_t count, sley_dtype dtype, voi
                      *have, count);
     goto done;
   }
-  *out = sl_alloc(count, sley_dtype_bytes(dtype), "values");
-  status =
-      *out ? sl_npy_values("data.npy", &data.array, elements(&data), 0, count, dtype, *out) : SLEY_ERR_MEMORY;
+  c.to = *out = sl_alloc(count, sley_dtype_bytes(dtype), "values");
+  status = *out ? sl_team_for(in->team, count, ELEMENTS_AT_ONCE, convert_values, &c) : SLEY_ERR_MEMORY;
+  if (status == SLEY_ERR_INPUT) /* one thread finds the first wrong value */
+    status = convert_values(&c, 0, count, 0);
 done:
   sl_archive_member_free(&data);
   return status;
@@ -184,23 +243,6 @@ static sley_status check_counts(const archive *in, const char *key, int64_t indi
              ? SLEY_OK
              : sl_fail(SLEY_ERR_INPUT, "%s%s.npy: %" PRId64 " indices, but %sdata.npy has %" PRId64 " values",
                        in->prefix, key, indices, in->prefix, values);
-}
-
-static bool rows_ascend(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
-      if (sl_index_at(col, index, e) < sl_index_at(col, index, e - 1))
-        return false;
-  return true;
-}
-
-/* Returns whether rows that ascend have repeated columns. */
-static bool repeats(int64_t rows, const int64_t *rowptr, const void *col, sley_index index) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t e = rowptr[i] + 1; e < rowptr[i + 1]; e++)
-      if (sl_index_at(col, index, e) == sl_index_at(col, index, e - 1))
-        return true;
-  return false;
 }
 
 /* Reads CSR of lines x across; CSC is the CSR of the transpose. */
@@ -215,11 +257,9 @@ static sley_status read_compressed(archive *in, int64_t lines, int64_t across, s
   SL_TRY_GOTO(status, fill_indices(in, "indices", nnz, across, index, &arrays.col, &indices), failed);
   SL_TRY_GOTO(status, fill_values(in, nnz, dtype, &arrays.val, &values), failed);
   SL_TRY_GOTO(status, check_counts(in, "indices", indices, values), failed);
-  if (!rows_ascend(lines, arrays.rowptr, arrays.col, index))
-    SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
-                failed);
-  if (repeats(lines, arrays.rowptr, arrays.col, index))
-    SL_TRY_GOTO(status, sl_csr_merge_repeats(lines, index, dtype, SL_SUM_REPEATS, team, &arrays), failed);
+  SL_TRY_GOTO(status, sl_csr_sort_rows(lines, arrays.rowptr, index, arrays.col, dtype, arrays.val, team),
+              failed);
+  SL_TRY_GOTO(status, sl_csr_merge_repeats(lines, index, dtype, SL_SUM_REPEATS, team, &arrays), failed);
   return sl_matrix_adopt(lines, across, index, dtype, arrays, nnz, out);
 failed:
   sl_csr_arrays_free(&arrays);
@@ -272,7 +312,7 @@ static sley_status read_matrix(archive *in, sley_dtype dtype, sl_team *team, sle
 /* Reads the matrix of an archive; prefix NULL: a usual prefix. */
 static sley_status read_input(const sl_input *input, const char *prefix, sley_dtype dtype, sl_team *team,
                               sley_matrix **out) {
-  archive in = {.most_lines = input->most_rows};
+  archive in = {.most_lines = input->most_rows, .team = team};
   sley_status status = sl_archive_open(input, &in.of);
   if (status == SLEY_OK)
     in.prefix = prefix ? prefix : usual_prefix(&in);

@@ -27,33 +27,36 @@ static int64_t chunk_begin(const conversion *self, int64_t chunk) {
   return count / chunks * chunk + count % chunks * chunk / chunks;
 }
 
-/* One body for both index types: the callers pass a constant, which is folded in. */
+/* One body for both index types, and for one range of rows or several: the callers pass constants, which are
+ * folded in. */
 static inline __attribute__((always_inline)) void
-count_entries(const conversion *self, int64_t begin, int64_t end, int64_t *counts, sley_index index) {
+count_entries(const conversion *self, const sl_scatter_task *task, sley_index index, bool ranges) {
   const sl_coo *coo = self->coo;
-  if (self->symmetry == SL_GENERAL) {
-    for (int64_t e = begin; e < end; e++)
-      counts[sl_index_at(coo->row, index, e)]++;
-    return;
-  }
+  const int64_t begin = chunk_begin(self, task->chunk), end = chunk_begin(self, task->chunk + 1);
+  int64_t *counts = task->next;
   for (int64_t e = begin; e < end; e++) {
-    int64_t row = sl_index_at(coo->row, index, e), col = sl_index_at(coo->col, index, e);
-    counts[row]++;
-    if (row != col)
+    int64_t row = sl_index_at(coo->row, index, e);
+    if (!ranges || sl_scatter_takes(task, row))
+      counts[row]++;
+    if (self->symmetry == SL_GENERAL)
+      continue;
+    int64_t col = sl_index_at(coo->col, index, e);
+    if (row != col && (!ranges || sl_scatter_takes(task, col)))
       counts[col]++;
   }
 }
 
-static sley_status count_chunks(void *context, int64_t begin, int64_t end, int thread) {
+static sley_status count_tasks(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   conversion *self = context;
-  for (int64_t c = begin; c < end; c++) {
-    int64_t *counts = self->scatter.next + (size_t)c * (size_t)self->scatter.rows;
-    int64_t first = chunk_begin(self, c), last = chunk_begin(self, c + 1);
-    if (self->coo->index == SLEY_I32)
-      count_entries(self, first, last, counts, SLEY_I32);
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&self->scatter, t);
+    if (self->scatter.ranges > 1)
+      count_entries(self, &task, self->coo->index, true);
+    else if (self->coo->index == SLEY_I32)
+      count_entries(self, &task, SLEY_I32, false);
     else
-      count_entries(self, first, last, counts, SLEY_I64);
+      count_entries(self, &task, SLEY_I64, false);
   }
   return sl_interrupted();
 }
@@ -68,66 +71,87 @@ static inline __attribute__((always_inline)) double value_at(const sl_coo *coo, 
   return coo->val ? sl_value_at(coo->val, dtype, e) : 1.0;
 }
 
-/* Positions are computed a batch at a time before anything is written to them, so that cache misses
- * overlap. */
-static inline __attribute__((always_inline)) void place_entries(const conversion *self, int64_t begin,
-                                                                int64_t end, int64_t *next, sley_index index,
-                                                                sley_dtype dtype) {
-  enum { BATCH = 64 };
-  const sl_coo *coo = self->coo;
-  bool mirror = self->symmetry != SL_GENERAL;
-  double sign = self->symmetry == SL_SKEW ? -1.0 : 1.0;
-  size_t col_bytes = sl_index_bytes(index), val_bytes = sley_dtype_bytes(dtype);
+enum { BATCH = 64 };
+
+/* Entries that are placed together: positions are computed before anything is written to them, so that cache
+ * misses overlap. */
+typedef struct batch {
+  int64_t count;
+  int64_t row[BATCH], col[BATCH];
+  double val[BATCH];
+} batch;
+
+static inline __attribute__((always_inline)) void place_batch(const conversion *self, batch *b, int64_t *next,
+                                                              sley_index index, sley_dtype dtype) {
+  const size_t col_bytes = sl_index_bytes(index), val_bytes = sley_dtype_bytes(dtype);
   char *cols = self->arrays.col, *vals = self->arrays.val;
-  int64_t place[BATCH], mirrored[BATCH];
-  for (int64_t first = begin; first < end; first += BATCH) {
-    int64_t count = end - first < BATCH ? end - first : BATCH;
-    for (int64_t i = 0; i < count; i++) {
-      __builtin_prefetch(&next[sl_index_at(coo->row, index, first + i)], 1);
-      if (mirror)
-        __builtin_prefetch(&next[sl_index_at(coo->col, index, first + i)], 1);
-    }
-    for (int64_t i = 0; i < count; i++) {
-      int64_t row = sl_index_at(coo->row, index, first + i), col = sl_index_at(coo->col, index, first + i);
-      place[i] = next[row]++;
-      __builtin_prefetch(cols + (size_t)place[i] * col_bytes, 1);
-      __builtin_prefetch(vals + (size_t)place[i] * val_bytes, 1);
-      if (mirror && row != col) {
-        mirrored[i] = next[col]++;
-        __builtin_prefetch(cols + (size_t)mirrored[i] * col_bytes, 1);
-        __builtin_prefetch(vals + (size_t)mirrored[i] * val_bytes, 1);
-      }
-    }
-    for (int64_t i = 0; i < count; i++) {
-      int64_t row = sl_index_at(coo->row, index, first + i), col = sl_index_at(coo->col, index, first + i);
-      double val = value_at(coo, dtype, first + i);
-      put(self, place[i], col, val, index, dtype);
-      if (mirror && row != col)
-        put(self, mirrored[i], row, sign * val, index, dtype);
-    }
+  int64_t place[BATCH];
+  for (int64_t i = 0; i < b->count; i++)
+    __builtin_prefetch(&next[b->row[i]], 1);
+  for (int64_t i = 0; i < b->count; i++) {
+    place[i] = next[b->row[i]]++;
+    __builtin_prefetch(cols + (size_t)place[i] * col_bytes, 1);
+    __builtin_prefetch(vals + (size_t)place[i] * val_bytes, 1);
   }
+  for (int64_t i = 0; i < b->count; i++)
+    put(self, place[i], b->col[i], b->val[i], index, dtype);
+  b->count = 0;
 }
 
-static sley_status place_chunks(void *context, int64_t begin, int64_t end, int thread) {
+static inline __attribute__((always_inline)) void take(const conversion *self, batch *b,
+                                                       const sl_scatter_task *task, int64_t row, int64_t col,
+                                                       double val, sley_index index, sley_dtype dtype) {
+  if (!sl_scatter_takes(task, row))
+    return;
+  b->row[b->count] = row;
+  b->col[b->count] = col;
+  b->val[b->count++] = val;
+  if (b->count == BATCH)
+    place_batch(self, b, task->next, index, dtype);
+}
+
+static inline __attribute__((always_inline)) void
+place_entries(const conversion *self, const sl_scatter_task *task, sley_index index, sley_dtype dtype) {
+  const sl_coo *coo = self->coo;
+  const int64_t begin = chunk_begin(self, task->chunk), end = chunk_begin(self, task->chunk + 1);
+  const bool mirror = self->symmetry != SL_GENERAL;
+  const double sign = self->symmetry == SL_SKEW ? -1.0 : 1.0;
+  batch b;
+  b.count = 0;
+  for (int64_t e = begin; e < end; e++) {
+    const int64_t row = sl_index_at(coo->row, index, e), col = sl_index_at(coo->col, index, e);
+    const double val = value_at(coo, dtype, e);
+    take(self, &b, task, row, col, val, index, dtype);
+    if (mirror && row != col)
+      take(self, &b, task, col, row, sign * val, index, dtype);
+  }
+  place_batch(self, &b, task->next, index, dtype);
+}
+
+static sley_status place_tasks(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   conversion *self = context;
-  sley_index index = self->coo->index;
-  sley_dtype dtype = self->coo->dtype;
-  for (int64_t c = begin; c < end; c++) {
-    int64_t *next = self->scatter.next + (size_t)c * (size_t)self->scatter.rows;
-    int64_t first = chunk_begin(self, c), last = chunk_begin(self, c + 1);
+  const sley_index index = self->coo->index;
+  const sley_dtype dtype = self->coo->dtype;
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&self->scatter, t);
     if (index == SLEY_I32 && dtype == SLEY_F32)
-      place_entries(self, first, last, next, SLEY_I32, SLEY_F32);
+      place_entries(self, &task, SLEY_I32, SLEY_F32);
     else if (index == SLEY_I32 && dtype == SLEY_F64)
-      place_entries(self, first, last, next, SLEY_I32, SLEY_F64);
+      place_entries(self, &task, SLEY_I32, SLEY_F64);
     else if (dtype == SLEY_F32)
-      place_entries(self, first, last, next, SLEY_I64, SLEY_F32);
+      place_entries(self, &task, SLEY_I64, SLEY_F32);
     else if (dtype == SLEY_F64)
-      place_entries(self, first, last, next, SLEY_I64, SLEY_F64);
+      place_entries(self, &task, SLEY_I64, SLEY_F64);
     else
-      place_entries(self, first, last, next, index, dtype);
+      place_entries(self, &task, index, dtype);
   }
   return sl_interrupted();
+}
+
+static int64_t row_of(const void *context, int64_t entry) {
+  const sl_coo *coo = context;
+  return sl_index_at(coo->row, coo->index, entry);
 }
 
 sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats repeats, sl_team *team,
@@ -141,9 +165,10 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
   conversion self = {.coo = coo, .symmetry = symmetry};
   sl_csr_arrays *arrays = &self.arrays;
   sley_status status;
+  sl_team_begin_work(team, "placing entries", 5);
   SL_TRY_GOTO(status, SL_NEW(arrays->rowptr, coo->rows + 1, "row pointers"), failed);
-  SL_TRY_GOTO(status, sl_scatter_begin(coo->rows, coo->count, team, &self.scatter), failed);
-  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.chunks, 1, count_chunks, &self), failed);
+  SL_TRY_GOTO(status, sl_scatter_begin(coo->rows, coo->count, row_of, coo, team, &self.scatter), failed);
+  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.tasks, 1, count_tasks, &self), failed);
   SL_TRY_GOTO(status, sl_scatter_place(&self.scatter, team, arrays->rowptr), failed);
 
   int64_t nnz = arrays->rowptr[coo->rows];
@@ -154,8 +179,9 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
   arrays->val = sl_alloc(nnz, sley_dtype_bytes(coo->dtype), "values");
   if (!arrays->val)
     goto failed;
-  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.chunks, 1, place_chunks, &self), failed);
+  SL_TRY_GOTO(status, sl_team_for(team, self.scatter.tasks, 1, place_tasks, &self), failed);
   sl_scatter_end(&self.scatter);
+  sl_team_begin_work(team, "sorting rows", 3);
   SL_TRY_GOTO(
       status,
       sl_csr_sort_rows(coo->rows, arrays->rowptr, coo->index, arrays->col, coo->dtype, arrays->val, team),

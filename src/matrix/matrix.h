@@ -104,6 +104,29 @@ sley_status sl_coo_to_csr(const sl_coo *coo, sl_symmetry symmetry, sl_repeats re
                           sley_matrix **out);
 
 sley_status sl_matrix_transpose(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+
+/* How a square matrix differs from its transpose. */
+enum { SL_ASYMMETRY_SUMS = 2 };
+typedef struct sl_asymmetry {
+  bool repeats; /* a row repeats a column, or its columns do not ascend */
+  /* Sums of hashes. Added up over all rows they are 0 if the matrix equals its transpose, and otherwise with
+   * a probability of 2^-64 each. */
+  uint64_t sum[SL_ASYMMETRY_SUMS];
+} sl_asymmetry;
+
+/* Finds the asymmetry of rows first_row, first_row + 1, ... of a square matrix, of which `matrix` has these
+ * rows; without its values if `values` is false. Errors: SLEY_ERR_INTERRUPTED. */
+sley_status sl_matrix_asymmetry(const sley_matrix *matrix, int64_t first_row, bool values, sl_team *team,
+                                sl_asymmetry *out);
+
+/* The undirected graph of a square matrix: entries (i, j) and (j, i) wherever A has one of them, without
+ * repeats. If A has both, both get the mean of their values; repeats count as their sum. sl_csr_undirected
+ * makes the arrays alone, without values if `values` is false, with columns of type sl_index_for(cols). Needs
+ * memory for A^T besides, unless A is the result already. Errors: SLEY_ERR_ARG (not square), SLEY_ERR_MEMORY.
+ */
+sley_status sl_matrix_undirected(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+sley_status sl_csr_undirected(const sley_matrix *matrix, bool values, sl_team *team, sl_csr_arrays *out);
+
 sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,
                               sl_team *team, sley_matrix **out);
 

@@ -35,6 +35,16 @@ static int64_t new_row(const renumbering *self, int64_t i) {
   return self->row_perm ? self->row_perm[i] : i;
 }
 
+/* Sets rowptr[i + 1] to the length of row i of the result. */
+static sley_status measure_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const renumbering *self = context;
+  const int64_t *rowptr = self->matrix->rowptr;
+  for (int64_t i = begin; i < end; i++)
+    self->arrays.rowptr[new_row(self, i) + 1] = rowptr[i + 1] - rowptr[i];
+  return SLEY_OK;
+}
+
 static sley_status copy_rows(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
   const renumbering *self = context;
@@ -67,12 +77,11 @@ sley_status sl_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm
   renumbering self = {.matrix = matrix, .row_perm = row_perm, .col_perm = col_perm};
   sl_csr_arrays *arrays = &self.arrays;
   sley_status status;
+  sl_team_begin_work(team, "permuting", 3);
   SL_TRY(sl_csr_arrays_alloc(matrix->rows, matrix->nnz, matrix->index, matrix->dtype, arrays));
   arrays->rowptr[0] = 0;
-  for (int64_t i = 0; i < matrix->rows; i++)
-    arrays->rowptr[new_row(&self, i) + 1] = matrix->rowptr[i + 1] - matrix->rowptr[i];
-  for (int64_t i = 0; i < matrix->rows; i++)
-    arrays->rowptr[i + 1] += arrays->rowptr[i];
+  SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, measure_rows, &self), failed);
+  sl_team_sum_up(team, arrays->rowptr + 1, matrix->rows);
   SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, copy_rows, &self), failed);
   if (col_perm)
     SL_TRY_GOTO(status,

@@ -154,12 +154,14 @@ static sley_status find_accuracy(sley_plan *handle) {
 static sley_status build(sley_plan *handle, sl_inspection *ins, const sley_plan_options *options) {
   sley_status status = begin_planning(ins, options);
   handle->halo = sl_halo_hold(ins->halo);
+  sl_comm_begin_work(ins->comm, "choosing and cutting parts", 4);
   if (status == SLEY_OK)
     status = sl_plan_build(ins, options->algo, options->dry, &handle->plan);
   sl_resident_close(ins->resident); /* frees memory for the plan */
   ins->resident = NULL;
   if (status == SLEY_OK)
     status = sl_spmm_fit(handle, ins, options);
+  sl_comm_begin_work(ins->comm, "preparing kernels", 4);
   if (status == SLEY_OK && !options->dry)
     status = sl_exec_create(handle->blocks > 1 ? &handle->full_block : &handle->plan, &handle->exec);
   if (status == SLEY_OK && !options->dry && handle->rest > 0)
@@ -246,6 +248,7 @@ sley_status sl_spmm_plan(sl_comm *comm, const sley_matrix *block, const int64_t 
   sley_status status = begin_plan(comm, block, &handle);
   if (status == SLEY_OK)
     status = make(handle, block, row_begin, col_begin, &(request){.k = k, .options = options});
+  sl_comm_begin_work(comm, NULL, 0);
   if (status != SLEY_OK) {
     sl_spmm_plan_destroy(handle);
     return status;
@@ -262,6 +265,7 @@ sley_status sl_spmm_compare(sl_comm *comm, const sley_matrix *block, const int64
   if (status == SLEY_OK)
     status = make(handle, block, row_begin, col_begin,
                   &(request){.k = k, .options = options, .comparison = comparison});
+  sl_comm_begin_work(comm, NULL, 0);
   sl_spmm_plan_destroy(handle);
   return status;
 }
@@ -319,6 +323,7 @@ sley_status sl_spmm_plan_pair(sl_comm *comm, const sley_matrix *block, const int
     status = begin_plan(comm, block, &pair[1]);
   if (status == SLEY_OK)
     status = make_pair(pair, block, row_begin, col_begin, k, options, may_be_one ? &one : NULL);
+  sl_comm_begin_work(comm, NULL, 0);
   if (status != SLEY_OK) {
     sl_spmm_plan_destroy(pair[1]);
     sl_spmm_plan_destroy(pair[0]);

@@ -2,96 +2,14 @@
 /* The undirected graph that orderings use. */
 #include "order/undirected.h"
 
-#include <stdatomic.h>
-
 #include "base/memory.h"
-#include "base/random.h"
-
-enum { ROWS_AT_ONCE = 4096 };
-
-typedef struct asymmetry {
-  const sley_matrix *matrix;
-  _Atomic uint64_t sum; /* hashes of the entries above the diagonal minus hashes of the mirrored entries below
-                           it */
-} asymmetry;
-
-static sley_status sum_hashes(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  asymmetry *a = context;
-  const sley_matrix *m = a->matrix;
-  uint64_t sum = 0;
-  for (int64_t i = begin; i < end; i++) {
-    uint64_t seed = sl_mix((uint64_t)i + 1);
-    for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++) {
-      int64_t j = sl_index_at(m->col, m->index, e);
-      if (j > i)
-        sum += sl_mix(seed ^ (uint64_t)j);
-      else if (j < i)
-        sum -= sl_mix(sl_mix((uint64_t)j + 1) ^ (uint64_t)i);
-    }
-  }
-  atomic_fetch_add(&a->sum, sum);
-  return SLEY_OK;
-}
-
-/* A merge of the rows of A and of its transpose. */
-typedef struct merger {
-  const sley_matrix *a, *transposed;
-  int64_t *begin;     /* in the first pass begin[i + 1] = entries of row i */
-  int32_t *neighbour; /* NULL in the first pass */
-} merger;
-
-/* Merges row i of A and of its transpose without repeats; returns the number of entries, and stores them if
-   out is not NULL. */
-static int64_t merge_row(const merger *m, int64_t i, int32_t *out) {
-  const sley_matrix *a = m->a, *t = m->transposed;
-  int64_t p = a->rowptr[i], q = t->rowptr[i], count = 0, last = -1;
-  while (p < a->rowptr[i + 1] || q < t->rowptr[i + 1]) {
-    int64_t j = p < a->rowptr[i + 1] ? sl_index_at(a->col, a->index, p) : INT64_MAX;
-    int64_t k = q < t->rowptr[i + 1] ? sl_index_at(t->col, t->index, q) : INT64_MAX;
-    int64_t least = j < k ? j : k;
-    p += j == least;
-    q += k == least;
-    if (least == last)
-      continue;
-    if (out)
-      out[count] = (int32_t)least;
-    last = least;
-    count++;
-  }
-  return count;
-}
-
-static sley_status merge_rows(void *context, int64_t begin, int64_t end, int thread) {
-  (void)thread;
-  merger *m = context;
-  for (int64_t i = begin; i < end; i++) {
-    if (m->neighbour)
-      merge_row(m, i, m->neighbour + m->begin[i]);
-    else
-      m->begin[i + 1] = merge_row(m, i, NULL);
-  }
-  return SLEY_OK;
-}
 
 static sley_status symmetrise(const sley_matrix *matrix, sl_team *team, sl_undirected *out) {
-  sley_matrix *transposed = NULL;
-  sley_status status;
-  SL_TRY_GOTO(status, sl_matrix_transpose(matrix, team, &transposed), done);
-  SL_TRY_GOTO(status, SL_NEW(out->own_begin, matrix->rows + 1, "a symmetric pattern"), done);
-  merger m = {.a = matrix, .transposed = transposed, .begin = out->own_begin};
-  m.begin[0] = 0;
-  SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, merge_rows, &m), done);
-  for (int64_t i = 0; i < matrix->rows; i++)
-    m.begin[i + 1] += m.begin[i];
-  SL_TRY_GOTO(status, SL_NEW(out->own_neighbour, m.begin[matrix->rows], "a symmetric pattern"), done);
-  m.neighbour = out->own_neighbour;
-  SL_TRY_GOTO(status, sl_team_for(team, matrix->rows, ROWS_AT_ONCE, merge_rows, &m), done);
-  out->begin = out->own_begin;
-  out->neighbour = out->own_neighbour;
-done:
-  sl_matrix_destroy(transposed);
-  return status;
+  sl_csr_arrays arrays;
+  SL_TRY(sl_csr_undirected(matrix, false, team, &arrays));
+  out->begin = out->own_begin = arrays.rowptr;
+  out->neighbour = out->own_neighbour = arrays.col; /* 32-bit, as there are fewer than 2^31 rows */
+  return SLEY_OK;
 }
 
 /* Narrows 64-bit column numbers. */
@@ -118,10 +36,10 @@ sley_status sl_order_numbers_fit(const sley_matrix *matrix) {
 sley_status sl_undirected_create(const sley_matrix *matrix, sl_team *team, sl_undirected *out) {
   *out = (sl_undirected){0};
   SL_TRY(sl_order_numbers_fit(matrix));
-  asymmetry a = {.matrix = matrix};
-  SL_TRY(sl_team_for(team, matrix->rows, ROWS_AT_ONCE, sum_hashes, &a));
+  sl_asymmetry a;
+  SL_TRY(sl_matrix_asymmetry(matrix, 0, false, team, &a));
   sley_status status = SLEY_OK;
-  if (atomic_load(&a.sum) != 0)
+  if (a.sum[0] != 0)
     status = symmetrise(matrix, team, out);
   else if (matrix->index == SLEY_I64)
     status = narrow_columns(matrix, out);

@@ -2,6 +2,7 @@
 /* Inspection: finds the halo of a row block, and which rows of X the other ranks need from this rank. */
 #include "plan/inspect.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -142,6 +143,7 @@ static sley_status find_owners(sl_inspection *ins) {
 
 static sley_status inspect(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
+  sl_comm_begin_work(comm, "finding the halo", 3);
   ins->rows = ins->block->rows;
   ins->first_col = ins->col_begin[comm->rank];
   ins->x_rows = ins->col_begin[comm->rank + 1] - ins->first_col;
@@ -184,25 +186,43 @@ sley_status sl_inspect(sl_comm *comm, const sley_matrix *block, const int64_t *r
   return sl_inspect_checked(comm, block, row_begin, col_begin, wishes, out);
 }
 
+typedef struct comparing {
+  const sley_matrix *a, *b;
+  atomic_bool other; /* a row differs */
+} comparing;
+
+static sley_status compare_rows(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  comparing *c = context;
+  const sley_matrix *a = c->a, *b = c->b;
+  const int64_t ahead = b->rowptr[0] - a->rowptr[0];
+  bool other = atomic_load_explicit(&c->other, memory_order_relaxed);
+  for (int64_t row = begin; row < end && !other; row++) {
+    other = a->rowptr[row + 1] + ahead != b->rowptr[row + 1];
+    for (int64_t e = a->rowptr[row]; e < a->rowptr[row + 1] && !other; e++)
+      other = sl_index_at(a->col, a->index, e) != sl_index_at(b->col, b->index, e + ahead);
+  }
+  if (other)
+    atomic_store(&c->other, true);
+  return SLEY_OK;
+}
+
 /* Returns whether two blocks have entries at the same positions. */
-static bool same_pattern(const sley_matrix *a, const sley_matrix *b) {
+static bool same_pattern(const sley_matrix *a, const sley_matrix *b, sl_team *team) {
+  enum { ROWS = 4096 };
+  comparing c = {.a = a, .b = b};
   if (a->rows != b->rows || a->cols != b->cols || a->nnz != b->nnz)
     return false;
-  int64_t a_first = a->rowptr[0], b_first = b->rowptr[0];
-  for (int64_t row = 0; row <= a->rows; row++)
-    if (a->rowptr[row] - a_first != b->rowptr[row] - b_first)
-      return false;
-  for (int64_t e = 0; e < a->nnz; e++)
-    if (sl_index_at(a->col, a->index, a_first + e) != sl_index_at(b->col, b->index, b_first + e))
-      return false;
-  return true;
+  (void)sl_team_for(team, a->rows, ROWS, compare_rows, &c); /* the body cannot fail */
+  return !atomic_load(&c.other);
 }
 
 sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *transposed, bool *out) {
   sl_comm *comm = ins->comm;
   size_t bytes = ((size_t)comm->size + 1) * sizeof *ins->row_begin;
   int64_t same = memcmp(ins->row_begin, ins->col_begin, bytes) == 0 &&
-                 ins->block->index == transposed->index && same_pattern(ins->block, transposed);
+                 ins->block->index == transposed->index &&
+                 same_pattern(ins->block, transposed, sl_plan_team(ins));
   *out = false;
   SL_TRY(comm->ops->allreduce(comm, SL_MIN, &same, 1));
   *out = same;

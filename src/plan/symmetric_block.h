@@ -7,8 +7,8 @@
 
 /* Sets *out if, on every rank, rows and columns have the same partition, the columns of each row ascend
  * without repetition, and each entry (i, j) has an entry (j, i) with the same bits. So a matrix whose rows
- * are not sorted counts as different from its transpose. Only entries above the diagonal travel, and only if
- * another rank has the mirror entry. Collective, agreed. */
+ * are not sorted counts as different from its transpose. Entries are compared by sums of 128 bits of their
+ * hashes: a wrong answer has a probability of 2^-128. No entry travels. Collective, agreed. */
 sley_status sl_is_symmetric(const sl_inspection *ins, bool *out);
 
 #endif

@@ -2,8 +2,10 @@
 /* Transposes row blocks: entries go to the ranks that own their columns, which sort them by column. */
 #include "plan/transpose_blocks.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/value.h"
+#include "matrix/scatter.h"
 #include "partition/partition.h"
 #include "plan/parts.h"
 
@@ -13,42 +15,86 @@ static int owner_of_column(const void *context, int64_t row, int64_t col) {
   return sl_partition_owner(ins->col_begin, ins->comm->size, col);
 }
 
+/* The sorting of items by column. */
+typedef struct sorting {
+  const sl_item *items;
+  int64_t count, first; /* first: first column of this rank */
+  sley_index index;
+  sley_dtype dtype;
+  sl_scatter scatter;
+  sl_csr_arrays arrays;
+  int64_t *source; /* NULL, or receives the number of each entry's item */
+} sorting;
+
+/* First item of a chunk. */
+static int64_t chunk_begin(const sorting *s, int chunk) {
+  return s->count / s->scatter.chunks * chunk + s->count % s->scatter.chunks * chunk / s->scatter.chunks;
+}
+
+static sley_status count_items(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sorting *s = context;
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&s->scatter, t);
+    const int64_t last = chunk_begin(s, task.chunk + 1);
+    for (int64_t i = chunk_begin(s, task.chunk); i < last; i++) {
+      const int64_t row = s->items[i].col - s->first;
+      if (sl_scatter_takes(&task, row))
+        task.next[row]++;
+    }
+  }
+  return sl_interrupted();
+}
+
+static sley_status place_items(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  const sorting *s = context;
+  for (int64_t t = begin; t < end; t++) {
+    const sl_scatter_task task = sl_scatter_task_of(&s->scatter, t);
+    const int64_t last = chunk_begin(s, task.chunk + 1);
+    for (int64_t i = chunk_begin(s, task.chunk); i < last; i++) {
+      const int64_t row = s->items[i].col - s->first;
+      if (!sl_scatter_takes(&task, row))
+        continue;
+      const int64_t place = task.next[row]++;
+      if (s->source)
+        s->source[place] = i;
+      sl_index_set(s->arrays.col, s->index, place, s->items[i].row);
+      sl_value_set(s->arrays.val, s->dtype, place, s->items[i].value);
+    }
+  }
+  return sl_interrupted();
+}
+
+static int64_t row_of_item(const void *context, int64_t item) {
+  const sorting *s = context;
+  return s->items[item].col - s->first;
+}
+
 /* Builds the CSR arrays of the transpose from items sorted by row. A counting sort by column keeps this order
  * within each column. source: NULL, or receives the number of each entry's item. */
 static sley_status build_block(const sl_inspection *ins, const sl_item *items, int64_t count, int64_t *source,
                                sley_matrix **out) {
-  int64_t first = ins->col_begin[ins->comm->rank], rows = ins->col_begin[ins->comm->rank + 1] - first;
-  int64_t cols = ins->row_begin[ins->comm->size];
-  sley_index index = sl_index_for(cols);
-  sley_dtype dtype = ins->block->dtype;
-  sl_csr_arrays arrays = {0};
-  int64_t *at = NULL;
+  const int64_t first = ins->col_begin[ins->comm->rank], rows = ins->col_begin[ins->comm->rank + 1] - first,
+                cols = ins->row_begin[ins->comm->size];
+  sorting s = {.items = items,
+               .count = count,
+               .first = first,
+               .index = sl_index_for(cols),
+               .dtype = ins->block->dtype,
+               .source = source};
+  sl_team *team = ins->comm->team;
   sley_status status;
-  SL_TRY_GOTO(status, SL_NEW_ZERO(arrays.rowptr, rows + 1, "the transpose"), fail);
-  SL_TRY_GOTO(status, SL_NEW(at, rows, "the transpose"), fail);
-  arrays.col = sl_alloc(count, sl_index_bytes(index), "the transpose");
-  arrays.val = sl_alloc(count, sley_dtype_bytes(dtype), "the transpose");
-  status = arrays.col && arrays.val ? SLEY_OK : SLEY_ERR_MEMORY;
-  if (status != SLEY_OK)
-    goto fail;
-  for (int64_t i = 0; i < count; i++)
-    arrays.rowptr[items[i].col - first + 1]++;
-  for (int64_t r = 0; r < rows; r++) {
-    arrays.rowptr[r + 1] += arrays.rowptr[r];
-    at[r] = arrays.rowptr[r];
-  }
-  for (int64_t i = 0; i < count; i++) {
-    int64_t place = at[items[i].col - first]++;
-    if (source)
-      source[place] = i;
-    sl_index_set(arrays.col, index, place, items[i].row);
-    sl_value_set(arrays.val, dtype, place, items[i].value);
-  }
-  sl_free(at);
-  return sl_matrix_adopt(rows, cols, index, dtype, arrays, -1, out);
+  SL_TRY(sl_csr_arrays_alloc(rows, count, s.index, s.dtype, &s.arrays));
+  SL_TRY_GOTO(status, sl_scatter_begin(rows, count, row_of_item, &s, team, &s.scatter), fail);
+  SL_TRY_GOTO(status, sl_team_for(team, s.scatter.tasks, 1, count_items, &s), fail);
+  SL_TRY_GOTO(status, sl_scatter_place(&s.scatter, team, s.arrays.rowptr), fail);
+  SL_TRY_GOTO(status, sl_team_for(team, s.scatter.tasks, 1, place_items, &s), fail);
+  sl_scatter_end(&s.scatter);
+  return sl_matrix_adopt(rows, cols, s.index, s.dtype, s.arrays, -1, out);
 fail:
-  sl_free(at);
-  sl_csr_arrays_free(&arrays);
+  sl_scatter_end(&s.scatter);
+  sl_csr_arrays_free(&s.arrays);
   return status;
 }
 

@@ -181,9 +181,9 @@ typedef struct sl_transport_ops {
 
   const sl_symm_ops *symm; /* one-sided memory: symmetric.h */
 
-  /* Prepares a collective that the transport's library runs itself, if dense_collective.h allows it. spec is valid, the
-   * same on all ranks, and used during the call only. SLEY_ERR_UNSUPPORTED, without a message, on all ranks
-   * alike: the library does not have it, or would not be faster than exchanges. Collective. */
+  /* Prepares a collective that the transport's library runs itself, if dense_collective.h allows it. spec is
+   * valid, the same on all ranks, and used during the call only. SLEY_ERR_UNSUPPORTED, without a message, on
+   * all ranks alike: the library does not have it, or would not be faster than exchanges. Collective. */
   sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
 
   /* The barrier and the next three operations work on host memory, and are not counted. Collective. */
@@ -232,16 +232,16 @@ struct sley_comm {
                             ranks */
   const char *transport; /* name of its transport */
   int rank, size;
-  int workgroup;     /* ranks in a full workgroup, 1 .. size */
-  bool processes;    /* ranks are processes, which share no host memory except symmetric memory */
-  bool zero_copy;    /* exchange_map works over direct links; the same on all ranks */
-  sl_device *device; /* this rank's device; not owned */
-  sl_queue *queue;   /* queue of the rank's own work; not owned */
-  sl_team *team;     /* the rank's threads, for work on the host; not owned. NULL: only the calling thread
-                        works */
-  void *opened;      /* data for sley_comm_close; NULL: not made by sley_comm_open */
-  const char *note;  /* why "auto" did not choose another device that is installed; "" otherwise */
-  bool trusts_network;        /* ranks have met over a network without a secret */
+  int workgroup;       /* ranks in a full workgroup, 1 .. size */
+  bool processes;      /* ranks are processes, which share no host memory except symmetric memory */
+  bool zero_copy;      /* exchange_map works over direct links; the same on all ranks */
+  sl_device *device;   /* this rank's device; not owned */
+  sl_queue *queue;     /* queue of the rank's own work; not owned */
+  sl_team *team;       /* the rank's threads, for work on the host; not owned. NULL: only the calling thread
+                          works */
+  void *opened;        /* data for sley_comm_close; NULL: not made by sley_comm_open */
+  const char *note;    /* why "auto" did not choose another device that is installed; "" otherwise */
+  bool trusts_network; /* ranks have met over a network without a secret */
   sl_measured_links measured; /* figures kept for the comm's later collectives; the same on all ranks */
   struct sl_stopwatch *watch; /* NULL, or the stopwatch that measures the rank's time: stopwatch.h */
 };
@@ -297,6 +297,13 @@ static inline sley_status sl_abort_on_error(sl_comm *comm, sley_status status) {
  * message, or SLEY_ERR_PEER with the number of the first rank that failed. Unlike after abort, the comm stays
  * usable. Collective. */
 sley_status sl_agree(sl_comm *comm, sley_status mine);
+
+/* Names the work of the rank's team, as sl_team_begin_work does, on rank 0: its progress stands for that of
+ * all ranks. */
+static inline void sl_comm_begin_work(sl_comm *comm, const char *work, int loops) {
+  if (comm->rank == 0)
+    sl_team_begin_work(comm->team, work, loops);
+}
 
 /* Like sl_agree, for work that the ranks do together, such as reading a file: all ranks return the status and
  * the message of the first rank that has an error. Collective. */

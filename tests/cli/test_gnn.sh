@@ -242,6 +242,18 @@ one_line "no such way" "--memory"
 run 2 gnn train "$graph" --features random:4 --labels planted:2 --dropout 1
 one_line "dropout 1" "less than 1"
 
+echo "progress: lines only if asked"
+SLEY_PROGRESS=0 run 0 gnn train rmat:scale=10 --undirected --features random:4 --labels planted:2 --epochs 1 --ranks 2
+for work_done in "loading rmat:scale=10: counting edges" "loading rmat:scale=10: sorting rows" "undirected: transposing" \
+  "undirected: merging rows" "planning: copying the graph" "planning: finding the halo"; do
+  grep -Eq "$work_done, [0-9]+ %\$" "$work/err" || fail "progress lacks \"$work_done\": $(cut -c 1-60 "$work/err" | sort -u)"
+done
+grep -Evq '^[a-z:=0-9 ]*, [0-9]+ %$' "$work/err" && fail "progress: $(grep -Ev '^[a-z:=0-9 ]*, [0-9]+ %$' "$work/err" | head -1)"
+for quiet in "" 1000 soon -1; do
+  SLEY_PROGRESS=$quiet run 0 gnn train rmat:scale=10 --undirected --features random:4 --labels planted:2 --epochs 1 --ranks 2
+  silent_err "SLEY_PROGRESS=$quiet"
+done
+
 echo "little memory: an end, and one line"
 limits=(40000 130000 250000 400000 800000)
 (ulimit -v 800000 && exec "$sley" --version >"$work/out" 2>&1) || limits=() # a sanitizer's build needs more

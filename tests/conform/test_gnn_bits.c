@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/value.h"
+#include "matrix/matrix.h"
 #include "mirror.h"
 #include "ranks.h"
 
@@ -60,6 +61,30 @@ static double drawn(const sample *s, int64_t row, int64_t number) {
   return 2 * sl_unit(sl_random(s->options.seed, (uint64_t)row, (uint64_t)number)) - 1;
 }
 
+/* Frees the block, with its arrays overwritten: the network must not read them any more. */
+static void copied(void *context) {
+  sley_matrix **block = context;
+  memset((void *)(*block)->col, 0xff, (size_t)(*block)->nnz * sl_index_bytes((*block)->index));
+  memset((void *)(*block)->val, 0xff, (size_t)(*block)->nnz * sley_dtype_bytes((*block)->dtype));
+  sley_matrix_destroy(*block);
+  *block = NULL;
+}
+
+/* Creates the network from a copy of the block that is freed as soon as the network allows it. */
+static sley_status create(here *h, const sley_matrix *block) {
+  sley_gnn_options o = h->s->options;
+  sley_matrix *own;
+  sley_csr csr;
+  SL_TRY(sley_matrix_csr(block, &csr));
+  SL_TRY(sley_matrix_from_csr(&csr, SLEY_COPY, &own));
+  o.copied = copied;
+  o.copied_context = &own;
+  const sley_status status = sley_gnn_create(h->comm, own, h->s->begin, &o, &h->gnn);
+  EXPECT(!own || status != SLEY_OK);
+  sley_matrix_destroy(own);
+  return status;
+}
+
 static sley_status open(here *h, const sley_matrix *block) {
   const sample *s = h->s;
   h->first = s->begin[h->comm->rank];
@@ -72,7 +97,7 @@ static sley_status open(here *h, const sley_matrix *block) {
   SL_TRY(mirror_open(h->comm, h->x, (int64_t)sizeof h->x, &h->mx));
   SL_TRY(mirror_open(h->comm, h->label, (int64_t)sizeof h->label, &h->ml));
   SL_TRY(mirror_open(h->comm, h->logits, (int64_t)sizeof h->logits, &h->mo));
-  return sley_gnn_create(h->comm, block, s->begin, &s->options, &h->gnn);
+  return create(h, block);
 }
 
 /* Reads gradients or values of all parameters as doubles, which keep the bits of narrower values. */

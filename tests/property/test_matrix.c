@@ -150,7 +150,7 @@ static sley_matrix *random_matrix(int shape, int types, sl_team *team) {
 
 static void coo_becomes_csr(void **state) {
   (void)state;
-  for (int threads = 1; threads <= 5; threads += 2) {
+  for (int threads = 1; threads <= 49; threads *= 7) { /* more threads than chunks are worth, too */
     sl_team *team;
     assert_sley_ok(sl_team_create(threads, &team));
     for (int shape = 0; shape < SHAPES; shape++)
@@ -211,7 +211,7 @@ static void symmetry_needs_a_square(void **state) {
 
 static void transpose_swaps(void **state) {
   (void)state;
-  for (int threads = 1; threads <= 4; threads += 3) {
+  for (int threads = 1; threads <= 36; threads *= 6) { /* more threads than chunks are worth, too */
     sl_team *team;
     assert_sley_ok(sl_team_create(threads, &team));
     for (int shape = 0; shape < SHAPES; shape++)
@@ -236,6 +236,110 @@ static void transpose_swaps(void **state) {
       }
     sl_team_destroy(team);
   }
+}
+
+/* Gaps after merging are closed in runs of blocks that grow with the distance, up to all threads at once. */
+static void gaps_close_alike_on_any_team(void **state) {
+  (void)state;
+  enum { ROWS = 30000, COUNT = 3000000 };
+  sl_coo coo = random_coo(6, ROWS, 150, COUNT, SLEY_I32, SLEY_F32, false);
+  sley_matrix *one, *many;
+  assert_sley_ok(sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, NULL, &one));
+  assert_true(one->nnz < COUNT / 10 * 9);
+  for (int threads = 2; threads <= 9; threads += 7) {
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    assert_sley_ok(sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, team, &many));
+    assert_same(one, many);
+    sl_matrix_destroy(many);
+    sl_team_destroy(team);
+  }
+  sl_matrix_destroy(one);
+  sl_coo_free(&coo);
+}
+
+/* The entries of the undirected graph, in order: sums of repeats of A and of A^T, and their mean if both have
+ * the entry. Returns their number. */
+static int64_t expected_undirected(const sley_matrix *a, triple *list) {
+  triple *own = triples_of(a);
+  int64_t count = 0, kept = 0;
+  for (int64_t e = 0; e < a->nnz; e++) {
+    list[count++] = (triple){own[e].row, own[e].col, 0, own[e].val};
+    list[count++] = (triple){own[e].col, own[e].row, 1, own[e].val};
+  }
+  sl_free(own);
+  qsort(list, (size_t)count, sizeof *list, by_place);
+  for (int64_t e = 0, end; e < count; e = end) {
+    double sum[2] = {0};
+    bool has[2] = {false};
+    for (end = e; end < count && list[end].row == list[e].row && list[end].col == list[e].col; end++) {
+      sum[list[end].order] += list[end].val;
+      has[list[end].order] = true;
+    }
+    double rounded;
+    sl_value_set(&rounded, a->dtype, 0, (sum[0] + sum[1]) / (has[0] + has[1]));
+    list[kept++] = (triple){list[e].row, list[e].col, 0, sl_value_at(&rounded, a->dtype, 0)};
+  }
+  return kept;
+}
+
+static void undirected_has_both_directions(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 36; threads *= 6) {
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    for (int shape = 0; shape < SHAPES; shape++)
+      for (int types = 0; types < TYPES; types++) {
+        const int64_t n = shapes[shape][0];
+        sley_matrix *a, *b, *again;
+        if (n != shapes[shape][1])
+          continue;
+        a = random_matrix(shape, types, team);
+        triple *list = sl_alloc(2 * a->nnz, sizeof *list, "triples");
+        assert_sley_ok(sl_matrix_undirected(a, team, &b));
+        assert_is(b, n, n, list, expected_undirected(a, list));
+        assert_int_equal(b->dtype, a->dtype);
+        assert_sley_ok(sl_matrix_undirected(b, team, &again)); /* it is its own undirected graph */
+        assert_same(b, again);
+        sl_matrix_destroy(again);
+        sl_matrix_destroy(b);
+        sl_matrix_destroy(a);
+        sl_free(list);
+      }
+    sl_team_destroy(team);
+  }
+  sley_matrix *a = random_matrix(9, 0, NULL), *b; /* 100 x 3 */
+  assert_int_equal(sl_matrix_undirected(a, NULL, &b), SLEY_ERR_ARG);
+  assert_null(b);
+  sl_matrix_destroy(a);
+}
+
+/* With A, A^T and the result, the undirected graph takes at most 2.5 times the memory of the result. */
+static void undirected_is_lean(void **state) {
+  (void)state;
+  enum { ROWS = 40000, COUNT = 640000 };
+  sl_team *team;
+  assert_sley_ok(sl_team_create(4, &team));
+  sl_coo coo = random_coo(8, ROWS, ROWS, COUNT, SLEY_I32, SLEY_F32, false);
+  int64_t before = sl_memory_now() - 3 * COUNT * (int64_t)sizeof(int32_t);
+  sley_matrix *a, *b;
+  assert_sley_ok(sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, team, &a));
+  sl_coo_free(&coo);
+  sl_memory_peak_reset();
+  assert_sley_ok(sl_matrix_undirected(a, team, &b));
+  double used = (double)(sl_memory_peak() - before), result = (double)b->storage_bytes;
+  if (used > 2.5 * result)
+    fail_msg("%g bytes for a result of %g", used, result);
+  sl_matrix_destroy(a);
+  before = sl_memory_now();
+  sl_memory_peak_reset();
+  assert_sley_ok(sl_matrix_undirected(b, team, &a)); /* b is undirected already, so it is copied */
+  used = (double)(sl_memory_peak() - before);
+  if (used > 1.1 * result)
+    fail_msg("%g bytes for a copy of %g", used, result);
+  sl_matrix_destroy(b);
+  sl_matrix_destroy(a);
+  sl_team_destroy(team);
 }
 
 static int64_t *random_permutation(uint64_t seed, int64_t count) {
@@ -380,8 +484,8 @@ static void splits_are_even(void **state) {
   }
 }
 
-/* Each allocation of conversion, transpose, permutation and copying fails once: the call must return a status
- * and leak nothing. */
+/* Each allocation of conversion, transpose, permutation, the undirected graph and copying fails once: the
+ * call must return a status and leak nothing. */
 static void failing_memory_is_an_error(void **state) {
   (void)state;
   sl_coo coo = random_coo(2, 50, 50, 3000, SLEY_I32, SLEY_F32, false);
@@ -390,7 +494,7 @@ static void failing_memory_is_an_error(void **state) {
   assert_sley_ok(sl_coo_to_csr(&coo, SL_GENERAL, SL_SUM_REPEATS, NULL, &a));
   sley_csr csr = sl_matrix_csr(a);
   int64_t before = sl_memory_now();
-  for (int what = 0; what < 4; what++) {
+  for (int what = 0; what < 5; what++) {
     sley_status status = SLEY_ERR_MEMORY;
     for (int64_t nth = 1; status != SLEY_OK; nth++) {
       sley_matrix *b = NULL;
@@ -401,6 +505,8 @@ static void failing_memory_is_an_error(void **state) {
         status = sl_matrix_transpose(a, NULL, &b);
       else if (what == 2)
         status = sl_matrix_permute(a, perm, perm, NULL, &b);
+      else if (what == 3)
+        status = sl_matrix_undirected(a, NULL, &b);
       else
         status = sl_matrix_from_csr(&csr, SLEY_COPY, NULL, &b);
       sl_memory_fail_at(0);
@@ -440,12 +546,20 @@ static void conversion_is_lean(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(coo_becomes_csr),         cmocka_unit_test(repeats_add_in_order),
-      cmocka_unit_test(symmetry_needs_a_square), cmocka_unit_test(transpose_swaps),
-      cmocka_unit_test(permute_renumbers),       cmocka_unit_test(wrong_permutations_are_refused),
-      cmocka_unit_test(rows_are_sorted_stably),  cmocka_unit_test(first_bad_row_is_named),
-      cmocka_unit_test(splits_are_even),         cmocka_unit_test(failing_memory_is_an_error),
+      cmocka_unit_test(coo_becomes_csr),
+      cmocka_unit_test(repeats_add_in_order),
+      cmocka_unit_test(symmetry_needs_a_square),
+      cmocka_unit_test(transpose_swaps),
+      cmocka_unit_test(permute_renumbers),
+      cmocka_unit_test(wrong_permutations_are_refused),
+      cmocka_unit_test(rows_are_sorted_stably),
+      cmocka_unit_test(first_bad_row_is_named),
+      cmocka_unit_test(splits_are_even),
+      cmocka_unit_test(failing_memory_is_an_error),
       cmocka_unit_test(conversion_is_lean),
+      cmocka_unit_test(gaps_close_alike_on_any_team),
+      cmocka_unit_test(undirected_has_both_directions),
+      cmocka_unit_test(undirected_is_lean),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

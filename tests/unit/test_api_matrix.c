@@ -203,6 +203,11 @@ static void matrices_may_be_empty(void **state) {
     assert_sley_ok(sley_matrix_transpose(a, 1, &t));
     assert_sley_ok(sley_matrix_row_block(a, 0, 0, &b));
     sley_matrix_destroy(b);
+    assert_sley_ok(sley_matrix_undirected(a, 1, &b));
+    sley_matrix_destroy(b);
+    assert_int_equal(sley_matrix_undirected(a, -1, &b), SLEY_ERR_ARG);
+    assert_int_equal(sley_matrix_undirected(NULL, 1, &b), SLEY_ERR_ARG);
+    assert_int_equal(sley_matrix_undirected(a, 1, NULL), SLEY_ERR_ARG);
     sley_matrix_destroy(t);
     sley_matrix_destroy(a);
   }

@@ -130,6 +130,75 @@ static void test_blocks_are_copied(void **state) {
   free(from);
 }
 
+static void test_sums_are_the_same_on_any_team(void **state) {
+  (void)state;
+  enum { COUNT = 700001 };
+  int64_t *sum = malloc(COUNT * sizeof *sum), *wanted = malloc(COUNT * sizeof *wanted);
+  const int64_t counts[] = {0, 1, 5000, (1 << 18) + 1, COUNT};
+  for (int threads = 1; threads <= MOST; threads += 2) {
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+      for (int64_t i = 0, all = 0; i < COUNT; i++) {
+        sum[i] = i * 7919 % 1009;
+        wanted[i] = i < counts[c] ? all += sum[i] : sum[i];
+      }
+      sl_team_sum_up(team, sum, counts[c]);
+      assert_memory_equal(sum, wanted, COUNT * sizeof *sum);
+    }
+    sl_team_destroy(team);
+  }
+  free(wanted);
+  free(sum);
+}
+
+/* What a watcher has seen. */
+typedef struct seen {
+  int calls;
+  double least, most;
+  const char *work;
+} seen;
+
+static void see(void *context, const char *work, double share) {
+  seen *s = context;
+  s->calls++;
+  s->work = work;
+  s->least = share < s->least ? share : s->least;
+  s->most = share > s->most ? share : s->most;
+}
+
+static void test_work_is_watched(void **state) {
+  (void)state;
+  unsigned char marks[1000] = {0};
+  for (int threads = 1; threads <= 4; threads += 3) {
+    sl_team *team;
+    seen s = {.least = 2};
+    assert_sley_ok(sl_team_create(threads, &team));
+    sley_watch(see, &s);
+    assert_sley_ok(sl_team_for(team, 1000, 10, mark_range, marks)); /* it has no name */
+    assert_int_equal(s.calls, 0);
+    sl_team_begin_work(team, "counting", 2);
+    assert_true(s.calls == 1 && s.most == 0);
+    assert_sley_ok(sl_team_for(team, 1000, 10, mark_range, marks));
+    if (threads == 1) /* with more threads, those that report at once are left out */
+      assert_true(s.calls == 101 && s.most == 0.5);
+    assert_true(s.calls > 1 && s.most > 0 && s.most <= 0.5 && s.least == 0);
+    assert_string_equal(s.work, "counting");
+    for (int loop = 0; loop < 3; loop++) /* more loops than announced */
+      assert_sley_ok(sl_team_for(team, 1000, 10, mark_range, marks));
+    assert_true(s.most > 0.5 && s.most <= 1);
+    int calls = s.calls;
+    sl_team_begin_work(team, NULL, 0);
+    assert_sley_ok(sl_team_for(team, 1000, 10, mark_range, marks));
+    sl_team_begin_work(team, "counting", 1);
+    assert_int_equal(s.calls, calls + 1);
+    sley_watch(NULL, NULL);
+    assert_sley_ok(sl_team_for(team, 1000, 10, mark_range, marks));
+    assert_int_equal(s.calls, calls + 1);
+    sl_team_destroy(team);
+  }
+}
+
 static void test_creation_without_memory(void **state) {
   (void)state;
   int64_t before = sl_memory_now();
@@ -151,6 +220,8 @@ int main(void) {
       cmocka_unit_test(test_a_loop_covers_its_range_once),
       cmocka_unit_test(test_the_lowest_failure_is_reported),
       cmocka_unit_test(test_blocks_are_copied),
+      cmocka_unit_test(test_sums_are_the_same_on_any_team),
+      cmocka_unit_test(test_work_is_watched),
       cmocka_unit_test(test_creation_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
