@@ -33,7 +33,7 @@ static sley_status find(sl_comm *comm, sl_inspection *ins, shared *s) {
   if (comm->rank > 0)
     return SLEY_OK;
   memcpy(s->bound, bound, sizeof bound);
-  s->cover_rows = ins->cover_rows;
+  s->cover_rows = ins->cover_rows.all;
   s->halo_rows = ins->halo_all;
   return SLEY_OK;
 }
