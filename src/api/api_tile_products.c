@@ -6,7 +6,7 @@
 #include "tile/products/tile_spgemm.h"
 #include "tile/products/tile_spmm.h"
 
-enum { ALGORITHMS = 9 };
+enum { ALGORITHMS = 10 };
 static const char *const names[ALGORITHMS + 1] = {"tile-c",
                                                   "tile-a",
                                                   "tile-b",
@@ -15,11 +15,13 @@ static const char *const names[ALGORITHMS + 1] = {"tile-c",
                                                   "tile-a-steal",
                                                   "tile-a-steal-local",
                                                   "tile-b-steal",
-                                                  "tile-b-steal-local"};
+                                                  "tile-b-steal-local",
+                                                  "tile-summa"};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
   const char *summary;
+  bool broadcasts;
 } algorithms[ALGORITHMS] = {
     {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
     {SL_STATIONARY_A, SL_STEAL_NOTHING,
@@ -31,7 +33,9 @@ static const struct {
     {SL_STATIONARY_A, SL_STEAL_ANY, "as tile-a, but a rank that is done takes over work of others"},
     {SL_STATIONARY_A, SL_STEAL_LOCAL, "as tile-a-steal, but only if it owns the tile of X or Y"},
     {SL_STATIONARY_B, SL_STEAL_ANY, "as tile-b, but a rank that is done takes over work of others"},
-    {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"}};
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"},
+    {SL_STATIONARY_C, SL_STEAL_NOTHING,
+     "stationary Y: tiles of A and X are broadcast along rows and columns of ranks, in stages", true}};
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -57,7 +61,7 @@ static sley_status check_options(const char *call, const char *algo, int buffers
   if (*found == ALGORITHMS)
     return sl_fail(SLEY_ERR_ARG,
                    "%s: there is no algorithm \"%s\": give tile-c, tile-a or tile-b, or one of these with "
-                   "-steal or -steal-local",
+                   "-steal or -steal-local, or tile-summa",
                    call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
@@ -109,7 +113,8 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
                                                  .x = x,
                                                  .y = y,
                                                  .stationary = algorithms[found].stationary,
-                                                 .stealing = algorithms[found].stealing},
+                                                 .stealing = algorithms[found].stealing,
+                                                 .broadcasts = algorithms[found].broadcasts},
                              o.buffers ? o.buffers : BUFFERS, out);
 }
 
@@ -192,7 +197,8 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                                     .x = b,
                                     .mask = o.mask,
                                     .stationary = algorithms[found].stationary,
-                                    .stealing = algorithms[found].stealing};
+                                    .stealing = algorithms[found].stealing,
+                                    .broadcasts = algorithms[found].broadcasts};
   return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
                         report ? report : &unused);
 }

@@ -9,7 +9,7 @@
 #include "tile/products/tile_spmm.h"
 #include "tile_case.h"
 
-enum { PAD = 1, ALGORITHMS = 9 };
+enum { PAD = 1, ALGORITHMS = 10 };
 
 typedef struct sample {
   tile_case c;
@@ -211,7 +211,7 @@ done:
   return status;
 }
 
-/* Compares with the bits of one rank, for tile-c, whose bits depend only on the tiles. */
+/* Compares with the bits of one rank, for tile-c and tile-summa, whose bits depend only on the tiles. */
 static void same_bits_of_one_rank(const sample *here) {
   const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
   sample one = *here;
@@ -241,7 +241,7 @@ static void same_bits(const rank_case *rank) {
     share_seen(here.bits, sizeof *here.bits);
     assert_case_ok(&threads, run_case(&threads, bits_main, &there));
     assert_memory_equal(here.bits, there.bits, sizeof here.bits);
-    if (strncmp(here.algo, "tile-c", 6) == 0)
+    if (strncmp(here.algo, "tile-c", 6) == 0 || strcmp(here.algo, "tile-summa") == 0)
       same_bits_of_one_rank(&here);
     tile_case_free(&here.c);
   }
@@ -413,7 +413,7 @@ done:
 
 static void wrong_entries(const rank_case *rank) {
   const int64_t entries[] = {INT64_MAX, -1, INT64_MIN, INT64_C(1) << 40};
-  const uint64_t which = rank->seed % (ALGORITHMS - 1); /* tile-c has no queue */
+  const uint64_t which = rank->seed % (ALGORITHMS - 2); /* the first, tile-c, and the last have no queue */
   wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[1 + which]), .entry = entries[which % 4]};
   const sley_status status = run_case(rank, wrong_entry_main, &w);
   if (status == SLEY_ERR_INTERNAL)

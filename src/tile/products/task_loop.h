@@ -25,8 +25,8 @@ typedef struct sl_task_loop {
 } sl_task_loop;
 
 /* Allocates memory for tiles, and writes to the report the number of tasks and the tiles that will be
- * fetched. o, with its three matrices, and report must outlive the loop. Errors: SLEY_ERR_MEMORY. Not
- * collective. */
+ * fetched, unless they are broadcast (summa.h). o, with its three matrices, and report must outlive the loop.
+ * Errors: SLEY_ERR_MEMORY. Not collective. */
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report);
 void sl_task_loop_close(sl_task_loop *loop); /* Frees the memory of the loop. Does nothing if all bytes are
                                                 zero. */
@@ -52,7 +52,9 @@ typedef sley_status (*sl_task_source)(void *context, bool waits, sl_tile_task *t
 sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *source_context,
                              sl_task_body body, void *context);
 
-/* Adds bytes from or to a rank, and one message if bytes > 0, to the prediction. */
+/* Add bytes from or to a rank to the prediction: one message if bytes > 0, or as many messages as an exchange
+ * takes. */
 void sl_task_predict(sl_task_loop *loop, int rank, int64_t bytes);
+void sl_task_predict_exchange(sl_task_loop *loop, int rank, int64_t bytes);
 
 #endif

@@ -29,6 +29,7 @@ typedef struct sl_tile_operands {
   const sl_tiled *mask; /* mask of a sparse y, with its tiling; NULL: none */
   sl_stationary stationary;
   sl_stealing stealing;
+  bool broadcasts; /* with stationary C: tiles of A and X are broadcast (summa.h), not fetched */
 } sl_tile_operands;
 
 /* Returns whether products of tiles are pushed to the owners of Y. */
