@@ -6,23 +6,25 @@
 #include "tile/products/tile_spgemm.h"
 #include "tile/products/tile_spmm.h"
 
-enum { ALGORITHMS = 10 };
-static const char *const names[ALGORITHMS + 1] = {"tile-c",
-                                                  "tile-a",
-                                                  "tile-b",
-                                                  "tile-c-steal",
-                                                  "tile-c-steal-local",
-                                                  "tile-a-steal",
-                                                  "tile-a-steal-local",
-                                                  "tile-b-steal",
-                                                  "tile-b-steal-local",
-                                                  "tile-summa"};
+extern const sl_tile_schedule sl_tile_summa;
+
+static const char *const names[] = {"tile-c",
+                                    "tile-a",
+                                    "tile-b",
+                                    "tile-c-steal",
+                                    "tile-c-steal-local",
+                                    "tile-a-steal",
+                                    "tile-a-steal-local",
+                                    "tile-b-steal",
+                                    "tile-b-steal-local",
+                                    "tile-summa",
+                                    NULL};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
   const char *summary;
-  bool broadcasts;
-} algorithms[ALGORITHMS] = {
+  const sl_tile_schedule *schedule;
+} algorithms[] = {
     {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
     {SL_STATIONARY_A, SL_STEAL_NOTHING,
      "stationary A: tiles of X are fetched, products are sent to the owners of Y"},
@@ -35,7 +37,11 @@ static const struct {
     {SL_STATIONARY_B, SL_STEAL_ANY, "as tile-b, but a rank that is done takes over work of others"},
     {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"},
     {SL_STATIONARY_C, SL_STEAL_NOTHING,
-     "stationary Y: tiles of A and X are broadcast along rows and columns of ranks, in stages", true}};
+     "stationary Y: tiles of A and X are broadcast along rows and columns of ranks, in stages",
+     &sl_tile_summa}};
+
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+_Static_assert(sizeof names / sizeof *names == ALGORITHMS + 1, "each algorithm has a name");
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -114,7 +120,7 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
                                                  .y = y,
                                                  .stationary = algorithms[found].stationary,
                                                  .stealing = algorithms[found].stealing,
-                                                 .broadcasts = algorithms[found].broadcasts},
+                                                 .schedule = algorithms[found].schedule},
                              o.buffers ? o.buffers : BUFFERS, out);
 }
 
@@ -198,7 +204,7 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                                     .mask = o.mask,
                                     .stationary = algorithms[found].stationary,
                                     .stealing = algorithms[found].stealing,
-                                    .broadcasts = algorithms[found].broadcasts};
+                                    .schedule = algorithms[found].schedule};
   return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
                         report ? report : &unused);
 }

@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tile/products/summa.h"
-
+/* SUMMA: the tiles of A and X are broadcast to the owners of Y, in as many stages as A has columns of tiles.
+ *
+ * In stage s each rank that owns tiles of column s of A sends them along its row of the grid, and each rank
+ * that owns tiles of row s of X sends them along its column. All tiles of a rank for one stage are a panel,
+ * which travels as one message. Then each rank adds the products of both panels to its tiles of Y. Tiles that
+ * no task needs (walk.h) are left out.
+ *
+ * A broadcast is a binomial tree. Each level of the tree is a step, and the steps of successive stages
+ * overlap: while stage s is multiplied, the last level of stage s + 1 is in flight, the last but one of stage
+ * s + 2, and so on. So a rank sends about one panel per stage, however many ranks a row of the grid has. If
+ * all ranks can read each other's memory, the tree has one level: every rank reads the owner's panel.
+ *
+ * Sources: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm,
+ * Concurrency: Practice and Experience 9 (1997); compared with one-sided algorithms by Brock and others. */
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "tile/products/task_loop.h"
 
 /* The broadcasts of one matrix, A or X, along the rank's line of the grid, which is its row for A and its
  * column for X. Panel s consists of the tiles of stage s in the line: tiles (i, s) of A with the line's i, or
@@ -24,12 +37,12 @@ typedef struct panels {
   sl_sized **exchange;        /* one for each level and place of the owner */
 } panels;
 
-struct sl_summa {
+typedef struct broadcasts {
   sl_task_loop *loop;
   int64_t stages;
   int levels; /* levels of the deeper tree */
   panels side[2];
-};
+} broadcasts;
 
 /* ---- panels */
 
@@ -179,7 +192,7 @@ static void predict(const panels *p, sl_task_loop *loop, int64_t stages) {
 }
 
 /* Allocates all memory of this rank. */
-static sley_status prepare(sl_summa *summa) {
+static sley_status prepare(broadcasts *summa) {
   const sl_tile_operands *o = summa->loop->o;
   summa->stages = o->a->tiling.across;
   for (int n = 0; n < 2; n++) {
@@ -190,27 +203,6 @@ static sley_status prepare(sl_summa *summa) {
     SL_TRY(measure(&summa->side[n], o, summa->stages));
     SL_TRY(take_memory(&summa->side[n], summa->levels + 1));
   }
-  return SLEY_OK;
-}
-
-sley_status sl_summa_create(sl_task_loop *loop, sl_summa **out) {
-  sl_summa *summa;
-  *out = NULL;
-  sley_status status = SL_NEW_ZERO(summa, 1, "broadcasts of tiles");
-  if (status == SLEY_OK) {
-    summa->loop = loop;
-    status = prepare(summa);
-  }
-  status = sl_agree(loop->comm, status);
-  for (int n = 0; n < 2 && status == SLEY_OK; n++) {
-    status = open_levels(&summa->side[n], summa->stages);
-    predict(&summa->side[n], loop, summa->stages);
-  }
-  if (status != SLEY_OK) {
-    sl_summa_destroy(summa);
-    return status;
-  }
-  *out = summa;
   return SLEY_OK;
 }
 
@@ -228,7 +220,8 @@ static void close_panels(panels *p) {
   sl_free(p->bytes);
 }
 
-void sl_summa_destroy(sl_summa *summa) {
+static void destroy(void *state) {
+  broadcasts *summa = state;
   if (!summa)
     return;
   for (int n = 0; n < 2; n++)
@@ -236,14 +229,35 @@ void sl_summa_destroy(sl_summa *summa) {
   sl_free(summa);
 }
 
+static sley_status create(sl_task_loop *loop, void **out) {
+  broadcasts *summa;
+  *out = NULL;
+  sley_status status = SL_NEW_ZERO(summa, 1, "broadcasts of tiles");
+  if (status == SLEY_OK) {
+    summa->loop = loop;
+    status = prepare(summa);
+  }
+  status = sl_agree(loop->comm, status);
+  for (int n = 0; n < 2 && status == SLEY_OK; n++) {
+    status = open_levels(&summa->side[n], summa->stages);
+    predict(&summa->side[n], loop, summa->stages);
+  }
+  if (status != SLEY_OK) {
+    destroy(summa);
+    return status;
+  }
+  *out = summa;
+  return SLEY_OK;
+}
+
 /* ---- broadcasts */
 
-static char *room_of(const sl_summa *summa, const panels *p, int64_t s) {
+static char *room_of(const broadcasts *summa, const panels *p, int64_t s) {
   return p->room ? p->room + s % (summa->levels + 1) * p->most : NULL;
 }
 
 /* Sets the addresses of the tiles of panel s. */
-static void find_tiles(const sl_summa *summa, panels *p, int64_t s) {
+static void find_tiles(const broadcasts *summa, panels *p, int64_t s) {
   const char *at = room_of(summa, p, s);
   const bool own = owner_of(p, s) == p->place;
   for (int64_t q = 0; q < p->count; q++) {
@@ -257,7 +271,7 @@ static void find_tiles(const sl_summa *summa, panels *p, int64_t s) {
 
 /* Sets *out to the address of panel s, which this rank owns: the tiles themselves if they adjoin, else a
  * copy, which is made if `first`. */
-static sley_status gather(const sl_summa *summa, panels *p, int64_t s, bool first, const char **out) {
+static sley_status gather(const broadcasts *summa, panels *p, int64_t s, bool first, const char **out) {
   const sl_comm *comm = comm_of(p);
   char *to = room_of(summa, p, s);
   const char *start = NULL, *end = NULL;
@@ -280,7 +294,7 @@ static sley_status gather(const sl_summa *summa, panels *p, int64_t s, bool firs
   return SLEY_OK;
 }
 
-static sley_status begin_level(const sl_summa *summa, panels *p, int level, int64_t s) {
+static sley_status begin_level(const broadcasts *summa, panels *p, int level, int64_t s) {
   const int owner = owner_of(p, s);
   const int64_t bytes = panel_bytes(p, s);
   char *room = room_of(summa, p, s);
@@ -295,7 +309,7 @@ static sley_status begin_level(const sl_summa *summa, panels *p, int level, int6
 }
 
 /* Checks the tiles of a panel that another process has sent. */
-static sley_status check(const sl_summa *summa, const panels *p, int64_t s) {
+static sley_status check(const broadcasts *summa, const panels *p, int64_t s) {
   const sl_comm *comm = comm_of(p);
   const char *at = room_of(summa, p, s);
   if (!p->of->sparse || !comm->processes)
@@ -315,7 +329,7 @@ static sley_status check(const sl_summa *summa, const panels *p, int64_t s) {
   return SLEY_OK;
 }
 
-static sley_status end_level(const sl_summa *summa, panels *p, int level, int64_t s) {
+static sley_status end_level(const broadcasts *summa, panels *p, int level, int64_t s) {
   const int owner = owner_of(p, s), from = parent(p, owner, level, p->place);
   const int64_t bytes = panel_bytes(p, s);
   int64_t came = 0;
@@ -329,8 +343,8 @@ static sley_status end_level(const sl_summa *summa, panels *p, int level, int64_
 }
 
 /* Begins, or ends, every level that is in flight while stage s is multiplied. */
-static sley_status each_level(sl_summa *summa, int64_t s,
-                              sley_status (*act)(const sl_summa *, panels *, int, int64_t)) {
+static sley_status each_level(broadcasts *summa, int64_t s,
+                              sley_status (*act)(const broadcasts *, panels *, int, int64_t)) {
   for (int level = 0; level < summa->levels; level++) {
     const int64_t stage = s + summa->levels - level;
     for (int n = 0; n < 2 && stage >= 0 && stage < summa->stages; n++)
@@ -343,7 +357,7 @@ static sley_status each_level(sl_summa *summa, int64_t s,
 
 /* ---- a run */
 
-static sley_status multiply(sl_summa *summa, int64_t s, sl_task_body body, void *context) {
+static sley_status multiply(broadcasts *summa, int64_t s, sl_task_body body, void *context) {
   sl_task_loop *loop = summa->loop;
   const sl_tile_operands *o = loop->o;
   panels *of_a = &summa->side[0], *of_x = &summa->side[1];
@@ -364,7 +378,8 @@ static sley_status multiply(sl_summa *summa, int64_t s, sl_task_body body, void 
   return SLEY_OK;
 }
 
-sley_status sl_summa_run(sl_summa *summa, sl_task_body body, void *context) {
+static sley_status run(void *state, sl_task_body body, void *context) {
+  broadcasts *summa = state;
   for (int64_t s = -summa->levels; s < summa->stages; s++) {
     SL_TRY(sl_interrupted());
     SL_TRY(each_level(summa, s, begin_level));
@@ -374,3 +389,5 @@ sley_status sl_summa_run(sl_summa *summa, sl_task_body body, void *context) {
   }
   return SLEY_OK;
 }
+
+const sl_tile_schedule sl_tile_summa = {.create = create, .run = run, .destroy = destroy};

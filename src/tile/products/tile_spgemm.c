@@ -12,7 +12,6 @@
 #include "tile/products/claims.h"
 #include "tile/products/product_stream.h"
 #include "tile/products/sparse_sum.h"
-#include "tile/products/summa.h"
 #include "tile/products/task_loop.h"
 #include "tile/products/tile_product.h"
 
@@ -30,7 +29,6 @@ typedef struct spgemm {
   /* stream for products that go to other ranks; NULL if there are none */
   sl_product_stream *stream;
   sl_claims *claims; /* claims of tasks; NULL: no tasks are stolen */
-  sl_summa *summa;   /* broadcasts; NULL: tiles are fetched */
 } spgemm;
 
 /* ---- products for other ranks: the words of a message, then the product as a sparse tile */
@@ -258,8 +256,8 @@ static sley_status open_all(spgemm *s, int buffers, sley_tile_report *report) {
   if (status == SLEY_OK)
     status = sl_task_loop_open(&s->loop, &s->o, report);
   status = sl_agree(comm, status);
-  if (status == SLEY_OK && s->o.broadcasts)
-    status = sl_summa_create(&s->loop, &s->summa);
+  if (status == SLEY_OK)
+    status = sl_task_loop_schedule(&s->loop);
   return status == SLEY_OK && sl_tile_pushes(&s->o) ? open_stream(s, buffers) : status;
 }
 
@@ -275,7 +273,6 @@ static void close_all(spgemm *s) {
   sl_free(s->sums);
   sl_sparse_adder_close(&s->adder);
   sl_claims_destroy(s->claims);
-  sl_summa_destroy(s->summa);
   sl_product_stream_destroy(s->stream);
   sl_task_loop_close(&s->loop);
 }
@@ -299,8 +296,6 @@ static sley_status make_tiles(spgemm *s) {
     SL_TRY(sl_claims_begin(s->claims));
     SL_TRY(sl_task_loop_run(&s->loop, next_claim, s->claims, run_task, s));
     s->loop.report->stolen = s->claims->stolen;
-  } else if (s->summa) {
-    SL_TRY(sl_summa_run(s->summa, run_task, s));
   } else {
     SL_TRY(sl_task_loop_run(&s->loop, NULL, NULL, run_task, s));
   }

@@ -43,8 +43,8 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = sl_tile_sums_create(&p->operands, buffers, &p->sums);
-  if (status == SLEY_OK && operands->broadcasts)
-    status = sl_summa_create(&p->loop, &p->summa);
+  if (status == SLEY_OK)
+    status = sl_task_loop_schedule(&p->loop);
   if (status == SLEY_OK && operands->stealing != SL_STEAL_NOTHING)
     status = sl_claims_create(&p->operands, &p->claims);
   if (status != SLEY_OK) {
@@ -59,7 +59,6 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
 void sl_tile_spmm_destroy(sl_tile_spmm *p) {
   if (!p)
     return;
-  sl_summa_destroy(p->summa);
   sl_task_loop_close(&p->loop);
   sl_claims_destroy(p->claims);
   sl_tile_sums_destroy(p->sums);
@@ -174,8 +173,6 @@ static sley_status run_all(sl_tile_spmm *p, double beta) {
     SL_TRY(sl_claims_begin(p->claims));
     SL_TRY(sl_task_loop_run(&p->loop, next_claim, p, run_task, p));
     p->report.stolen = p->claims->stolen;
-  } else if (p->summa) {
-    SL_TRY(sl_summa_run(p->summa, run_task, p));
   } else {
     SL_TRY(sl_task_loop_run(&p->loop, NULL, NULL, run_task, p));
   }

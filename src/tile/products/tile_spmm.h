@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y = alpha A X + beta Y for matrices in tiles, with one-sided access only, unless tiles are broadcast
- * (summa.h). With one-sided access ranks wait for each other only at the end and, if products are pushed, for
- * a free buffer. */
+/* Y = alpha A X + beta Y for matrices in tiles. Without a schedule there is one-sided access only, and ranks
+ * wait for each other only at the end and, if products are pushed, for a free buffer. */
 #ifndef SLEY_TILE_PRODUCTS_TILE_SPMM_H
 #define SLEY_TILE_PRODUCTS_TILE_SPMM_H
 
 #include "tile/products/claims.h"
-#include "tile/products/summa.h"
 #include "tile/products/sums.h"
 #include "tile/products/task_loop.h"
 
@@ -16,7 +14,6 @@ struct sley_tile_spmm {
   sl_tile_operands operands;
   sl_task_loop loop;
   sl_tile_sums *sums;
-  sl_summa *summa;         /* broadcasts; NULL: tiles are fetched */
   sl_claims *claims;       /* claims of tasks; NULL: no tasks are stolen */
   sley_tile_report report; /* report of the last run; the predicted figures are set from the start */
   double alpha;            /* alpha of the current run */
