@@ -61,6 +61,12 @@ const char *sley_tile_algorithm_summary(const char *algo) {
   return found < ALGORITHMS ? algorithms[found].summary : NULL;
 }
 
+bool sley_tile_algorithm_pushes(const char *algo) {
+  const int found = algo ? find(algo) : ALGORITHMS;
+  return found < ALGORITHMS && sl_tile_pushes(&(sl_tile_operands){.stationary = algorithms[found].stationary,
+                                                                  .stealing = algorithms[found].stealing});
+}
+
 /* Checks the options that both products share. *found: the algorithm's position in the table. */
 static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
   *found = algo ? find(algo) : 0;
