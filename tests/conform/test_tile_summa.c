@@ -2,8 +2,8 @@
 /* Products in tiles by broadcasts: traffic equals a formula that is computed from the tiles alone, on grids
  * and tilings of every shape; wrong tiles of other processes are detected; failures. */
 #include "allocations.h"
-#include "base/memory.h"
 #include "base/random.h"
+#include "draws.h"
 #include "tile/tiled.h"
 #include "tile_case.h"
 
@@ -187,13 +187,14 @@ static void traffic_equals_the_formula_on_all_grids(void **state) {
   (void)state;
   if (test_launched())
     skip(); /* made for other numbers of ranks */
-  for (int n = 0; n < SHAPES; n++)
-    for (int sparse = 0; sparse < 2; sparse++) {
-      sample s = draw((uint64_t)(50 + n), &shapes[n], sparse);
-      const rank_case rank = case_of(&shapes[n], (n + sparse) % 2 ? 1 : TILE_MOST_RANKS);
-      assert_case_ok(&rank, run_case(&rank, product_main, &s));
-      drop(&s);
-    }
+  for (uint64_t n = test_first(2 * SHAPES); n < 2 * SHAPES; n += test_share()) {
+    const shape *of = &shapes[n / 2];
+    const bool sparse = n % 2;
+    sample s = draw(50 + n / 2, of, sparse);
+    const rank_case rank = case_of(of, (n / 2 + sparse) % 2 ? 1 : TILE_MOST_RANKS);
+    assert_case_ok(&rank, run_case(&rank, product_main, &s));
+    drop(&s);
+  }
 }
 
 /* ---- failures */

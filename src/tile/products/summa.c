@@ -15,6 +15,7 @@
  * Concurrency: Practice and Experience 9 (1997); compared with one-sided algorithms by Brock and others. */
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "tile/broadcast_tree.h"
 #include "tile/products/task_loop.h"
 
 /* The broadcasts of one matrix, A or X, along the rank's line of the grid, which is its row for A and its
@@ -23,9 +24,9 @@
 typedef struct panels {
   const sl_tiled *of;
   bool of_a;
-  int ranks, place;           /* number of ranks of the line, and this rank's place in it */
-  int first, apart;           /* rank first + p * apart has place p */
-  int radix, levels;          /* shape of the tree; no levels if the line has one rank */
+  int ranks, place; /* number of ranks of the line, and this rank's place in it */
+  int first, apart; /* rank first + p * apart has place p */
+  sl_broadcast_tree tree;
   int64_t line, step;         /* number of the line; distance between the numbers of its tiles */
   int64_t count;              /* tiles of a panel */
   int64_t *bytes;             /* bytes of each tile of each panel; 0 if no task needs the tile */
@@ -84,16 +85,6 @@ static bool is_needed(const panels *p, const sl_tile_operands *o, int64_t i, int
   return false;
 }
 
-/* The place from which the rank at `place` receives the panel of `owner` in a level; -1: from none. Level n
- * reaches the ranks at distances radix^n .. radix^(n+1) - 1 from the owner. */
-static int parent(const panels *p, int owner, int level, int place) {
-  const int distance = (place - owner + p->ranks) % p->ranks;
-  int step = 1;
-  for (int n = 0; n < level; n++)
-    step *= p->radix;
-  return distance < step || distance >= step * p->radix ? -1 : (distance % step + owner) % p->ranks;
-}
-
 /* ---- creation */
 
 static void shape(panels *p, const sl_tile_operands *o, bool of_a) {
@@ -110,9 +101,7 @@ static void shape(panels *p, const sl_tile_operands *o, bool of_a) {
                 .step = of_a ? t->grid_rows : t->grid_cols};
   const int64_t tiles = of_a ? t->down : t->across;
   p->count = p->line < tiles ? (tiles - p->line - 1) / p->step + 1 : 0;
-  p->radix = comm->workgroup < comm->size || p->ranks < 2 ? 2 : p->ranks;
-  for (int reached = 1; reached < p->ranks; reached *= p->radix)
-    p->levels++;
+  p->tree = sl_broadcast_tree_of(p->ranks, comm->workgroup == comm->size);
 }
 
 static sley_status measure(panels *p, const sl_tile_operands *o, int64_t stages) {
@@ -135,8 +124,8 @@ static sley_status take_memory(panels *p, int slots) {
   SL_TRY(SL_NEW_ZERO(p->tile, p->count, "tiles of a panel"));
   SL_TRY(SL_NEW_ZERO(p->none, p->ranks, "a broadcast"));
   SL_TRY(SL_NEW_ZERO(p->send_bytes, p->ranks, "a broadcast"));
-  SL_TRY(SL_NEW_ZERO(p->exchange, (int64_t)p->levels * p->ranks, "broadcasts"));
-  if (p->levels == 0 || p->most == 0)
+  SL_TRY(SL_NEW_ZERO(p->exchange, (int64_t)p->tree.levels * p->ranks, "broadcasts"));
+  if (p->tree.levels == 0 || p->most == 0)
     return SLEY_OK;
   if (p->most > INT64_MAX / slots)
     return sl_fail(SLEY_ERR_OVERFLOW, "panels of tiles do not fit 64-bit sizes: use more tiles");
@@ -149,7 +138,7 @@ static sley_status take_memory(panels *p, int slots) {
 
 /* Creates the exchange of one level of one owner's broadcasts. lists has a list for each rank of the line. */
 static sley_status open_level(panels *p, int64_t stages, int level, int owner, sl_sized_list *lists) {
-  const int from = parent(p, owner, level, p->place);
+  const int from = sl_broadcast_parent(&p->tree, owner, level, p->place);
   sl_sized_list recv = {0};
   sl_sized_spec spec = {.name = p->of_a ? "broadcasts of A" : "broadcasts of X",
                         .send = lists,
@@ -160,7 +149,7 @@ static sley_status open_level(panels *p, int64_t stages, int level, int owner, s
     recv.capacity = bytes > recv.capacity ? bytes : recv.capacity;
   }
   for (int place = 0; place < p->ranks; place++)
-    if (parent(p, owner, level, place) == p->place)
+    if (sl_broadcast_parent(&p->tree, owner, level, place) == p->place)
       lists[spec.sends++] = (sl_sized_list){.peer = rank_at(p, place), .capacity = recv.capacity};
   if (from >= 0)
     recv.peer = rank_at(p, from);
@@ -171,7 +160,7 @@ static sley_status open_level(panels *p, int64_t stages, int level, int owner, s
 static sley_status open_levels(panels *p, int64_t stages) {
   sl_sized_list *lists;
   sley_status status = sl_agree(comm_of(p), SL_NEW(lists, p->ranks, "a broadcast"));
-  for (int level = 0; level < p->levels; level++)
+  for (int level = 0; level < p->tree.levels; level++)
     for (int owner = 0; owner < p->ranks && status == SLEY_OK; owner++)
       status = open_level(p, stages, level, owner, lists);
   sl_free(lists);
@@ -182,9 +171,9 @@ static sley_status open_levels(panels *p, int64_t stages) {
  * receive. */
 static void predict(const panels *p, sl_task_loop *loop, int64_t stages) {
   for (int64_t s = 0; s < stages; s++)
-    for (int level = 0; level < p->levels; level++)
+    for (int level = 0; level < p->tree.levels; level++)
       for (int place = 0; place < p->ranks; place++) {
-        const int from = parent(p, owner_of(p, s), level, place);
+        const int from = sl_broadcast_parent(&p->tree, owner_of(p, s), level, place);
         if (from < 0 || p->place != (loop->comm->processes ? from : place))
           continue;
         sl_task_predict_exchange(loop, rank_at(p, loop->comm->processes ? place : from), panel_bytes(p, s));
@@ -197,7 +186,7 @@ static sley_status prepare(broadcasts *summa) {
   summa->stages = o->a->tiling.across;
   for (int n = 0; n < 2; n++) {
     shape(&summa->side[n], o, n == 0);
-    summa->levels = summa->side[n].levels > summa->levels ? summa->side[n].levels : summa->levels;
+    summa->levels = summa->side[n].tree.levels > summa->levels ? summa->side[n].tree.levels : summa->levels;
   }
   for (int n = 0; n < 2; n++) {
     SL_TRY(measure(&summa->side[n], o, summa->stages));
@@ -207,7 +196,7 @@ static sley_status prepare(broadcasts *summa) {
 }
 
 static void close_panels(panels *p) {
-  for (int n = 0; p->exchange && n < p->levels * p->ranks; n++)
+  for (int n = 0; p->exchange && n < p->tree.levels * p->ranks; n++)
     if (p->exchange[n])
       comm_of(p)->ops->sized_destroy(p->exchange[n]);
   if (p->room)
@@ -330,7 +319,7 @@ static sley_status check(const broadcasts *summa, const panels *p, int64_t s) {
 }
 
 static sley_status end_level(const broadcasts *summa, panels *p, int level, int64_t s) {
-  const int owner = owner_of(p, s), from = parent(p, owner, level, p->place);
+  const int owner = owner_of(p, s), from = sl_broadcast_parent(&p->tree, owner, level, p->place);
   const int64_t bytes = panel_bytes(p, s);
   int64_t came = 0;
   SL_TRY(comm_of(p)->ops->sized_end(p->exchange[level * p->ranks + owner], &came, comm_of(p)->queue));
@@ -348,7 +337,7 @@ static sley_status each_level(broadcasts *summa, int64_t s,
   for (int level = 0; level < summa->levels; level++) {
     const int64_t stage = s + summa->levels - level;
     for (int n = 0; n < 2 && stage >= 0 && stage < summa->stages; n++)
-      if (level < summa->side[n].levels)
+      if (level < summa->side[n].tree.levels)
         SL_TRY(act(summa, &summa->side[n], level, stage));
   }
   sl_task_spend(summa->loop, &summa->loop->report->communicate_ms);
