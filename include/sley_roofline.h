@@ -22,7 +22,8 @@ extern "C" {
 #endif
 
 /* The names of the algorithms, NULL-terminated: tile-c, tile-a and tile-b, named after the matrix whose tiles
- * stay in place (C, A, or the matrix that A is multiplied by), and summa-2d, for Y = A X only. Static. */
+ * stay in place (C, A, or the matrix that A is multiplied by); tile-summa, by broadcasts; and summa-2d, for
+ * Y = A X only. Static. */
 const char *const *sley_roofline_algorithms(void);
 
 typedef struct sley_roofline_options {

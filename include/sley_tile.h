@@ -153,11 +153,18 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-a-steal-local  the same, but only products for which they own the tile of X or Y
  *   tile-b-steal        as tile-b; ranks that are done take products of tiles from others
  *   tile-b-steal-local  the same, but only products for which they own the tile of A or Y
+ *   tile-summa          the owners of tiles of A broadcast them along their row of the grid, the owners of
+ *                       tiles of X along their column, in as many stages as A has columns of tiles; the owner
+ *                       of a tile of Y adds the products. Ranks wait for each other in each stage
  *
- * The bits of Y depend on the tiles, for algorithms whose tiles of A or X stay in place also on the grid, and
- * on nothing else: neither on the transport nor on timing. */
+ * The bits of Y depend on the algorithm and the tiles, for algorithms whose tiles of A or X stay in place
+ * also on the grid, and on nothing else: neither on the transport nor on timing. */
 const char *const *sley_tile_algorithms(void);
 const char *sley_tile_algorithm_summary(const char *algo);
+
+/* Returns whether ranks may compute products of tiles for others, which they push from their buffers; false
+ * if there is no such algorithm. */
+bool sley_tile_algorithm_pushes(const char *algo);
 
 typedef struct sley_tile_spmm_options {
   size_t struct_size;
@@ -171,22 +178,23 @@ typedef struct sley_tile_spmm sley_tile_spmm;
 
 /* Prepares products of a (m x n, sparse), x (n x k) and y (m x k, another matrix than x), with all the memory
  * they need: two tiles of A and X that come from other nodes, and the buffers, each as large as the largest
- * product of two tiles. The three matrices are of one comm, dtype and grid, their tiles match
+ * product of two tiles; or, for tile-summa, all tiles of A and X that a rank receives in one stage, once more
+ * than the broadcasts have levels. The three matrices are of one comm, dtype and grid, their tiles match
  * (sley_tile_complete), and they outlive the handle. options may be NULL. Errors: SLEY_ERR_ARG,
  * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
 sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
                                   const sley_tile_spmm_options *options, sley_tile_spmm **out);
 
 /* Computes the product Y = alpha A X + beta Y. With beta 0 Y is not read. 16-bit values are summed in f32 and
- * rounded once. Allocates nothing. Waits for the other ranks at the end, and, if products are pushed, for a
- * free buffer. After an error the handle can only be destroyed; a comm of several ranks has then failed too.
- * Collective. */
+ * rounded once. Allocates nothing. Waits for the other ranks at the end, if products are pushed for a free
+ * buffer, and with tile-summa in each stage. After an error the handle can only be destroyed; a comm of
+ * several ranks has then failed too. Collective. */
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta);
 
 typedef struct sley_tile_report {
   double total_ms;       /* duration of the last run, the sum of the four parts below */
   double compute_ms;     /* computing products of tiles */
-  double communicate_ms; /* waiting for tiles of other ranks */
+  double communicate_ms; /* waiting for tiles of other ranks; for tile-summa all of its broadcasts */
   double accumulate_ms;  /* pushing products, adding received products, and waiting for a free buffer */
   double imbalance_ms;   /* waiting for slower ranks, at the end */
   int64_t tasks, flops;  /* products of tiles; 2 flops for each entry of A and column of X */

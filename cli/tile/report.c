@@ -35,7 +35,7 @@ static cli_tile_rank mean_of(const cli_tile_bench *b, const cli_tile_result *r) 
 
 /* Returns true if sparse products, whose sizes are not known in advance, are sent to other ranks. */
 static bool sends_sparse(const cli_tile_bench *b, const cli_tile_result *r) {
-  return b->b && strncmp(r->algo, "tile-c", 6) != 0;
+  return b->b && sley_tile_algorithm_pushes(r->algo) && strncmp(r->algo, "tile-c", 6) != 0;
 }
 
 bool cli_tile_as_predicted(const cli_tile_bench *bench, const cli_tile_result *r) {

@@ -1277,6 +1277,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tile_put": (c_int, [c_void_p, c_int64, c_int64, c_void_p]),
     "sley_tile_algorithms": (POINTER(c_char_p), []),
     "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
+    "sley_tile_algorithm_pushes": (c_bool, [c_char_p]),
     "sley_tile_spmm_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tile_spmm_options), POINTER(c_void_p)]),
     "sley_tile_spmm_run": (c_int, [c_void_p, c_double, c_double]),
     "sley_tile_spmm_report_get": (c_int, [c_void_p, POINTER(sley_tile_report)]),

@@ -7,7 +7,7 @@
 #include "base/structs.h"
 #include "roofline/roofline.h"
 
-static const char *const algorithms[] = {"tile-c", "tile-a", "tile-b", "summa-2d", NULL};
+static const char *const algorithms[] = {"tile-c", "tile-a", "tile-b", "tile-summa", "summa-2d", NULL};
 static const char *const bounds[] = {[SLEY_BOUND_MEMORY] = "memory",
                                      [SLEY_BOUND_SUMS] = "sums",
                                      [SLEY_BOUND_ARITHMETIC] = "arithmetic",
@@ -32,9 +32,12 @@ static sley_status check_algo(const char *call, sley_roofline_options *o, bool d
     if (strcmp(*known, o->algo) == 0)
       return dense || !is_summa(o)
                  ? SLEY_OK
-                 : sl_fail(SLEY_ERR_ARG,
-                           "%s: summa-2d multiplies a dense X only: give tile-c, tile-a or tile-b", call);
-  return sl_fail(SLEY_ERR_ARG, "%s: there is no algorithm \"%s\": give tile-c, tile-a, tile-b or summa-2d",
+                 : sl_fail(
+                       SLEY_ERR_ARG,
+                       "%s: summa-2d multiplies a dense X only: give tile-c, tile-a, tile-b or tile-summa",
+                       call);
+  return sl_fail(SLEY_ERR_ARG,
+                 "%s: there is no algorithm \"%s\": give tile-c, tile-a, tile-b, tile-summa or summa-2d",
                  call, o->algo);
 }
 

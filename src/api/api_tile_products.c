@@ -6,21 +6,25 @@
 #include "tile/products/tile_spgemm.h"
 #include "tile/products/tile_spmm.h"
 
-enum { ALGORITHMS = 9 };
-static const char *const names[ALGORITHMS + 1] = {"tile-c",
-                                                  "tile-a",
-                                                  "tile-b",
-                                                  "tile-c-steal",
-                                                  "tile-c-steal-local",
-                                                  "tile-a-steal",
-                                                  "tile-a-steal-local",
-                                                  "tile-b-steal",
-                                                  "tile-b-steal-local"};
+extern const sl_tile_schedule sl_tile_summa;
+
+static const char *const names[] = {"tile-c",
+                                    "tile-a",
+                                    "tile-b",
+                                    "tile-c-steal",
+                                    "tile-c-steal-local",
+                                    "tile-a-steal",
+                                    "tile-a-steal-local",
+                                    "tile-b-steal",
+                                    "tile-b-steal-local",
+                                    "tile-summa",
+                                    NULL};
 static const struct {
   sl_stationary stationary;
   sl_stealing stealing;
   const char *summary;
-} algorithms[ALGORITHMS] = {
+  const sl_tile_schedule *schedule;
+} algorithms[] = {
     {SL_STATIONARY_C, SL_STEAL_NOTHING, "stationary Y: tiles of A and X are fetched"},
     {SL_STATIONARY_A, SL_STEAL_NOTHING,
      "stationary A: tiles of X are fetched, products are sent to the owners of Y"},
@@ -31,7 +35,13 @@ static const struct {
     {SL_STATIONARY_A, SL_STEAL_ANY, "as tile-a, but a rank that is done takes over work of others"},
     {SL_STATIONARY_A, SL_STEAL_LOCAL, "as tile-a-steal, but only if it owns the tile of X or Y"},
     {SL_STATIONARY_B, SL_STEAL_ANY, "as tile-b, but a rank that is done takes over work of others"},
-    {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"}};
+    {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"},
+    {SL_STATIONARY_C, SL_STEAL_NOTHING,
+     "stationary Y: tiles of A and X are broadcast along rows and columns of ranks, in stages",
+     &sl_tile_summa}};
+
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+_Static_assert(sizeof names / sizeof *names == ALGORITHMS + 1, "each algorithm has a name");
 
 enum { BUFFERS = 4, MOST_BUFFERS = 4096 };
 
@@ -51,13 +61,19 @@ const char *sley_tile_algorithm_summary(const char *algo) {
   return found < ALGORITHMS ? algorithms[found].summary : NULL;
 }
 
+bool sley_tile_algorithm_pushes(const char *algo) {
+  const int found = algo ? find(algo) : ALGORITHMS;
+  return found < ALGORITHMS && sl_tile_pushes(&(sl_tile_operands){.stationary = algorithms[found].stationary,
+                                                                  .stealing = algorithms[found].stealing});
+}
+
 /* Checks the options that both products share. *found: the algorithm's position in the table. */
 static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
   *found = algo ? find(algo) : 0;
   if (*found == ALGORITHMS)
     return sl_fail(SLEY_ERR_ARG,
                    "%s: there is no algorithm \"%s\": give tile-c, tile-a or tile-b, or one of these with "
-                   "-steal or -steal-local",
+                   "-steal or -steal-local, or tile-summa",
                    call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
@@ -109,7 +125,8 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
                                                  .x = x,
                                                  .y = y,
                                                  .stationary = algorithms[found].stationary,
-                                                 .stealing = algorithms[found].stealing},
+                                                 .stealing = algorithms[found].stealing,
+                                                 .schedule = algorithms[found].schedule},
                              o.buffers ? o.buffers : BUFFERS, out);
 }
 
@@ -192,7 +209,8 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
                                     .x = b,
                                     .mask = o.mask,
                                     .stationary = algorithms[found].stationary,
-                                    .stealing = algorithms[found].stealing};
+                                    .stealing = algorithms[found].stealing,
+                                    .schedule = algorithms[found].schedule};
   return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
                         report ? report : &unused);
 }

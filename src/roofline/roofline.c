@@ -132,6 +132,7 @@ static sl_tiled_product product_of(const sley_roofline_options *o, const sl_roof
                                    const sley_matrix *a, int64_t cols) {
   return (sl_tiled_product){.cut = cut_of(o, a, cols),
                             .stays = stays_of(o->algo),
+                            .broadcasts = strcmp(o->algo, "tile-summa") == 0,
                             .ranks = s->ranks,
                             .ranks_per_node = s->ranks_per_node,
                             .dtype = a->dtype,
@@ -140,7 +141,7 @@ static sl_tiled_product product_of(const sley_roofline_options *o, const sl_roof
                             .compression = o->compression};
 }
 
-static sley_status count_tiles(const sl_tiled_product *p, const sl_roofline_speeds *s, rank_figures *f) {
+static sley_status count_tiles(sl_tiled_product *p, const sl_roofline_speeds *s, rank_figures *f) {
   SL_TRY(sl_roofline_count(p, f->tally));
   sl_roofline_seconds(s, f->tally, false, f->seconds);
   return SLEY_OK;

@@ -102,6 +102,10 @@ static void add_task(const sl_tiled_product *p, const sl_words *w, const task *t
   if (!p->products)
     mine->sums += sl_tally_sums(p->machine, p->crowd, w->value + w->index, t->of.cols * w->value,
                                 t->of.entries_a, fmin(t->of.inner, t->of.entries_a), (double)t->stored);
+  if (p->broadcasts) {
+    sl_panel_sizes_add(&p->cut, p->panels, t->i, t->l, t->j, t->a, t->b);
+    return;
+  }
   sl_tally_move(tally, p->ranks_per_node, sl_tile_rank(&p->cut, t->i, t->l), me, t->a);
   sl_tally_move(tally, p->ranks_per_node, sl_tile_rank(&p->cut, t->l, t->j), me, t->b);
   sl_tally_move(tally, p->ranks_per_node, me, sl_tile_rank(&p->cut, t->i, t->j), t->c);
@@ -134,11 +138,26 @@ static void count_tile_of_c(const sl_tiled_product *p, int64_t i, int64_t j, sl_
   }
 }
 
-sley_status sl_roofline_count(const sl_tiled_product *p, sl_rank_tally *tally) {
+static sley_status count_all(const sl_tiled_product *p, sl_rank_tally *tally) {
   for (int64_t i = 0; i < p->cut.down; i++)
     for (int64_t j = 0; j < p->cut.across; j++) {
       SL_TRY(sl_interrupted());
       count_tile_of_c(p, i, j, tally);
     }
   return SLEY_OK;
+}
+
+sley_status sl_roofline_count(sl_tiled_product *p, sl_rank_tally *tally) {
+  sl_panel_sizes panels;
+  if (!p->broadcasts)
+    return count_all(p, tally);
+  sley_status status = sl_panel_sizes_open(&p->cut, &panels);
+  p->panels = &panels;
+  if (status == SLEY_OK)
+    status = count_all(p, tally);
+  if (status == SLEY_OK)
+    sl_panel_sizes_move(p, &panels, tally);
+  p->panels = NULL;
+  sl_panel_sizes_close(&panels);
+  return status;
 }

@@ -19,6 +19,13 @@ typedef struct sl_rank_tally {
                                                                  * received */
 } sl_rank_tally;
 
+/* Bytes of the panels of tile-summa: of A for each column of tiles and row of the grid, of B for each row of
+ * tiles and column of the grid; and which tiles they include so far. */
+typedef struct sl_panel_sizes {
+  double *a, *b;
+  bool *has_a, *has_b;
+} sl_panel_sizes;
+
 /* A product in tiles, and the sizes of its tiles. */
 typedef struct sl_tiled_product {
   sl_tile_cut cut;
@@ -32,10 +39,21 @@ typedef struct sl_tiled_product {
   sl_tile_sizes b, c;      /* c: has no entries if a compression is given */
   const int64_t *products; /* as from sl_tile_products_count; NULL: B is dense */
   double compression;      /* products per entry of C */
+  bool broadcasts;         /* tiles are broadcast, not fetched (tile/products/summa.c) */
+  sl_panel_sizes *panels;  /* set by sl_roofline_count if tiles are broadcast */
 } sl_tiled_product;
 
-/* Adds to the tallies of all ranks, which start at zero. Errors: SLEY_ERR_INTERRUPTED. */
-sley_status sl_roofline_count(const sl_tiled_product *p, sl_rank_tally *tally);
+/* Adds to the tallies of all ranks, which start at zero. Errors: SLEY_ERR_INTERRUPTED, SLEY_ERR_MEMORY. */
+sley_status sl_roofline_count(sl_tiled_product *p, sl_rank_tally *tally);
+
+/* open allocates empty panels; add includes the tiles of one task, of a and b bytes; move adds the broadcasts
+ * of all panels to the tallies of the ranks; close accepts panels that were not opened completely. Errors:
+ * SLEY_ERR_MEMORY. */
+sley_status sl_panel_sizes_open(const sl_tile_cut *cut, sl_panel_sizes *out);
+void sl_panel_sizes_add(const sl_tile_cut *cut, sl_panel_sizes *panels, int64_t i, int64_t l, int64_t j,
+                        double a, double b);
+void sl_panel_sizes_move(const sl_tiled_product *p, const sl_panel_sizes *panels, sl_rank_tally *tally);
+void sl_panel_sizes_close(sl_panel_sizes *panels);
 
 /* Adds bytes sent from one rank to another; nothing if they are the same. */
 void sl_tally_move(sl_rank_tally *tally, int ranks_per_node, int from, int to, double bytes);

@@ -91,13 +91,11 @@ static bool is_doubted(const sl_tile_fetch *fetch, int owner) {
          (!fetch->on_device || is_seen_first(fetch, owner));
 }
 
-static sley_status check(const sl_tile_fetch *fetch, int owner) {
-  const sl_tiled *of = fetch->of;
-  const sl_tile tile =
-      sl_tile_view(of, fetch->i, fetch->j, is_seen_first(fetch, owner) ? fetch->seen : fetch->at);
+sley_status sl_tile_check(const sl_tiled *of, int64_t i, int64_t j, const char *at) {
+  const sl_tile tile = sl_tile_view(of, i, j, at);
   if (tile.entries > 0 && !sl_sparse_tile_is_csr(&tile, of->index))
-    return sl_fail_peer(owner, "its tile (%lld, %lld) is not a CSR matrix", (long long)fetch->i,
-                        (long long)fetch->j);
+    return sl_fail_peer(sl_tile_at(of, i, j)->rank, "its tile (%lld, %lld) is not a CSR matrix", (long long)i,
+                        (long long)j);
   return SLEY_OK;
 }
 
@@ -109,7 +107,7 @@ sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out) {
     SL_TRY(sl_rma_wait(&fetch->rma));
   }
   if (is_doubted(fetch, p->rank))
-    SL_TRY(check(fetch, p->rank));
+    SL_TRY(sl_tile_check(of, fetch->i, fetch->j, is_seen_first(fetch, p->rank) ? fetch->seen : fetch->at));
   if (is_seen_first(fetch, p->rank) && p->bytes > 0)
     SL_TRY(
         of->comm->device->ops->copy(of->comm->queue, SL_COPY_TO_DEVICE, fetch->room, fetch->seen, p->bytes));

@@ -49,6 +49,10 @@ sley_status sl_tile_begin(sl_tile_fetch *fetch, int64_t i, int64_t j);
  * on the host, which could change it after a check. Errors: SLEY_ERR_PEER. Not collective. */
 sley_status sl_tile_wait(sl_tile_fetch *fetch, sl_tile *out);
 
+/* Checks row pointers, row numbers and columns of tile (i, j) of a sparse matrix, which its owner, another
+ * process, has sent to host memory at `at`. Errors: SLEY_ERR_PEER. Not collective. */
+sley_status sl_tile_check(const sl_tiled *of, int64_t i, int64_t j, const char *at);
+
 /* Calls sl_tile_begin and sl_tile_wait. */
 sley_status sl_tile_get(sl_tile_fetch *fetch, int64_t i, int64_t j, sl_tile *out);
 

@@ -174,8 +174,7 @@ typedef struct sl_transport_ops {
   sley_status (*sized_begin)(sl_sized *sized, const sl_sized_round *round, sl_queue *queue);
   /* Ends a round: in the queue's order dst holds the received bytes, and src may be reused; recv_bytes[i]:
    * length of the message from recv[i].peer, known when the call returns. The rest of dst is unchanged.
-   * Counts the bytes received, and a message for each length but 0. The host waits for its peers to have
-   * begun the round. Collective. */
+   * A length of 0 is not a message. The host waits for its peers to have begun the round. Collective. */
   sley_status (*sized_end)(sl_sized *sized, int64_t *recv_bytes, sl_queue *queue);
   void (*sized_destroy)(sl_sized *sized); /* Frees the exchange. Does nothing if it is NULL. Collective. */
 

@@ -12,7 +12,7 @@ export SLEY_MACHINE=builtin
 echo "figures are printed, for each algorithm and each rank"
 run 0 roofline "$graph" --algo all --workgroup 1 --network-bandwidth 0.1 --latency 20 --per-rank
 silent_err roofline
-for word in 'machine ' 'a rank  *memory .*network 0.1 GB' 'algo ' tile-c tile-a tile-b summa-2d 'tile-c by ranks'; do
+for word in 'machine ' 'a rank  *memory .*network 0.1 GB' 'algo ' tile-c tile-a tile-b tile-summa summa-2d 'tile-c by ranks'; do
   grep -q "^$word" "$work/out" || fail "roofline prints no line of $word"
 done
 [ "$(sed -n '/by ranks/,/^$/p' "$work/out" | grep -c '^ *[0-3] ')" -eq 4 ] || fail "not a line for each rank"

@@ -9,7 +9,7 @@
 #include "tile/products/tile_spmm.h"
 #include "tile_case.h"
 
-enum { PAD = 1, ALGORITHMS = 9 };
+enum { PAD = 1, ALGORITHMS = 10 };
 
 typedef struct sample {
   tile_case c;
@@ -211,7 +211,8 @@ done:
   return status;
 }
 
-/* Compares with the bits of one rank, for tile-c, whose bits depend only on the tiles. */
+/* Compares with the bits of one rank, for algorithms with stationary Y, whose bits depend only on the
+ * tiles. */
 static void same_bits_of_one_rank(const sample *here) {
   const rank_case alone = {.transport = "threads", .ranks = 1, .workgroup = 1, .threads = 2};
   sample one = *here;
@@ -241,7 +242,7 @@ static void same_bits(const rank_case *rank) {
     share_seen(here.bits, sizeof *here.bits);
     assert_case_ok(&threads, run_case(&threads, bits_main, &there));
     assert_memory_equal(here.bits, there.bits, sizeof here.bits);
-    if (strncmp(here.algo, "tile-c", 6) == 0)
+    if (strncmp(here.algo, "tile-c", 6) == 0 || !sley_tile_algorithm_pushes(here.algo))
       same_bits_of_one_rank(&here);
     tile_case_free(&here.c);
   }
@@ -342,6 +343,9 @@ static void every_algorithm_has_a_summary(void **state) {
     assert_non_null(sley_tile_algorithm_summary(sley_tile_algorithms()[count++]));
   assert_int_equal(count, ALGORITHMS);
   assert_null(sley_tile_algorithm_summary("tile-d"));
+  assert_true(sley_tile_algorithm_pushes("tile-a") && sley_tile_algorithm_pushes("tile-c-steal"));
+  assert_false(sley_tile_algorithm_pushes("tile-c") || sley_tile_algorithm_pushes("tile-summa") ||
+               sley_tile_algorithm_pushes("tile-d") || sley_tile_algorithm_pushes(NULL));
 }
 
 /* ---- failures */
@@ -413,8 +417,11 @@ done:
 
 static void wrong_entries(const rank_case *rank) {
   const int64_t entries[] = {INT64_MAX, -1, INT64_MIN, INT64_C(1) << 40};
-  const uint64_t which = rank->seed % (ALGORITHMS - 1); /* tile-c has no queue */
-  wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[1 + which]), .entry = entries[which % 4]};
+  uint64_t which = rank->seed;
+  while (!sley_tile_algorithm_pushes(sley_tile_algorithms()[which % ALGORITHMS])) /* others have no queue */
+    which++;
+  wrong_entry w = {.s = draw(rank, 800, sley_tile_algorithms()[which % ALGORITHMS]),
+                   .entry = entries[rank->seed % 4]};
   const sley_status status = run_case(rank, wrong_entry_main, &w);
   if (status == SLEY_ERR_INTERNAL)
     assert_non_null(strstr(sley_last_error(), "not a product that it waits for"));

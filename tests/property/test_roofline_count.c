@@ -120,28 +120,80 @@ static double products_of(const drawn_case *c, int64_t i, int64_t l, int64_t j) 
   return products;
 }
 
+/* Bytes of tile (i, l) of A, and of tile (l, j) of B. */
+static double bytes_of_a(const drawn_case *c, int64_t i, int64_t l, int64_t *stored) {
+  return sparse_bytes(&c->a, c->o.tiles_down, c->o.tiles_between, i, l, (int64_t)sley_dtype_bytes(c->dtype),
+                      stored);
+}
+
+static double bytes_of_b(const drawn_case *c, int64_t l, int64_t j) {
+  const sley_roofline_options *o = &c->o;
+  const int64_t value = (int64_t)sley_dtype_bytes(c->dtype);
+  const int64_t width = width_of(c->k, o->tiles_across, j), inner = width_of(c->a.cols, o->tiles_between, l);
+  int64_t unused;
+  return c->sparse ? sparse_bytes(&c->b, o->tiles_between, o->tiles_across, l, j, value, &unused)
+                   : (double)((inner * width * value + 63) / 64 * 64);
+}
+
+static bool is_summa(const drawn_case *c) {
+  return strcmp(c->o.algo, "tile-summa") == 0;
+}
+
+/* A binomial tree: a rank at distance d from the owner receives from the one at d without its highest bit. In
+ * one node all receive from the owner. */
+static void broadcast(counted *out, const sley_roofline_options *o, int ranks, int first, int apart,
+                      int64_t l, double bytes) {
+  for (int d = 1; d < ranks; d++) {
+    int high = 1;
+    while (2 * high <= d)
+      high *= 2;
+    const int from = o->ranks_per_node >= o->ranks ? 0 : d - high, own = (int)(l % ranks);
+    carry(out, o, first + (own + from) % ranks * apart, first + (own + d) % ranks * apart, bytes);
+  }
+}
+
+/* The broadcasts of tile-summa: all tiles of a row of ranks in column l of A, and of a column of ranks in row
+ * l of B, that have anything to multiply. */
+static void count_panels(const drawn_case *c, int64_t l, counted *out) {
+  const sley_roofline_options *o = &c->o;
+  double of_a[MOST_RANKS] = {0}, of_b[MOST_RANKS] = {0};
+  bool any_a = false, any_b = false;
+  int64_t unused;
+  for (int64_t i = 0; i < o->tiles_down; i++)
+    any_a |= bytes_of_a(c, i, l, &unused) > 0;
+  for (int64_t j = 0; j < o->tiles_across; j++)
+    any_b |= bytes_of_b(c, l, j) > 0;
+  for (int64_t i = 0; i < o->tiles_down && any_b; i++)
+    of_a[i % o->grid_rows] += bytes_of_a(c, i, l, &unused);
+  for (int64_t j = 0; j < o->tiles_across && any_a; j++)
+    of_b[j % o->grid_cols] += bytes_of_b(c, l, j);
+  for (int row = 0; row < o->grid_rows; row++)
+    broadcast(out, o, o->grid_cols, row * o->grid_cols, 1, l, of_a[row]);
+  for (int col = 0; col < o->grid_cols; col++)
+    broadcast(out, o, o->grid_rows, col, o->grid_cols, l, of_b[col]);
+}
+
 static void count_task(const drawn_case *c, int64_t i, int64_t l, int64_t j, counted *out) {
   const sley_roofline_options *o = &c->o;
   const int64_t value = (int64_t)sley_dtype_bytes(c->dtype), wide = value < 4 ? 4 : value;
   const int64_t width = width_of(c->k, o->tiles_across, j);
-  const int64_t inner = width_of(c->a.cols, o->tiles_between, l);
-  int64_t stored, unused;
-  const double a = sparse_bytes(&c->a, o->tiles_down, o->tiles_between, i, l, value, &stored);
-  const double b = c->sparse ? sparse_bytes(&c->b, o->tiles_between, o->tiles_across, l, j, value, &unused)
-                             : (double)((inner * width * value + 63) / 64 * 64);
+  int64_t stored;
+  const double a = bytes_of_a(c, i, l, &stored), b = bytes_of_b(c, l, j);
   if (a == 0 || b == 0)
     return;
   const int64_t height = width_of(c->a.rows, o->tiles_down, i);
   const double product = (double)((stored * width * wide + 7) / 8 * 8 + (stored < height ? 8 * stored : 0));
   const int me = owner(o, o->algo[5] == 'b' ? l : i, o->algo[5] == 'a' ? l : j);
   out->flops[me] += 2 * products_of(c, i, l, j);
+  if (is_summa(c))
+    return; /* count_panels */
   carry(out, o, owner(o, i, l), me, a);
   carry(out, o, owner(o, l, j), me, b);
   carry(out, o, me, owner(o, i, j), product);
 }
 
 static void draw_case(bool sparse, drawn_case *c) {
-  static const char *const algos[] = {"tile-c", "tile-a", "tile-b"};
+  static const char *const algos[] = {"tile-c", "tile-summa", "tile-a", "tile-b"};
   *c = (drawn_case){.sparse = sparse,
                     .k = sparse ? draw(SIDE) : PICK(0, 1, 2, 7, 16),
                     .dtype = (sley_dtype)PICK(SLEY_F32, SLEY_F64, SLEY_F16, SLEY_BF16),
@@ -150,7 +202,7 @@ static void draw_case(bool sparse, drawn_case *c) {
   draw_table(rows, inner, c->dtype, &c->a);
   if (sparse)
     draw_table(inner, c->k, c->dtype, &c->b);
-  c->o.algo = algos[sparse ? 0 : draw(3)];
+  c->o.algo = algos[draw(sparse ? 2 : 4)];
   c->o.grid_rows = (int)PICK(1, 2, 3, 4);
   c->o.grid_cols = (int)PICK(1, 2, 3);
   c->o.ranks = c->o.grid_rows * c->o.grid_cols;
@@ -179,6 +231,8 @@ static void check_case(const drawn_case *c) {
     for (int64_t l = 0; l < c->o.tiles_between; l++)
       for (int64_t j = 0; j < c->o.tiles_across; j++)
         count_task(c, i, l, j, &expected);
+  for (int64_t l = 0; l < c->o.tiles_between && is_summa(c); l++)
+    count_panels(c, l, &expected);
   assert_sley_ok(roofline_of(c, &line, rank));
   double flops = 0, bytes = 0;
   for (int r = 0; r < c->o.ranks; r++) {

@@ -131,6 +131,11 @@ sley spmm "$graph" --ranks 4 --algo late --device cpu && shows '^check  *ok' && 
 sley spmm "$graph" --ranks 4 --algo all --device cpu && shows '^late'
 tests test_spmm test_bits
 
+# An algorithm in tiles: named wherever they are, predicted as counted, with both products right.
+sley words spmm --algo && shows '^tile-plain'
+sley spmm "$graph" --ranks 4 --algo tile-plain --tiles 5 --device cpu && shows '^check  *every entry' && shows 'as predicted'
+sley spgemm "$graph" --verify --ranks 4 --algo tile-plain --tiles 5 --mask "$graph" --device cpu && shows '^check ' && shows '^moved '
+
 # An operation: found through the table of kernels.
 compile "$here/use_operation.c" -o "$copy/operation" -L"$copy/lib" -lsley_internal || fail "use_operation.c is not compiled"
 "$copy/operation" >"$copy/out" || fail "the operation: $(cat "$copy/out")"

@@ -23,10 +23,18 @@ void sl_task_predict(sl_task_loop *loop, int rank, int64_t bytes) {
   add_traffic(&loop->report->predicted, sl_link_to(loop->comm, rank), bytes, bytes > 0);
 }
 
+void sl_task_predict_exchange(sl_task_loop *loop, int rank, int64_t bytes) {
+  const sl_row_list list = {.peer = rank, .count = bytes, .bytes = 1};
+  add_traffic(&loop->report->predicted, sl_link_to(loop->comm, rank), bytes,
+              loop->comm->ops->list_messages(loop->comm, &list, SL_GRAIN_PEER));
+}
+
 static void predict(sl_task_loop *loop) {
   const sl_tile_operands *o = loop->o;
   sl_tile_task task;
   for (sl_walk walk = sl_walk_begin(o, loop->comm->rank); sl_walk_next(&walk, &task); loop->report->tasks++) {
+    if (o->schedule)
+      continue;
     const sl_tile_pointer *a = sl_tile_at(o->a, task.i, task.l), *x = sl_tile_at(o->x, task.l, task.j);
     sl_task_predict(loop, a->rank, a->bytes);
     sl_task_predict(loop, x->rank, x->bytes);
@@ -58,13 +66,19 @@ static sley_status open_pair(const sl_tile_operands *o, sl_tile_pair *pair) {
 
 sley_status sl_task_loop_open(sl_task_loop *loop, const sl_tile_operands *o, sley_tile_report *report) {
   *loop = (sl_task_loop){.o = o, .comm = o->y->comm, .report = report};
-  SL_TRY(open_pair(o, &loop->pair[0]));
-  SL_TRY(open_pair(o, &loop->pair[1]));
+  for (int i = 0; i < 2 && !o->schedule; i++)
+    SL_TRY(open_pair(o, &loop->pair[i]));
   predict(loop);
   return SLEY_OK;
 }
 
+sley_status sl_task_loop_schedule(sl_task_loop *loop) {
+  return loop->o->schedule ? loop->o->schedule->create(loop, &loop->state) : SLEY_OK;
+}
+
 void sl_task_loop_close(sl_task_loop *loop) {
+  if (loop->state)
+    loop->o->schedule->destroy(loop->state);
   for (int i = 0; i < 2; i++) {
     sl_tile_fetch_close(&loop->pair[i].a);
     sl_tile_fetch_close(&loop->pair[i].x);
@@ -131,6 +145,8 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
   sl_tile_pair *now = &loop->pair[0], *next = &loop->pair[1];
   sl_walk walk = sl_walk_begin(loop->o, loop->comm->rank);
   bool have, ahead;
+  if (loop->state)
+    return loop->o->schedule->run(loop->state, body, context);
   if (!source) {
     source = next_of_walk;
     source_context = &walk;

@@ -256,6 +256,8 @@ static sley_status open_all(spgemm *s, int buffers, sley_tile_report *report) {
   if (status == SLEY_OK)
     status = sl_task_loop_open(&s->loop, &s->o, report);
   status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = sl_task_loop_schedule(&s->loop);
   return status == SLEY_OK && sl_tile_pushes(&s->o) ? open_stream(s, buffers) : status;
 }
 

@@ -43,6 +43,8 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
   status = sl_agree(comm, status);
   if (status == SLEY_OK)
     status = sl_tile_sums_create(&p->operands, buffers, &p->sums);
+  if (status == SLEY_OK)
+    status = sl_task_loop_schedule(&p->loop);
   if (status == SLEY_OK && operands->stealing != SL_STEAL_NOTHING)
     status = sl_claims_create(&p->operands, &p->claims);
   if (status != SLEY_OK) {

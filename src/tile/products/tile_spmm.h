@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Y = alpha A X + beta Y for matrices in tiles, with one-sided access only. Ranks wait for each other only at
- * the end and, if products are pushed, for a free buffer. */
+/* Y = alpha A X + beta Y for matrices in tiles. Without a schedule there is one-sided access only, and ranks
+ * wait for each other only at the end and, if products are pushed, for a free buffer. */
 #ifndef SLEY_TILE_PRODUCTS_TILE_SPMM_H
 #define SLEY_TILE_PRODUCTS_TILE_SPMM_H
 

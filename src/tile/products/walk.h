@@ -29,6 +29,9 @@ typedef struct sl_tile_operands {
   const sl_tiled *mask; /* mask of a sparse y, with its tiling; NULL: none */
   sl_stationary stationary;
   sl_stealing stealing;
+  /* schedule that brings tiles and runs tasks (task_loop.h), with stationary C and without stealing; NULL:
+   * each rank fetches the tiles of its tasks */
+  const struct sl_tile_schedule *schedule;
 } sl_tile_operands;
 
 /* Returns whether products of tiles are pushed to the owners of Y. */
