@@ -89,6 +89,26 @@ static bool move_messages(void *arg) {
   return false;
 }
 
+/* Returns whether all windows have ended. The thread's error stays. */
+static bool end_windows(sl_mpi_comm *comm, bool broken) {
+  sl_error error;
+  sl_error_save(&error);
+  bool over = sl_mpi_end_windows(comm, broken ? FAREWELL_SHORT : comm->base.timeout) == SLEY_OK;
+  (void)sl_error_restore(&error);
+  return over;
+}
+
+void sl_mpi_hold(sl_mpi_comm *comm) {
+  comm->holds++;
+  if (comm->progress)
+    sl_progress_allow(comm->progress);
+}
+
+void sl_mpi_release(sl_mpi_comm *comm) {
+  if (--comm->holds == 0 && comm->progress)
+    sl_progress_forbid(comm->progress);
+}
+
 static void stop(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   sl_progress_stop(comm->progress);
@@ -98,7 +118,8 @@ static void stop(sl_process_comm *base) {
     return;
   sl_mesh_leave(base->mesh); /* if a rank returns while another waits for it, it takes part in the farewell
                                 below */
-  if (sl_mesh_broken(base->mesh) && !part(comm)) {
+  bool broken = sl_mesh_broken(base->mesh);
+  if ((broken && !part(comm)) || !end_windows(comm, broken)) {
     sl_mpi_skip_finalise(true);
     return;
   }
@@ -183,6 +204,7 @@ static void abandon(sl_process_comm *base) {
     sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
+  sl_mpi_end_accesses(comm);
   (void)sl_error_restore(&error);
 }
 
@@ -194,7 +216,8 @@ static const sl_process_backend mpi_process = {.name = "mpi",
                                                .start = start,
                                                .stop = stop,
                                                .abandon = abandon,
-                                               .place = sl_mpi_place};
+                                               .place = sl_mpi_place,
+                                               .far = &sl_mpi_windows};
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   return sl_process_run(&mpi_process, launch, main, arg);
