@@ -93,7 +93,11 @@ static bool move_messages(void *arg) {
 static bool end_windows(sl_mpi_comm *comm, bool broken) {
   sl_error error;
   sl_error_save(&error);
-  bool over = sl_mpi_end_windows(comm, broken ? FAREWELL_SHORT : comm->base.timeout) == SLEY_OK;
+  sl_mpi_wait wait = {.mesh =
+                          broken ? NULL : comm->base.mesh, /* may still have to send this rank's farewell */
+                      .timeout = broken ? FAREWELL_SHORT : comm->base.timeout,
+                      .what = "a rank's part in MPI_Win_free"};
+  bool over = sl_mpi_end_windows(comm, wait) == SLEY_OK;
   (void)sl_error_restore(&error);
   return over;
 }

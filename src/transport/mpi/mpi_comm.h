@@ -115,9 +115,9 @@ extern const sl_carrier sl_mpi_messages;
 /* The slot far of sl_process_backend. */
 extern const sl_far_memory sl_mpi_windows;
 
-/* Ends all windows of the comm, and its worker. Waits at most timeout seconds for each. Errors:
- * SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED: MPI may still use windows. Collective. */
-sley_status sl_mpi_end_windows(sl_mpi_comm *comm, double timeout);
+/* Ends all windows of the comm, and its worker; wait describes the wait for each. Errors: SLEY_ERR_PEER,
+ * SLEY_ERR_INTERRUPTED: MPI may still use windows. Collective. */
+sley_status sl_mpi_end_windows(sl_mpi_comm *comm, sl_mpi_wait wait);
 
 /* After a failure: waits until the operations on windows in flight are complete, or until the time limit of
  * the farewell. */

@@ -147,8 +147,7 @@ static bool drop_window(sl_far_window *window) {
   return ended;
 }
 
-sley_status sl_mpi_end_windows(sl_mpi_comm *comm, double timeout) {
-  sl_mpi_wait wait = {.timeout = timeout, .what = "a rank's part in MPI_Win_free"};
+sley_status sl_mpi_end_windows(sl_mpi_comm *comm, sl_mpi_wait wait) {
   sley_status status = SLEY_OK;
   while (comm->windows && status == SLEY_OK)
     status = end_window(comm->windows, wait);
