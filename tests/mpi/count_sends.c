@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts what a program hands to MPI, by MPI's profiling interface: to be named by LD_PRELOAD. At
- * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends of 0 bytes are left
- * out. Persistent sends count each time they are started. With SLEY_COUNT_SENDS_MORE=N each rank adds N to
- * its messages, so that a comparison can be seen to fail. */
+ * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends, and gets and puts
+ * of windows; those of 0 bytes are left out. Persistent sends count each time they are started. With
+ * SLEY_COUNT_SENDS_MORE=N each rank adds N to its messages, so that a comparison can be seen to fail. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -122,6 +122,15 @@ int MPI_Put(const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint a
   add(size_of(count, type));
   return PMPI_Put(buffer, count, type, to, at, there, there_type, window);
 }
+
+#define WINDOW(name, constness)                                                                              \
+  int MPI_##name(constness void *buffer, int count, MPI_Datatype type, int to, MPI_Aint at, int there,       \
+                 MPI_Datatype there_type, MPI_Win window, MPI_Request *request) {                            \
+    add(size_of(count, type));                                                                               \
+    return PMPI_##name(buffer, count, type, to, at, there, there_type, window, request);                     \
+  }
+WINDOW(Rput, const)
+WINDOW(Rget, )
 
 int MPI_Finalize(void) {
   const char *path = getenv("SLEY_COUNT_SENDS"), *more = getenv("SLEY_COUNT_SENDS_MORE");
