@@ -2,7 +2,8 @@
 /* Counts what a program hands to MPI, by MPI's profiling interface: to be named by LD_PRELOAD. At
  * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends, and gets and puts
  * of windows; those of 0 bytes are left out. Persistent sends count each time they are started. With
- * SLEY_COUNT_SENDS_MORE=N each rank adds N to its messages, so that a comparison can be seen to fail. */
+ * SLEY_COUNT_SENDS_MORE=N each rank adds N to its messages, so that a comparison can be seen to fail. With
+ * SLEY_MPI_LEVEL=N MPI provides at most thread level N. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -131,6 +132,12 @@ int MPI_Put(const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint a
   }
 WINDOW(Rput, const)
 WINDOW(Rget, )
+
+int MPI_Init_thread(int *count, char ***words, int wanted, int *level) {
+  const char *most = getenv("SLEY_MPI_LEVEL");
+  int limit = most ? atoi(most) : wanted;
+  return PMPI_Init_thread(count, words, wanted < limit ? wanted : limit, level);
+}
 
 int MPI_Finalize(void) {
   const char *path = getenv("SLEY_COUNT_SENDS"), *more = getenv("SLEY_COUNT_SENDS_MORE");
