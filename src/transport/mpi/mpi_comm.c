@@ -81,12 +81,12 @@ static bool part(sl_mpi_comm *comm) {
   return clean;
 }
 
-/* One turn of the progress thread. Returns false, because the thread wakes too seldom to poll without a
- * pause. */
+/* One turn of the progress thread. Returns whether every access of other ranks to a window of this rank may
+ * need a turn. Otherwise the thread wakes too seldom to poll. */
 static bool move_messages(void *arg) {
-  (void)arg;
+  const sl_mpi_comm *comm = arg;
   sl_mpi_turn();
-  return false;
+  return comm->open_windows > 0 && !comm->immediate;
 }
 
 /* Returns whether all windows have ended. The thread's error stays. */

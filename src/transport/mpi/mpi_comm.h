@@ -4,6 +4,7 @@
 #define SLEY_TRANSPORT_MPI_MPI_COMM_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 
 #include "socket/progress.h"
 #include "transport/process/far_memory.h"
@@ -30,6 +31,8 @@ typedef struct sl_mpi_comm {
                             thread does not call MPI */
   sl_mpi_worker *worker; /* thread for the calls of windows; NULL until the first window */
   sl_far_window *windows;
+  atomic_int open_windows; /* length of windows; the progress thread reads it */
+  atomic_bool immediate; /* this rank's last get was complete when it had begun: owners need not take part */
   struct sl_far_access *accesses; /* operations on windows in flight */
   bool no_windows;                /* MPI cannot make windows here; the same on all ranks */
 } sl_mpi_comm;

@@ -114,6 +114,7 @@ static sley_status open_window(sl_process_comm *base, void *own, int64_t bytes, 
   }
   w->next = comm->windows;
   comm->windows = w;
+  comm->open_windows++;
   sl_mpi_hold(comm);
   return SLEY_OK;
 }
@@ -125,6 +126,7 @@ static sley_status end_window(sl_far_window *window, sl_mpi_wait wait) {
   while (*at != window)
     at = &(*at)->next;
   *at = window->next;
+  comm->open_windows--;
   sley_status status = work(window, free_call, wait);
   sl_mpi_release(comm);
   return status == SLEY_OK ? sl_mpi_check(window->code, "MPI_Win_free") : status;
@@ -220,12 +222,13 @@ static sley_status advance(sl_far_access *access, bool begins_next, bool *done) 
 
 static sley_status wait(sl_far_access *access) {
   sl_mpi_wait wait = wait_of(access->window->comm, "a rank's tile or other one-sided data");
-  for (;;) {
-    bool done;
+  bool done = false;
+  for (int tests = 0; !done; tests++) {
     SL_TRY(advance(access, true, &done));
-    if (done)
-      break;
-    SL_TRY(sl_mpi_backoff(&wait));
+    if (tests == 0 && !access->puts)
+      access->window->comm->immediate = done;
+    if (!done)
+      SL_TRY(sl_mpi_backoff(&wait));
   }
   unlink_access(access);
   return SLEY_OK;
