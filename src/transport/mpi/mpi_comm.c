@@ -102,17 +102,6 @@ static bool end_windows(sl_mpi_comm *comm, bool broken) {
   return over;
 }
 
-void sl_mpi_hold(sl_mpi_comm *comm) {
-  comm->holds++;
-  if (comm->progress)
-    sl_progress_allow(comm->progress);
-}
-
-void sl_mpi_release(sl_mpi_comm *comm) {
-  if (--comm->holds == 0 && comm->progress)
-    sl_progress_forbid(comm->progress);
-}
-
 static void stop(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   sl_progress_stop(comm->progress);
@@ -200,6 +189,13 @@ static sley_status start(sl_process_comm *base) {
   return status;
 }
 
+/* Waits until the operations on windows in flight are complete, or until the time limit of the farewell. */
+static void end_accesses(sl_mpi_comm *comm) {
+  bool waits = true;
+  while (!sl_mpi_end_accesses(comm, !waits))
+    waits = sl_mpi_linger(comm);
+}
+
 static void abandon(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   sl_error error;
@@ -208,7 +204,7 @@ static void abandon(sl_process_comm *base) {
     sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
-  sl_mpi_end_accesses(comm);
+  end_accesses(comm);
   (void)sl_error_restore(&error);
 }
 
@@ -238,7 +234,9 @@ static const char *describe(void) {
   for (char *at = version; *at; at++)
     if (*at == '\t')
       *at = ' ';
-  snprintf(text, sizeof text, "ranks are processes that exchange rows by MPI (%.*s)",
+  snprintf(text, sizeof text,
+           "ranks are processes that exchange rows by MPI (%.*s), tiles by its windows if it provides "
+           "MPI_THREAD_MULTIPLE, else by sockets",
            (int)strcspn(version, ",\n"), version);
   return text;
 }

@@ -122,9 +122,9 @@ extern const sl_far_memory sl_mpi_windows;
  * SLEY_ERR_INTERRUPTED: MPI may still use windows. Collective. */
 sley_status sl_mpi_end_windows(sl_mpi_comm *comm, sl_mpi_wait wait);
 
-/* After a failure: waits until the operations on windows in flight are complete, or until the time limit of
- * the farewell. */
-void sl_mpi_end_accesses(sl_mpi_comm *comm);
+/* After a failure: ends the operations on windows in flight that are complete. forget: ends all, although MPI
+ * may still access their memory. Returns whether none is left. */
+bool sl_mpi_end_accesses(sl_mpi_comm *comm, bool forget);
 
 /* The slot dense_native of sl_process_backend. */
 sley_status sl_mpi_dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);

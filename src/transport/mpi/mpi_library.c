@@ -140,6 +140,17 @@ bool sl_mpi_lets_threads_meet(void) {
   return level >= MPI_THREAD_MULTIPLE;
 }
 
+void sl_mpi_hold(sl_mpi_comm *comm) {
+  comm->holds++;
+  if (comm->progress)
+    sl_progress_allow(comm->progress);
+}
+
+void sl_mpi_release(sl_mpi_comm *comm) {
+  if (--comm->holds == 0 && comm->progress)
+    sl_progress_forbid(comm->progress);
+}
+
 void sl_mpi_turn(void) {
   int found;
   sl_mpi_enter();

@@ -234,13 +234,14 @@ static sley_status wait(sl_far_access *access) {
   return SLEY_OK;
 }
 
-void sl_mpi_end_accesses(sl_mpi_comm *comm) {
-  while (comm->accesses) {
-    bool over = false;
-    while (!over && advance(comm->accesses, false, &over) == SLEY_OK && !over && sl_mpi_linger(comm))
-      continue;
-    unlink_access(comm->accesses);
+bool sl_mpi_end_accesses(sl_mpi_comm *comm, bool forget) {
+  for (sl_far_access *next, *access = comm->accesses; access; access = next) {
+    bool done;
+    next = access->next;
+    if (advance(access, false, &done) != SLEY_OK || done || forget)
+      unlink_access(access);
   }
+  return comm->accesses == NULL;
 }
 
 static void flush_call(void *arg) {
