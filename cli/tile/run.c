@@ -368,17 +368,17 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   sley_status status = SLEY_OK;
   if (b->ranks.transport && cli_launched())
     status = agree(comm, b);
-  if (leads(&p)) {
-    snprintf(b->note, SLEY_ERROR_BYTES, "%s", sley_comm_device_note(comm));
-    snprintf(b->device, SLEY_ERROR_BYTES, "%s", sley_comm_device(comm));
-    snprintf(b->transport, SLEY_ERROR_BYTES, "%s", sley_comm_transport(comm));
-  }
   if (status == SLEY_OK)
     status = make_matrices(&p);
   for (int i = 0; i < b->algos->count && status == SLEY_OK; i++)
     status = b->b ? run_sparse(&p, &b->result[i]) : run_algorithm(&p, &b->result[i]);
   if (status == SLEY_OK)
     status = keep_product(&p, &b->result[b->algos->count - 1]);
+  if (leads(&p)) { /* at the end, because symmetric memory may add to the note */
+    snprintf(b->note, SLEY_ERROR_BYTES, "%s", sley_comm_device_note(comm));
+    snprintf(b->device, SLEY_ERROR_BYTES, "%s", sley_comm_device(comm));
+    snprintf(b->transport, SLEY_ERROR_BYTES, "%s", sley_comm_transport(comm));
+  }
   end(&p);
   return status;
 }

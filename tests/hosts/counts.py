@@ -4,13 +4,16 @@
 
     counts.py SLEY [--runs N] [--seed S] [--transport tcp]
     counts.py SLEY --transport mpi --wrapper libcount_sends.so [--mpirun MPIRUN]
+    counts.py SLEY --transport mpi --tiles --wrapper libcount_sends.so [--mpirun MPIRUN]
     counts.py SLEY --transport nccl --wrapper libcount_nccl.so      with a GPU for each of up to 4 ranks
 
 Draws matrices, algorithms, numbers of ranks and workgroups. Over tcp the job runs below `strace`: its calls of
 sendmsg and sendto, their bytes, and the messages with rows, whose headers are read from what was sent, must be
 exactly those of the field "sockets" of the command's JSON, and in each product those of "messages" and
 "volume_bytes". Over mpi libcount_sends.so (tests/mpi/count_sends.c) counts what is handed to MPI, over nccl
-libcount_nccl.so (tests/gpu/count_nccl.c) what is handed to ncclSend. Prints a line for
+libcount_nccl.so (tests/gpu/count_nccl.c) what is handed to ncclSend. With --tiles the products are of
+matrices in tiles: of two jobs whose numbers of products differ, MPI's gets and puts must differ by what is told of a
+product, and by strace no tile may be on Sley's sockets. Prints a line for
 each run that differs and how many are equal; ends with 1 if one differs, with 77 if nothing could be run.
 --more N adds N messages to what was seen, so that a comparison can be seen to fail.
 """
@@ -28,6 +31,7 @@ import tempfile
 ALGORITHMS = ["bcast-1d", "bcast-1d-pipelined", "bcast-1.5d", "summa-2d", "rowwise", "halo", "halo-fused", "halo-coalesced",
               "halo-pipelined", "cover"]
 DATA, REQUEST, ROWS, ANSWER, HEADER = 1, 4, 6, 4 << 56, 40
+PUT, WORD = 2, 8
 CALL = re.compile(r"(sendmsg|sendto|sendmmsg|writev)\(.*= (-?\d+)")
 FIRST = re.compile(r'msg_iov=\[\{iov_base="((?:\\x[0-9a-f]{2})+)"[.]*, iov_len=(\d+)\}')
 
@@ -44,13 +48,24 @@ def draw(rng, transport, most):
     return [matrix] + words
 
 
+def draw_tiles(rng, most):
+    ranks = rng.randint(2, most)
+    rows = rng.randint(200, 3000)
+    return [f"er:n={rows},nnz={rows * rng.randint(2, 12)},seed={rng.randint(1, 999)}", "--algo",
+            rng.choice(["tile-c", "tile-a", "tile-b"]), "--ranks", str(ranks), "--workgroup",
+            str(rng.choice([size for size in range(1, ranks) if ranks % size == 0])), "--tiles", str(rng.randint(2, 6)), "--k",
+            str(rng.choice([4, 17, 64])), "--dtype", rng.choice(["f32", "f64"]), "--threads", "1", "--warmup", "0", "--timeout",
+            "200", "--transport", "mpi", "--device", "cpu"]
+
+
 def products(words):
     return int(words[words.index("--warmup") + 1]) + int(words[words.index("--repeat") + 1])
 
 
 def seen_by_strace(folder):
-    """Calls, bytes, and messages with rows, their bytes, and requests for rows: of all threads of all ranks."""
-    seen = dict(calls=0, bytes=0, messages=0, row_bytes=0, requests=0)
+    """Calls, bytes, and messages with rows, their bytes, requests for rows, and answers and puts longer than a word: of all threads
+    of all ranks."""
+    seen = dict(calls=0, bytes=0, messages=0, row_bytes=0, requests=0, tiles=0)
     for path in glob.glob(os.path.join(folder, "calls.*")):
         for line in open(path, errors="replace"):
             call = CALL.search(line)
@@ -65,6 +80,7 @@ def seen_by_strace(folder):
             kind, access, tag, length = (int.from_bytes(head[a:b], "little")
                                          for a, b in ((0, 4), (4, 6), (8, 16), (16, 24)))
             seen["requests"] += kind == REQUEST and access == ROWS
+            seen["tiles"] += length > WORD and ((kind == DATA and tag == ANSWER) or (kind == REQUEST and access == PUT))
             if kind == DATA and length > 0 and (tag < 1 << 55 or tag == ANSWER):
                 seen["messages"] += 1
                 seen["row_bytes"] += length
@@ -104,24 +120,57 @@ def run_tcp(sley, words, more):
     return compare_tcp(words, told, seen) + judge(told)
 
 
-def run_mpi(sley, words, mpirun, wrapper, more):
+def count_mpi(sley, words, mpirun, wrapper, more=0, strace=()):
+    """A job under mpirun: why it has failed, or None; messages and bytes that were handed to MPI; the command's JSON."""
     ranks = words[words.index("--ranks") + 1]
     with tempfile.TemporaryDirectory() as folder:
         sums = os.path.join(folder, "sums")
         env = dict(os.environ, SLEY_COUNT_SENDS=sums, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none",
                    SLEY_COUNT_SENDS_MORE=str(more), LD_PRELOAD=wrapper)
-        line = [mpirun, "-n", ranks, sley, "spmm", *words, "--json", os.path.join(folder, "told")]
+        line = [mpirun, "-n", ranks, *strace, sley, "spmm", *words, "--json", os.path.join(folder, "told")]
         done = subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
         if done.returncode != 0:
-            return [f"ended with {done.returncode}: {done.stderr[-400:]}"]
+            return f"ended with {done.returncode}: {done.stderr[-400:]}", None, None
         lines = [[int(word) for word in one.split()] for one in open(sums)]
         lines = [one for one in lines if len(one) == 2]
-        told = json.load(open(os.path.join(folder, "told")))
+        return None, [sum(one[at] for one in lines) for at in (0, 1)], json.load(open(os.path.join(folder, "told")))
+
+
+def run_tiles(sley, words, mpirun, wrapper, more):
+    few, many = 1, 3
+    why, before, _ = count_mpi(sley, words + ["--repeat", str(few)], mpirun, wrapper)
+    if why:
+        return [why]
+    with tempfile.TemporaryDirectory() as folder:
+        strace = ["strace", "-ff", "-qq", "-xx", "-s", "64", "-e", "trace=sendmsg,sendto,sendmmsg,writev", "-o",
+                  os.path.join(folder, "calls")]
+        why, after, told = count_mpi(sley, words + ["--repeat", str(many)], mpirun, wrapper, strace=strace)
+        if why:
+            return [why]
+        seen = seen_by_strace(folder)
+    told = told["algorithms"][0]
+    messages, volume = ((many - few) * told[field]["message"] for field in ("messages", "volume_bytes"))
+    seen_messages, seen_bytes = after[0] - before[0] + more, after[1] - before[1]
+    wrong = []
+    # Entries of the queues of products are single words, which are counted but go by requests.
+    if told["algo"] == "tile-c" and seen_messages != messages:
+        wrong.append(f"messages: seen {seen_messages}, told {messages}")
+    if volume - seen_bytes != WORD * (messages - seen_messages):
+        wrong.append(f"bytes: seen {seen_bytes} in {seen_messages}, told {volume} in {messages}")
+    if seen["tiles"] or not seen["calls"]:
+        wrong.append(f"{seen['tiles']} messages on Sley's sockets are longer than a word, of {seen['calls']} calls")
+    return wrong if seen_messages > 0 else wrong + ["nothing was handed to MPI"]
+
+
+def run_mpi(sley, words, mpirun, wrapper, more):
+    why, sums, told = count_mpi(sley, words, mpirun, wrapper, more)
+    if why:
+        return [why]
     links = ["message"] if told["algo"] == "rowwise" else ["message", "direct"]
     times, wrong = products(words), []
     for name, at, field in (("messages", 0, "messages"), ("bytes", 1, "volume_bytes")):
-        seen, own = sum(one[at] for one in lines), times * sum(told[field][link] for link in links)
+        seen, own = sums[at], times * sum(told[field][link] for link in links)
         if seen != own:
             wrong.append(f"{name}: seen {seen}, told {own}")
     return wrong + judge(told)
@@ -160,21 +209,24 @@ def main():
     parser.add_argument("--transport", choices=["tcp", "mpi", "nccl"], default="tcp")
     parser.add_argument("--mpirun", default="mpirun")
     parser.add_argument("--wrapper")
+    parser.add_argument("--tiles", action="store_true")
     parser.add_argument("--most", type=int, default=4, help="ranks at most")
     options = parser.parse_args()
-    if options.transport == "tcp":
-        missing = not shutil.which("strace")
-    else:
-        missing = not options.wrapper or (options.transport == "mpi" and not shutil.which(options.mpirun))
-    if not missing and options.transport == "tcp":
+    missing = not shutil.which("strace") if options.transport == "tcp" or options.tiles else False
+    if options.transport != "tcp":
+        missing = missing or not options.wrapper or (options.transport == "mpi" and not shutil.which(options.mpirun))
+    if not missing and (options.transport == "tcp" or options.tiles):
         missing = subprocess.run(["strace", "-qq", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL).returncode != 0
     if missing:
-        print("skipped:", "strace is not installed, or may not trace" if options.transport == "tcp" else "no MPI, or no wrapper")
+        print("skipped: strace is not installed, or may not trace; or no MPI, or no wrapper")
         return 77
     equal = 0
     for run in range(options.runs):
-        words = draw(random.Random(f"{options.seed} {run}"), options.transport, options.most)
-        if options.transport == "mpi":
+        rng = random.Random(f"{options.seed} {run}")
+        words = draw_tiles(rng, options.most) if options.tiles else draw(rng, options.transport, options.most)
+        if options.tiles:
+            wrong = run_tiles(options.sley, words, options.mpirun, options.wrapper, options.more)
+        elif options.transport == "mpi":
             wrong = run_mpi(options.sley, words, options.mpirun, options.wrapper, options.more)
         elif options.transport == "nccl":
             wrong = run_nccl(options.sley, words, options.wrapper, options.more)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of a job on this host is killed or stopped at a random moment: the others must end in time and say why.
 
-  kills.py SLEY [--command spmm|collective] [--mpirun MPIRUN] [--first I] [--count N] [--seed S] [--jobs J] [--spare S]
+  kills.py SLEY [--command spmm|tiles|collective] [--mpirun MPIRUN] [--first I] [--count N] [--seed S] [--jobs J] [--spare S]
 
 Each case starts three ranks, as a launcher does over TCP or, with --mpirun, over MPI, or as the command forks them, and
-sends one of them SIGKILL or SIGSTOP, while they meet, multiply or run collectives (--command: these alone). Every survivor
+sends one of them SIGKILL or SIGSTOP, while they meet, multiply (also in tiles) or run collectives (--command: these alone). Every survivor
 must end within --timeout and --spare seconds (default 2) of the signal. Over TCP each names the rank, and says that its
 process ended or is stopped; so does the command that has forked the ranks, with exit status 1. Over MPI the first to end
 does so for a rank that is stopped, and mpirun ends the others; of a rank that is killed mpirun or a survivor tells. A rank of a launcher
@@ -30,6 +30,7 @@ import time
 RANKS, TIMEOUT = 3, 3
 # What runs without end, and words of which a case takes one.
 JOBS = {"spmm": (["spmm", "twin:cyt:scale=0.02"], [["--algo", name] for name in ("halo", "cover", "rowwise", "halo-pipelined", "bcast-1d")]),
+        "tiles": (["spmm", "twin:cyt:scale=0.02"], [["--workgroup", "1", "--algo", name] for name in ("tile-c", "tile-a", "tile-b-steal")]),
         "collective": (["collective", "allreduce", "--bytes", "4M", "--zeros", "0.98", "--device", "cpu"],
                        [["--format", "auto"], ["--format", "pici", "--workgroup", "1"], ["--format", "coo", "--way", "ring"],
                         ["--format", "none"], ["--format", "pici"], ["--format", "none", "--workgroup", "1", "--any-order"]])}

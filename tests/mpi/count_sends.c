@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts what a program hands to MPI, by MPI's profiling interface: to be named by LD_PRELOAD. At
- * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends of 0 bytes are left
- * out. Persistent sends count each time they are started. With SLEY_COUNT_SENDS_MORE=N each rank adds N to
- * its messages, so that a comparison can be seen to fail. */
+ * MPI_Finalize a rank appends a line "messages bytes" to the file SLEY_COUNT_SENDS: sends, and gets and puts
+ * of windows; those of 0 bytes are left out. Persistent sends count each time they are started. With
+ * SLEY_COUNT_SENDS_MORE=N each rank adds N to its messages, so that a comparison can be seen to fail. With
+ * SLEY_MPI_LEVEL=N MPI provides at most thread level N. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -121,6 +122,21 @@ int MPI_Put(const void *buffer, int count, MPI_Datatype type, int to, MPI_Aint a
             MPI_Datatype there_type, MPI_Win window) {
   add(size_of(count, type));
   return PMPI_Put(buffer, count, type, to, at, there, there_type, window);
+}
+
+#define WINDOW(name, constness)                                                                              \
+  int MPI_##name(constness void *buffer, int count, MPI_Datatype type, int to, MPI_Aint at, int there,       \
+                 MPI_Datatype there_type, MPI_Win window, MPI_Request *request) {                            \
+    add(size_of(count, type));                                                                               \
+    return PMPI_##name(buffer, count, type, to, at, there, there_type, window, request);                     \
+  }
+WINDOW(Rput, const)
+WINDOW(Rget, )
+
+int MPI_Init_thread(int *count, char ***words, int wanted, int *level) {
+  const char *most = getenv("SLEY_MPI_LEVEL");
+  int limit = most ? atoi(most) : wanted;
+  return PMPI_Init_thread(count, words, wanted < limit ? wanted : limit, level);
 }
 
 int MPI_Finalize(void) {

@@ -1,89 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Init and MPI_Finalize wait for all ranks and cannot be interrupted. A separate thread calls both,
- * because MPI requires the same thread for both. The caller waits for that thread until a time limit, and
- * then continues without it. */
-#include <errno.h>
+/* Calls of MPI that wait for other ranks and can be neither polled nor interrupted: MPI_Init_thread,
+ * MPI_Finalize, and the calls of windows. A thread of its own makes them. The caller polls that thread until
+ * a time limit, and then continues without it. One thread makes both MPI_Init_thread and MPI_Finalize,
+ * because MPI requires it. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/memory.h"
 #include "transport/mpi/mpi_comm.h"
 
-enum { SLICE_NANOSECONDS = 20 * 1000 * 1000 };
-
-/* Stages of the thread, in this order. */
-enum { IDLE, INITIALISE, INITIALISED, FINALISE, FINALISED };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int piece = IDLE, code, level = MPI_THREAD_SINGLE;
-
-static void set_piece(int next) {
-  pthread_mutex_lock(&lock);
-  piece = next;
-  pthread_cond_broadcast(&changed);
-  pthread_mutex_unlock(&lock);
-}
+struct sl_mpi_worker {
+  pthread_t thread;
+  pthread_mutex_t lock; /* lock of the fields below */
+  pthread_cond_t change;
+  void (*call)(void *arg);
+  void *arg;
+  bool ends;
+  atomic_bool busy; /* a call is running or about to run; read without the lock */
+};
 
 static void *serve(void *arg) {
-  (void)arg;
-  code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
-  set_piece(INITIALISED);
-  pthread_mutex_lock(&lock);
-  while (piece != FINALISE)
-    pthread_cond_wait(&changed, &lock);
-  pthread_mutex_unlock(&lock);
-  code = MPI_Finalize();
-  set_piece(FINALISED);
+  sl_mpi_worker *w = arg;
+  pthread_mutex_lock(&w->lock);
+  for (;;) {
+    while (!w->ends && !w->busy)
+      pthread_cond_wait(&w->change, &w->lock);
+    if (w->ends)
+      break;
+    pthread_mutex_unlock(&w->lock);
+    w->call(w->arg);
+    pthread_mutex_lock(&w->lock);
+    w->busy = false;
+  }
+  pthread_mutex_unlock(&w->lock);
   return NULL;
 }
 
-/* Waits until the stage is reached. Returns SLEY_OK, or the error that ended the wait. */
-static sley_status wait_for(int wanted, sl_mpi_wait wait) {
-  sley_status status = SLEY_OK;
-  pthread_mutex_lock(&lock);
-  while (piece != wanted && status == SLEY_OK) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += SLICE_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&changed, &lock, &until);
-    pthread_mutex_unlock(&lock);
-    status = sl_mpi_check_wait(&wait);
-    pthread_mutex_lock(&lock);
+static void destroy(sl_mpi_worker *w) {
+  pthread_cond_destroy(&w->change);
+  pthread_mutex_destroy(&w->lock);
+}
+
+static sley_status start(sl_mpi_worker *w) {
+  sigset_t all, before; /* signal masks; only the caller's threads receive signals */
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->change, NULL);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&w->thread, NULL, serve, w);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (failed) {
+    destroy(w);
+    return sl_fail(SLEY_ERR_MEMORY, "cannot start a thread: %s", strerror(failed));
   }
-  pthread_mutex_unlock(&lock);
+  return SLEY_OK;
+}
+
+sley_status sl_mpi_worker_start(sl_mpi_worker **out) {
+  sl_mpi_worker *w;
+  *out = NULL;
+  SL_TRY(SL_NEW_ZERO(w, 1, "a thread for MPI"));
+  sley_status status = start(w);
+  if (status == SLEY_OK)
+    *out = w;
+  else
+    sl_free(w);
   return status;
 }
 
+sley_status sl_mpi_worker_call(sl_mpi_worker *w, void (*call)(void *arg), void *arg, sl_mpi_wait wait) {
+  if (w->busy)
+    return sl_fail(SLEY_ERR_PEER, "an earlier call of MPI has not returned within its time limit");
+  pthread_mutex_lock(&w->lock);
+  w->call = call;
+  w->arg = arg;
+  w->busy = true;
+  pthread_cond_signal(&w->change);
+  pthread_mutex_unlock(&w->lock);
+  while (w->busy)
+    SL_TRY(sl_mpi_backoff(&wait));
+  return SLEY_OK;
+}
+
+bool sl_mpi_worker_stop(sl_mpi_worker *w) {
+  if (!w)
+    return true;
+  if (w->busy) {
+    pthread_detach(w->thread);
+    return false;
+  }
+  pthread_mutex_lock(&w->lock);
+  w->ends = true;
+  pthread_cond_signal(&w->change);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  destroy(w);
+  sl_free(w);
+  return true;
+}
+
+/* ---- start and end of MPI */
+
+static sl_mpi_worker starter; /* thread that has called MPI_Init_thread; it lives until the process exits */
+static bool started;
+static int code, level = MPI_THREAD_SINGLE;
+
+static void initialise(void *arg) {
+  (void)arg;
+  code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
+}
+
+static void finalise(void *arg) {
+  (void)arg;
+  code = MPI_Finalize();
+}
+
 sley_status sl_mpi_initialise(double timeout, int *out) {
-  pthread_t thread;
-  sigset_t all, before; /* signal masks; only the caller's threads receive signals */
-  if (piece != IDLE)
+  if (started)
     return sl_fail(
         SLEY_ERR_PEER,
         "MPI cannot be initialised: an earlier MPI_Init_thread has not returned within its time limit");
-  piece = INITIALISE;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = pthread_create(&thread, NULL, serve, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (failed) {
-    piece = IDLE;
-    return sl_fail(SLEY_ERR_MEMORY, "cannot start a thread: %s", strerror(failed));
-  }
-  pthread_detach(thread);
-  SL_TRY(wait_for(INITIALISED, (sl_mpi_wait){.timeout = timeout, .what = "MPI_Init_thread of all ranks"}));
+  SL_TRY(start(&starter));
+  started = true;
+  SL_TRY(sl_mpi_worker_call(&starter, initialise, NULL,
+                            (sl_mpi_wait){.timeout = timeout, .what = "MPI_Init_thread of all ranks"}));
   SL_TRY(sl_mpi_check(code, "MPI_Init_thread"));
   *out = level;
   return SLEY_OK;
 }
 
 void sl_mpi_finalise(double timeout) {
-  if (piece != INITIALISED)
-    return;
-  set_piece(FINALISE);
-  (void)wait_for(FINALISED, (sl_mpi_wait){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
+  if (started)
+    (void)sl_mpi_worker_call(&starter, finalise, NULL,
+                             (sl_mpi_wait){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
 }

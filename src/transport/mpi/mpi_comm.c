@@ -81,12 +81,25 @@ static bool part(sl_mpi_comm *comm) {
   return clean;
 }
 
-/* One turn of the progress thread. Returns false, because the thread wakes too seldom to poll without a
- * pause. */
+/* One turn of the progress thread. Returns whether every access of other ranks to a window of this rank may
+ * need a turn. Otherwise the thread wakes too seldom to poll. */
 static bool move_messages(void *arg) {
-  (void)arg;
+  const sl_mpi_comm *comm = arg;
   sl_mpi_turn();
-  return false;
+  return comm->open_windows > 0 && !comm->immediate;
+}
+
+/* Returns whether all windows have ended. The thread's error stays. */
+static bool end_windows(sl_mpi_comm *comm, bool broken) {
+  sl_error error;
+  sl_error_save(&error);
+  sl_mpi_wait wait = {.mesh =
+                          broken ? NULL : comm->base.mesh, /* may still have to send this rank's farewell */
+                      .timeout = broken ? FAREWELL_SHORT : comm->base.timeout,
+                      .what = "a rank's part in MPI_Win_free"};
+  bool over = sl_mpi_end_windows(comm, wait) == SLEY_OK;
+  (void)sl_error_restore(&error);
+  return over;
 }
 
 static void stop(sl_process_comm *base) {
@@ -98,7 +111,8 @@ static void stop(sl_process_comm *base) {
     return;
   sl_mesh_leave(base->mesh); /* if a rank returns while another waits for it, it takes part in the farewell
                                 below */
-  if (sl_mesh_broken(base->mesh) && !part(comm)) {
+  bool broken = sl_mesh_broken(base->mesh);
+  if ((broken && !part(comm)) || !end_windows(comm, broken)) {
     sl_mpi_skip_finalise(true);
     return;
   }
@@ -175,6 +189,13 @@ static sley_status start(sl_process_comm *base) {
   return status;
 }
 
+/* Waits until the operations on windows in flight are complete, or until the time limit of the farewell. */
+static void end_accesses(sl_mpi_comm *comm) {
+  bool waits = true;
+  while (!sl_mpi_end_accesses(comm, !waits))
+    waits = sl_mpi_linger(comm);
+}
+
 static void abandon(sl_process_comm *base) {
   sl_mpi_comm *comm = (sl_mpi_comm *)base;
   sl_error error;
@@ -183,6 +204,7 @@ static void abandon(sl_process_comm *base) {
     sl_progress_forbid(comm->progress);
   if (comm->comm != MPI_COMM_NULL && sl_mesh_broken(base->mesh))
     sl_mpi_call_off(comm);
+  end_accesses(comm);
   (void)sl_error_restore(&error);
 }
 
@@ -194,7 +216,8 @@ static const sl_process_backend mpi_process = {.name = "mpi",
                                                .start = start,
                                                .stop = stop,
                                                .abandon = abandon,
-                                               .place = sl_mpi_place};
+                                               .place = sl_mpi_place,
+                                               .far = &sl_mpi_windows};
 
 static sley_status run(const sl_launch *launch, sl_rank_main main, void *arg) {
   return sl_process_run(&mpi_process, launch, main, arg);
@@ -211,7 +234,9 @@ static const char *describe(void) {
   for (char *at = version; *at; at++)
     if (*at == '\t')
       *at = ' ';
-  snprintf(text, sizeof text, "ranks are processes that exchange rows by MPI (%.*s)",
+  snprintf(text, sizeof text,
+           "ranks are processes that exchange rows by MPI (%.*s), tiles by its windows if it provides "
+           "MPI_THREAD_MULTIPLE, else by sockets",
            (int)strcspn(version, ",\n"), version);
   return text;
 }

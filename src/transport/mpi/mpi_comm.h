@@ -4,9 +4,14 @@
 #define SLEY_TRANSPORT_MPI_MPI_COMM_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 
 #include "socket/progress.h"
+#include "transport/process/far_memory.h"
 #include "transport/process/process_exchange.h"
+
+/* A thread for calls of MPI that cannot be polled. */
+typedef struct sl_mpi_worker sl_mpi_worker;
 
 typedef struct sl_mpi_comm {
   sl_process_comm base;
@@ -22,7 +27,14 @@ typedef struct sl_mpi_comm {
   double farewell;       /* time when waiting ends after a failure; 0: no failure */
   sl_progress *progress; /* thread that moves messages while this rank computes; NULL: MPI allows no other
                             thread */
-  int unreclaimed;       /* exchanges begun and not reclaimed; with 0 the progress thread does not call MPI */
+  int holds;             /* number of exchanges begun and not reclaimed, and of windows; with 0 the progress
+                            thread does not call MPI */
+  sl_mpi_worker *worker; /* thread for the calls of windows; NULL until the first window */
+  sl_far_window *windows;
+  atomic_int open_windows; /* length of windows; the progress thread reads it */
+  atomic_bool immediate; /* this rank's last get was complete when it had begun: owners need not take part */
+  struct sl_far_access *accesses; /* operations on windows in flight */
+  bool no_windows;                /* MPI cannot make windows here; the same on all ranks */
 } sl_mpi_comm;
 
 /* Initialises MPI unless it is initialised, and makes sure that this thread may call it. If this call
@@ -30,6 +42,25 @@ typedef struct sl_mpi_comm {
  * timeout seconds for the others. given: the program has passed a communicator, so MPI must already be
  * initialised, and there is no wait. Errors: SLEY_ERR_UNSUPPORTED, SLEY_ERR_PEER, SLEY_ERR_INTERRUPTED. */
 sley_status sl_mpi_ready(bool given, double timeout);
+
+/* A polling wait. */
+typedef struct sl_mpi_wait {
+  sl_mesh *mesh; /* NULL: the ranks have not met yet */
+  double timeout, begin;
+  int64_t polls;
+  const char *what; /* name of the awaited event, for error messages */
+} sl_mpi_wait;
+
+/* Starts a thread for sl_mpi_worker_call. Errors: SLEY_ERR_MEMORY. */
+sley_status sl_mpi_worker_start(sl_mpi_worker **out);
+
+/* Makes the worker call call(arg), and waits for it, see sl_mpi_wait. After an error the call may still run,
+ * or run for ever: arg must stay, and further calls fail. Errors: those of sl_mpi_backoff. */
+sley_status sl_mpi_worker_call(sl_mpi_worker *worker, void (*call)(void *arg), void *arg, sl_mpi_wait wait);
+
+/* Ends the thread. Returns false if a call has not returned: the thread is then left behind. NULL: does
+ * nothing. */
+bool sl_mpi_worker_stop(sl_mpi_worker *worker);
 
 /* Call MPI_Init_thread and MPI_Finalize, each once. *level: the thread level that MPI provides. Errors as
  * sl_mpi_ready. */
@@ -53,6 +84,13 @@ void sl_mpi_leave(void);
 /* Returns whether threads other than the main one may call MPI. */
 bool sl_mpi_lets_threads_in(void);
 
+/* Returns whether several threads may call MPI at the same time. */
+bool sl_mpi_lets_threads_meet(void);
+
+/* Let the progress thread call MPI from hold to the matching release. */
+void sl_mpi_hold(sl_mpi_comm *comm);
+void sl_mpi_release(sl_mpi_comm *comm);
+
 /* Lets MPI move messages in flight. */
 void sl_mpi_turn(void);
 
@@ -64,20 +102,10 @@ sley_status sl_mpi_check(int code, const char *call);
  * NULL. */
 sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *received);
 
-/* A polling wait. */
-typedef struct sl_mpi_wait {
-  sl_mesh *mesh; /* NULL: the ranks have not met yet */
-  double timeout, begin;
-  int64_t polls;
-  const char *what; /* name of the awaited event, for error messages */
-} sl_mpi_wait;
-
 /* Called between two polls: at first returns at once, later yields, then sleeps for longer each time. Checks
  * the mesh, the time limit and the interrupt now and then. Errors: SLEY_ERR_PEER (a rank has failed, or
  * timeout seconds have passed), SLEY_ERR_INTERRUPTED. */
 sley_status sl_mpi_backoff(sl_mpi_wait *wait);
-/* Checks the mesh, the time limit and the interrupt, without a pause. Errors: as sl_mpi_backoff. */
-sley_status sl_mpi_check_wait(sl_mpi_wait *wait);
 
 /* Waits for one request that an MPI call has made; code is the result of that call. */
 sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait);
@@ -86,6 +114,17 @@ sley_status sl_mpi_settle(int code, MPI_Request *request, sl_mpi_wait wait);
 sley_status sl_mpi_place(int ranks, const void *mpi_comm, double timeout, sl_place *out);
 
 extern const sl_carrier sl_mpi_messages;
+
+/* The slot far of sl_process_backend. */
+extern const sl_far_memory sl_mpi_windows;
+
+/* Ends all windows of the comm, and its worker; wait describes the wait for each. Errors: SLEY_ERR_PEER,
+ * SLEY_ERR_INTERRUPTED: MPI may still use windows. Collective. */
+sley_status sl_mpi_end_windows(sl_mpi_comm *comm, sl_mpi_wait wait);
+
+/* After a failure: ends the operations on windows in flight that are complete. forget: ends all, although MPI
+ * may still access their memory. Returns whether none is left. */
+bool sl_mpi_end_accesses(sl_mpi_comm *comm, bool forget);
 
 /* The slot dense_native of sl_process_backend. */
 sley_status sl_mpi_dense_native(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);

@@ -331,9 +331,7 @@ static sley_status begin(sl_process_exchange *exchange, sl_queue *queue) {
     if (c->travels)
       SL_TRY(start(exchange, c, false));
   }
-  comm->unreclaimed++;
-  if (comm->progress)
-    sl_progress_allow(comm->progress);
+  sl_mpi_hold(comm);
   return SLEY_OK;
 }
 
@@ -355,9 +353,7 @@ static sley_status end(sl_process_exchange *exchange, sl_queue *queue) {
 }
 
 static sley_status reclaim(sl_process_exchange *exchange) {
-  sl_mpi_comm *comm = comm_of(exchange);
-  if (--comm->unreclaimed == 0 && comm->progress)
-    sl_progress_forbid(comm->progress);
+  sl_mpi_release(comm_of(exchange));
   for (int i = 0; i < exchange->sends; i++)
     if (exchange->send[i].travels)
       SL_TRY(wait_for(exchange, &exchange->send[i], false));

@@ -15,7 +15,7 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTE
 static MPI_Comm world = MPI_COMM_NULL;
 static int level = MPI_THREAD_SINGLE;
 static bool skips_finalise;
-static pid_t initialiser; /* the process that has initialised MPI */
+static pid_t initialiser;                          /* the process that has initialised MPI */
 static const double FOREVER = 1e300, FAREWELL = 5; /* seconds; FAREWELL: time for MPI_Finalize once all ranks
                                                       have called it */
 
@@ -136,6 +136,21 @@ bool sl_mpi_lets_threads_in(void) {
   return level >= MPI_THREAD_SERIALIZED;
 }
 
+bool sl_mpi_lets_threads_meet(void) {
+  return level >= MPI_THREAD_MULTIPLE;
+}
+
+void sl_mpi_hold(sl_mpi_comm *comm) {
+  comm->holds++;
+  if (comm->progress)
+    sl_progress_allow(comm->progress);
+}
+
+void sl_mpi_release(sl_mpi_comm *comm) {
+  if (--comm->holds == 0 && comm->progress)
+    sl_progress_forbid(comm->progress);
+}
+
 void sl_mpi_turn(void) {
   int found;
   sl_mpi_enter();
@@ -164,7 +179,8 @@ sley_status sl_mpi_test(MPI_Request *requests, int count, int *done, int64_t *re
 
 enum { SPINS = 200, YIELDS = 2000, LOOKS = 16, PAUSE_NANOSECONDS = 50000 };
 
-sley_status sl_mpi_check_wait(sl_mpi_wait *p) {
+/* Checks the mesh, the time limit and the interrupt, without a pause. Errors: as sl_mpi_backoff. */
+static sley_status check_wait(sl_mpi_wait *p) {
   if (p->polls++ == 0)
     p->begin = sl_now();
   SL_TRY(p->mesh ? sl_mesh_progress(p->mesh) : sl_interrupted());
@@ -183,7 +199,7 @@ sley_status sl_mpi_backoff(sl_mpi_wait *p) {
     p->polls++;
     return SLEY_OK;
   }
-  SL_TRY(sl_mpi_check_wait(p));
+  SL_TRY(check_wait(p));
   if (p->polls > YIELDS)
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
   else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided access of ranks that are processes, by the target's memory: host memory that is mapped here is
  * read and written at once; device memory that is mapped here is copied by this rank's device, in a queue
- * beside the rank's; all other memory is accessed by requests over the mesh. Atomics on device memory are
+ * beside the rank's; host memory with a window is accessed by the transport's library (far_memory.h), except
+ * single words; all other memory is accessed by requests over the mesh. Atomics on device memory are
  * made by the owner's device, even if the memory is mapped, because the link between two devices need not
  * support them.
  *
@@ -19,6 +20,7 @@ typedef enum rma_state {
   COMPLETE,
   COPIED, /* waits for a copy by this rank's device */
   ASKED,  /* a request */
+  WINDOW, /* an operation of the transport's library */
   PIECED  /* in pieces: requests through slots, one after another */
 } rma_state;
 
@@ -34,7 +36,10 @@ typedef struct sl_process_rma {
   sl_comm *comm;
   sl_symm *symm;
   rma_state state;
-  sl_mesh_ask ask;
+  union {
+    sl_mesh_ask ask;
+    sl_far_access far; /* in state WINDOW */
+  };
   uint64_t number; /* number of the copy in the queue, in state COPIED */
   /* The fields below are for state PIECED. */
   staged_step step;
@@ -66,8 +71,10 @@ static void *peer_ptr(sl_symm *base, int rank) {
   return rank >= 0 && rank < base->comm->size ? of(base)->ranks[rank].at : NULL;
 }
 
-static void count(sl_symm *base, int rank, int64_t bytes) {
-  sl_process_counters_add(base->comm, sl_link_to(base->comm, rank), bytes, bytes > 0);
+/* Counts an operation, unless the transport's library has it, and counts it itself. */
+static void count(const sl_process_rma *r, int rank, int64_t bytes) {
+  if (r->state != WINDOW)
+    sl_process_counters_add(r->comm, sl_link_to(r->comm, rank), bytes, bytes > 0);
 }
 
 /* Called after accesses to mapped memory, which involve no other rank: this rank may repeat them until
@@ -199,16 +206,40 @@ static sley_status begin_staged(sl_process_comm *comm, sl_process_rma *r, bool p
   return over(comm, drive(comm));
 }
 
+/* Begins an access through a window. */
+static sley_status begin_window(sl_process_comm *comm, sl_process_rma *r, bool puts, int rank, int64_t offset,
+                                char *here, int64_t bytes) {
+  r->state = WINDOW;
+  r->far = (sl_far_access){.window = of(r->symm)->window,
+                           .puts = puts,
+                           .rank = rank,
+                           .here = here,
+                           .offset = offset,
+                           .left = bytes};
+  return over(comm, comm->backend->far->begin(&r->far));
+}
+
+/* Waits for an access through a window. If the wait fails, this rank aborts, which ends the access. */
+static sley_status wait_window(sl_process_comm *comm, sl_process_rma *r) {
+  sley_status status = r->far.window ? comm->backend->far->wait(&r->far) : sl_mesh_progress(comm->mesh);
+  if (status != SLEY_OK && !sl_mesh_broken(comm->mesh))
+    sl_mesh_abort(comm->mesh, status);
+  return over(comm, status);
+}
+
 /* Begins an access to a block that is not mapped here. */
 static sley_status begin_far(sl_process_comm *comm, sl_process_rma *r, bool puts, int rank, int64_t offset,
                              char *here, int64_t bytes) {
   const sl_process_symm *symm = of(r->symm);
-  if (puts)
+  bool by_library = symm->window && !sl_is_word(offset, bytes);
+  if (puts && !by_library)
     comm->dirty[rank] = true;
   if (symm->on_device)
     return begin_staged(comm, r, puts, rank, offset, here, bytes);
   if (sl_mesh_broken(comm->mesh))
     return over(comm, sl_mesh_progress(comm->mesh));
+  if (by_library)
+    return begin_window(comm, r, puts, rank, offset, here, bytes);
   r->state = ASKED;
   sl_mesh_ask_access(comm->mesh, rank, puts ? SL_MESH_PUT : SL_MESH_GET, symm->id, offset, here, bytes,
                      &r->ask);
@@ -229,7 +260,7 @@ static sley_status get_begin(sl_symm *base, int rank, int64_t offset, void *dst,
     sl_symm_load(dst, from->at, offset, bytes);
     SL_TRY(look(comm));
   }
-  count(base, rank, bytes);
+  count(r, rank, bytes);
   return SLEY_OK;
 }
 
@@ -248,7 +279,7 @@ static sley_status put_begin(sl_symm *base, int rank, int64_t offset, const void
     sl_symm_store(to->at, offset, src, bytes);
     SL_TRY(look(comm));
   }
-  count(base, rank, bytes);
+  count(r, rank, bytes);
   return SLEY_OK;
 }
 
@@ -281,6 +312,11 @@ static sley_status wait(sl_rma *rma) {
   bool done = false;
   if (r->state == ASKED) {
     status = over(comm, sl_mesh_wait_ask(comm->mesh, &r->ask));
+    r->state = COMPLETE;
+    return status;
+  }
+  if (r->state == WINDOW) {
+    status = wait_window(comm, r);
     r->state = COMPLETE;
     return status;
   }
@@ -408,6 +444,8 @@ sley_status sl_process_flush_puts(sl_process_comm *comm, int rank) {
     SL_TRY(sl_process_wait_for(comm, comm->staging->own->copies));
     SL_TRY(sl_rma_queue_drain(comm->staging->own));
   }
+  if (comm->backend->far)
+    SL_TRY(comm->backend->far->flush(comm, rank));
   for (int r = 0; r < comm->base.size; r++)
     if (comm->dirty[r] && (rank == SL_ALL_RANKS || rank == r)) {
       comm->dirty[r] = false;

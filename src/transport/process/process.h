@@ -60,7 +60,9 @@ typedef struct sl_process_backend {
   /* The slot of the same name in the transport's operations: sl_dense_no_native, or the transport's own
      function. */
   sley_status (*dense_native)(sl_comm *comm, const sl_dense_spec *spec, sl_dense_native **out);
-  const char *next; /* the transport used by all ranks if this one cannot start; NULL: none */
+  const struct sl_far_memory *far; /* get and put between workgroups by the transport's library; NULL: by
+                                      requests over the mesh */
+  const char *next;                /* the transport used by all ranks if this one cannot start; NULL: none */
 } sl_process_backend;
 
 /* The slot run of a transport's sl_transport_backend: runs one rank in this process if there is a launcher,
@@ -118,8 +120,8 @@ void sl_process_counters_reset(sl_comm *comm);
 void sl_process_counters_add(sl_comm *comm, sl_link link, int64_t bytes, int64_t messages);
 void sl_process_close(sl_comm *comm);
 
-/* One-sided memory (symmetric.h): mapped inside a workgroup, accessed by requests over the mesh between
- * workgroups. */
+/* One-sided memory (symmetric.h): mapped inside a workgroup, accessed by the backend's slot far or by
+ * requests over the mesh between workgroups. */
 extern const sl_symm_ops sl_process_symm_ops;
 
 /* Slots of sl_process_symm_ops that process_symmetric.c defines. */

@@ -21,19 +21,25 @@ static size_t mapped_bytes(int64_t bytes) {
   return bytes > 0 ? (size_t)bytes : 1;
 }
 
+static const sl_far_memory *far_memory_of(const sl_comm *comm) {
+  return ((const sl_process_comm *)comm)->backend->far;
+}
+
 static void unmap_all(sl_process_symm *symm) {
+  bool in_use = symm && symm->window && !far_memory_of(symm->base.comm)->drop(symm->window);
   for (int r = 0; symm && r < symm->base.comm->size; r++)
-    if (symm->ranks[r].at)
+    if (symm->ranks[r].at && !(in_use && r == symm->base.comm->rank))
       munmap(symm->ranks[r].at, mapped_bytes(symm->ranks[r].bytes));
   sl_free(symm);
 }
 
 /* Frees blocks in host memory that no rank can access any more. broken: other ranks are not served any more.
- * all: frees all blocks. */
+ * all: frees all blocks. A block with a window is kept until the window is closed, or the comm ends. */
 static void release(sl_process_comm *comm, bool broken, bool all) {
   for (sl_process_symm **at = &comm->symms; *at;) {
     sl_process_symm *symm = *at;
-    if (!symm->on_device && (all || (symm->freed && (symm->still_in_use == 0 || broken)))) {
+    bool left = symm->freed && !symm->window && (symm->still_in_use == 0 || broken);
+    if (!symm->on_device && (all || left)) {
       *at = symm->next;
       unmap_all(symm);
     } else {
@@ -227,11 +233,47 @@ static sley_status take_asks(sl_process_comm *comm) {
   return SL_NEW(comm->asks, comm->base.size, "requests for rows");
 }
 
+/* Closes windows whose memory all ranks have freed, and frees that memory. Ranks do not wait for each other
+ * when they free memory, but an MPI library makes them wait to free a window. Collective. */
+static sley_status close_windows(sl_process_comm *comm) {
+  enum { MOST = 64 };
+  sl_process_symm *of[MOST];
+  int64_t freed[MOST];
+  int count = 0;
+  SL_TRY(sl_mesh_progress(comm->mesh)); /* from here on the progress thread does not change the list */
+  for (sl_process_symm *symm = comm->symms; symm && count < MOST; symm = symm->next)
+    if (symm->window) { /* all ranks have the same windows in the same order */
+      freed[count] = symm->freed;
+      of[count++] = symm;
+    }
+  if (count == 0)
+    return SLEY_OK;
+  SL_TRY(sl_mesh_allreduce(comm->mesh, SL_MESH_MIN, freed, count));
+  for (int i = 0; i < count; i++)
+    if (freed[i]) {
+      SL_TRY(comm->backend->far->close(of[i]->window));
+      (void)comm->backend->far->drop(of[i]->window);
+      of[i]->window = NULL;
+    }
+  release(comm, false, false);
+  sl_process_keep(comm);
+  return SLEY_OK;
+}
+
+/* Makes a window of the block, if the transport's library accesses memory of other workgroups. Collective. */
+static sley_status open_window(sl_process_comm *comm, sl_process_symm *symm) {
+  const sl_process_block *own = &symm->ranks[comm->base.rank];
+  if (!comm->backend->far || symm->still_in_use == 0)
+    return SLEY_OK;
+  return comm->backend->far->open(comm, own->at, own->bytes, &symm->window);
+}
+
 static sley_status alloc_on_host(sl_process_comm *comm, int64_t bytes, sl_symm **out) {
   sl_comm *base = &comm->base;
   sl_process_symm *symm = NULL;
   sley_status status = SLEY_OK;
   int fd = -1;
+  SL_TRY(close_windows(comm));
   if (bytes < 0)
     status = sl_fail(SLEY_ERR_ARG, "symmetric memory of %lld bytes", (long long)bytes);
   else if (!(symm = sl_alloc_zero(1, sizeof *symm + (size_t)base->size * sizeof symm->ranks[0],
@@ -255,6 +297,8 @@ static sley_status alloc_on_host(sl_process_comm *comm, int64_t bytes, sl_symm *
     status = map_all(comm, symm);
     enlist(comm, symm);
     status = sl_mesh_agree(comm->mesh, "end of symm_alloc", 0, 0, status);
+    if (status == SLEY_OK)
+      status = open_window(comm, symm);
     if (status != SLEY_OK)
       unlist(comm, symm);
   }

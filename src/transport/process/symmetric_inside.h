@@ -4,6 +4,7 @@
 #ifndef SLEY_TRANSPORT_PROCESS_SYMMETRIC_INSIDE_H
 #define SLEY_TRANSPORT_PROCESS_SYMMETRIC_INSIDE_H
 
+#include "transport/process/far_memory.h"
 #include "transport/process/peer_memory.h"
 #include "transport/rma_queue.h"
 
@@ -21,6 +22,7 @@ typedef struct sl_process_symm {
   bool freed;       /* freed by this rank */
   int still_in_use; /* number of ranks of other workgroups that may still send requests */
   bool on_device;
+  sl_far_window *window; /* the blocks as a window of the transport's library; NULL: there is none */
   struct sl_process_symm *next;
   sl_peer_block device; /* blocks in device memory that the workgroup maps */
   char *alone;          /* this rank's block, if no other rank maps it */
