@@ -88,10 +88,10 @@ typedef struct sl_device_figures {
   double plain;       /* bytes/s at which entries load their rows of X in the plain product, or on cores */
   double piece;       /* minimum seconds of a piece of a halo, long compared with the time to report it */
   double pull_start;  /* seconds by which a pull of pieces begins later than sums that need no halo */
-  /* Products by streams of at least narrow_from[i] bytes for each row of X: the share of their time that
-   * loads of 16 bytes save, if the width allows only loads of 2^i bytes. */
+  /* Products by streams whose rows of X have more than 64 and at most narrow_most[i] bytes: the share of
+   * their time that loads of 16 bytes save, if the width allows only loads of 2^i bytes. */
   double narrow_loads[SL_NARROW_LOADS];
-  int64_t narrow_from[SL_NARROW_LOADS];
+  int64_t narrow_most[SL_NARROW_LOADS];
   int64_t fill[SL_FILLS];
   sl_gemm_figures gemm[SL_GEMM_KINDS];
   sl_window_model windows;

@@ -66,6 +66,7 @@ sley_status sl_operand_widen(const sl_exec *exec, const void *y, int64_t y_strid
 /* Seconds that products of a rank save if they load 16 bytes of X at a time, and not only what the width
  * allows. */
 static double seconds_saved(const sl_plan *plan, int64_t row_bytes) {
+  enum { NARROWEST = 64 };
   const sl_device_figures *figures = &plan->device_figures;
   const int64_t widest = row_bytes & -row_bytes; /* bytes of the widest load that all rows allow */
   double entries = 0;
@@ -76,7 +77,7 @@ static double seconds_saved(const sl_plan *plan, int64_t row_bytes) {
     log++;
   for (int i = 0; i < plan->parts.count; i++)
     entries += (double)SL_PART(plan, i)->nnz;
-  return row_bytes > figures->narrow_from[log]
+  return row_bytes > NARROWEST && row_bytes <= figures->narrow_most[log]
              ? figures->narrow_loads[log] * entries * (double)row_bytes / figures->stream
              : 0;
 }
