@@ -107,6 +107,15 @@ static void near(double got, long double expected, sley_dtype dtype, const char 
     fail_msg("%s: %.17g, not %.17g", what, got, (double)expected);
 }
 
+/* Checks a sum of `rows` losses, none of which is negative: each is within its own error, and each addition
+ * rounds. */
+static void near_sum(double got, long double expected, int64_t rows) {
+  const double bound = (1.01 * tolerance_of(SLEY_F64) + (double)rows * 0x1p-53) * (double)expected +
+                       1e-13 * (double)(rows + 1);
+  if (!(fabs(got - (double)expected) <= bound))
+    fail_msg("sum of %lld losses: %.17g, not %.17g", (long long)rows, got, (double)expected);
+}
+
 /* Checks a row against the loss in long double, and adds to its sum. */
 static void check_row(const shape *s, const block *logits, int32_t label, int64_t i, const outputs *o,
                       long double *total) {
@@ -155,7 +164,7 @@ static void check(const shape *s) {
       for (int64_t i = 0; i < l->rows; i++)
         check_row(s, &logits, label[i], i, &o, &total);
       if (s->sums) {
-        near(((double *)o.sums.data)[0], total, SLEY_F64, "sum of losses");
+        near_sum(((double *)o.sums.data)[0], total, l->rows);
         assert_true(((double *)o.sums.data)[1] == counted);
       }
       first = o;
