@@ -21,6 +21,8 @@ struct sl_mpi_worker {
   atomic_bool busy; /* a call is running or about to run; read without the lock */
 };
 
+static atomic_int running; /* calls that workers of all comms have begun, and that have not returned */
+
 static void *serve(void *arg) {
   sl_mpi_worker *w = arg;
   pthread_mutex_lock(&w->lock);
@@ -31,6 +33,7 @@ static void *serve(void *arg) {
       break;
     pthread_mutex_unlock(&w->lock);
     w->call(w->arg);
+    running--;
     pthread_mutex_lock(&w->lock);
     w->busy = false;
   }
@@ -77,6 +80,7 @@ sley_status sl_mpi_worker_call(sl_mpi_worker *w, void (*call)(void *arg), void *
   w->call = call;
   w->arg = arg;
   w->busy = true;
+  running++;
   pthread_cond_signal(&w->change);
   pthread_mutex_unlock(&w->lock);
   while (w->busy)
@@ -132,7 +136,10 @@ sley_status sl_mpi_initialise(double timeout, int *out) {
 }
 
 void sl_mpi_finalise(double timeout) {
+  sl_mpi_wait wait = {.timeout = timeout, .what = "MPI_Finalize of all ranks"};
+  while (running > 0) /* no other call may run beside MPI_Finalize */
+    if (sl_mpi_backoff(&wait) != SLEY_OK)
+      return;
   if (started)
-    (void)sl_mpi_worker_call(&starter, finalise, NULL,
-                             (sl_mpi_wait){.timeout = timeout, .what = "MPI_Finalize of all ranks"});
+    (void)sl_mpi_worker_call(&starter, finalise, NULL, wait);
 }

@@ -95,7 +95,7 @@ static bool end_windows(sl_mpi_comm *comm, bool broken) {
   sl_error_save(&error);
   sl_mpi_wait wait = {.mesh =
                           broken ? NULL : comm->base.mesh, /* may still have to send this rank's farewell */
-                      .timeout = broken ? FAREWELL_SHORT : comm->base.timeout,
+                      .timeout = broken ? FAREWELL : comm->base.timeout, /* all ranks live and come here */
                       .what = "a rank's part in MPI_Win_free"};
   bool over = sl_mpi_end_windows(comm, wait) == SLEY_OK;
   (void)sl_error_restore(&error);
