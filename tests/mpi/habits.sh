@@ -14,7 +14,7 @@ require() {
 }
 # MPI libraries keep what they have allocated, in modules that are gone when a sanitizer looks for leaks. Sley's own show over tcp.
 export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-# Nor can ThreadSanitizer make sense of the order of their own locks.
-export TSAN_OPTIONS=detect_deadlocks=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}
+# Nor can ThreadSanitizer make sense of the order of their own locks, or of threads that are in MPI at the same time.
+export TSAN_OPTIONS="detect_deadlocks=0:suppressions=$(cd "$(dirname "$0")/../.." && pwd)/tests/mpi/tsan.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 # MPICH's UCX watches calls that give memory back, which ThreadSanitizer does not survive.
 export UCX_MEM_EVENTS=no
