@@ -7,9 +7,9 @@ of NCCL broadcasts with the fastest product of cuSPARSE relative to Sley's.
 
 Usage: overlap.py [BUILD] [--graphs N] [--widths N] [--widest K] [--dtypes T,T] [--link GB/s] [--seed N] [--json FILE]
 """
-import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
 import common  # noqa: E402
 import draw as drawn  # noqa: E402
-from tables import geomean  # noqa: E402
+from tables import geomean, read_lines  # noqa: E402
 
 NARROWEST = 8
 
@@ -35,12 +35,10 @@ def measure(o, name, widths, dtype, folder):
     results = os.path.join(folder, "results")
     subprocess.run([os.path.join(o.build, "bench/gpu/bench_ranks_gpu"), "--gpus", "1,2", "--matrices", name, "--k", widths, "--dtype", dtype,
                     "--repeat", "9", "--cache", folder, "--json", results], check=True, stdout=subprocess.DEVNULL)
-    with open(results, encoding="utf-8") as file:
-        lines = file.read().splitlines()
     if o.json:
-        with open(o.json, "a", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in lines)
-    records = [record for record in map(json.loads, lines) if record["record"] == "case"]
+        with open(o.json, "ab") as file, open(results, "rb") as lines:
+            shutil.copyfileobj(lines, file)
+    records = [record for record in read_lines(results) if record["record"] == "case"]
     return {(r["k"], r["gpus"]): r for r in records}
 
 

@@ -6,7 +6,6 @@ Widths of less than a granule are timed but have no part in this, because X is t
 
 Usage: widths.py [BUILD] [--graphs N] [--widths N] [--widest K] [--dtype T] [--seed N] [--json FILE]
 """
-import json
 import math
 import os
 import random
@@ -17,7 +16,7 @@ import tempfile
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
 import common  # noqa: E402
 import draw as drawn  # noqa: E402
-from tables import geomean  # noqa: E402
+from tables import geomean, read_lines  # noqa: E402
 
 BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
 GRANULE = 64
@@ -42,8 +41,7 @@ def main():
                 file.write(f"{name} {','.join(map(str, drawn.widths(chance, o.widths, o.widest)))}\n")
         subprocess.run([os.path.join(o.build, "bench/gpu/bench_spmm_gpu"), "--cases", cases, "--dtype", o.dtype, "--rivals", "csr",
                         "--repeat", "9", "--json", results], check=True, stdout=subprocess.DEVNULL)
-        with open(results, encoding="utf-8") as file:
-            records = [record for record in map(json.loads, file) if record["record"] == "case"]
+        records = [record for record in read_lines(results) if record["record"] == "case"]
     print(f"seed {o.seed}, {o.dtype}: ms, and the time for each granule of {GRANULE} bytes relative to the graph's best")
     for name in names:
         mine = [(r["k"], r["sley"]["ms"]["median"], r.get("ratio")) for r in records if r["matrix"] == name]

@@ -215,26 +215,27 @@ sley_status sley_matrix_csr(const sley_matrix *matrix, sley_csr *out) {
   return SLEY_OK;
 }
 
-sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out) {
+typedef sley_status derive(const sley_matrix *matrix, sl_team *team, sley_matrix **out);
+
+/* Makes *out of a matrix by a function that takes a team. */
+static sley_status derive_by(const char *call, derive *make, const sley_matrix *matrix, int threads,
+                             sley_matrix **out) {
   if (!matrix || !out)
-    return sl_fail(SLEY_ERR_ARG, "sley_matrix_transpose: %s is NULL", matrix ? "out" : "matrix");
+    return sl_fail(SLEY_ERR_ARG, "%s: %s is NULL", call, matrix ? "out" : "matrix");
   *out = NULL;
   sl_team *team;
   SL_TRY(team_for(threads, matrix->nnz, &team));
-  sley_status status = sl_matrix_transpose(matrix, team, out);
+  sley_status status = make(matrix, team, out);
   sl_team_destroy(team);
   return status;
 }
 
+sley_status sley_matrix_transpose(const sley_matrix *matrix, int threads, sley_matrix **out) {
+  return derive_by("sley_matrix_transpose", sl_matrix_transpose, matrix, threads, out);
+}
+
 sley_status sley_matrix_undirected(const sley_matrix *matrix, int threads, sley_matrix **out) {
-  if (!matrix || !out)
-    return sl_fail(SLEY_ERR_ARG, "sley_matrix_undirected: %s is NULL", matrix ? "out" : "matrix");
-  *out = NULL;
-  sl_team *team;
-  SL_TRY(team_for(threads, matrix->nnz, &team));
-  sley_status status = sl_matrix_undirected(matrix, team, out);
-  sl_team_destroy(team);
-  return status;
+  return derive_by("sley_matrix_undirected", sl_matrix_undirected, matrix, threads, out);
 }
 
 sley_status sley_matrix_permute(const sley_matrix *matrix, const int64_t *row_perm, const int64_t *col_perm,

@@ -3,6 +3,7 @@
  * equal size. Their sum must be what a plan reports. */
 #include <dirent.h>
 
+#include "dry_plan.h"
 #include "matrix/cover.h"
 #include "support.h"
 
@@ -54,34 +55,6 @@ static int64_t cover_block(const sley_csr *a, const int64_t *begin, const int64_
   return matched;
 }
 
-typedef struct planned {
-  const sley_matrix *matrix;
-  const int64_t *begin, *col_begin;
-  int64_t cover_rows;
-} planned;
-
-static sley_status plan_rank(sley_comm *comm, void *argument) {
-  planned *p = argument;
-  int rank = sley_comm_rank(comm);
-  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = "cover";
-  options.dry = true;
-  sley_matrix *block = NULL;
-  sley_plan *plan = NULL;
-  sley_plan_info info;
-  sley_status status =
-      sley_matrix_row_block(p->matrix, p->begin[rank], p->begin[rank + 1] - p->begin[rank], &block);
-  if (status == SLEY_OK)
-    status = sley_plan_create(comm, block, p->begin, p->col_begin, 1, &options, &plan);
-  if (status == SLEY_OK && rank == 0) {
-    status = sley_plan_info_get(plan, &info);
-    p->cover_rows = info.cover_rows;
-  }
-  sley_plan_destroy(plan);
-  sley_matrix_destroy(block);
-  return status;
-}
-
 static long check_file(const char *path, const char *name) {
   sley_matrix *matrix;
   sley_matrix_info info;
@@ -101,14 +74,13 @@ static long check_file(const char *path, const char *name) {
           sum += cover_block(&a, begin, col_begin, i, j);
           blocks++;
         }
-    planned p = {matrix, begin, col_begin, 0};
     sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
     options.ranks = ranks;
     options.workgroup = 1;
-    assert_sley_ok(sley_run_ranks(&options, plan_rank, &p));
-    if (p.cover_rows != sum)
+    const int64_t planned = dry_plan(&options, matrix, begin, col_begin, 1, "cover").cover_rows;
+    if (planned != sum)
       fail_msg("%s on %d ranks: the plan's cover has %lld rows, the least covers %lld", name, ranks,
-               (long long)p.cover_rows, (long long)sum);
+               (long long)planned, (long long)sum);
   }
   sley_matrix_destroy(matrix);
   return blocks;

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "base/random.h"
+#include "dry_plan.h"
 #include "matching.h"
 
 enum { MOST_RANKS = 12, ROUNDS = 60 };
@@ -11,27 +12,7 @@ typedef struct job {
   sley_matrix *matrix;
   int64_t begin[MOST_RANKS + 1];
   int ranks, workgroup;
-  sley_plan_info info;
 } job;
-
-static sley_status plan_rank(sley_comm *comm, void *argument) {
-  job *j = argument;
-  int rank = sley_comm_rank(comm);
-  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = "cover";
-  options.dry = true;
-  sley_matrix *block = NULL;
-  sley_plan *plan = NULL;
-  sley_status status =
-      sley_matrix_row_block(j->matrix, j->begin[rank], j->begin[rank + 1] - j->begin[rank], &block);
-  if (status == SLEY_OK)
-    status = sley_plan_create(comm, block, j->begin, j->begin, 3, &options, &plan);
-  if (status == SLEY_OK && rank == 0)
-    status = sley_plan_info_get(plan, &j->info);
-  sley_plan_destroy(plan);
-  sley_matrix_destroy(block);
-  return status;
-}
 
 /* Draws a matrix: uniform entries, or a few hubs. */
 static sley_matrix *draw(uint64_t seed) {
@@ -57,7 +38,7 @@ static void floors_equal_matchings(void **state) {
     options.workgroup = j.workgroup;
     options.threads = 1;
     assert_sley_ok(sley_partition_rows(j.matrix, seed % 2 ? "rows" : "nnz", j.ranks, j.begin));
-    assert_sley_ok(sley_run_ranks(&options, plan_rank, &j));
+    const sley_plan_info info = dry_plan(&options, j.matrix, j.begin, j.begin, 3, "cover");
     int *rank = calloc((size_t)j.matrix->rows + 1, sizeof *rank),
         *group = calloc((size_t)j.matrix->rows + 1, sizeof *group), group_of[MOST_RANKS];
     for (int r = 0; r < j.ranks; r++) {
@@ -67,9 +48,9 @@ static void floors_equal_matchings(void **state) {
         group[i] = group_of[r];
       }
     }
-    assert_int_equal(j.info.cover_rows, matching_edges(j.matrix, rank, j.ranks, NULL));
-    assert_int_equal(j.info.floor_between, matching_edges(j.matrix, group, j.ranks, NULL));
-    assert_int_equal(j.info.floor_inside, matching_edges(j.matrix, rank, j.ranks, group_of));
+    assert_int_equal(info.cover_rows, matching_edges(j.matrix, rank, j.ranks, NULL));
+    assert_int_equal(info.floor_between, matching_edges(j.matrix, group, j.ranks, NULL));
+    assert_int_equal(info.floor_inside, matching_edges(j.matrix, rank, j.ranks, group_of));
     free(group);
     free(rank);
     sley_matrix_destroy(j.matrix);

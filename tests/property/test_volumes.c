@@ -3,44 +3,23 @@
  * between workgroups. */
 #include "support.h"
 
+#include "dry_plan.h"
+
 enum { N = 12, RANKS = 4, K = 2 };
 
 typedef struct volumes {
   int64_t begin[RANKS + 1];
   const sley_matrix *matrix;
   int row_weight; /* weight of a partial row of Y, in rows of X */
-  const char *algo;
   sley_plan_info info;
 } volumes;
-
-static sley_status plan_rank(sley_comm *comm, void *argument) {
-  volumes *v = argument;
-  int rank = sley_comm_rank(comm);
-  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.algo = v->algo;
-  options.dry = true;
-  sley_matrix *block = NULL;
-  sley_plan *plan = NULL;
-  sley_status status =
-      sley_matrix_row_block(v->matrix, v->begin[rank], v->begin[rank + 1] - v->begin[rank], &block);
-  if (status == SLEY_OK)
-    status = sley_plan_create(comm, block, v->begin, v->begin, K, &options, &plan);
-  if (status == SLEY_OK && rank == 0) {
-    status = sley_plan_info_get(plan, &v->info);
-    v->info.reason = "";
-  }
-  sley_plan_destroy(plan);
-  sley_matrix_destroy(block);
-  return status;
-}
 
 static void make_plan(volumes *v, const char *algo, int workgroup) {
   sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
   options.ranks = RANKS;
   options.workgroup = workgroup;
   options.threads = 1;
-  v->algo = algo;
-  assert_sley_ok(sley_run_ranks(&options, plan_rank, v));
+  v->info = dry_plan(&options, v->matrix, v->begin, v->begin, K, algo);
 }
 
 /* Marks of the positions (row, col) with an entry. */
