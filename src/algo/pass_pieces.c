@@ -22,18 +22,6 @@ static sley_status suits(const sl_inspection *ins, bool *out) {
   return SLEY_OK;
 }
 
-static int64_t up_to(int64_t bytes, int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
-/* Bytes between the rows of the halo buffer. Rows begin at whole sectors if this makes them at most a quarter
- * longer, so that kernels can read them as they arrive; otherwise, unless they are narrow, at 16 bytes, which
- * kernels load at once. */
-static int64_t stride_of_halo(const sl_inspection *ins) {
-  const int64_t row = ins->wishes->row_bytes, whole = up_to(row, SL_SECTOR);
-  return 4 * (whole - row) <= row ? whole : row > SL_SECTOR ? up_to(row, SL_SECTOR / 2) : row;
-}
-
 /* Sorts the rows of the exchange by piece. The pieces have separate lists, so the lists of the halo are
    released. */
 static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
@@ -80,7 +68,8 @@ static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_piece
       .owned = {pieces->row_part, pieces->place}};
   pieces->row_part = NULL;
   pieces->place = NULL;
-  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows, stride_of_halo(ins));
+  SL_BUFFER(plan, buffer)->arrives = true;
+  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows, sl_arriving_stride(ins->wishes->row_bytes));
   sort_exchange(ins, plan, pieces, exchange);
   return sl_pass_replace(plan, &steps, &division);
 }

@@ -12,8 +12,20 @@ static int64_t left_of(const sl_buffer *buffer, int64_t k, int64_t offset, int64
   return left < 0 ? 0 : left < bytes ? left : bytes;
 }
 
+static int64_t up_to(int64_t bytes, int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+int64_t sl_arriving_stride(int64_t bytes) {
+  const int64_t whole = up_to(bytes, SL_SECTOR);
+  return 4 * (whole - bytes) <= bytes ? whole : bytes > SL_SECTOR ? up_to(bytes, SL_SECTOR / 2) : bytes;
+}
+
 static int64_t narrow_row(int64_t k, const sl_buffer *buffer) {
-  return buffer->first_column == SL_NO_COLUMNS ? buffer->row_bytes : left_of(buffer, k, 0, buffer->row_bytes);
+  if (buffer->first_column == SL_NO_COLUMNS)
+    return buffer->row_bytes;
+  const int64_t bytes = left_of(buffer, k, 0, buffer->row_bytes);
+  return buffer->arrives ? sl_arriving_stride(bytes) : bytes;
 }
 
 /* Returns the bytes of each row that a list moves. A list may describe several rows as one long row. */

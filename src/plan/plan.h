@@ -23,6 +23,7 @@ typedef struct sl_buffer {
   /* number of the first column of X or Y in its rows; SL_NO_COLUMNS: the rows hold something else */
   int64_t first_column;
   sley_dtype dtype; /* type of these values */
+  bool arrives;     /* kernels read rows while others arrive: row_bytes is an sl_arriving_stride */
 } sl_buffer;
 
 /* The factor of the Y buffer's old contents. */
@@ -270,6 +271,12 @@ void sl_plan_drop_halo(sl_plan *plan);
  * ranks. If memory runs out, plan->failed is set, and sl_plan_finish returns the error. */
 void sl_plan_send(sl_plan *plan, int exchange, const sl_row_list *list);
 void sl_plan_recv(sl_plan *plan, int exchange, const sl_row_list *list);
+
+/* Returns the bytes between rows of `bytes` bytes that kernels read while other rows arrive. Rows begin at
+ * whole sectors if this makes them at most a quarter longer, so that kernels can read them as they arrive;
+ * otherwise, unless they are narrow, at multiples of 16 bytes, which kernels load at once. Shorter rows never
+ * get a longer stride. */
+int64_t sl_arriving_stride(int64_t bytes);
 
 /* Creates the same plan for the first k <= plan->k columns: lists and buffers are narrower; everything else
  * is shared with plan, which must outlive the new plan. Freed by sl_plan_free, also on error. Local;
