@@ -5,6 +5,7 @@
 #include "spmm_case.h"
 
 #include "mirror.h"
+#include "ops/spmm.h"
 #include "ranks.h"
 #include "transport/transport.h"
 
@@ -200,9 +201,78 @@ static void what_is_needed_is_enough(void **state) {
   sley_matrix_destroy(matrix);
 }
 
+/* ---- rows that arrive while others are read */
+
+enum { WIDE = 131, PAIR = 2 };
+
+/* Bytes between the rows of a plan's halo that arrives in pieces; 0: it has none. */
+static int64_t arriving_stride(const sley_plan *plan) {
+  for (int i = 0; i < plan->plan.buffers.count; i++)
+    if (SL_BUFFER(&plan->plan, i)->arrives)
+      return SL_BUFFER(&plan->plan, i)->row_bytes;
+  return 0;
+}
+
+typedef struct narrowing {
+  const sley_matrix *matrix;
+  int64_t row_begin[PAIR + 1];
+  int64_t k;
+  int64_t stride[PAIR]
+                [2]; /* for each rank: strides of the plan narrowed to k columns, and of one made for k */
+} narrowing;
+
+static sley_status narrow(sley_comm *comm, void *argument) {
+  narrowing *n = argument;
+  const int rank = sley_comm_rank(comm);
+  sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
+  sley_plan *wide = NULL, *narrowed = NULL, *own = NULL;
+  sley_matrix *block;
+  options.algo = "halo";
+  sley_status status = sley_matrix_row_block(n->matrix, n->row_begin[rank],
+                                             n->row_begin[rank + 1] - n->row_begin[rank], &block);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, n->row_begin, n->row_begin, WIDE, &options, &wide);
+  if (status == SLEY_OK)
+    status = sl_spmm_narrow(wide, n->k, &narrowed);
+  if (status == SLEY_OK)
+    status = sley_plan_create(comm, block, n->row_begin, n->row_begin, n->k, &options, &own);
+  if (status == SLEY_OK) {
+    n->stride[rank][0] = arriving_stride(narrowed);
+    n->stride[rank][1] = arriving_stride(own);
+  }
+  sley_plan_destroy(own);
+  sley_plan_destroy(narrowed);
+  sley_plan_destroy(wide);
+  sley_matrix_destroy(block);
+  return status;
+}
+
+/* A narrowed plan's rows must have the stride of a plan made for its width: kernels cannot read rows that
+ * share sectors while other rows arrive. On devices that load each other's memory. */
+static void narrowed_rows_arrive_alike(void **state) {
+  (void)state;
+  const char *reach = getenv("SLEY_MOCK_REACH");
+  if (test_on_cpu() || !reach || strcmp(reach, "yes") != 0)
+    skip();
+  sley_matrix *matrix = spmm_case_matrix(shapes[0], SLEY_F32);
+  sley_rank_options ranks = SLEY_RANK_OPTIONS_INIT;
+  narrowing n = {.matrix = matrix};
+  ranks.ranks = PAIR;
+  ranks.device = test_device();
+  assert_sley_ok(sley_partition_rows(matrix, "nnz", PAIR, n.row_begin));
+  for (n.k = 1; n.k < WIDE; n.k += test_share_of(4)) {
+    assert_sley_ok(sley_run_ranks(&ranks, narrow, &n));
+    for (int rank = 0; rank < PAIR; rank++) {
+      assert_true(n.stride[rank][1] >= n.k * (int64_t)sizeof(float));
+      assert_int_equal(n.stride[rank][0], n.stride[rank][1]);
+    }
+  }
+  sley_matrix_destroy(matrix);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(blocks_are_right),
-                                     cmocka_unit_test(bits_do_not_depend_on_blocks),
-                                     cmocka_unit_test(what_is_needed_is_enough)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocks_are_right), cmocka_unit_test(bits_do_not_depend_on_blocks),
+      cmocka_unit_test(what_is_needed_is_enough), cmocka_unit_test(narrowed_rows_arrive_alike)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
