@@ -62,6 +62,7 @@ typedef struct sl_part {
 typedef struct sl_plan_exchange {
   sl_exchange_spec spec;
   int src, dst; /* buffers */
+  bool gives;   /* it brings the partial rows that are added to Y */
 } sl_plan_exchange;
 
 /* Copies rows of a buffer to rows of another, or adds them: k values of each row, from a byte offset on,
