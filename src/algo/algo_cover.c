@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
- * its entries. An entry whose column is outside the cover is sent to the column's owner when the plan is
- * made. The owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
- * sums are sent to the owners of the rows, which add them. Fewest means least bytes: partial rows hold sums,
- * which for dtypes of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
+/* cover: as halo-pipelined (in one workgroup of devices that load rows over direct links: as halo), but each
+ * remote block moves the fewest rows of X and partial rows of Y that cover its entries. An entry whose column
+ * is outside the cover is sent to the column's owner when the plan is made. The owner multiplies it, partial
+ * rows are summed inside the owner's workgroup (collected), and the sums are sent to the owners of the rows,
+ * which add them. Fewest means least bytes: partial rows hold sums, which for dtypes of 16 bits are twice as
+ * wide as values. Source: SHIRO (arXiv 2512.20178).
  *
  * Column order (reproducible) does not allow partial sums; every column is then taken as a row of X. */
 #include <string.h>
@@ -285,11 +286,12 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
 
 /* Adds the part that computes all partial rows from this rank's X. Items are sorted by row, then column. */
 static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
-                                    sl_item *items, int64_t count, int *index) {
+                                    sl_item *items, int64_t count, bool during_pull, int *index) {
   const sl_inspection *ins = s->ins;
   int64_t place = -1;
   if (plan->dry)
-    return sl_plan_add_part(plan, &(sl_part){.name = "dry", .y = buffer, .arrives_in = -1}, index);
+    return sl_plan_add_part(plan, &(sl_part){.name = "dry", .x = SL_BUFFER_X, .y = buffer, .arrives_in = -1},
+                            index);
   for (int64_t i = 0, last = -1; i < count; i++) {
     if (items[i].row != last)
       place = place_row(s, r, items[i].row);
@@ -301,6 +303,7 @@ static sley_status add_partial_part(sl_plan *plan, const partials *s, const regi
                    .x = SL_BUFFER_X,
                    .y = buffer,
                    .beta = SL_BETA_ZERO,
+                   .during_pull = during_pull,
                    .arrives_in = -1,
                    .a = {.index = sl_index_for(ins->x_rows), .dtype = plan->dtype}};
   return sl_part_from_items(plan, &frame, items, count, true, r->rows, 0, ins->first_col, index);
@@ -322,7 +325,7 @@ static sley_status add_partials(sl_plan *plan, const partials *s, sl_item *items
   SL_TRY(add_sums_buffer(plan, s, "partial rows", r.rows, &buffer));
   SL_TRY(add_collect(plan, s, &r, buffer, &collect));
   SL_TRY(add_give(plan, s, &r, buffer, SL_BUFFER_Y, give));
-  SL_TRY(add_partial_part(plan, s, &r, buffer, items, count, &part));
+  SL_TRY(add_partial_part(plan, s, &r, buffer, items, count, false, &part));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, collect));
   SL_TRY(sl_plan_add_step(plan, SL_STEP_END, collect));
@@ -389,7 +392,7 @@ static sley_status add_in_pieces(sl_plan *plan, const partials *s, sl_item *item
   if (status == SLEY_OK)
     status = sl_plan_cut(plan, &rest);
   if (status == SLEY_OK)
-    status = add_partial_part(plan, s, &r, buffer, items, count, &added);
+    status = add_partial_part(plan, s, &r, buffer, items, count, true, &added);
   if (status == SLEY_OK && added != part)
     status = sl_fail(SLEY_ERR_INTERNAL, "the partial rows are part %d instead of part %d", added, part);
   sl_inspection_free(&rest);
@@ -437,14 +440,17 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
 }
 
 /* Finds the largest share of the halo's rows with which a cover is not slower than the best algorithm. The
- * plan of a cover is the plan of halo-pipelined with fewer rows. Partial rows of Y are not packed, and it
- * might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
+ * plan of a cover is the plan of halo-pipelined, or of halo, with fewer rows. Partial rows of Y are not
+ * packed, and it might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
   const sl_figures *all;
   *share = 1;
+  bool in_pieces;
+  SL_TRY(sl_pieces_suit(ins, &in_pieces));
   if (!rivals->best || sl_has_levels(ins->comm)) /* because there rows move once per workgroup */
     return SLEY_OK;
-  sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
+  sley_status status =
+      rivals->predict(rivals->context, in_pieces ? &sl_algo_halo : &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)
     return SLEY_OK;
   if (status == SLEY_OK && all->least_seconds > 1.02 * rivals->best->predicted_seconds)

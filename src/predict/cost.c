@@ -16,8 +16,9 @@
 #include "plan/step.h"
 #include "predict/locality.h"
 
-/* Additional meetings of a plan that moves partial sums, compared with one that moves only rows. */
-enum { COVER_MEETINGS = 2 };
+/* Additional meetings of a plan that moves partial sums, compared with one that moves only rows; in pieces
+ * there is no collection. */
+enum { COVER_MEETINGS = 2, COVER_MEETINGS_IN_PIECES = 1 };
 
 /* On machines that overlap transfers and sums, the share of the transfers that is hidden; the rest is memory
  * time that both need. Measured on H200s, by products with and without their halo's bytes. */
@@ -315,9 +316,9 @@ sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out) {
   out->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
   out->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
   double remote = out->phase_seconds[SL_PHASE_REMOTE];
+  const int meetings = own->in_pieces ? COVER_MEETINGS_IN_PIECES : COVER_MEETINGS;
   if (m->overlaps)
-    out->spare_seconds =
-        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (own->in_pieces ? 0 : remote);
+    out->spare_seconds = fmax(transfer - hidden - meetings * m->meeting, 0) + (own->in_pieces ? 0 : remote);
   else
     out->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
   out->least_seconds = transfer - hidden + out->phase_seconds[SL_PHASE_LOCAL] + remote + meet;
