@@ -18,9 +18,11 @@ bool sl_passes_meet(const sl_inspection *ins) {
          !ins->wishes->has_wire;
 }
 
-/* Sets *out to whether all ranks use Sley's kernels, which can sum over two memories. Collective. */
-static sley_status suits(const sl_inspection *ins, bool *out) {
+sley_status sl_pieces_suit(const sl_inspection *ins, bool *out) {
   const sl_plan_wishes *wishes = ins->wishes;
+  *out = false;
+  if (!sl_passes_meet(ins))
+    return SLEY_OK;
   int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
   SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MIN, &own, 1));
   *out = own;
@@ -111,9 +113,7 @@ static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_piece
 
 sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan) {
   bool pieces_suit;
-  if (!sl_passes_meet(ins))
-    return SLEY_OK;
-  SL_TRY(suits(ins, &pieces_suit));
+  SL_TRY(sl_pieces_suit(ins, &pieces_suit));
   if (!pieces_suit)
     return SLEY_OK;
   SL_TRY(choose_aligned(ins, plan));

@@ -70,6 +70,7 @@ typedef struct sl_part {
 typedef struct sl_plan_exchange {
   sl_exchange_spec spec;
   int src, dst; /* buffers */
+  bool gives;   /* it brings the partial rows that are added to Y */
   /* The bytes of the lists' rows are rounded up to a multiple of this: both buffers have room behind each
    * row. 1: they are not. */
   int64_t unit;
