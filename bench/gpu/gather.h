@@ -16,7 +16,8 @@ typedef struct bench_gather bench_gather;
 sley_status bench_gather_create(sley_comm *comm, sley_plan *plan, bench_gather **out, int64_t *bytes);
 
 /* take enqueues one exchange of the rows of x, which are contiguous: it is complete when this rank's halo has
- * arrived. return waits until the other ranks have theirs; x may not change before. Collective. */
+ * arrived. If the plan aligns X, other rows are taken in place of x. return waits until the other ranks have
+ * theirs; x may not change before. Collective. */
 sley_status bench_gather_take(bench_gather *gather, const void *x);
 sley_status bench_gather_return(bench_gather *gather);
 

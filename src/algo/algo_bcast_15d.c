@@ -85,6 +85,7 @@ static sley_status add_reduction(sl_plan *plan, const teams *t, int sums) {
   const sl_inspection *ins = t->ins;
   int exchange, first = t->team * t->c;
   SL_TRY(sl_plan_add_exchange(plan, "reduce", sums, SL_BUFFER_Y, SL_GRAIN_PEER, &exchange));
+  SL_EXCHANGE(plan, exchange)->gives = true;
   SL_EXCHANGE(plan, exchange)->spec.add = true;
   SL_EXCHANGE(plan, exchange)->spec.dtype = plan->sum_dtype;
   for (int p = first; p < first + t->c; p++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cover: as halo-pipelined, but each remote block moves the fewest rows of X and partial rows of Y that cover
- * its entries. An entry whose column is outside the cover is sent to the column's owner when the plan is
- * made. The owner multiplies it, partial rows are summed inside the owner's workgroup (collected), and the
- * sums are sent to the owners of the rows, which add them. Fewest means least bytes: partial rows hold sums,
- * which for dtypes of 16 bits are twice as wide as values. Source: SHIRO (arXiv 2512.20178).
+/* cover: as halo-pipelined (in one workgroup of devices that load rows over direct links: as halo), but each
+ * remote block moves the fewest rows of X and partial rows of Y that cover its entries. An entry whose column
+ * is outside the cover is sent to the column's owner when the plan is made. The owner multiplies it, partial
+ * rows are summed inside the owner's workgroup (collected), and the sums are sent to the owners of the rows,
+ * which add them. Fewest means least bytes: partial rows hold sums, which for dtypes of 16 bits are twice as
+ * wide as values. Source: SHIRO (arXiv 2512.20178).
  *
  * Column order (reproducible) does not allow partial sums; every column is then taken as a row of X. */
 #include <string.h>
@@ -14,7 +15,9 @@
 #include "partition/partition.h"
 #include "algo/algorithm.h"
 #include "algo/cover_choice.h"
+#include "algo/cover_rest.h"
 #include "algo/fusion.h"
+#include "algo/passes.h"
 #include "plan/parts.h"
 #include "algo/stages.h"
 
@@ -223,15 +226,29 @@ static sley_status add_collect(sl_plan *plan, const partials *s, const regions *
   return SLEY_OK;
 }
 
+/* Lists rows of Y by their numbers within this rank's rows. */
+static sley_status list_own_rows(sl_plan *plan, const partials *s, const int64_t *numbers, int64_t count,
+                                 int64_t **rows) {
+  const sl_inspection *ins = s->ins;
+  *rows = sl_plan_alloc(plan, count, sizeof **rows);
+  if (!*rows)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i < count; i++)
+    (*rows)[i] = numbers[i] - ins->row_begin[ins->comm->rank];
+  return SLEY_OK;
+}
+
 /* Adds the exchange that sends partial rows to their owners, which add them to Y: from collectors of other
- * workgroups, and within the workgroup from the computing ranks. */
-static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, int buffer, int *exchange) {
+ * workgroups, and within the workgroup from the computing ranks. dst: Y, or a buffer in which the rows of one
+ * workgroup arrive in the order of `lent`. */
+static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, int buffer, int dst,
+                            int *exchange) {
   const sl_inspection *ins = s->ins;
   const sl_comm *comm = ins->comm;
   int first = sl_workgroup_first(comm, s->group);
-  int64_t row_first = ins->row_begin[comm->rank];
-  SL_TRY(sl_plan_add_exchange(plan, "give", buffer, SL_BUFFER_Y, SL_GRAIN_PEER, exchange));
-  SL_EXCHANGE(plan, *exchange)->spec.add = true;
+  SL_TRY(sl_plan_add_exchange(plan, "give", buffer, dst, SL_GRAIN_PEER, exchange));
+  SL_EXCHANGE(plan, *exchange)->gives = true;
+  SL_EXCHANGE(plan, *exchange)->spec.add = dst == SL_BUFFER_Y;
   SL_EXCHANGE(plan, *exchange)->spec.dtype = plan->sum_dtype;
   for (int p = 0; p < comm->size; p++) {
     bool near = sl_workgroup_of(comm, p) == s->group;
@@ -240,12 +257,10 @@ static sley_status add_give(sl_plan *plan, const partials *s, const regions *r, 
     int64_t count = begin[p + 1] - begin[p], sends = from_begin[p + 1] - from_begin[p];
     if (count == 0 && sends == 0) /* true for most peers if there are many ranks */
       continue;
-    int64_t *rows = sl_plan_alloc(plan, count, sizeof *rows);
-    if (!rows)
-      return SLEY_ERR_MEMORY;
-    for (int64_t i = 0; i < count; i++)
-      rows[i] = numbers[begin[p] + i] - row_first;
-    sl_row_list from = {p, count, rows, 0, 0, ins->wishes->sum_bytes};
+    int64_t *rows = NULL;
+    if (dst == SL_BUFFER_Y)
+      SL_TRY(list_own_rows(plan, s, numbers + begin[p], count, &rows));
+    sl_row_list from = {p, count, rows, rows ? 0 : begin[p], 0, ins->wishes->sum_bytes};
     sl_plan_recv(plan, *exchange, &from);
     int64_t place = near ? r->near + from_begin[p] - from_begin[first] : from_begin[p];
     sl_row_list to = {p, sends, NULL, place, 0, ins->wishes->sum_bytes};
@@ -271,9 +286,12 @@ static int64_t place_row(const partials *s, const regions *r, int64_t row) {
 
 /* Adds the part that computes all partial rows from this rank's X. Items are sorted by row, then column. */
 static sley_status add_partial_part(sl_plan *plan, const partials *s, const regions *r, int buffer,
-                                    sl_item *items, int64_t count, int *index) {
+                                    sl_item *items, int64_t count, bool during_pull, int *index) {
   const sl_inspection *ins = s->ins;
   int64_t place = -1;
+  if (plan->dry)
+    return sl_plan_add_part(plan, &(sl_part){.name = "dry", .x = SL_BUFFER_X, .y = buffer, .arrives_in = -1},
+                            index);
   for (int64_t i = 0, last = -1; i < count; i++) {
     if (items[i].row != last)
       place = place_row(s, r, items[i].row);
@@ -285,39 +303,128 @@ static sley_status add_partial_part(sl_plan *plan, const partials *s, const regi
                    .x = SL_BUFFER_X,
                    .y = buffer,
                    .beta = SL_BETA_ZERO,
+                   .during_pull = during_pull,
                    .arrives_in = -1,
                    .a = {.index = sl_index_for(ins->x_rows), .dtype = plan->dtype}};
   return sl_part_from_items(plan, &frame, items, count, true, r->rows, 0, ins->first_col, index);
 }
 
+/* Adds a buffer of partial rows. */
+static sley_status add_sums_buffer(sl_plan *plan, const partials *s, const char *name, int64_t rows,
+                                   int *buffer) {
+  SL_TRY(sl_plan_add_buffer(plan, name, rows, s->ins->wishes->sum_bytes, buffer));
+  SL_BUFFER(plan, *buffer)->dtype = plan->sum_dtype;
+  return SLEY_OK;
+}
+
 /* Adds buffers, exchanges, part and steps of the partial rows. *give: the exchange that ends after all other
- * steps. Collective. */
-static sley_status add_partials(sl_plan *plan, const partials *s, int *give) {
-  sl_item *items = NULL;
-  int64_t count = 0;
-  if (!plan->dry)
-    SL_TRY(sl_redistribute(s->ins, computes, s->ins, &items, &count));
+ * steps. */
+static sley_status add_partials(sl_plan *plan, const partials *s, sl_item *items, int64_t count, int *give) {
   regions r = lay_out(s);
   int buffer, part = 0, collect;
-  sley_status status;
-  SL_TRY_GOTO(status, sl_plan_add_buffer(plan, "partial rows", r.rows, s->ins->wishes->sum_bytes, &buffer),
-              done);
-  SL_BUFFER(plan, buffer)->dtype = plan->sum_dtype;
-  SL_TRY_GOTO(status, add_collect(plan, s, &r, buffer, &collect), done);
-  SL_TRY_GOTO(status, add_give(plan, s, &r, buffer, give), done);
-  if (plan->dry)
-    status = sl_plan_add_part(plan, &(sl_part){.name = "dry", .y = buffer, .arrives_in = -1}, &part);
-  else
-    status = add_partial_part(plan, s, &r, buffer, items, count, &part);
-  if (status != SLEY_OK)
-    goto done;
-  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_SPMM, part), done);
-  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_BEGIN, collect), done);
-  SL_TRY_GOTO(status, sl_plan_add_step(plan, SL_STEP_END, collect), done);
-  status = sl_plan_add_step(plan, SL_STEP_BEGIN, *give);
-done:
-  sl_free(items);
+  SL_TRY(add_sums_buffer(plan, s, "partial rows", r.rows, &buffer));
+  SL_TRY(add_collect(plan, s, &r, buffer, &collect));
+  SL_TRY(add_give(plan, s, &r, buffer, SL_BUFFER_Y, give));
+  SL_TRY(add_partial_part(plan, s, &r, buffer, items, count, false, &part));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, part));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, collect));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_END, collect));
+  return sl_plan_add_step(plan, SL_STEP_BEGIN, *give);
+}
+
+/* Adds the steps that add the received partial rows to Y, peer by peer. */
+static sley_status add_received(sl_plan *plan, const partials *s, int received) {
+  const int ranks = s->ins->comm->size;
+  int64_t *rows;
+  SL_TRY(list_own_rows(plan, s, s->lent, s->lent_begin[ranks], &rows));
+  for (int p = 0; p < ranks; p++) {
+    const int64_t first = s->lent_begin[p];
+    SL_TRY(sl_plan_add_conversion(plan, &(sl_conversion){.src = received,
+                                                         .dst = SL_BUFFER_Y,
+                                                         .count = s->lent_begin[p + 1] - first,
+                                                         .k = s->ins->wishes->k,
+                                                         .src_first = first,
+                                                         .dst_rows = rows + first,
+                                                         .from = plan->sum_dtype,
+                                                         .to = plan->sum_dtype,
+                                                         .add = true}));
+  }
+  return SLEY_OK;
+}
+
+/* Adds buffers, exchanges and steps of a plan for one workgroup, with a plain division of the block without
+ * the entries that other ranks compute. *part: the number that the part of the partial rows must get. */
+static sley_status lay_plain(sl_plan *plan, const partials *s, const regions *r, const sl_inspection *rest,
+                             int *buffer, int *part) {
+  const int64_t row_bytes = rest->wishes->row_bytes;
+  int received, halo, give, exchange, local, remote;
+  SL_TRY(add_sums_buffer(plan, s, "partial rows", r->rows, buffer));
+  SL_TRY(add_sums_buffer(plan, s, "received", s->lent_begin[rest->comm->size], &received));
+  SL_TRY(add_give(plan, s, r, *buffer, received, &give));
+  SL_TRY(sl_plan_add_buffer(plan, "halo", rest->halo_set.count, row_bytes, &halo));
+  SL_TRY(sl_plan_add_halo(plan, "halo", rest->halo, SL_HALO_GATHER, SL_BUFFER_X, halo, row_bytes,
+                          SL_GRAIN_ROW, &exchange));
+  SL_TRY(sl_plan_divide(plan, exchange, &local, &remote));
+  *part = plan->division.count;
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, *part));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_BEGIN, give));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, local));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_END, exchange));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_SPMM, remote));
+  SL_TRY(sl_plan_add_step(plan, SL_STEP_END, give));
+  return add_received(plan, s, received);
+}
+
+/* The plan on devices that load their halo over direct links in pieces. Both pulls run beside the rank's
+ * sums: the rows of X from the beginning on, the partial rows of a peer once it has summed them. Only their
+ * addition to Y comes after all other sums. Collective. */
+static sley_status add_in_pieces(sl_plan *plan, const partials *s, sl_item *items, int64_t count) {
+  sl_comm *comm = s->ins->comm;
+  const regions r = lay_out(s);
+  sl_inspection rest;
+  sley_matrix *block;
+  int buffer = 0, part = 0, added = 0;
+  SL_TRY(sl_cover_rest(s->ins, plan->dry, &block, &rest));
+  sley_status status = sl_agree(comm, lay_plain(plan, s, &r, &rest, &buffer, &part));
+  if (status == SLEY_OK)
+    status = sl_pass_pieces(&rest, plan);
+  if (status == SLEY_OK)
+    status = sl_plan_cut(plan, &rest);
+  if (status == SLEY_OK)
+    status = add_partial_part(plan, s, &r, buffer, items, count, true, &added);
+  if (status == SLEY_OK && added != part)
+    status = sl_fail(SLEY_ERR_INTERNAL, "the partial rows are part %d instead of part %d", added, part);
+  sl_inspection_free(&rest);
+  sl_matrix_destroy(block);
   return status;
+}
+
+/* Lists the partial rows, and adds all that they and the rows of X need. Collective. */
+static sley_status add_all(const sl_inspection *ins, const sl_stage_options *options, partials *s,
+                           sl_plan *plan) {
+  sl_comm *comm = ins->comm;
+  int64_t *lists = NULL, count = 0;
+  sl_item *items = NULL;
+  int give = 0;
+  bool in_pieces = false;
+  sley_status status = sl_agree(comm, SL_NEW(lists, 2 * (int64_t)comm->size, "rank counts"));
+  if (status == SLEY_OK)
+    status = list_partials(s, lists);
+  sl_free(lists);
+  SL_TRY(status);
+  SL_TRY(sl_pieces_suit(ins, &in_pieces));
+  if (!plan->dry)
+    SL_TRY(sl_redistribute(ins, computes, ins, &items, &count));
+  if (in_pieces)
+    status = add_in_pieces(plan, s, items, count);
+  else
+    status = sl_agree(comm, add_partials(plan, s, items, count, &give));
+  sl_free(items);
+  if (in_pieces || status != SLEY_OK)
+    return status;
+  SL_TRY(sl_add_stages(ins, options, plan));
+  return sl_plan_add_step(plan, SL_STEP_END, give);
 }
 
 static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
@@ -327,31 +434,23 @@ static sley_status build_cover(const sl_inspection *ins, sl_plan *plan) {
   options.use = ins->cover_use;
   plan->entries_travel = true;
   partials s = {.ins = ins, .group = sl_workgroup_of(ins->comm, ins->comm->rank)};
-  int64_t *count = NULL;
-  int give = 0;
-  sley_status status = sl_agree(ins->comm, SL_NEW(count, 2 * (int64_t)ins->comm->size, "rank counts"));
-  if (status == SLEY_OK)
-    status = list_partials(&s, count);
-  if (status == SLEY_OK)
-    status = sl_agree(ins->comm, add_partials(plan, &s, &give));
-  sl_free(count);
+  sley_status status = add_all(ins, &options, &s, plan);
   partials_free(&s);
-  if (status == SLEY_OK)
-    status = sl_add_stages(ins, &options, plan);
-  if (status == SLEY_OK)
-    status = sl_plan_add_step(plan, SL_STEP_END, give);
   return status;
 }
 
 /* Finds the largest share of the halo's rows with which a cover is not slower than the best algorithm. The
- * plan of a cover is the plan of halo-pipelined with fewer rows. Partial rows of Y are not packed, and it
- * might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
+ * plan of a cover is the plan of halo-pipelined, or of halo, with fewer rows. Partial rows of Y are not
+ * packed, and it might save all waiting, but every entry is still summed by some rank. Collective, agreed. */
 static sley_status most_rows(sl_inspection *ins, const sl_rivals *rivals, double *share) {
   const sl_figures *all;
   *share = 1;
+  bool in_pieces;
+  SL_TRY(sl_pieces_suit(ins, &in_pieces));
   if (!rivals->best || sl_has_levels(ins->comm)) /* because there rows move once per workgroup */
     return SLEY_OK;
-  sley_status status = rivals->predict(rivals->context, &sl_algo_halo_pipelined, &all);
+  sley_status status =
+      rivals->predict(rivals->context, in_pieces ? &sl_algo_halo : &sl_algo_halo_pipelined, &all);
   if (status == SLEY_ERR_UNSUPPORTED)
     return SLEY_OK;
   if (status == SLEY_OK && all->least_seconds > 1.02 * rivals->best->predicted_seconds)

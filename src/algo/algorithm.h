@@ -49,8 +49,8 @@ sley_status sl_prepare_no_more(sl_inspection *ins);
 
 /* bcast-1.5d builds this plan if the ranks cannot be divided into teams. */
 extern const sl_algorithm sl_algo_bcast_1d;
-/* cover is compared with this algorithm, which moves all rows of the halo. */
-extern const sl_algorithm sl_algo_halo_pipelined;
+/* cover is compared with one of these algorithms, which move all rows of the halo. */
+extern const sl_algorithm sl_algo_halo, sl_algo_halo_pipelined;
 
 /* All algorithms, NULL-terminated. An algorithm that compares itself with others comes after them. */
 extern const sl_algorithm *const sl_algorithms[];

@@ -13,7 +13,7 @@ extern const sl_algorithm sl_algo_bcast_1d_pipelined;
 extern const sl_algorithm sl_algo_bcast_15d;
 extern const sl_algorithm sl_algo_summa_2d;
 extern const sl_algorithm sl_algo_rowwise;
-extern const sl_algorithm sl_algo_halo, sl_algo_halo_fused, sl_algo_halo_coalesced;
+extern const sl_algorithm sl_algo_halo_fused, sl_algo_halo_coalesced;
 extern const sl_algorithm sl_algo_cover;
 
 const sl_algorithm *const sl_algorithms[] = {&sl_algo_bcast_1d,

@@ -2,8 +2,13 @@
 /* The halo in pieces: devices with their own memory load it over direct links. Meanwhile they sum the rows
  * that need no halo, then the other rows as their pieces arrive. */
 #include "algo/halo_pieces.h"
+
+#include <math.h>
+
 #include "algo/passes.h"
+#include "base/overrides.h"
 #include "device/asked_kernel.h"
+#include "machine/machine.h"
 
 /* The pass applies to devices that copy rows to their own memory, if all links are direct. Rows that must be
  * widened first cannot be summed as they arrive, so there must be no wire type. */
@@ -13,29 +18,60 @@ bool sl_passes_meet(const sl_inspection *ins) {
          !ins->wishes->has_wire;
 }
 
-/* Sets *out to whether all ranks use Sley's kernels, which can sum over two memories. Collective. */
-static sley_status suits(const sl_inspection *ins, bool *out) {
+sley_status sl_pieces_suit(const sl_inspection *ins, bool *out) {
   const sl_plan_wishes *wishes = ins->wishes;
+  *out = false;
+  if (!sl_passes_meet(ins))
+    return SLEY_OK;
   int64_t own = !wishes->library && sl_kernel_takes_far(wishes->kernel, ins->block->dtype, wishes->k);
   SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_MIN, &own, 1));
   *out = own;
   return SLEY_OK;
 }
 
-/* Sorts the rows of the exchange by piece. The pieces have separate lists, so the lists of the halo are
-   released. */
+/* Returns the seconds that this rank saves if rows of X begin at multiples of SL_ROW_UNIT bytes on all ranks:
+ * its pull then loads whole units, not words of the width that the rows allow, but each rank copies X. */
+static double seconds_saved(const sl_inspection *ins) {
+  const sl_device_figures *figures = &ins->comm->device->figures;
+  const double link = sl_machine_of(ins->comm->device)->link[SL_LINK_DIRECT].bandwidth;
+  const int64_t row = ins->wishes->row_bytes, padded = sl_up_to(row, SL_ROW_UNIT), word = row & -row;
+  if (figures->pull_words <= 0)
+    return 0;
+  const double narrow = (double)row / fmin((double)word * figures->pull_words, link),
+               whole = (double)padded / link;
+  return (double)ins->halo_set.count * (narrow - whole) - figures->launch -
+         (double)(ins->x_rows * (row + padded)) / figures->memory;
+}
+
+/* Sets plan->aligned, for an exchange of rows of X. Collective. */
+static sley_status choose_aligned(const sl_inspection *ins, sl_plan *plan) {
+  const int64_t row = ins->wishes->row_bytes;
+  if (row == 0 || row % SL_ROW_UNIT == 0 || SL_EXCHANGE(plan, plan->division.exchange)->src != SL_BUFFER_X)
+    return SLEY_OK;
+  int64_t saved = (int64_t)(1e9 * seconds_saved(ins));
+  SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_SUM, &saved, 1));
+  plan->aligned = saved > 0 || sl_overrides.aligns;
+  return SLEY_OK;
+}
+
+/* Sorts the rows of the exchange by piece, and rounds up their bytes if X is aligned. The pieces have
+   separate lists, so the lists of the halo are released. */
 static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
                           int exchange) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
+  const int64_t unit = plan->aligned ? SL_ROW_UNIT : 1;
+  SL_EXCHANGE(plan, exchange)->unit = unit;
   spec->pieces = pieces->count;
   spec->unhurried = pieces->unhurried;
   for (int i = 0; i < spec->sends; i++) {
     sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the plan owns its lists */
     list->rows = pieces->wanted + ins->halo->wanted_begin[list->peer];
+    list->bytes = sl_up_to(list->bytes, unit);
   }
   for (int i = 0; i < spec->recvs; i++) {
     sl_row_list *list = (sl_row_list *)&spec->recv[i];
     list->piece_end = pieces->end + (int64_t)list->peer * pieces->count;
+    list->bytes = sl_up_to(list->bytes, unit);
   }
   sl_plan_drop_halo(plan);
 }
@@ -69,18 +105,18 @@ static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_piece
   pieces->row_part = NULL;
   pieces->place = NULL;
   SL_BUFFER(plan, buffer)->arrives = true;
-  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows, sl_arriving_stride(ins->wishes->row_bytes));
+  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows,
+                 sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->aligned ? SL_ROW_UNIT : 1)));
   sort_exchange(ins, plan, pieces, exchange);
   return sl_pass_replace(plan, &steps, &division);
 }
 
 sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan) {
   bool pieces_suit;
-  if (!sl_passes_meet(ins))
-    return SLEY_OK;
-  SL_TRY(suits(ins, &pieces_suit));
+  SL_TRY(sl_pieces_suit(ins, &pieces_suit));
   if (!pieces_suit)
     return SLEY_OK;
+  SL_TRY(choose_aligned(ins, plan));
   sl_halo_pieces pieces;
   sley_status status = sl_halo_pieces_make(ins, plan, &pieces);
   if (status == SLEY_OK)

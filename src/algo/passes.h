@@ -33,6 +33,10 @@ sley_status sl_pass_replace(sl_plan *plan, const sl_plain_steps *steps, const sl
 /* Changes the size of a buffer, and the plan's memory accordingly. */
 void sl_pass_resize(sl_plan *plan, int buffer, int64_t rows, int64_t row_bytes);
 
+/* Sets *out to whether sl_pass_pieces applies to plain divisions: if sl_passes_meet and all ranks use Sley's
+ * kernels, which can sum over two memories. Collective, if sl_passes_meet. */
+sley_status sl_pieces_suit(const sl_inspection *ins, bool *out);
+
 /* pass_pieces.c: on devices that load rows over direct links, sums rows while the halo arrives in pieces.
  * Collective, if sl_passes_meet. */
 sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan);

@@ -83,14 +83,14 @@ static double seconds_saved(const sl_plan *plan, int64_t row_bytes) {
 }
 
 int64_t sl_operand_pitch(const sl_plan *plan) {
-  enum { WIDEST = 16 };
   const sl_device_figures *figures = &plan->device_figures;
-  const int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes,
-                pitch = (row_bytes + WIDEST - 1) / WIDEST * WIDEST;
+  const int64_t row_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes, pitch = sl_up_to(row_bytes, SL_ROW_UNIT);
   if (plan->segment)
     return row_bytes;
   if (plan->comm->device->ops->host_addresses || plan->library || pitch == row_bytes)
     return 0;
+  if (plan->aligned)
+    return pitch;
   const double copy = figures->launch + (double)(plan->x_rows * (row_bytes + pitch)) / figures->memory;
   return seconds_saved(plan, row_bytes) > copy ? pitch : 0;
 }

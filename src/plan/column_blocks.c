@@ -12,29 +12,27 @@ static int64_t left_of(const sl_buffer *buffer, int64_t k, int64_t offset, int64
   return left < 0 ? 0 : left < bytes ? left : bytes;
 }
 
-static int64_t up_to(int64_t bytes, int64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 int64_t sl_arriving_stride(int64_t bytes) {
-  const int64_t whole = up_to(bytes, SL_SECTOR);
-  return 4 * (whole - bytes) <= bytes ? whole : bytes > SL_SECTOR ? up_to(bytes, SL_SECTOR / 2) : bytes;
+  const int64_t whole = sl_up_to(bytes, SL_SECTOR);
+  return 4 * (whole - bytes) <= bytes ? whole : bytes > SL_SECTOR ? sl_up_to(bytes, SL_ROW_UNIT) : bytes;
 }
 
-static int64_t narrow_row(int64_t k, const sl_buffer *buffer) {
+static int64_t narrow_row(const sl_plan *plan, int64_t k, const sl_buffer *buffer) {
   if (buffer->first_column == SL_NO_COLUMNS)
     return buffer->row_bytes;
   const int64_t bytes = left_of(buffer, k, 0, buffer->row_bytes);
-  return buffer->arrives ? sl_arriving_stride(bytes) : bytes;
+  return buffer->arrives ? sl_arriving_stride(sl_up_to(bytes, plan->aligned ? SL_ROW_UNIT : 1)) : bytes;
 }
 
-/* Returns the bytes of each row that a list moves. A list may describe several rows as one long row. */
-static int64_t narrow_list(int64_t k, const sl_buffer *buffer, const sl_row_list *list) {
+/* Returns the bytes of each row that a list of an exchange moves. A list may describe several rows as one
+ * long row. */
+static int64_t narrow_list(const sl_plan *plan, int64_t k, const sl_plan_exchange *exchange,
+                           const sl_buffer *buffer, const sl_row_list *list) {
   if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
     return list->bytes;
-  if (list->bytes > buffer->row_bytes)
-    return list->bytes / buffer->row_bytes * narrow_row(k, buffer);
-  return left_of(buffer, k, list->offset, list->bytes);
+  if (exchange->unit == 1 && list->bytes > buffer->row_bytes)
+    return list->bytes / buffer->row_bytes * narrow_row(plan, k, buffer);
+  return sl_up_to(left_of(buffer, k, list->offset, list->bytes), exchange->unit);
 }
 
 static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {
@@ -56,7 +54,7 @@ static sley_status narrow_exchange(const sl_plan *plan, int64_t k, int index, sl
   for (int i = 0; i < from->spec.sends + from->spec.recvs; i++) {
     bool sends = i < from->spec.sends;
     sl_row_list list = sends ? from->spec.send[i] : from->spec.recv[i - from->spec.sends];
-    list.bytes = narrow_list(k, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
+    list.bytes = narrow_list(plan, k, from, SL_BUFFER(plan, sends ? from->src : from->dst), &list);
     (sends ? sl_plan_send : sl_plan_recv)(out, index, &list);
   }
   return out->failed ? SLEY_ERR_MEMORY : SLEY_OK;
@@ -78,7 +76,7 @@ sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out) {
   int64_t value = (int64_t)sley_dtype_bytes(plan->dtype);
   for (int i = 0; i < plan->buffers.count; i++) {
     sl_buffer *buffer = SL_BUFFER(out, i);
-    buffer->row_bytes = narrow_row(k, buffer);
+    buffer->row_bytes = narrow_row(plan, k, buffer);
     if (i > SL_BUFFER_Y)
       out->memory_bytes -= buffer->rows * (SL_BUFFER(plan, i)->row_bytes - buffer->row_bytes);
   }

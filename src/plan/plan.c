@@ -177,7 +177,8 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
   sl_plan_exchange exchange = {
       .spec = {.name = name, .dtype = plan->dtype, .grain = grain, .capture = plan->capture},
       .src = src,
-      .dst = dst};
+      .dst = dst,
+      .unit = 1};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 

@@ -14,6 +14,13 @@
 enum { SL_BUFFER_X = 0, SL_BUFFER_Y = 1 };
 enum { SL_NO_COLUMNS = -1 };
 
+/* Bytes that devices load at once, if rows begin at multiples of them. */
+enum { SL_ROW_UNIT = 16 };
+
+static inline int64_t sl_up_to(int64_t bytes, int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
 enum { SL_REASON = 320 }; /* bytes of the reason for a plan's algorithm */
 
 typedef struct sl_buffer {
@@ -63,6 +70,10 @@ typedef struct sl_part {
 typedef struct sl_plan_exchange {
   sl_exchange_spec spec;
   int src, dst; /* buffers */
+  bool gives;   /* it brings the partial rows that are added to Y */
+  /* The bytes of the lists' rows are rounded up to a multiple of this: both buffers have room behind each
+   * row. 1: they are not. */
+  int64_t unit;
 } sl_plan_exchange;
 
 /* Copies rows of a buffer to rows of another, or adds them: k values of each row, from a byte offset on,
@@ -166,6 +177,7 @@ typedef struct sl_plan {
   bool tf32;           /* kernels may round f32 values to tf32 before they multiply */
   const char *library; /* library whose kernels sum the parts; NULL: Sley's own */
   bool lean;           /* memory is short: see sl_spmm_problem */
+  bool aligned;        /* every rank has its rows of X in a copy whose rows begin at SL_ROW_UNIT bytes */
   sl_device_figures device_figures; /* figures by which kernels are chosen and shaped */
   const sl_kernel *kernel;          /* kernel that sums the parts; NULL: the cheapest for each part */
   sl_rowwise_choice rowwise;        /* shape of the kernel that reads X in place */

@@ -16,8 +16,9 @@
 #include "plan/step.h"
 #include "predict/locality.h"
 
-/* Additional meetings of a plan that moves partial sums, compared with one that moves only rows. */
-enum { COVER_MEETINGS = 2 };
+/* Additional meetings of a plan that moves partial sums, compared with one that moves only rows; in pieces
+ * there is no collection. */
+enum { COVER_MEETINGS = 2, COVER_MEETINGS_IN_PIECES = 1 };
 
 /* On machines that overlap transfers and sums, the share of the transfers that is hidden; the rest is memory
  * time that both need. Measured on H200s, by products with and without their halo's bytes. */
@@ -50,7 +51,7 @@ static double share_brought(const sl_prediction *p) {
   bool sums = false;
   for (int i = 0; i < p->plan->exchanges.count; i++) {
     const sl_plan_exchange *x = SL_EXCHANGE(p->plan, i);
-    sums |= x->spec.add && x->dst == SL_BUFFER_Y;
+    sums |= x->gives;
     for (int r = 0; r < x->spec.recvs && x->src == SL_BUFFER_X; r++)
       rows += x->spec.recv[r].count;
   }
@@ -87,8 +88,7 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
   sl_step_cost steps = steps_cost(p->plan);
   int parts = steps.products, owners = 0;
   for (int i = 0; i < p->plan->exchanges.count; i++)
-    if (SL_EXCHANGE(p->plan, i)->spec.add && SL_EXCHANGE(p->plan, i)->dst == SL_BUFFER_Y)
-      parts--;
+    parts -= SL_EXCHANGE(p->plan, i)->gives;
   for (int r = 0; r < p->ins->comm->size; r++)
     owners += p->ins->halo->begin[r] < p->ins->halo->begin[r + 1];
   int most = p->plan->fetches.count > 0 ? 2 : 1 + owners;
@@ -101,13 +101,15 @@ static double passed_rows(const sl_prediction *p, bool again, double remote) {
 }
 
 /* Bytes of partial rows of Y. They are written by the rank that computes them, and added at their owner;
- * ranks that are threads of the host add them when they take them, which is part of the transfer's time. */
+ * ranks that are threads of the host add them when they take them, which is part of the transfer's time.
+ * Rows that arrive in a buffer are added by conversions, which are counted there. */
 static double partial_bytes(const sl_prediction *p) {
   bool apart = p->m->overlaps || p->ins->comm->processes;
   double bytes = 0;
   for (int i = 0; i < p->plan->exchanges.count; i++) {
     const sl_exchange_spec *spec = &SL_EXCHANGE(p->plan, i)->spec;
-    for (int n = 0; n < spec->sends && spec->add; n++)
+    const bool gives = SL_EXCHANGE(p->plan, i)->gives;
+    for (int n = 0; n < spec->sends && (spec->add || gives); n++)
       bytes += (double)spec->send[n].count * (double)spec->send[n].bytes;
     for (int n = 0; n < spec->recvs && spec->add && apart; n++)
       bytes += (double)spec->recv[n].count * (double)spec->recv[n].bytes;
@@ -116,13 +118,15 @@ static double partial_bytes(const sl_prediction *p) {
 }
 
 /* Seconds of converting rows to and from the type in which they travel: as fast as rows are gathered; on GPUs
- * one pass through their memory. */
+ * one pass through their memory, which also reads the rows to which others are added. */
 static void conversion_seconds(const sl_prediction *p, double *before, double *after) {
   double rate = p->m->overlaps ? p->m->stream_bandwidth : p->m->pack_bandwidth * p->threads;
   for (int i = 0; i < p->plan->conversions.count; i++) {
     const sl_conversion *c = SL_CONVERSION(p->plan, i);
-    double bytes =
-        (double)c->count * (double)c->k * (double)(sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to)) / 2;
+    size_t value = sley_dtype_bytes(c->from) + sley_dtype_bytes(c->to);
+    if (c->add && p->m->overlaps)
+      value += sley_dtype_bytes(c->to);
+    double bytes = (double)c->count * (double)c->k * (double)value / 2;
     *(sl_is_16_bit(c->to) ? before : after) += bytes / rate;
   }
 }
@@ -312,9 +316,9 @@ sley_status sl_estimate_sum_up(sl_estimate *own, sl_figures *out) {
   out->phase_seconds[SL_PHASE_LOCAL] = (double)sum[SUM_LOCAL] * 1e-9 / comm->size * stretch;
   out->phase_seconds[SL_PHASE_REMOTE] = (double)sum[SUM_REMOTE] * 1e-9 / comm->size * stretch;
   double remote = out->phase_seconds[SL_PHASE_REMOTE];
+  const int meetings = own->in_pieces ? COVER_MEETINGS_IN_PIECES : COVER_MEETINGS;
   if (m->overlaps)
-    out->spare_seconds =
-        fmax(transfer - hidden - COVER_MEETINGS * m->meeting, 0) + (own->in_pieces ? 0 : remote);
+    out->spare_seconds = fmax(transfer - hidden - meetings * m->meeting, 0) + (own->in_pieces ? 0 : remote);
   else
     out->spare_seconds = transfer + (double)sum[SUM_PACK] * 1e-9 / comm->size + meet + remote;
   out->least_seconds = transfer - hidden + out->phase_seconds[SL_PHASE_LOCAL] + remote + meet;

@@ -240,6 +240,10 @@ cmp -s "$work/y.npy" "$work/z.npy" || fail "the device changes Y"
 run 0 spmm "$graph" --device cuda --algo all --beta 0.5 --alpha 2 --repeat 2 --workgroup 2
 run 0 plan er:n=20000,nnz=300000 --ranks 4 --k 32 --device cuda --json "$work/device.json"
 field "$work/device.json" choice.algo halo # its pieces come while all of the block is summed
+run 0 plan "$graph" --ranks 2 --device cuda --algo cover
+order=$(grep -oE '(begin exchange [01], (halo|give)|sum part [0-9]|end exchange [01], give|are added to Y)' "$work/out" | tr '\n' ';')
+[ "$order" = 'begin exchange 1, halo;sum part 2;begin exchange 0, give;sum part 0;sum part 1;end exchange 0, give;are added to Y;' ] ||
+  fail "the steps of cover on a device: $order"
 run 0 spmm "$graph" --json "$work/device.json"
 silent_err "a device found by itself"
 field "$work/device.json" device cuda

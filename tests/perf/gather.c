@@ -10,7 +10,7 @@ struct bench_gather {
   int count;
   sl_exchange **exchange;     /* the plan's */
   int64_t x_bytes, row_bytes; /* bytes between rows of X, and of the halo */
-  void *halo;
+  void *halo, *aligned;       /* aligned: rows in place of X, if the plan aligns X; else NULL */
 };
 
 static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *bytes) {
@@ -18,6 +18,11 @@ static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *b
   const sl_buffer *buffer = SL_BUFFER(plan, SL_EXCHANGE(plan, 0)->dst);
   gather->x_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
   gather->row_bytes = buffer->row_bytes;
+  if (plan->aligned) {
+    gather->x_bytes = sl_up_to(gather->x_bytes, SL_ROW_UNIT);
+    SL_TRY(comm->device->ops->alloc(comm->device, plan->x_rows * gather->x_bytes, "aligned X",
+                                    &gather->aligned));
+  }
   SL_TRY(SL_NEW_ZERO(gather->exchange, plan->exchanges.count, "a gather"));
   SL_TRY(comm->device->ops->alloc(comm->device, buffer->rows * buffer->row_bytes, "halo", &gather->halo));
   for (; gather->count < plan->exchanges.count; gather->count++) {
@@ -51,8 +56,8 @@ sley_status bench_gather_create(sley_comm *comm, sley_plan *handle, bench_gather
 sley_status bench_gather_take(bench_gather *gather, const void *x) {
   sl_comm *comm = gather->comm;
   for (int i = 0; i < gather->count; i++)
-    SL_TRY(comm->ops->exchange_begin(gather->exchange[i], x, gather->x_bytes, gather->halo, gather->row_bytes,
-                                     comm->queue));
+    SL_TRY(comm->ops->exchange_begin(gather->exchange[i], gather->aligned ? gather->aligned : x,
+                                     gather->x_bytes, gather->halo, gather->row_bytes, comm->queue));
   for (int i = 0; i < gather->count; i++)
     SL_TRY(comm->ops->exchange_end(gather->exchange[i], comm->queue));
   return SLEY_OK;
@@ -72,5 +77,7 @@ void bench_gather_destroy(bench_gather *gather) {
   sl_free(gather->exchange);
   if (gather->halo)
     gather->comm->device->ops->free(gather->comm->device, gather->halo);
+  if (gather->aligned)
+    gather->comm->device->ops->free(gather->comm->device, gather->aligned);
   sl_free(gather);
 }

@@ -15,6 +15,8 @@ const sl_device_figures sl_figures_hopper = {
     .plain = 1e12,
     .piece = 15e-6, /* fitted on the H200, like the next figure */
     .pull_start = 15e-6,
+    /* Two H200, rows of 36, 68 and 92 bytes: 14, 14 and 19 billion. */
+    .pull_words = 16e9,
     /* H200, widths of 9 to 482, four graphs of 2 to 15 million entries. Loads of 8 bytes are as fast. Of
      * wider rows loads of 4 bytes are at most 15 % slower, with the copy of X up to 30 % faster. */
     .narrow_loads = {0, 0.8, 0.45, 0},
