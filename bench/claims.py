@@ -155,6 +155,10 @@ def several_gpus(folder, rival, key):
             for gpus in sorted({r["gpus"] for r in ranks if r["gpus"] > 1}, reverse=True)]
 
 
+def overlapped(name):
+    return [Bar("2 GPUs", "NCCL broadcasts and cuSPARSE", [c["broadcast"] for c in gpu.overlap_cases(in_results(name))[1].values()])]
+
+
 def networks_gpu(name):
     run = load(in_results(f"gnn/{name}.json"))
     pairs = [(case["model"], networks.best_of(case)[1]["ms"] / networks.way(case, "fresh")["ms"]) for case in run["cases"] if networks.best_of(case)[1]]
@@ -236,6 +240,8 @@ CLAIMS = [
     Claim("spgemm-cpu", "Sparse times sparse on two cores, f64", "bench/spgemm.py", ("spgemm/cpu.json",), SPGEMM_CPU, sparse_cpu),
     Claim("several-gpus", "Sparse times dense on several GPUs of one host, f32", "bench/gpu/run.sh ranks", ("gpu-h100-x4/ranks_gpu.jsonl",), SEVERAL_GPUS,
           lambda: several_gpus("gpu-h100-x4", "NCCL broadcasts and cuSPARSE", "x_broadcast")),
+    Claim("two-gpus-drawn", "Sparse times dense on two GPUs, drawn graphs, f32", "bench/gpu/run.sh overlap", ("overlap/h200_f32.jsonl",), SEVERAL_GPUS,
+          lambda: overlapped("overlap/h200_f32.jsonl")),
     Claim("collectives", "Collectives of mostly zeros between GPUs", "bench/collective/beside_dense.py sweep", SWEEPS, COLLECTIVE, sweep,
           note=sweep_note),
     Claim("spmm-gpu-drawn", "Sparse times dense on one GPU, drawn cases", "bench/gpu/run.sh single, bench_spmm_gpu --cases", tuple(GPU_DRAWN), SPMM_GPU,

@@ -29,7 +29,7 @@ from tables import collective, cpu, growth, gpu, kernels, load, networks, ops, r
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = claims.RESULTS
 SETS = {"collective": collective.report, "cpu": cpu.report, "drawn": kernels.report_drawn, "gnn": networks.report, "gpu-h200-x2": gpu.old_and_new,
-        "growth": growth.report, "ops": ops.report, "spgemm": spgemm.report, "torch": networks.report_torch}
+        "growth": growth.report, "ops": ops.report, "overlap": gpu.overlap, "spgemm": spgemm.report, "torch": networks.report_torch}
 KINDS = {"gpu-": gpu.report, "kernels-": kernels.kernels, "tensor-": kernels.report_choice}  # by the start of the folder's name
 SHOWN = {"README.md": ["spmm", "speeds"], "docs/START.md": ["crawl"]}
 MARKS = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
 import common  # noqa: E402
 import draw as drawn  # noqa: E402
-from tables import geomean, read_lines  # noqa: E402
+from tables import geomean, gpu, read_lines  # noqa: E402
 
 NARROWEST = 8
 
@@ -49,7 +49,7 @@ def main():
     parser.add("--widths", 10)
     parser.add("--widest", 256)
     parser.add("--dtypes", "f32,f16,f64")
-    parser.add("--link", 330.0)
+    parser.add("--link", gpu.LINK)
     parser.add("--seed", 1)
     parser.add("--json", "")
     o = parser.parse_args()
@@ -61,13 +61,12 @@ def main():
             for dtype in o.dtypes.split(","):
                 records = measure(o, name, widths, dtype, folder)
                 for k in sorted({k for k, _ in records}):
-                    one, two = (records[k, gpus]["sley"]["ms"]["median"] for gpus in (1, 2))
-                    halo = records[k, 2]["halo_bytes"] / 2 / o.link / 1e6
-                    bound.append(two / max(one / 2, halo))
-                    rivals.append(records[k, 2]["broadcast"]["ms"]["median"] / two)
-                    if halo < 0.7 * one / 2:
-                        speed_ups.append(one / two)
-                    print(f"{name} {dtype} {k}: {one:.3f} {two:.3f} {one / two:.2f} {bound[-1]:.2f} {2 * halo / one:.2f} {rivals[-1]:.2f}",
+                    c = gpu.overlap_case(records[k, 1], records[k, 2], o.link)
+                    bound.append(c["bound"])
+                    rivals.append(c["broadcast"])
+                    if c["share"] < 0.7:
+                        speed_ups.append(c["one"] / c["two"])
+                    print(f"{name} {dtype} {k}: {c['one']:.3f} {c['two']:.3f} {c['one'] / c['two']:.2f} {c['bound']:.2f} {c['share']:.2f} {c['broadcast']:.2f}",
                           flush=True)
     print(f"{len(bound)} cases: time / bound geomean {geomean(bound):.3f}, worst {max(bound):.2f}; broadcasts / Sley geomean "
           f"{geomean(rivals):.2f}, worst {min(rivals):.2f}")

@@ -232,6 +232,44 @@ def report(folder):
     predictions(run["predictions"])
 
 
+LINK = 330.0  # GB/s of one pair of H200: the most that pulls of whole rows have reached
+
+
+def overlap_case(one, two, link=LINK):
+    """How well a case on two GPUs hides its exchange, from the records of one GPU and of two: ms of both; time relative to the longer
+    of half the time on one and of the halo at link GB/s; share of the halo in that half; broadcasts relative to Sley."""
+    alone, both = (r["sley"]["ms"]["median"] for r in (one, two))
+    halo = two["halo_bytes"] / 2 / link / 1e6
+    return {"one": alone, "two": both, "bound": both / max(alone / 2, halo), "share": 2 * halo / alone,
+            "broadcast": two["broadcast"]["ms"]["median"] / both}
+
+
+def overlap_cases(path):
+    """The environment of a file of bench/gpu/overlap.py, and its cases by (graph, dtype, k)."""
+    records = read_lines(path)
+    by = {(r["matrix"], r["dtype"], r["k"], r["gpus"]): r for r in records if r["record"] == "case"}
+    cases = {key[:3]: overlap_case(by[key[:3] + (1,)], r) for key, r in by.items() if key[3] == 2 and key[:3] + (1,) in by}
+    return next(r for r in records if r["record"] == "environment"), cases
+
+
+def overlap(folder):
+    """Drawn graphs and widths on two GPUs, by bench/gpu/overlap.py."""
+    print("# Two GPUs on drawn graphs\n")
+    print(f"`bench/gpu/overlap.py`: graphs and widths are drawn by a seed that was not used for tuning, and every product is verified. A product on two GPUs "
+          f"takes at least half of the time on one, and at least as long as its halo at {LINK:g} GB/s, the rate of a link. Bound: time relative to the longer of "
+          "the two. Halo: the halo's time relative to that half. Broadcasts: NCCL broadcasts of X with the fastest product of cuSPARSE, relative to Sley.\n")
+    for name in sorted(n for n in os.listdir(folder) if n.endswith(".jsonl")):
+        machine, cases = overlap_cases(os.path.join(folder, name))
+        bound, rival = [c["bound"] for c in cases.values()], [c["broadcast"] for c in cases.values()]
+        print(f"{machine['gpu']}, commit {machine['commit']}: {len(cases)} cases; bound: geometric mean {geomean(bound):.2f}, worst {max(bound):.2f}; broadcasts: "
+              f"geometric mean {geomean(rival):.2f}, worst {min(rival):.2f}.\n")
+        print("| graph | type | k | one GPU, ms | two, ms | speed-up | bound | halo | broadcasts |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        for (graph, dtype, k), c in cases.items():
+            print(f"| {graph} | {dtype} | {k} | {c['one']:.3f} | {c['two']:.3f} | {c['one'] / c['two']:.2f} | {c['bound']:.2f} | {c['share']:.2f} | "
+                  f"{c['broadcast']:.2f} |")
+        print()
+
+
 def old_and_new(folder):
     """Effect of rearranging the sources, measured once."""
     print("# Before and after the sources were rearranged\n")

@@ -36,8 +36,9 @@ static bool is_unhurried(const sl_inspection *ins) {
 
 static int count_pieces(const sl_inspection *ins) {
   double bytes = (double)ins->halo_set.count * (double)ins->wishes->row_bytes;
-  double pieces = sl_overrides.piece_bytes > 0 ? bytes / (double)sl_overrides.piece_bytes
-                                               : seconds_to_bring(ins, ins->halo_set.count) / ins->comm->device->figures.piece;
+  double pieces = sl_overrides.piece_bytes > 0
+                      ? bytes / (double)sl_overrides.piece_bytes
+                      : seconds_to_bring(ins, ins->halo_set.count) / ins->comm->device->figures.piece;
   return pieces >= SL_PIECES_MOST ? SL_PIECES_MOST : pieces > 0 ? 1 + (int)pieces : 1;
 }
 
