@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
 import common  # noqa: E402
 import draw as drawn  # noqa: E402
-from tables import geomean, gpu, read_lines  # noqa: E402
+from tables import geomean, gpu  # noqa: E402
 
 NARROWEST = 8
 
@@ -31,15 +31,14 @@ def cases(o):
 
 
 def measure(o, name, widths, dtype, folder):
-    """The records of a graph's cases, by width and number of GPUs."""
+    """The cases of a graph, by width."""
     results = os.path.join(folder, "results")
     subprocess.run([os.path.join(o.build, "bench/gpu/bench_ranks_gpu"), "--gpus", "1,2", "--matrices", name, "--k", widths, "--dtype", dtype,
                     "--repeat", "9", "--cache", folder, "--json", results], check=True, stdout=subprocess.DEVNULL)
     if o.json:
         with open(o.json, "ab") as file, open(results, "rb") as lines:
             shutil.copyfileobj(lines, file)
-    records = [record for record in read_lines(results) if record["record"] == "case"]
-    return {(r["k"], r["gpus"]): r for r in records}
+    return {k: case for (_, _, k), case in gpu.overlap_cases(results, o.link)[1].items()}
 
 
 def main():
@@ -59,9 +58,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, widths in cases(o):
             for dtype in o.dtypes.split(","):
-                records = measure(o, name, widths, dtype, folder)
-                for k in sorted({k for k, _ in records}):
-                    c = gpu.overlap_case(records[k, 1], records[k, 2], o.link)
+                for k, c in sorted(measure(o, name, widths, dtype, folder).items()):
                     bound.append(c["bound"])
                     rivals.append(c["broadcast"])
                     if c["share"] < 0.7:

@@ -235,7 +235,7 @@ def report(folder):
 LINK = 330.0  # GB/s of one pair of H200: the most that pulls of whole rows have reached
 
 
-def overlap_case(one, two, link=LINK):
+def overlap_case(one, two, link):
     """How well a case on two GPUs hides its exchange, from the records of one GPU and of two: ms of both; time relative to the longer
     of half the time on one and of the halo at link GB/s; share of the halo in that half; broadcasts relative to Sley."""
     alone, both = (r["sley"]["ms"]["median"] for r in (one, two))
@@ -244,11 +244,11 @@ def overlap_case(one, two, link=LINK):
             "broadcast": two["broadcast"]["ms"]["median"] / both}
 
 
-def overlap_cases(path):
+def overlap_cases(path, link=LINK):
     """The environment of a file of bench/gpu/overlap.py, and its cases by (graph, dtype, k)."""
     records = read_lines(path)
     by = {(r["matrix"], r["dtype"], r["k"], r["gpus"]): r for r in records if r["record"] == "case"}
-    cases = {key[:3]: overlap_case(by[key[:3] + (1,)], r) for key, r in by.items() if key[3] == 2 and key[:3] + (1,) in by}
+    cases = {key[:3]: overlap_case(by[key[:3] + (1,)], r, link) for key, r in by.items() if key[3] == 2 and key[:3] + (1,) in by}
     return next(r for r in records if r["record"] == "environment"), cases
 
 

@@ -43,35 +43,34 @@ static double seconds_saved(const sl_inspection *ins) {
          (double)(ins->x_rows * (row + padded)) / figures->memory;
 }
 
-/* Sets plan->aligned, for an exchange of rows of X. Collective. */
-static sley_status choose_aligned(const sl_inspection *ins, sl_plan *plan) {
+/* Sets plan->x_unit, for an exchange of rows of X. Collective. */
+static sley_status choose_unit(const sl_inspection *ins, sl_plan *plan) {
   const int64_t row = ins->wishes->row_bytes;
   if (row == 0 || row % SL_ROW_UNIT == 0 || SL_EXCHANGE(plan, plan->division.exchange)->src != SL_BUFFER_X)
     return SLEY_OK;
   int64_t saved = (int64_t)(1e9 * seconds_saved(ins));
   SL_TRY(ins->comm->ops->allreduce(ins->comm, SL_SUM, &saved, 1));
-  plan->aligned = saved > 0 || sl_overrides.aligns;
+  if (saved > 0 || sl_overrides.aligns)
+    plan->x_unit = SL_ROW_UNIT;
   return SLEY_OK;
 }
 
-/* Sorts the rows of the exchange by piece, and rounds up their bytes if X is aligned. The pieces have
+/* Sorts the rows of the exchange by piece, and rounds up their bytes to plan->x_unit. The pieces have
    separate lists, so the lists of the halo are released. */
 static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
                           int exchange) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  const int64_t unit = plan->aligned ? SL_ROW_UNIT : 1;
-  SL_EXCHANGE(plan, exchange)->unit = unit;
   spec->pieces = pieces->count;
   spec->unhurried = pieces->unhurried;
   for (int i = 0; i < spec->sends; i++) {
     sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the plan owns its lists */
     list->rows = pieces->wanted + ins->halo->wanted_begin[list->peer];
-    list->bytes = sl_up_to(list->bytes, unit);
+    list->bytes = sl_up_to(list->bytes, plan->x_unit);
   }
   for (int i = 0; i < spec->recvs; i++) {
     sl_row_list *list = (sl_row_list *)&spec->recv[i];
     list->piece_end = pieces->end + (int64_t)list->peer * pieces->count;
-    list->bytes = sl_up_to(list->bytes, unit);
+    list->bytes = sl_up_to(list->bytes, plan->x_unit);
   }
   sl_plan_drop_halo(plan);
 }
@@ -106,7 +105,7 @@ static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_piece
   pieces->place = NULL;
   SL_BUFFER(plan, buffer)->arrives = true;
   sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows,
-                 sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->aligned ? SL_ROW_UNIT : 1)));
+                 sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->x_unit)));
   sort_exchange(ins, plan, pieces, exchange);
   return sl_pass_replace(plan, &steps, &division);
 }
@@ -116,7 +115,7 @@ sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan) {
   SL_TRY(sl_pieces_suit(ins, &pieces_suit));
   if (!pieces_suit)
     return SLEY_OK;
-  SL_TRY(choose_aligned(ins, plan));
+  SL_TRY(choose_unit(ins, plan));
   sl_halo_pieces pieces;
   sley_status status = sl_halo_pieces_make(ins, plan, &pieces);
   if (status == SLEY_OK)

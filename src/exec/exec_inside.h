@@ -101,7 +101,7 @@ sley_status sl_operand_widen(const sl_exec *exec, const void *y, int64_t y_strid
 /* Returns the bytes between the rows of a copy of X that products read instead of the caller's X; 0: there is
  * no copy. Rows that are read in place must have the same stride on all ranks. On devices with their own
  * memory, kernels are faster if they can load 16 bytes at a time; the copy is made if that saves more time
- * than it takes, and if the plan says so (sl_plan.aligned). */
+ * than it takes, and if the plan says so (sl_plan.x_unit). */
 int64_t sl_operand_pitch(const sl_plan *plan);
 
 /* Lets the steps read the copy of X, if there is one, unless the caller's X serves as it is. unchanged: the

@@ -89,7 +89,7 @@ int64_t sl_operand_pitch(const sl_plan *plan) {
     return row_bytes;
   if (plan->comm->device->ops->host_addresses || plan->library || pitch == row_bytes)
     return 0;
-  if (plan->aligned)
+  if (plan->x_unit > 1)
     return pitch;
   const double copy = figures->launch + (double)(plan->x_rows * (row_bytes + pitch)) / figures->memory;
   return seconds_saved(plan, row_bytes) > copy ? pitch : 0;

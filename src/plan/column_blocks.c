@@ -21,7 +21,7 @@ static int64_t narrow_row(const sl_plan *plan, int64_t k, const sl_buffer *buffe
   if (buffer->first_column == SL_NO_COLUMNS)
     return buffer->row_bytes;
   const int64_t bytes = left_of(buffer, k, 0, buffer->row_bytes);
-  return buffer->arrives ? sl_arriving_stride(sl_up_to(bytes, plan->aligned ? SL_ROW_UNIT : 1)) : bytes;
+  return buffer->arrives ? sl_arriving_stride(sl_up_to(bytes, plan->x_unit)) : bytes;
 }
 
 /* Returns the bytes of each row that a list of an exchange moves. A list may describe several rows as one
@@ -30,9 +30,10 @@ static int64_t narrow_list(const sl_plan *plan, int64_t k, const sl_plan_exchang
                            const sl_buffer *buffer, const sl_row_list *list) {
   if (buffer->first_column == SL_NO_COLUMNS || buffer->row_bytes == 0)
     return list->bytes;
-  if (exchange->unit == 1 && list->bytes > buffer->row_bytes)
+  const int64_t unit = exchange->src == SL_BUFFER_X ? plan->x_unit : 1;
+  if (unit == 1 && list->bytes > buffer->row_bytes)
     return list->bytes / buffer->row_bytes * narrow_row(plan, k, buffer);
-  return sl_up_to(left_of(buffer, k, list->offset, list->bytes), exchange->unit);
+  return sl_up_to(left_of(buffer, k, list->offset, list->bytes), unit);
 }
 
 static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {

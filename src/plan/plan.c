@@ -50,6 +50,7 @@ sley_status sl_plan_begin(const sl_inspection *ins, const char *algo, bool dry, 
                        ins->wishes->has_figures ? ins->wishes->figures : ins->comm->device->figures,
                    .kernel = ins->wishes->kernel,
                    .rowwise = ins->wishes->rowwise,
+                   .x_unit = 1,
                    .wire = ins->wishes->has_wire ? ins->wishes->wire : ins->block->dtype,
                    .keeps_input = ins->wishes->keeps_input,
                    .renewable = ins->wishes->renewable,
@@ -177,8 +178,7 @@ sley_status sl_plan_add_exchange(sl_plan *plan, const char *name, int src, int d
   sl_plan_exchange exchange = {
       .spec = {.name = name, .dtype = plan->dtype, .grain = grain, .capture = plan->capture},
       .src = src,
-      .dst = dst,
-      .unit = 1};
+      .dst = dst};
   return append(&plan->exchanges, &exchange, sizeof exchange, index);
 }
 

@@ -71,9 +71,6 @@ typedef struct sl_plan_exchange {
   sl_exchange_spec spec;
   int src, dst; /* buffers */
   bool gives;   /* it brings the partial rows that are added to Y */
-  /* The bytes of the lists' rows are rounded up to a multiple of this: both buffers have room behind each
-   * row. 1: they are not. */
-  int64_t unit;
 } sl_plan_exchange;
 
 /* Copies rows of a buffer to rows of another, or adds them: k values of each row, from a byte offset on,
@@ -177,7 +174,9 @@ typedef struct sl_plan {
   bool tf32;           /* kernels may round f32 values to tf32 before they multiply */
   const char *library; /* library whose kernels sum the parts; NULL: Sley's own */
   bool lean;           /* memory is short: see sl_spmm_problem */
-  bool aligned;        /* every rank has its rows of X in a copy whose rows begin at SL_ROW_UNIT bytes */
+  /* Rows of X move rounded up to a multiple of this number of bytes: 1, or SL_ROW_UNIT, and then every rank
+   * has its rows of X in a copy whose rows begin at such multiples. */
+  int64_t x_unit;
   sl_device_figures device_figures; /* figures by which kernels are chosen and shaped */
   const sl_kernel *kernel;          /* kernel that sums the parts; NULL: the cheapest for each part */
   sl_rowwise_choice rowwise;        /* shape of the kernel that reads X in place */

@@ -18,8 +18,8 @@ static sley_status prepare(bench_gather *gather, const sl_plan *plan, int64_t *b
   const sl_buffer *buffer = SL_BUFFER(plan, SL_EXCHANGE(plan, 0)->dst);
   gather->x_bytes = SL_BUFFER(plan, SL_BUFFER_X)->row_bytes;
   gather->row_bytes = buffer->row_bytes;
-  if (plan->aligned) {
-    gather->x_bytes = sl_up_to(gather->x_bytes, SL_ROW_UNIT);
+  if (plan->x_unit > 1) {
+    gather->x_bytes = sl_up_to(gather->x_bytes, plan->x_unit);
     SL_TRY(comm->device->ops->alloc(comm->device, plan->x_rows * gather->x_bytes, "aligned X",
                                     &gather->aligned));
   }
