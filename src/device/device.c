@@ -128,7 +128,8 @@ sley_status sl_device_copy_values(sl_queue *queue, const sl_spmm_matrix *a, cons
                                   sl_values_in where, void *kept) {
   int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype), entries = sl_spmm_entries(a);
   sl_copy_kind kind = where == SL_VALUES_IN_HOST ? SL_COPY_TO_DEVICE : SL_COPY_WITHIN;
-  if (entries == 0)
+  const char *from = (const char *)val + a->rowptr[0] * bytes;
+  if (entries == 0 || from == kept) /* they may be there already */
     return SLEY_OK;
-  return queue->ops->copy(queue, kind, kept, (const char *)val + a->rowptr[0] * bytes, entries * bytes);
+  return queue->ops->copy(queue, kind, kept, from, entries * bytes);
 }

@@ -24,6 +24,7 @@ typedef enum sl_fill {
   SL_FILL_ROW_BYTES,      /* most bytes that entries of a small product load */
   SL_FILL_WINDOW_WARPS,   /* warps of a product over row windows */
   SL_FILL_WINDOW_ENTRIES, /* entries from which on row windows are considered */
+  SL_FILL_DENSE_ENTRIES,  /* entries from which on dense windows are considered */
   SL_FILL_UPDATE_WARPS,   /* warps of a fused update */
   SL_FILL_UPDATE_ROWS,    /* rows from which on an update is fused */
   SL_FILL_PULL_BLOCKS,    /* blocks of a pull */
@@ -97,6 +98,7 @@ typedef struct sl_device_figures {
   sl_gemm_figures gemm[SL_GEMM_KINDS];
   sl_window_model windows;
   sl_window_starts window_starts;
+  sl_dense_figures dense[SL_DENSE_KINDS];
   sl_core_figures cores;
 } sl_device_figures;
 

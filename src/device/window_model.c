@@ -195,3 +195,31 @@ double sl_window_stream_time(const sl_window_figures *figures, sley_dtype dtype,
   sl_window_stream_features(dtype, k, window, feature);
   return seconds(figures->stream, feature);
 }
+
+/* Multiply-adds of the panels of a row, relative to the narrowest possible panels: wide panels do more work
+ * for features beyond k, narrow ones load a row's values more often from shared memory. A property of the
+ * kernel and not a figure, so that the shape of a run does not depend on the machine's description. */
+int sl_dense_panel(sley_dtype dtype, int64_t k) {
+  static const double effort[SL_DENSE_PANELS] = {1.9, 1.4, 1.1, 1};
+  int best = SL_DENSE_PANEL_LEAST;
+  double least = 0;
+  for (int i = 0; i < (dtype == SLEY_F64 ? SL_DENSE_PANELS - 1 : SL_DENSE_PANELS); i++) {
+    const int64_t panel = SL_DENSE_PANEL_LEAST << i;
+    const double work = (double)((k + panel - 1) / panel * panel) * effort[i];
+    if (i == 0 || work <= least) {
+      least = work;
+      best = (int)panel;
+    }
+  }
+  return best;
+}
+
+double sl_dense_time(const sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows, int64_t slots,
+                     int64_t entries) {
+  const sl_dense_figures *f = &figures->dense[sl_dense_kind_of(dtype)];
+  const int panel = sl_dense_panel(dtype, k);
+  const double panels = (double)sl_dense_panels(dtype, k), features = panels * panel, loaded = (double)k;
+  return 1e-9 * (f->cell[log2_of(panel / SL_DENSE_PANEL_LEAST)] * (double)slots * rows * features +
+                 f->load * (double)slots * loaded + f->entry * (double)entries * panels +
+                 f->store * rows * loaded + f->block * panels);
+}

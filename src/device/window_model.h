@@ -95,6 +95,36 @@ typedef struct sl_stream_panel {
  * per row that steps without a row's end are common. */
 sl_stream_panel sl_stream_panel_of(int64_t loads, int value_bytes, bool large, bool long_rows);
 
+/* A dense window: `rows` consecutive stored rows that are multiplied as a dense matrix, on CUDA cores. A
+ * block of threads sums a panel of its features. */
+enum { SL_DENSE_ROWS_LEAST = 16, SL_DENSE_ROWS_MOST = 64, SL_DENSE_PANEL_LEAST = 16, SL_DENSE_PANELS = 4 };
+
+/* The costs of a dense window, in nanoseconds. Values of 4 and of 8 bytes have figures each. */
+typedef struct sl_dense_figures {
+  double cell[SL_DENSE_PANELS]; /* a multiply-add, by log2 of the panel's features / SL_DENSE_PANEL_LEAST; 0:
+                                 * there is no such panel */
+  double load;                  /* a value of X, for each slot */
+  double entry;                 /* an entry, in each panel */
+  double store;                 /* an element of Y */
+  double block;                 /* a window's panel */
+  double step;                  /* a slot, if nothing else runs */
+} sl_dense_figures;
+typedef enum sl_dense_kind { SL_DENSE_F32, SL_DENSE_F64, SL_DENSE_KINDS } sl_dense_kind;
+
+static inline sl_dense_kind sl_dense_kind_of(sley_dtype dtype) {
+  return dtype == SLEY_F64 ? SL_DENSE_F64 : SL_DENSE_F32;
+}
+
+/* Returns the features of a panel for products of k columns. */
+int sl_dense_panel(sley_dtype dtype, int64_t k);
+static inline int64_t sl_dense_panels(sley_dtype dtype, int64_t k) {
+  return (k + sl_dense_panel(dtype, k) - 1) / sl_dense_panel(dtype, k);
+}
+
+/* Estimated seconds that a dense window adds to a product that fills a GPU. */
+double sl_dense_time(const struct sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows,
+                     int64_t slots, int64_t entries);
+
 /* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, if memory is aligned. */
 static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {
   int features = 16 / (int)sley_dtype_bytes(dtype);

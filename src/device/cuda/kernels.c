@@ -21,15 +21,17 @@ extern const sl_kernel sl_cuda_spgemm_kernel, sl_cuda_spgemm_cusparse, sl_cuda_s
     sl_cuda_spgemm_cusparse_3;
 
 /* Sparse times dense. stream, hybrid, tensor: on CUDA cores, on both kinds of cores, and on Tensor cores, for
- * parts that are known when the plan is made. plain: the reference on the device, also for parts that arrive.
- * cusparse: for plans that request it. rowwise: reads X in the memories of several GPUs. */
-extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_tensor, sl_cuda_spmm_plain,
-    sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
+ * parts that are known when the plan is made. dense: windows that are dense, and hybrid or stream for the
+ * other rows. plain: the reference on the device, also for parts that arrive. cusparse: for plans that
+ * request it. rowwise: reads X in the memories of several GPUs. */
+extern const sl_kernel sl_cuda_spmm_stream, sl_cuda_spmm_hybrid, sl_cuda_spmm_tensor, sl_cuda_spmm_dense,
+    sl_cuda_spmm_plain, sl_cuda_spmm_cusparse, sl_cuda_spmm_rowwise;
 
 const sl_kernel *const sl_cuda_kernels[] = {
     &sl_cuda_spmm_stream,
     &sl_cuda_spmm_hybrid,
     &sl_cuda_spmm_tensor,
+    &sl_cuda_spmm_dense,
     &sl_cuda_spmm_plain,
     &sl_cuda_spmm_cusparse,
     &sl_cuda_spmm_rowwise,

@@ -26,25 +26,16 @@ const sl_device_figures sl_figures_hopper = {
      * of 32 to 128, products take 1 to 3 % less time with 48 blocks than with 60, and up to 65 % more with
      * 132, which load no faster; with 40 they take 1 % less if the pull ends early, and 3 % more if not. On
      * four H200, 33 blocks are as fast alone, but become slower while a product runs. */
-    .fill = {[SL_FILL_STREAM_THREADS] = 270000,
-             [SL_FILL_STREAM_WARPS] = 4224,
-             [SL_FILL_NARROW_WARPS] = 1200,
-             [SL_FILL_VECTOR_WARPS] = 2200,
-             [SL_FILL_ENTRIES] = 4000000,
-             [SL_FILL_FEW_ENTRIES] = 50000,
-             [SL_FILL_SOME_ENTRIES] = 400000,
-             [SL_FILL_LONG_SUMS] = 120000000,
-             [SL_FILL_SUMS] = 240000000,
-             [SL_FILL_ROW_THREADS] = 92000,
-             [SL_FILL_ROW_MOST] = 200000,
-             [SL_FILL_ROW_BYTES] = 35000000,
-             [SL_FILL_WINDOW_WARPS] = 8448,
-             [SL_FILL_WINDOW_ENTRIES] = 300000,
-             [SL_FILL_UPDATE_WARPS] = 3168,
-             [SL_FILL_UPDATE_ROWS] = 60000,
-             [SL_FILL_PULL_BLOCKS] = 48,
-             [SL_FILL_FEW_PULL_BLOCKS] = 40,
-             [SL_FILL_REPEAT_BLOCKS] = 1024},
+    .fill = {[SL_FILL_STREAM_THREADS] = 270000, [SL_FILL_STREAM_WARPS] = 4224,
+             [SL_FILL_NARROW_WARPS] = 1200,     [SL_FILL_VECTOR_WARPS] = 2200,
+             [SL_FILL_ENTRIES] = 4000000,       [SL_FILL_FEW_ENTRIES] = 50000,
+             [SL_FILL_SOME_ENTRIES] = 400000,   [SL_FILL_LONG_SUMS] = 120000000,
+             [SL_FILL_SUMS] = 240000000,        [SL_FILL_ROW_THREADS] = 92000,
+             [SL_FILL_ROW_MOST] = 200000,       [SL_FILL_ROW_BYTES] = 35000000,
+             [SL_FILL_WINDOW_WARPS] = 8448,     [SL_FILL_WINDOW_ENTRIES] = 300000,
+             [SL_FILL_DENSE_ENTRIES] = 20000,   [SL_FILL_UPDATE_WARPS] = 3168,
+             [SL_FILL_UPDATE_ROWS] = 60000,     [SL_FILL_PULL_BLOCKS] = 48,
+             [SL_FILL_FEW_PULL_BLOCKS] = 40,    [SL_FILL_REPEAT_BLOCKS] = 1024},
     /* H100 80GB HBM3, f32; the plain product is an estimate. */
     .gemm = {[SL_GEMM_PLAIN] = {.start = 1e-5, .products = 2e12},
              [SL_GEMM_LIBRARY] = {.start = 5e-6, .products = 1.9e13, .memory = 1.5e12},
@@ -63,5 +54,18 @@ const sl_device_figures sl_figures_hopper = {
                                      .stream = {0.0195, 0.0114, 0.0104, 0.012, 0.0237, 0.0172, 0.913, 0.138,
                                                 0.00995}}}},
     /* H200, with the figures of windows. */
-    .window_starts = {
-        .stream = 6e-6, .second = 4e-6, .f32 = 1.7e-6, .f16 = 1.5e-6, .narrow = 0.6e-6, .fragment = 1.5e-6}};
+    .window_starts =
+        {.stream = 6e-6, .second = 4e-6, .f32 = 1.7e-6, .f16 = 1.5e-6, .narrow = 0.6e-6, .fragment = 1.5e-6},
+    /* Estimates from the rates of multiply-adds and of the L2 cache. */
+    .dense = {[SL_DENSE_F32] = {.cell = {9e-5, 6.5e-5, 5e-5, 4.5e-5},
+                                .load = 8e-4,
+                                .entry = 1e-3,
+                                .store = 1.6e-3,
+                                .block = 4,
+                                .step = 20},
+              [SL_DENSE_F64] = {.cell = {18e-5, 12e-5, 9.5e-5},
+                                .load = 16e-4,
+                                .entry = 2e-3,
+                                .store = 3.2e-3,
+                                .block = 4,
+                                .step = 30}}};

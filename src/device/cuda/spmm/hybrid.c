@@ -60,39 +60,23 @@ static sley_status tensor_prepare(sl_device *device, sl_queue *queue, const sl_k
 
 static sley_status hybrid_refill(sl_device *device, sl_queue *queue, const sl_kernel_args *args,
                                  const void *val, sl_values_in where, void *prepared) {
-  const sl_hybrid *h = prepared;
+  sl_hybrid *h = prepared;
   const sl_spmm_matrix *a = args->spmm.problem->a;
-  int64_t bytes = (int64_t)sley_dtype_bytes(a->dtype);
   if (!h)
     return SLEY_OK;
   if (h->windows.windows == 0)
-    return sl_cuda_spmm_stream.refill(device, queue, args, val, where, h->stream);
-  SL_TRY(sl_device_copy_values(queue, a, val, where, h->val));
-  SL_TRY(sl_window_refill(queue, sl_spmm_entries(a), h->place, h->val, bytes, (void *)h->windows.val));
-  if (!h->stream)
-    return SLEY_OK;
-  return sl_window_gather(queue, h->rest.rows, h->rest_from, h->rest_rowptr, NULL, h->val, bytes, NULL,
-                          h->rest_val);
+    return h->rest.kernel->refill(device, queue, args, val, where, h->rest.prepared);
+  SL_TRY(sl_device_copy_values(queue, a, val, where, h->whole.val));
+  SL_TRY(sl_window_refill(queue, sl_spmm_entries(a), h->place, h->whole.val,
+                          (int64_t)sley_dtype_bytes(a->dtype), (void *)h->windows.val));
+  return sl_rest_refill(queue, args, h->whole.val, &h->rest);
 }
 
 /* ------------------------------------------------------------------------------------------------- runs */
 
 static sley_status run_windows(sl_queue *queue, const sl_spmm_run *a, const sl_windows *windows) {
   const sl_spmm_problem *p = a->problem;
-  sl_tensor_run run = {.a = *windows,
-                       .x = a->x,
-                       .far = a->far,
-                       .x_rows = p->x_rows,
-                       .far_rows = p->far_rows,
-                       .ldfar = a->far ? a->ldfar : 0,
-                       .y = a->y,
-                       .ldx = a->ldx,
-                       .ldy = a->ldy,
-                       .k = p->k,
-                       .alpha = a->alpha,
-                       .beta = a->beta,
-                       .arrivals = a->arrivals,
-                       .wide_y = p->wide_y};
+  const sl_window_run run = sl_window_run_of(a, windows);
   switch (p->a->dtype) {
   case SLEY_F16:
     return sl_cuda_tensor_f16(queue, &run);
@@ -113,14 +97,7 @@ static sley_status hybrid_run(sl_queue *queue, const sl_kernel_args *args) {
                    (long long)(a->ldx > a->ldfar ? a->ldx : a->ldfar));
   if (h->windows.windows > 0)
     SL_TRY(run_windows(queue, a, &h->windows));
-  if (!h->stream)
-    return SLEY_OK;
-  sl_spmm_problem rest = *a->problem;
-  sl_kernel_args stream = *args;
-  rest.a = &h->rest;
-  stream.spmm.problem = &rest;
-  stream.spmm.prepared = h->stream;
-  return sl_cuda_spmm_stream.run(queue, &stream);
+  return sl_rest_run(queue, args, &h->rest);
 }
 
 static bool hybrid_waits(const sl_kernel_args *args) {

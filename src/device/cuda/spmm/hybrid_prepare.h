@@ -4,23 +4,13 @@
 #ifndef SLEY_DEVICE_CUDA_SPMM_HYBRID_PREPARE_H
 #define SLEY_DEVICE_CUDA_SPMM_HYBRID_PREPARE_H
 
-#include "device/cuda/spmm/spmm_windows.h"
+#include "device/cuda/spmm/windows/rest.h"
 
 typedef struct sl_hybrid {
-  /* The whole matrix's arrays, unless it is resident. Kept while `stream` uses them or new values may
-   * come. */
-  int32_t *col;
-  void *val;
-  bool owns;
-  sl_windows windows; /* no windows: all rows are streamed */
-  /* Streamed rows, if there are any. */
-  void *stream;
-  sl_spmm_matrix rest; /* its host arrays are freed after preparation */
-  int32_t *rest_col;   /* columns of the rest; NULL, like rest_val, if the rest is the whole matrix */
-  void *rest_val;
-  /* For new values: the place of each entry, and the first entries of the rest's rows. */
-  uint32_t *place;
-  int64_t *rest_from, *rest_rowptr;
+  sl_window_arrays whole; /* kept while `rest` uses them or new values may come */
+  sl_windows windows;     /* no windows: all rows are streamed */
+  sl_rest rest;           /* the rows that are streamed */
+  uint32_t *place;        /* for new values: the place of each entry */
 } sl_hybrid;
 
 /* Inspects and prepares a matrix that has rows, for k > 0. all: every window goes to Tensor cores; else the

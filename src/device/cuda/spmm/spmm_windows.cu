@@ -14,8 +14,9 @@ extern "C" {
 namespace {
 
 enum { BLOCK = 256, BITS = 32 };
-/* TABLE: slots of the hash table in which the columns of a window are counted. */
-enum { TABLE = 8192, COUNTED_MOST = TABLE / 2 };
+/* TABLE: slots of the hash table in which the columns of a window of at most HASHED_MOST entries are counted;
+ * the columns of longer ones are counted in at most PASSES passes. */
+enum { TABLE = 8192, HASHED_MOST = TABLE / 2, PASSES = 32 };
 
 unsigned blocks(int64_t work) {
   return static_cast<unsigned>((work + BLOCK - 1) / BLOCK);
@@ -78,14 +79,13 @@ struct sorted_entries {
   }
   /* First entry of a window. */
   __device__ int64_t first(const sl_window_matrix &a, int64_t window) const {
-    const int64_t row = (from + window) * SL_WINDOW_ROWS;
+    const int64_t row = (from + window) * a.form.rows;
     return a.rowptr[row < a.rows ? row : a.rows] - a.rowptr[0] - begin;
   }
   /* Row of an entry within its window. */
   __device__ int row(const sl_window_matrix &a, int64_t window, int64_t i) const {
-    const int64_t row = (from + window) * SL_WINDOW_ROWS, left = a.rows - row;
-    return static_cast<int>(row_of(a, row, left < SL_WINDOW_ROWS ? left : SL_WINDOW_ROWS, begin + entry[i]) -
-                            row);
+    const int64_t row = (from + window) * a.form.rows, left = a.rows - row;
+    return static_cast<int>(row_of(a, row, left < a.form.rows ? left : a.form.rows, begin + entry[i]) - row);
   }
 };
 
@@ -98,9 +98,9 @@ __global__ void __launch_bounds__(BLOCK)
   const int64_t i = thread();
   if (i >= s.count)
     return;
-  const int64_t first = s.from * SL_WINDOW_ROWS;
+  const int64_t first = s.from * a.form.rows;
   const uint64_t window =
-      static_cast<uint64_t>((row_of(a, first, a.rows - first, s.begin + i) - first) / SL_WINDOW_ROWS);
+      static_cast<uint64_t>((row_of(a, first, a.rows - first, s.begin + i) - first) / a.form.rows);
   key[i] = window << s.column_bits | static_cast<uint32_t>(a.col[s.begin + i] & INT32_MAX);
   entry[i] = static_cast<uint32_t>(i);
 }
@@ -136,36 +136,38 @@ __global__ void __launch_bounds__(BLOCK)
     mark_special(const sl_window_matrix a, const V mask, int32_t *slots) {
   const int64_t i = thread();
   if (i < a.entries && (static_cast<const V *>(a.val)[i] & mask) == mask)
-    slots[row_of(a, 0, a.rows, i) / SL_WINDOW_ROWS] = -1;
+    slots[row_of(a, 0, a.rows, i) / a.form.rows] = -1;
 }
 
 /* Position of the bit for row `row` and slot `slot` of a slab. */
 __device__ __forceinline__ int bit_of(int row, int slot, int slots) {
+  if (slots == 1) /* of a dense window */
+    return row;
   const int quarter = slots / 4, lane = row % 8 * 4 + slot / quarter, half = row / 8, s = slot % quarter;
   return lane * (slots / 2) + (slots == 8 ? half + 2 * s : (half + 2 * (s / 2)) * 2 + s % 2);
 }
 
 /* Finds the word of an entry and its bit; returns false if its window has no slabs. */
 __device__ __forceinline__ bool find_bit(const sl_window_matrix &a, const sorted_entries &s,
-                                         const int64_t *first_slab, int slots, int64_t i, int64_t *word,
-                                         int *bit) {
+                                         const int64_t *first_slab, int64_t i, int64_t *word, int *bit) {
+  const int slots = a.form.slots;
   const int64_t window = s.window(i), slab = first_slab[window];
   if (slab < 0)
     return false;
   const int slot = slots_to(s, s.first(a, window), i) - 1;
   const int at = bit_of(s.row(a, window, i), slot % slots, slots);
-  *word = (slab + slot / slots) * (slots / 2) + at / BITS;
+  *word = (slab + slot / slots) * a.form.words + at / BITS;
   *bit = at % BITS;
   return true;
 }
 
-__global__ void __launch_bounds__(BLOCK)
-    fill(const sl_window_matrix a, const sorted_entries s, const int64_t *first_slab, const int slots,
-         int32_t *col, sl_slab_word *word) {
+__global__ void __launch_bounds__(BLOCK) fill(const sl_window_matrix a, const sorted_entries s,
+                                              const int64_t *first_slab, int32_t *col, sl_slab_word *word) {
+  const int slots = a.form.slots;
   const int64_t i = thread();
   int64_t at;
   int bit;
-  if (i >= s.count || !find_bit(a, s, first_slab, slots, i, &at, &bit))
+  if (i >= s.count || !find_bit(a, s, first_slab, i, &at, &bit))
     return;
   atomicOr(&word[at].bits, 1u << bit);
   const int64_t window = s.window(i), first = s.first(a, window), end = s.first(a, window + 1);
@@ -181,12 +183,12 @@ __global__ void __launch_bounds__(BLOCK)
 
 template <typename V>
 __global__ void __launch_bounds__(BLOCK)
-    place_values(const sl_window_matrix a, const sorted_entries s, const int64_t *first_slab, const int slots,
+    place_values(const sl_window_matrix a, const sorted_entries s, const int64_t *first_slab,
                  const sl_slab_word *word, V *val, uint32_t *place) {
   const int64_t i = thread();
   int64_t at;
   int bit;
-  if (i >= s.count || !find_bit(a, s, first_slab, slots, i, &at, &bit))
+  if (i >= s.count || !find_bit(a, s, first_slab, i, &at, &bit))
     return;
   const uint32_t to = word[at].first + __popc(word[at].bits & ((1u << bit) - 1));
   val[to] = static_cast<const V *>(a.val)[s.begin + s.entry[i]];
@@ -238,23 +240,11 @@ __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-/* One block processes one window, and inserts its columns into a hash table. */
-__global__ void __launch_bounds__(BLOCK)
-    count_columns(const sl_window_matrix a, const int64_t *window, int32_t *counted) {
-  __shared__ int32_t table[TABLE];
-  __shared__ int distinct;
-  const int64_t row = window[blockIdx.x] * SL_WINDOW_ROWS,
-                end_row = row + SL_WINDOW_ROWS < a.rows ? row + SL_WINDOW_ROWS : a.rows;
-  const int64_t begin = a.rowptr[row] - a.rowptr[0], end = a.rowptr[end_row] - a.rowptr[0];
-  if (end - begin > COUNTED_MOST) {
-    if (threadIdx.x == 0)
-      counted[blockIdx.x] = -1;
-    return;
-  }
+/* Counts the distinct columns of entries `begin` to `end` - 1 in a hash table. */
+__device__ void count_hashed(const sl_window_matrix &a, int64_t begin, int64_t end, int32_t *table,
+                             int *distinct) {
   for (int i = threadIdx.x; i < TABLE; i += BLOCK)
     table[i] = -1;
-  if (threadIdx.x == 0)
-    distinct = 0;
   __syncthreads();
   for (int64_t i = begin + threadIdx.x; i < end; i += BLOCK) {
     const int32_t col = a.col[i] & INT32_MAX;
@@ -262,10 +252,62 @@ __global__ void __launch_bounds__(BLOCK)
     for (;; at = (at + 1) % TABLE) {
       const int32_t there = atomicCAS(&table[at], -1, col);
       if (there == -1)
-        atomicAdd(&distinct, 1);
+        atomicAdd(distinct, 1);
       if (there == -1 || there == col)
         break;
     }
+  }
+}
+
+/* Counts columns from `least` to `most` by one bit each, as many at a time as the table has bits. */
+__device__ void count_bitwise(const sl_window_matrix &a, int64_t begin, int64_t end, int least, int most,
+                              int32_t *table, int *distinct) {
+  for (int64_t from = least; from <= most; from += TABLE * BITS) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < TABLE; i += BLOCK)
+      table[i] = 0;
+    __syncthreads();
+    for (int64_t i = begin + threadIdx.x; i < end; i += BLOCK) {
+      const int64_t at = (a.col[i] & INT32_MAX) - from;
+      if (at < 0 || at >= TABLE * BITS)
+        continue;
+      const int32_t bit = static_cast<int32_t>(1u << at % BITS);
+      if (!(atomicOr(&table[at / BITS], bit) & bit))
+        atomicAdd(distinct, 1);
+    }
+  }
+}
+
+/* One block processes one window. */
+__global__ void __launch_bounds__(BLOCK)
+    count_columns(const sl_window_matrix a, const int64_t *window, int32_t *counted) {
+  __shared__ int32_t table[TABLE];
+  __shared__ int distinct, least, most;
+  const int64_t row = window[blockIdx.x] * a.form.rows,
+                end_row = row + a.form.rows < a.rows ? row + a.form.rows : a.rows;
+  const int64_t begin = a.rowptr[row] - a.rowptr[0], end = a.rowptr[end_row] - a.rowptr[0];
+  if (threadIdx.x == 0) {
+    distinct = 0;
+    least = INT32_MAX;
+    most = 0;
+  }
+  __syncthreads();
+  if (end - begin <= HASHED_MOST) {
+    count_hashed(a, begin, end, table, &distinct);
+  } else {
+    int low = INT32_MAX, high = 0;
+    for (int64_t i = begin + threadIdx.x; i < end; i += BLOCK) {
+      const int col = a.col[i] & INT32_MAX;
+      low = col < low ? col : low;
+      high = col > high ? col : high;
+    }
+    atomicMin(&least, low);
+    atomicMax(&most, high);
+    __syncthreads();
+    if ((most - least) / (TABLE * BITS) < PASSES)
+      count_bitwise(a, begin, end, least, most, table, &distinct);
+    else if (threadIdx.x == 0)
+      distinct = -1;
   }
   __syncthreads();
   if (threadIdx.x == 0)
@@ -354,7 +396,9 @@ sley_status sl_window_sort_run(sl_queue *queue, sl_window_sort *s, const sl_wind
 sley_status sl_window_mark_special(sl_queue *queue, const sl_window_matrix *a, int32_t *slots) {
   cudaStream_t stream = sl_cuda_stream(queue);
   SL_TRY(sl_cuda_use(queue->device));
-  if (a->dtype == SLEY_F32)
+  if (a->dtype == SLEY_F64)
+    mark_special<uint64_t><<<blocks(a->entries), BLOCK, 0, stream>>>(*a, uint64_t{0x7ff0000000000000}, slots);
+  else if (a->dtype == SLEY_F32)
     mark_special<uint32_t><<<blocks(a->entries), BLOCK, 0, stream>>>(*a, 0x7f800000, slots);
   else
     mark_special<uint16_t>
@@ -366,8 +410,7 @@ sley_status sl_window_fill(sl_queue *queue, const sl_window_sort *s, const sl_wi
                            const int64_t *first_slab, int32_t *col, sl_slab_word *word) {
   SL_TRY(sl_cuda_use(queue->device));
   if (s->count > 0)
-    fill<<<blocks(s->count), BLOCK, 0, sl_cuda_stream(queue)>>>(*a, view(s), first_slab,
-                                                                sl_slab_slots(a->dtype), col, word);
+    fill<<<blocks(s->count), BLOCK, 0, sl_cuda_stream(queue)>>>(*a, view(s), first_slab, col, word);
   return sl_cuda_launched(queue, "window-fill");
 }
 
@@ -381,12 +424,10 @@ static sley_status number_words(sl_queue *queue, int64_t words, uint32_t base, s
   return sl_cuda_launched(queue, "window-number");
 }
 
-sley_status sl_window_number(sl_queue *queue, int64_t slabs, uint32_t base, sley_dtype dtype,
-                             sl_slab_word *word) {
+sley_status sl_window_number(sl_queue *queue, int64_t words, uint32_t base, sl_slab_word *word) {
   sl_device *device = queue->device;
-  const int64_t words = slabs * (sl_slab_slots(dtype) / 2),
-                count_bytes = padded(words * static_cast<int64_t>(sizeof(uint32_t)));
-  if (slabs == 0)
+  const int64_t count_bytes = padded(words * static_cast<int64_t>(sizeof(uint32_t)));
+  if (words == 0)
     return SLEY_OK;
   const size_t bytes = temporary_for(words);
   void *room;
@@ -399,55 +440,52 @@ sley_status sl_window_number(sl_queue *queue, int64_t slabs, uint32_t base, sley
   return status != SLEY_OK ? status : waited;
 }
 
-sley_status sl_window_mark(sl_queue *queue, int64_t windows, const int64_t *first, sley_dtype dtype,
-                           int32_t *col) {
+sley_status sl_window_mark(sl_queue *queue, int64_t windows, const int64_t *first, int slots, int32_t *col) {
   SL_TRY(sl_cuda_use(queue->device));
-  mark_ends<<<blocks(windows), BLOCK, 0, sl_cuda_stream(queue)>>>(windows, first, sl_slab_slots(dtype), col);
+  mark_ends<<<blocks(windows), BLOCK, 0, sl_cuda_stream(queue)>>>(windows, first, slots, col);
   return sl_cuda_launched(queue, "window-mark");
+}
+
+/* Calls enqueue(V) with an unsigned integer of `bytes` bytes, because values are only moved. */
+template <class ENQUEUE> static void by_size(int64_t bytes, ENQUEUE enqueue) {
+  if (bytes == 2)
+    enqueue(uint16_t{});
+  else if (bytes == 4)
+    enqueue(uint32_t{});
+  else
+    enqueue(uint64_t{});
 }
 
 sley_status sl_window_place(sl_queue *queue, const sl_window_sort *s, const sl_window_matrix *a,
                             const int64_t *first_slab, const sl_slab_word *word, void *val, uint32_t *place) {
-  cudaStream_t stream = sl_cuda_stream(queue);
-  const int slots = sl_slab_slots(a->dtype);
   SL_TRY(sl_cuda_use(queue->device));
-  if (s->count > 0) {
-    if (sley_dtype_bytes(a->dtype) == 2)
-      place_values<<<blocks(s->count), BLOCK, 0, stream>>>(*a, view(s), first_slab, slots, word,
-                                                           static_cast<uint16_t *>(val), place);
-    else
-      place_values<<<blocks(s->count), BLOCK, 0, stream>>>(*a, view(s), first_slab, slots, word,
-                                                           static_cast<uint32_t *>(val), place);
-  }
+  if (s->count > 0)
+    by_size(static_cast<int64_t>(sley_dtype_bytes(a->dtype)), [&](auto v) {
+      place_values<<<blocks(s->count), BLOCK, 0, sl_cuda_stream(queue)>>>(
+          *a, view(s), first_slab, word, static_cast<decltype(v) *>(val), place);
+    });
   return sl_cuda_launched(queue, "window-place");
 }
 
 sley_status sl_window_refill(sl_queue *queue, int64_t entries, const uint32_t *place, const void *from,
                              int64_t value_bytes, void *val) {
-  cudaStream_t stream = sl_cuda_stream(queue);
   SL_TRY(sl_cuda_use(queue->device));
-  if (value_bytes == 2)
-    refill<<<blocks(entries), BLOCK, 0, stream>>>(entries, place, static_cast<const uint16_t *>(from),
-                                                  static_cast<uint16_t *>(val));
-  else
-    refill<<<blocks(entries), BLOCK, 0, stream>>>(entries, place, static_cast<const uint32_t *>(from),
-                                                  static_cast<uint32_t *>(val));
+  by_size(value_bytes, [&](auto v) {
+    refill<<<blocks(entries), BLOCK, 0, sl_cuda_stream(queue)>>>(
+        entries, place, static_cast<const decltype(v) *>(from), static_cast<decltype(v) *>(val));
+  });
   return sl_cuda_launched(queue, "window-refill");
 }
 
 sley_status sl_window_gather(sl_queue *queue, int64_t rows, const int64_t *from, const int64_t *rowptr,
                              const int32_t *col, const void *val, int64_t value_bytes, int32_t *col_out,
                              void *val_out) {
-  cudaStream_t stream = sl_cuda_stream(queue);
   SL_TRY(sl_cuda_use(queue->device));
-  if (value_bytes == 2)
-    gather<<<blocks(rows * 32), BLOCK, 0, stream>>>(rows, from, rowptr, col,
-                                                    static_cast<const uint16_t *>(val), col_out,
-                                                    static_cast<uint16_t *>(val_out));
-  else
-    gather<<<blocks(rows * 32), BLOCK, 0, stream>>>(rows, from, rowptr, col,
-                                                    static_cast<const uint32_t *>(val), col_out,
-                                                    static_cast<uint32_t *>(val_out));
+  by_size(value_bytes, [&](auto v) {
+    gather<<<blocks(rows * 32), BLOCK, 0, sl_cuda_stream(queue)>>>(
+        rows, from, rowptr, col, static_cast<const decltype(v) *>(val), col_out,
+        static_cast<decltype(v) *>(val_out));
+  });
   return sl_cuda_launched(queue, "window-gather");
 }
 

@@ -220,7 +220,7 @@ __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body
 /* Sums an element of Y again whose sum is not finite, in the documented order except that entries are in the
  * order of slots. */
 template <class S>
-__device__ __noinline__ float sum_again(const sl_tensor_run &run, const x_places &places, int64_t window,
+__device__ __noinline__ float sum_again(const sl_window_run &run, const x_places &places, int64_t window,
                                         int row, int64_t feature, float start) {
   using in_t = typename S::in_t;
   float sum = start;
@@ -242,7 +242,7 @@ __device__ __noinline__ float sum_again(const sl_tensor_run &run, const x_places
 
 /* Stores an element of Y, computed from the sum of A X for it. */
 template <class S>
-__device__ __noinline__ void finish_element(const sl_tensor_run &run, const x_places &places, int64_t window,
+__device__ __noinline__ void finish_element(const sl_window_run &run, const x_places &places, int64_t window,
                                             int row, int64_t feature, float sum) {
   using Y = value<output<typename S::T>>;
   const int32_t to = run.a.row[window * SL_WINDOW_ROWS + row];
@@ -296,7 +296,7 @@ template <class S> __device__ __forceinline__ bool all_finite(const tile_sums<S>
 
 /* Stores elements if alpha or beta have other values, or a sum is not finite. */
 template <class S>
-__device__ __noinline__ void finish_elements(const sl_tensor_run &run, const x_places &places, int64_t window,
+__device__ __noinline__ void finish_elements(const sl_window_run &run, const x_places &places, int64_t window,
                                              int64_t f, int lane, const float *sums) {
 #pragma unroll 1
   for (int i = 0; i < S::GROUPS * S::VEC * 4; i++) {
@@ -318,7 +318,7 @@ struct window_rows {
 
 /* Stores a lane's part of a window of Y. */
 template <class S>
-__device__ __forceinline__ void finish_tile(const sl_tensor_run &run, const x_places &places, int64_t window,
+__device__ __forceinline__ void finish_tile(const sl_window_run &run, const x_places &places, int64_t window,
                                             int64_t f, int lane, const window_rows &rows,
                                             const tile_sums<S> &acc) {
   using out_t = output<typename S::T>;
@@ -338,7 +338,7 @@ __device__ __forceinline__ void finish_tile(const sl_tensor_run &run, const x_pl
 }
 
 template <class S>
-__device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_places &places,
+__device__ __forceinline__ void tensor_chunk(const sl_window_run &run, const x_places &places,
                                              const sl_chunk &chunk, int64_t f, int lane) {
   const int panel_features = keep((int)(run.k - f < S::PANEL ? run.k - f : S::PANEL));
   /* Lanes without features load the first features, and store nothing. */
@@ -392,7 +392,7 @@ __device__ __forceinline__ void tensor_chunk(const sl_tensor_run &run, const x_p
 }
 
 /* Adds `count` fragments of an element, one every `stride` slots from slot `first` on. */
-__device__ __forceinline__ float add_slots(const sl_tensor_run &run, int64_t first, int count, int stride,
+__device__ __forceinline__ float add_slots(const sl_window_run &run, int64_t first, int count, int stride,
                                            int row, int64_t feature) {
   const int64_t tile = SL_WINDOW_ROWS * run.k;
   const float *partial = (const float *)run.a.partial + first * tile + row * run.k + feature;
@@ -405,7 +405,7 @@ __device__ __forceinline__ float add_slots(const sl_tensor_run &run, int64_t fir
 
 /* Stores a panel of the sums of a fragment of a long window. */
 template <class S>
-__device__ __noinline__ void finish_window(const sl_tensor_run &run, const x_places &places,
+__device__ __noinline__ void finish_window(const sl_window_run &run, const x_places &places,
                                            const fragment_place where, int panel, int lane) {
   const int64_t window = fragments_of(run.a, where).row;
   add_fragments<32>(run.a, where, panel, lane, ~0u, [&](int64_t first, int count, int stride, bool whole) {
@@ -425,7 +425,7 @@ __device__ __noinline__ void finish_window(const sl_tensor_run &run, const x_pla
 
 template <class S, int MIN_BLOCKS>
 __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
-    tensor(const __grid_constant__ sl_tensor_run run, const __grid_constant__ x_places places,
+    tensor(const __grid_constant__ sl_window_run run, const __grid_constant__ x_places places,
            const unsigned panels) {
   constexpr int WARPS = TENSOR_BLOCK / 32;
   const unsigned blocks = (unsigned)((run.a.chunks + WARPS - 1) / WARPS);
@@ -448,7 +448,7 @@ __global__ void __launch_bounds__(TENSOR_BLOCK, MIN_BLOCKS)
     finish_window<S>(run, places, {chunk.slot, chunk.long_row}, (int)panel, lane);
 }
 
-template <class S, int MIN_BLOCKS> sley_status launch_tensor(sl_queue *queue, const sl_tensor_run &run) {
+template <class S, int MIN_BLOCKS> sley_status launch_tensor(sl_queue *queue, const sl_window_run &run) {
   constexpr int WARPS = TENSOR_BLOCK / 32;
   x_places places;
   find_places<typename S::T, S::VEC>(run, &places);
@@ -465,13 +465,13 @@ template <class S, int MIN_BLOCKS> sley_status launch_tensor(sl_queue *queue, co
 }
 
 /* Returns whether rows can be accessed VEC values at a time. */
-template <typename T, int VEC> bool tensor_fits(const sl_tensor_run &run) {
+template <typename T, int VEC> bool tensor_fits(const sl_window_run &run) {
   return run.k % VEC == 0 && aligned_rows<T, VEC>(run);
 }
 
 /* Panels of 32, 64 or 128 features; the widest only if loads are so wide that the registers suffice. */
 template <typename T, int VEC, bool ONCE>
-sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
+sley_status launch_panels(sl_queue *queue, const sl_window_run &run) {
   constexpr int BYTES = VEC * sizeof(input<T>);
   if constexpr (VEC < 8)
     if (run.k <= 32)
@@ -484,7 +484,7 @@ sley_status launch_panels(sl_queue *queue, const sl_tensor_run &run) {
 
 /* ONCE: f32 values are rounded to tf32 and multiplied once; see the top of this file. */
 template <typename T, bool ONCE>
-sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
+sley_status launch_tensor_of(sl_queue *queue, const sl_window_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
   if constexpr (sizeof(input<T>) == 2)
     if (tensor_fits<T, 8>(run))
@@ -497,7 +497,7 @@ sley_status launch_tensor_of(sl_queue *queue, const sl_tensor_run &run) {
 }
 
 /* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
-template <typename T, bool ONCE> sley_status launch_tensor_to(sl_queue *queue, const sl_tensor_run &run) {
+template <typename T, bool ONCE> sley_status launch_tensor_to(sl_queue *queue, const sl_window_run &run) {
   if constexpr (sizeof(T) == 2)
     if (run.wide_y)
       return launch_tensor_of<wide<T>, ONCE>(queue, run);
