@@ -50,6 +50,13 @@ static sley_status multiply(sl_comm *comm, sley_plan *plan, const sample *s, voi
   return SLEY_OK;
 }
 
+/* Whether a kernel leaves rows to another if no window suits it. */
+static bool may_leave(const char *kernel, const char *to) {
+  const bool dense = strcmp(kernel, "dense") == 0;
+  return (dense && strcmp(to, "hybrid") == 0) ||
+         ((dense || strcmp(kernel, "hybrid") == 0) && strcmp(to, "stream") == 0);
+}
+
 /* Checks the uses of a plan: they add up to all entries, and all are of `kernel` unless that is NULL. */
 static sley_status check_uses(const sley_plan *plan, const sample *s, const char *kernel) {
   sley_kernel_use use[MOST_USES];
@@ -59,10 +66,8 @@ static sley_status check_uses(const sley_plan *plan, const sample *s, const char
   EXPECT(count <= MOST_USES);
   for (int i = 0; i < count; i++) {
     EXPECT(use[i].entries > 0 && use[i].kind <= SLEY_PART_STAGE);
-    EXPECT(i == 0 || use[i].kind > use[i - 1].kind || !kernel || strcmp(kernel, "hybrid") == 0);
-    EXPECT(
-        !kernel || strcmp(use[i].kernel, kernel) == 0 ||
-        (strcmp(kernel, "hybrid") == 0 && strcmp(use[i].kernel, "stream") == 0)); /* no window was suitable */
+    EXPECT(i == 0 || use[i].kind > use[i - 1].kind || !kernel || may_leave(kernel, "stream"));
+    EXPECT(!kernel || strcmp(use[i].kernel, kernel) == 0 || may_leave(kernel, use[i].kernel));
     EXPECT(use[i].copied >= 0 && use[i].copied <= use[i].entries &&
            (use[i].copied > 0) == (use[i].layout != NULL));
     entries += use[i].entries;

@@ -43,7 +43,7 @@ limit=${SLEY_LIMIT:-250}
 . tools/unpack_debs.sh
 
 # ---- build
-all_programs="test_kernels test_row_kernels test_convert test_api_device test_transport test_transport_exchange
+all_programs="test_kernels test_dense_windows test_row_kernels test_convert test_api_device test_transport test_transport_exchange
   test_transport_pieces test_transport_failure test_capture test_column_blocks test_travel
   test_resident test_reduce test_collective_formats
   test_sparsify test_spgemm test_api_spgemm test_topk test_collective_faults test_collective test_transport_dense test_transport_sized test_one_sided test_halo

@@ -218,7 +218,7 @@ sl_accuracy kernel_case_run(const kernel_case *c, const sl_kernel *kernel, sl_qu
   void *prepared = NULL;
   sl_spmm_matrix a = from == ARRIVED ? arrived(queue, &c->a, arrays) : c->a;
   problem.a = &a;
-  problem.figures = &queue->device->figures;
+  problem.figures = c->figures ? c->figures : &queue->device->figures;
   problem.arrives = from == ARRIVED;
   problem.renewable = from >= REFILLED_FROM_HOST;
   block others = block_of((size_t)c->rowptr[a.rows] * sley_dtype_bytes(a.dtype), 0);

@@ -14,6 +14,7 @@ typedef struct kernel_case {
   int64_t cols, y_rows;
   int64_t near; /* number of rows of X in the first memory; cols if there is no second memory */
   bool paged;   /* X is read in place, with each page in a separate memory */
+  const sl_device_figures *figures; /* NULL: the device's */
   int64_t *rowid, *rowptr;
   void *col, *val;
   block x, y;

@@ -33,8 +33,8 @@ sley_status sl_window_alloc(sl_queue *queue, int64_t bytes, const char *what, co
   return queue->device->ops->alloc_private(queue->device, bytes, what, (void **)out);
 }
 
-sley_status sl_window_alloc_bytes(sl_queue *queue, int64_t bytes, int byte, const char *what,
-                                  const void *out) {
+/* Allocates memory and sets each byte to `byte`. */
+static sley_status alloc_bytes(sl_queue *queue, int64_t bytes, int byte, const char *what, const void *out) {
   SL_TRY(sl_window_alloc(queue, bytes, what, out));
   return sl_cuda_check(cudaMemsetAsync(*(void *const *)out, byte, (size_t)bytes, sl_cuda_stream(queue)),
                        what);
@@ -208,17 +208,16 @@ static sley_status fill_windows(sl_queue *queue, const sl_spmm_problem *args, sl
                                 uint32_t **place, sl_windows *w) {
   const sl_spmm_matrix *a = args->a;
   const sl_window_form form = w->form;
-  SL_TRY(sl_window_alloc_bytes(queue, w->slabs * form.slots * (int64_t)sizeof *w->col, 0,
-                               "columns of windows", &w->col));
-  SL_TRY(sl_window_alloc_bytes(queue, w->slabs * form.words * (int64_t)sizeof *w->word, 0, "bits of windows",
-                               &w->word));
+  SL_TRY(
+      alloc_bytes(queue, w->slabs * form.slots * (int64_t)sizeof *w->col, 0, "columns of windows", &w->col));
+  SL_TRY(
+      alloc_bytes(queue, w->slabs * form.words * (int64_t)sizeof *w->word, 0, "bits of windows", &w->word));
   SL_TRY(
       sl_window_alloc(queue, w->entries * (int64_t)sley_dtype_bytes(a->dtype), "values of windows", &w->val));
   SL_TRY(sl_device_upload_private(queue, d->first_of, d->windows * (int64_t)sizeof *d->first_of, "windows",
                                   &d->first_there));
   if (args->renewable)
-    SL_TRY(sl_window_alloc_bytes(queue, sl_spmm_entries(a) * (int64_t)sizeof **place, 0xff,
-                                 "places of values", place));
+    SL_TRY(alloc_bytes(queue, sl_spmm_entries(a) * (int64_t)sizeof **place, 0xff, "places of values", place));
   int64_t slabs = 0;
   uint32_t values = 0;
   for (int64_t from = 0, to; from < d->windows; from = to) {
@@ -265,9 +264,8 @@ static sley_status upload_chunks(sl_queue *queue, const sl_chunks *c, const sl_s
                                   (void **)&w->chunk));
   SL_TRY(sl_device_upload_private(queue, c->long_row, (c->longs + 1) * (int64_t)sizeof *c->long_row, "chunks",
                                   (void **)&w->long_row));
-  SL_TRY(sl_window_alloc_bytes(queue,
-                               w->counters * panels_of(args->k, panel_least) * (int64_t)sizeof *w->finished,
-                               0, "chunks", &w->finished));
+  SL_TRY(alloc_bytes(queue, w->counters * panels_of(args->k, panel_least) * (int64_t)sizeof *w->finished, 0,
+                     "chunks", &w->finished));
   return sl_window_alloc(queue, c->slots * w->form.rows * args->k * sum_bytes(args),
                          "sums of fragments of windows", &w->partial);
 }

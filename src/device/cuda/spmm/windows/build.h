@@ -78,10 +78,7 @@ int64_t sl_windows_bytes(const sl_spmm_problem *problem, sl_window_form form, in
                          int64_t fragments, int panel_least);
 int64_t sl_window_draft_bytes(const sl_spmm_problem *problem, sl_window_form form, int64_t slabs);
 
-/* Memory of the device, and the same with each byte set to `byte`. */
 sley_status sl_window_alloc(sl_queue *queue, int64_t bytes, const char *what, const void *out);
-sley_status sl_window_alloc_bytes(sl_queue *queue, int64_t bytes, int byte, const char *what,
-                                  const void *out);
 void sl_window_free(sl_device *device, const void *const *blocks, size_t count);
 
 #endif
