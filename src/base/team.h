@@ -30,11 +30,6 @@ typedef sley_status (*sl_range_body)(void *context, int64_t begin, int64_t end, 
  * piece varies from run to run, so the result of a body must not depend on it. */
 sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context);
 
-/* Runs body over [0, count) in pieces of one, for loops that take about as long as waking a thread. No thread
- * takes from another thread's share, because that would only move data to other caches: the loop ends when
- * every thread has run its share. */
-sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context);
-
 /* Names the work that the next `loops` calls of sl_team_for on this team do, for those who watch (watch.h).
  * work is static; NULL ends the work. */
 void sl_team_begin_work(sl_team *team, const char *work, int loops);

@@ -326,11 +326,8 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, double mor
   if (sl_team_size(team) == 1 || seconds < f->serial)
     return args->prepared ? run_parts(&p, 0, ((const parts *)args->prepared)->count, 0)
                           : run_rows(&p, 0, a->rows, 0);
-  if (args->prepared) {
-    const parts *made = args->prepared;
-    return made->even && seconds < f->brief ? sl_team_for_short(team, made->count, run_parts, &p)
-                                            : sl_team_for(team, made->count, 1, run_parts, &p);
-  }
+  if (args->prepared)
+    return sl_team_for(team, ((const parts *)args->prepared)->count, 1, run_parts, &p);
   int64_t threads = sl_team_size(team),
           grain = a->rows / (threads * parts_per_thread(args->problem, threads)) + 1;
   return sl_team_for(team, a->rows, grain, run_rows, &p);
