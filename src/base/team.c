@@ -8,14 +8,14 @@
 #include "base/team_inside.h"
 
 /* Waking a sleeping thread costs tens of microseconds, so a waiting thread first polls for this time. */
-static const double poll_seconds = 200e-6;
+const double sl_team_poll_seconds = 200e-6;
 
 /* The caller's time of polling while other threads use the workers' cores. The core of a caller that sleeps
  * is free for a worker that has lost its own. */
 static const double crowded_poll_seconds = 20e-6;
 
 /* A thread that has not run for this time, although it was ready, has shared its core. */
-static const double gap_seconds = 100e-6;
+static const double gap_seconds = 500e-6;
 
 /* Time for which workers do not poll after such a gap, at least, and in gaps. */
 static const double crowded_seconds = 0.1, crowded_gaps = 20;
@@ -62,10 +62,6 @@ void sl_team_note(sl_team *team, int thread, sley_status status) {
 
 /* ---- delays */
 
-static bool is_crowded(const sl_team *team, double now) {
-  return now < atomic_load_explicit(&team->crowded_until, memory_order_relaxed);
-}
-
 static void note_gap(sl_team *team, double now, double gap) {
   const double pause = crowded_gaps * gap > crowded_seconds ? crowded_gaps * gap : crowded_seconds;
   atomic_store_explicit(&team->crowded_until, now + pause, memory_order_relaxed);
@@ -73,7 +69,7 @@ static void note_gap(sl_team *team, double now, double gap) {
 
 /* Notes that a worker came or ended late, although workers did not poll. */
 static void note_delay(sl_team *team, double now, double delay) {
-  if (is_crowded(team, now)) {
+  if (sl_team_is_crowded(team, now)) {
     atomic_store_explicit(&team->too_short, delay, memory_order_relaxed);
     atomic_store_explicit(&team->alone_until, now + alone_delays * delay, memory_order_relaxed);
   }
@@ -162,8 +158,9 @@ int sl_team_close(sl_team *team, double patience) {
   if (is_finished(team))
     return begun;
   const double start = sl_now();
-  const bool crowded = is_crowded(team, start);
-  if (!may_poll() || !poll_until(is_finished, team, crowded ? crowded_poll_seconds : poll_seconds, &gap))
+  const bool crowded = sl_team_is_crowded(team, start);
+  if (!may_poll() ||
+      !poll_until(is_finished, team, crowded ? crowded_poll_seconds : sl_team_poll_seconds, &gap))
     while (!is_finished(team))
       sl_sleep(&team->caller, is_finished, team);
   const double end = sl_now();
@@ -214,8 +211,8 @@ static void wait_for_work(sl_team_worker *self) {
   sl_team *team = self->team;
   double gap;
   while (!has_work(self)) {
-    if (may_poll() && !is_crowded(team, sl_now())) {
-      if (poll_until(has_work, self, poll_seconds, &gap))
+    if (may_poll() && !sl_team_is_crowded(team, sl_now())) {
+      if (poll_until(has_work, self, sl_team_poll_seconds, &gap))
         return;
       if (gap > gap_seconds)
         note_gap(team, sl_now(), gap);

@@ -55,6 +55,9 @@ struct sl_team {
   int loops_of_work, loops_done;
   sl_team_memory remembered[SL_TEAM_LOOPS];
   double wake_call; /* seconds that the caller spends on waking a thread */
+  double last_end;  /* when the caller finished its pieces of the last loop */
+  double missed;    /* seconds of loops, each soon after the other, that workers slept through */
+  double credit; /* seconds that a worker may work beyond half of the caller's time while cores are shared */
   sl_sleeper caller;
   /* The fields that threads exchange in a run without a failure. */
   _Alignas(64) sl_team_body body;
@@ -70,6 +73,13 @@ struct sl_team {
   _Atomic double crowded_until;          /* until then other threads seem to use the workers' cores */
   _Atomic double alone_until, too_short; /* until then the caller runs loops of fewer seconds alone */
 };
+
+/* Seconds for which a waiting worker polls before it sleeps. */
+extern const double sl_team_poll_seconds;
+
+static inline bool sl_team_is_crowded(const sl_team *team, double now) {
+  return now < atomic_load_explicit(&team->crowded_until, memory_order_relaxed);
+}
 
 /* Opens the gates: from here on workers may begin their parts of body. */
 void sl_team_open(sl_team *team, sl_team_body body, void *context);

@@ -7,12 +7,20 @@
 #include "base/team_inside.h"
 #include "base/watch.h"
 
+/* Loops that take one thread longer are not shortened much by a worker that loses its core. */
+static const double long_seconds = 5e-3;
+
+/* The most that a worker may work beyond half of the time, about a third of the time for which the system
+ * lets a thread run. */
+static const double most_credit = 1e-3;
+
 typedef struct range_loop {
   sl_team *team;
   bool told; /* the loop's progress is reported */
   _Atomic int64_t done;
   int64_t count;
   int64_t grain;
+  int64_t most; /* indices that a worker may process */
   sl_range_body body;
   void *context;
   /* Only the caller uses these. */
@@ -90,9 +98,10 @@ static void look_at_time(range_loop *loop, int64_t indices) {
  * the thread's caches; then what is left of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
   range_loop *loop = context;
+  int64_t left = thread == 0 ? INT64_MAX : loop->most;
   for (int i = 0; i < threads; i++) {
     sl_team_share *s = &loop->team->shares[(thread + i) % threads];
-    for (;;) {
+    while (left > 0) {
       int64_t begin = atomic_fetch_add_explicit(&s->next, loop->grain, memory_order_relaxed);
       if (begin >= s->end)
         break;
@@ -102,6 +111,8 @@ static sley_status claim_ranges(void *context, int thread, int threads) {
         report(loop, end - begin);
       if (thread == 0)
         look_at_time(loop, end - begin);
+      else
+        left -= end - begin;
     }
   }
   return SLEY_OK;
@@ -119,6 +130,47 @@ static sl_team_memory *memory_of(const range_loop *loop, uint64_t *number) {
   return &loop->team->remembered[n >> 32 & (SL_TEAM_LOOPS - 1)];
 }
 
+/* While other threads use the workers' cores, a worker that works for more than its fair share of time would
+ * lose its core, perhaps within a piece. So a worker gets credit for half of the time. Returns the indices
+ * that a worker may process: the whole loop, if it is long beside the time for which a thread loses its core.
+ */
+static int64_t most_of_worker(sl_team *team, const range_loop *loop, double expected) {
+  const double pause = loop->start - team->last_end;
+  if (!sl_team_is_crowded(team, loop->start) || expected > long_seconds) {
+    team->credit = most_credit;
+    return INT64_MAX;
+  }
+  team->credit = team->credit + pause / 2 < most_credit ? team->credit + pause / 2 : most_credit;
+  const double seconds = (2 * team->credit + expected) / (team->helpful + 1);
+  return (int64_t)(seconds / expected * (double)loop->count) + 1;
+}
+
+/* Number of workers to wake at the beginning. If loops follow each other so fast that a worker polls from one
+ * to the next, waking is worth while for all of them together. */
+static int to_wake_first(sl_team *team, const range_loop *loop, double expected) {
+  if (atomic_load_explicit(&team->sleepers, memory_order_relaxed) == 0 || !loop->opened)
+    return 0;
+  if (loop->start - team->last_end > sl_team_poll_seconds / 2 || sl_team_is_crowded(team, loop->start))
+    team->missed = 0;
+  const int more = worth_waking(team, expected + team->missed);
+  if (more > 0)
+    team->missed = 0;
+  return more;
+}
+
+/* What the team learns from a loop. mine: seconds in which the caller has finished its pieces. */
+static double learn(range_loop *loop, sl_team_memory *memory, uint64_t number) {
+  sl_team *team = loop->team;
+  const double end = sl_now(), mine = end - loop->start,
+               each = mine / (double)(loop->indices > 0 ? loop->indices : 1);
+  *memory = (sl_team_memory){.loop = number, .seconds = each * (double)loop->count};
+  team->credit +=
+      mine / 2 - each * (double)(loop->count - loop->indices) / (team->helpful > 1 ? team->helpful - 1 : 1);
+  team->missed += loop->indices == loop->count ? mine : 0;
+  team->last_end = end;
+  return each;
+}
+
 /* Runs a loop. Workers are woken at once if the last loop like this one took long enough, or if none is
  * remembered. */
 static sley_status share_loop(range_loop *loop) {
@@ -127,17 +179,17 @@ static sley_status share_loop(range_loop *loop) {
   sl_team_memory *memory = memory_of(loop, &number);
   const double expected = memory->loop == number ? memory->seconds : INFINITY;
   loop->start = sl_now();
+  loop->most = most_of_worker(team, loop, expected);
   loop->opened = loop->start > atomic_load_explicit(&team->alone_until, memory_order_relaxed) ||
                  expected > atomic_load_explicit(&team->too_short, memory_order_relaxed);
   team->failed_thread = -1;
   if (loop->opened)
     sl_team_open(team, claim_ranges, loop);
-  const int more = loop->opened ? worth_waking(team, expected) : 0;
+  const int more = to_wake_first(team, loop, expected);
   if (more > 0)
     sl_team_wake(team, more);
   sl_team_note(team, 0, claim_ranges(loop, 0, team->threads));
-  const double each = (sl_now() - loop->start) / (double)(loop->indices > 0 ? loop->indices : 1);
-  *memory = (sl_team_memory){.loop = number, .seconds = each * (double)loop->count};
+  const double each = learn(loop, memory, number);
   if (loop->opened)
     (void)sl_team_close(team, 4 * each * (double)loop->grain);
   return team->failed_thread >= 0 ? sl_error_restore(&team->failure) : SLEY_OK;
