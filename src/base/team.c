@@ -17,15 +17,20 @@ static const double crowded_poll_seconds = 20e-6;
 /* A thread that has not run for this time, although it was ready, has shared its core. */
 static const double gap_seconds = 500e-6;
 
-/* Time for which workers do not poll after such a gap, at least, and in gaps. */
-static const double crowded_seconds = 0.1, crowded_gaps = 20;
+/* Time for which workers do not poll after such a gap, in gaps. It doubles from gap to gap up to the longest
+ * time, unless a gap comes late after the one before. */
+static const double crowded_gaps = 10, longest_crowded_seconds = 1;
 
 /* After a delay, the caller works alone for as many times the delay, so that delays take at most a tenth of
  * its time. */
 static const double alone_delays = 10;
 
-/* Seconds of the first wake-up, before one was measured. */
-static const double first_wake_call = 10e-6, first_latency = 30e-6;
+/* Time for which the caller works alone after a worker could run only on the caller's core. */
+static const double same_core_seconds = 0.1;
+
+/* Seconds of the first wake-up, before one was measured, and the most that a measurement counts: the threads
+ * lost their cores if it took longer. */
+static const double first_wake_call = 10e-6, first_latency = 30e-6, most_wake_up = 60e-6;
 
 /* Threads of all teams. Polling is useful only while each thread has a core; otherwise it would take time
  * from other threads. */
@@ -62,17 +67,27 @@ void sl_team_note(sl_team *team, int thread, sley_status status) {
 
 /* ---- delays */
 
+/* Notes that a worker that was ready did not run for that long. */
 static void note_gap(sl_team *team, double now, double gap) {
-  const double pause = crowded_gaps * gap > crowded_seconds ? crowded_gaps * gap : crowded_seconds;
+  const double before = atomic_load_explicit(&team->crowded_for, memory_order_relaxed);
+  double pause = crowded_gaps * gap;
+  if (now < atomic_load_explicit(&team->crowded_until, memory_order_relaxed) + before && pause < 2 * before)
+    pause = 2 * before;
+  pause = pause < longest_crowded_seconds ? pause : longest_crowded_seconds;
+  atomic_store_explicit(&team->crowded_for, pause, memory_order_relaxed);
   atomic_store_explicit(&team->crowded_until, now + pause, memory_order_relaxed);
 }
 
-/* Notes that a worker came or ended late, although workers did not poll. */
+/* For so many seconds the caller runs loops alone that are shorter than too_short. */
+static void leave_alone(sl_team *team, double now, double seconds, double too_short) {
+  atomic_store_explicit(&team->too_short, too_short, memory_order_relaxed);
+  atomic_store_explicit(&team->alone_until, now + seconds, memory_order_relaxed);
+}
+
+/* Notes that the caller has waited so long for a piece. */
 static void note_delay(sl_team *team, double now, double delay) {
-  if (sl_team_is_crowded(team, now)) {
-    atomic_store_explicit(&team->too_short, delay, memory_order_relaxed);
-    atomic_store_explicit(&team->alone_until, now + alone_delays * delay, memory_order_relaxed);
-  }
+  if (sl_team_is_crowded(team, now))
+    leave_alone(team, now, alone_delays * delay, delay);
   note_gap(team, now, delay);
 }
 
@@ -91,6 +106,7 @@ void sl_team_open(sl_team *team, sl_team_body body, void *context) {
   team->body = body;
   team->context = context;
   team->taken = 0;
+  atomic_store_explicit(&team->caller_core, sl_core_now(), memory_order_relaxed);
   atomic_store_explicit(&team->finished, 0, memory_order_relaxed);
   atomic_store_explicit(&team->awaited, -1, memory_order_relaxed);
   for (int g = 0; g < gates_of(team->threads); g++) {
@@ -190,7 +206,8 @@ void sl_team_wake(sl_team *team, int most) {
   atomic_store(&team->to_wake, most);
   if (!wake_next(team))
     return;
-  team->wake_call += (sl_now() - start - team->wake_call) / 8;
+  const double took = sl_now() - start;
+  team->wake_call += ((took < most_wake_up ? took : most_wake_up) - team->wake_call) / 8;
   (void)wake_next(team);
 }
 
@@ -198,12 +215,23 @@ void sl_team_wake(sl_team *team, int most) {
 static void note_wake_up(sl_team *team) {
   const double now = sl_now(), took = now - atomic_load_explicit(&team->woken_at, memory_order_relaxed);
   const double mean = atomic_load_explicit(&team->latency, memory_order_relaxed),
-               short_time = took < gap_seconds ? took : gap_seconds;
+               short_time = took < most_wake_up ? took : most_wake_up;
   atomic_store_explicit(&team->latency, mean + (short_time - mean) / 8, memory_order_relaxed);
   if (took > gap_seconds)
-    note_delay(team, now, took);
+    note_gap(team, now, took);
   if (wake_next(team))
     (void)wake_next(team);
+}
+
+/* Moves a worker to another core if it is on the caller's, where only one of them can run. Returns false if
+ * it has no other. */
+static bool leave_the_caller(sl_team_worker *self) {
+  sl_team *team = self->team;
+  const int core = atomic_load_explicit(&team->caller_core, memory_order_relaxed);
+  if (core < 0 || core != sl_core_now() || sl_leave_core(&self->kept, core))
+    return true;
+  leave_alone(team, sl_now(), same_core_seconds, INFINITY);
+  return false;
 }
 
 /* Returns with work or with an order to stop. */
@@ -211,7 +239,7 @@ static void wait_for_work(sl_team_worker *self) {
   sl_team *team = self->team;
   double gap;
   while (!has_work(self)) {
-    if (may_poll() && !sl_team_is_crowded(team, sl_now())) {
+    if (may_poll() && !sl_team_is_crowded(team, sl_now()) && leave_the_caller(self)) {
       if (poll_until(has_work, self, sl_team_poll_seconds, &gap))
         return;
       if (gap > gap_seconds)
@@ -220,8 +248,10 @@ static void wait_for_work(sl_team_worker *self) {
     atomic_fetch_add(&team->sleepers, 1);
     const bool slept = sl_sleep(&self->sleeper, has_work, self);
     atomic_fetch_sub(&team->sleepers, 1);
-    if (slept && !atomic_load(&team->stop))
+    if (slept && !atomic_load(&team->stop)) {
       note_wake_up(team);
+      (void)leave_the_caller(self);
+    }
   }
 }
 
@@ -278,6 +308,7 @@ sley_status sl_team_create(int threads, sl_team **out) {
   team->helpful = threads < sl_cores() ? threads : sl_cores();
   team->wake_call = first_wake_call;
   team->latency = first_latency;
+  team->caller_core = -1;
   atomic_fetch_add(&threads_of_all_teams, threads);
   team->failed_thread = -1;
   team->workers = sl_alloc_zero(threads - 1, sizeof *team->workers, "a thread team");

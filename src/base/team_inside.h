@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/own_core.h"
 #include "base/sleeper.h"
 #include "base/team.h"
 
@@ -30,6 +31,7 @@ typedef struct sl_team_worker {
   struct sl_team *team;
   int index;
   pthread_t thread;
+  sl_cores_kept kept; /* the cores that it has left to the caller */
 } sl_team_worker;
 
 enum { SL_TEAM_LOOPS = 64 };
@@ -66,11 +68,13 @@ struct sl_team {
   _Atomic int awaited;               /* workers that have begun one, once the gates are closed */
   _Atomic bool stop;
   /* Sleep. */
-  _Alignas(64) _Atomic int sleepers;     /* workers that sleep or are about to */
-  _Atomic int next_to_wake, to_wake;     /* the next worker to look at, and how many are still to be woken */
-  _Atomic double woken_at;               /* time of the last wake-up */
-  _Atomic double latency;                /* seconds from a wake-up to the beginning of work */
-  _Atomic double crowded_until;          /* until then other threads seem to use the workers' cores */
+  _Alignas(64) _Atomic int sleepers; /* workers that sleep or are about to */
+  _Atomic int next_to_wake, to_wake; /* the next worker to look at, and how many are still to be woken */
+  _Atomic double woken_at;           /* time of the last wake-up */
+  _Atomic double latency;            /* seconds from a wake-up to the beginning of work */
+  _Atomic int caller_core;           /* where the caller opened the gates; -1: unknown */
+  _Atomic double crowded_for;        /* how long the workers' cores were last taken to be in use by others */
+  _Atomic double crowded_until;      /* until then other threads seem to use the workers' cores */
   _Atomic double alone_until, too_short; /* until then the caller runs loops of fewer seconds alone */
 };
 
