@@ -91,6 +91,10 @@ static void note_delay(sl_team *team, double now, double delay) {
   note_gap(team, now, delay);
 }
 
+void sl_team_note_absence(sl_team *team, double now, double seconds) {
+  note_gap(team, now, seconds > gap_seconds ? seconds : gap_seconds);
+}
+
 /* ---- gates */
 
 static sl_team_gate *gate_of(const sl_team *team, int thread, uint32_t *bit) {

@@ -59,7 +59,6 @@ struct sl_team {
   double wake_call; /* seconds that the caller spends on waking a thread */
   double last_end;  /* when the caller finished its pieces of the last loop */
   double missed;    /* seconds of loops, each soon after the other, that workers slept through */
-  double credit; /* seconds that a worker may work beyond half of the caller's time while cores are shared */
   sl_sleeper caller;
   /* The fields that threads exchange in a run without a failure. */
   _Alignas(64) sl_team_body body;
@@ -97,6 +96,9 @@ int sl_team_close(sl_team *team, double patience);
 
 /* Wakes up to `most` workers that sleep. */
 void sl_team_wake(sl_team *team, int most);
+
+/* Notes that a worker that was woken did not come for so long. */
+void sl_team_note_absence(sl_team *team, double now, double seconds);
 
 /* Keeps a part's failure, if it is the one of the lowest thread. */
 void sl_team_note(sl_team *team, int thread, sley_status status);

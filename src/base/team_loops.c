@@ -7,12 +7,11 @@
 #include "base/team_inside.h"
 #include "base/watch.h"
 
-/* Loops that take one thread longer are not shortened much by a worker that loses its core. */
-static const double long_seconds = 5e-3;
+/* A worker that has not come for so many times the time of a wake-up has found its core in use. */
+static const double absence_wake_ups = 4;
 
-/* The most that a worker may work beyond half of the time, about a third of the time for which the system
- * lets a thread run. */
-static const double most_credit = 1e-3;
+/* A loop has many pieces if each thread has at least as many. */
+enum { SOON_PIECES = 8 };
 
 typedef struct range_loop {
   sl_team *team;
@@ -20,10 +19,10 @@ typedef struct range_loop {
   _Atomic int64_t done;
   int64_t count;
   int64_t grain;
-  int64_t most; /* indices that a worker may process */
   sl_range_body body;
   void *context;
   /* Only the caller uses these. */
+  bool woken;            /* workers have been woken at the beginning */
   bool opened;           /* workers may take pieces */
   int64_t pieces, check; /* pieces that the caller has finished, and after how many it looks at the time */
   int64_t indices;       /* indices in them */
@@ -52,13 +51,16 @@ static void report(range_loop *loop, int64_t more) {
   sl_watch_tell(team->doing, part < 1 ? part : 1);
 }
 
+static double wake_up_seconds(const sl_team *team) {
+  return team->wake_call + atomic_load_explicit(&team->latency, memory_order_relaxed);
+}
+
 /* Number of workers that are worth waking for work that takes one thread so many seconds. A worker that is
  * woken makes the loop shorter if the work takes longer than the wake-up: what the caller spends on it, and
  * the time until the worker begins. */
 static int worth_waking(sl_team *team, double seconds) {
   const int asleep = atomic_load(&team->sleepers), awake = team->threads - asleep;
-  const double wake_up = team->wake_call + atomic_load_explicit(&team->latency, memory_order_relaxed);
-  const double others = asleep > 0 && awake < team->helpful ? seconds / awake / wake_up : 0;
+  const double others = asleep > 0 && awake < team->helpful ? seconds / awake / wake_up_seconds(team) : 0;
   return others < team->helpful - awake ? (int)others : team->helpful - awake;
 }
 
@@ -98,10 +100,9 @@ static void look_at_time(range_loop *loop, int64_t indices) {
  * the thread's caches; then what is left of the other shares. */
 static sley_status claim_ranges(void *context, int thread, int threads) {
   range_loop *loop = context;
-  int64_t left = thread == 0 ? INT64_MAX : loop->most;
   for (int i = 0; i < threads; i++) {
     sl_team_share *s = &loop->team->shares[(thread + i) % threads];
-    while (left > 0) {
+    for (;;) {
       int64_t begin = atomic_fetch_add_explicit(&s->next, loop->grain, memory_order_relaxed);
       if (begin >= s->end)
         break;
@@ -111,8 +112,6 @@ static sley_status claim_ranges(void *context, int thread, int threads) {
         report(loop, end - begin);
       if (thread == 0)
         look_at_time(loop, end - begin);
-      else
-        left -= end - begin;
     }
   }
   return SLEY_OK;
@@ -128,21 +127,6 @@ static sl_team_memory *memory_of(const range_loop *loop, uint64_t *number) {
   n = (n ^ (n >> 32)) * mix;
   *number = n | 1;
   return &loop->team->remembered[n >> 32 & (SL_TEAM_LOOPS - 1)];
-}
-
-/* While other threads use the workers' cores, a worker that works for more than its fair share of time would
- * lose its core, perhaps within a piece. So a worker gets credit for half of the time. Returns the indices
- * that a worker may process: the whole loop, if it is long beside the time for which a thread loses its core.
- */
-static int64_t most_of_worker(sl_team *team, const range_loop *loop, double expected) {
-  const double pause = loop->start - team->last_end;
-  if (!sl_team_is_crowded(team, loop->start) || expected > long_seconds) {
-    team->credit = most_credit;
-    return INT64_MAX;
-  }
-  team->credit = team->credit + pause / 2 < most_credit ? team->credit + pause / 2 : most_credit;
-  const double seconds = (2 * team->credit + expected) / (team->helpful + 1);
-  return (int64_t)(seconds / expected * (double)loop->count) + 1;
 }
 
 /* Number of workers to wake at the beginning. If loops follow each other so fast that a worker polls from one
@@ -164,29 +148,33 @@ static double learn(range_loop *loop, sl_team_memory *memory, uint64_t number) {
   const double end = sl_now(), mine = end - loop->start,
                each = mine / (double)(loop->indices > 0 ? loop->indices : 1);
   *memory = (sl_team_memory){.loop = number, .seconds = each * (double)loop->count};
-  team->credit +=
-      mine / 2 - each * (double)(loop->count - loop->indices) / (team->helpful > 1 ? team->helpful - 1 : 1);
-  team->missed += loop->indices == loop->count ? mine : 0;
   team->last_end = end;
+  const bool alone = loop->indices == loop->count;
+  team->missed = alone ? team->missed + mine : 0;
+  if (alone && loop->woken && mine > absence_wake_ups * wake_up_seconds(team))
+    sl_team_note_absence(team, end, mine);
   return each;
 }
 
 /* Runs a loop. Workers are woken at once if the last loop like this one took long enough, or if none is
- * remembered. */
-static sley_status share_loop(range_loop *loop) {
+ * remembered. The same body may work on much more data this time. So what is remembered counts only if the
+ * caller learns soon that the loop is longer: after one of many pieces, or of pieces that are known to be
+ * short. */
+static sley_status share_loop(range_loop *loop, bool brief) {
   sl_team *team = loop->team;
   uint64_t number;
   sl_team_memory *memory = memory_of(loop, &number);
-  const double expected = memory->loop == number ? memory->seconds : INFINITY;
+  const bool counts = brief || loop->count / loop->grain >= (int64_t)SOON_PIECES * team->threads;
+  const double expected = counts && memory->loop == number ? memory->seconds : INFINITY;
   loop->start = sl_now();
-  loop->most = most_of_worker(team, loop, expected);
-  loop->opened = loop->start > atomic_load_explicit(&team->alone_until, memory_order_relaxed) ||
-                 expected > atomic_load_explicit(&team->too_short, memory_order_relaxed);
+  loop->opened = (loop->start > atomic_load_explicit(&team->alone_until, memory_order_relaxed) ||
+                  expected > atomic_load_explicit(&team->too_short, memory_order_relaxed));
   team->failed_thread = -1;
   if (loop->opened)
     sl_team_open(team, claim_ranges, loop);
   const int more = to_wake_first(team, loop, expected);
-  if (more > 0)
+  loop->woken = more > 0;
+  if (loop->woken)
     sl_team_wake(team, more);
   sl_team_note(team, 0, claim_ranges(loop, 0, team->threads));
   const double each = learn(loop, memory, number);
@@ -195,7 +183,8 @@ static sley_status share_loop(range_loop *loop) {
   return team->failed_thread >= 0 ? sl_error_restore(&team->failure) : SLEY_OK;
 }
 
-sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {
+static sley_status run_loop(sl_team *team, int64_t count, int64_t grain, bool brief, sl_range_body body,
+                            void *context) {
   if (count <= 0)
     return SLEY_OK;
   if (grain < 1)
@@ -216,9 +205,17 @@ sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_bo
                      .body = body,
                      .context = context,
                      .check = 1};
-  const sley_status status = share_loop(&loop);
+  const sley_status status = share_loop(&loop, brief);
   team->loops_done += told;
   return status;
+}
+
+sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context) {
+  return run_loop(team, count, grain, false, body, context);
+}
+
+sley_status sl_team_for_brief(sl_team *team, int64_t count, sl_range_body body, void *context) {
+  return run_loop(team, count, 1, true, body, context);
 }
 
 typedef struct copying {
