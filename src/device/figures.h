@@ -68,7 +68,7 @@ typedef struct sl_core_figures {
   double part;      /* seconds of the shortest part, ten times the cost of claiming it */
   double part_one;  /* seconds of the shortest part for k = 1, which is longer so that more rows are sorted
                        together */
-  double brief;     /* seconds below which a product must wait for all its threads in any case */
+  double brief;     /* seconds of one thread below which waking another may take longer than what it saves */
   double cycles;    /* cycles per second */
   double update;    /* multiply-adds/s of an update */
   int64_t near;     /* bytes of a near cache, such as L2 */
