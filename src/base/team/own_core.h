@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core on which a thread runs, and how it leaves it. A thread that is woken while all cores are busy
  * often gets the core of the thread that woke it. */
-#ifndef SLEY_BASE_OWN_CORE_H
-#define SLEY_BASE_OWN_CORE_H
+#ifndef SLEY_BASE_TEAM_OWN_CORE_H
+#define SLEY_BASE_TEAM_OWN_CORE_H
 
 #include <stdbool.h>
 

@@ -3,14 +3,14 @@
  * lowering its flag in a gate. A thread whose part the caller has taken, or that comes after the caller has
  * closed the gates, finds nothing to do. So the caller never waits for a thread that is asleep or has no
  * core: it waits only for parts that have been begun. */
-#ifndef SLEY_BASE_TEAM_INSIDE_H
-#define SLEY_BASE_TEAM_INSIDE_H
+#ifndef SLEY_BASE_TEAM_TEAM_INSIDE_H
+#define SLEY_BASE_TEAM_TEAM_INSIDE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/own_core.h"
-#include "base/sleeper.h"
+#include "base/team/own_core.h"
+#include "base/team/sleeper.h"
 #include "base/team.h"
 
 /* The indices of a loop that one thread processes first. */
@@ -86,9 +86,6 @@ static inline bool sl_team_is_crowded(const sl_team *team, double now) {
 
 /* Opens the gates: from here on workers may begin their parts of body. */
 void sl_team_open(sl_team *team, sl_team_body body, void *context);
-
-/* Takes a worker's part, unless it has begun it. Returns whether it was taken. */
-bool sl_team_take(sl_team *team, int thread);
 
 /* Closes the gates, and waits for the parts that have been begun. patience: seconds that this may take.
  * Returns their number. */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/memory.h"
-#include "base/team_inside.h"
+#include "base/team/team_inside.h"
 
 /* Waking a sleeping thread costs tens of microseconds, so a waiting thread first polls for this time. */
 const double sl_team_poll_seconds = 200e-6;
@@ -129,7 +129,7 @@ static bool begin_part(const sl_team *team, int thread) {
          atomic_fetch_and(&gate->open, ~bit) & bit;
 }
 
-bool sl_team_take(sl_team *team, int thread) {
+static bool take_part(sl_team *team, int thread) {
   const bool took = begin_part(team, thread);
   team->taken += took;
   return took;
@@ -357,7 +357,7 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
     sl_team_wake(team, team->threads - 1);
   sl_team_note(team, 0, body(context, 0, team->threads));
   for (int thread = 1; thread < team->threads; thread++)
-    if (sl_team_take(team, thread))
+    if (take_part(team, thread))
       sl_team_note(team, thread, body(context, thread, team->threads));
   (void)sl_team_close(team, INFINITY);
   return team->failed_thread >= 0 ? sl_error_restore(&team->failure) : SLEY_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core on which a thread runs, by Linux's calls, which take less than a microsecond. */
 #define _GNU_SOURCE /* for sched_getcpu and sets of processors */
-#include "base/own_core.h"
+#include "base/team/own_core.h"
 
 #include <sched.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One thread's sleep until another thread has changed something. No wake-up is lost: the sleeper raises its
  * flag and then reads what it waits for; the other thread changes that and then reads the flag. */
-#ifndef SLEY_BASE_SLEEPER_H
-#define SLEY_BASE_SLEEPER_H
+#ifndef SLEY_BASE_TEAM_SLEEPER_H
+#define SLEY_BASE_TEAM_SLEEPER_H
 
 #include <semaphore.h>
 #include <stdatomic.h>
