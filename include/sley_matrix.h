@@ -246,6 +246,11 @@ sley_status sley_array_read(const char *path, const char *name, sley_type type, 
 /* The names of the orderings, NULL-terminated; static. */
 const char *const *sley_orders(void);
 
+/* Names of orderings that may make products on `ranks` ranks faster at little cost, for a choice among them
+ * by predicted times (sley_plan_options.dry): the first is "none". A build may lack one of them
+ * (SLEY_ERR_UNSUPPORTED). NULL-terminated, static. */
+const char *const *sley_order_candidates(int ranks);
+
 /* Returns one line that describes an ordering; NULL if no ordering has that name. */
 const char *sley_order_summary(const char *name);
 

@@ -861,6 +861,7 @@ class sley_gnn_options(Structure):
         ("x", c_void_p),
         ("copied", CFUNCTYPE(None, c_void_p)),
         ("copied_context", c_void_p),
+        ("row_number", c_void_p),
     ]
 
 
@@ -1122,6 +1123,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_arrays_write": (c_int, [c_char_p, POINTER(sley_array), c_int]),
     "sley_array_read": (c_int, [c_char_p, c_char_p, c_int, c_void_p, c_void_p, POINTER(c_void_p)]),
     "sley_orders": (POINTER(c_char_p), []),
+    "sley_order_candidates": (POINTER(c_char_p), [c_int]),
     "sley_order_summary": (c_char_p, [c_char_p]),
     "sley_order": (c_int, [c_void_p, c_char_p, c_uint64, c_int, c_void_p]),
     "sley_partition_rows": (c_int, [c_void_p, c_char_p, c_int, c_void_p]),

@@ -48,6 +48,14 @@ const char *const *sl_ordering_names(void) {
   return sl_names_fill(names, ORDERINGS, name_of);
 }
 
+/* Orderings that cut the graph come last: they are of use to several ranks only. */
+const char *const *sl_ordering_candidates(int ranks) {
+  static const char *const alone[] = {"none", "rabbit", "loa", NULL}, *const divided[] = {"none", "rabbit",
+                                                                                          "loa", "metis",
+                                                                                          NULL};
+  return ranks > 1 ? divided : alone;
+}
+
 const sl_ordering *sl_ordering_named(const char *name) {
   for (int i = 0; sl_orderings[i]; i++)
     if (strcmp(sl_orderings[i]->name, name) == 0)

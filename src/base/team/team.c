@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a team: how they begin, wait, sleep and end. Loops are in loops.c. */
+/* The threads of a team: how they begin, wait, sleep and end. Loops are in team_loops.c. */
 #include <math.h>
 
 #include "base/clock.h"
 #include "base/cores.h"
 #include "base/memory.h"
-#include "base/team/inside.h"
+#include "base/team/team_inside.h"
 
 /* Waking a sleeping thread costs tens of microseconds, so a waiting thread first polls for this time. */
 const double sl_team_poll_seconds = 200e-6;
@@ -127,6 +127,12 @@ static bool begin_part(const sl_team *team, int thread) {
   sl_team_gate *gate = gate_of(team, thread, &bit);
   return atomic_load_explicit(&gate->open, memory_order_relaxed) & bit &&
          atomic_fetch_and(&gate->open, ~bit) & bit;
+}
+
+static bool take_part(sl_team *team, int thread) {
+  const bool took = begin_part(team, thread);
+  team->taken += took;
+  return took;
 }
 
 static bool is_finished(const void *context) {
@@ -350,12 +356,9 @@ sley_status sl_team_run(sl_team *team, sl_team_body body, void *context) {
   if (atomic_load(&team->sleepers) > 0)
     sl_team_wake(team, team->threads - 1);
   sl_team_note(team, 0, body(context, 0, team->threads));
-  for (int thread = 1; thread < team->threads; thread++) {
-    if (!begin_part(team, thread))
-      continue;
-    team->taken++;
-    sl_team_note(team, thread, body(context, thread, team->threads));
-  }
+  for (int thread = 1; thread < team->threads; thread++)
+    if (take_part(team, thread))
+      sl_team_note(team, thread, body(context, thread, team->threads));
   (void)sl_team_close(team, INFINITY);
   return team->failed_thread >= 0 ? sl_error_restore(&team->failure) : SLEY_OK;
 }

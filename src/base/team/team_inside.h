@@ -3,8 +3,8 @@
  * lowering its flag in a gate. A thread whose part the caller has taken, or that comes after the caller has
  * closed the gates, finds nothing to do. So the caller never waits for a thread that is asleep or has no
  * core: it waits only for parts that have been begun. */
-#ifndef SLEY_BASE_TEAM_INSIDE_H
-#define SLEY_BASE_TEAM_INSIDE_H
+#ifndef SLEY_BASE_TEAM_TEAM_INSIDE_H
+#define SLEY_BASE_TEAM_TEAM_INSIDE_H
 
 #include <pthread.h>
 #include <stdatomic.h>

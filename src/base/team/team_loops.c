@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/team/inside.h"
+#include "base/team/team_inside.h"
 #include "base/watch.h"
 
 /* A worker that has not come for so many times the time of a wake-up has found its core in use. */
