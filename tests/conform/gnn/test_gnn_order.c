@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "mirror.h"
+#include "nonzeros.h"
 #include "ranks.h"
 
 enum { ROWS = 37, FEATURES = 6, CLASSES = 3, STEPS = 3, MOST_RANKS = 8, MOST_VALUES = 1024 };
@@ -49,28 +50,6 @@ static sley_gnn_options options_of(const sample *s) {
   return o;
 }
 
-/* Creates the matrix of the nonzeros of x. */
-static sley_status sparse_x(const half *h, int64_t rows, sley_matrix **out) {
-  int64_t rowptr[ROWS + 1] = {0}, col[ROWS * FEATURES], at = 0;
-  double val[ROWS * FEATURES];
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t f = 0; f < FEATURES; f++)
-      if (h->x[i * FEATURES + f] != 0) {
-        col[at] = f;
-        val[at++] = h->x[i * FEATURES + f];
-      }
-    rowptr[i + 1] = at;
-  }
-  return sley_matrix_from_csr(&(sley_csr){.rows = rows,
-                                          .cols = FEATURES,
-                                          .rowptr = rowptr,
-                                          .col = col,
-                                          .val = val,
-                                          .index = SLEY_I64,
-                                          .dtype = SLEY_F64},
-                              SLEY_COPY, out);
-}
-
 /* Opens the network over a, or over ordered if `named`. */
 static sley_status open(sl_comm *comm, const sample *s, bool named, half *h) {
   const int64_t first = s->begin[comm->rank], rows = s->begin[comm->rank + 1] - first;
@@ -86,7 +65,7 @@ static sley_status open(sl_comm *comm, const sample *s, bool named, half *h) {
   if (status == SLEY_OK)
     status = mirror_open(comm, h->label, (int64_t)sizeof h->label, &h->ml);
   if (status == SLEY_OK && s->sparse)
-    status = sparse_x(h, rows, &x);
+    status = nonzeros_of(h->x, rows, FEATURES, &x);
   if (status == SLEY_OK)
     status = sley_matrix_row_block(named ? s->ordered : s->a, first, rows, &block);
   o.x = x;
