@@ -64,7 +64,7 @@ static void lay_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_
   SL_BUFFER(plan, buffer)->arrives = true;
   sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows,
                  sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->x_unit)));
-  spec->pieces = pieces->own_first ? 0 : pieces->count;
+  spec->pieces = pieces->own_first ? 1 : pieces->count;
   spec->unhurried = pieces->unhurried;
   for (int i = 0; i < spec->sends; i++) {
     sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the plan owns its lists */
@@ -73,7 +73,7 @@ static void lay_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_
   }
   for (int i = 0; i < spec->recvs; i++) {
     sl_row_list *list = (sl_row_list *)&spec->recv[i];
-    list->piece_end = pieces->end + (int64_t)list->peer * pieces->count;
+    list->piece_end = pieces->own_first ? NULL : pieces->end + (int64_t)list->peer * pieces->count;
     list->bytes = sl_up_to(list->bytes, plan->x_unit);
   }
   sl_plan_drop_halo(plan);
