@@ -26,8 +26,7 @@ typedef struct sl_halo_pieces {
 } sl_halo_pieces;
 
 /* Finds the pieces. Freed by sl_halo_pieces_free, also on error; rows, end and wanted live as long as the
- * plan. In a dry plan `wanted` is not filled, and row_part
- * and place are NULL. Collective, agreed. */
+ * plan. In a dry plan `wanted` is not filled, and row_part and place are NULL. Collective, agreed. */
 sley_status sl_halo_pieces_make(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *out);
 void sl_halo_pieces_free(sl_halo_pieces *pieces);
 
