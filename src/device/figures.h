@@ -88,6 +88,7 @@ typedef struct sl_device_figures {
   double plain;       /* bytes/s at which entries load their rows of X in the plain product, or on cores */
   double piece;       /* minimum seconds of a piece of a halo, long compared with the time to report it */
   double pull_start;  /* seconds by which a pull of pieces begins later than sums that need no halo */
+  double split_row;   /* seconds, besides its bytes, of a row of Y to which a second product adds */
   double pull_words;  /* words/s, narrower than 16 bytes, that a pull loads over direct links */
   /* Products by streams whose rows of X have more than 64 and at most narrow_most[i] bytes: the share of
    * their time that loads of 16 bytes save, if the width allows only loads of 2^i bytes. */
