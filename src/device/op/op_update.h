@@ -5,6 +5,7 @@
 #ifndef SLEY_DEVICE_OP_OP_UPDATE_H
 #define SLEY_DEVICE_OP_OP_UPDATE_H
 
+#include "base/anywhere.h"
 #include "device/op/op_spmm.h"
 
 /* The definition, for each row i of Z that the operation writes and each column j < n:
@@ -32,6 +33,30 @@
  * order that is fixed before the run, and they may keep fewer bits of products than fma does. The kernel's
  * accuracy (kernel.h) states the additional error, for n = entries of the row + k + 5 terms. No two of T, W,
  * X and Z may overlap, except X, T and W, which are only read. */
+/* Additional work of an update that computes T itself (product.problem not NULL), in f32 and f64 only; all
+ * zero: none. It follows step 3, for each value z of Z:
+ *
+ *   4. z = act(z + bias[j]), the sum rounded to the dtype; act is SLEY_NO_ACTIVATION or SLEY_RELU
+ *      (op_activate.h). If bias is NULL, nothing is added.
+ *   5. With a gate: z = z act'(gate[i][j]) instead of act(z).
+ *
+ * transpose_w: W is stored as n x k. kept: receives T, one row for each row of Z, in the dtype; it overlaps
+ * no other array. */
+typedef struct sl_update_more {
+  bool transpose_w;
+  sley_activation act;
+  const void *bias; /* n values, or NULL */
+  const void *gate; /* rows of n values, or NULL */
+  int64_t ldgate;
+  void *kept; /* rows of k values, or NULL */
+  int64_t ldkept;
+} sl_update_more;
+
+/* Returns whether rows of Z or T need work beside the sums. */
+SL_ANYWHERE bool sl_update_finishes(const sl_update_more *m) {
+  return m->kept || m->bias || m->gate || m->act != SLEY_NO_ACTIVATION;
+}
+
 typedef struct sl_update_args {
   /* First, so that functions that run products can run this. Only product.problem and dtype are set when a
    * kernel is looked for and prepared. A kernel that supports k columns also supports fewer. */
@@ -46,6 +71,7 @@ typedef struct sl_update_args {
   double beta;
   void *z;
   int64_t ldz;
+  sl_update_more more;
 } sl_update_args;
 
 #endif
