@@ -18,7 +18,7 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   out->options.kernel = options->kernel;
   out->options.precision = options->precision;
   out->options.reproducible = options->reproducible;
-  if (!options->reproducible && !sl_is_16_bit(matrix->dtype))
+  if (!options->reproducible && !sl_is_16_bit(matrix->dtype) && comm->device->ops->host_addresses)
     out->options.update = SLEY_UPDATE_FUSED_ONLY;
   SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
   memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);

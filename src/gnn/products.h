@@ -42,8 +42,8 @@ sley_status sl_products_take(sl_products *products, int64_t width, int *number);
 sley_status sl_products_run(const sl_products *products, int number, bool back, sl_rows x, double beta,
                             sl_rows y);
 
-/* Returns whether sl_products_update runs products of the pair on this rank: in f32 or f64, without
- * `reproducible`, where the plan is fused (sl_plan_should_fuse). */
+/* Returns whether sl_products_update runs products of the pair on this rank: on CPUs, in f32 or
+ * f64, without `reproducible`, where the plan is fused (sl_plan_should_fuse). */
 bool sl_products_fuse(const sl_products *products, int number, bool back);
 
 /* The product followed by a dense update in one pass, z = act((N x) w + beta z + bias) or with `back` N^T x,

@@ -5,7 +5,6 @@
 #ifndef SLEY_DEVICE_OP_OP_UPDATE_H
 #define SLEY_DEVICE_OP_OP_UPDATE_H
 
-#include "base/anywhere.h"
 #include "device/op/op_spmm.h"
 
 /* The definition, for each row i of Z that the operation writes and each column j < n:
@@ -33,8 +32,8 @@
  * order that is fixed before the run, and they may keep fewer bits of products than fma does. The kernel's
  * accuracy (kernel.h) states the additional error, for n = entries of the row + k + 5 terms. No two of T, W,
  * X and Z may overlap, except X, T and W, which are only read. */
-/* Additional work of an update that computes T itself (product.problem not NULL), in f32 and f64 only; all
- * zero: none. It follows step 3, for each value z of Z:
+/* Additional work of an update that computes T itself (product.problem not NULL), on CPUs, in f32 and f64
+ * only; all zero: none. It follows step 3, for each value z of Z:
  *
  *   4. z = act(z + bias[j]), the sum rounded to the dtype; act is SLEY_NO_ACTIVATION or SLEY_RELU
  *      (op_activate.h). If bias is NULL, nothing is added.
@@ -53,7 +52,7 @@ typedef struct sl_update_more {
 } sl_update_more;
 
 /* Returns whether rows of Z or T need work beside the sums. */
-SL_ANYWHERE bool sl_update_finishes(const sl_update_more *m) {
+static inline bool sl_update_finishes(const sl_update_more *m) {
   return m->kept || m->bias || m->gate || m->act != SLEY_NO_ACTIVATION;
 }
 

@@ -268,23 +268,17 @@ static sley_status fused_run(sl_queue *queue, const sl_kernel_args *args) {
   if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "rows %lld values apart are too far for the cuda device",
                    (long long)a->ldx);
-  const sl_update_sums run = {.a = *(const sl_update_matrix *)a->prepared,
-                              .dense = {.w = u->w,
-                                        .z = u->z,
-                                        .k = p->k,
-                                        .n = u->n,
-                                        .ldw = u->ldw,
-                                        .ldz = u->ldz,
-                                        .beta = u->beta,
-                                        .more = u->more},
-                              .x = a->x,
-                              .far = a->far,
-                              .x_rows = p->x_rows,
-                              .far_rows = p->far_rows,
-                              .ldx = a->ldx,
-                              .ldfar = a->far ? a->ldfar : 0,
-                              .alpha = a->alpha,
-                              .arrivals = a->arrivals};
+  const sl_update_sums run = {
+      .a = *(const sl_update_matrix *)a->prepared,
+      .dense = {.w = u->w, .z = u->z, .k = p->k, .n = u->n, .ldw = u->ldw, .ldz = u->ldz, .beta = u->beta},
+      .x = a->x,
+      .far = a->far,
+      .x_rows = p->x_rows,
+      .far_rows = p->far_rows,
+      .ldx = a->ldx,
+      .ldfar = a->far ? a->ldfar : 0,
+      .alpha = a->alpha,
+      .arrivals = a->arrivals};
   switch (u->dtype) {
   case SLEY_F16:
     return sl_cuda_update_sums_f16(queue, &run);

@@ -90,23 +90,6 @@ inline update_room room_of(const sl_update_dense &d, size_t value_bytes, int lin
   return r;
 }
 
-/* Element (l, column) of W. */
-template <typename V>
-__device__ __forceinline__ float w_at(const sl_update_dense &d, int64_t l, int64_t column) {
-  return value<V>::widen(((const V *)d.w)[d.more.transpose_w ? column * d.ldw + l : l * d.ldw + column]);
-}
-
-/* The additional work of an update (op_update.h) on z, an element of row `row`. */
-template <typename V>
-__device__ __forceinline__ float finished(const sl_update_dense &d, int64_t row, int64_t column, float z) {
-  const sl_update_more &more = d.more;
-  if (more.bias)
-    z += value<V>::widen(((const V *)more.bias)[column]);
-  if (more.gate)
-    return z * (value<V>::widen(((const V *)more.gate)[row * more.ldgate + column]) > 0 ? 1.0f : 0.0f);
-  return more.act == SLEY_RELU && z < 0 ? 0 : z;
-}
-
 /* Loads a slice of W, its columns from group `first` on, in the order in which lanes load it. Called by all
  * threads of the block. */
 template <typename V>
@@ -121,7 +104,9 @@ __device__ __forceinline__ void load_slice(const sl_update_dense &d, const updat
     float v[4]; /* [2 i + h]: row l + i, column + h */
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      v[i] = l + i / 2 < d.k && column + i % 2 < d.n ? w_at<V>(d, l + i / 2, column + i % 2) : 0;
+      v[i] = l + i / 2 < d.k && column + i % 2 < d.n
+                 ? value<V>::widen(((const V *)d.w)[(l + i / 2) * d.ldw + column + i % 2])
+                 : 0;
     to[at] = make_float4(v[0], v[1], v[2], v[3]);
   }
 }
@@ -194,22 +179,19 @@ __device__ __noinline__ void update_again(const sl_update_dense &d, const float 
                                           int q, int column, unsigned which) {
   for (; which != 0; which &= which - 1) {
     const int bit = __ffs((int)which) - 1, row = bit / 8 * SET + 2 * q + bit / 4 % 2, at = column + bit % 4;
+    const V *w = (const V *)d.w + at;
     V *z = (V *)d.z + to[row] * d.ldz + at;
     float sum = d.beta == 0 ? 0 : (float)(d.beta * (double)value<V>::widen(*z));
     for (int64_t l = 0; l < d.k; l++)
-      sum = multiply_add(t[row * stride + l], w_at<V>(d, l, at), sum);
-    *z = value<V>::narrow(finished<V>(d, to[row], at, sum));
+      sum = multiply_add(t[row * stride + l], value<V>::widen(w[l * d.ldw]), sum);
+    *z = value<V>::narrow(sum);
   }
 }
 
-/* Stores 4 neighbouring elements of a row of Z, from `column` on, as far as they exist. Returns the bits of
- * elements that are not finite and were not stored. */
+/* Stores 4 neighbouring elements of a row of Z, of which the first `here` exist. Returns the bits of elements
+ * that are not finite and were not stored. */
 template <typename V>
-__device__ __forceinline__ unsigned store_row(const sl_update_dense &d, bool aligned, int64_t row, int column,
-                                              float (&sum)[4]) {
-  const double beta = d.beta;
-  const int here = (int)(d.n - column);
-  V *z = (V *)d.z + row * d.ldz + column;
+__device__ __forceinline__ unsigned store_row(double beta, bool aligned, V *z, int here, float (&sum)[4]) {
   float zero = 0; /* or NaN */
 #pragma unroll
   for (int i = 0; i < 4; i++)
@@ -221,10 +203,6 @@ __device__ __forceinline__ unsigned store_row(const sl_update_dense &d, bool ali
       for (int i = 0; i < 4; i++)
         sum[i] += beta == 1 ? widened(old, i) : (float)(beta * (double)widened(old, i));
     }
-    if (sl_update_finishes(&d.more))
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        sum[i] = finished<V>(d, row, column + i, sum[i]);
     store_once<V, 4>(z, sum);
     return 0;
   }
@@ -235,8 +213,7 @@ __device__ __forceinline__ unsigned store_row(const sl_update_dense &d, bool ali
       if (!(fabsf(sum[i]) <= FLT_MAX))
         infinite |= 1u << i;
       else
-        z[i] = value<V>::narrow(finished<V>(
-            d, row, column + i, beta == 0 ? sum[i] : sum[i] + (float)(beta * (double)value<V>::widen(z[i]))));
+        z[i] = value<V>::narrow(beta == 0 ? sum[i] : sum[i] + (float)(beta * (double)value<V>::widen(z[i])));
     }
   return infinite;
 }
@@ -268,7 +245,9 @@ __device__ __forceinline__ void multiply_tile(const sl_update_dense &d, const up
         const int row = s * SET + 2 * q + i;
         float sum[4] = {sums[s][0][i], sums[s][0][2 + i], sums[s][1][i], sums[s][1][2 + i]};
         if (row < rows)
-          infinite |= store_row<V>(d, room.aligned, to[row], column, sum) << (8 * s + 4 * i);
+          infinite |= store_row<V>(d.beta, room.aligned, (V *)d.z + to[row] * d.ldz + column,
+                                   (int)(d.n - column), sum)
+                      << (8 * s + 4 * i);
       }
     if (infinite)
       update_again<V>(d, t, room.stride, to, q, column, infinite);

@@ -21,7 +21,6 @@ typedef struct sl_update_dense {
   void *z;
   int64_t k, n, ldw, ldz; /* in elements */
   double beta;
-  sl_update_more more;
 } sl_update_dense;
 
 /* A matrix in device memory, for updates that sum the rows of T themselves. */
@@ -53,7 +52,7 @@ typedef struct sl_update_sums {
 extern "C" {
 #endif
 
-/* Enqueue Z = (alpha A X) W + beta Z, with the work of run->dense.more. */
+/* Enqueue Z = (alpha A X) W + beta Z. */
 sley_status sl_cuda_update_sums_f32(sl_queue *queue, const sl_update_sums *run);
 sley_status sl_cuda_update_sums_f16(sl_queue *queue, const sl_update_sums *run);
 sley_status sl_cuda_update_sums_bf16(sl_queue *queue, const sl_update_sums *run);

@@ -288,16 +288,6 @@ __device__ __forceinline__ int sum_chunk(const sl_update_sums &run, const x_plac
   return slot < 0 || add_fragment(run, {slot, long_row}, t, lane) ? rows : 0;
 }
 
-/* Stores a tile's rows of T, in f32. Called by all lanes of a warp. */
-static __device__ __forceinline__ void keep_rows(const sl_update_dense &d, const float *t, int rows,
-                                                 int stride, z_rows to, int lane) {
-  for (int r = 0; r < rows; r++) {
-    float *kept = (float *)d.more.kept + to[r] * d.more.ldkept;
-    for (int i = lane; i < d.k; i += 32)
-      kept[i] = t[r * stride + i];
-  }
-}
-
 /* The last block to end resets the counters for the next run. */
 __device__ __forceinline__ void end_run(const sl_update_sums &run) {
   __syncthreads();
@@ -330,8 +320,6 @@ __global__ void __launch_bounds__(S::WARPS * 32, 1)
     const int rows = some ? sum_chunk<T, S>(run, places, chunk, first, t, ends, room.stride, lane) : 0;
     const int row = chunk.row();
     __syncwarp();
-    if (run.dense.more.kept)
-      keep_rows(run.dense, t, rows, room.stride, {run.a.rowid, row}, lane);
     chunk = ahead;
     first = load_first<T, S>(run, chunk, lane);
     multiply_all<T>(run.dense, room, t, rows, {run.a.rowid, row}, update_memory, lane);

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(GIVEN_WARPS * 32, 1)
 }
 
 template <typename V> sley_status launch(sl_queue *queue, const sl_update_args *a) {
-  const sl_update_dense dense = {a->w, a->z, a->k, a->n, a->ldw, a->ldz, a->beta, {}};
+  const sl_update_dense dense = {a->w, a->z, a->k, a->n, a->ldw, a->ldz, a->beta};
   int64_t most;
   SL_TRY(shared_bytes(queue, &most));
   const int64_t tiles = (a->rows + SL_UPDATE_TILE - 1) / SL_UPDATE_TILE,
