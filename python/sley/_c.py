@@ -77,6 +77,7 @@ class sley_update_way(enum.IntEnum):
     SLEY_UPDATE_NONE = 0
     SLEY_UPDATE_FUSED = 1
     SLEY_UPDATE_APART = 2
+    SLEY_UPDATE_FUSED_ONLY = 3
 
 
 class sley_part_kind(enum.IntEnum):

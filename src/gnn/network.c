@@ -135,8 +135,10 @@ static sley_status take_activations(sley_gnn *gnn) {
   for (int i = 0; i < gnn->options.layers; i++)
     widest = gnn->layer[i].out > widest ? gnn->layer[i].out : widest;
   SL_TRY(sl_rows_shape(gnn->work.dtype, gnn->rows, widest, &shape, &bytes));
-  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !kind->dx_apart ? bytes : 0));
-  const bool two = kind->dx_apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
+  for (int i = 0; i < gnn->options.layers; i++)
+    gnn->apart |= sl_layer_dx_apart(&gnn->layer[i]);
+  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !gnn->apart ? bytes : 0));
+  const bool two = gnn->apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
   sley_status status = take_rows(gnn, widest, &gnn->gradient[0]);
   if (status == SLEY_OK && two)
     status = take_rows(gnn, widest, &gnn->gradient[1]);
@@ -284,7 +286,7 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
 
 /* Return the memory for the gradient of layer i's output, and the other memory for gradients. */
 static sl_rows *gradient_at(sley_gnn *gnn, int i) {
-  return &gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0];
+  return &gnn->gradient[gnn->apart ? i % 2 : 0];
 }
 static sl_rows *beside_gradient(sley_gnn *gnn, int i) {
   return &gnn->gradient[gradient_at(gnn, i) == gnn->gradient];

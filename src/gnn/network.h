@@ -25,8 +25,9 @@ struct sley_gnn {
   sl_sparse_input *sparse; /* the features; NULL: passed to each call */
   sl_activations activations;
   sl_rows *given, *gave; /* input and output of each layer, in the activations' memory */
-  /* The gradient of a layer's output. If a kind sets dx_apart, both are used in turn. Forward calls use the
-   * other memory as working memory. */
+  /* The gradient of a layer's output. If gradients are apart, because a layer wants that (sl_layer_dx_apart),
+   * both are used in turn. Forward calls use the other memory as working memory. */
+  bool apart;
   sl_rows gradient[2];
   sl_rows scratch; /* working memory of all layers */
   bool kept_input; /* layer 0 has kept its results for x without dropout */

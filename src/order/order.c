@@ -34,7 +34,7 @@ static const sl_ordering shuffled = {"random", "a seeded shuffle, to measure the
                                      order_random};
 
 const sl_ordering *const sl_orderings[] = {
-    &in_file_order,   &sl_order_rabbit, &sl_order_rcm,   &sl_order_degree, &sl_order_loa,
+    &in_file_order,   &sl_order_rabbit, &sl_order_rcm,   &sl_order_degree, &sl_order_loa, &sl_order_loa_parts,
     &sl_order_scotch, &sl_order_metis,  &sl_order_cover, &shuffled,        NULL,
 };
 enum { ORDERINGS = sizeof sl_orderings / sizeof *sl_orderings - 1 };
@@ -48,11 +48,10 @@ const char *const *sl_ordering_names(void) {
   return sl_names_fill(names, ORDERINGS, name_of);
 }
 
-/* Orderings that cut the graph come last: they are of use to several ranks only. */
+/* The last one cuts the graph, which takes longer and is of use to several ranks. */
 const char *const *sl_ordering_candidates(int ranks) {
-  static const char *const alone[] = {"none", "rabbit", "loa", NULL}, *const divided[] = {"none", "rabbit",
-                                                                                          "loa", "metis",
-                                                                                          NULL};
+  static const char *const alone[] = {"none", "rabbit", "loa", NULL};
+  static const char *const divided[] = {"none", "rabbit", "loa", "loa-parts", NULL};
   return ranks > 1 ? divided : alone;
 }
 
