@@ -174,15 +174,9 @@ def part(times, share):
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 
-def is_complex(o, name):
-    with open(os.path.join(o.data, name), "rb") as stream:
-        head = stream.read(400)
-    return b"complex" in head or b"csa" in head or b"cua" in head
-
-
 def draw_cases(o):
     chance = random.Random(o.seed)
-    names = sorted(name for name, entries in common.real_matrices(o.data, o.least).items() if entries <= o.most and not is_complex(o, name))
+    names = sorted(name for name, entries in common.real_matrices(o.data, o.least).items() if entries <= o.most)
     names = chance.sample(names, min(o.cases, len(names)))
     return [(os.path.join(o.data, name), k, chance.choice(["f32", "f64"])) for name in names for k in widths(chance, 2, 1024)]
 
