@@ -216,7 +216,8 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
   }
   product.beta = add;
   product.bias = bias;
-  if ((!kept || !p->same_x) && fuses(layer, false, layer->in, p->act))
+  /* With kept sums the update is computed apart, and every call has to return the bits of the others. */
+  if (!(kept && layer->x_stays) && fuses(layer, false, layer->in, p->act))
     return update_at_once(layer, &product, p, kept ? &t : NULL);
   if (!kept || !p->same_x)
     SL_TRY(aggregate(layer, p->x, false, t));

@@ -86,6 +86,7 @@ struct sl_layer {
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
   bool same_x;             /* results that depend only on x are kept from one step to the next */
+  bool x_stays;            /* x is the same in all calls, so a call may use the sums of the call before */
   sl_sparse_input *sparse; /* sparse x of the first layer, or NULL */
   sl_activations *activations;
   /* For use by the kind: kept rows, and matrices that sl_layer_close frees. */

@@ -30,6 +30,7 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
                                .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
                                .slope = o->slope,
                                .same_x = i == 0 && o->same_x && o->dropout == 0 && !o->x,
+                               .x_stays = i == 0 && o->same_x,
                                .activations = &gnn->activations,
                                .work = gnn->work,
                                .parameters = &gnn->parameters};

@@ -31,14 +31,14 @@ static sley_status exchange(sl_comm *comm, const sl_row_blocks *blocks, entry **
   int64_t *counts = NULL;
   void *received = NULL;
   int owner = 0;
-  SL_TRY(sl_agree(comm, SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "sparse features")));
-  for (int64_t i = 0; i < *count; i++) {
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "sparse features"));
+  for (int64_t i = 0; i < *count && status == SLEY_OK; i++) {
     while (sl_row_blocks_end(blocks, owner) <= (*entries)[i].row)
       owner++;
     counts[owner]++;
   }
-  const sley_status status =
-      sl_exchange_items(comm, sizeof **entries, *entries, counts, &received, counts + comm->size);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(comm, sizeof **entries, *entries, counts, &received, counts + comm->size);
   if (status == SLEY_OK) {
     sl_free(*entries);
     *entries = received;
