@@ -4,6 +4,7 @@
 >>> import sley
 >>> y = sley.spmm(a, x, ranks=4)
 """
+from sley._direct import CacheInfo, cache_clear, cache_info, cache_limit, threads
 from sley._library import decoded as _decoded
 from sley._library import lib as _lib
 from sley.comm import Comm
@@ -33,6 +34,7 @@ __version__: str = _decoded(_lib.sley_version())
 
 __all__ = [
     "Backend",
+    "CacheInfo",
     "Comm",
     "Info",
     "Matrix",
@@ -60,6 +62,9 @@ __all__ = [
     "TiledMatrix",
     "Traffic",
     "algorithms",
+    "cache_clear",
+    "cache_info",
+    "cache_limit",
     "formats",
     "generate",
     "info",
@@ -72,6 +77,7 @@ __all__ = [
     "sddmm",
     "spgemm",
     "spmm",
+    "threads",
     "tile_algorithms",
     "write",
 ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dense operands of products, as the library takes them."""
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,3 +97,34 @@ def writable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense | None:
                                 + ("" if array.flags.writeable else " and read-only"))
     ld = leading_dimension(array)
     return None if ld is None else Dense(array, ld)
+
+
+def host_product(given: Array, out: Any, size: tuple[int, int, int], dtype: np.dtype[Any],
+                 matrix: Callable[[], Sequence[Array]], run: Callable[[Dense, Dense], None], *,
+                 packed: bool = False) -> Array:
+    """Checks the operands of a product in host memory, runs it, and returns Y.
+
+    size: rows of Y, rows of X, and k. matrix: returns the arrays of A. run: fills Y from X. packed: run needs a
+    contiguous Y.
+    """
+    rows, cols, k = size
+    source = readable(as_columns(given, "x", cols, k), "x", dtype)
+    if out is None:
+        result = np.empty((rows,) if given.ndim == 1 else (rows, k), dtype)
+        run(source, Dense(result[:, None] if given.ndim == 1 else result, max(k, 1)))
+        return result
+    if not isinstance(out, np.ndarray):
+        raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
+    if any(np.may_share_memory(out, each) for each in matrix()):
+        raise SleyArgumentError("out overlaps the arrays of the matrix")
+    columns = as_columns(out, "out", rows, k)
+    target = writable(columns, "out", dtype)
+    if np.may_share_memory(out, source.array):
+        source = readable(source.array.copy(), "x", dtype)
+    if target is None or (packed and not columns.flags.c_contiguous):
+        aside = Dense(np.array(columns, dtype, order="C"), max(k, 1))
+        run(source, aside)
+        columns[...] = aside.array
+    else:
+        run(source, target)
+    return out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse matrices."""
 import ctypes
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sley._containers import Csr, Operand, csr_of, dense, operand
 from sley._html import html_table
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley._to_host import on_host
+from sley._verbs import Verbs
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
@@ -36,7 +38,7 @@ class Source:
     unread_lines: int  #: lines of an edge list with fields after the value, which were not read
 
 
-class Matrix:
+class Matrix(Verbs):
     """An immutable sparse matrix of m rows and n columns, in CSR.
 
     Parameters
@@ -67,7 +69,7 @@ class Matrix:
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
 
-    _product: ClassVar[Callable[["Matrix", Any], Any]]  # the operator @, which products.py sets
+    _product: ClassVar[Callable[..., Any]]  # the operator @, which products.py sets
 
     def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None, copy: bool = True) -> None:
         if isinstance(a, Matrix):
@@ -176,7 +178,7 @@ class Matrix:
         """Number of entries."""
         return self._info.nnz
 
-    @property
+    @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values."""
         return dtype_of(self._info.dtype)
@@ -243,6 +245,17 @@ class Matrix:
         made._borrow(Csr(indptr, indices, values, self.shape, False, not self._reordered))
         made._kept = (made._kept, self)
         return made
+
+    def _rows(self, first: int, count: int) -> "Matrix":
+        """A view of adjacent rows."""
+        made = Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self, first, count), self)
+        made._reordered = self._reordered
+        return made
+
+    @classmethod
+    def _of_scipy(cls, csr: Any, dtype: np.dtype[Any]) -> "Matrix":
+        """A matrix of new arrays of SciPy."""
+        return cls(csr, dtype=dtype, copy=False)
 
     def __copy__(self) -> Self:
         """A matrix that shares the arrays."""
@@ -314,7 +327,7 @@ class Matrix:
     def __matmul__(self, x: Any) -> Any:
         """A X on one rank, for an x with shape (n, k) or (n,): see `spmm`, and `Plan` for repeated products. For
         another Matrix: the sparse product, see `spgemm`."""
-        return Matrix._product(self, x)
+        return self._product(x)
 
     def __repr__(self) -> str:
         name = _c.sley_dtype(self._info.dtype).name
