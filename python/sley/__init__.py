@@ -7,6 +7,7 @@
 from sley._direct import CacheInfo, cache_clear, cache_info, cache_limit, threads
 from sley._library import decoded as _decoded
 from sley._library import lib as _lib
+from sley._patch import Patch, patch_scipy
 from sley.comm import Comm
 from sley.errors import (
     SleyArgumentError,
@@ -38,6 +39,7 @@ __all__ = [
     "Comm",
     "Info",
     "Matrix",
+    "Patch",
     "Plan",
     "PlanInfo",
     "PlanTable",
@@ -71,6 +73,7 @@ __all__ = [
     "order",
     "orders",
     "partition",
+    "patch_scipy",
     "read",
     "roofline",
     "roofline_algorithms",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sley._arrays import Array, refuse_overflow
+from sley._arrays import CODES, Array, refuse_overflow
 from sley._containers import dense
 from sley.errors import SleyArgumentError
 
@@ -51,7 +51,10 @@ def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
 def dense_input(given: npt.ArrayLike, what: str) -> Array:
     """A dense operand as an array, of one or two dimensions and of any type."""
     array = dense(given, what)
-    if (array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16") or array.ndim not in (1, 2):
+    if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16" and array.dtype.kind not in "SU":
+        raise SleyArgumentError(f"{what} has values of type {array.dtype.name}: give numbers of one of "
+                                f"{', '.join(CODES)}, or integers or complex numbers that these hold")
+    if array.dtype.kind in "SU" or array.ndim not in (1, 2):
         raise SleyArgumentError(f"{what} must be a dense array of one or two dimensions, "
                                 f"not {type(given).__name__} of {array.ndim}")
     return array

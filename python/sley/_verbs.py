@@ -7,7 +7,7 @@ does not compute with, are widened to float32, and results are rounded back once
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +18,26 @@ from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 
 class Verbs:
-    """Base of `Matrix`, which has shape, dtype, data, `_arrays`, `_with_values`, `_rows`, `_of_scipy` and `_product`."""
+    """Base of `Matrix`, which has the members that are only declared here."""
 
     __array_ufunc__ = None  # NumPy's operators leave products and sums with a Matrix to it
     ndim = 2
-    shape: tuple[int, int]
     dtype: Any
-    data: Array
     _arrays: Any
     _with_values: Any
     _rows: Any
     _of_scipy: Any
-    _product: Any
-    transpose: Any
+    _product: ClassVar[Callable[..., Any]]  # the operator @, which products.py sets
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns, (m, n)."""
+        raise NotImplementedError
+
+    @property
+    def data(self) -> Array:
+        """The entries' values."""
+        raise NotImplementedError
 
     def _wide(self) -> Any:
         """A `csr_array` of views, in a type in which SciPy computes."""
@@ -51,6 +58,10 @@ class Verbs:
     def __len__(self) -> int:
         """Number of rows."""
         return self.shape[0]
+
+    def __bool__(self) -> bool:
+        """True, also without rows."""
+        return True
 
     def __iter__(self) -> Any:
         """The rows, each as a Matrix of one row."""
@@ -81,7 +92,8 @@ class Verbs:
                 rows = rows if isinstance(rows, slice) else np.asarray(rows)
             made = self._wide()[rows]
         except (IndexError, TypeError, ValueError) as error:
-            raise SleyArgumentError(f"index {index!r} of a matrix of {self.shape[0]} x {self.shape[1]}: {error}") from None
+            raise SleyArgumentError(f"index {index!r} of a matrix of {self.shape[0]} x {self.shape[1]}: {error}"
+                                    ) from None
         if scipy.sparse.issparse(made) and made.ndim == 1:
             made = made.reshape(1, -1)
         return self._from(made)

@@ -3,9 +3,9 @@
 import ctypes
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +68,6 @@ class Matrix(Verbs):
     >>> sley.Matrix(scipy.sparse.csr_array(np.eye(3)))
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
-
-    _product: ClassVar[Callable[..., Any]]  # the operator @, which products.py sets
 
     def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None, copy: bool = True) -> None:
         if isinstance(a, Matrix):

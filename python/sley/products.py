@@ -101,7 +101,7 @@ def _spmm_complex(a: Any, x: Array, options: dict[str, Any]) -> Any:
         real, imaginary = (spmm(each, x, **options) for each in (a.real, a.imag))
         return real + 1j * imaginary
     if x.dtype.kind != "c":
-        raise SleyUnsupportedError(f"a is a {type(a).__name__} of complex values: of those, matrices of SciPy are taken")
+        raise SleyUnsupportedError(f"a is a {type(a).__name__} of complex values: of those, only SciPy's are taken")
     columns = x[:, None] if x.ndim == 1 else x
     both = spmm(a, np.concatenate((columns.real, columns.imag), axis=1), **options)
     k = columns.shape[1]
