@@ -29,10 +29,11 @@ typedef struct sley_multiply_options {
  *
  * A first product begins at once, with a kernel that needs no preparation. From the second product of the
  * same matrix, k, transpose, changing and threads on, what the kernel prepares is kept: the division of the
- * rows among threads, and for narrow products a copy of the entries. With transpose A^T is made and kept by
- * the first product. At most SLEY_KEPT_MOST products are kept, with at most as many bytes as
- * sley_kept_set_limit allows; the least recently used are dropped first, and those of a matrix when it is
- * destroyed. If memory is short, nothing is kept and the product is computed without it.
+ * rows among threads. For narrow products the kernel also copies the entries; as this takes as long as
+ * several products, it does so in the sixth. With transpose A^T is made and kept by the first product. At
+ * most SLEY_KEPT_MOST products are kept, with at most as many bytes as sley_kept_set_limit allows; the least
+ * recently used are dropped first, and those of a matrix when it is destroyed. If memory is short, nothing is
+ * kept and the product is computed without it.
  *
  * Any threads may call it at the same time, also with the same matrix; products at the same time have threads
  * of their own, up to SLEY_MULTIPLY_TEAMS products, and others wait for them. A forked child may call it.

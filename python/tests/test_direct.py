@@ -52,7 +52,7 @@ def test_every_call_is_the_same(case: dict[str, Any], form: str) -> None:
         for container in (matrix, a, in_format(a, form)):
             first = sley.spmm(container, x, transpose=case["transpose"])
             assert_product(first, exact, x, case["dtype"])
-            for _ in range(3):
+            for _ in range(7):
                 assert np.array_equal(sley.spmm(container, x, transpose=case["transpose"]), first)
         plan = sley.Plan(matrix, 1 if x.ndim == 1 else x.shape[1], transpose=case["transpose"], reproducible=True)
         assert np.array_equal(plan(x), sley.spmm(matrix, x, transpose=case["transpose"]))
@@ -103,7 +103,7 @@ def test_changes_in_place_are_seen(change: str, k: int, wide: bool) -> None:
         a.indptr, a.indices = a.indptr.astype(np.int64), a.indices.astype(np.int64)
     a.data, a.indices = a.data.copy(), a.indices.copy()  # which can be resized
     x = np.random.default_rng(1).uniform(-1, 1, (300, k))
-    for _ in range(3):
+    for _ in range(7):
         sley.spmm(a, x)
     CHANGES[change](a)
     wanted = scipy.sparse.csr_array((a.data.copy(), a.indices.copy(), a.indptr.copy()), shape=a.shape) @ x
@@ -137,14 +137,14 @@ def test_arrays_that_do_not_change_are_copied() -> None:
     for each in (a.data, a.indices, a.indptr):
         each.flags.writeable = False
     x = np.ones(200)
-    for _ in range(3):
+    for _ in range(7):
         assert np.allclose(sley.spmm(a, x), a @ x)
     assert sley.cache_info(_direct.recognised(a)).bytes > 0
     view = drawn(200, 200, 3000, 4)
     fixed = scipy.sparse.csr_array((view.data[:], view.indices[:], view.indptr[:]), shape=view.shape)
     for each in (fixed.data, fixed.indices, fixed.indptr):
         each.flags.writeable = False
-    for _ in range(3):
+    for _ in range(7):
         sley.spmm(fixed, x)
     view.data *= 2  # through another view of the same memory
     assert np.allclose(sley.spmm(fixed, x), view @ x)
@@ -173,7 +173,7 @@ def test_ten_thousand_products_leak_nothing() -> None:
             if i % 10 == 0:
                 a = drawn(300, 300, 6000, 1)
                 one = sley.Matrix(a)
-                for _ in range(3):
+                for _ in range(7):
                     one @ x
                     sley.spmm(a, x)
 
@@ -190,7 +190,7 @@ def test_the_limit() -> None:
     limit = sley.cache_info().limit
     matrix, x = sley.Matrix(drawn(300, 300, 6000, 1)), np.ones((300, 5))
     try:
-        for _ in range(3):
+        for _ in range(7):
             matrix @ x
         assert sley.cache_info(matrix).bytes > 0
         sley.cache_limit(0)

@@ -5,6 +5,10 @@
 #include "base/memory.h"
 #include "matrix/matrix.h"
 
+/* The product of a matrix and k in which it is prepared: the second, or, if entries are copied, which takes
+ * as long as several products, a later one. */
+enum { PREPARED_IN = 2, COPIED_IN = 6 };
+
 /* What is kept of one product. Every kernel of the CPU sums in the order of the entries, so the bits do not
  * depend on what is kept. Guarded by the lock, but for what `ready` announces, which then stays the same. */
 typedef struct kept {
@@ -12,6 +16,7 @@ typedef struct kept {
   int64_t k;
   int threads;
   bool transpose, changing;
+  bool copies;      /* preparing it copies entries */
   int users;        /* products that are running */
   bool busy;        /* one of them prepares */
   bool ready;       /* prepared */
@@ -86,6 +91,32 @@ static void forget(const sley_matrix *matrix) {
   sl_kept_clear(matrix);
 }
 
+static void describe(const sley_matrix *matrix, int64_t k, bool changing, const sl_device *device,
+                     sl_spmm_matrix *a, sl_spmm_problem *problem) {
+  *a = (sl_spmm_matrix){.rows = matrix->rows,
+                        .rowptr = matrix->rowptr,
+                        .col = matrix->col,
+                        .val = matrix->val,
+                        .index = matrix->index,
+                        .dtype = matrix->dtype};
+  *problem = (sl_spmm_problem){.a = a,
+                               .k = k,
+                               .x_rows = matrix->cols,
+                               .in_order = true,
+                               .arrives = changing,
+                               .figures = &device->figures};
+}
+
+static bool copies_entries(const sley_matrix *matrix, int64_t k, bool changing) {
+  sl_spmm_matrix a;
+  sl_spmm_problem problem;
+  const sl_kernel *kernel;
+  int64_t passing;
+  describe(matrix, k, changing, sl_kept_device(), &a, &problem);
+  const sl_kernel_args args = {.op = SL_OP_SPMM, .spmm = {.problem = &problem}};
+  return sl_kernel_find(sl_kept_device(), &args, &kernel) == SLEY_OK && kernel->memory(&args, &passing) > 0;
+}
+
 /* Finds or makes the entry of a product; NULL: it is not kept. */
 static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_options *o) {
   int free_place = -1;
@@ -104,24 +135,9 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
     return NULL;
   *e = (kept){.matrix = matrix, .k = k, .threads = o->threads, .transpose = o->transpose};
   e->changing = o->changing;
+  e->copies = copies_entries(matrix, k, o->changing);
   matrix->forget = forget;
   return table[free_place] = e;
-}
-
-static void describe(const sley_matrix *matrix, int64_t k, bool changing, const sl_device *device,
-                     sl_spmm_matrix *a, sl_spmm_problem *problem) {
-  *a = (sl_spmm_matrix){.rows = matrix->rows,
-                        .rowptr = matrix->rowptr,
-                        .col = matrix->col,
-                        .val = matrix->val,
-                        .index = matrix->index,
-                        .dtype = matrix->dtype};
-  *problem = (sl_spmm_problem){.a = a,
-                               .k = k,
-                               .x_rows = matrix->cols,
-                               .in_order = true,
-                               .arrives = changing,
-                               .figures = &device->figures};
 }
 
 /* Prepares a product, of A^T if it has been made. Runs without the lock. */
@@ -151,7 +167,7 @@ static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sl
 static bool claims(kept *e) {
   while (e->transpose && e->busy)
     sl_kept_wait();
-  bool due = e->calls > 1 || e->transpose;
+  bool due = e->transpose || e->calls >= (e->copies ? COPIED_IN : PREPARED_IN);
   return due && !e->ready && !e->busy && !e->refused && (limit() > 0 || e->transpose);
 }
 
@@ -182,6 +198,8 @@ static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_ma
   sl_spmm_matrix a;
   sl_spmm_problem problem;
   const sl_kernel *kernel = ready ? e->kernel : NULL;
+  if ((!ready || o->changing) && sl_multiply_is_vector(matrix, k, o))
+    return sl_multiply_vector(matrix, queue->team, o, x, y);
   if (!ready)
     describe(matrix, k, o->changing, queue->device, &a, &problem);
   const sl_kernel_args args = {.op = SL_OP_SPMM,

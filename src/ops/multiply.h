@@ -11,6 +11,12 @@
 sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_options *options, const void *x,
                         void *y);
 
+/* In multiply_vector.c: y = A x for one column without preparation. sl_multiply_is_vector tells whether it
+ * serves a product. Allocates nothing, and has the bits of every other way. */
+bool sl_multiply_is_vector(const sley_matrix *matrix, int64_t k, const sley_multiply_options *o);
+sley_status sl_multiply_vector(const sley_matrix *matrix, sl_team *team, const sley_multiply_options *o,
+                               const void *x, void *y);
+
 /* The same as the public functions. */
 void sl_kept_get(const sley_matrix *matrix, sley_kept_info *out);
 void sl_kept_clear(const sley_matrix *matrix);
