@@ -20,6 +20,7 @@ import json
 import os
 import statistics
 import time
+import warnings
 
 import numpy as np
 import scipy.sparse
@@ -147,6 +148,7 @@ def summary(rows):
 
 
 def main():
+    warnings.simplefilter("ignore")  # lobpcg does not reach its tolerance in a given number of steps
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
