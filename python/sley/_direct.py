@@ -21,6 +21,7 @@ from sley import _c
 from sley._arrays import Array, fitting
 from sley._calls import call, value_of
 from sley._dense import Dense, host_product
+from sley._kinds import kinds
 from sley._library import lib
 from sley.errors import SleyArgumentError, last_error
 from sley.matrix import Matrix
@@ -73,8 +74,14 @@ class CacheInfo:
     misses: int
 
 
+def _refuse_others(matrix: Any) -> None:
+    if matrix is not None and not isinstance(matrix, Matrix):
+        raise SleyArgumentError(f"matrix is a {type(matrix).__name__}: it must be a sley.Matrix")
+
+
 def cache_info(matrix: Matrix | None = None) -> CacheInfo:
     """What is kept for products without a plan, of a matrix or of all matrices."""
+    _refuse_others(matrix)
     made = value_of(_c.sley_kept_info, lib.sley_kept_get, matrix)
     return CacheInfo(**{name: getattr(made, name) for name in CacheInfo.__dataclass_fields__})
 
@@ -82,12 +89,14 @@ def cache_info(matrix: Matrix | None = None) -> CacheInfo:
 def cache_clear(matrix: Matrix | None = None) -> None:
     """Drops what is kept for products without a plan: of a matrix; or of all matrices, with the matrices of SciPy that
     are recognised."""
+    _refuse_others(matrix)
     if matrix is None:
         with _lock:
             _known.clear()
     lib.sley_kept_clear(matrix)
 
 
+@kinds
 def cache_limit(limit: int) -> None:
     """Sets the most bytes that may be kept for products without a plan; 0: nothing is kept."""
     call(lib.sley_kept_set_limit, fitting(limit, 64, "limit"))

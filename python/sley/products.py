@@ -14,6 +14,7 @@ from sley._dense import Dense, as_columns, dense_input, promoted, readable
 from sley._direct import multiply, recognised
 from sley._division import Division, Rows
 from sley._foreign import device_array
+from sley._kinds import kinds
 from sley._library import encoded, initial, lib
 from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
@@ -25,6 +26,7 @@ from sley.tile_products import in_tiles, on_ranks, semiring_number, spgemm_by_ra
 from sley.tiles import Pair
 
 
+@kinds
 def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
          transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
          reproducible: bool = False, wire: str | None = None, grid: Pair | None = None,
@@ -146,6 +148,7 @@ def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | No
         return plan.execute(x, **executed)
 
 
+@kinds
 def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ranks: int | None = None,
           comm: Comm | None = None) -> scipy.sparse.csr_array:
     """S = A * (U V^T) where A has entries: `S[i, j] = A[i, j] (U[i] . V[j])`.
@@ -177,6 +180,7 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
         return _sampled(own, a, left, right, values)
 
 
+@kinds
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
            mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int | None = None,
            comm: Comm | None = None, algo: str = "auto", grid: Pair | None = None, tiles: int | Pair | None = None,
