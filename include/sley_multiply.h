@@ -50,7 +50,7 @@ enum { SLEY_KEPT_MOST = 64, SLEY_MULTIPLY_TEAMS = 16 };
 /* What is kept, and how it was used since the process began. */
 typedef struct sley_kept_info {
   int64_t products; /* kept products, of the matrix if one is given */
-  int64_t bytes;    /* bytes of what they keep besides the matrices */
+  int64_t bytes;    /* bytes of entries that they have copied, and of A^T */
   int64_t limit;    /* most bytes, of all matrices */
   int64_t hits;     /* products of all matrices that used what was kept */
   int64_t misses;   /* products of all matrices that did not */
@@ -59,7 +59,8 @@ typedef struct sley_kept_info {
 /* Describes the kept products of a matrix; NULL: of all matrices. */
 sley_status sley_kept_get(const sley_matrix *matrix, sley_kept_info *out);
 
-/* Drops the kept products of a matrix; NULL: of all matrices. Products that run finish first. */
+/* Drops the kept products of a matrix; NULL: of all matrices. What a running product uses is freed at its
+ * end. */
 void sley_kept_clear(const sley_matrix *matrix);
 
 /* Sets the most bytes that may be kept; 0: nothing is kept. At first a quarter of the machine's memory.

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "sley_multiply.h"
 
 enum { ROWS = 700, MOST = 40 };
@@ -243,6 +244,35 @@ static void a_forked_child_multiplies(void **state) {
   free(s);
 }
 
+/* If an allocation fails, a product is right or reports it, and later ones are right. */
+static void memory_may_be_short(void **state) {
+  (void)state;
+  operands *s = malloc(sizeof *s);
+  fill(s, SLEY_F32);
+  for (int n = 1; n <= 24; n++)
+    for (int transpose = 0; transpose < 2; transpose++) {
+      sley_matrix *m = drawn(SLEY_F32);
+      sley_multiply_options o = SLEY_MULTIPLY_OPTIONS_INIT;
+      o.transpose = transpose;
+      memset(s->want, 0, sizeof s->want);
+      expect(m, &o, 4, SLEY_F32, s->x, 4, s->want, 4);
+      sl_memory_fail_at(n);
+      for (int call = 0; call < 8; call++) {
+        memset(s->y, 0, sizeof s->y);
+        const sley_status status = sley_multiply_with(m, 4, &o, s->x, s->y);
+        if (status == SLEY_OK)
+          assert_memory_equal(s->y, s->want, sizeof s->y);
+        else
+          assert_int_equal(status, SLEY_ERR_MEMORY);
+      }
+      sl_memory_fail_at(0);
+      assert_sley_ok(sley_multiply_with(m, 4, &o, s->x, s->y));
+      assert_memory_equal(s->y, s->want, ROWS * 4 * sizeof(float));
+      sley_matrix_destroy(m);
+    }
+  free(s);
+}
+
 static void wrong_arguments_are_refused(void **state) {
   (void)state;
   float x[ROWS * 2] = {0}, y[ROWS * 2];
@@ -269,7 +299,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_call_has_the_same_bits), cmocka_unit_test(changes_are_seen),
       cmocka_unit_test(what_is_kept_is_bounded),      cmocka_unit_test(threads_share_what_is_kept),
-      cmocka_unit_test(a_forked_child_multiplies),    cmocka_unit_test(wrong_arguments_are_refused),
+      cmocka_unit_test(a_forked_child_multiplies),    cmocka_unit_test(memory_may_be_short),
+      cmocka_unit_test(wrong_arguments_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
