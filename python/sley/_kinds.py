@@ -26,8 +26,12 @@ def _is_dtype(value: Any) -> bool:
     return True
 
 
+def _are_whole(value: Any, counts: tuple[int, ...]) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) in counts and all(map(_is_whole, value))
+
+
 def _is_pair(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_whole, value))
+    return _are_whole(value, (2,))
 
 
 def _is_path(value: Any) -> bool:
@@ -43,7 +47,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "a sley.Comm": (lambda value: hasattr(value, "_run"), "comm"),
     "a type of NumPy": (_is_dtype, "dtype"),
     "two whole numbers": (_is_pair, "shape grid"),
-    "a whole number or two": (lambda value: _is_whole(value) or _is_pair(value), "tiles"),
+    "a whole number, or two or three": (lambda value: _is_whole(value) or _are_whole(value, (2, 3)), "tiles"),
 }
 _OF_NAME = {name: (called, test) for called, (test, names) in _KINDS.items() for name in names.split()}
 
