@@ -173,6 +173,8 @@ class sley_bound(enum.IntEnum):
 SLEY_ERROR_BYTES = 1024
 SLEY_WINDOW_ROWS = 16
 SLEY_INTENSITIES = 17
+SLEY_KEPT_MOST = 64
+SLEY_MULTIPLY_TEAMS = 16
 SLEY_VERSION_MAJOR = 0
 SLEY_VERSION_MINOR = 1
 SLEY_VERSION_PATCH = 0
@@ -431,6 +433,30 @@ class sley_halo_info(Structure):
         ("wanted_rows", c_int64),
         ("k", c_int64),
         ("dtype", c_int),
+    ]
+
+
+class sley_multiply_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {"alpha": 1}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("ldx", c_int64),
+        ("ldy", c_int64),
+        ("transpose", c_bool),
+        ("changing", c_bool),
+        ("threads", c_int),
+    ]
+
+
+class sley_kept_info(Structure):
+    _fields_ = [
+        ("products", c_int64),
+        ("bytes", c_int64),
+        ("limit", c_int64),
+        ("hits", c_int64),
+        ("misses", c_int64),
     ]
 
 
@@ -1182,6 +1208,11 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_halo_gather": (c_int, [c_void_p, c_void_p, c_int64, c_void_p, c_int64]),
     "sley_halo_scatter_add": (c_int, [c_void_p, c_void_p, c_int64, c_void_p, c_int64]),
     "sley_halo_destroy": (None, [c_void_p]),
+    "sley_multiply_with": (c_int, [c_void_p, c_int64, POINTER(sley_multiply_options), c_void_p, c_void_p]),
+    "sley_multiply": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "sley_kept_get": (c_int, [c_void_p, POINTER(sley_kept_info)]),
+    "sley_kept_clear": (None, [c_void_p]),
+    "sley_kept_set_limit": (c_int, [c_int64]),
     "sley_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_spgemm_options), POINTER(c_void_p), POINTER(sley_spgemm_info)]),
     "sley_semirings": (POINTER(c_char_p), []),
     "sley_semiring_name": (c_char_p, [c_int]),
