@@ -987,6 +987,7 @@ class sley_roofline(Structure):
         ("attainable", c_double),
         ("bound", c_int),
         ("flops_imbalance", c_double),
+        ("stage_imbalance", c_double),
         ("attainable_ms", c_double),
         ("local_ms", c_double),
         ("network_ms", c_double),
