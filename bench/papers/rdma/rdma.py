@@ -86,11 +86,12 @@ def groups_of(algos):
 
 
 def launch_of(args, ranks, way):
-    """Words before the command, and the command's own about its ranks. way: here, links (network namespaces over tcp), mpi (ranks
-    of mpirun on this machine)."""
+    """Words before the command, and the command's own about its ranks. way: here (threads), links (network namespaces over tcp), mpi
+    (ranks of mpirun on this machine, which read tiles in shared memory), windows (the same as if each had a node of its own: tiles
+    travel by MPI's one-sided communication)."""
     if way == "links":
         return common.on_hosts(ranks, 1, args.rate), ["--transport", "tcp"]
-    return [], ["--transport", "mpi", "--ranks", ranks] if way == "mpi" else ["--ranks", ranks]
+    return [], ["--ranks", ranks, *(["--transport", "mpi"] if way != "here" else []), *(["--workgroup", 1] if way == "windows" else [])]
 
 
 def measure(args, matrix, ranks, way, algos, k=0):

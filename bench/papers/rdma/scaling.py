@@ -4,8 +4,8 @@
 
 Stationary C and A, both kinds of stealing, and SUMMA on the same tiles, by name of the paper; also stationary B, and SUMMA from row
 blocks. One node: ranks are threads of this machine. Between nodes: hosts that are network namespaces of this machine, one rank on
-each, joined by shaped links, over tcp; and ranks of mpirun on this machine over MPI's one-sided communication. Every product is
-checked.
+each, joined by shaped links, over tcp (links); ranks of mpirun on this machine, which read tiles in shared memory (mpi), or move
+them by MPI's one-sided communication, as between nodes (windows). Every product is checked.
 """
 import charts
 import rdma
@@ -39,7 +39,7 @@ def main():
     parser.add("--matrices", "", "separated by blanks; rmat:scale=S: the paper's R-MAT; default: the figure's")
     parser.add("--ranks", "", "separated by commas; default: the figure's")
     parser.add("--k", "", "widths of X, separated by commas; default: the figure's")
-    parser.add("--ways", "", "here, links, mpi, separated by commas; default: the figure's")
+    parser.add("--ways", "", "here, links, mpi, windows, separated by commas; default: the figure's")
     parser.add("--algo", ",".join(rdma.NAMES), "separated by commas")
     parser.add("--rate", "200mbit", "of every host's link, each way")
     parser.add("--repeat", 5, "timed products")
@@ -49,10 +49,10 @@ def main():
         setattr(args, name, getattr(args, name) or figure[name])
     args.json, args.plot = (path.replace("/figure.", f"/figure{args.figure}.") for path in (args.json, args.plot))
     algos, widths = parser.names("--algo", args.algo, list(rdma.NAMES)), [int(k) for k in args.k.split(",")]
-    cases = [case for way in parser.names("--ways", args.ways, ["here", "links", "mpi"]) for matrix in map(expand, args.matrices.split()) for k in widths
+    cases = [case for way in parser.names("--ways", args.ways, ["here", "links", "mpi", "windows"]) for matrix in map(expand, args.matrices.split()) for k in widths
              for ranks in parser.numbers("--ranks", args.ranks) for case in rdma.measure(args, matrix, ranks, way, algos, k)]
     groups = list(dict.fromkeys((case["matrix"], case["way"], case["k"]) for case in cases))
-    titles = {"here": "one node", "links": f"links of {args.rate}", "mpi": "mpirun"}
+    titles = {"here": "one node", "links": f"links of {args.rate}", "mpi": "mpirun, shared memory", "windows": "MPI one-sided"}
     rdma.draw(args, charts.beside(*(charts.scaling(f"{common.os.path.basename(matrix).split(',')[0]}, {titles[way]}" + (f", k {k}" if k else ""), lines_of(cases, matrix, way, k))
                                     for matrix, way, k in groups)))
     return rdma.end(args, figure["what"], figure["paper"], DIFFERS, rivals=rdma.NOT_RUN, names=rdma.NAMES, cases=cases)
