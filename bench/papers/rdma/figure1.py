@@ -36,6 +36,7 @@ def main():
         rows[-1]["near"] = near(rows[-1]["end"], PAPER["end"]) and near(rows[-1]["stages"], PAPER["stages"])
         if shown is None and rows[-1]["near"]:
             shown = seed, [rank["flops"] for rank in one["ranks"]]
+    args.seed = f"1 to {args.seeds}"
     median = {key: statistics.median(row[key] for row in rows) for key in ("end", "stages", "summa")}
     common.show(["seed", "end", "by stages", "SUMMA by stages", "within 5 %"], [[row["seed"], row["end"], row["stages"], row["summa"], "yes" if row["near"] else ""] for row in rows])
     print(f"median {median}, {sum(row['near'] for row in rows)} of {len(rows)} seeds within 5 % of both of the paper's figures")

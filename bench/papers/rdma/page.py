@@ -40,7 +40,7 @@ def section(name, body):
     machine = found["machine"]
     drawn = os.path.exists(os.path.join(rdma.RESULTS, name + ".svg"))
     picture = f"\n\n![{found['what']}](../bench/results/rdma/{name}.svg)" if drawn else ""
-    words = (f"`{found['command']}`, seed {found['options']['seed']}, on {machine['processor']}, {machine['cores']} cores; commit {machine['commit']}. "
+    words = (f"`{found['command']}`, seed {found['options']['seed']}, on {machine['processor']}, {machine['cores']} cores that also did other work; commit {machine['commit']}. "
              f"Differences: {found['differs']}")
     what = found["what"] + (", by MPI's one-sided communication" if name.endswith("_windows") else "")
     return f"## {what}{picture}\n\n{words}\n\n" + body(found)
@@ -71,16 +71,19 @@ def figure2(found):
             + table(["roofline", "", "flop/B", "network GFLOP/s", "local GFLOP/s", "bound", "predicted ms", "measured ms"], rows))
 
 
+PAIRS = (("tile-c", "tile-summa"), ("tile-c-steal-local", "tile-c"), ("tile-a-steal-local", "tile-a"), ("tile-a-steal-local", "tile-a-steal"))
+
+
 def ahead(cases):
-    """How much faster tile-c is than tile-summa in each panel, and locality-aware stealing than none and than random."""
-    def by(algo):
-        return {(case["matrix"], case["way"], case["k"], case["ranks"]): case["ms"] for case in cases if case["algo"] == algo and "ms" in case}
+    """How much faster tile-c is than tile-summa, and locality-aware stealing than none and than random, by the way."""
+    def by(algo, way):
+        return {(case["matrix"], case["k"], case["ranks"]): case["ms"] for case in cases if (case["algo"], case["way"]) == (algo, way) and "ms" in case}
     words = []
-    for left, right in (("tile-c", "tile-summa"), ("tile-c-steal-local", "tile-c"), ("tile-a-steal-local", "tile-a"), ("tile-a-steal-local", "tile-a-steal")):
-        one, two = by(left), by(right)
+    for way, left, right in ((way, *pair) for way in dict.fromkeys(case["way"] for case in cases) for pair in PAIRS):
+        one, two = by(left, way), by(right, way)
         ratios = [two[key] / one[key] for key in one if key in two]
         if ratios:
-            words.append(f"`{right}` takes {statistics.geometric_mean(ratios):.2f} times as long as `{left}` ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases)")
+            words.append(f"{where({'way': way})}: `{right}` takes {statistics.geometric_mean(ratios):.2f} times as long as `{left}` ({min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} cases)")
     return "Times relative to each other, geometric means: " + "; ".join(words) + "."
 
 
