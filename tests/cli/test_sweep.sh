@@ -17,7 +17,7 @@ rows() { [ "$(grep -cE "$2" "$work/out")" = "$1" ] || fail "not $1 lines of $2: 
 echo "every combination is run, the last list varies fastest"
 run 0 spmm "$graph" --ranks 2,4 -k 3,5,8 --algo tile-c,tile-summa --repeat 2 --json "$json"
 silent_err "sweep"
-rows 12 '^tile-(c|summa) +[24] +[358]( +[0-9.]+){4} +ok$'
+rows 12 '^tile-(c|summa) +[24] +[358]( +[0-9.]+){5} +ok$'
 field "$json" command spmm
 field "$json" ranks.1 4
 field "$json" k.2 8
@@ -36,7 +36,7 @@ done
 
 echo "sparse products, rooflines and plans; a later option replaces an earlier list, and -- ends options"
 run 0 spgemm --ranks=2,3 --algo tile-c,tile-a --verify --repeat 1 -- "$graph"
-rows 4 '^tile-[ac] +[23]( +[0-9.]+){4} +ok$'
+rows 4 '^tile-[ac] +[23]( +[0-9.]+){5} +ok$'
 run 0 roofline "$graph" --ranks 4,9 --k 16 --k 8,32 --algo tile-c,tile-summa --json "$json"
 rows 8 '^tile-(c|summa) +[49] +(8|32)( +[0-9.]+){5}$'
 field "$json" runs.3.k 32
