@@ -23,6 +23,7 @@ const cli_option cli_job_options[] = {
      .value = "K",
      .offset = AT(k),
      .most = INT64_MAX,
+     .listed = true,
      .help = "columns of X (default 32)"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,

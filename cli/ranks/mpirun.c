@@ -20,6 +20,11 @@ void cli_keep_words(int count, char **all) {
   word_count = count;
 }
 
+char **cli_kept_words(int *count) {
+  *count = word_count;
+  return words;
+}
+
 bool cli_wants_mpirun(const char *transport) {
   return transport && strcmp(transport, "mpi") == 0 && !cli_launched();
 }

@@ -1014,6 +1014,7 @@ class sley_roofline(Structure):
         ("attainable", c_double),
         ("bound", c_int),
         ("flops_imbalance", c_double),
+        ("stage_imbalance", c_double),
         ("attainable_ms", c_double),
         ("local_ms", c_double),
         ("network_ms", c_double),
@@ -1079,6 +1080,8 @@ class sley_tile_spmm_options(Structure):
         ("struct_size", c_size_t),
         ("algo", c_char_p),
         ("buffers", c_int),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
     ]
 
 
@@ -1106,6 +1109,8 @@ class sley_tile_spgemm_options(Structure):
         ("buffers", c_int),
         ("mask", c_void_p),
         ("mem_limit", c_int64),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
     ]
 
 
@@ -1312,6 +1317,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tile_algorithms": (POINTER(c_char_p), []),
     "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
     "sley_tile_algorithm_pushes": (c_bool, [c_char_p]),
+    "sley_tile_stages": (c_int64, [c_void_p, c_void_p, c_char_p]),
     "sley_tile_spmm_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tile_spmm_options), POINTER(c_void_p)]),
     "sley_tile_spmm_run": (c_int, [c_void_p, c_double, c_double]),
     "sley_tile_spmm_report_get": (c_int, [c_void_p, POINTER(sley_tile_report)]),
