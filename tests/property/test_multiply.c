@@ -219,6 +219,14 @@ static void threads_share_what_is_kept(void **state) {
   sley_matrix_destroy(m);
 }
 
+/* ThreadSanitizer would end a forked child that starts threads. */
+#ifdef __SANITIZE_THREAD__
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+  return "die_after_fork=0";
+}
+#endif
+
 static void a_forked_child_multiplies(void **state) {
   (void)state;
   operands *s = malloc(sizeof *s);
