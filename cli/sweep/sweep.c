@@ -31,7 +31,7 @@ typedef struct sweep {
   int count;           /* number of axes */
   int at[CLI_AXES];    /* the current number of each axis */
   char file[PATH_MAX]; /* of the JSON of a run */
-  char self[PATH_MAX]; /* this program */
+  const char *self;    /* this program */
   char word[ADDED][PATH_MAX + WORD];
   const char **line; /* command line of a run */
   json_t *runs;
@@ -184,11 +184,8 @@ static bool prepare(sweep *s) {
   }
   close(file);
   int words;
-  char **all = cli_kept_words(&words);
-  const ssize_t length = readlink("/proc/self/exe", s->self, sizeof s->self - 1);
-  snprintf(s->self + (length > 0 ? length : 0), 1, "%s", "");
-  if (length <= 0)
-    snprintf(s->self, sizeof s->self, "%s", all[0]);
+  (void)cli_kept_words(&words);
+  s->self = cli_this_program();
   s->line = malloc(((size_t)words + ADDED + 1) * sizeof *s->line);
   s->runs = json_array();
   return s->line && s->runs;

@@ -22,6 +22,7 @@ from sley._arrays import Array, fitting
 from sley._calls import call, value_of
 from sley._dense import Dense, host_product
 from sley._kinds import kinds
+from sley._kinds import is_whole
 from sley._library import lib
 from sley.errors import SleyArgumentError, last_error
 from sley.matrix import Matrix
@@ -44,7 +45,7 @@ def threads(count: int) -> Iterator[None]:
     >>> with sley.threads(1):
     ...     y = a @ x
     """
-    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 0:
+    if not is_whole(count) or count < 0:
         raise SleyArgumentError(f"count is {count!r}: give a number of threads, or 0 for all cores")
     token = _threads.set(fitting(count, 32, "count"))
     try:

@@ -14,7 +14,8 @@ from sley.errors import SleyArgumentError
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, of Python or of NumPy, and not a truth value."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -27,7 +28,7 @@ def _is_dtype(value: Any) -> bool:
 
 
 def _are_whole(value: Any, counts: tuple[int, ...]) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) in counts and all(map(_is_whole, value))
+    return isinstance(value, (tuple, list)) and len(value) in counts and all(map(is_whole, value))
 
 
 def _is_pair(value: Any) -> bool:
@@ -40,14 +41,14 @@ def _is_path(value: Any) -> bool:
 
 # Key: what the argument must be. Values: the test, and the names of arguments.
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "a whole number": (_is_whole, "k ranks workgroup threads mem_limit columns buffers seed base limit ranks_per_node"),
+    "a whole number": (is_whole, "k ranks workgroup threads mem_limit columns buffers seed base limit ranks_per_node"),
     "a number": (lambda value: isinstance(value, numbers.Real), "alpha beta"),
     "a text": (lambda value: isinstance(value, str), "algo partition by kernel wire device semiring format spec name"),
     "a path": (_is_path, "path trace"),
     "a sley.Comm": (lambda value: hasattr(value, "_run"), "comm"),
     "a type of NumPy": (_is_dtype, "dtype"),
     "two whole numbers": (_is_pair, "shape grid"),
-    "a whole number, or two or three": (lambda value: _is_whole(value) or _are_whole(value, (2, 3)), "tiles"),
+    "a whole number, or two or three": (lambda value: is_whole(value) or _are_whole(value, (2, 3)), "tiles"),
 }
 _OF_NAME = {name: (called, test) for called, (test, names) in _KINDS.items() for name in names.split()}
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from sley._direct import multiply, recognised
+from sley._kinds import is_whole
 from sley.errors import SleyArgumentError
 
 # What SciPy calls its products of a CSR matrix with dense arrays, in its versions.
@@ -112,6 +113,6 @@ def patch_scipy(*, least: int = _LEAST) -> Patch:
     >>> with sley.patch_scipy():
     ...     solution, status = scipy.sparse.linalg.cg(a, b)
     """
-    if isinstance(least, bool) or not isinstance(least, (int, np.integer)) or least < 0:
+    if not is_whole(least) or least < 0:
         raise SleyArgumentError(f"least is {least!r}: give a number of multiplications, 0 or more")
     return Patch(int(least))

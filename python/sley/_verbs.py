@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sley._arrays import Array, exact_dtype, values_of
+from sley._kinds import is_whole
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 
@@ -81,7 +82,7 @@ class Verbs:
         """
         rows = index[0] if isinstance(index, tuple) and len(index) == 2 and _is_all(index[1]) else index
         try:
-            if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
+            if is_whole(rows):
                 i = range(self.shape[0])[rows]
                 return self._rows(i, 1)
             if isinstance(rows, slice):

@@ -35,7 +35,7 @@ static kept *table[SLEY_KEPT_MOST];
 static int64_t used_clock, total_bytes, limit_bytes = -1, hits, misses;
 
 /* No product of other threads runs in a forked child. */
-static void forget_users(void) {
+void sl_kept_forked(void) {
   for (int i = 0; i < SLEY_KEPT_MOST; i++)
     if (table[i]) {
       table[i]->users = 0;
@@ -87,10 +87,6 @@ static void trim(void) {
     drop(place);
 }
 
-static void forget(const sley_matrix *matrix) {
-  sl_kept_clear(matrix);
-}
-
 static void describe(const sley_matrix *matrix, int64_t k, bool changing, const sl_device *device,
                      sl_spmm_matrix *a, sl_spmm_problem *problem) {
   *a = (sl_spmm_matrix){.rows = matrix->rows,
@@ -136,7 +132,7 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
   *e = (kept){.matrix = matrix, .k = k, .threads = o->threads, .transpose = o->transpose};
   e->changing = o->changing;
   e->copies = copies_entries(matrix, k, o->changing);
-  matrix->forget = forget;
+  matrix->forget = sl_kept_clear;
   return table[free_place] = e;
 }
 
@@ -220,7 +216,6 @@ sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_opti
                         void *y) {
   sl_queue *queue;
   kept without = {.transpose = o->transpose, .k = k, .users = 1, .calls = 1};
-  sl_kept_begin(forget_users);
   sl_kept_lock();
   sley_status status = sl_kept_device() ? SLEY_OK : SLEY_ERR_MEMORY;
   if (status == SLEY_OK)

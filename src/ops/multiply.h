@@ -22,9 +22,10 @@ void sl_kept_get(const sley_matrix *matrix, sley_kept_info *out);
 void sl_kept_clear(const sley_matrix *matrix);
 void sl_kept_set_limit(int64_t bytes);
 
-/* In multiply_teams.c. One lock for all that this process keeps: sl_kept_lock and sl_kept_unlock. forked is
- * called in a forked child, by the only thread. */
-void sl_kept_begin(void (*forked)(void));
+/* Called in a forked child, by its only thread, with the lock held. */
+void sl_kept_forked(void);
+
+/* In multiply_teams.c. One lock for all that this process keeps: sl_kept_lock and sl_kept_unlock. */
 void sl_kept_lock(void);
 void sl_kept_unlock(void);
 void sl_kept_wait(void);   /* releases the lock until another thread calls sl_kept_notify */

@@ -15,11 +15,6 @@ static sl_device *plain; /* has one thread, the caller's */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
-static void (*on_fork)(void);
-
-void sl_kept_lock(void) {
-  pthread_mutex_lock(&lock);
-}
 
 void sl_kept_unlock(void) {
   pthread_mutex_unlock(&lock);
@@ -39,7 +34,7 @@ static void after_fork(void) {
   for (int i = 0; i < SLEY_MULTIPLY_TEAMS; i++)
     seats[i] = (seat){0};
   changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-  on_fork();
+  sl_kept_forked();
   sl_kept_unlock();
 }
 
@@ -47,11 +42,9 @@ static void begin(void) {
   pthread_atfork(sl_kept_lock, sl_kept_unlock, after_fork);
 }
 
-void sl_kept_begin(void (*forked)(void)) {
-  sl_kept_lock();
-  on_fork = forked;
-  sl_kept_unlock();
+void sl_kept_lock(void) {
   pthread_once(&begun, begin);
+  pthread_mutex_lock(&lock);
 }
 
 static sley_status open_queue(int threads, sl_queue **out) {

@@ -96,28 +96,38 @@ static int maker(const sl_tiled_product *p, const task *t) {
 
 /* ---- stages */
 
+/* The tiles of the stationary matrix, and the tasks of each. */
+typedef struct shape {
+  int64_t down, across, steps;
+} shape;
+
+static shape shape_of(const sl_tiled_product *p) {
+  const sl_tile_cut *c = &p->cut;
+  return p->stays == SL_STAYS_A   ? (shape){c->down, c->between, c->across}
+         : p->stays == SL_STAYS_B ? (shape){c->between, c->across, c->down}
+                                  : (shape){c->down, c->across, c->between};
+}
+
 /* Returns the number of stages, in which each rank runs at most one task, or, if tiles are broadcast, all its
  * tasks with one column of tiles of A. */
 static int64_t count_stages(const sl_tiled_product *p) {
   const sl_tile_cut *c = &p->cut;
-  const int64_t down = p->stays == SL_STAYS_B ? c->between : c->down;
-  const int64_t across = p->stays == SL_STAYS_A ? c->between : c->across;
-  const int64_t steps = p->stays == SL_STAYS_A ? c->across : p->stays == SL_STAYS_B ? c->down : c->between;
+  const shape s = shape_of(p);
   return p->broadcasts ? c->between
-                       : ((down - 1) / c->grid_rows + 1) * ((across - 1) / c->grid_cols + 1) * steps;
+                       : ((s.down - 1) / c->grid_rows + 1) * ((s.across - 1) / c->grid_cols + 1) * s.steps;
 }
 
 /* Returns the stage of a task: its place in the order of its rank's tasks (tile/products/walk.h). */
 static int64_t stage_of(const sl_tiled_product *p, const task *t) {
   const sl_tile_cut *c = &p->cut;
+  const shape s = shape_of(p);
   const int64_t row = p->stays == SL_STAYS_B ? t->l : t->i, col = p->stays == SL_STAYS_A ? t->l : t->j;
   const int64_t other = p->stays == SL_STAYS_A ? t->j : p->stays == SL_STAYS_B ? t->i : t->l;
-  const int64_t across = p->stays == SL_STAYS_A ? c->between : c->across;
-  const int64_t steps = p->stays == SL_STAYS_A ? c->across : p->stays == SL_STAYS_B ? c->down : c->between;
-  const int64_t step = ((other - row - col) % steps + steps) % steps;
+  const int64_t step = ((other - row - col) % s.steps + s.steps) % s.steps;
   return p->broadcasts
              ? t->l
-             : (row / c->grid_rows * ((across - 1) / c->grid_cols + 1) + col / c->grid_cols) * steps + step;
+             : (row / c->grid_rows * ((s.across - 1) / c->grid_cols + 1) + col / c->grid_cols) * s.steps +
+                   step;
 }
 
 static double sum_stages(const sl_tiled_product *p, int64_t stages) {

@@ -36,18 +36,16 @@ def panel(title, rows, peak=0):
 
 
 def main():
-    parser = rdma.parser_of(__doc__, "figure2")
+    parser = rdma.parser_of(__doc__, "figure2", measures=True)
     parser.add("--scale", 14, "of the R-MAT matrix that is measured; the one on Summit's figures has 3 more")
     parser.add("--k", "32,128,512")
     parser.add("--ranks", "4,9,16")
-    parser.add("--rate", "200mbit", "of every host's link, each way")
-    parser.add("--repeat", 5)
     args = rdma.start(parser)
     here, there = rdma.RMAT.format(scale=args.scale), rdma.RMAT.format(scale=args.scale + 3)
     assert args.rate.endswith("mbit"), "--rate takes a number and mbit"
     links = ("--network-bandwidth", float(args.rate[:-4]) / 8000, "--latency", 50)
-    dense = [case for k in map(int, args.k.split(",")) for case in rdma.measure(args, here, 4, "links", ["tile-c"], k)]
-    sparse = [case for ranks in map(int, args.ranks.split(",")) for case in rdma.measure(args, here, ranks, "links", ["tile-c"])]
+    dense = [case for k in parser.numbers("--k", args.k) for case in rdma.measure(args, here, 4, "links", ["tile-c"], k)]
+    sparse = [case for ranks in parser.numbers("--ranks", args.ranks) for case in rdma.measure(args, here, ranks, "links", ["tile-c"])]
     found = {"SpMM on Summit's figures, 24 ranks": rows_of(rdma.roofline(args, there, "--ranks", 24, "--k", args.k, *SUMMIT)),
              "SpGEMM on Summit's figures": rows_of(rdma.roofline(args, there, "--spgemm", "--ranks", args.ranks, *SUMMIT)),
              f"SpMM on links of {args.rate}, 4 ranks": rows_of(rdma.roofline(args, here, "--ranks", "4", "--k", args.k, "--workgroup", 1, *links), dense),

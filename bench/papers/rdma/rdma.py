@@ -21,14 +21,17 @@ NAMES = {"tile-c": "S-C RDMA", "tile-a": "S-A RDMA", "tile-a-steal": "R WS S-A R
 NOT_RUN = {"CombBLAS GPU": "not run: CombBLAS is not installed here, and needs GPUs", "PETSc": "not run: PETSc is not installed here"}
 
 
-def parser_of(doc, name):
-    """A parser with the options of all scripts; name: of the file of results."""
+def parser_of(doc, name, measures=False):
+    """A parser with the options of all scripts; name: of the file of results. measures: also with those of `measure`."""
     parser = common.Parser(doc)
     parser.add("--sley", common.SLEY, "the command")
     parser.add("--data", common.DATA, "folder of real matrices, with MANIFEST.tsv")
     parser.add("--seed", 1)
     parser.add("--json", os.path.join(RESULTS, name + ".json"), "file for the figures")
     parser.add("--plot", os.path.join(RESULTS, name + ".svg"), "file for the picture")
+    if measures:
+        parser.add("--rate", "200mbit", "of every host's link, each way")
+        parser.add("--repeat", 5, "timed products")
     return parser
 
 

@@ -34,15 +34,13 @@ def expand(name):
 
 
 def main():
-    parser = rdma.parser_of(__doc__, "figure")
+    parser = rdma.parser_of(__doc__, "figure", measures=True)
     parser.add_argument("figure", choices=list(FIGURES))
     parser.add("--matrices", "", "separated by blanks; rmat:scale=S: the paper's R-MAT; default: the figure's")
     parser.add("--ranks", "", "separated by commas; default: the figure's")
     parser.add("--k", "", "widths of X, separated by commas; default: the figure's")
     parser.add("--ways", "", "here, links, mpi, windows, separated by commas; default: the figure's")
     parser.add("--algo", ",".join(rdma.NAMES), "separated by commas")
-    parser.add("--rate", "200mbit", "of every host's link, each way")
-    parser.add("--repeat", 5, "timed products")
     args = rdma.start(parser)
     figure = FIGURES[args.figure]
     for name in ("matrices", "ranks", "k", "ways"):

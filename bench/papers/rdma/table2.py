@@ -21,13 +21,11 @@ DIFFERS = ("CPUs instead of GPUs, of which two are shared by all ranks; up to 16
 
 
 def main():
-    parser = rdma.parser_of(__doc__, "table2")
+    parser = rdma.parser_of(__doc__, "table2", measures=True)
     parser.add("--scale", 14, "of the paper's R-MAT")
     parser.add("--k", 256, "of SpMM")
     parser.add("--ranks", "4,16")
     parser.add("--ways", "here,links")
-    parser.add("--rate", "200mbit", "of every host's link, each way")
-    parser.add("--repeat", 5)
     args = rdma.start(parser)
     args.plot, cases = None, []
     for k in (args.k, 0):
