@@ -226,9 +226,9 @@ PETSC = ("cpu/petsc.json", "cpu/petsc_2.json", "cpu/petsc_4.json")
 GPU_DRAWN = [f"drawn/{gpu_name}_{dtype}.json" for gpu_name in ("h200", "h100") for dtype in ("f32", "f64", "f16", "bf16")]
 
 CLAIMS = [
-    Claim("spmm-cpu", "Sparse times dense on two cores, f32", "sley bench --dtype f32", ("drawn/cpu_f32.json",), SPMM_CPU, lambda: drawn("cpu_f32", "Intel MKL"),
-          note=lambda: "Matrices and widths k were drawn after the tuning, with another seed. `bench/spmm_local.py --cases` now measures them."),
-    Claim("spmm-cpu-f64", "Sparse times dense on two cores, f64", "sley bench --dtype f64", ("drawn/cpu_f64.json",), SPMM_CPU,
+    Claim("spmm-cpu", "Sparse times dense on two cores, f32", "bench/spmm_local.py --cases", ("drawn/cpu_f32.json",), SPMM_CPU, lambda: drawn("cpu_f32", "Intel MKL"),
+          note=lambda: "Matrices and widths k were drawn after the tuning, with another seed. The threads of MKL spin for 1 ms after a product."),
+    Claim("spmm-cpu-f64", "Sparse times dense on two cores, f64", "bench/spmm_local.py --cases", ("drawn/cpu_f64.json",), SPMM_CPU,
           lambda: drawn("cpu_f64", "Intel MKL"), note=lambda: "Drawn in the same way."),
     Claim("spmm-gpu", "Sparse times dense on one GPU, f32", "bench/gpu/run.sh single", ("gpu-h200-f32/spmm_gpu.jsonl",), SPMM_GPU,
           lambda: fixed_gpu("gpu-h200-f32", ["f32"]),

@@ -176,15 +176,16 @@ def read_pattern(path):
 
 
 def real_matrices(folder, least=0, square=False):
-    """{file: entries} of the real matrices in the MANIFEST.tsv of a folder, the largest first. Entries of symmetric files count
-    twice, unless only square matrices are asked for, whose entries are then those of the file."""
+    """{file: entries} of the matrices in the MANIFEST.tsv of a folder, the largest first, without complex ones, which Sley does not
+    read. Entries of symmetric files count twice, unless only square matrices are asked for, whose entries are then those of the
+    file."""
     found = {}
     with open(os.path.join(folder, "MANIFEST.tsv"), encoding="utf-8") as manifest:
         for line in list(manifest)[1:]:
             name, kind, rows, cols, entries, text = line.rstrip("\n").split("\t")[:6]
-            if kind == "npy" or "labels" in name or "malformed" in name or not entries.isdigit() or text.startswith("HB c"):
+            if kind == "npy" or "labels" in name or "malformed" in name or not entries.isdigit():
                 continue
-            if square and (rows != cols or "complex" in text):
+            if text.startswith(("complex", "HB c", "RB c")) or (square and rows != cols):
                 continue
             both = not square and "symmetric" in text and "fmt" not in text
             found[name] = int(entries) * (2 if both else 1)

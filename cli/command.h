@@ -27,6 +27,9 @@ typedef struct cli_command {
   const void *defaults; /* a settings struct */
   size_t settings_bytes;
   const char *notes; /* end of the help page; "" for none */
+  /* NULL, or runs the command for each combination of the numbers that its options list (sweep/sweep.h).
+   * settings: as parsed, with the first number of each list. Returns the exit code. */
+  int (*sweep)(const struct cli_command *command, const void *settings, char **positionals);
 
   /* settings: the defaults with the options written over them. Returns the exit code. */
   int (*run)(void *settings, char **positionals);

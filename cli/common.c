@@ -35,6 +35,7 @@ static const struct {
       .offset = AT(ranks),
       .least = 1,
       .most = CLI_MOST_RANKS,
+      .listed = true,
       .help = "ranks that share the work; under a launcher as many as it has started"}},
     {CLI_TAKES_WORKGROUP,
      {.name = "workgroup",

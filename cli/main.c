@@ -365,7 +365,9 @@ static int run_command(const cli_command *command, int argc, char **argv) {
       print_help(command);
       code = CLI_DONE;
     } else {
-      code = command->run(settings, positionals);
+      int lists;
+      cli_axes(&lists);
+      code = lists > 0 ? command->sweep(command, settings, positionals) : command->run(settings, positionals);
     }
   }
   cli_progress_clear();

@@ -204,6 +204,45 @@ static bool store_int(const cli_command *command, const cli_option *option, cons
   return true;
 }
 
+/* ---- lists of numbers */
+
+static cli_axis axes[CLI_AXES];
+static int axis_count;
+
+const cli_axis *cli_axes(int *count) {
+  *count = axis_count;
+  return axes;
+}
+
+/* Removes the list of an option that is given again. */
+static void drop_axis(const cli_option *option) {
+  int kept = 0;
+  for (int a = 0; a < axis_count; a++)
+    if (axes[a].option != option)
+      axes[kept++] = axes[a];
+  axis_count = kept;
+}
+
+/* Stores a list as an axis, and its first number in *out. */
+static bool store_list(const cli_command *command, const cli_option *option, const char *text, int64_t *out) {
+  drop_axis(option);
+  if (!strchr(text, ',') || axis_count == CLI_AXES)
+    return store_int(command, option, text, out);
+  cli_axis *axis = &axes[axis_count++];
+  *axis = (cli_axis){.option = option};
+  for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    char word[NAME_LIMIT];
+    const size_t length = strcspn(at, ",");
+    if (axis->count == CLI_AXIS_MOST)
+      return refuse_value(command, option, text, "at most 64 numbers");
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+    if (!store_int(command, option, word, &axis->value[axis->count++]))
+      return false;
+  }
+  *out = axis->value[0];
+  return true;
+}
+
 static bool store_size(const cli_command *command, const cli_option *option, const char *text, int64_t *out) {
   static const char units[] = "KMGT";
   char *end = NULL;
@@ -242,7 +281,8 @@ static bool store(const cli_command *command, const cli_option *option, const ch
     *(bool *)place = !off;
     return true;
   case CLI_INT:
-    return store_int(command, option, text, (int64_t *)place);
+    return (option->listed && command->sweep ? store_list : store_int)(command, option, text,
+                                                                       (int64_t *)place);
   case CLI_SIZE:
     return store_size(command, option, text, (int64_t *)place);
   case CLI_REAL: {
@@ -265,12 +305,16 @@ static bool store(const cli_command *command, const cli_option *option, const ch
 }
 
 /* The options that the parsed command line has. */
-static const char *given[MOST_GIVEN];
+static cli_occurrence given[MOST_GIVEN];
 static int given_count;
+
+const cli_occurrence *cli_occurrence_at(int number) {
+  return number < given_count ? &given[number] : NULL;
+}
 
 bool cli_given(const char *name) {
   for (int i = 0; i < given_count; i++)
-    if (strcmp(given[i], name) == 0)
+    if (strcmp(given[i].option->name, name) == 0)
       return true;
   return false;
 }
@@ -281,6 +325,7 @@ static bool takes_value(const cli_option *option) {
 
 /* Reads the option at argv[*at] and moves *at past it. */
 static bool parse_option(const cli_command *command, int argc, char **argv, int *at, void *settings) {
+  char **begin = argv + *at;
   const char *word = argv[(*at)++], *value = NULL;
   const cli_option *option;
   bool off = false;
@@ -315,8 +360,11 @@ static bool parse_option(const cli_command *command, int argc, char **argv, int 
     }
     value = argv[(*at)++];
   }
-  if (!cli_given(option->name) && given_count < MOST_GIVEN)
-    given[given_count++] = option->name;
+  if (given_count == MOST_GIVEN) {
+    cli_error("%s: there are more than %d options", command->name, MOST_GIVEN);
+    return false;
+  }
+  given[given_count++] = (cli_occurrence){option, begin, argv + *at};
   return store(command, option, value, off, settings);
 }
 
@@ -404,7 +452,7 @@ static void list_parameters(const char *word, const sley_parameter *one, FILE *s
 }
 
 /* Prints the option and its help in one line; cli_text_end divides it. */
-static void print_option(const cli_option *option, const void *defaults, FILE *stream) {
+static void print_option(const cli_option *option, const void *defaults, bool sweeps, FILE *stream) {
   char left[NAME_LIMIT], letter[8] = "";
   if (option->letter)
     snprintf(letter, sizeof letter, "-%c, ", option->letter);
@@ -420,6 +468,8 @@ static void print_option(const cli_option *option, const void *defaults, FILE *s
   if (option->kind == CLI_SWITCH)
     fprintf(stream, " (--no-%s: do not)", option->name);
   print_default(option, defaults, stream);
+  if (option->listed && sweeps)
+    fprintf(stream, "; or several numbers, separated by commas: a run for each");
   fprintf(stream, "\n");
   if (option->parameters)
     print_parameters(option, stream);
@@ -437,7 +487,7 @@ void cli_options_help(const cli_command *command, FILE *stream) {
   for (int i = 0; (option = cli_option_at(command, i)); i++) {
     if (i > 0 && option == cli_common_option(command->common, 0))
       fprintf(stream, "\noptions that other commands have too:\n");
-    print_option(option, command->defaults, stream);
+    print_option(option, command->defaults, command->sweep != NULL, stream);
   }
   fprintf(stream, "  %-*s%s\n", HELP_COLUMN - 2, "-h, --help", "this page");
   if (*command->notes)

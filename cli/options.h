@@ -25,6 +25,7 @@ typedef struct cli_option {
   char letter;      /* short form, or 0 */
   bool required;    /* only for CLI_TEXT and CLI_CHOICE */
   bool positive;    /* only for CLI_REAL: the value must be 0 or more */
+  bool listed;      /* only for CLI_INT: commands that sweep take several numbers, separated by commas */
   cli_option_kind kind;
   const char *value;   /* name of the value in the help, for example "N"; NULL for flags */
   size_t offset;       /* offset in the settings struct */
@@ -55,6 +56,24 @@ const cli_option *cli_option_at(const struct cli_command *command, int number);
 
 /* Returns true if the parsed command line has the option (its name without dashes). */
 bool cli_given(const char *name);
+
+/* An option in the parsed command line, with its words there; NULL: there are fewer. */
+typedef struct cli_occurrence {
+  const cli_option *option;
+  char **begin, **end;
+} cli_occurrence;
+const cli_occurrence *cli_occurrence_at(int number);
+
+/* The numbers of an option that was given several. */
+enum { CLI_AXES = 2, CLI_AXIS_MOST = 64 };
+typedef struct cli_axis {
+  const cli_option *option;
+  int count;
+  int64_t value[CLI_AXIS_MOST];
+} cli_axis;
+
+/* Returns the lists of the parsed command line, in the order of its options; *count: their number. */
+const cli_axis *cli_axes(int *count);
 
 /* Prints the help page of a command. */
 void cli_options_help(const struct cli_command *command, FILE *stream);

@@ -7,6 +7,7 @@
  *   sley_matrix.h      matrices and their files, generators, orderings, partitions of rows
  *   sley_comm.h        ranks: how they start, meet and end, and their memory
  *   sley_spmm.h        Y = A X: machine descriptions, plans, halos
+ *   sley_multiply.h    Y = A X in one call, on the cores of this process
  *   sley_spgemm.h      C = A B, all sparse
  *   sley_check.h       checks of results against products in float64
  *   sley_graph.h       operations of graph networks on values of edges
@@ -39,6 +40,7 @@
 #include "sley_matrix.h"
 #include "sley_comm.h"
 #include "sley_spmm.h"
+#include "sley_multiply.h"
 #include "sley_spgemm.h"
 #include "sley_check.h"
 #include "sley_graph.h"

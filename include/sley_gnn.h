@@ -117,11 +117,16 @@ typedef struct sley_gnn_options {
    * later; not called if it fails before. */
   void (*copied)(void *context);
   void *copied_context;
+  /* NULL, or a number for each of this rank's rows, in host memory: dropout draws the masks of row i from
+   * row_number[i] instead of from the row's place among all ranks' rows. A graph that was renumbered by
+   * sley_order then drops the same values as before, if these are the numbers that its rows had. Read by
+   * sley_gnn_create only. */
+  const int64_t *row_number;
 } sley_gnn_options;
 #define SLEY_GNN_OPTIONS_INIT                                                                                \
   {                                                                                                          \
     sizeof(sley_gnn_options), SLEY_GNN_GCN, 2, 0, 16, 0, 8, SLEY_F32, 0.5, 0.2, 1, false, NULL, NULL, false, \
-        NULL, NULL, SLEY_GNN_KEEP, 0, NULL, NULL, NULL                                                       \
+        NULL, NULL, SLEY_GNN_KEEP, 0, NULL, NULL, NULL, NULL                                                 \
   }
 
 /* Makes a network. block: this rank's rows of A, which is square, columns numbered globally; it is read

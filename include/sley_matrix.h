@@ -246,6 +246,11 @@ sley_status sley_array_read(const char *path, const char *name, sley_type type, 
 /* The names of the orderings, NULL-terminated; static. */
 const char *const *sley_orders(void);
 
+/* Names of orderings that may make products on `ranks` ranks faster at little cost, for a choice among them
+ * by predicted times (sley_plan_options.dry): the first is "none". A build may lack one of them
+ * (SLEY_ERR_UNSUPPORTED). NULL-terminated, static. */
+const char *const *sley_order_candidates(int ranks);
+
 /* Returns one line that describes an ordering; NULL if no ordering has that name. */
 const char *sley_order_summary(const char *name);
 
@@ -253,6 +258,8 @@ const char *sley_order_summary(const char *name);
  * sley_orders(). A must be square; an unsymmetric pattern is treated as A + A^T. The same seed produces the
  * same order, with any number of threads; rabbit and loa ignore the seed. threads 0: all cores. Errors:
  * SLEY_ERR_ARG (not square, unknown name), SLEY_ERR_UNSUPPORTED (library not built in), SLEY_ERR_MEMORY.
+ * loa-parts is loa inside each of the parts of metis, or, where METIS is missing or its numbers are too small,
+ * of blocks in the order rabbit; its windows are dense, and equal row blocks need few rows from each other.
  * cover is for the algorithm cover on equal row blocks, and refines those of 16 and of 128 ranks.
  * Sources: rabbit: Arai et al., IPDPS 2016 (community aggregation); rcm: Cuthill-McKee reversed, George-Liu
  * start; loa: Li and others, HC-SpMM, ICDE 2025 (layout: windows of high intensity); cover: simulated

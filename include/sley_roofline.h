@@ -83,6 +83,10 @@ typedef struct sley_roofline {
   double attainable;           /* min(local_roof, network_roof) */
   sley_bound bound;            /* the roof that sets attainable */
   double flops_imbalance;      /* most flops of a rank, relative to the average; 0 if there are none */
+  double stage_imbalance;      /* the same if all ranks wait for each other after each stage: the sum over the
+                                  stages of the most flops of a rank, relative to the average flops of a rank. A
+                                  stage is one task of each rank, in the order of sley_tile.h; of the algorithms
+                                  that broadcast tiles, all tasks with one column of tiles of A */
   double attainable_ms;        /* flops / (ranks * attainable): the time if all ranks were equal and latency
                                   0 */
   double local_ms, network_ms; /* the longest local time and the longest network time of any rank */

@@ -53,9 +53,11 @@ typedef struct sley_plan sley_plan;
  * summed, if every row of A X is summed in one step, the device has a kernel for it that is expected to be
  * faster, and the plan requests no particular kernel or library; else as APART. */
 typedef enum sley_update_way {
-  SLEY_UPDATE_NONE = 0,  /* sley_spmm_update is not used */
-  SLEY_UPDATE_FUSED = 1, /* fused if possible and expected to be faster */
-  SLEY_UPDATE_APART = 2  /* all of A X is computed first, in memory of the plan, for comparisons */
+  SLEY_UPDATE_NONE = 0,      /* sley_spmm_update is not used */
+  SLEY_UPDATE_FUSED = 1,     /* fused if possible and expected to be faster */
+  SLEY_UPDATE_APART = 2,     /* all of A X is computed first, in memory of the plan, for comparisons */
+  SLEY_UPDATE_FUSED_ONLY = 3 /* as FUSED; but ranks that cannot fuse take no memory for A X, and unless all
+                                ranks fuse, sley_spmm_update refuses the plan (SLEY_ERR_ARG) */
 } sley_update_way;
 
 typedef struct sley_plan_options {

@@ -166,13 +166,22 @@ const char *sley_tile_algorithm_summary(const char *algo);
  * if there is no such algorithm. */
 bool sley_tile_algorithm_pushes(const char *algo);
 
+/* Returns the number of stages of a product of a and x, or b (algo NULL: tile-c): the products of tiles of
+ * the rank with most, in the order in which ranks take their own; for tile-summa the columns of tiles of A. A
+ * stolen product counts in the stage in which its owner would compute it. 0 if there is no such algorithm. */
+int64_t sley_tile_stages(const sley_tiled *a, const sley_tiled *x, const char *algo);
+
 typedef struct sley_tile_spmm_options {
   size_t struct_size;
   const char *algo; /* NULL: tile-c */
   int buffers;      /* buffers of each rank for pushed products; 0: 4 */
+  /* NULL, or `stages` numbers (sley_tile_stages), which each run sets to this rank's flops in each stage;
+   * they must stay valid as long as the product. */
+  int64_t *stage_flops;
+  int64_t stages;
 } sley_tile_spmm_options;
 #define SLEY_TILE_SPMM_OPTIONS_INIT                                                                          \
-  { sizeof(sley_tile_spmm_options), NULL, 0 }
+  { sizeof(sley_tile_spmm_options), NULL, 0, NULL, 0 }
 
 typedef struct sley_tile_spmm sley_tile_spmm;
 
@@ -224,9 +233,12 @@ typedef struct sley_tile_spgemm_options {
    * result, and for all that is allocated to compute it, in memory of the comm's device; 0: no limit. The
    * limit includes neither fetched tiles, nor products that wait to be added, nor C. */
   int64_t mem_limit;
+  /* NULL, or `stages` numbers (sley_tile_stages), which are set to this rank's flops in each stage. */
+  int64_t *stage_flops;
+  int64_t stages;
 } sley_tile_spgemm_options;
 #define SLEY_TILE_SPGEMM_OPTIONS_INIT                                                                        \
-  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0, NULL, 0 }
+  { sizeof(sley_tile_spgemm_options), SLEY_PLUS_TIMES, NULL, 0, NULL, 0, NULL, 0 }
 
 /* Computes the product of two sparse matrices in tiles, as a new one on the same grid, with the rows of tiles
  * of a and the columns of tiles of b; a and b may be one matrix. The algorithm decides which rank fetches

@@ -6,7 +6,7 @@ CUDA cores, on Tensor cores and on both; what the fused update, the layout LOA a
   training  an epoch by each of --kernels; the last is the one that others are compared with. Of Sley's kernels on GPUs stream
             works on CUDA cores, as GE-SpMM does, tensor on Tensor cores, as TC-GNN does, and hybrid on both, as HC-SpMM does
   update    Z = A X W in one kernel, and apart (`sley spmm --update`), with the last of the kernels
-  layout    a product with rows in the order that LOA gives, and as they are
+  layout    a product with rows in the order that LOA gives, alone and inside of METIS's parts, and as they are
   plan      how many products the plan of one takes
 
 An epoch is forward, backward and a step of Adam, without dropout. The paper reports forward and backward separately, which the
@@ -86,7 +86,7 @@ def update_cells(one):
 
 
 def layout(args, graph, ranks):
-    cases = papers.compare(args, {order: product(args, graph, ranks, "--order", order) for order in ("none", "loa")}, "none", True,
+    cases = papers.compare(args, {order: product(args, graph, ranks, "--order", order) for order in ("none", "loa", "loa-parts")}, "none", True,
                            **about(args, graph, "layout"))
     for one in cases:
         one["order"] = one.pop("name")

@@ -2,14 +2,15 @@
 /* Several GPUs in one process: Sley, and NCCL broadcasts with cuSPARSE products, on the same operands.
  *
  *   bench_ranks_gpu [--gpus 1,2,4] [--matrices cyt,clj,prd] [--k 32,64,128] [--algo auto] [--repeat 20]
- *                   [--warmup 3] [--dtype f32] [--unified 0] [--cache DIR] [--json FILE]
+ *                   [--warmup 3] [--dtype f32] [--partition nnz] [--unified 0] [--cache DIR] [--json FILE]
  *
  * --unified 1: also with X in unified memory, which needs memory for another X and is slow.
  *
  * ms: time of the slowest rank from a barrier on, by CUDA events on each rank's stream, median over
  * repetitions. steady_ms: time per product of `repeat` products enqueued one after the other. Also printed:
  * the plan's local parts alone, all ranks at once, and the plan's exchange alone, until each rank has its
- * halo. Equal row blocks. Every product is verified; exit status 1 if one is wrong. */
+ * halo. The row blocks have equal numbers of entries, or with --partition rows of rows. Every product is
+ * verified; exit status 1 if one is wrong. */
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -23,7 +24,7 @@
 struct settings {
   std::vector<std::string> matrices;
   std::vector<int> gpus, widths;
-  const char *algo, *cache;
+  const char *algo, *cache, *partition;
   int repeat, warmup;
   bench_dtype dtype;
   bool unified;
@@ -268,13 +269,15 @@ static void run_width(rank_state *s, const sley_matrix *block, const sley_matrix
         bench_format(
             "{\"record\": \"case\", \"bench\": \"ranks_gpu\", \"matrix\": \"%s\", \"rows\": %lld, \"nnz\": "
             "%lld, \"dtype\": \"%s\", "
-            "\"k\": %lld, \"gpus\": %d, \"algo\": \"%s\", \"sley\": %s, \"plan_ms\": %.4f, \"error\": %.4f, "
+            "\"k\": %lld, \"gpus\": %d, \"partition\": \"%s\", \"algo\": \"%s\", \"sley\": %s, \"plan_ms\": "
+            "%.4f, \"error\": %.4f, "
             "\"local\": %s, \"gather\": %s, \"gather_gb_s\": %.2f, \"halo_bytes\": %.0f, \"rival\": \"%s\", "
             "\"broadcast\": %s, \"tried_ms\": {%s}}",
             all->name.c_str(), (long long)all->csr.rows, (long long)all->csr.rowptr[all->csr.rows],
-            bench_dtype_name[set->dtype], (long long)k, all->ranks, info.algo, json_timing(sley).c_str(),
-            plan_ms, error, json_timing(local_time).c_str(), json_timing(gathered).c_str(), slowest_rate,
-            halo_bytes, other_name.c_str(), json_timing(other).c_str(), tried.c_str()));
+            bench_dtype_name[set->dtype], (long long)k, all->ranks, set->partition, info.algo,
+            json_timing(sley).c_str(), plan_ms, error, json_timing(local_time).c_str(),
+            json_timing(gathered).c_str(), slowest_rate, halo_bytes, other_name.c_str(),
+            json_timing(other).c_str(), tried.c_str()));
     std::printf("%-4s k %4lld  %d GPUs  sley %8.4f ms (steady %8.4f, %s)  local %8.4f  gather %8.4f (%5.1f "
                 "GB/s)  time / max "
                 "%5.2f  %s %8.4f  ratio %5.2f\n",
@@ -336,7 +339,7 @@ static bool run_matrix(const settings *set, const std::string &name,
     all.begin.resize((size_t)all.ranks + 1);
     all.samples.resize((size_t)all.ranks);
     all.value.resize((size_t)all.ranks);
-    SLEY(sley_partition_equal(all.csr.rows, all.ranks, all.begin.data()));
+    SLEY(sley_partition_rows(all.matrix, set->partition, all.ranks, all.begin.data()));
     sley_rank_options options = SLEY_RANK_OPTIONS_INIT;
     options.ranks = all.ranks;
     options.device = "cuda";
@@ -353,14 +356,16 @@ static settings parse(int argc, char **argv) {
   const char *matrices = "cyt,clj,prd", *widths = "32,64,128", *gpus = "1,2,4", *dtype = "f32";
   int unified = 0, there = 0;
   set.algo = "auto";
+  set.partition = "nnz";
   set.repeat = 20;
   set.warmup = 3;
   bench_options(argc, argv,
                 {bench_text("gpus", "LIST", &gpus), bench_text("matrices", "LIST", &matrices),
                  bench_text("k", "LIST", &widths), bench_text("algo", "NAME", &set.algo),
                  bench_number("repeat", &set.repeat, 1), bench_number("warmup", &set.warmup, 0),
-                 bench_text("dtype", "T", &dtype), bench_number("unified", &unified, 0),
-                 bench_text("cache", "DIR", &set.cache), bench_json(&set.json, "w")});
+                 bench_text("dtype", "T", &dtype), bench_text("partition", "NAME", &set.partition),
+                 bench_number("unified", &unified, 0), bench_text("cache", "DIR", &set.cache),
+                 bench_json(&set.json, "w")});
   set.matrices = bench_list(matrices, std::strchr(matrices, ':') ? ";" : ";,");
   set.widths = bench_numbers(widths);
   set.unified = unified != 0;

@@ -102,7 +102,7 @@ def report_drawn(folder):
     print("# Products on drawn cases\n")
     print("Matrices of the test data with more than 20,000 entries, 40 of them, and up to 8 (CPU) or 10 (GPU) widths from 1 to 1,024 for each, "
           "whose logarithms are uniform; the seeds were not used for tuning. Each figure is a rival's time by Sley's, medians in turn in one run: "
-          "above 1 Sley is faster. On the CPU, two threads, the rival is MKL on an optimised handle (by `sley bench` of that commit; now `spmm_local.py --cases` of bench/); on the GPU the fastest of "
+          "above 1 Sley is faster. On the CPU, two threads, the rival is MKL on an optimised handle (`spmm_local.py --cases` of bench/); on the GPU the fastest of "
           "cuSPARSE's CSR algorithms, SpMV at k = 1, BSR and Blocked-ELL with blocks of 4 to 32 rows, as far as their results are right "
           "(`bench_spmm_gpu --cases`). Where values have 16 bits rivals that round sums to 16 bits count too.\n")
     rows, by_width = [], []

@@ -20,13 +20,9 @@ enum { STEP, SPLIT, WORK };
 enum { FORWARD, BACKWARD, BOTH, SLOWEST, OF_WORK };
 enum { SERIES = WORK + CLI_GNN_WORKS * OF_WORK };
 
-typedef struct shared {
-  cli_gnn_bench *bench;
-  int64_t *begin;
-} shared;
-
 typedef struct part {
-  const shared *s;
+  cli_gnn_bench *bench;
+  const cli_gnn_layout *layout;
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t step; /* number of steps of the model so far */
@@ -46,7 +42,7 @@ static int64_t ns_of(double ms) {
 
 /* Makes one step; all ranks begin together. *ms: this rank's time. Collective. */
 static sley_status make_step(part *p, double *ms) {
-  const cli_gnn_bench *b = p->s->bench;
+  const cli_gnn_bench *b = p->bench;
   sley_gnn_batch batch = SLEY_GNN_BATCH_INIT;
   batch.x = p->x;
   batch.ldx = b->data->features;
@@ -69,7 +65,7 @@ static sley_status make_step(part *p, double *ms) {
 
 /* Address of number i of a series. */
 static double *at(const part *p, int series, int64_t i) {
-  return &p->ms[series * p->s->bench->repeat + i];
+  return &p->ms[series * p->bench->repeat + i];
 }
 
 static double ms_of(int64_t ns) {
@@ -136,11 +132,11 @@ static sley_status time_split(part *p, int64_t i) {
 /* ---- a model */
 
 static cli_times times_of(const part *p, int series) {
-  return cli_times_of(at(p, series, 0), p->s->bench->repeat);
+  return cli_times_of(at(p, series, 0), p->bench->repeat);
 }
 
 static void note(const part *p, const sley_gnn_options *model) {
-  cli_gnn_bench_result *r = p->s->bench->result;
+  cli_gnn_bench_result *r = p->bench->result;
   cli_gnn_case *to = &r->at[r->cases++];
   *to = (cli_gnn_case){.model = model->model, .step = times_of(p, STEP), .split = times_of(p, SPLIT)};
   for (int w = 0; w < CLI_GNN_WORKS; w++) {
@@ -153,7 +149,7 @@ static void note(const part *p, const sley_gnn_options *model) {
 }
 
 static void tell(const part *p, const sley_gnn_options *model, int64_t done) {
-  const cli_gnn_bench *b = p->s->bench;
+  const cli_gnn_bench *b = p->bench;
   if (leads(p) && b->tells)
     cli_progress(sley_gnn_models()[model->model], done, b->repeat);
 }
@@ -161,11 +157,11 @@ static void tell(const part *p, const sley_gnn_options *model, int64_t done) {
 /* Measures one model. Steps timed as a whole and steps timed by kind alternate, so that both see the same
  * conditions. Collective. */
 static sley_status run_model(part *p, int number) {
-  const cli_gnn_bench *b = p->s->bench;
+  const cli_gnn_bench *b = p->bench;
   const sley_gnn_options *model = &b->model[number];
   double ms;
   p->step = 0;
-  sley_status status = cli_gnn_network(p->comm, b->data, p->s->begin, model, &p->gnn);
+  sley_status status = cli_gnn_network(p->comm, b->data, p->layout, model, &p->gnn);
   if (status == SLEY_OK)
     status = cli_gnn_memory_gather(p->comm, p->gnn, b->bytes + number * b->ranks.ranks);
   for (int64_t i = 0; i < b->warmup && status == SLEY_OK; i++)
@@ -184,22 +180,22 @@ static sley_status run_model(part *p, int number) {
 }
 
 static sley_status take(part *p) {
-  const int64_t first = p->s->begin[sley_comm_rank(p->comm)],
-                rows = p->s->begin[sley_comm_rank(p->comm) + 1] - first;
-  p->ms = malloc((size_t)p->s->bench->repeat * SERIES * sizeof *p->ms);
-  return p->ms ? cli_gnn_place(p->comm, p->s->bench->data, first, rows, &p->x, &p->label) : SLEY_ERR_MEMORY;
+  p->ms = malloc((size_t)p->bench->repeat * SERIES * sizeof *p->ms);
+  return p->ms ? cli_gnn_place(p->comm, p->bench->data, p->layout, &p->x, &p->label) : SLEY_ERR_MEMORY;
 }
 
 static sley_status rank_main(sley_comm *comm, void *arg) {
-  const shared *s = arg;
-  cli_gnn_bench_result *r = s->bench->result;
-  part p = {.s = s, .comm = comm};
+  cli_gnn_bench *b = arg;
+  cli_gnn_bench_result *r = b->result;
+  part p = {.bench = b, .comm = comm};
   if (leads(&p)) {
     snprintf(r->found, sizeof r->found, "%s", sley_comm_device(comm));
     snprintf(r->transport, sizeof r->transport, "%s", sley_comm_transport(comm));
   }
-  sley_status status = cli_agree_status(comm, take(&p));
-  for (int i = 0; i < s->bench->models && status == SLEY_OK; i++)
+  sley_status status = cli_gnn_layouts_choose(comm, &b->layouts, &b->model[0], &r->order, &p.layout);
+  if (status == SLEY_OK)
+    status = cli_agree_status(comm, take(&p));
+  for (int i = 0; i < b->models && status == SLEY_OK; i++)
     status = run_model(&p, i);
   sley_comm_free(comm, p.label);
   sley_comm_free(comm, p.x);
@@ -208,12 +204,7 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
 }
 
 sley_status cli_gnn_bench_run(cli_gnn_bench *bench) {
-  shared s = {.bench = bench};
-  int64_t *cols = NULL;
-  sley_status status = cli_partition(bench->data->graph, "nnz", bench->ranks.ranks, &s.begin, &cols);
-  if (status == SLEY_OK)
-    status = sley_run_ranks(&bench->ranks, rank_main, &s);
-  sley_buffer_free(cols);
-  sley_buffer_free(s.begin);
-  return status;
+  const sley_status status =
+      cli_gnn_layouts_make(bench->data, bench->order, &bench->ranks, bench->seed, &bench->layouts);
+  return status == SLEY_OK ? sley_run_ranks(&bench->ranks, rank_main, bench) : status;
 }

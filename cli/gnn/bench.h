@@ -4,7 +4,7 @@
 #ifndef SLEY_CLI_GNN_BENCH_H
 #define SLEY_CLI_GNN_BENCH_H
 
-#include "gnn/data.h"
+#include "gnn/order.h"
 #include "output/times.h"
 
 /* Kinds of work, in the order of sley_gnn_times. */
@@ -37,12 +37,16 @@ typedef struct cli_gnn_case {
 typedef struct cli_gnn_bench_result {
   char found[256]; /* name of the device in use */
   char transport[32];
+  cli_gnn_chosen order;
   int cases;
   cli_gnn_case at[]; /* one element per model */
 } cli_gnn_bench_result;
 
 typedef struct cli_gnn_bench {
-  const cli_gnn_data *data;
+  cli_gnn_data *data; /* its graph is moved to the layouts */
+  const char *order;  /* one of sley_orders(), or CLI_GNN_AUTO */
+  int64_t seed;       /* seed of orders */
+  cli_gnn_layouts layouts;
   sley_rank_options ranks;
   sley_gnn_options *model; /* `models` elements */
   int models;
@@ -55,7 +59,8 @@ typedef struct cli_gnn_bench {
   sley_gnn_bytes *bytes;        /* memory of each model on each rank, ranks.ranks elements per model */
 } cli_gnn_bench;
 
-/* Runs the ranks and fills the result. Errors: the library's errors. */
+/* Runs the ranks and fills the result and the layouts, which the caller frees. Errors: the library's errors.
+ */
 sley_status cli_gnn_bench_run(cli_gnn_bench *bench);
 
 #endif

@@ -61,6 +61,7 @@ void cli_gnn_bench_print(const cli_gnn_bench *b, const cli_gnn_settings *s, cons
   cli_sources_print(stream);
   fprintf(stream, "networks   %" PRId64 " layers, hidden %" PRId64 ", dropout %g; sums by %s, wire %s\n",
           s->layers, s->hidden, s->dropout, s->algo, s->common.wire);
+  cli_gnn_chosen_print(&b->layouts, &r->order, stream);
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", r->found, b->ranks.ranks,
           b->ranks.ranks == 1 ? "" : "s", r->transport);
   fprintf(stream,
@@ -126,6 +127,7 @@ json_t *cli_gnn_bench_json(const cli_gnn_bench *b, const cli_gnn_settings *s, co
   cli_json_text(&json, "memory", s->memory);
   cli_json_text(&json, "device", r->found);
   cli_json_text(&json, "transport", r->transport);
+  cli_gnn_chosen_json(&b->layouts, &r->order, &json);
   cli_json_int(&json, "ranks", b->ranks.ranks);
   cli_json_int(&json, "seed", s->common.seed);
   cli_json_int(&json, "warmup", b->warmup);

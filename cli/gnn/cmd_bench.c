@@ -98,6 +98,7 @@ static int measure(cli_gnn_bench *b, const bench_settings *s, const char *graph)
         code = CLI_FAILED;
     }
   }
+  cli_gnn_layouts_free(&b->layouts);
   cli_unshare(b->bytes, memory);
   cli_unshare(b->result, result);
   return code;
@@ -158,6 +159,8 @@ static int run(void *settings, char **positionals) {
                      .rate = s->base.rate,
                      .decay = s->base.decay,
                      .optimizer = cli_gnn_optimizer(&s->base),
+                     .order = s->base.common.order,
+                     .seed = s->base.common.seed,
                      .repeat = s->base.common.repeat,
                      .warmup = s->base.common.warmup};
   const int code = m.chosen && b.model ? bench(&b, s, positionals[0], &m)

@@ -184,7 +184,8 @@ static int take_state(cli_gnn_training *t, cli_gnn_data *data, const train_setti
 typedef struct about {
   const train_settings *settings;
   const char *graph;
-  char forced[2 * FORCED_ROOM + 2]; /* differences between the state and this training; "" if there are none */
+  char
+      forced[2 * FORCED_ROOM + 2]; /* differences between the state and this training; "" if there are none */
 } about;
 
 static void report_start(const cli_gnn_training *t, const about *a) {
@@ -249,6 +250,7 @@ static int train(cli_gnn_training *t, cli_gnn_data *data, const train_settings *
   if (code == CLI_DONE)
     code = run_and_report(t, &a);
   cli_be_patient(NULL);
+  cli_gnn_layouts_free(&t->layouts);
   cli_unshare(t->bytes, bytes);
   cli_unshare(t->result, result);
   return code;
@@ -270,6 +272,18 @@ static int check_words(const train_settings *s, const char *graph) {
   return cli_output_possible(s->out) ? CLI_DONE : CLI_FAILED;
 }
 
+/* Refuses an order with --sample, whose draws depend on the numbers of the rows. */
+static int check_order(const train_settings *s) {
+  const char *order = s->base.common.order;
+  if (!s->sample || strcmp(order, "none") == 0 || strcmp(order, CLI_GNN_AUTO) == 0)
+    return CLI_DONE;
+  return cli_refuse(
+      SLEY_ERR_ARG,
+      "gnn train: --sample makes another graph for each step, whose rows --order %s cannot order: "
+      "leave one of the two out",
+      order);
+}
+
 /* Refuses --sample with several ranks. ranks: requested, or found. Returns the exit code. */
 static int check_one_rank(const train_settings *s, int64_t ranks) {
   if (!s->sample || ranks <= 1)
@@ -283,6 +297,7 @@ static int check_one_rank(const train_settings *s, int64_t ranks) {
 static void say_idle(const train_settings *s, bool heads, int ranks) {
   static const char own[] = "--split states the sets";
   cli_gnn_say_idle("gnn train", &s->base, heads, ranks);
+  cli_no_effect("gnn train", "order", s->sample, "with --sample each step has a graph of its own");
   cli_no_effect("gnn train", "batch", !s->sample, "without --sample a step is over all rows");
   cli_no_effect("gnn train", "save-every", !s->out, "no state is written without --out");
   cli_no_effect("gnn train", "train", s->base.split, own);
@@ -300,6 +315,8 @@ static int run_train(void *settings, char **positionals) {
   if (code == CLI_DONE)
     code = cli_gnn_sampling_parse(s->sample, s->base.layers, info.hops, s->batch, &sampling);
   if (code == CLI_DONE)
+    code = check_order(s);
+  if (code == CLI_DONE)
     code = check_one_rank(s, s->base.common.ranks);
   if (code == CLI_DONE)
     code = cli_start(&s->base.common, &ranks);
@@ -315,6 +332,7 @@ static int run_train(void *settings, char **positionals) {
     cli_gnn_training t = {.data = &data,
                           .model = cli_gnn_model_of(&s->base, &data, model),
                           .ranks = ranks,
+                          .order = s->sample ? "none" : s->base.common.order,
                           .epochs = s->epochs,
                           .patience = s->patience,
                           .rate = s->base.rate,

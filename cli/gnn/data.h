@@ -34,7 +34,7 @@ typedef struct cli_gnn_print {
 } cli_gnn_print;
 
 typedef struct cli_gnn_data {
-  sley_matrix *graph; /* NULL after training has begun to plan, unless neighbourhoods are drawn of it */
+  sley_matrix *graph; /* NULL once layouts have taken it over (order.h) */
   int64_t rows, entries, features, classes;
   /* dense features, rows x features; NULL if features are sparse: then `sparse` has them, in f32 */
   float *x;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "gnn/order.h"
 #include "gnn/sample.h"
 #include "matrix/input.h"
 #include "matrix/job.h"
@@ -57,6 +58,24 @@ const char *const *cli_gnn_optimizers(void) {
 static const char *const memories[] = {"keep", "recompute", "bf16", NULL};
 const char *const *cli_gnn_memories(void) {
   return memories;
+}
+
+/* The orders of the library, then CLI_GNN_AUTO. */
+static const char *const *orders(void) {
+  enum { MOST = 32 };
+  static const char *words[MOST];
+  int count = 0;
+  while (sley_orders()[count] && count < MOST - 2) {
+    words[count] = sley_orders()[count];
+    count++;
+  }
+  words[count] = CLI_GNN_AUTO;
+  return words;
+}
+
+static const char *order_summary(const char *word) {
+  return strcmp(word, CLI_GNN_AUTO) == 0 ? "the one in which the least time is predicted for the sums"
+                                         : sley_order_summary(word);
 }
 
 #define AT(field) offsetof(cli_gnn_settings, field)
@@ -142,6 +161,13 @@ const cli_option cli_gnn_network_options[] = {
      .kind = CLI_FLAG,
      .offset = AT(normalize),
      .help = "divide each row of features by the sum of its absolute values"},
+    {.name = "order",
+     .kind = CLI_CHOICE,
+     .value = "NAME",
+     .offset = AT(common.order),
+     .choices = orders,
+     .about = order_summary,
+     .help = "order in which the ranks have the rows of GRAPH; results and files keep the order of GRAPH"},
     {.name = "fresh-features",
      .kind = CLI_FLAG,
      .offset = AT(fresh),

@@ -27,6 +27,7 @@ void cli_gnn_say_idle(const char *command, const cli_gnn_settings *s, bool heads
              .device = "auto",                                                                               \
              .kernel = "auto",                                                                               \
              .precision = "full",                                                                            \
+             .order = "none",                                                                                \
              .wire = "none",                                                                                 \
              .seed = 1,                                                                                      \
              .reading.base = -1},                                                                            \

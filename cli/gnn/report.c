@@ -106,6 +106,7 @@ static void print_place(const cli_gnn_training *t, const char *memory, FILE *str
   cli_transport_settled("gnn", t->ranks.transport, t->result->transport);
   fprintf(stream, "device     %s, %d rank%s, transport %s\n", t->result->found, t->ranks.ranks,
           t->ranks.ranks == 1 ? "" : "s", t->result->transport);
+  cli_gnn_chosen_print(&t->layouts, &t->result->order, stream);
   fprintf(stream, "start      graph ready after %.3f s, network planned in %.3f s\n",
           1e-3 * t->data->graph_ms, 1e-3 * t->result->plan_ms);
   cli_gnn_memory_print(t->bytes, t->ranks.ranks, memory, stream);
@@ -175,6 +176,7 @@ static cli_json start_json(const cli_gnn_training *t, const char *graph, const c
   cli_json_text(&all, "memory", memory);
   cli_json_text(&all, "device", r->found);
   cli_json_text(&all, "transport", r->transport);
+  cli_gnn_chosen_json(&t->layouts, &r->order, &all);
   cli_json_real(&all, "graph_ms", t->data->graph_ms);
   cli_json_real(&all, "plan_ms", r->plan_ms);
   cli_json_int(&all, "ranks", t->ranks.ranks);

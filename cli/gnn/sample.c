@@ -69,8 +69,8 @@ int64_t cli_gnn_sampling_steps(const cli_gnn_sampling *s, int64_t rows) {
 
 /* ---- memory */
 
-static sley_status create(const cli_gnn_data *data, const cli_gnn_sampling *sampling, uint64_t seed,
-                          sley_gnn_sampler **out) {
+static sley_status create(const cli_gnn_data *data, const sley_matrix *graph,
+                          const cli_gnn_sampling *sampling, uint64_t seed, sley_gnn_sampler **out) {
   sley_gnn_sampler_options o = SLEY_GNN_SAMPLER_OPTIONS_INIT;
   int64_t *row = malloc((size_t)data->split.count[CLI_GNN_TRAIN] * sizeof *row + 1);
   if (!row)
@@ -83,16 +83,17 @@ static sley_status create(const cli_gnn_data *data, const cli_gnn_sampling *samp
   o.fan_out = sampling->fan_out;
   o.hops = sampling->hops;
   o.seed = seed;
-  const sley_status status = sley_gnn_sampler_create(data->graph, &o, out);
+  const sley_status status = sley_gnn_sampler_create(graph, &o, out);
   free(row);
   return status;
 }
 
 sley_status cli_gnn_sampler_open(sley_comm *comm, const sley_gnn *gnn, const cli_gnn_data *data,
-                                 const cli_gnn_sampling *sampling, uint64_t seed, cli_gnn_sampler *out) {
+                                 const sley_matrix *graph, const cli_gnn_sampling *sampling, uint64_t seed,
+                                 cli_gnn_sampler *out) {
   *out = (cli_gnn_sampler){.comm = comm, .gnn = gnn, .data = data};
   out->steps = cli_gnn_sampling_steps(sampling, data->split.count[CLI_GNN_TRAIN]);
-  return create(data, sampling, seed, &out->sampler);
+  return create(data, graph, sampling, seed, &out->sampler);
 }
 
 static void free_rows(cli_gnn_sampler *s) {

@@ -33,10 +33,11 @@ typedef struct cli_gnn_sampler {
   void *x, *label;     /* copies in device memory */
 } cli_gnn_sampler;
 
-/* gnn: the network that is trained. gnn and data must outlive the sampler. The caller calls
+/* gnn: the network that is trained. gnn, data and graph must outlive the sampler. The caller calls
  * cli_gnn_sampler_close, also after an error; that accepts a zeroed sampler. Errors: the library's errors. */
 sley_status cli_gnn_sampler_open(sley_comm *comm, const sley_gnn *gnn, const cli_gnn_data *data,
-                                 const cli_gnn_sampling *sampling, uint64_t seed, cli_gnn_sampler *out);
+                                 const sley_matrix *graph, const cli_gnn_sampling *sampling, uint64_t seed,
+                                 cli_gnn_sampler *out);
 
 /* Makes all steps of an epoch; number counts from 0. how: rate, decay and optimizer. *loss: mean over the
  * training rows, each at its own step. *drawn_ms: ms to draw neighbourhoods, copy features and create

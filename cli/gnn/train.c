@@ -17,18 +17,18 @@
 
 /* Data that all ranks share, in training and in inference. */
 typedef struct shared {
-  const cli_gnn_data *data;
+  cli_gnn_data *data;
   const sley_gnn_options *model;
   cli_gnn_training *training;   /* exactly one of training and inference */
   cli_gnn_inference *inference; /* is not NULL */
   cli_gnn_result *result;
-  int64_t *begin;
-  _Atomic int readers; /* ranks of this process that still read the graph */
+  cli_gnn_layouts *layouts;
 } shared;
 
 /* A rank's state. Arrays are in device memory, except host. */
 typedef struct part {
   shared *s;
+  const cli_gnn_layout *layout;
   sley_comm *comm;
   sley_gnn *gnn;
   int64_t first, rows;
@@ -54,18 +54,13 @@ static sley_status place(part *p) {
   p->host = malloc((size_t)(p->rows * out) + 1);
   if (!p->host)
     return SLEY_ERR_MEMORY;
-  sley_status status = cli_gnn_place(p->comm, p->s->data, p->first, p->rows, &p->x, &p->label);
+  sley_status status = cli_gnn_place(p->comm, p->s->data, p->layout, &p->x, &p->label);
   return status == SLEY_OK ? sley_comm_alloc(p->comm, p->rows * out, &p->logits) : status;
 }
 
-/* Frees the graph when the last rank of the process has copied its rows, so that planning can use the memory.
- */
+/* Planning can then use the graph's memory. */
 static void graph_copied(void *context) {
-  shared *s = context;
-  if (atomic_fetch_sub(&s->readers, 1) > 1)
-    return;
-  sley_matrix_destroy(s->training->data->graph);
-  s->training->data->graph = NULL;
+  cli_gnn_layouts_copied(context);
 }
 
 static sley_status make(part *p) {
@@ -73,11 +68,11 @@ static sley_status make(part *p) {
   sley_gnn_options model = *p->s->model;
   if (p->s->training && !p->s->training->sampling.words) {
     model.copied = graph_copied;
-    model.copied_context = p->s;
+    model.copied_context = p->s->layouts;
   }
   if (leads(p))
     cli_watch("planning");
-  sley_status status = cli_gnn_network(p->comm, p->s->data, p->s->begin, &model, &p->gnn);
+  sley_status status = cli_gnn_network(p->comm, p->s->data, p->layout, &model, &p->gnn);
   if (leads(p)) {
     p->s->result->plan_ms = cli_now_ms() - begin;
     cli_watch_end();
@@ -91,7 +86,7 @@ enum { RIGHT, COUNT = CLI_GNN_SETS, STRANGE = 2 * CLI_GNN_SETS, STOP, SUMS };
 
 static void count_row(const part *p, int64_t i, int64_t *sums) {
   const cli_gnn_data *data = p->s->data;
-  const int64_t classes = classes_of(p), row = p->first + i;
+  const int64_t classes = classes_of(p), row = cli_gnn_row_name(p->layout, p->first + i);
   const float *logits = p->host + i * classes;
   int64_t best = 0;
   for (int64_t c = 0; c < classes; c++) {
@@ -216,7 +211,8 @@ static sley_status start(part *p, progress *at) {
   *at = (progress){.best = -1};
   sley_status status = SLEY_OK;
   if (t->sampling.words)
-    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, &t->sampling, t->model.seed, &p->sampler);
+    status = cli_gnn_sampler_open(p->comm, p->gnn, p->s->data, p->layout->graph, &t->sampling, t->model.seed,
+                                  &p->sampler);
   if (status == SLEY_OK && t->out && leads(p))
     status = cli_gnn_kept_open(p->gnn, &p->kept);
   status = cli_agree_status(p->comm, status);
@@ -330,13 +326,16 @@ static sley_status infer(part *p) {
 static sley_status rank_main(sley_comm *comm, void *arg) {
   shared *s = arg;
   part p = {.s = s, .comm = comm};
-  p.first = s->begin[sley_comm_rank(comm)];
-  p.rows = s->begin[sley_comm_rank(comm) + 1] - p.first;
   if (leads(&p)) {
     snprintf(s->result->found, sizeof s->result->found, "%s", sley_comm_device(comm));
     snprintf(s->result->transport, sizeof s->result->transport, "%s", sley_comm_transport(comm));
   }
-  sley_status status = make(&p);
+  sley_status status = cli_gnn_layouts_choose(comm, s->layouts, s->model, &s->result->order, &p.layout);
+  if (status == SLEY_OK) {
+    p.first = p.layout->begin[sley_comm_rank(comm)];
+    p.rows = p.layout->begin[sley_comm_rank(comm) + 1] - p.first;
+    status = make(&p);
+  }
   if (status == SLEY_OK)
     status = s->training ? train(&p) : infer(&p);
   cli_gnn_sampler_close(&p.sampler);
@@ -349,25 +348,22 @@ static sley_status rank_main(sley_comm *comm, void *arg) {
   return status;
 }
 
-static sley_status run(shared *s, const sley_rank_options *ranks) {
-  int64_t *cols = NULL;
-  const bool threads = !ranks->transport || strcmp(ranks->transport, "threads") == 0;
-  atomic_init(&s->readers, threads ? ranks->ranks : 1);
-  sley_status status = cli_partition(s->data->graph, "nnz", ranks->ranks, &s->begin, &cols);
-  if (status == SLEY_OK)
-    status = sley_run_ranks(ranks, rank_main, s);
-  sley_buffer_free(cols);
-  sley_buffer_free(s->begin);
-  return status;
+static sley_status run(shared *s, const char *order, const sley_rank_options *ranks) {
+  const sley_status status = cli_gnn_layouts_make(s->data, order, ranks, (int64_t)s->model->seed, s->layouts);
+  return status == SLEY_OK ? sley_run_ranks(ranks, rank_main, s) : status;
 }
 
 sley_status cli_gnn_train(cli_gnn_training *t) {
-  shared s = {.data = t->data, .model = &t->model, .training = t, .result = t->result};
+  shared s = {
+      .data = t->data, .model = &t->model, .training = t, .result = t->result, .layouts = &t->layouts};
   cli_be_patient(&t->result->patience);
-  return run(&s, &t->ranks);
+  return run(&s, t->order, &t->ranks);
 }
 
 sley_status cli_gnn_infer(cli_gnn_inference *f) {
-  shared s = {.data = f->data, .model = &f->model, .inference = f, .result = f->result};
-  return run(&s, &f->ranks);
+  cli_gnn_layouts layouts;
+  shared s = {.data = f->data, .model = &f->model, .inference = f, .result = f->result, .layouts = &layouts};
+  const sley_status status = run(&s, "none", &f->ranks);
+  cli_gnn_layouts_free(&layouts);
+  return status;
 }

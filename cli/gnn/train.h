@@ -5,6 +5,7 @@
 #define SLEY_CLI_GNN_TRAIN_H
 
 #include "command.h"
+#include "gnn/order.h"
 #include "gnn/sample.h"
 
 typedef struct cli_gnn_epoch {
@@ -38,13 +39,16 @@ typedef struct cli_gnn_result {
   double plan_ms;  /* ms to create the network: plans, memory, initial weights */
   char found[256]; /* name of the device in use */
   char transport[32];
+  cli_gnn_chosen order;
   cli_gnn_message message;
   cli_gnn_epoch epoch[];
 } cli_gnn_result;
 
 typedef struct cli_gnn_training {
-  cli_gnn_data *data; /* its graph is freed once all ranks have copied their rows, unless neighbourhoods are
-                         drawn */
+  cli_gnn_data *data; /* its graph is moved to the layouts, whose graphs are freed once all ranks have copied
+                         their rows, unless neighbourhoods are drawn */
+  const char *order;  /* one of sley_orders(), or CLI_GNN_AUTO; if neighbourhoods are drawn, the data's */
+  cli_gnn_layouts layouts;
   sley_gnn_options model;
   sley_rank_options ranks;
   int64_t epochs, patience; /* patience: epochs without a better validation; 0: no limit */
@@ -63,9 +67,10 @@ typedef struct cli_gnn_training {
   void (*tell)(const struct cli_gnn_training *training, int64_t number, const cli_gnn_epoch *epoch);
 } cli_gnn_training;
 
-/* Trains, and fills result and bytes. Errors: the library's errors; SLEY_ERR_INTERRUPTED after an epoch, with
- * the state written; SLEY_ERR_INTERNAL with a message: training diverged, and the diverged state is not
- * written. After an error, the epochs up to it are valid if result->ended. */
+/* Trains, and fills result, bytes and layouts, which the caller frees. Errors: the library's errors;
+ * SLEY_ERR_INTERRUPTED after an epoch, with the state written; SLEY_ERR_INTERNAL with a message: training
+ * diverged, and the diverged state is not written. After an error, the epochs up to it are valid if
+ * result->ended. */
 sley_status cli_gnn_train(cli_gnn_training *training);
 
 /* Computes the logits of all rows with the network in the file `weights`: with the weights of its best epoch,
@@ -73,7 +78,7 @@ sley_status cli_gnn_train(cli_gnn_training *training);
  * shares of the sets and loss 0. Errors: the library's errors; SLEY_ERR_INTERNAL with a message: some logits
  * are not finite. */
 typedef struct cli_gnn_inference {
-  const cli_gnn_data *data;
+  cli_gnn_data *data; /* its graph is freed */
   sley_gnn_options model;
   sley_rank_options ranks;
   const char *weights, *out;

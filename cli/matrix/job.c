@@ -23,6 +23,7 @@ const cli_option cli_job_options[] = {
      .value = "K",
      .offset = AT(k),
      .most = INT64_MAX,
+     .listed = true,
      .help = "columns of X (default 32)"},
     {.name = "mem-limit",
      .kind = CLI_SIZE,
@@ -166,7 +167,7 @@ sley_status cli_partition(const sley_matrix *matrix, const char *partition, int 
   return status;
 }
 
-static sley_status invert(const int64_t *place, int64_t rows, int64_t **out) {
+sley_status cli_invert_order(const int64_t *place, int64_t rows, int64_t **out) {
   sley_status status = numbers(rows, out);
   if (status != SLEY_OK)
     return status;
@@ -214,7 +215,7 @@ static sley_status load_whole(cli_job *job) {
   if (status == SLEY_OK)
     status = sley_matrix_info_get(job->matrix, &job->info);
   if (status == SLEY_OK && job->place)
-    status = invert(job->place, job->info.rows, &job->row_name);
+    status = cli_invert_order(job->place, job->info.rows, &job->row_name);
   if (status == SLEY_OK)
     status = cli_partition(job->matrix, settings->common.partition, job->ranks.ranks, &job->row_begin,
                            &job->col_begin);

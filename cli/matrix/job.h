@@ -98,6 +98,9 @@ sley_status cli_load(const char *name, const char *dtype, int64_t threads, int64
 sley_status cli_apply_order(sley_matrix **matrix, const char *order, int64_t threads, int64_t seed,
                             int64_t **place);
 
+/* Makes the inverse of an order of `rows` rows: (*out)[place[i]] = i; freed with sley_buffer_free. */
+sley_status cli_invert_order(const int64_t *place, int64_t rows, int64_t **out);
+
 /* Partitions a matrix among ranks: sets *row_begin and *col_begin, freed with sley_buffer_free. Columns of a
  * square matrix are divided like its rows, columns of other matrices equally. */
 sley_status cli_partition(const sley_matrix *matrix, const char *partition, int ranks, int64_t **row_begin,

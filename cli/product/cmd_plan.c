@@ -17,6 +17,7 @@
 #include "product/legend.h"
 #include "product/planning.h"
 #include "product/report.h"
+#include "sweep/sweep.h"
 
 #define MIB (1024.0 * 1024.0)
 enum { DEFAULT_K = 32, REPEAT = 25, BUDGET = 2 }; /* BUDGET: seconds of measuring per algorithm */
@@ -408,4 +409,5 @@ const cli_command cli_plan = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "With --algo NAME only that algorithm is planned, and rank 0's steps are printed.\n",
+    .sweep = cli_sweep,
     .run = run};

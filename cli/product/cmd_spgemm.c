@@ -15,6 +15,7 @@
 #include "product/algos.h"
 #include "product/spgemm.h"
 #include "ranks/start.h"
+#include "sweep/sweep.h"
 #include "tile/tile.h"
 
 #define AT(field) offsetof(cli_spgemm_settings, field)
@@ -264,4 +265,5 @@ const cli_command cli_spgemm = {
              "          sley spgemm graph.mtx --ranks 8 --transport mpi --verify\n"
              "          sley spgemm graph.mtx --ranks 4 --tiles 4 --algo tile-c,tile-c-steal-local\n"
              "Exit status: 0 done, 1 a wrong value or a failure, 2 wrong usage or input, 130 interrupted.\n",
+    .sweep = cli_sweep,
     .run = run};

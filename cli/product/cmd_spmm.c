@@ -21,6 +21,7 @@
 #include "product/report.h"
 #include "ranks/mpirun.h"
 #include "ranks/processes.h"
+#include "sweep/sweep.h"
 #include "tile/tile.h"
 
 typedef struct spmm_settings {
@@ -440,4 +441,5 @@ const cli_command cli_spmm = {
              "- (standard input), or a generator: twin:clj, twin:clj:scale=0.1, rmat:scale=17,edgefactor=8, "
              "er:n=1000,nnz=8000.\n"
              "Exit status: 0 done, 1 failed at work, 2 wrong usage or input, 130 interrupted.\n",
+    .sweep = cli_sweep,
     .run = run};

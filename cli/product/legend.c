@@ -103,6 +103,10 @@ void cli_legend_roofline(FILE *stream) {
       {"bound", "the resource that sets the lower of these two rates"},
       {"at best ms", "time at the lower rate if all ranks had equal work"},
       {"predicted ms", "predicted time of the slowest rank, with the latency of messages"},
+      {"work", "operations of the rank with most, divided by the mean of all ranks"},
+      {"by stages",
+       "the same if the ranks wait for each other after each stage: the sum of the most operations of "
+       "a rank in each stage, divided by the mean operations of a rank"},
       {"measured, ratio", "time from --measured in ms; predicted time divided by it; above 1: faster than "
                           "predicted"},
   };

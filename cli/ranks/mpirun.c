@@ -20,6 +20,18 @@ void cli_keep_words(int count, char **all) {
   word_count = count;
 }
 
+char **cli_kept_words(int *count) {
+  *count = word_count;
+  return words;
+}
+
+const char *cli_this_program(void) {
+  static char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  self[length > 0 ? length : 0] = '\0';
+  return length > 0 ? self : words[0];
+}
+
 bool cli_wants_mpirun(const char *transport) {
   return transport && strcmp(transport, "mpi") == 0 && !cli_launched();
 }
@@ -36,20 +48,18 @@ static void set_habits(void) {
 }
 
 int cli_run_mpirun(int64_t ranks) {
-  char self[PATH_MAX], number[32];
+  char number[32];
   sley_status status = sley_transport_found("mpi");
   if (status != SLEY_OK)
     return cli_finish(status);
-  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   const char **line = malloc(((size_t)word_count + 4) * sizeof *line);
   if (!line)
     return cli_refuse(SLEY_ERR_MEMORY, "out of memory");
-  self[length > 0 ? length : 0] = '\0';
   snprintf(number, sizeof number, "%lld", (long long)ranks);
   line[0] = "mpirun";
   line[1] = "-n";
   line[2] = number;
-  line[3] = length > 0 ? self : words[0];
+  line[3] = cli_this_program();
   for (int i = 1; i < word_count; i++)
     line[3 + i] = words[i];
   line[3 + word_count] = NULL;

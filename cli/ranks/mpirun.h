@@ -9,6 +9,13 @@
 /* Stores the command line for cli_run_mpirun. */
 void cli_keep_words(int count, char **all);
 
+/* Returns the stored command line. */
+char **cli_kept_words(int *count);
+
+/* Returns the path of this program, or, if the system does not tell it, the first word of the command line.
+ */
+const char *cli_this_program(void);
+
 /* Returns true if mpirun must start the ranks of the transport and has not done so yet. */
 bool cli_wants_mpirun(const char *transport);
 

@@ -15,6 +15,7 @@
 #include "output/text.h"
 #include "pair.h"
 #include "roofline/roofline.h"
+#include "sweep/sweep.h"
 
 enum { DEFAULT_K = 32, DEFAULT_RANKS = 4, MOST_RANKS = 65536 };
 #define GIGA  1e9
@@ -37,6 +38,7 @@ static const cli_option own_options[] = {
      .offset = AT(k),
      .least = 1,
      .most = INT32_MAX,
+     .listed = true,
      .help = "columns of X"},
     {.name = "spgemm", .kind = CLI_FLAG, .offset = AT(spgemm), .help = "C = A B, both sparse; without B A A"},
     {.name = "ranks",
@@ -45,6 +47,7 @@ static const cli_option own_options[] = {
      .offset = AT(common.ranks),
      .least = 1,
      .most = MOST_RANKS,
+     .listed = true,
      .help = "number of ranks"},
     {.name = "workgroup",
      .kind = CLI_INT,
@@ -332,4 +335,5 @@ const cli_command cli_roofline_command = {
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,
     .notes = "MATRIX and B are files or generators. docs/ROOFLINE.md has the equations.\n",
+    .sweep = cli_sweep,
     .run = run};

@@ -77,10 +77,10 @@ static void put_model(cli_table *table, const sley_roofline *line) {
 }
 
 static void print_rows(const cli_roofline *r, FILE *stream) {
-  static const char *const headings[] = {"<algo",      "grid",          "tiles",           "MiB",
-                                         "flop/B",     "local GFLOP/s", "network GFLOP/s", "bound",
-                                         "at best ms", "predicted ms",  "measured",        "ratio",
-                                         NULL};
+  static const char *const headings[] = {
+      "<algo", "grid",       "tiles",        "MiB",      "flop/B", "local GFLOP/s", "network GFLOP/s",
+      "bound", "at best ms", "predicted ms", "measured", "ratio",  "work",          "by stages",
+      NULL};
   static cli_table table;
   cli_table_start(&table, headings);
   for (int i = 0; i < r->count && cli_table_row(&table); i++) {
@@ -94,6 +94,8 @@ static void print_rows(const cli_roofline *r, FILE *stream) {
     put_figure(&table, 10, row->measured_ms, "%.3f");
     put_figure(&table, 11, row->known && row->measured_ms > 0 ? row->line.predicted_ms / row->measured_ms : 0,
                "%.2f");
+    put_figure(&table, 12, row->known ? row->line.flops_imbalance : 0, "%.2f");
+    put_figure(&table, 13, row->known ? row->line.stage_imbalance : 0, "%.2f");
   }
   cli_table_print(&table, stream);
 }
@@ -177,6 +179,7 @@ static void add_model(const sley_roofline *line, cli_json *json) {
   cli_json_real(json, "attainable_gflops", gflops(line->attainable));
   cli_json_text(json, "bound", sley_bound_name(line->bound));
   cli_json_real(json, "flops_imbalance", line->flops_imbalance);
+  cli_json_real(json, "stage_imbalance", line->stage_imbalance);
   cli_json_real(json, "attainable_ms", line->attainable_ms);
   cli_json_real(json, "local_ms", line->local_ms);
   cli_json_real(json, "network_ms", line->network_ms);

@@ -63,6 +63,12 @@ static double flops_imbalance(const cli_tile_bench *b, const cli_tile_result *r)
   return all > 0 ? (double)most * b->ranks.ranks / (double)all : 1;
 }
 
+/* The same if ranks wait for each other after each stage. */
+static double stage_imbalance(const cli_tile_bench *b, const cli_tile_result *r) {
+  const int64_t all = mean_of(b, r).flops;
+  return all > 0 ? (double)r->staged_flops * b->ranks.ranks / (double)all : 1;
+}
+
 static double over_mean(int64_t most, int64_t all, int64_t parts) {
   return all > 0 ? (double)most * (double)parts / (double)all : 1;
 }
@@ -143,7 +149,8 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
   fprintf(stream, "moved     %.3f MiB direct, %.3f MiB in %" PRId64 " messages, %s; %.3f MiB stayed\n",
           (double)r->counted.direct_bytes / MIB, (double)r->counted.message_bytes / MIB,
           r->counted.message_messages, verdict(b, r), (double)r->counted.self_bytes / MIB);
-  fprintf(stream, "work      of the rank with most %.2f times the mean\n", flops_imbalance(b, r));
+  fprintf(stream, "work      of the rank with most %.2f times the mean; by stages %.2f times\n",
+          flops_imbalance(b, r), stage_imbalance(b, r));
   print_ranks(b, r, stream);
   if (b->b)
     fprintf(stream, "C         %" PRId64 " nonzeros of %" PRId64 " products, %s\n", r->c_entries,
@@ -262,6 +269,7 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_times_json(&json, &r->time);
   cli_json_real(&json, "gflops", gflops(b, r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));
+  cli_json_real(&json, "stage_imbalance", stage_imbalance(b, r));
   if (b->b) {
     cli_json_int(&json, "nnz", r->c_entries);
     cli_json_int(&json, "products", products_of(b, r));

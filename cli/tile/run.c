@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the algorithms one after the other on ranks that are started once. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct part {
   sley_tiled *mask;               /* NULL: none */
   int64_t *row_begin, *col_begin; /* the rows of Y and of X that each rank sets, reads and checks */
   double *ms;                     /* ms of each timed run */
+  int64_t *stage_flops, stages;   /* flops of this rank in each stage of the last run */
 } part;
 
 static bool leads(const part *p) {
@@ -72,6 +74,7 @@ static void end(part *p) {
   free(p->row_begin);
   free(p->col_begin);
   free(p->ms);
+  free(p->stage_flops);
 }
 
 /* ---- timing */
@@ -83,6 +86,8 @@ static sley_tile_spgemm_options spgemm_options(const part *p, const char *algo) 
   options.buffers = (int)p->bench->buffers;
   options.mask = p->mask;
   options.mem_limit = p->bench->mem_limit;
+  options.stage_flops = p->stage_flops;
+  options.stages = p->stages;
   return options;
 }
 
@@ -181,6 +186,25 @@ static sley_status share_traffic(const part *p, const sley_tile_report *report, 
     to->predicted = sums[0];
     to->counted = sums[1];
   }
+  return status;
+}
+
+/* Allocates the flops of the stages of an algorithm. Collective, agreed. */
+static sley_status open_stages(part *p, const char *algo) {
+  free(p->stage_flops);
+  p->stages = sley_tile_stages(p->a, p->x, algo);
+  p->stage_flops = calloc((size_t)p->stages, sizeof *p->stage_flops);
+  return cli_agree_status(p->comm, p->stage_flops && p->stages <= INT_MAX ? SLEY_OK : SLEY_ERR_MEMORY);
+}
+
+/* Adds the most flops of a rank in each stage. Collective. */
+static sley_status share_stages(const part *p, cli_tile_result *to) {
+  int64_t sum = 0;
+  sley_status status = sley_comm_allreduce(p->comm, SLEY_MAX, p->stage_flops, (int)p->stages);
+  for (int64_t s = 0; s < p->stages; s++)
+    sum += p->stage_flops[s];
+  if (leads(p))
+    to->staged_flops = sum;
   return status;
 }
 
@@ -311,6 +335,8 @@ static sley_status run_product(part *p, sley_tile_spmm *product, cli_tile_result
     status = share_figures(p, &sum, to->rank);
   if (status == SLEY_OK)
     status = share_traffic(p, &report, to);
+  if (status == SLEY_OK)
+    status = share_stages(p, to);
   if (status == SLEY_OK && leads(p))
     to->time = cli_times_of(p->ms, b->repeat);
   return status == SLEY_OK ? verify(p, to) : status;
@@ -318,7 +344,9 @@ static sley_status run_product(part *p, sley_tile_spmm *product, cli_tile_result
 
 static sley_status run_sparse(part *p, cli_tile_result *to) {
   sley_tiled_info c;
-  sley_status status = run_product(p, NULL, to);
+  sley_status status = open_stages(p, to->algo);
+  if (status == SLEY_OK)
+    status = run_product(p, NULL, to);
   if (status == SLEY_OK)
     status = sley_tiled_info_get(p->y, &c);
   if (status == SLEY_OK && leads(p))
@@ -331,7 +359,11 @@ static sley_status run_algorithm(part *p, cli_tile_result *to) {
   sley_tile_spmm *product = NULL;
   options.algo = to->algo;
   options.buffers = (int)p->bench->buffers;
-  sley_status status = sley_tile_spmm_create(p->a, p->x, p->y, &options, &product);
+  sley_status status = open_stages(p, to->algo);
+  options.stage_flops = p->stage_flops;
+  options.stages = p->stages;
+  if (status == SLEY_OK)
+    status = sley_tile_spmm_create(p->a, p->x, p->y, &options, &product);
   if (status == SLEY_OK)
     status = run_product(p, product, to);
   sley_tile_spmm_destroy(product);

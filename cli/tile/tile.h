@@ -25,6 +25,7 @@ typedef struct cli_tile_result {
   cli_times time;                  /* ms per run, of the slowest rank */
   cli_tile_rank *rank;             /* one element per rank */
   sley_traffic predicted, counted; /* traffic per run, over all ranks */
+  int64_t staged_flops;            /* sum over the stages of the most flops of a rank, in the last run */
   bool checked;
   sley_check check;  /* the worst finding of all ranks */
   int64_t c_entries; /* nonzeros of C = A B */

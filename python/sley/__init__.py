@@ -4,8 +4,10 @@
 >>> import sley
 >>> y = sley.spmm(a, x, ranks=4)
 """
+from sley._direct import CacheInfo, cache_clear, cache_info, cache_limit, threads
 from sley._library import decoded as _decoded
 from sley._library import lib as _lib
+from sley._patch import Patch, patch_scipy
 from sley.comm import Comm
 from sley.errors import (
     SleyArgumentError,
@@ -33,9 +35,11 @@ __version__: str = _decoded(_lib.sley_version())
 
 __all__ = [
     "Backend",
+    "CacheInfo",
     "Comm",
     "Info",
     "Matrix",
+    "Patch",
     "Plan",
     "PlanInfo",
     "PlanTable",
@@ -60,18 +64,23 @@ __all__ = [
     "TiledMatrix",
     "Traffic",
     "algorithms",
+    "cache_clear",
+    "cache_info",
+    "cache_limit",
     "formats",
     "generate",
     "info",
     "order",
     "orders",
     "partition",
+    "patch_scipy",
     "read",
     "roofline",
     "roofline_algorithms",
     "sddmm",
     "spgemm",
     "spmm",
+    "threads",
     "tile_algorithms",
     "write",
 ]

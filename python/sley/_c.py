@@ -77,6 +77,7 @@ class sley_update_way(enum.IntEnum):
     SLEY_UPDATE_NONE = 0
     SLEY_UPDATE_FUSED = 1
     SLEY_UPDATE_APART = 2
+    SLEY_UPDATE_FUSED_ONLY = 3
 
 
 class sley_part_kind(enum.IntEnum):
@@ -172,6 +173,8 @@ class sley_bound(enum.IntEnum):
 SLEY_ERROR_BYTES = 1024
 SLEY_WINDOW_ROWS = 16
 SLEY_INTENSITIES = 17
+SLEY_KEPT_MOST = 64
+SLEY_MULTIPLY_TEAMS = 16
 SLEY_VERSION_MAJOR = 0
 SLEY_VERSION_MINOR = 1
 SLEY_VERSION_PATCH = 0
@@ -430,6 +433,30 @@ class sley_halo_info(Structure):
         ("wanted_rows", c_int64),
         ("k", c_int64),
         ("dtype", c_int),
+    ]
+
+
+class sley_multiply_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {"alpha": 1}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("ldx", c_int64),
+        ("ldy", c_int64),
+        ("transpose", c_bool),
+        ("changing", c_bool),
+        ("threads", c_int),
+    ]
+
+
+class sley_kept_info(Structure):
+    _fields_ = [
+        ("products", c_int64),
+        ("bytes", c_int64),
+        ("limit", c_int64),
+        ("hits", c_int64),
+        ("misses", c_int64),
     ]
 
 
@@ -861,6 +888,7 @@ class sley_gnn_options(Structure):
         ("x", c_void_p),
         ("copied", CFUNCTYPE(None, c_void_p)),
         ("copied_context", c_void_p),
+        ("row_number", c_void_p),
     ]
 
 
@@ -986,6 +1014,7 @@ class sley_roofline(Structure):
         ("attainable", c_double),
         ("bound", c_int),
         ("flops_imbalance", c_double),
+        ("stage_imbalance", c_double),
         ("attainable_ms", c_double),
         ("local_ms", c_double),
         ("network_ms", c_double),
@@ -1051,6 +1080,8 @@ class sley_tile_spmm_options(Structure):
         ("struct_size", c_size_t),
         ("algo", c_char_p),
         ("buffers", c_int),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
     ]
 
 
@@ -1078,6 +1109,8 @@ class sley_tile_spgemm_options(Structure):
         ("buffers", c_int),
         ("mask", c_void_p),
         ("mem_limit", c_int64),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
     ]
 
 
@@ -1122,6 +1155,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_arrays_write": (c_int, [c_char_p, POINTER(sley_array), c_int]),
     "sley_array_read": (c_int, [c_char_p, c_char_p, c_int, c_void_p, c_void_p, POINTER(c_void_p)]),
     "sley_orders": (POINTER(c_char_p), []),
+    "sley_order_candidates": (POINTER(c_char_p), [c_int]),
     "sley_order_summary": (c_char_p, [c_char_p]),
     "sley_order": (c_int, [c_void_p, c_char_p, c_uint64, c_int, c_void_p]),
     "sley_partition_rows": (c_int, [c_void_p, c_char_p, c_int, c_void_p]),
@@ -1179,6 +1213,11 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_halo_gather": (c_int, [c_void_p, c_void_p, c_int64, c_void_p, c_int64]),
     "sley_halo_scatter_add": (c_int, [c_void_p, c_void_p, c_int64, c_void_p, c_int64]),
     "sley_halo_destroy": (None, [c_void_p]),
+    "sley_multiply_with": (c_int, [c_void_p, c_int64, POINTER(sley_multiply_options), c_void_p, c_void_p]),
+    "sley_multiply": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
+    "sley_kept_get": (c_int, [c_void_p, POINTER(sley_kept_info)]),
+    "sley_kept_clear": (None, [c_void_p]),
+    "sley_kept_set_limit": (c_int, [c_int64]),
     "sley_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_spgemm_options), POINTER(c_void_p), POINTER(sley_spgemm_info)]),
     "sley_semirings": (POINTER(c_char_p), []),
     "sley_semiring_name": (c_char_p, [c_int]),
@@ -1278,6 +1317,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tile_algorithms": (POINTER(c_char_p), []),
     "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
     "sley_tile_algorithm_pushes": (c_bool, [c_char_p]),
+    "sley_tile_stages": (c_int64, [c_void_p, c_void_p, c_char_p]),
     "sley_tile_spmm_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tile_spmm_options), POINTER(c_void_p)]),
     "sley_tile_spmm_run": (c_int, [c_void_p, c_double, c_double]),
     "sley_tile_spmm_report_get": (c_int, [c_void_p, POINTER(sley_tile_report)]),

@@ -236,6 +236,8 @@ def dense(given: Any, what: str) -> Array:
     SleyArgumentError
         The array is sparse, masked or ragged, or requires a gradient, which these products do not support.
     """
+    if type(given) is np.ndarray:
+        return given
     if type(given).__module__.startswith("sley.") or sparse_kind(given, what) is not None:
         raise SleyArgumentError(f"{what} must be a dense array, and is a {_called(given)}: the product of two sparse "
                                 "matrices is spgemm")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dense operands of products, as the library takes them."""
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sley._arrays import Array, refuse_overflow
+from sley._arrays import CODES, Array, refuse_overflow
 from sley._containers import dense
 from sley.errors import SleyArgumentError
 
@@ -50,7 +51,10 @@ def as_columns(array: Array, what: str, rows: int, k: int | None) -> Array:
 def dense_input(given: npt.ArrayLike, what: str) -> Array:
     """A dense operand as an array, of one or two dimensions and of any type."""
     array = dense(given, what)
-    if (array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16") or array.ndim not in (1, 2):
+    if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16" and array.dtype.kind not in "SU":
+        raise SleyArgumentError(f"{what} has values of type {array.dtype.name}: give numbers of one of "
+                                f"{', '.join(CODES)}, or integers or complex numbers that these hold")
+    if array.dtype.kind in "SU" or array.ndim not in (1, 2):
         raise SleyArgumentError(f"{what} must be a dense array of one or two dimensions, "
                                 f"not {type(given).__name__} of {array.ndim}")
     return array
@@ -96,3 +100,34 @@ def writable(array: Array, what: str, dtype: np.dtype[Any]) -> Dense | None:
                                 + ("" if array.flags.writeable else " and read-only"))
     ld = leading_dimension(array)
     return None if ld is None else Dense(array, ld)
+
+
+def host_product(given: Array, out: Any, size: tuple[int, int, int], dtype: np.dtype[Any],
+                 matrix: Callable[[], Sequence[Array]], run: Callable[[Dense, Dense], None], *,
+                 packed: bool = False) -> Array:
+    """Checks the operands of a product in host memory, runs it, and returns Y.
+
+    size: rows of Y, rows of X, and k. matrix: returns the arrays of A. run: fills Y from X. packed: run needs a
+    contiguous Y.
+    """
+    rows, cols, k = size
+    source = readable(as_columns(given, "x", cols, k), "x", dtype)
+    if out is None:
+        result = np.empty((rows,) if given.ndim == 1 else (rows, k), dtype)
+        run(source, Dense(result[:, None] if given.ndim == 1 else result, max(k, 1)))
+        return result
+    if not isinstance(out, np.ndarray):
+        raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
+    if any(np.may_share_memory(out, each) for each in matrix()):
+        raise SleyArgumentError("out overlaps the arrays of the matrix")
+    columns = as_columns(out, "out", rows, k)
+    target = writable(columns, "out", dtype)
+    if np.may_share_memory(out, source.array):
+        source = readable(source.array.copy(), "x", dtype)
+    if target is None or (packed and not columns.flags.c_contiguous):
+        aside = Dense(np.array(columns, dtype, order="C"), max(k, 1))
+        run(source, aside)
+        columns[...] = aside.array
+    else:
+        run(source, target)
+    return out

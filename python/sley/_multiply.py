@@ -7,7 +7,7 @@ import numpy as np
 
 from sley import _c
 from sley._arrays import Array
-from sley._dense import Dense, as_columns, dense_input, leading_dimension, readable, writable
+from sley._dense import Dense, as_columns, dense_input, host_product, leading_dimension, writable
 from sley._division import Division
 from sley._foreign import DeviceArray, device_array, empty_like
 from sley._library import lib
@@ -41,28 +41,11 @@ class Multiplier(NotCopied):
             raise SleyArgumentError(f"out is in a GPU's memory, and x, {type(x).__name__}, is not")
         return self._of_host(dense_input(x, "x"), out, alpha, beta)
 
-    def _of_host(self, given: Array, out: Array | None, alpha: float, beta: float) -> Array:
-        source = readable(as_columns(given, "x", self.cols, self._k), "x", self._dtype)
-        if out is None:
-            result = np.empty((self.rows,) if given.ndim == 1 else (self.rows, self._k), self._dtype)
-        elif not isinstance(out, np.ndarray):
-            raise SleyArgumentError(f"out must be an ndarray, not {type(out).__name__}")
-        else:
-            result = out
-        if any(np.may_share_memory(result, each) for each in self._read):
-            raise SleyArgumentError("out overlaps the arrays of the matrix")
-        columns = as_columns(result, "out", self.rows, self._k)
-        target = writable(columns, "out", self._dtype)
-        if np.may_share_memory(result, source.array):
-            source = readable(source.array.copy(), "x", self._dtype)
+    def _of_host(self, given: Array, out: Any, alpha: float, beta: float) -> Array:
         on_gpu = self._comm.device != "cpu"
-        if target is None or (on_gpu and not columns.flags.c_contiguous):
-            aside = Dense(np.array(columns, self._dtype, order="C"), max(self._k, 1))
-            (self._staged if on_gpu else self._multiply)(source, aside, alpha, beta)
-            columns[...] = aside.array
-        else:
-            (self._staged if on_gpu else self._multiply)(source, target, alpha, beta)
-        return result
+        run = self._staged if on_gpu else self._multiply
+        return host_product(given, out, (self.rows, self.cols, self._k), self._dtype, lambda: self._read,
+                            lambda x, y: run(x, y, alpha, beta), packed=on_gpu)
 
     def _where_it_lies(self, x: DeviceArray, out: Any, y: DeviceArray | None, alpha: float, beta: float) -> Any:
         """Multiplies operands in the memory of this process's GPU, without copies."""

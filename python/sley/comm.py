@@ -11,6 +11,7 @@ from typing import Any
 
 from sley import _c
 from sley._calls import call
+from sley._kinds import kinds
 from sley._library import decoded, encoded, initial, lib
 from sley._process import Closable, NotCopied, ProcessLock
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
@@ -107,6 +108,7 @@ class Comm(Closable):
     ...     y = plan(x)
     """
 
+    @kinds
     def __init__(self, ranks: int = 1, *, workgroup: int = 0, threads: int = 0, device: str = "cpu",
                  trace: str | os.PathLike[str] | None = None) -> None:
         if not 1 <= ranks < 2**31 or not 0 <= workgroup < 2**31 or not 0 <= threads < 2**31:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse matrices."""
 import ctypes
+import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,10 @@ from sley._arrays import Array, Indices, array_at, code_of, dtype_of, exact_dtyp
 from sley._calls import call, create, destroy_later, value_of
 from sley._containers import Csr, Operand, csr_of, dense, operand
 from sley._html import html_table
+from sley._kinds import kinds
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley._to_host import on_host
+from sley._verbs import Verbs
 from sley.errors import SleyArgumentError, SleyUnsupportedError
 
 _INDEX_DTYPES: dict[_c.sley_index, np.dtype[Any]] = {
@@ -36,7 +39,7 @@ class Source:
     unread_lines: int  #: lines of an edge list with fields after the value, which were not read
 
 
-class Matrix:
+class Matrix(Verbs):
     """An immutable sparse matrix of m rows and n columns, in CSR.
 
     Parameters
@@ -67,14 +70,14 @@ class Matrix:
     <sley.Matrix 3 x 3, 3 nonzeros, float64>
     """
 
-    _product: ClassVar[Callable[["Matrix", Any], Any]]  # the operator @, which products.py sets
-
+    @kinds
     def __init__(self, a: Any, *, dtype: npt.DTypeLike | None = None, copy: bool = True) -> None:
         if isinstance(a, Matrix):
             raise SleyArgumentError("this is a sley.Matrix already")
         self._fill(operand(a), dtype, copy)
 
     @classmethod
+    @kinds
     def from_csr(cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
                  dtype: npt.DTypeLike | None = None, copy: bool = True) -> Self:
         """A matrix of CSR arrays: NumPy arrays, or arrays with DLPack or `__cuda_array_interface__`.
@@ -95,6 +98,7 @@ class Matrix:
         return cls._of_arrays("csr", {"indptr": indptr, "indices": indices, "data": data}, shape, dtype, copy)
 
     @classmethod
+    @kinds
     def from_coo(cls, row: npt.ArrayLike, col: npt.ArrayLike, data: npt.ArrayLike, shape: tuple[int, int], *,
                  dtype: npt.DTypeLike | None = None) -> Self:
         """A matrix of the given entries; entries at the same position are summed.
@@ -176,7 +180,7 @@ class Matrix:
         """Number of entries."""
         return self._info.nnz
 
-    @property
+    @functools.cached_property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values."""
         return dtype_of(self._info.dtype)
@@ -244,6 +248,17 @@ class Matrix:
         made._kept = (made._kept, self)
         return made
 
+    def _rows(self, first: int, count: int) -> "Matrix":
+        """A view of adjacent rows."""
+        made = Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self, first, count), self)
+        made._reordered = self._reordered
+        return made
+
+    @classmethod
+    def _of_scipy(cls, csr: Any, dtype: np.dtype[Any]) -> "Matrix":
+        """A matrix of new arrays of SciPy."""
+        return cls(csr, dtype=dtype, copy=False)
+
     def __copy__(self) -> Self:
         """A matrix that shares the arrays."""
         handle = create(lib.sley_matrix_destroy, lib.sley_matrix_row_block, self, 0, self.shape[0])
@@ -266,6 +281,7 @@ class Matrix:
         made._borrow(Csr(indptr, indices, data, shape, False, not reordered))
         return made
 
+    @kinds
     def transpose(self, *, threads: int = 0) -> "Matrix":
         """A^T as a new matrix of shape (n, m). threads: 0 for all cores."""
         return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_transpose, self, threads))
@@ -275,6 +291,7 @@ class Matrix:
         """A^T as a new matrix of shape (n, m)."""
         return self.transpose()
 
+    @kinds
     def undirected(self, *, threads: int = 0) -> "Matrix":
         """The undirected graph of a square matrix: entries (i, j) and (j, i) wherever this one has one of them.
 
@@ -283,6 +300,7 @@ class Matrix:
         """
         return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_undirected, self, threads))
 
+    @kinds
     def permute(self, rows: npt.ArrayLike | None = None, cols: npt.ArrayLike | None = None, *,
                 threads: int = 0) -> "Matrix":
         """A new matrix in which row i of this one is row `rows[i]`, and column j is column `cols[j]`.
@@ -303,6 +321,7 @@ class Matrix:
         addresses = [None if perm is None else perm.ctypes.data for perm in perms]
         return Matrix._of(create(lib.sley_matrix_destroy, lib.sley_matrix_permute, self, *addresses, threads))
 
+    @kinds
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the matrix in the format of the path's ending: .mtx, .sley, .npz, .graph, .el, .rb; a further .gz or
         .zst compresses it.
@@ -314,7 +333,7 @@ class Matrix:
     def __matmul__(self, x: Any) -> Any:
         """A X on one rank, for an x with shape (n, k) or (n,): see `spmm`, and `Plan` for repeated products. For
         another Matrix: the sparse product, see `spgemm`."""
-        return Matrix._product(self, x)
+        return self._product(x)
 
     def __repr__(self) -> str:
         name = _c.sley_dtype(self._info.dtype).name
@@ -353,6 +372,7 @@ def as_matrix_of(a: Any, dtype: np.dtype[Any], what: str) -> Matrix:
     return Matrix(given, dtype=dtype, copy=False)
 
 
+@kinds
 def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, threads: int = 0,
          format: str | None = None, base: int | None = None) -> Matrix:
     """Reads a file: Matrix Market, edge list, METIS, Rutherford-Boeing, scipy's .npz or .sley.
@@ -389,6 +409,7 @@ def read(path: str | os.PathLike[str], *, dtype: npt.DTypeLike | None = None, th
     return _read(path, stored_code(path) if dtype is None else code_of(dtype), threads, 1, **reading(format, base))
 
 
+@kinds
 def generate(spec: str, *, dtype: npt.DTypeLike = np.float64, seed: int = 1) -> Matrix:
     """Makes a matrix with a generator.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from sley._arrays import Indices
 from sley._calls import call
+from sley._kinds import kinds
 from sley._library import decoded, encoded, lib, names_of
 from sley.errors import SleyArgumentError
 from sley.matrix import as_matrix
@@ -16,6 +17,7 @@ def orders() -> dict[str, str]:
     return {name: decoded(lib.sley_order_summary(encoded(name))) for name in names_of(lib.sley_orders())}
 
 
+@kinds
 def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> Indices:
     """An order for the rows and columns of a square matrix.
 
@@ -41,6 +43,7 @@ def order(a: Any, name: str = "rabbit", *, seed: int = 1, threads: int = 0) -> I
     return perm
 
 
+@kinds
 def partition(a: Any, ranks: int, *, by: str = "nnz") -> Indices:
     """The assignment of rows to ranks.
 

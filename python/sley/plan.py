@@ -10,6 +10,7 @@ from sley import _c
 from sley._arrays import Indices
 from sley._division import Division, new_values
 from sley._html import html_table
+from sley._kinds import kinds
 from sley._library import decoded, encoded, initial, lib, names_of, taken_text
 from sley._multiply import Multiplier
 from sley._process import Closable
@@ -176,6 +177,7 @@ class Plan(Closable):
     ...     y = plan(x)
     """
 
+    @kinds
     def __init__(self, a: Any, k: int, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
                  transpose: bool = False, partition: str = "nnz", reproducible: bool = False, wire: str | None = None,
                  kernel: str | None = None, mem_limit: int = 0, renewable: bool = False) -> None:
@@ -189,7 +191,7 @@ class Plan(Closable):
             "algo": encoded(algo), "transpose": transpose, "reproducible": reproducible, "wire": encoded(wire),
             "kernel": encoded(kernel), "mem_limit": mem_limit, "renewable": renewable}
         try:
-            self._make(Division(a, comm, partition), k, comm)
+            self._make(Division(a, comm, partition), int(k), comm)
         except BaseException:
             if self._owns_comm:
                 comm.close()
@@ -250,6 +252,7 @@ class Plan(Closable):
         first = self._comm.first
         return slice(int(begin[first]), int(begin[first + self._comm.here]))
 
+    @kinds
     def execute(self, x: Any, *, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
         """Y = alpha A X + beta Y.
 

@@ -11,8 +11,10 @@ from sley import _c
 from sley._arrays import Array, exact_dtype, fitting
 from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, promoted, readable
+from sley._direct import multiply, recognised
 from sley._division import Division, Rows
 from sley._foreign import device_array
+from sley._kinds import kinds
 from sley._library import encoded, initial, lib
 from sley._promotion import common_dtype, pair, taken
 from sley.comm import Comm
@@ -24,12 +26,16 @@ from sley.tile_products import in_tiles, on_ranks, semiring_number, spgemm_by_ra
 from sley.tiles import Pair
 
 
+@kinds
 def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, algo: str = "auto",
          transpose: bool = False, out: Any = None, alpha: float = 1.0, beta: float = 0.0,
          reproducible: bool = False, wire: str | None = None, grid: Pair | None = None,
          tiles: int | Pair | None = None, columns: int = 0, buffers: int = 0) -> Any:
-    """Y = alpha A X + beta Y, planned and multiplied once; for repeated products make a `Plan`, or in tiles a
-    `TileProduct`.
+    """Y = alpha A X + beta Y.
+
+    On one rank of the cpu with the algorithm "auto", a product begins at once, and the library keeps what it prepares
+    for the next products of the same matrix and k: see `cache_info`. Otherwise each call plans anew; for repeated
+    products make a `Plan`, or in tiles a `TileProduct`.
 
     Parameters
     ----------
@@ -67,12 +73,20 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
         _refuse({"transpose": transpose, "reproducible": reproducible, "wire": wire, "beta": beta}, "in tiles")
         return spmm_in_tiles(a, x, ranks=ranks, comm=comm, algo=algo, alpha=alpha, out=out, **division)
     _refuse(division, f"by {algo}")
-    there = device_array(x)
+    there = None if type(x) is np.ndarray else device_array(x)
     if there is not None:
         return _spmm_there(a, x, there.array, ranks, comm, {"algo": algo, "transpose": transpose,
                                                             "reproducible": reproducible, "wire": wire},
                            {"out": out, "alpha": alpha, "beta": beta})
     given = dense_input(x, "x")
+    if given.dtype.kind == "c" or getattr(getattr(a, "dtype", None), "kind", "") == "c":
+        if out is not None:
+            raise SleyUnsupportedError("a product with complex values returns a new array: leave out out")
+        options: dict[str, Any] = {"ranks": ranks, "comm": comm, "algo": algo, "transpose": transpose, "wire": wire,
+                                   "reproducible": reproducible}
+        return alpha * _spmm_complex(a, given, options)
+    if comm is None and ranks in (None, 1) and algo == "auto" and not wire and not isinstance(a, Rows):
+        return _spmm_here(a, given, transpose, out, alpha, beta)
     a = taken(a)
     matrix = a if isinstance(a, Rows) else as_matrix(a, common_dtype(a, given))
     k = 1 if given.ndim == 1 else given.shape[1]
@@ -81,6 +95,36 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     with Plan(matrix, k, ranks=ranks, comm=comm, algo=algo, transpose=transpose, reproducible=reproducible,
               wire=wire) as plan:
         return plan.execute(given, out=out, alpha=alpha, beta=beta)
+
+
+def _spmm_complex(a: Any, x: Array, options: dict[str, Any]) -> Any:
+    """`spmm` of complex values, by real products of the real and the imaginary parts."""
+    if scipy.sparse.issparse(a) and a.dtype.kind == "c":
+        real, imaginary = (spmm(each, x, **options) for each in (a.real, a.imag))
+        return real + 1j * imaginary
+    if x.dtype.kind != "c":
+        raise SleyUnsupportedError(f"a is a {type(a).__name__} of complex values: of those, only SciPy's are taken")
+    columns = x[:, None] if x.ndim == 1 else x
+    both = spmm(a, np.concatenate((columns.real, columns.imag), axis=1), **options)
+    k = columns.shape[1]
+    made = both[:, :k] + 1j * both[:, k:]
+    return made[:, 0] if x.ndim == 1 else made
+
+
+def _spmm_here(a: Any, x: Array, transpose: bool, out: Any, alpha: float, beta: float) -> Array:
+    """`spmm` on the cores of this process, by what the library keeps. Sums are those of a reproducible plan."""
+    if isinstance(a, Matrix):
+        return multiply(a, x, out, alpha, beta, transpose=transpose)
+    known = None if transpose else recognised(a)
+    if known is not None and exact_dtype(np.result_type(known.dtype, x.dtype)) == known.dtype:
+        if x.dtype != known.dtype:
+            x = promoted(x, known.dtype)
+        return multiply(known, x, out, alpha, beta, source=a)
+    found = taken(a)
+    matrix = as_matrix(found, common_dtype(found, x))
+    if x.dtype != matrix.dtype:
+        x = promoted(x, matrix.dtype)
+    return multiply(matrix, x, out, alpha, beta, transpose=transpose)
 
 
 def _refuse(options: dict[str, Any], where: str) -> None:
@@ -104,6 +148,7 @@ def _spmm_there(a: Any, x: Any, array: Array, ranks: int | None, comm: Comm | No
         return plan.execute(x, **executed)
 
 
+@kinds
 def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ranks: int | None = None,
           comm: Comm | None = None) -> scipy.sparse.csr_array:
     """S = A * (U V^T) where A has entries: `S[i, j] = A[i, j] (U[i] . V[j])`.
@@ -135,6 +180,7 @@ def sddmm(a: Any, u: npt.ArrayLike, v: npt.ArrayLike, *, values: bool = True, ra
         return _sampled(own, a, left, right, values)
 
 
+@kinds
 def spgemm(a: Any, b: Any, *, semiring: str = "plus-times", mask: Any = None, transpose_b: bool = False,
            mem_limit: int = 0, threads: int = 0, device: str = "cpu", ranks: int | None = None,
            comm: Comm | None = None, algo: str = "auto", grid: Pair | None = None, tiles: int | Pair | None = None,
@@ -272,9 +318,16 @@ def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made:
     comm._run(sample)
 
 
-def _product(a: Matrix, b: Any) -> Any:
-    """`a @ b`."""
-    return spgemm(a, b) if isinstance(b, Matrix) else spmm(a, b)
+def _product(a: Matrix, b: Any, *, left: bool = False) -> Any:
+    """`a @ b`, or `b @ a` if b is the left operand."""
+    if isinstance(b, Matrix) or scipy.sparse.issparse(b):
+        return spgemm(b, a) if left else spgemm(a, b)
+    if left:
+        x = dense_input(b, "the left operand")
+        return spmm(a, x.T, transpose=True).T
+    if type(b) is np.ndarray and b.dtype == a.dtype and b.ndim in (1, 2):
+        return multiply(a, b)
+    return spmm(a, b)
 
 
 Matrix._product = _product

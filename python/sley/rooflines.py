@@ -10,6 +10,7 @@ from typing import Any
 from sley import _c
 from sley._arrays import fitting
 from sley._calls import call, create
+from sley._kinds import kinds
 from sley._library import decoded, encoded, initial, lib, names_of
 from sley.errors import SleyArgumentError
 from sley.matrix import as_matrix
@@ -132,6 +133,7 @@ def _machine(path: str | os.PathLike[str] | None) -> Iterator[ctypes.c_void_p | 
         lib.sley_machine_destroy(made)
 
 
+@kinds
 def roofline(a: Any, k: int | None = None, *, b: Any = None, algo: str = "tile-c", ranks: int = 1,
              grid: Pair | None = None, tiles: tuple[int, int, int] | None = None, ranks_per_node: int = 0,
              threads: int = 0, machine: str | os.PathLike[str] | None = None, memory_bandwidth: float = 0.0,

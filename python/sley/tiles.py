@@ -16,6 +16,7 @@ from sley._calls import call
 from sley._containers import Operand, dense, sparse_kind
 from sley._dense import Dense, as_columns, converted, dense_input, readable
 from sley._division import Division, Rows
+from sley._kinds import kinds
 from sley._library import lib
 from sley._process import Closable, NotCopied
 from sley.comm import Comm
@@ -178,6 +179,7 @@ class TiledMatrix(Closable):
     info: TiledInfo
     reports: tuple[TileReport, ...] = ()
 
+    @kinds
     def __init__(self, a: Any, *, ranks: int | None = None, comm: Comm | None = None, grid: Pair | None = None,
                  tiles: int | Pair | None = None, dtype: npt.DTypeLike | None = None) -> None:
         with ranks_for(comm, ranks) as (chosen, own):

@@ -211,10 +211,10 @@ def does_not_shut_down() -> None:
 def one_fails() -> None:
     """The others are told, by name, and soon."""
     comm = sley.dist.init(timeout=20)
-    plan = sley.Plan(A, 6, comm=comm, algo="halo-coalesced")
-    if comm.rank == 1:
-        os._exit(3)
     try:
+        plan = sley.Plan(A, 6, comm=comm, algo="halo-coalesced")
+        if comm.rank == 1:
+            os._exit(3)  # the others may still be planning
         while True:
             plan(X[plan.cols])
     except sley.SleyPeerError as error:

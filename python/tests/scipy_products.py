@@ -3,7 +3,7 @@
 
 Products of types that Sley has not (complex, integers, which wrap around, longdouble, objects) are passed on to SciPy.
 How many products Sley made, and how many were passed on and why, is printed; a run in which it made none fails.
-Usage: run.sh ROOT LIBRARY scipy [--share=PERCENT] [--draw=SEED]
+Usage: run.sh ROOT LIBRARY scipy [--share=PERCENT] [--draw=SEED] [--patch]
 """
 import collections
 import functools
@@ -46,13 +46,8 @@ def _sparse_result(a: Any, b: Any) -> Any:
     return csr.asformat(a.format) if a.format in ("csc", "bsr") else csr
 
 
-@functools.cache
-def _rank() -> sley.Comm:
-    return sley.Comm(1, threads=1)
-
-
 def _dense_result(a: Any, x: Any) -> Any:
-    return sley.spmm(a, x, comm=_rank())
+    return sley.spmm(a, x)
 
 
 def _instead(name: str, old: Product, own: Product) -> Product:
@@ -89,6 +84,7 @@ def _replace() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--patch", action="store_true", help="only sley.patch_scipy(least=0), for products of every size")
     parser.addoption("--share", type=float, default=100.0, help="percent of the tests, which are drawn")
     parser.addoption("--draw", type=int, default=None, help="the seed by which they are drawn; by default a new one")
 
@@ -103,11 +99,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    _replace()
+    if config.getoption("--patch"):
+        config.patch = sley.patch_scipy(least=0)  # type: ignore[attr-defined]
+    else:
+        _replace()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not _made and not session.config.getoption("--collect-only"):
+    if hasattr(session.config, "patch"):
+        _made["patched"] = session.config.patch.products
+    if not _made.total() and not session.config.getoption("--collect-only"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -4,6 +4,7 @@ gradients, and what torch asks of an operator."""
 import math
 
 import pytest
+import scipy.stats
 
 torch = pytest.importorskip("torch")
 
@@ -95,15 +96,15 @@ def test_without_dropout_it_is_the_sum_and_the_activation(device, shape, dtype, 
 @on_types
 @needs_draws
 def test_a_share_p_is_dropped_and_the_rest_is_scaled(device, dtype):
-    """5 standard deviations of a count of independent draws, in all, by rows and by columns."""
+    """In all, by rows and by columns, a count of independent draws is one that has a chance of 1e-12 or more."""
     x = torch.ones(600, 200, device=device, dtype=dtype)
     for p in (0.1, 0.5, 0.9):
         y = bias_act_dropout(x, None, "relu", p).double()
         kept = y > 0
         assert_near(y[kept].to(dtype), torch.full_like(y[kept], 1 / (1 - p)))
-        for share in (kept.double().mean(), kept.double().mean(0), kept.double().mean(1)):
-            count = kept.numel() / share.numel()
-            assert float((share - (1 - p)).abs().max()) < 5 * math.sqrt(p * (1 - p) / count)
+        for counts, of in ((kept.sum(), kept.numel()), (kept.sum(0), 600), (kept.sum(1), 200)):
+            assert scipy.stats.binom.ppf(1e-12, of, 1 - p) <= int(counts.min())
+            assert int(counts.max()) <= scipy.stats.binom.isf(1e-12, of, 1 - p)
 
 
 @on_devices

@@ -78,6 +78,7 @@ sley_status sl_cover_rest(const sl_inspection *ins, bool dry, sley_matrix **bloc
   sl_csr_arrays_free(&c.to);
   if (status == SLEY_OK)
     status = sl_inspect_checked(ins->comm, *block, ins->row_begin, ins->col_begin, ins->wishes, rest);
+  rest->brief = true;
   if (status == SLEY_OK && !ins->resident) { /* the rest is cut where the block would be */
     sl_resident_close(rest->resident);
     rest->resident = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halo in pieces: devices with their own memory load it over direct links. Meanwhile they sum the rows
- * that need no halo, then the other rows as their pieces arrive. */
+/* Devices with their own memory load the halo over direct links. Meanwhile they sum the rows that need no
+ * halo, then the other rows as their pieces arrive; or the entries of their own columns (halo_pieces.h). */
 #include "algo/halo_pieces.h"
 
 #include <math.h>
@@ -55,12 +55,16 @@ static sley_status choose_unit(const sl_inspection *ins, sl_plan *plan) {
   return SLEY_OK;
 }
 
-/* Sorts the rows of the exchange by piece, and rounds up their bytes to plan->x_unit. The pieces have
-   separate lists, so the lists of the halo are released. */
-static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
-                          int exchange) {
+/* Sorts the rows of the exchange by piece, rounds up their bytes to plan->x_unit, and sets the stride of its
+ * buffer. The pieces have separate lists, so the lists of the halo are released. */
+static void lay_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo_pieces *pieces,
+                         int exchange) {
   sl_exchange_spec *spec = &SL_EXCHANGE(plan, exchange)->spec;
-  spec->pieces = pieces->count;
+  const int buffer = SL_EXCHANGE(plan, exchange)->dst;
+  SL_BUFFER(plan, buffer)->arrives = true;
+  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows,
+                 sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->x_unit)));
+  spec->pieces = pieces->own_first ? 1 : pieces->count;
   spec->unhurried = pieces->unhurried;
   for (int i = 0; i < spec->sends; i++) {
     sl_row_list *list = (sl_row_list *)&spec->send[i]; /* the plan owns its lists */
@@ -69,7 +73,7 @@ static void sort_exchange(const sl_inspection *ins, sl_plan *plan, const sl_halo
   }
   for (int i = 0; i < spec->recvs; i++) {
     sl_row_list *list = (sl_row_list *)&spec->recv[i];
-    list->piece_end = pieces->end + (int64_t)list->peer * pieces->count;
+    list->piece_end = pieces->own_first ? NULL : pieces->end + (int64_t)list->peer * pieces->count;
     list->bytes = sl_up_to(list->bytes, plan->x_unit);
   }
   sl_plan_drop_halo(plan);
@@ -103,10 +107,27 @@ static sley_status divide(const sl_inspection *ins, sl_plan *plan, sl_halo_piece
       .owned = {pieces->row_part, pieces->place}};
   pieces->row_part = NULL;
   pieces->place = NULL;
-  SL_BUFFER(plan, buffer)->arrives = true;
-  sl_pass_resize(plan, buffer, SL_BUFFER(plan, buffer)->rows,
-                 sl_arriving_stride(sl_up_to(ins->wishes->row_bytes, plan->x_unit)));
-  sort_exchange(ins, plan, pieces, exchange);
+  lay_exchange(ins, plan, pieces, exchange);
+  return sl_pass_replace(plan, &steps, &division);
+}
+
+/* The pull is enqueued before the sums of the own columns. The division stays as it is. */
+static sley_status sum_own_first(const sl_inspection *ins, sl_plan *plan, sl_halo_pieces *pieces) {
+  const int exchange = plan->division.exchange, local = plan->division.map.local,
+            remote = plan->division.map.remote;
+  const sl_plain_steps steps = {.begin = {{.kind = SL_STEP_BEGIN, .index = exchange},
+                                          {.kind = SL_STEP_FORK},
+                                          {.kind = SL_STEP_ARRIVE, .index = exchange, .concurrent = true}},
+                                .local = {{.kind = SL_STEP_SPMM, .index = local}, {.kind = SL_STEP_JOIN}},
+                                .end = {{.kind = SL_STEP_END, .index = exchange}},
+                                .remote = {{.kind = SL_STEP_SPMM, .index = remote}}};
+  sl_division division = plan->division;
+  division.plain = false;
+  division.map.place = pieces->place;
+  division.owned[0] = pieces->place;
+  division.frame[local].during_pull = true;
+  pieces->place = NULL;
+  lay_exchange(ins, plan, pieces, exchange);
   return sl_pass_replace(plan, &steps, &division);
 }
 
@@ -119,7 +140,7 @@ sley_status sl_pass_pieces(const sl_inspection *ins, sl_plan *plan) {
   sl_halo_pieces pieces;
   sley_status status = sl_halo_pieces_make(ins, plan, &pieces);
   if (status == SLEY_OK)
-    status = divide(ins, plan, &pieces);
+    status = pieces.own_first ? sum_own_first(ins, plan, &pieces) : divide(ins, plan, &pieces);
   sl_halo_pieces_free(&pieces);
   return status;
 }

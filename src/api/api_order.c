@@ -6,6 +6,10 @@ const char *const *sley_orders(void) {
   return sl_ordering_names();
 }
 
+const char *const *sley_order_candidates(int ranks) {
+  return sl_ordering_candidates(ranks);
+}
+
 const char *sley_order_summary(const char *name) {
   const sl_ordering *ordering = name ? sl_ordering_named(name) : NULL;
   return ordering ? ordering->summary : NULL;

@@ -272,7 +272,9 @@ static sley_status check_update(const sley_plan *plan, const void *x, int64_t ld
                                 const void *z, int64_t ldz) {
   static const char CALL[] = "sley_spmm_update";
   if (!plan->plan.updates)
-    return sl_fail(SLEY_ERR_ARG, "%s: the plan was not made with the option update", CALL);
+    return sl_fail(SLEY_ERR_ARG, "%s: the plan was not made with the option update, or is not fused", CALL);
+  if (plan->plan.updates == SL_UPDATES_FUSED_ONLY && !plan->plan.figures.fuses)
+    return sl_fail(SLEY_ERR_ARG, "%s: the plan is not fused on all ranks", CALL);
   if (update->n < 0)
     return sl_fail(SLEY_ERR_ARG, "%s: n is %lld: it must be 0 or more", CALL, (long long)update->n);
   SL_TRY(check_begin(CALL, plan, plan->plan.k, x, ldx));

@@ -67,6 +67,32 @@ bool sley_tile_algorithm_pushes(const char *algo) {
                                                                   .stealing = algorithms[found].stealing});
 }
 
+/* Returns the operands of an algorithm of the table. */
+static sl_tile_operands operands_of(const sley_tiled *a, const sley_tiled *x, int algo) {
+  return (sl_tile_operands){.a = a,
+                            .x = x,
+                            .stationary = algorithms[algo].stationary,
+                            .stealing = algorithms[algo].stealing,
+                            .schedule = algorithms[algo].schedule};
+}
+
+int64_t sley_tile_stages(const sley_tiled *a, const sley_tiled *x, const char *algo) {
+  const int found = algo ? find(algo) : 0;
+  if (!a || !x || found == ALGORITHMS)
+    return 0;
+  const sl_tile_operands o = operands_of(a, x, found);
+  return sl_tile_stages(&o);
+}
+
+static sley_status check_stages(const char *call, const sl_tile_operands *o, const int64_t *flops,
+                                int64_t stages) {
+  if (flops && stages != sl_tile_stages(o))
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: stage_flops has %lld numbers, but there are %lld stages: see sley_tile_stages", call,
+                   (long long)stages, (long long)sl_tile_stages(o));
+  return SLEY_OK;
+}
+
 /* Checks the options that both products share. *found: the algorithm's position in the table. */
 static sley_status check_options(const char *call, const char *algo, int buffers, int *found) {
   *found = algo ? find(algo) : 0;
@@ -119,15 +145,16 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
     status = sl_struct_take("sley_tile_spmm_options", options, sizeof o, &o);
   if (status == SLEY_OK)
     status = check_options(call, o.algo, o.buffers, &found);
+  sl_tile_operands operands = {.y = y};
+  if (status == SLEY_OK) {
+    operands = operands_of(a, x, found);
+    operands.y = y;
+    operands.stage_flops = o.stage_flops;
+    status = check_stages(call, &operands, o.stage_flops, o.stages);
+  }
   SL_TRY(sl_agree(a->comm, status));
   SL_TRY(sl_agree_same(a->comm, call, name, (const int64_t[]){found, o.buffers}, 2));
-  return sl_tile_spmm_create(&(sl_tile_operands){.a = a,
-                                                 .x = x,
-                                                 .y = y,
-                                                 .stationary = algorithms[found].stationary,
-                                                 .stealing = algorithms[found].stealing,
-                                                 .schedule = algorithms[found].schedule},
-                             o.buffers ? o.buffers : BUFFERS, out);
+  return sl_tile_spmm_create(&operands, o.buffers ? o.buffers : BUFFERS, out);
 }
 
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta) {
@@ -202,15 +229,16 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
     status = check_mask(call, a, b, o.mask);
   if (status == SLEY_OK)
     status = check_options(call, o.algo, o.buffers, &found);
+  sl_tile_operands factors = {0};
+  if (status == SLEY_OK) {
+    factors = operands_of(a, b, found);
+    factors.mask = o.mask;
+    factors.stage_flops = o.stage_flops;
+    status = check_stages(call, &factors, o.stage_flops, o.stages);
+  }
   SL_TRY(sl_agree(a->comm, status));
   SL_TRY(sl_agree_same(a->comm, call, name,
                        (const int64_t[]){o.semiring, found, o.buffers, o.mem_limit, o.mask != NULL}, 5));
-  const sl_tile_operands factors = {.a = a,
-                                    .x = b,
-                                    .mask = o.mask,
-                                    .stationary = algorithms[found].stationary,
-                                    .stealing = algorithms[found].stealing,
-                                    .schedule = algorithms[found].schedule};
   return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
                         report ? report : &unused);
 }

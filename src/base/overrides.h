@@ -12,6 +12,7 @@ typedef enum sl_override_signals { SL_SIGNALS_COMPUTED, SL_SIGNALS_ON, SL_SIGNAL
 typedef struct sl_override_values {
   int64_t stage_bytes;         /* the least bytes of a message of halo-pipelined and cover */
   int64_t piece_bytes;         /* the bytes of a piece of the halo on devices */
+  bool own_first;              /* devices sum the entries of their own rows of X first */
   bool aligns;                 /* devices copy X to aligned rows whatever that costs */
   int32_t fetch_rows;          /* the rows that rowwise fetches together */
   sl_override_signals signals; /* whether devices of a workgroup signal each other */

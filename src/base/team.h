@@ -20,20 +20,23 @@ int sl_cores(void);
 
 typedef sley_status (*sl_team_body)(void *context, int thread, int threads);
 
-/* Runs body on every thread of the team and waits. Not reentrant: body must not run the same team. */
+/* Runs body once for each number of a thread, at the same time on as many threads as are free, and waits. A
+ * thread runs the body of its own number. The caller runs number 0, then those that their threads have not
+ * begun, for example because they are asleep or other threads use their cores; so no body may wait for
+ * another to begin. Not reentrant: body must not run the same team. */
 sley_status sl_team_run(sl_team *team, sl_team_body body, void *context);
 
 typedef sley_status (*sl_range_body)(void *context, int64_t begin, int64_t end, int thread);
 
-/* Runs body over [0, count) in pieces of grain, which free threads claim. Each thread begins with the same
- * share in every loop of the same count and grain, which may still be in its caches. Which thread gets a
- * piece varies from run to run, so the result of a body must not depend on it. */
+/* Runs body over [0, count) in pieces of grain, which free threads claim. The caller claims from the
+ * beginning, and waits only for pieces that other threads have begun. Threads that are asleep are woken if
+ * the loop takes longer than that, as the last such loop or its first pieces tell. Each thread begins with
+ * the same share in every loop of the same count and grain, which may still be in its caches. Which thread
+ * gets a piece varies from run to run, so the result of a body must not depend on it. */
 sley_status sl_team_for(sl_team *team, int64_t count, int64_t grain, sl_range_body body, void *context);
 
-/* Runs body over [0, count) in pieces of one, for loops that take about as long as waking a thread. No thread
- * takes from another thread's share, because that would only move data to other caches: the loop ends when
- * every thread has run its share. */
-sley_status sl_team_for_short(sl_team *team, int64_t count, sl_range_body body, void *context);
+/* The same with pieces of one, for loops of less than a millisecond. */
+sley_status sl_team_for_brief(sl_team *team, int64_t count, sl_range_body body, void *context);
 
 /* Names the work that the next `loops` calls of sl_team_for on this team do, for those who watch (watch.h).
  * work is static; NULL ends the work. */

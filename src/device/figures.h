@@ -69,7 +69,7 @@ typedef struct sl_core_figures {
   double part;      /* seconds of the shortest part, ten times the cost of claiming it */
   double part_one;  /* seconds of the shortest part for k = 1, which is longer so that more rows are sorted
                        together */
-  double brief;     /* seconds below which a product must wait for all its threads in any case */
+  double brief;     /* seconds of one thread below which waking another may take longer than what it saves */
   double cycles;    /* cycles per second */
   double update;    /* multiply-adds/s of an update */
   int64_t near;     /* bytes of a near cache, such as L2 */
@@ -89,6 +89,7 @@ typedef struct sl_device_figures {
   double plain;       /* bytes/s at which entries load their rows of X in the plain product, or on cores */
   double piece;       /* minimum seconds of a piece of a halo, long compared with the time to report it */
   double pull_start;  /* seconds by which a pull of pieces begins later than sums that need no halo */
+  double split_row;   /* seconds, besides its bytes, of a row of Y to which a second product adds */
   double pull_words;  /* words/s, narrower than 16 bytes, that a pull loads over direct links */
   /* Products by streams whose rows of X have more than 64 and at most narrow_most[i] bytes: the share of
    * their time that loads of 16 bytes save, if the width allows only loads of 2^i bytes. */

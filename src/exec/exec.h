@@ -31,6 +31,7 @@ typedef struct sl_update {
   double beta;
   void *z;
   int64_t ldz;
+  sl_update_more more; /* only if the plan is fused on this rank */
 } sl_update;
 
 /* Computes Z = (alpha A X) W + beta Z, as SL_OP_UPDATE defines it. Otherwise as sl_exec_run. Collective. */

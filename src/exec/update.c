@@ -49,6 +49,7 @@ static void set_run(sl_update_args *args, const sl_update *update) {
   args->beta = update->beta;
   args->z = update->z;
   args->ldz = update->ldz;
+  args->more = update->more;
 }
 
 sl_kernel_args sl_update_args_of(const sl_exec *exec, int index, const sl_spmm_run *product) {

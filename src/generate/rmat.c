@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* R-MAT graphs: every edge descends scale levels of quadrants. Source: Chakrabarti, Zhan, Faloutsos, SDM
  * 2004; the default probabilities are Graph500's. */
+#include <string.h>
+
 #include "generate/edges.h"
 #include "generate/generators.h"
 #include "generate/shuffle.h"
@@ -11,7 +13,7 @@ typedef struct quadrants {
   uint64_t seed;
   int scale;
   bool shuffled;
-  sl_shuffle shuffle;
+  sl_shuffle rows, cols;
   uint64_t a, ab, abc; /* cumulative probabilities times 2^32 */
 } quadrants;
 
@@ -44,8 +46,8 @@ static void emit(const void *context, int64_t begin, int64_t end, sl_edge_sink *
         at = descend(&self, at, bits >> 32);
     }
     if (self.shuffled) {
-      at.row = sl_shuffle_at(&self.shuffle, at.row);
-      at.col = sl_shuffle_at(&self.shuffle, at.col);
+      at.row = sl_shuffle_at(&self.rows, at.row);
+      at.col = sl_shuffle_at(&self.cols, at.col);
     }
     sl_edge_put(sink, at.row, at.col);
   }
@@ -60,8 +62,11 @@ sley_status sl_generate_rmat(const sl_request *request, sley_matrix **out) {
   SL_TRY(sl_spec_real(request->spec, "b", 0, 1, &b));
   SL_TRY(sl_spec_real(request->spec, "c", 0, 1, &c));
   bool undirected = sl_spec_text(request->spec, "undirected") != NULL;
-  bool shuffled = sl_spec_text(request->spec, "shuffle") != NULL;
+  const char *shuffle = sl_spec_text(request->spec, "shuffle");
+  const bool apart = shuffle && strcmp(shuffle, "apart") == 0;
   SL_TRY(sl_spec_done(request->spec));
+  if (shuffle && !apart && strcmp(shuffle, "shuffle") != 0)
+    return sl_fail(SLEY_ERR_ARG, "rmat: shuffle=%s is not known: give shuffle or shuffle=apart", shuffle);
   if (scale < 0)
     return sl_fail(SLEY_ERR_ARG, "rmat: give scale, as in rmat:scale=17,edgefactor=8");
   if (a + b + c > 1.0 + 1e-9)
@@ -69,8 +74,9 @@ sley_status sl_generate_rmat(const sl_request *request, sley_matrix **out) {
   int64_t n = INT64_C(1) << scale;
   quadrants self = {.seed = request->seed,
                     .scale = (int)scale,
-                    .shuffled = shuffled,
-                    .shuffle = sl_shuffle_of(request->seed, n),
+                    .shuffled = shuffle != NULL,
+                    .rows = sl_shuffle_of(request->seed, n),
+                    .cols = sl_shuffle_of(apart ? sl_random(request->seed, 1, 0) : request->seed, n),
                     .a = (uint64_t)(a * 0x1p32),
                     .ab = (uint64_t)((a + b) * 0x1p32),
                     .abc = (uint64_t)((a + b + c) * 0x1p32)};

@@ -125,8 +125,9 @@ static sley_status choose_segment(sl_activations *a, int64_t spare_bytes, int64_
 
 static sley_status find_segment(sl_activations *a, int64_t spare_bytes) {
   int64_t *bytes = NULL;
-  SL_TRY(sl_agree(a->work->comm, SL_NEW(bytes, a->layers, "a network's segments")));
-  const sley_status status = choose_segment(a, spare_bytes, bytes);
+  sley_status status = sl_agree(a->work->comm, SL_NEW(bytes, a->layers, "a network's segments"));
+  if (status == SLEY_OK)
+    status = choose_segment(a, spare_bytes, bytes);
   sl_free(bytes);
   return status;
 }

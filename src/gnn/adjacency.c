@@ -227,9 +227,9 @@ static sley_status ask_owners(degrees *d, int64_t *asks, int64_t *asked, int64_t
 static sley_status fetch(degrees *d) {
   int64_t *counts = NULL;
   SL_TRY(sl_agree(d->comm, list_remote(d)));
-  SL_TRY(sl_agree(d->comm, SL_NEW(counts, 3 * (int64_t)d->comm->size, "degrees")));
-  const sley_status status =
-      ask_owners(d, counts, counts + d->comm->size, counts + 2 * (int64_t)d->comm->size);
+  sley_status status = sl_agree(d->comm, SL_NEW(counts, 3 * (int64_t)d->comm->size, "degrees"));
+  if (status == SLEY_OK)
+    status = ask_owners(d, counts, counts + d->comm->size, counts + 2 * (int64_t)d->comm->size);
   sl_free(counts);
   return status;
 }
@@ -274,9 +274,11 @@ sley_status sl_adjacency_make(sl_comm *comm, const sley_matrix *block, const int
                               bool weights, sl_norm norm, sley_dtype dtype, sley_matrix **out) {
   *out = NULL;
   sl_comm_begin_work(comm, "copying the graph", 2);
-  SL_TRY(sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, weights, dtype, out)));
+  sley_status status =
+      sl_agree(comm, copy_entries(comm->team, block, row_begin[comm->rank], loops, weights, dtype, out));
   degrees d = {.comm = comm, .block = *out, .row_begin = row_begin};
-  const sley_status status = norm == SL_NORM_NONE ? SLEY_OK : normalise(&d, norm, *out);
+  if (status == SLEY_OK && norm != SL_NORM_NONE)
+    status = normalise(&d, norm, *out);
   if (status != SLEY_OK) {
     sl_matrix_destroy(*out);
     *out = NULL;

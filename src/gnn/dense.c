@@ -180,6 +180,7 @@ sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_row
                                                                         .rows = in.rows,
                                                                         .cols = in.cols,
                                                                         .first_row = mask->first_row,
+                                                                        .row = mask->row,
                                                                         .in = in.data,
                                                                         .ld_in = in.ld,
                                                                         .out = out.data,

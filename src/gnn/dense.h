@@ -90,13 +90,14 @@ sley_status sl_dense_sum_columns(const sl_dense_work *work, sl_rows x, void *out
 sley_status sl_dense_activate_grad(const sl_dense_work *work, const sl_activated *after, sl_rows dy,
                                    void *sums);
 
-/* out = in / (1 - p) where the mask keeps the value, else 0; out may be in. The mask depends on the global
- * row. */
+/* out = in / (1 - p) where the mask keeps the value, else 0; out may be in. The mask depends on the row's
+ * number: row[i], in device memory, or first_row + i if row is NULL. */
 typedef struct sl_mask {
   double p;
   uint64_t seed;
   uint32_t stream;
   int64_t first_row;
+  const int64_t *row;
 } sl_mask;
 sley_status sl_dense_drop(const sl_dense_work *work, const sl_mask *mask, sl_rows in, sl_rows out);
 

@@ -183,6 +183,27 @@ static sley_status aggregate_back(const sl_layer *l, sl_rows x, sl_rows dy, sl_r
                        : maximum_back(l, x, dy, dx);
 }
 
+/* Returns whether a product and the dense update after it run in one pass, with the activation `act`. The
+ * product must have the columns of the layer's rows, without padding. */
+static bool fuses(const sl_layer *l, bool back, int64_t width, sley_activation act) {
+  return l->kind->sums && (act == SLEY_NO_ACTIVATION || act == SLEY_RELU) &&
+         sl_layer_product_width(l) == width && sl_products_fuse(l->products, l->product, back);
+}
+
+/* Y = act((Y +) (N X) W + b) in one pass; t: NULL, or receives N X. */
+static sley_status update_at_once(const sl_layer *l, const sl_product *product, const sl_pass *p,
+                                  const sl_rows *t) {
+  const sl_update update = {
+      .w = product->b.data,
+      .n = p->y.cols,
+      .ldw = product->b.ld,
+      .beta = product->beta,
+      .z = p->y.data,
+      .ldz = p->y.ld,
+      .more = {.act = p->act, .bias = product->bias, .kept = t ? t->data : NULL, .ldkept = t ? t->ld : 0}};
+  return sl_products_update(l->products, l->product, false, p->x, &update);
+}
+
 sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool add, const void *bias) {
   const bool first = updates_first(layer), kept = keeps_sums(layer);
   const sl_rows t =
@@ -193,11 +214,14 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *p, bool 
     SL_TRY(aggregate(layer, t, add, p->y));
     return sl_dense_activate(&layer->work, bias, p->act, p->slope, p->y);
   }
+  product.beta = add;
+  product.bias = bias;
+  /* With kept sums the update is computed apart, and every call has to return the bits of the others. */
+  if (!(kept && layer->x_stays) && fuses(layer, false, layer->in, p->act))
+    return update_at_once(layer, &product, p, kept ? &t : NULL);
   if (!kept || !p->same_x)
     SL_TRY(aggregate(layer, p->x, false, t));
   product.a = t;
-  product.beta = add;
-  product.bias = bias;
   product.act = p->act;
   product.slope = p->slope;
   return sl_dense_multiply(&layer->work, &product, p->y);
@@ -216,10 +240,35 @@ static sley_status kept_sums_back(sl_layer *l, int weight, int bias, const sl_pa
   return aggregate_back(l, p->x, d, p->dx);
 }
 
+/* D = N^T dY and dX = D W^T in one pass, with the gradient of the activation before. */
+static sley_status back_at_once(sl_layer *l, int weight, const sl_pass_back *p, sl_rows d) {
+  const sl_rows w = sl_layer_value(l, weight);
+  sl_activated *before = p->before && p->before->act == SLEY_RELU ? p->before : NULL;
+  const sl_update update = {.w = w.data,
+                            .n = p->dx.cols,
+                            .ldw = w.ld,
+                            .z = p->dx.data,
+                            .ldz = p->dx.ld,
+                            .more = {.transpose_w = true,
+                                     .act = before ? SLEY_RELU : SLEY_NO_ACTIVATION,
+                                     .gate = before ? before->y.data : NULL,
+                                     .ldgate = before ? before->y.ld : 0,
+                                     .kept = d.data,
+                                     .ldkept = d.ld}};
+  SL_TRY(sl_products_update(l->products, l->product, true, p->dy, &update));
+  if (before)
+    before->act = SLEY_NO_ACTIVATION;
+  return SLEY_OK;
+}
+
 static sley_status sums_back(sl_layer *l, int weight, int bias, const sl_pass_back *p, sl_rows d) {
   const sl_product back = {.a = d, .b = sl_layer_value(l, weight), .transpose_b = true};
   if (bias != SL_NO_BIAS)
     SL_TRY(sl_layer_bias_back(l, bias, &p->after, p->dy));
+  if (p->dx.data && p->dx.data != p->dy.data && fuses(l, true, l->out, SLEY_NO_ACTIVATION)) {
+    SL_TRY(back_at_once(l, weight, p, d));
+    return sl_layer_weight_back(l, weight, p->x, d);
+  }
   SL_TRY(aggregate_back(l, p->x, p->dy, d));
   SL_TRY(sl_layer_weight_back(l, weight, p->x, d));
   return p->dx.data ? sl_dense_multiply_back(&l->work, &back, p->before, p->dx) : SLEY_OK;
@@ -230,6 +279,11 @@ sley_status sl_layer_update_back(sl_layer *layer, int weight, int bias, const sl
   const sl_rows d =
       sl_rows_columns(fits(layer, width) ? p->after.y : layer->scratch, 0, width, layer->work.dtype);
   return keeps_sums(layer) ? kept_sums_back(layer, weight, bias, p, d) : sums_back(layer, weight, bias, p, d);
+}
+
+bool sl_layer_dx_apart(const sl_layer *l) {
+  return l->kind->dx_apart ||
+         (l->number > 0 && l->kind->reads_dy && !keeps_sums(l) && fuses(l, true, l->out, SLEY_NO_ACTIVATION));
 }
 
 void sl_layer_close(sl_layer *layer) {

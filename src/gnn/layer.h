@@ -55,6 +55,7 @@ typedef struct sl_layer_kind {
   bool heads;          /* hidden layers have several heads */
   bool dense_x;        /* does not accept sparse features */
   bool dx_apart;       /* dx must not share memory with dy */
+  bool reads_dy;       /* the update reads dy itself, so that dx is apart if both are computed at once */
   /* Returns the values per row of working memory that the backward call of a layer needs, or 0. */
   int64_t (*scratch)(const sl_layer *layer);
   /* Adds the parameters. Errors: SLEY_ERR_UNSUPPORTED (too many). */
@@ -84,7 +85,8 @@ struct sl_layer {
   sl_rows scratch;       /* memory that all layers share, scratch(layer) columns */
   const sl_parameters *parameters;
   int parameter[SL_LAYER_PARAMETERS];
-  bool same_x;       /* results that depend only on x are kept from one step to the next */
+  bool same_x;             /* results that depend only on x are kept from one step to the next */
+  bool x_stays;            /* x is the same in all calls, so a call may use the sums of the call before */
   sl_sparse_input *sparse; /* sparse x of the first layer, or NULL */
   sl_activations *activations;
   /* For use by the kind: kept rows, and matrices that sl_layer_close frees. */
@@ -168,6 +170,10 @@ sley_status sl_layer_update(sl_layer *layer, int weight, const sl_pass *pass, bo
  * may use its memory. Collective. */
 enum { SL_NO_BIAS = -1 };
 sley_status sl_layer_update_back(sl_layer *layer, int weight, int bias, const sl_pass_back *pass);
+
+/* Returns whether dx of a backward call should not share memory with dy: the kind sets dx_apart, or dx is
+ * computed while rows of dy are still read. The layer is open. */
+bool sl_layer_dx_apart(const sl_layer *layer);
 
 /* Destroys what open has created, also if open has failed or was not called. Collective. */
 void sl_layer_close(sl_layer *layer);

@@ -30,6 +30,7 @@ static void describe_layers(sley_gnn *gnn, const sl_layer_kind *kind) {
                                .heads = kind->heads && i < o->layers - 1 ? o->heads : 1,
                                .slope = o->slope,
                                .same_x = i == 0 && o->same_x && o->dropout == 0 && !o->x,
+                               .x_stays = i == 0 && o->same_x,
                                .activations = &gnn->activations,
                                .work = gnn->work,
                                .parameters = &gnn->parameters};
@@ -42,7 +43,8 @@ static sley_status take(sl_comm *comm, const int64_t *row_begin, const sley_gnn_
   sley_gnn *gnn = *out;
   gnn->comm = comm;
   gnn->options = *o;
-  gnn->options.x = NULL; /* owned by the caller, and only read here */
+  gnn->options.x = NULL; /* owned by the caller, and only read here, like row_number */
+  gnn->options.row_number = NULL;
   gnn->options.copied = NULL;
   gnn->first_row = row_begin[comm->rank];
   gnn->work = (sl_dense_work){.comm = comm, .dtype = o->dtype, .in_order = o->reproducible};
@@ -134,8 +136,10 @@ static sley_status take_activations(sley_gnn *gnn) {
   for (int i = 0; i < gnn->options.layers; i++)
     widest = gnn->layer[i].out > widest ? gnn->layer[i].out : widest;
   SL_TRY(sl_rows_shape(gnn->work.dtype, gnn->rows, widest, &shape, &bytes));
-  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !kind->dx_apart ? bytes : 0));
-  const bool two = kind->dx_apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
+  for (int i = 0; i < gnn->options.layers; i++)
+    gnn->apart |= sl_layer_dx_apart(&gnn->layer[i]);
+  SL_TRY(sl_activations_take(&gnn->activations, kind->sums && !gnn->apart ? bytes : 0));
+  const bool two = gnn->apart || (recomputes && kind->sums && sl_activations_any_lost(&gnn->activations));
   sley_status status = take_rows(gnn, widest, &gnn->gradient[0]);
   if (status == SLEY_OK && two)
     status = take_rows(gnn, widest, &gnn->gradient[1]);
@@ -154,11 +158,11 @@ static sley_status plan_widest(sley_gnn *gnn) {
 }
 
 /* Opens sparse features, if there are any, with the products of the first layer. */
-static sley_status open_features(sley_gnn *gnn, const sley_matrix *x) {
+static sley_status open_features(sley_gnn *gnn, const sley_matrix *x, const int64_t *number) {
   const int64_t out = gnn->layer[0].out;
   if (!x)
     return SLEY_OK;
-  SL_TRY(sl_sparse_input_open(&gnn->work, x, gnn->first_row, &gnn->blocks, gnn->options.dropout > 0,
+  SL_TRY(sl_sparse_input_open(&gnn->work, x, gnn->first_row, number, &gnn->blocks, gnn->options.dropout > 0,
                               &gnn->sparse));
   gnn->layer[0].sparse = gnn->sparse;
   sley_status status = sl_sparse_input_expect(gnn->sparse, false, out);
@@ -167,8 +171,19 @@ static sley_status open_features(sley_gnn *gnn, const sley_matrix *x) {
   return sl_agree(gnn->comm, status);
 }
 
-static sley_status open(sley_gnn *gnn, const sley_matrix *x) {
-  SL_TRY(open_features(gnn, x));
+/* Copies the rows' numbers, which only masks of dropout need. */
+static sley_status open_numbers(sley_gnn *gnn, const int64_t *number) {
+  sl_queue *queue = gnn->comm->queue;
+  if (!number || gnn->options.dropout == 0)
+    return SLEY_OK;
+  SL_TRY(sl_device_upload(queue, number, gnn->rows * (int64_t)sizeof *number, "row numbers",
+                          (void **)&gnn->row_number));
+  return queue->ops->queue_wait(queue);
+}
+
+static sley_status open(sley_gnn *gnn, const sley_matrix *x, const int64_t *number) {
+  SL_TRY(sl_agree(gnn->comm, open_numbers(gnn, number)));
+  SL_TRY(open_features(gnn, x, number));
   SL_TRY(plan_widest(gnn));
   sley_status status = take_shared_rows(gnn);
   if (status == SLEY_OK)
@@ -190,7 +205,7 @@ sley_status sl_network_create(sl_comm *comm, const sley_matrix *block, const int
   if (status == SLEY_OK)
     status = make_graph(gnn, block, row_begin, options);
   if (status == SLEY_OK)
-    status = open(gnn, of ? NULL : options->x);
+    status = open(gnn, of ? NULL : options->x, of ? NULL : options->row_number);
   sl_comm_begin_work(comm, NULL, 0);
   if (status != SLEY_OK) {
     sl_network_destroy(gnn);
@@ -214,7 +229,8 @@ static sl_mask mask_of(const sley_gnn *gnn, int layer, int64_t step) {
   return (sl_mask){.p = gnn->options.dropout,
                    .seed = gnn->options.seed,
                    .stream = (uint32_t)(step * gnn->options.layers + layer),
-                   .first_row = gnn->first_row};
+                   .first_row = gnn->first_row,
+                   .row = gnn->row_number};
 }
 
 /* Returns the input of layer i, where x holds the features. */
@@ -271,7 +287,7 @@ sl_rows sl_network_logits(const sley_gnn *gnn) {
 
 /* Return the memory for the gradient of layer i's output, and the other memory for gradients. */
 static sl_rows *gradient_at(sley_gnn *gnn, int i) {
-  return &gnn->gradient[gnn->layer[i].kind->dx_apart ? i % 2 : 0];
+  return &gnn->gradient[gnn->apart ? i % 2 : 0];
 }
 static sl_rows *beside_gradient(sley_gnn *gnn, int i) {
   return &gnn->gradient[gradient_at(gnn, i) == gnn->gradient];
@@ -395,6 +411,8 @@ void sl_network_destroy(sley_gnn *gnn) {
   sl_products_close(&gnn->products);
   sl_graph_destroy(gnn->graph);
   sl_sparse_input_close(gnn->sparse);
+  if (gnn->row_number)
+    gnn->comm->device->ops->free(gnn->comm->device, gnn->row_number);
   sl_free(gnn->gave);
   sl_free(gnn->given);
   sl_free(gnn->layer);

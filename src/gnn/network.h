@@ -15,16 +15,19 @@ struct sley_gnn {
   sley_gnn_options options;
   sl_dense_work work;
   sl_parameters parameters;
-  sley_graph *graph;    /* for kinds of layers that do not use products */
-  sl_products products; /* for kinds that use products */
-  int64_t rows;         /* rows of this rank */
-  int64_t first_row;    /* first row of this rank among all ranks' rows */
-  sl_layer *layer;      /* options.layers elements */
+  sley_graph *graph;       /* for kinds of layers that do not use products */
+  sl_products products;    /* for kinds that use products */
+  int64_t rows;            /* rows of this rank */
+  int64_t first_row;       /* first row of this rank among all ranks' rows */
+  int64_t *row_number;     /* numbers of this rank's rows for masks of dropout, in device memory; NULL: their
+                              places among all ranks' rows */
+  sl_layer *layer;         /* options.layers elements */
   sl_sparse_input *sparse; /* the features; NULL: passed to each call */
   sl_activations activations;
   sl_rows *given, *gave; /* input and output of each layer, in the activations' memory */
-  /* The gradient of a layer's output. If a kind sets dx_apart, both are used in turn. Forward calls use the
-   * other memory as working memory. */
+  /* The gradient of a layer's output. If gradients are apart, because a layer wants that (sl_layer_dx_apart),
+   * both are used in turn. Forward calls use the other memory as working memory. */
+  bool apart;
   sl_rows gradient[2];
   sl_rows scratch; /* working memory of all layers */
   bool kept_input; /* layer 0 has kept its results for x without dropout */

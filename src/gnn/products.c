@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 #include "ops/spmm.h"
 #include "transport/stopwatch.h"
@@ -17,6 +18,8 @@ sley_status sl_products_open(sl_comm *comm, sley_matrix *matrix, const int64_t *
   out->options.kernel = options->kernel;
   out->options.precision = options->precision;
   out->options.reproducible = options->reproducible;
+  if (!options->reproducible && !sl_is_16_bit(matrix->dtype) && comm->device->ops->host_addresses)
+    out->options.update = SLEY_UPDATE_FUSED_ONLY;
   SL_TRY(SL_NEW(out->row_begin, comm->size + 1, "a network's rows"));
   memcpy(out->row_begin, row_begin, (size_t)(comm->size + 1) * sizeof *row_begin);
   return SLEY_OK;
@@ -67,10 +70,25 @@ sley_status sl_products_take(sl_products *p, int64_t width, int *number) {
   return SLEY_OK;
 }
 
+static sley_plan *plan_of(const sl_products *p, int number, bool back) {
+  return back ? p->of[number].back : p->of[number].forward;
+}
+
 sley_status sl_products_run(const sl_products *p, int number, bool back, sl_rows x, double beta, sl_rows y) {
-  sley_plan *plan = back ? p->of[number].back : p->of[number].forward;
+  sley_plan *plan = plan_of(p, number, back);
   const sl_work before = sl_work_begin(p->comm, SL_WORK_SPMM);
   return sl_work_end(p->comm, before, sl_spmm_execute(plan, 1, x.data, x.ld, beta, y.data, y.ld));
+}
+
+bool sl_products_fuse(const sl_products *p, int number, bool back) {
+  const sley_plan *plan = plan_of(p, number, back);
+  return plan->plan.fuses && plan->blocks <= 1;
+}
+
+sley_status sl_products_update(const sl_products *p, int number, bool back, sl_rows x,
+                               const sl_update *update) {
+  const sl_work before = sl_work_begin(p->comm, SL_WORK_SPMM);
+  return sl_work_end(p->comm, before, sl_spmm_update(plan_of(p, number, back), 1, x.data, x.ld, update));
 }
 
 static int64_t bytes_of(const sley_plan *plan) {

@@ -7,6 +7,7 @@
 
 #include "sley_gnn.h"
 
+#include "exec/exec.h"
 #include "gnn/dense.h"
 
 /* Maximum number of widths: features, hidden rows and classes, one of them in two forms. */
@@ -40,6 +41,16 @@ sley_status sl_products_take(sl_products *products, int64_t width, int *number);
  * as the products have columns. Collective. */
 sley_status sl_products_run(const sl_products *products, int number, bool back, sl_rows x, double beta,
                             sl_rows y);
+
+/* Returns whether sl_products_update runs products of the pair on this rank: on CPUs, in f32 or
+ * f64, without `reproducible`, where the plan is fused (sl_plan_should_fuse). */
+bool sl_products_fuse(const sl_products *products, int number, bool back);
+
+/* The product followed by a dense update in one pass, z = act((N x) w + beta z + bias) or with `back` N^T x,
+ * with the additional work of update->more. w has as many rows as the product has columns. Collective, with
+ * ranks that call sl_products_run. */
+sley_status sl_products_update(const sl_products *products, int number, bool back, sl_rows x,
+                               const sl_update *update);
 
 /* Bytes of the plans and their buffers on this rank, counted as in sley_plan_info. */
 int64_t sl_products_bytes(const sl_products *products);

@@ -6,20 +6,21 @@
 #include "base/value.h"
 #include "matrix/matrix.h"
 
-/* An entry of X, with its global row. */
+/* An entry of X, with its global row, and the row number from which masks of dropout are drawn. */
 typedef struct entry {
-  int64_t row, col;
+  int64_t row, number, col;
   double value;
 } entry;
 
 /* ---- the entries of this rank's blocks of rows */
 
-static sley_status list_own(const sley_matrix *x, int64_t first_row, entry **out) {
+static sley_status list_own(const sley_matrix *x, int64_t first_row, const int64_t *number, entry **out) {
   int64_t at = 0;
   SL_TRY(SL_NEW(*out, x->nnz, "sparse features"));
   for (int64_t i = 0; i < x->rows; i++)
     for (int64_t e = x->rowptr[i]; e < x->rowptr[i + 1]; e++)
       (*out)[at++] = (entry){.row = first_row + i,
+                             .number = number ? number[i] : first_row + i,
                              .col = sl_index_at(x->col, x->index, e),
                              .value = sl_value_at(x->val, x->dtype, e)};
   return SLEY_OK;
@@ -30,14 +31,14 @@ static sley_status exchange(sl_comm *comm, const sl_row_blocks *blocks, entry **
   int64_t *counts = NULL;
   void *received = NULL;
   int owner = 0;
-  SL_TRY(sl_agree(comm, SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "sparse features")));
-  for (int64_t i = 0; i < *count; i++) {
+  sley_status status = sl_agree(comm, SL_NEW_ZERO(counts, 2 * (int64_t)comm->size, "sparse features"));
+  for (int64_t i = 0; i < *count && status == SLEY_OK; i++) {
     while (sl_row_blocks_end(blocks, owner) <= (*entries)[i].row)
       owner++;
     counts[owner]++;
   }
-  const sley_status status =
-      sl_exchange_items(comm, sizeof **entries, *entries, counts, &received, counts + comm->size);
+  if (status == SLEY_OK)
+    status = sl_exchange_items(comm, sizeof **entries, *entries, counts, &received, counts + comm->size);
   if (status == SLEY_OK) {
     sl_free(*entries);
     *entries = received;
@@ -114,9 +115,17 @@ static int64_t value_bytes(const sl_sparse_side *side) {
   return side->entries * (int64_t)sley_dtype_bytes(side->matrix.dtype);
 }
 
-/* Stores each entry's global row and column in X. first_row: row of X that is the side's first row, or if
- * transposed its first column. */
-static sley_status take_places(sl_comm *comm, sl_sparse_side *side, int64_t first_row, bool transposed) {
+/* Lists the numbers of `rows` rows of X, the first of which is row `begin`; those without entries have 0. */
+static sley_status list_numbers(const entry *e, int64_t count, int64_t begin, int64_t rows, int64_t **out) {
+  SL_TRY(SL_NEW_ZERO(*out, rows, "sparse features"));
+  for (int64_t i = 0; i < count; i++)
+    (*out)[e[i].row - begin] = e[i].number;
+  return SLEY_OK;
+}
+
+/* Stores the number of each entry's row, and its column in X. number: of the side's rows, or if transposed of
+ * its columns. */
+static sley_status take_places(sl_comm *comm, sl_sparse_side *side, const int64_t *number, bool transposed) {
   const sl_spmm_matrix *m = &side->matrix;
   int64_t *row = NULL, *column = NULL;
   sley_status status;
@@ -125,7 +134,7 @@ static sley_status take_places(sl_comm *comm, sl_sparse_side *side, int64_t firs
   for (int64_t i = 0; i < m->rows; i++)
     for (int64_t e = m->rowptr[i]; e < m->rowptr[i + 1]; e++) {
       const int64_t c = sl_index_at(m->col, m->index, e);
-      row[e] = first_row + (transposed ? c : i);
+      row[e] = number[transposed ? c : i];
       column[e] = transposed ? i : c;
     }
   status = sl_dense_upload(comm, row, side->entries * (int64_t)sizeof *row, (void **)&side->row);
@@ -138,8 +147,11 @@ failed:
   return status;
 }
 
-static sley_status place(const sl_sparse_input *s, sl_sparse_side *side, int64_t first_row, bool transposed) {
+/* Copies a side to the device. e: its entries; begin, rows: the rows of X that it has. */
+static sley_status place(const sl_sparse_input *s, sl_sparse_side *side, const entry *e, int64_t count,
+                         int64_t begin, int64_t rows, bool transposed) {
   sl_device *device = s->comm->device;
+  int64_t *number;
   if (in_host(s->comm))
     side->values = (void *)side->matrix.val;
   if (!s->drops)
@@ -150,7 +162,10 @@ static sley_status place(const sl_sparse_input *s, sl_sparse_side *side, int64_t
     SL_TRY(queue->ops->queue_wait(queue));
   }
   SL_TRY(device->ops->alloc(device, value_bytes(side), "sparse features", &side->dropped));
-  return take_places(s->comm, side, first_row, transposed);
+  SL_TRY(list_numbers(e, count, begin, rows, &number));
+  const sley_status status = take_places(s->comm, side, number, transposed);
+  sl_free(number);
+  return status;
 }
 
 static void free_side(const sl_sparse_input *s, sl_sparse_side *side) {
@@ -181,7 +196,7 @@ static sley_status take_blocks(sl_sparse_input *s, const entry *e, int64_t count
     while (at < count && e[at].row < end)
       at++;
     SL_TRY(take_transposed(e + first, at - first, begin, end - begin, s->features, s->work->dtype, side));
-    const sley_status status = place(s, side, begin, true);
+    const sley_status status = place(s, side, e + first, at - first, begin, end - begin, true);
     if (status != SLEY_OK) {
       s->blocks++; /* counted now, so that it is freed too */
       return status;
@@ -190,8 +205,8 @@ static sley_status take_blocks(sl_sparse_input *s, const entry *e, int64_t count
   return SLEY_OK;
 }
 
-static sley_status start(const sl_dense_work *work, const sley_matrix *x, int64_t first_row, bool drops,
-                         sl_sparse_input **out, entry **entries) {
+static sley_status start(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
+                         const int64_t *number, bool drops, sl_sparse_input **out, entry **entries) {
   SL_TRY(SL_NEW_ZERO(*out, 1, "sparse features"));
   sl_sparse_input *s = *out;
   s->comm = work->comm;
@@ -199,17 +214,18 @@ static sley_status start(const sl_dense_work *work, const sley_matrix *x, int64_
   s->rows = x->rows;
   s->features = x->cols;
   s->drops = drops;
-  SL_TRY(list_own(x, first_row, entries));
+  SL_TRY(list_own(x, first_row, number, entries));
   SL_TRY(take_x(*entries, x->nnz, first_row, x->rows, x->cols, work->dtype, &s->x));
-  return place(s, &s->x, first_row, false);
+  return place(s, &s->x, *entries, x->nnz, first_row, x->rows, false);
 }
 
 sley_status sl_sparse_input_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
-                                 const sl_row_blocks *blocks, bool drops, sl_sparse_input **out) {
+                                 const int64_t *number, const sl_row_blocks *blocks, bool drops,
+                                 sl_sparse_input **out) {
   entry *entries = NULL;
   int64_t count = x->nnz;
   *out = NULL;
-  sley_status status = sl_agree(work->comm, start(work, x, first_row, drops, out, &entries));
+  sley_status status = sl_agree(work->comm, start(work, x, first_row, number, drops, out, &entries));
   if (status == SLEY_OK && blocks->travels)
     status = exchange(work->comm, blocks, &entries, &count);
   if (status == SLEY_OK)

@@ -6,11 +6,13 @@
 #include "gnn/row_blocks.h"
 #include "gnn/sparse_product.h"
 
-/* Opens sparse features. x: this rank's rows, the first of which is row first_row of all ranks' rows. blocks:
+/* Opens sparse features. x: this rank's rows, the first of which is row first_row of all ranks' rows. number:
+ * the rows' numbers for masks of dropout, in host memory; NULL: their places among all ranks' rows. blocks:
  * opened. drops: whether sl_sparse_input_drop is called with a mask. Collective, agreed: rows of blocks that
  * other ranks sum are sent to them. Ended by the second, which accepts NULL. */
 sley_status sl_sparse_input_open(const sl_dense_work *work, const sley_matrix *x, int64_t first_row,
-                                 const sl_row_blocks *blocks, bool drops, sl_sparse_input **out);
+                                 const int64_t *number, const sl_row_blocks *blocks, bool drops,
+                                 sl_sparse_input **out);
 void sl_sparse_input_close(sl_sparse_input *sparse);
 
 #endif

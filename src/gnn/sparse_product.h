@@ -18,7 +18,8 @@ typedef struct sl_sparse_side {
   int64_t cols, entries;
   void *values, *dropped; /* in device memory: the original values; and the values after dropout, if there is
                            * any */
-  int64_t *row, *column;  /* with dropout: each entry's global row and column in X; in device memory */
+  int64_t *row,
+      *column; /* with dropout: the number of each entry's row and its column in X; in device memory */
   int widths;
   struct sl_sparse_width {
     sl_spmm_problem problem;

@@ -153,10 +153,11 @@ static sley_status make_owned(const request *q, sley_graph *graph) {
   sl_owned *owned = NULL;
   if (!sl_graph_pulls(graph))
     return SLEY_OK;
-  SL_TRY(sl_agree(q->comm, SL_NEW_ZERO(owned, q->relations, "a graph")));
-  sley_status status =
-      sl_owned_make(q->comm, q->blocks, q->row_begin, q->col_begin, q->relations, owned, &graph->row_halo);
-  for (int r = 0; r < q->relations; r++)
+  sley_status status = sl_agree(q->comm, SL_NEW_ZERO(owned, q->relations, "a graph"));
+  if (status == SLEY_OK)
+    status =
+        sl_owned_make(q->comm, q->blocks, q->row_begin, q->col_begin, q->relations, owned, &graph->row_halo);
+  for (int r = 0; owned && r < q->relations; r++)
     graph->relation[r].owned = owned[r];
   sl_free(owned);
   return status;

@@ -74,6 +74,8 @@ sley_status sl_matrix_adopt(int64_t rows, int64_t cols, sley_index index, sley_d
 void sl_matrix_destroy(sley_matrix *matrix) {
   if (!matrix)
     return;
+  if (matrix->forget)
+    matrix->forget(matrix);
   if (matrix->release)
     matrix->release(matrix);
   sl_free(matrix);

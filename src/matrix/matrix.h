@@ -31,6 +31,8 @@ struct sley_matrix {
   void *storage;
   int64_t storage_bytes;
   sl_source source;
+  /* Drops what others keep of the matrix, before it is destroyed; NULL: nothing is kept. */
+  void (*forget)(const struct sley_matrix *matrix);
 };
 
 /* Arrays of a matrix under construction, from sl_alloc. Freed by sl_csr_arrays_free or taken by

@@ -96,7 +96,8 @@ static sley_status choose_figures(const sl_device *device, const sley_plan_optio
 static sley_status choose_updates(const sley_plan_options *options, sl_updates *out) {
   static const sl_updates of[] = {[SLEY_UPDATE_NONE] = SL_UPDATES_NONE,
                                   [SLEY_UPDATE_FUSED] = SL_UPDATES_FUSED,
-                                  [SLEY_UPDATE_APART] = SL_UPDATES_APART};
+                                  [SLEY_UPDATE_APART] = SL_UPDATES_APART,
+                                  [SLEY_UPDATE_FUSED_ONLY] = SL_UPDATES_FUSED_ONLY};
   if ((unsigned)options->update >= sizeof of / sizeof *of)
     return sl_fail(SLEY_ERR_ARG, "there is no way %d to make an update", (int)options->update);
   *out = of[options->update];

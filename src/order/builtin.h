@@ -5,8 +5,8 @@
 
 #include "order/order.h"
 
-extern const sl_ordering sl_order_degree, sl_order_rcm, sl_order_rabbit, sl_order_loa, sl_order_scotch,
-    sl_order_metis, sl_order_cover;
+extern const sl_ordering sl_order_degree, sl_order_rcm, sl_order_rabbit, sl_order_loa, sl_order_loa_parts,
+    sl_order_scotch, sl_order_metis, sl_order_cover;
 
 /* As sl_order_metis, but edges of vertices with many edges weigh less; only a start of sl_order_cover. */
 extern const sl_ordering sl_order_metis_weighted;

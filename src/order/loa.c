@@ -8,6 +8,10 @@
  * degree, then the first in the list. Vertices without neighbours come last. One thread does it, so the
  * result does not depend on the number of threads.
  *
+ * loa-parts does the same in each part of a division with few cut edges, part by part, so that blocks of
+ * consecutive rows also need few rows of X from each other. A window that a part does not fill continues in
+ * the next part.
+ *
  * Intensities are computed from counters, not from unions. A candidate's counter is the number of its columns
  * that the window already has. When a vertex brings a new column, the counters of the candidates that have
  * the column are raised. They are found in the column's own list of vertices, which is in the order of the
@@ -23,12 +27,15 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "order/builtin.h"
+#include "order/divided.h"
 #include "order/undirected.h"
 
 enum { AHEAD = SL_LOA_AHEAD };
 
 typedef struct layout {
   sl_undirected graph;
+  const int32_t *part; /* the part of each vertex, ascending from 0; NULL: there is one part */
+  int32_t parts;
   int32_t listed; /* number of vertices that have neighbours */
   /* Arrays by the vertex's number in the list. */
   int32_t *vertex;
@@ -81,6 +88,27 @@ static sley_status list_vertices(layout *l) {
       l->vertex[place[graph->neighbour[graph->begin[v]]]++] = v;
   sl_free(place);
   return SLEY_OK;
+}
+
+/* Sorts the list by parts; vertices of a part keep their order. */
+static sley_status sort_by_parts(layout *l) {
+  int32_t *sorted, *place;
+  if (!l->part)
+    return SLEY_OK;
+  SL_TRY(SL_NEW_ZERO(place, (int64_t)l->parts + 1, "an ordering's list"));
+  sley_status status = SL_NEW(sorted, l->graph.count, "an ordering's list");
+  if (status == SLEY_OK) {
+    for (int32_t i = 0; i < l->listed; i++)
+      place[l->part[l->vertex[i]] + 1]++;
+    for (int32_t p = 0; p < l->parts; p++)
+      place[p + 1] += place[p];
+    for (int32_t i = 0; i < l->listed; i++)
+      sorted[place[l->part[l->vertex[i]]]++] = l->vertex[i];
+    sl_free(l->vertex);
+    l->vertex = sorted;
+  }
+  sl_free(place);
+  return status;
 }
 
 /* Computes degrees, and the vertices of each column. */
@@ -166,16 +194,30 @@ static int32_t remove_candidate(layout *l, int32_t n) {
   return i;
 }
 
-/* Fills the next window: assigns its vertices the places from `place` on, and returns the next free place. */
-static int64_t fill_window(layout *l, int64_t place, int64_t *perm) {
-  while (l->candidates <= AHEAD && l->next < l->listed)
+/* Lists the next vertices of the part as candidates, and sets their counters to 0. */
+static void find_candidates(layout *l) {
+  const int32_t *part = l->part;
+  while (l->candidates <= AHEAD && l->next < l->listed &&
+         (!part || l->candidates == 0 || part[l->vertex[l->next]] == part[l->vertex[l->candidate[0]]]))
     l->candidate[l->candidates++] = l->next++;
   for (int32_t n = 0; n < l->candidates; n++)
     l->shared[l->candidate[n]] = 0;
-  int32_t front = l->candidate[0], back = l->candidate[l->candidates - 1];
+}
+
+/* Fills the next window: assigns its vertices the places from `place` on, and returns the next free place. If
+ * a part ends inside the window, the rest are vertices of the next part. */
+static int64_t fill_window(layout *l, int64_t place, int64_t *perm) {
+  int32_t front = 0, back = 0;
   l->window++;
   l->entries = l->columns = 0;
-  for (int rows = 0; rows < SLEY_WINDOW_ROWS && l->candidates > 0; rows++) {
+  for (int rows = 0; rows < SLEY_WINDOW_ROWS; rows++) {
+    if (rows == 0 || l->candidates == 0) {
+      find_candidates(l);
+      if (l->candidates == 0)
+        break;
+      front = l->candidate[0];
+      back = l->candidate[l->candidates - 1];
+    }
     int32_t i = remove_candidate(l, rows == 0 ? 0 : choose(l));
     take(l, i, front, back);
     perm[l->vertex[i]] = place++;
@@ -183,13 +225,14 @@ static int64_t fill_window(layout *l, int64_t place, int64_t *perm) {
   return place;
 }
 
-static sley_status order_loa(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
-  (void)seed;
-  layout l = {0};
+static sley_status lay_out(const sley_matrix *matrix, const int32_t *part, int32_t parts, sl_team *team,
+                           int64_t *perm) {
+  layout l = {.part = part, .parts = parts};
   int64_t place = 0;
   sley_status status;
   SL_TRY(sl_undirected_create(matrix, team, &l.graph));
   SL_TRY_GOTO(status, list_vertices(&l), done);
+  SL_TRY_GOTO(status, sort_by_parts(&l), done);
   SL_TRY_GOTO(status, list_columns(&l), done);
   SL_TRY_GOTO(status, SL_NEW(l.shared, l.listed, "an ordering's counters"), done);
   SL_TRY_GOTO(status, SL_NEW_ZERO(l.covered, l.graph.count, "an ordering's marks"), done);
@@ -205,4 +248,37 @@ done:
   return status;
 }
 
+static sley_status order_loa(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+  (void)seed;
+  return lay_out(matrix, NULL, 1, team, perm);
+}
+
+/* Number of parts: a power of 2, so that METIS's parts are whole, and PART_ROWS rows each or more. */
+static int32_t parts_of(int64_t rows) {
+  enum { PART_ROWS = 64 };
+  int32_t parts = 1;
+  while (parts < SL_PARTS && rows / (2 * parts) >= PART_ROWS)
+    parts *= 2;
+  return parts;
+}
+
+/* Orders by METIS, or by Rabbit where METIS is not built in or cannot count the graph. */
+static sley_status order_by_parts(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+  const sley_status status = sl_order_metis.run(matrix, seed, team, perm);
+  return status == SLEY_ERR_UNSUPPORTED ? sl_order_rabbit.run(matrix, seed, team, perm) : status;
+}
+
+static sley_status order_loa_parts(const sley_matrix *matrix, uint64_t seed, sl_team *team, int64_t *perm) {
+  const int32_t parts = parts_of(matrix->rows);
+  int32_t *part;
+  SL_TRY(order_by_parts(matrix, seed, team, perm));
+  SL_TRY(SL_NEW(part, matrix->rows, "parts"));
+  for (int64_t i = 0; i < matrix->rows; i++)
+    part[i] = (int32_t)(perm[i] * parts / matrix->rows);
+  const sley_status status = lay_out(matrix, part, parts, team, perm);
+  sl_free(part);
+  return status;
+}
+
 const sl_ordering sl_order_loa = {"loa", "LOA: rows that share columns in windows of 16", order_loa};
+const sl_ordering sl_order_loa_parts = {"loa-parts", "METIS's parts, and LOA inside each", order_loa_parts};

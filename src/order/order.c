@@ -34,7 +34,7 @@ static const sl_ordering shuffled = {"random", "a seeded shuffle, to measure the
                                      order_random};
 
 const sl_ordering *const sl_orderings[] = {
-    &in_file_order,   &sl_order_rabbit, &sl_order_rcm,   &sl_order_degree, &sl_order_loa,
+    &in_file_order,   &sl_order_rabbit, &sl_order_rcm,   &sl_order_degree, &sl_order_loa, &sl_order_loa_parts,
     &sl_order_scotch, &sl_order_metis,  &sl_order_cover, &shuffled,        NULL,
 };
 enum { ORDERINGS = sizeof sl_orderings / sizeof *sl_orderings - 1 };
@@ -46,6 +46,13 @@ static const char *name_of(int ordering) {
 const char *const *sl_ordering_names(void) {
   static const char *names[ORDERINGS + 1];
   return sl_names_fill(names, ORDERINGS, name_of);
+}
+
+/* The last one cuts the graph, which takes longer and is of use to several ranks. */
+const char *const *sl_ordering_candidates(int ranks) {
+  static const char *const alone[] = {"none", "rabbit", "loa", NULL};
+  static const char *const divided[] = {"none", "rabbit", "loa", "loa-parts", NULL};
+  return ranks > 1 ? divided : alone;
 }
 
 const sl_ordering *sl_ordering_named(const char *name) {

@@ -21,4 +21,7 @@ const sl_ordering *sl_ordering_named(const char *name);
 /* The names of the orderings, NULL-terminated; static. */
 const char *const *sl_ordering_names(void);
 
+/* The same as sley_order_candidates. */
+const char *const *sl_ordering_candidates(int ranks);
+
 #endif

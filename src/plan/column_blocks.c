@@ -36,6 +36,15 @@ static int64_t narrow_list(const sl_plan *plan, int64_t k, const sl_plan_exchang
   return sl_up_to(left_of(buffer, k, list->offset, list->bytes), unit);
 }
 
+/* Returns the columns of a part. The rows of X that it reads may be padded. */
+static int64_t narrow_part(const sl_plan *plan, int64_t k, const sl_part *part) {
+  const sl_buffer *buffer = SL_BUFFER(plan, part->x);
+  if (buffer->first_column == SL_NO_COLUMNS)
+    return part->k;
+  const int64_t value = (int64_t)sley_dtype_bytes(buffer->dtype);
+  return left_of(buffer, k, 0, part->k * value) / value;
+}
+
 static sley_status copy_list(const sl_list *from, size_t bytes, sl_list *out) {
   *out = (sl_list){0};
   char *items = sl_alloc(from->count, bytes, "a narrow plan");
@@ -74,7 +83,6 @@ sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out) {
   SL_TRY(copy_list(&plan->fetches, sizeof(sl_fetch), &out->fetches));
   SL_TRY(copy_list(&plan->conversions, sizeof(sl_conversion), &out->conversions));
   SL_TRY(copy_list(&plan->steps, sizeof(sl_step), &out->steps));
-  int64_t value = (int64_t)sley_dtype_bytes(plan->dtype);
   for (int i = 0; i < plan->buffers.count; i++) {
     sl_buffer *buffer = SL_BUFFER(out, i);
     buffer->row_bytes = narrow_row(plan, k, buffer);
@@ -82,7 +90,7 @@ sley_status sl_plan_for_columns(const sl_plan *plan, int64_t k, sl_plan *out) {
       out->memory_bytes -= buffer->rows * (SL_BUFFER(plan, i)->row_bytes - buffer->row_bytes);
   }
   for (int i = 0; i < plan->parts.count && !plan->dry; i++)
-    SL_PART(out, i)->k = SL_BUFFER(out, SL_PART(out, i)->x)->row_bytes / value;
+    SL_PART(out, i)->k = narrow_part(plan, k, SL_PART(plan, i));
   for (int i = 0; i < plan->exchanges.count; i++)
     SL_TRY(narrow_exchange(plan, k, i, out));
   for (int i = 0; i < plan->conversions.count; i++) {

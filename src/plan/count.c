@@ -25,7 +25,10 @@ static void add(const sl_comm *comm, int peer, int64_t bytes, int64_t messages, 
 /* Decides whether updates are fused and whether Y needs a wider buffer. */
 static void settle_result(sl_plan *plan) {
   sl_buffer *y = SL_BUFFER(plan, SL_BUFFER_Y);
-  plan->fuses = plan->updates == SL_UPDATES_FUSED && sl_plan_should_fuse(plan);
+  plan->fuses = (plan->updates == SL_UPDATES_FUSED || plan->updates == SL_UPDATES_FUSED_ONLY) &&
+                sl_plan_should_fuse(plan);
+  if (plan->updates == SL_UPDATES_FUSED_ONLY && !plan->fuses)
+    plan->updates = SL_UPDATES_NONE;
   bool apart = plan->updates && !plan->fuses; /* then Y is not rounded before it is multiplied */
   plan->wide_result =
       sl_is_16_bit(plan->dtype) && (plan->separate_result || apart || sl_plan_sums_in_steps(plan));

@@ -141,13 +141,18 @@ static sley_status find_owners(sl_inspection *ins) {
   return SLEY_OK;
 }
 
+static sley_status open_all(sl_inspection *ins) {
+  SL_TRY(SL_NEW_ZERO(ins->needs, 1, "an inspection"));
+  return sl_resident_open(ins);
+}
+
 static sley_status inspect(sl_inspection *ins) {
   sl_comm *comm = ins->comm;
   sl_comm_begin_work(comm, "finding the halo", 3);
   ins->rows = ins->block->rows;
   ins->first_col = ins->col_begin[comm->rank];
   ins->x_rows = ins->col_begin[comm->rank + 1] - ins->first_col;
-  SL_TRY(sl_agree(comm, sl_resident_open(ins)));
+  SL_TRY(sl_agree(comm, open_all(ins)));
   SL_TRY(find_halo(ins));
   SL_TRY(sl_agree(comm, find_owners(ins)));
   ins->remote_nnz = ins->halo_set.occurrences;
@@ -231,6 +236,11 @@ sley_status sl_has_pattern_of(const sl_inspection *ins, const sley_matrix *trans
 
 void sl_inspection_free(sl_inspection *ins) {
   sl_resident_close(ins->resident);
+  if (ins->needs) {
+    sl_free(ins->needs->row);
+    sl_free(ins->needs->piece);
+  }
+  sl_free(ins->needs);
   sl_free(ins->owner_nnz);
   sl_free(ins->cover_use);
   sl_halo_release(ins->halo);

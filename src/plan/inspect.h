@@ -20,10 +20,19 @@ typedef struct sl_cover_rows {
 } sl_cover_rows;
 #define SL_COVER_ROWS_UNKNOWN ((sl_cover_rows){-1, -1, -1})
 
+/* What the rows of the block need of a halo in pieces (algo/halo_pieces.h). Found once, for all drafts of
+ * plans and for the plan. */
+typedef struct sl_needs {
+  int pieces;     /* 0: not found */
+  int32_t *row;   /* for each row of the block, whether it needs the halo */
+  int32_t *piece; /* for each halo entry, the first piece that needs it */
+} sl_needs;
+
 typedef struct sl_inspection {
   sl_comm *comm;
-  const sl_plan_wishes *wishes;         /* the user's wishes, which outlive the inspection */
-  const sley_matrix *block;             /* row block with global column numbers */
+  const sl_plan_wishes *wishes; /* the user's wishes, which outlive the inspection */
+  const sley_matrix *block;     /* row block with global column numbers */
+  bool brief; /* the block is freed when the plan has been built, so parts must not share its arrays */
   const int64_t *row_begin, *col_begin; /* partitions; the caller's arrays, size + 1 entries each */
   int64_t rows;                         /* rows of the block */
   int64_t first_col, x_rows;            /* this rank's rows of X are first_col .. first_col + x_rows - 1 */
@@ -43,6 +52,7 @@ typedef struct sl_inspection {
   uint8_t *cover_use;
   sl_cover_rows cover_rows;
 
+  sl_needs *needs;
   struct sl_resident *resident; /* the block in device memory; NULL: planning uses the host */
 } sl_inspection;
 

@@ -297,7 +297,7 @@ static int part_of_run(const sl_column_map *map, int p, int64_t h, int64_t end, 
 static bool is_one_part(const cut *c) {
   const sl_column_map *map = c->map;
   const int64_t *begin = c->ins->halo->begin;
-  if (map->row_part || !c->frames[map->local].whole)
+  if (map->row_part || c->ins->brief || !c->frames[map->local].whole)
     return false;
   for (int p = 0; p < c->ins->comm->size; p++)
     for (int64_t h = begin[p], next; h < begin[p + 1]; h = next)

@@ -30,7 +30,7 @@ typedef struct sl_buffer {
   /* number of the first column of X or Y in its rows; SL_NO_COLUMNS: the rows hold something else */
   int64_t first_column;
   sley_dtype dtype; /* type of these values */
-  bool arrives;     /* kernels read rows while others arrive: row_bytes is an sl_arriving_stride */
+  bool arrives;     /* kernels run while rows of peers arrive: row_bytes is an sl_arriving_stride */
 } sl_buffer;
 
 /* The factor of the Y buffer's old contents. */

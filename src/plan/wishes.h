@@ -8,8 +8,14 @@
 #include "device/rowwise_choice.h"
 
 /* Whether Y is computed for a multiplication by W: fused, where each block of rows is multiplied as soon as
- * it is summed, if possible; or apart, where all of Y is multiplied afterwards. */
-typedef enum sl_updates { SL_UPDATES_NONE, SL_UPDATES_FUSED, SL_UPDATES_APART } sl_updates;
+ * it is summed, if possible; or apart, where all of Y is multiplied afterwards. FUSED_ONLY: fused, or on ranks
+ * where that is not possible, not at all. */
+typedef enum sl_updates {
+  SL_UPDATES_NONE,
+  SL_UPDATES_FUSED,
+  SL_UPDATES_APART,
+  SL_UPDATES_FUSED_ONLY
+} sl_updates;
 
 typedef struct sl_plan_wishes {
   int64_t k;                          /* columns of X and Y */

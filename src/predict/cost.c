@@ -64,7 +64,8 @@ static bool reads_in_place(const sl_prediction *p) {
   return !p->m->overlaps && sl_plan_does(p->plan, SL_ACT_MAP);
 }
 
-/* Returns whether rows arrive in pieces, and each row of the block is summed once its piece has arrived. */
+/* Returns whether rows arrive in pieces, and each row of the block is summed once its piece has arrived; or
+ * the own columns are summed first, which is chosen only where it is expected to take less time. */
 static bool comes_in_pieces(const sl_plan *plan) {
   for (int i = 0; i < plan->exchanges.count; i++)
     if (SL_EXCHANGE(plan, i)->spec.pieces > 0)

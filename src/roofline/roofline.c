@@ -67,7 +67,8 @@ static void make_nothing(sley_roofline *out) {
 }
 
 static void describe(const sl_roofline_speeds *s, const sl_tile_cut *cut, const sl_rank_tally *tally,
-                     const sl_rank_seconds *seconds, sley_roofline *out, sley_roofline_rank *ranks) {
+                     const sl_rank_seconds *seconds, double staged_flops, sley_roofline *out,
+                     sley_roofline_rank *ranks) {
   sl_rank_seconds sum = {0};
   *out = (sley_roofline){.grid_rows = cut->grid_rows,
                          .grid_cols = cut->grid_cols,
@@ -78,7 +79,8 @@ static void describe(const sl_roofline_speeds *s, const sl_tile_cut *cut, const 
                          .tiles_across = cut->across,
                          .memory_bandwidth = s->memory,
                          .network_bandwidth = s->share,
-                         .peak = s->peak};
+                         .peak = s->peak,
+                         .stage_imbalance = staged_flops};
   for (int r = 0; r < s->ranks; r++) {
     sley_roofline_rank rank;
     describe_rank(s, &tally[r], &seconds[r], &rank);
@@ -90,6 +92,7 @@ static void describe(const sl_roofline_speeds *s, const sl_tile_cut *cut, const 
   make_roofs(s, &sum, out);
   if (out->flops > 0) {
     out->flops_imbalance *= s->ranks / out->flops;
+    out->stage_imbalance *= s->ranks / out->flops;
     out->attainable_ms = MS * out->flops / (s->ranks * out->attainable);
   } else {
     make_nothing(out);
@@ -159,7 +162,7 @@ sley_status sl_roofline_spmm(const sley_matrix *a, int64_t k, const sley_rooflin
   sley_status status = open_ranks(o->ranks, &f);
   if (status == SLEY_OK && summa) {
     sl_roofline_summa_cut(o->ranks, &p.cut);
-    status = sl_roofline_summa(a, k, &s, &p.cut, f.tally, &seconds);
+    status = sl_roofline_summa(a, k, &s, &p.cut, f.tally, &seconds, &p.staged_flops);
     if (status == SLEY_OK)
       sl_roofline_seconds(&s, f.tally, true, f.seconds);
   } else if (status == SLEY_OK) {
@@ -168,7 +171,7 @@ sley_status sl_roofline_spmm(const sley_matrix *a, int64_t k, const sley_rooflin
       status = count_tiles(&p, &s, &f);
   }
   if (status == SLEY_OK)
-    describe(&s, &p.cut, f.tally, f.seconds, out, ranks);
+    describe(&s, &p.cut, f.tally, f.seconds, p.staged_flops, out, ranks);
   if (status == SLEY_OK && summa)
     out->predicted_ms = MS * seconds;
   sl_tile_sizes_end(&p.a);
@@ -216,7 +219,7 @@ sley_status sl_roofline_spgemm(const sley_matrix *a, const sley_matrix *b, const
   if (status == SLEY_OK)
     status = count_spgemm(a, b, &s, &p, &f);
   if (status == SLEY_OK) {
-    describe(&s, &p.cut, f.tally, f.seconds, out, ranks);
+    describe(&s, &p.cut, f.tally, f.seconds, p.staged_flops, out, ranks);
     out->compression = p.compression;
   }
   sl_tile_sizes_end(&p.a);

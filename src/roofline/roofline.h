@@ -46,9 +46,11 @@ void sl_roofline_seconds(const sl_roofline_speeds *speeds, const sl_rank_tally *
                          sl_rank_seconds *out);
 
 /* For summa-2d: adds the tallies, and the time of the stages one after the other on each rank. *seconds: the
- * total, with each stage as long as on its slowest rank. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
+ * total, with each stage as long as on its slowest rank; *staged_flops: likewise the sum over the stages of
+ * the most flops of a rank. Errors: SLEY_ERR_MEMORY, SLEY_ERR_INTERRUPTED. */
 sley_status sl_roofline_summa(const sley_matrix *a, int64_t k, const sl_roofline_speeds *speeds,
-                              const sl_tile_cut *cut, sl_rank_tally *tally, double *seconds);
+                              const sl_tile_cut *cut, sl_rank_tally *tally, double *seconds,
+                              double *staged_flops);
 
 /* Returns the grid and the tiles of A of summa-2d (algo/algo_summa_2d.c). */
 void sl_roofline_summa_cut(int ranks, sl_tile_cut *cut);

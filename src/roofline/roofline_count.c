@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/value.h"
 
 enum { WORD = 8 };
@@ -93,11 +94,61 @@ static int maker(const sl_tiled_product *p, const task *t) {
                                   : sl_tile_rank(&p->cut, t->i, t->j);
 }
 
+/* ---- stages */
+
+/* The tiles of the stationary matrix, and the tasks of each. */
+typedef struct shape {
+  int64_t down, across, steps;
+} shape;
+
+static shape shape_of(const sl_tiled_product *p) {
+  const sl_tile_cut *c = &p->cut;
+  return p->stays == SL_STAYS_A   ? (shape){c->down, c->between, c->across}
+         : p->stays == SL_STAYS_B ? (shape){c->between, c->across, c->down}
+                                  : (shape){c->down, c->across, c->between};
+}
+
+/* Returns the number of stages, in which each rank runs at most one task, or, if tiles are broadcast, all its
+ * tasks with one column of tiles of A. */
+static int64_t count_stages(const sl_tiled_product *p) {
+  const sl_tile_cut *c = &p->cut;
+  const shape s = shape_of(p);
+  return p->broadcasts ? c->between
+                       : ((s.down - 1) / c->grid_rows + 1) * ((s.across - 1) / c->grid_cols + 1) * s.steps;
+}
+
+/* Returns the stage of a task: its place in the order of its rank's tasks (tile/products/walk.h). */
+static int64_t stage_of(const sl_tiled_product *p, const task *t) {
+  const sl_tile_cut *c = &p->cut;
+  const shape s = shape_of(p);
+  const int64_t row = p->stays == SL_STAYS_B ? t->l : t->i, col = p->stays == SL_STAYS_A ? t->l : t->j;
+  const int64_t other = p->stays == SL_STAYS_A ? t->j : p->stays == SL_STAYS_B ? t->i : t->l;
+  const int64_t step = ((other - row - col) % s.steps + s.steps) % s.steps;
+  return p->broadcasts
+             ? t->l
+             : (row / c->grid_rows * ((s.across - 1) / c->grid_cols + 1) + col / c->grid_cols) * s.steps +
+                   step;
+}
+
+static double sum_stages(const sl_tiled_product *p, int64_t stages) {
+  double sum = 0;
+  for (int64_t s = 0; s < stages; s++) {
+    double most = 0;
+    for (int r = 0; r < p->ranks; r++)
+      most = fmax(most, p->stage_flops[s * p->ranks + r]);
+    sum += most;
+  }
+  return sum;
+}
+
+/* ---- one task */
+
 static void add_task(const sl_tiled_product *p, const sl_words *w, const task *t, sl_rank_tally *tally) {
   const int me = maker(p, t);
   sl_rank_tally *mine = &tally[me];
   mine->tasks++;
   mine->flops += sl_tile_flops(&t->of);
+  p->stage_flops[stage_of(p, t) * p->ranks + me] += sl_tile_flops(&t->of);
   mine->local_bytes += sl_tile_local_bytes(w, &t->of);
   if (!p->products)
     mine->sums += sl_tally_sums(p->machine, p->crowd, w->value + w->index, t->of.cols * w->value,
@@ -147,10 +198,8 @@ static sley_status count_all(const sl_tiled_product *p, sl_rank_tally *tally) {
   return SLEY_OK;
 }
 
-sley_status sl_roofline_count(sl_tiled_product *p, sl_rank_tally *tally) {
+static sley_status count_broadcasts(sl_tiled_product *p, sl_rank_tally *tally) {
   sl_panel_sizes panels;
-  if (!p->broadcasts)
-    return count_all(p, tally);
   sley_status status = sl_panel_sizes_open(&p->cut, &panels);
   p->panels = &panels;
   if (status == SLEY_OK)
@@ -159,5 +208,16 @@ sley_status sl_roofline_count(sl_tiled_product *p, sl_rank_tally *tally) {
     sl_panel_sizes_move(p, &panels, tally);
   p->panels = NULL;
   sl_panel_sizes_close(&panels);
+  return status;
+}
+
+sley_status sl_roofline_count(sl_tiled_product *p, sl_rank_tally *tally) {
+  const int64_t stages = count_stages(p);
+  SL_TRY(SL_NEW_ZERO(p->stage_flops, stages * p->ranks, "flops of stages"));
+  const sley_status status = p->broadcasts ? count_broadcasts(p, tally) : count_all(p, tally);
+  if (status == SLEY_OK)
+    p->staged_flops = sum_stages(p, stages);
+  sl_free(p->stage_flops);
+  p->stage_flops = NULL;
   return status;
 }

@@ -41,6 +41,9 @@ typedef struct sl_tiled_product {
   double compression;      /* products per entry of C */
   bool broadcasts;         /* tiles are broadcast, not fetched (tile/products/summa.c) */
   sl_panel_sizes *panels;  /* set by sl_roofline_count if tiles are broadcast */
+  double *stage_flops;     /* set by sl_roofline_count: flops of each rank in each stage, stages x ranks */
+  double staged_flops;     /* written by sl_roofline_count: the sum over the stages of the most flops of a
+                              rank */
 } sl_tiled_product;
 
 /* Adds to the tallies of all ranks, which start at zero. Errors: SLEY_ERR_INTERRUPTED, SLEY_ERR_MEMORY. */

@@ -18,6 +18,7 @@ typedef struct summa {
   sley_dtype dtype;
   sl_rank_tally *stage; /* all ranks, for the current stage alone */
   sl_rank_seconds *seconds;
+  double *staged_flops; /* sum over the stages of the most flops of a rank */
 } summa;
 
 void sl_roofline_summa_cut(int ranks, sl_tile_cut *cut) {
@@ -102,7 +103,7 @@ static void move_rows_of_y(const summa *s) {
 /* Adds the stage to the tallies, and clears it for the next. Returns its seconds: of the longest transfer,
  * plus of the longest sum. */
 static double end_stage(const summa *s, sl_rank_tally *tally) {
-  double moving = 0, local = 0;
+  double moving = 0, local = 0, flops = 0;
   sl_roofline_seconds(s->speeds, s->stage, true, s->seconds);
   for (int r = 0; r < s->speeds->ranks; r++) {
     sl_rank_tally *from = &s->stage[r], *to = &tally[r];
@@ -110,6 +111,7 @@ static double end_stage(const summa *s, sl_rank_tally *tally) {
     moving = fmax(moving, s->seconds[r].predicted - s->seconds[r].local);
     to->tasks += from->tasks;
     to->flops += from->flops;
+    flops = fmax(flops, from->flops);
     to->local_bytes += from->local_bytes;
     to->sums += from->sums;
     for (int reach = 0; reach < SL_REACHES; reach++) {
@@ -119,6 +121,7 @@ static double end_stage(const summa *s, sl_rank_tally *tally) {
     }
     *from = (sl_rank_tally){0};
   }
+  *s->staged_flops += flops;
   return moving + local;
 }
 
@@ -141,9 +144,12 @@ static sley_status run_stages(const summa *s, sl_rank_tally *tally, double *seco
 }
 
 sley_status sl_roofline_summa(const sley_matrix *a, int64_t k, const sl_roofline_speeds *speeds,
-                              const sl_tile_cut *cut, sl_rank_tally *tally, double *seconds) {
+                              const sl_tile_cut *cut, sl_rank_tally *tally, double *seconds,
+                              double *staged_flops) {
   sl_tile_sizes sizes;
-  summa s = {.speeds = speeds, .cut = cut, .a = &sizes, .k = k, .dtype = a->dtype};
+  summa s = {
+      .speeds = speeds, .cut = cut, .a = &sizes, .k = k, .dtype = a->dtype, .staged_flops = staged_flops};
+  *staged_flops = 0;
   sley_status status = sl_tile_sizes_count(a, cut->down, cut->between, &sizes);
   if (status == SLEY_OK)
     status = SL_NEW_ZERO(s.stage, speeds->ranks, "counts of ranks");

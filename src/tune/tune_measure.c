@@ -83,8 +83,9 @@ static sley_status measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what,
 
 sley_status sl_tune_measure(sl_comm *comm, sl_tuning *tune, const sl_timed *what, double *seconds) {
   char *other = NULL;
-  SL_TRY(sl_agree(comm, SL_NEW(other, OTHER_BYTES, "other things")));
-  sley_status status = sl_abort_on_error(comm, measure(comm, tune, what, other, seconds));
+  sley_status status = sl_agree(comm, SL_NEW(other, OTHER_BYTES, "other things"));
+  if (status == SLEY_OK)
+    status = sl_abort_on_error(comm, measure(comm, tune, what, other, seconds));
   sl_free(other);
   return status;
 }

@@ -155,9 +155,10 @@ static sley_status measure_all(sl_comm *comm, sl_tuning *tune, int matrices, sl_
     for (int kind = 0; kind < SL_WINDOW_KINDS; kind++) {
       draft d = draw(n, tune->size);
       sley_matrix *block = NULL;
-      SL_TRY(sl_agree(comm, make_block(comm, &d, n, kinds[kind].dtype, &block)));
-      sley_status status = measure_matrix(comm, tune, block, &kinds[kind], &d,
-                                          samples + (int64_t)kind * matrices * WIDTHS, &count[kind]);
+      sley_status status = sl_agree(comm, make_block(comm, &d, n, kinds[kind].dtype, &block));
+      if (status == SLEY_OK)
+        status = measure_matrix(comm, tune, block, &kinds[kind], &d,
+                                samples + (int64_t)kind * matrices * WIDTHS, &count[kind]);
       sl_matrix_destroy(block);
       SL_TRY(status);
     }

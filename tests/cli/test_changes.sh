@@ -78,8 +78,9 @@ run 0 "${gnn[@]}" --heads 2 --layers 1 --hidden 9 --wire bf16 --aggregate halo -
 for option in heads hidden wire batch save-every train valid; do
   changed "gnn train" "--$option has no effect"
 done
-run 0 "${gnn[@]}" --model gat --heads 2 --hidden 9 --sample 3 --layers 1 --batch 7
+run 0 "${gnn[@]}" --model gat --heads 2 --hidden 9 --sample 3 --layers 1 --batch 7 --order auto
 changed "gnn train" '--hidden has no effect'
+changed "gnn train" '--order has no effect'
 ! grep -q -e '--heads' -e '--batch' "$work/err" || fail "options that have an effect: $(cat "$work/err")"
 run 0 order "$graph" --order rcm --seed 3 --perm "$work/perm.npy"
 grep -q -- '--seed has no effect' "$work/err" || fail "order --seed"

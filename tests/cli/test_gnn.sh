@@ -85,6 +85,42 @@ for kernel in auto f32-portable; do
   field "$json" kernel $kernel
   near "$loss" "$("$json_field" "$json" epochs.39.loss)" "losses with the kernel $kernel"
 done
+echo "orders of the rows: the losses, shares and files of the order of the graph"
+run 0 generate er:n=40,m=300,nnz=600,seed=2 --out "$work/sparse.mtx"
+orders=$("$sley" words gnn train --order)
+[ "$(echo "$orders" | grep -vx auto)" = "$("$sley" words order --order)" ] || fail "orders of gnn train: $orders"
+for features in random:8 "$work/sparse.mtx"; do
+  given="--features $features --labels planted:3 --hidden 8 --epochs 12 --dropout 0.4 --device cpu --out $work/state.npz"
+  run 0 gnn train "$graph" $given --json "$json"
+  field "$json" order none
+  loss=$("$json_field" "$json" epochs.11.loss) right=$("$json_field" "$json" epochs.11.test)
+  for order in $orders; do
+    # a build may lack the library of an order
+    [ $order = auto ] || "$sley" order "$graph" --order $order --perm "$work/perm.npy" >/dev/null 2>&1 || continue
+    rm -f "$work/state.npz"
+    run 0 gnn train "$graph" $given --order $order --ranks $((RANDOM % 3 + 1)) --json "$json"
+    if [ $order = auto ]; then
+      grep -q '^order  *[a-z]*, computed in .* predicted ms of a sum: none [0-9.]*, rabbit ' "$work/out" || fail "auto: no choice is told"
+      field "$json" orders.0.order none
+    else
+      field "$json" order $order
+    fi
+    near "$loss" "$("$json_field" "$json" epochs.11.loss)" "$order: losses"
+    awk -v a="$right" -v b="$("$json_field" "$json" epochs.11.test)" 'BEGIN { exit !(a - b < 0.02 && b - a < 0.02) }' || fail "$order: shares"
+    # the state's split and fingerprints are those of the graph as it is
+    run 0 gnn infer "$graph" --features $features --labels planted:3 --weights "$work/state.npz" --last --device cpu
+    silent_err "$order: infer"
+  done
+done
+run 0 gnn train "$graph" $given --order loa --epochs 20 --resume
+grep -q '^resumed  *after epoch 12 of ' "$work/out" || fail "another order does not go on"
+run 0 gnn train "$graph" $planted --device cpu --order rcm --ranks 2 --transport tcp --json "$json"
+field "$json" order rcm
+run 2 gnn train "$graph" $planted --order best
+one_line "no such order" "rabbit"
+run 2 gnn train "$graph" $planted --order loa --sample 3,3
+one_line "an order of drawn graphs" "leave one of the two out"
+
 echo "what becomes of rows between the halves of a step, and what they take of memory"
 for model in gcn gat; do
   deep="$planted $(heads $model 2) --model $model --layers 6 --epochs 5 --device cpu --ranks 2"

@@ -97,6 +97,14 @@ for memory in keep recompute bf16; do
   done
 done
 
+echo "an order of the rows"
+for order in none loa auto; do
+  # shellcheck disable=SC2086
+  run 0 gnn bench "$graph" $small --device cpu --model gcn,gat --order $order --ranks 2 --repeat 1 --json "$json"
+  [ $order = auto ] || field "$json" order $order
+  [ $order != auto ] || field "$json" orders.1.order rabbit
+done
+
 echo "a graph alone is enough"
 run 0 gnn bench "$root/data/karate.mtx" --device cpu --threads 1 --repeat 1 --warmup 0 --model gcn
 grep -q '64 features, 8 classes' "$work/out" || fail "features and labels are not drawn"

@@ -57,7 +57,7 @@ silent_err "hc_tables"
 for text in "Training: an epoch" "Update: in one kernel" "Layout: a product by orders" "Plan: products"; do
   says "$text"
 done
-field "$json" cases 8 # two models with two kernels, one update, two orders, one plan
+field "$json" cases 9 # two models with two kernels, one update, three orders, one plan
 field "$json" cases.1.kernel auto
 script 1 hc_tables "${quick[@]}" --matrix "band:n=300,width=3" --kernels none,auto --parts training
 says 'device cpu has no kernel "none"'

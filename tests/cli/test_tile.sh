@@ -38,6 +38,21 @@ done
 run 0 spmm "$graph" --algo tile-c --ranks 7 --tiles 40 --repeat 1 --warmup 0 -k 0
 run 0 spmm "$graph" --ranks 5 --grid 1x5 --algo tile-all --buffers 1 --repeat 1 --warmup 0 -k 1
 
+echo "the work of the busiest rank, and by stages, is what sley roofline counts from the tiles"
+for algo in tile-c tile-a tile-b tile-summa; do
+  words=("$graph" --ranks 6 --grid 3x2 --tiles 5x7 --columns 3 --algo "$algo" --dtype f64)
+  run 0 spmm "${words[@]}" -k 5 --repeat 2 --json "$work/t.json"
+  run 0 roofline "${words[@]}" -k 5 --json "$work/r.json"
+  run 0 spgemm "${words[@]}" --repeat 2 --json "$work/s.json"
+  run 0 roofline "${words[@]}" --spgemm --json "$work/q.json"
+  for name in flops_imbalance stage_imbalance; do
+    for pair in "t r" "s q"; do
+      read -r got wanted <<<"$(for file in $pair; do "$json_field" "$work/$file.json" algorithms.0.$name; done | tr '\n' ' ')"
+      awk "BEGIN { exit !($got >= 1 && $got - $wanted < 1e-9 && $wanted - $got < 1e-9) }" || fail "$algo: $name is $got, sley roofline says $wanted"
+    done
+  done
+done
+
 echo "sparse times sparse: what sley spgemm makes, in every semiring"
 for semiring in plus-times plus-pair min-plus or-and; do
   run 0 spgemm "$graph" --verify --algo tile-c --dtype f32 --semiring $semiring --tiles 5 --ranks 3 --repeat 2 --json "$work/c.json"

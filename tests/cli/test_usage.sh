@@ -21,8 +21,8 @@ declare -A options=(
   [bench]="matrix k seed dtype device precision threads repeat budget mem-limit json format base"
   [bench ops]="matrix ops k heads dtype device threads ranks seed repeat json format base"
   [collective]="bytes zeros blocks dtype op format way any-order ranks workgroup threads transport timeout device repeat warmup seed check sweep plot json"
-  [gnn train]="force weights features labels model layers hidden heads epochs patience rate optimizer decay dropout train valid split split-seed undirected normalize reproducible fresh-features aggregate kernel precision wire memory ranks transport threads device seed sample batch out save-every resume plot json format base"
-  [gnn bench]="weights features labels model repeat warmup layers hidden heads rate optimizer decay dropout undirected normalize reproducible fresh-features aggregate kernel precision wire memory ranks transport threads device seed json format base"
+  [gnn train]="force weights features labels model layers hidden heads epochs patience rate optimizer decay dropout train valid split split-seed undirected normalize reproducible fresh-features aggregate order kernel precision wire memory ranks transport threads device seed sample batch out save-every resume plot json format base"
+  [gnn bench]="weights features labels model repeat warmup layers hidden heads rate optimizer decay dropout undirected normalize reproducible fresh-features aggregate order kernel precision wire memory ranks transport threads device seed json format base"
   [gnn infer]="force weights last features labels train valid split split-seed ranks transport threads device seed out json format base"
   [info]="json"
 )

@@ -278,6 +278,13 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
   options = (sley_tile_spmm_options)SLEY_TILE_SPMM_OPTIONS_INIT;
   options.buffers = -1;
   CHECK(sley_tile_spmm_create(o.a, o.x, o.y, &options, &product) == SLEY_ERR_ARG);
+  int64_t flops = 0;
+  options = (sley_tile_spmm_options)SLEY_TILE_SPMM_OPTIONS_INIT;
+  options.stage_flops = &flops;
+  options.stages = sley_tile_stages(o.a, o.x, NULL) + 1;
+  CHECK(options.stages > 1 && sley_tile_stages(o.a, o.x, "tile-d") == 0);
+  CHECK(sley_tile_spmm_create(o.a, o.x, o.y, &options, &product) == SLEY_ERR_ARG);
+  CHECK(strstr(sley_last_error(), "sley_tile_stages"));
   CHECK(sley_tiled_set_rows(o.a, c->row_begin, o.y_rows, o.ld) == SLEY_ERR_ARG);
   CHECK(sley_tiled_set_rows(o.y, c->row_begin, o.y_rows, c->k - 1) == SLEY_ERR_ARG);
   CHECK(sley_tiled_get_rows(o.y, c->col_begin, o.y_rows, o.ld) == SLEY_ERR_ARG);

@@ -486,7 +486,7 @@ static sley_status refuse_way(sl_comm *comm, void *arg) {
   const sample *s = arg;
   sley_plan *plan;
   sley_plan_options options = SLEY_PLAN_OPTIONS_INIT;
-  options.update = (sley_update_way)3;
+  options.update = (sley_update_way)4;
   EXPECT(sley_plan_create(comm, s->matrix, s->begin, s->begin, 8, &options, &plan) == SLEY_ERR_ARG);
   EXPECT(strstr(sley_last_error(), "update"));
   return SLEY_OK;

@@ -16,12 +16,12 @@ static const char *const shapes[] = {"rmat:scale=9,edgefactor=8,seed=3",
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static spmm_case make_case(const char *algo, int ranks, uint64_t seed) {
-  static const int64_t widths[] = {37, 65, 131, 96};
+  static const int64_t widths[] = {37, 65, 131, 96, 67};
   return (spmm_case){.algo = algo,
                      .ranks = ranks,
                      .workgroup = seed % 3 == 0 ? (ranks + 1) / 2 : ranks,
                      .threads = 1 + (int)(seed % 2),
-                     .k = widths[seed % 4],
+                     .k = widths[seed % 5],
                      .partition = seed % 2 ? "rows" : "nnz",
                      .alpha = 1,
                      .pad = (int64_t)(seed % 3),

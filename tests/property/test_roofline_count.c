@@ -7,7 +7,13 @@
 #include "kernels.h"
 #include "sley_roofline.h"
 
-enum { MOST_RANKS = 12, SIDE = 40, MOST_TILES = 12 };
+enum {
+  MOST_RANKS = 12,
+  SIDE = 40,
+  MOST_TILES = 12,
+  MOST_ACROSS = 4,
+  MOST_STAGES = MOST_TILES * MOST_TILES * MOST_ACROSS
+};
 
 /* A matrix as a table, for the oracle, and as CSR. */
 typedef struct table {
@@ -78,6 +84,7 @@ static double sparse_bytes(const table *t, int64_t down, int64_t across, int64_t
 typedef struct counted {
   double flops[MOST_RANKS], in[MOST_RANKS], out[MOST_RANKS], inside[MOST_RANKS];
   int64_t messages[MOST_RANKS];
+  double stage[MOST_STAGES][MOST_RANKS]; /* flops */
 } counted;
 
 static void carry(counted *c, const sley_roofline_options *o, int from, int to, double bytes) {
@@ -173,6 +180,39 @@ static void count_panels(const drawn_case *c, int64_t l, counted *out) {
     broadcast(out, o, o->grid_rows, col, o->grid_cols, l, of_b[col]);
 }
 
+/* The stage of a task: each rank takes its stationary tiles row by row, and the tasks of tile (row, col) from
+ * row + col on. Ranks with fewer tiles in a row wait. */
+static int64_t stage_of(const drawn_case *c, int64_t i, int64_t l, int64_t j) {
+  const sley_roofline_options *o = &c->o;
+  const char stays = o->algo[5];
+  const int64_t down = stays == 'b' ? o->tiles_between : o->tiles_down;
+  const int64_t across = stays == 'a' ? o->tiles_between : o->tiles_across;
+  const int64_t steps = stays == 'a' ? o->tiles_across : stays == 'b' ? o->tiles_down : o->tiles_between;
+  const int64_t my_row = stays == 'b' ? l : i, my_col = stays == 'a' ? l : j;
+  const int64_t my_other = stays == 'a' ? j : stays == 'b' ? i : l;
+  int64_t stage = 0;
+  for (int64_t row = my_row % o->grid_rows; row < down; row += o->grid_rows)
+    for (int64_t first = 0; first < across; first += o->grid_cols)
+      for (int64_t step = 0; step < steps; step++, stage++)
+        if (row == my_row && first + my_col % o->grid_cols == my_col &&
+            (row + my_col + step) % steps == my_other)
+          return is_summa(c) ? l : stage;
+  fail_msg("no rank has this task");
+  return 0;
+}
+
+/* Flops of the stages, each as many as of its busiest rank. */
+static double staged_flops(const counted *c) {
+  double sum = 0;
+  for (int s = 0; s < MOST_STAGES; s++) {
+    double most = 0;
+    for (int r = 0; r < MOST_RANKS; r++)
+      most = fmax(most, c->stage[s][r]);
+    sum += most;
+  }
+  return sum;
+}
+
 static void count_task(const drawn_case *c, int64_t i, int64_t l, int64_t j, counted *out) {
   const sley_roofline_options *o = &c->o;
   const int64_t value = (int64_t)sley_dtype_bytes(c->dtype), wide = value < 4 ? 4 : value;
@@ -185,6 +225,7 @@ static void count_task(const drawn_case *c, int64_t i, int64_t l, int64_t j, cou
   const double product = (double)((stored * width * wide + 7) / 8 * 8 + (stored < height ? 8 * stored : 0));
   const int me = owner(o, o->algo[5] == 'b' ? l : i, o->algo[5] == 'a' ? l : j);
   out->flops[me] += 2 * products_of(c, i, l, j);
+  out->stage[stage_of(c, i, l, j)][me] += 2 * products_of(c, i, l, j);
   if (is_summa(c))
     return; /* count_panels */
   carry(out, o, owner(o, i, l), me, a);
@@ -209,7 +250,7 @@ static void draw_case(bool sparse, drawn_case *c) {
   c->o.ranks_per_node = 1 + (int)draw(c->o.ranks);
   c->o.tiles_down = 1 + draw(MOST_TILES);
   c->o.tiles_between = 1 + draw(MOST_TILES);
-  c->o.tiles_across = 1 + draw(4);
+  c->o.tiles_across = 1 + draw(MOST_ACROSS);
   c->o.compression = sparse ? 2 : 0;
 }
 
@@ -224,8 +265,9 @@ static sley_status roofline_of(const drawn_case *c, sley_roofline *line, sley_ro
 }
 
 static void check_case(const drawn_case *c) {
-  counted expected = {0};
+  static counted expected;
   sley_roofline line;
+  expected = (counted){0};
   sley_roofline_rank rank[MOST_RANKS];
   for (int64_t i = 0; i < c->o.tiles_down; i++)
     for (int64_t l = 0; l < c->o.tiles_between; l++)
@@ -251,6 +293,10 @@ static void check_case(const drawn_case *c) {
     assert_true(rank[r].predicted_ms >= rank[r].local_ms && line.predicted_ms >= rank[r].predicted_ms);
   }
   assert_true(line.flops == flops && line.network_bytes == bytes);
+  const double staged = flops > 0 ? staged_flops(&expected) * c->o.ranks / flops : 0;
+  if (fabs(line.stage_imbalance - staged) > 1e-12 * staged)
+    fail_msg("%s: imbalance by stages %.15g, expected %.15g", c->o.algo, line.stage_imbalance, staged);
+  assert_true(line.stage_imbalance >= line.flops_imbalance * (1 - 1e-12));
   assert_true(line.attainable <= line.local_roof && line.attainable <= line.network_roof);
 }
 

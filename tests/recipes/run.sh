@@ -85,8 +85,9 @@ shows() { grep -q -- "$1" "$copy/out" || fail "the last command shows no \"$1\""
 # tests NAME ...: which take every row of a table; a few cases of each. They are linked anew, since a program has a copy of a table.
 tests() {
   for test in "$@"; do
+    find "$build/tests/CMakeFiles/$test.dir" -name "$test.c.o" -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2- >"$copy/object"
     # shellcheck disable=SC2046
-    cc -o "$copy/$test" "$build/tests/CMakeFiles/$test.dir"/*/"$test.c.o" "$build/tests/libsley_test_support.a" -L"$copy/lib" -lsley_internal \
+    cc -o "$copy/$test" @"$copy/object" "$build/tests/libsley_test_support.a" -L"$copy/lib" -lsley_internal \
       $(needs "$build/tests/$test") || fail "$test is not linked"
     SLEY_TEST_SHARE=100 SLEY_TEST_SETTINGS=cpu "$copy/$test" >"$copy/log" 2>&1 || { tail -20 "$copy/log"; fail "$test"; }
   done

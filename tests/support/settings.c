@@ -36,6 +36,8 @@ static const setting settings[] = {
     {"device_no_signals", {DEVICE}, {.signals = SL_SIGNALS_OFF}},
     /* the halo in as many pieces as possible, aligned copies of X, and rows of rowwise in many batches */
     {"device_pieces", {DEVICE}, {.piece_bytes = 1000, .aligns = true, .fetch_rows = 100}},
+    /* the own columns first */
+    {"device_own", {DEVICE}, {.own_first = true}},
     {"device_halo_pieces", {DEVICE}, {.piece_bytes = 300}},
     /* ranks that would be processes, whose devices load each other's memory inside a workgroup, or cannot
        share it */

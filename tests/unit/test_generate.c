@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/memory.h"
 #include "generate/generate.h"
@@ -56,6 +57,7 @@ static const char *const samples[] = {"er:n=1000,nnz=20000",
                                       "rmat:scale=11,edgefactor=8",
                                       "rmat:scale=10,undirected",
                                       "rmat:scale=10,shuffle,a=0.6,seed=4",
+                                      "rmat:scale=10,shuffle=apart,seed=4",
                                       "twin:cyt:scale=0.01",
                                       "twin:cit:scale=0.003",
                                       "twin:cok:scale=0.001",
@@ -184,6 +186,31 @@ static void count_remote(const sley_matrix *a, int64_t *remote, int64_t *halo) {
 }
 
 /* At full size the bounds are 2 and 5 %; small twins have more repeats. */
+/* Sum over rows of the difference of their lengths in two matrices. */
+static int64_t rows_apart(const sley_matrix *a, const sley_matrix *b) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < a->rows; i++)
+    sum += llabs((a->rowptr[i + 1] - a->rowptr[i]) - (b->rowptr[i + 1] - b->rowptr[i]));
+  return sum;
+}
+
+/* shuffle=apart gives the columns another order than shuffle does, and the rows the same; only entries on the
+ * diagonal, which are dropped, differ. */
+static void rmat_shuffles_columns_apart(void **state) {
+  (void)state;
+  sley_matrix *one = generate("rmat:scale=10,shuffle,seed=4", SLEY_F32, NULL);
+  sley_matrix *two = generate("rmat:scale=10,shuffle=apart,seed=4", SLEY_F32, NULL), *one_t, *two_t;
+  assert_sley_ok(sl_matrix_transpose(one, NULL, &one_t));
+  assert_sley_ok(sl_matrix_transpose(two, NULL, &two_t));
+  assert_no_repeats(two);
+  assert_true(rows_apart(one, two) < one->nnz / 20);
+  assert_true(rows_apart(one_t, two_t) > one->nnz / 2);
+  sl_matrix_destroy(one);
+  sl_matrix_destroy(two);
+  sl_matrix_destroy(one_t);
+  sl_matrix_destroy(two_t);
+}
+
 static void twins_resemble_at_small_scale(void **state) {
   (void)state;
   static const struct {
@@ -327,6 +354,7 @@ static void wrong_specifications_are_refused(void **state) {
                                       "rmat:scale=60",
                                       "rmat:scale=3,a=0.9,b=0.3",
                                       "rmat:scale=3,a=nan",
+                                      "rmat:scale=3,shuffle=far",
                                       "twin:abc",
                                       "twin:",
                                       "twin:clj:scale=0",
@@ -388,6 +416,7 @@ int main(void) {
       cmocka_unit_test(er_has_exactly_its_entries),
       cmocka_unit_test(er_is_spread_evenly),
       cmocka_unit_test(rmat_has_no_loops_or_repeats),
+      cmocka_unit_test(rmat_shuffles_columns_apart),
       cmocka_unit_test(twins_resemble_at_small_scale),
       cmocka_unit_test(the_dense_twin_is_dense),
       cmocka_unit_test(shapes_are_exact),

@@ -227,11 +227,11 @@ static void arguments_are_checked(void **state) {
 
 static void every_allocation_may_fail(void **state) {
   (void)state;
-  const char *const names[] = {"degree", "rcm", "rabbit", "loa", "scotch", "metis", "cover"};
+  const char *const names[] = {"degree", "rcm", "rabbit", "loa", "loa-parts", "scotch", "metis", "cover"};
   sley_matrix *matrix;
   assert_sley_ok(sley_matrix_read("er:n=60,nnz=200,seed=3", NULL, &matrix));
   int64_t perm[60];
-  for (int i = 0; i < 7; i++) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     int64_t before = sl_memory_now(), nth = 1;
     sley_status status = SLEY_ERR_MEMORY;
     for (; status == SLEY_ERR_MEMORY; nth++) {

@@ -280,6 +280,46 @@ static void planted_groups_are_denser(void **state) {
   sley_matrix_destroy(plain);
 }
 
+/* The columns of other blocks in each of `parts` equal blocks of rows. */
+static int64_t halo_rows(const sley_matrix *matrix, int64_t parts) {
+  const int64_t n = matrix->rows;
+  int64_t count = 0;
+  for (int64_t p = 0; p < parts; p++) {
+    uint8_t *seen = calloc((size_t)n, 1);
+    const int64_t begin = n * p / parts, end = n * (p + 1) / parts;
+    for (int64_t e = matrix->rowptr[begin]; e < matrix->rowptr[end]; e++) {
+      const int64_t c = sl_index_at(matrix->col, matrix->index, e);
+      count += (c < begin || c >= end) && !seen[c];
+      seen[c] = 1;
+    }
+    free(seen);
+  }
+  return count;
+}
+
+/* On a shuffled grid loa-parts needs a small part of loa's halo, and its windows are no less dense. */
+static void parts_serve_windows_and_halo(void **state) {
+  (void)state;
+  enum { RANKS = 16 };
+  static const char *const names[] = {"loa", "loa-parts"};
+  sley_matrix *grid, *by[2];
+  assert_sley_ok(sley_matrix_read("grid:nx=100,ny=90", NULL, &grid));
+  sley_matrix *mixed = shuffled(grid, 3);
+  for (int i = 0; i < 2; i++) {
+    int64_t *perm = calloc((size_t)mixed->rows, sizeof *perm);
+    assert_sley_ok(sley_order(mixed, names[i], 1, 2, perm));
+    by[i] = permuted(mixed, perm);
+    free(perm);
+  }
+  if (halo_rows(by[1], RANKS) * 4 > halo_rows(by[0], RANKS) || intensity(by[1]) < intensity(by[0]))
+    fail_msg("halo rows %lld and %lld, intensities %.3f and %.3f", (long long)halo_rows(by[0], RANKS),
+             (long long)halo_rows(by[1], RANKS), intensity(by[0]), intensity(by[1]));
+  sley_matrix_destroy(by[1]);
+  sley_matrix_destroy(by[0]);
+  sley_matrix_destroy(mixed);
+  sley_matrix_destroy(grid);
+}
+
 /* ---- hubs */
 
 /* Rows 1 to LEAVES have an entry in column 0 alone, and row 0 in all of their columns: windows of 16 leaves
@@ -359,6 +399,7 @@ int main(void) {
       cmocka_unit_test(repeated_entries_count_once),
       cmocka_unit_test(full_blocks_are_found),
       cmocka_unit_test(planted_groups_are_denser),
+      cmocka_unit_test(parts_serve_windows_and_halo),
       cmocka_unit_test(a_star),
       cmocka_unit_test(hubs_shared_by_all_rows),
       cmocka_unit_test(rows_without_entries_come_last),

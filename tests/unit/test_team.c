@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Teams: every thread runs each body once, loops cover their range, the lowest failing thread's message
  * arrives, and waiting works both for those who poll and for those who have gone to sleep. */
+#define _GNU_SOURCE /* for sched_getcpu and sets of processors */
 #include "support.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -69,6 +72,92 @@ static sley_status mark_range(void *context, int64_t begin, int64_t end, int thr
   for (int64_t i = begin; i < end; i++)
     ((unsigned char *)context)[i]++;
   return SLEY_OK;
+}
+
+/* A loop in which a worker stays in a piece. */
+typedef struct held {
+  _Atomic bool held;    /* a worker is inside a piece */
+  _Atomic bool release; /* it may end */
+  _Atomic int done, on_caller;
+  pthread_t caller;
+} held;
+
+/* The first worker that comes stays in its piece until the caller has done all others. */
+static sley_status hold(void *context, int64_t begin, int64_t end, int thread) {
+  (void)thread;
+  held *h = context;
+  assert_int_equal(end, begin + 1);
+  if (pthread_equal(pthread_self(), h->caller))
+    atomic_fetch_add(&h->on_caller, 1);
+  else if (!atomic_exchange(&h->held, true))
+    while (!atomic_load(&h->release))
+      pause_for(100);
+  if (atomic_fetch_add(&h->done, 1) + 2 >= 32)
+    atomic_store(&h->release, true);
+  return SLEY_OK;
+}
+
+static void test_others_take_the_pieces_of_a_held_thread(void **state) {
+  (void)state;
+  sl_team *team;
+  assert_sley_ok(sl_team_create(2, &team));
+  for (int round = 0; round < 50; round++) {
+    held h = {.caller = pthread_self()};
+    assert_sley_ok(sl_team_for(team, 32, 1, hold, &h));
+    assert_int_equal(h.done, 32);
+    assert_true(h.on_caller >= 31 || !h.held);
+    if (round % 10 == 0)
+      pause_for(1000);
+  }
+  sl_team_destroy(team);
+}
+
+/* Loops whose caller finishes at once and begins the next while workers that were woken still come. */
+static void test_late_workers_find_nothing_to_do(void **state) {
+  (void)state;
+  enum { COUNT = 16, LOOPS = 3000 };
+  for (int threads = 2; threads <= 40; threads += 19) { /* one gate, and several */
+    sl_team *team;
+    assert_sley_ok(sl_team_create(threads, &team));
+    for (int round = 0; round < LOOPS; round++) {
+      unsigned char marks[COUNT] = {0};
+      assert_sley_ok(round % 2 ? sl_team_for(team, COUNT, 1, mark_range, marks)
+                               : sl_team_for_brief(team, COUNT, mark_range, marks));
+      for (int i = 0; i < COUNT; i++)
+        assert_int_equal(marks[i], 1);
+      if (round % 100 == 0)
+        pause_for(300);
+    }
+    _Atomic int runs[40] = {0};
+    assert_sley_ok(sl_team_run(team, count_thread, runs));
+    for (int t = 0; t < threads; t++)
+      assert_int_equal(runs[t], 1);
+    sl_team_destroy(team);
+  }
+}
+
+/* With all threads bound to one core, no more than one can run at a time. */
+static void test_a_team_on_one_core(void **state) {
+  (void)state;
+  cpu_set_t before, one;
+  if (sched_getaffinity(0, sizeof before, &before) != 0)
+    skip();
+  CPU_ZERO(&one);
+  CPU_SET((size_t)sched_getcpu(), &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0)
+    skip();
+  sl_team *team; /* its threads have the caller's binding */
+  assert_sley_ok(sl_team_create(2, &team));
+  for (int round = 0; round < 300; round++) {
+    unsigned char marks[64] = {0};
+    assert_sley_ok(sl_team_for(team, 64, 2, mark_range, marks));
+    for (int i = 0; i < 64; i++)
+      assert_int_equal(marks[i], 1);
+    if (round % 20 == 0)
+      pause_for(500);
+  }
+  sl_team_destroy(team);
+  assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 static void test_a_loop_covers_its_range_once(void **state) {
@@ -218,6 +307,9 @@ int main(void) {
       cmocka_unit_test(test_each_thread_runs_once_a_round),
       cmocka_unit_test(test_the_caller_waits_for_a_slow_worker),
       cmocka_unit_test(test_a_loop_covers_its_range_once),
+      cmocka_unit_test(test_others_take_the_pieces_of_a_held_thread),
+      cmocka_unit_test(test_late_workers_find_nothing_to_do),
+      cmocka_unit_test(test_a_team_on_one_core),
       cmocka_unit_test(test_the_lowest_failure_is_reported),
       cmocka_unit_test(test_blocks_are_copied),
       cmocka_unit_test(test_sums_are_the_same_on_any_team),

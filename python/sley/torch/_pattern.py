@@ -49,10 +49,17 @@ class BlockMatrix(NotCopied):
 
 
 class Pattern(NotCopied):
-    """The pattern of a rank's rows: `nnz` entries in `rows` rows; the rank owns `cols` rows of X."""
+    """The pattern of a rank's rows: `nnz` entries in `rows` rows; the rank owns `cols` rows of X.
 
-    def __init__(self, rank: Rank, block: Block) -> None:
+    place: None, or for each row of X and Y its row of the block, which is square and in another order then; operands
+    and results of operations keep their own order.
+    """
+
+    def __init__(self, rank: Rank, block: Block, place: torch.Tensor | None = None) -> None:
         self.rank, self.block = rank, block
+        self.place = place
+        self._name = None if place is None else torch.empty_like(place).scatter_(
+            0, place, torch.arange(len(place), device=place.device))
         self.device = rank.device
         self.rows = len(block.rowptr) - 1
         self.cols = int(block.col_begin[rank.rank + 1] - block.col_begin[rank.rank])
@@ -70,6 +77,14 @@ class Pattern(NotCopied):
             self._graph = self.rank.make(lib.sley_graph_destroy, lib.sley_graph_create, self.rank.comm, blocks,
                                          *self.block.begins, None)
         return self._graph
+
+    def ordered(self, x: torch.Tensor) -> torch.Tensor:
+        """Rows in the order of the block."""
+        return x if self._name is None else x.index_select(0, self._name)
+
+    def restored(self, y: torch.Tensor) -> torch.Tensor:
+        """Rows of the block in the order of the caller."""
+        return y if self.place is None else y.index_select(0, self.place)
 
     def _operation(self, kind: type[Any], *shape: Any) -> Any:
         key = (kind, *shape)
@@ -93,16 +108,20 @@ class Pattern(NotCopied):
     def aggregate(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """Y[i] = sum of weight(i, j) X[j], head by head."""
         heads = weight.shape[1]
-        return self._operation(_Aggregation, heads, x.shape[1] // max(heads, 1), x.dtype).forward(x, weight)
+        operation = self._operation(_Aggregation, heads, x.shape[1] // max(heads, 1), x.dtype)
+        return self.restored(operation.forward(self.ordered(x), weight))
 
     def aggregate_transposed(self, y: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """X[j] = sum of weight(i, j) Y[i], head by head."""
         heads = weight.shape[1]
-        return self._operation(_Aggregation, heads, y.shape[1] // max(heads, 1), y.dtype).transposed(y, weight)
+        operation = self._operation(_Aggregation, heads, y.shape[1] // max(heads, 1), y.dtype)
+        return self.restored(operation.transposed(self.ordered(y), weight))
 
     def sddmm(self, u: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
         """S(i, j) = U[i] . V[j], head by head."""
-        return self._operation(_Sddmm, heads, u.shape[1] // max(heads, 1), u.dtype).forward(u, v)
+        operation = self._operation(_Sddmm, heads, u.shape[1] // max(heads, 1), u.dtype)
+        made: torch.Tensor = operation.forward(self.ordered(u), self.ordered(v))
+        return made
 
     def attention(self, heads: int, width: int, dtype: torch.dtype, slope: float) -> "Attention":
         """The attention of GAT."""
@@ -197,6 +216,7 @@ class Attention:
         options = initial(_c.sley_attention_options, heads=heads, width=width, dtype=code_of(dtype), slope=slope)
         graph = pattern.graph
         self.rank, self.rows, self.cols = pattern.rank, pattern.rows, pattern.cols
+        self.ordered, self.restored = pattern.ordered, pattern.restored
         self.heads, self.features = heads, heads * width
         self.handle = pattern.rank.make(lib.sley_attention_destroy, lib.sley_attention_create, graph,
                                         ctypes.byref(options), kept=graph)
@@ -214,18 +234,18 @@ class Attention:
         given.y, given.ldy, given.saved = y.data_ptr(), max(self.features, 1), saved.data_ptr()
 
     def forward(self, query: torch.Tensor, source: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        (query, ldq), (source, lds) = rows_of(query), rows_of(source)
+        (query, ldq), (source, lds) = rows_of(self.ordered(query)), rows_of(self.ordered(source))
         y = query.new_empty(self.rows, self.features)
         saved = query.new_empty((self.saved_bytes,), dtype=torch.uint8)
         with self.rank:
             self._give(query, source, y, saved, ldq, lds)
             check(lib.sley_attention_forward(self.handle, self._operands))
-        return y, saved
+        return self.restored(y), saved
 
     def backward(self, query: torch.Tensor, source: torch.Tensor, y: torch.Tensor, saved: torch.Tensor,
                  dy: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        (query, ldq), (source, lds), (dy, lddy) = rows_of(query), rows_of(source), rows_of(dy)
-        y = y.contiguous()
+        (query, ldq), (source, lds), (dy, lddy) = (rows_of(self.ordered(each)) for each in (query, source, dy))
+        y = self.ordered(y).contiguous()
         dquery = query.new_empty(self.rows, self.heads)
         dsource = query.new_empty(self.cols, self.features + self.heads)
         with self.rank:
@@ -234,7 +254,7 @@ class Attention:
             wanted.dy, wanted.lddy, wanted.dquery, wanted.lddq = dy.data_ptr(), lddy, dquery.data_ptr(), self.heads
             wanted.dsource, wanted.ldds = dsource.data_ptr(), self.features + self.heads
             check(lib.sley_attention_backward(self.handle, self._operands, self._gradients))
-        return dquery, dsource
+        return self.restored(dquery), self.restored(dsource)
 
 
 class Halo:

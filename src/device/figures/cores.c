@@ -8,8 +8,9 @@ const sl_device_figures sl_figures_cores = {
     .lanes = 2,
     .memory = 8e9,
     .plain = 1e10,
-    .piece = 15e-6, /* the same value as on GPUs; so is the next figure */
+    .piece = 15e-6, /* the same value as on GPUs; so are the next two */
     .pull_start = 15e-6,
+    .split_row = 5e-11,
     .gemm = {[SL_GEMM_PLAIN] = {.start = 1e-9, .products = 2.5e9}, [SL_GEMM_LIBRARY] = {.products = 2e10}},
     .cores = {.entry = 0.4e-9,
               .line = 0.2e-9,

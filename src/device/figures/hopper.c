@@ -15,6 +15,8 @@ const sl_device_figures sl_figures_hopper = {
     .plain = 1e12,
     .piece = 15e-6, /* fitted on the H200, like the next figure */
     .pull_start = 15e-6,
+    /* Two H200, twins of cyt and clj, R-MAT and uniform graphs, k of 20 to 117. */
+    .split_row = 5e-11,
     /* Two H200, rows of 36, 68 and 92 bytes: 14, 14 and 19 billion. */
     .pull_words = 16e9,
     /* H200, widths of 9 to 482, four graphs of 2 to 15 million entries. Loads of 8 bytes are as fast. Of

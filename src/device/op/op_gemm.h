@@ -24,8 +24,8 @@ enum { SL_GEMM_TERMS = 8192 };
  *
  * The rest is computed in double and rounded to the dtype once: alpha S, + beta C, + bias[j], from left to
  * right, then act (op_activate.h). If beta = 0, C is not read; if bias is NULL, nothing is added; if alpha =
- * 0, A and B are not read, and alpha S is 0. Kernels of other devices may compute it in the type of sums,
- * round to the dtype before act, and let relu turn NaN into 0. C overlaps no other array.
+ * 0 or k = 0, A and B are not read, and alpha S is +0. Kernels of other devices may compute it in the type of
+ * sums, round to the dtype before act, and let relu turn NaN into 0. C overlaps no other array.
  *
  * Two additional results that some kernels support:
  *

@@ -7,6 +7,30 @@
 
 #include "device/op/op_spmm.h"
 
+/* Additional work of an update that computes T itself (product.problem not NULL), on CPUs, in f32 and f64
+ * only; all zero: none. After step 3 of sl_update_args, for each value z of Z:
+ *
+ *   4. z = act(z + bias[j]), the sum rounded to the dtype; act is SLEY_NO_ACTIVATION or SLEY_RELU
+ *      (op_activate.h). If bias is NULL, nothing is added.
+ *   5. With a gate: z = z act'(gate[i][j]) instead of act(z).
+ *
+ * transpose_w: W is stored as n x k. kept: receives T, one row for each row of Z, in the dtype; it overlaps
+ * no other array. */
+typedef struct sl_update_more {
+  bool transpose_w;
+  sley_activation act;
+  const void *bias; /* n values, or NULL */
+  const void *gate; /* rows of n values, or NULL */
+  int64_t ldgate;
+  void *kept; /* rows of k values, or NULL */
+  int64_t ldkept;
+} sl_update_more;
+
+/* Returns whether rows of Z or T need work beside the sums. */
+static inline bool sl_update_finishes(const sl_update_more *m) {
+  return m->kept || m->bias || m->gate || m->act != SLEY_NO_ACTIVATION;
+}
+
 /* The definition, for each row i of Z that the operation writes and each column j < n:
  *
  *   Z[i][j] = sum_l T[i][l] W[l][j] + beta * Z[i][j].
@@ -46,6 +70,7 @@ typedef struct sl_update_args {
   double beta;
   void *z;
   int64_t ldz;
+  sl_update_more more;
 } sl_update_args;
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tile/products/task_loop.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/interrupt.h"
 
@@ -91,6 +93,8 @@ void sl_task_loop_close(sl_task_loop *loop) {
 void sl_task_loop_start(sl_task_loop *loop) {
   sley_tile_report *r = loop->report;
   r->total_ms = r->compute_ms = r->communicate_ms = r->accumulate_ms = r->imbalance_ms = 0;
+  if (loop->o->stage_flops)
+    memset(loop->o->stage_flops, 0, (size_t)sl_tile_stages(loop->o) * sizeof *loop->o->stage_flops);
   loop->comm->ops->counters(loop->comm, &loop->before);
   loop->started = loop->since = sl_now();
 }
@@ -103,6 +107,11 @@ void sl_task_loop_stop(sl_task_loop *loop) {
   for (int link = 0; link < SL_LINK_COUNT; link++)
     add_traffic(&loop->report->counted, (sl_link)link, after.bytes[link] - loop->before.bytes[link],
                 after.messages[link] - loop->before.messages[link]);
+}
+
+void sl_task_count_stage(sl_task_loop *loop, const sl_tile_task *task, int64_t flops) {
+  if (loop->o->stage_flops)
+    loop->o->stage_flops[sl_task_stage(loop->o, task)] += flops;
 }
 
 void sl_task_spend(sl_task_loop *loop, double *part) {

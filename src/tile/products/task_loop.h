@@ -40,6 +40,9 @@ sley_status sl_task_loop_schedule(sl_task_loop *loop);
 void sl_task_loop_start(sl_task_loop *loop);
 void sl_task_loop_stop(sl_task_loop *loop);
 
+/* Counts the flops of a task in its stage, if stages are counted. */
+void sl_task_count_stage(sl_task_loop *loop, const sl_tile_task *task, int64_t flops);
+
 /* Adds the time since the previous call, or the start, to one part of the report. */
 void sl_task_spend(sl_task_loop *loop, double *part);
 

@@ -145,6 +145,7 @@ static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_tas
   int64_t products;
   SL_TRY(multiply(s, task, a, b, &product, &products));
   loop->report->flops += 2 * products;
+  sl_task_count_stage(loop, task, 2 * products);
   loop->report->tasks += s->claims != NULL;
   sl_task_spend(loop, &loop->report->compute_ms);
   if (sl_tile_at(s->o.y, task->i, task->j)->rank == s->o.y->comm->rank) {

@@ -130,6 +130,7 @@ static sley_status run_task(void *context, sl_task_loop *loop, const sl_tile_tas
     p->report.tasks++;
     p->report.flops += flops_of(p, task);
   }
+  sl_task_count_stage(loop, task, flops_of(p, task));
   if (p->sums->queue)
     return multiply_and_push(p, task, a, x);
   SL_TRY(multiply(p, a, x, true, 1, sl_tile_sums_at(p->sums, task->i, task->j)));

@@ -9,10 +9,20 @@ const sl_tiling *sl_stationary_tiling(const sl_tile_operands *o) {
   return &stationary(o)->tiling;
 }
 
+/* The tiles of the stationary matrix, and the tasks of each. */
+typedef struct shape {
+  int64_t down, across, steps;
+} shape;
+
+static shape shape_of(const sl_tile_operands *o) {
+  const int64_t down = o->a->tiling.down, between = o->a->tiling.across, across = o->x->tiling.across;
+  return o->stationary == SL_STATIONARY_A   ? (shape){down, between, across}
+         : o->stationary == SL_STATIONARY_B ? (shape){between, across, down}
+                                            : (shape){down, across, between};
+}
+
 int64_t sl_task_steps(const sl_tile_operands *o) {
-  return o->stationary == SL_STATIONARY_A   ? o->y->tiling.across
-         : o->stationary == SL_STATIONARY_B ? o->y->tiling.down
-                                            : o->a->tiling.across;
+  return shape_of(o).steps;
 }
 
 sl_tile_task sl_task_at(const sl_tile_operands *o, int64_t row, int64_t col, int64_t step) {
@@ -75,4 +85,15 @@ int64_t sl_task_place(const sl_tile_operands *o, const sl_tile_task *task) {
                                                            : task->l;
   const int64_t step = ((other - row - col) % count + count) % count;
   return (row / t->grid_rows * per_row + col / t->grid_cols) * count + step;
+}
+
+int64_t sl_tile_stages(const sl_tile_operands *o) {
+  const sl_tiling *a = &o->a->tiling;
+  const shape s = shape_of(o);
+  return o->schedule ? a->across
+                     : ((s.down - 1) / a->grid_rows + 1) * ((s.across - 1) / a->grid_cols + 1) * s.steps;
+}
+
+int64_t sl_task_stage(const sl_tile_operands *o, const sl_tile_task *task) {
+  return o->schedule ? task->l : sl_task_place(o, task);
 }

@@ -32,6 +32,7 @@ typedef struct sl_tile_operands {
   /* schedule that brings tiles and runs tasks (task_loop.h), with stationary C and without stealing; NULL:
    * each rank fetches the tiles of its tasks */
   const struct sl_tile_schedule *schedule;
+  int64_t *stage_flops; /* flops of this rank in each stage of a run (sl_tile_stages); NULL: not counted */
 } sl_tile_operands;
 
 /* Returns whether products of tiles are pushed to the owners of Y. */
@@ -85,5 +86,10 @@ int64_t sl_task_number(const sl_tile_operands *o, const sl_tile_task *task);
  * claimed task is computed without waiting, and an unclaimed one can be computed by its own rank, whose
  * earlier products are summed. */
 int64_t sl_task_place(const sl_tile_operands *o, const sl_tile_task *task);
+
+/* The number of stages, and the stage of a task: its place above, or, with a schedule, its column of tiles of
+ * A. y need not be set. */
+int64_t sl_tile_stages(const sl_tile_operands *o);
+int64_t sl_task_stage(const sl_tile_operands *o, const sl_tile_task *task);
 
 #endif

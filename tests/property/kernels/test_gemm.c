@@ -95,7 +95,7 @@ static double activated(const sl_gemm_args *g, double v) {
 /* The activation of alpha S + beta C + bias, in double, as in all CPU kernels. */
 static double finished(const shape *s, const operands *o, int64_t i, int64_t j, double sum) {
   const sl_gemm_args *g = &s->g;
-  double v = g->alpha == 0 ? 0 : g->alpha * sum;
+  double v = g->alpha == 0 || g->k == 0 ? 0 : g->alpha * sum;
   if (g->beta != 0)
     v += g->beta * at(&o->c, g->dtype, false, g->ldc, i, j);
   if (s->biased)

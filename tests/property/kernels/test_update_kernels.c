@@ -175,9 +175,73 @@ static void run_given(const update_case *c, sl_queue *queue, const block *expect
   free(z.base);
 }
 
+/* ---- additional work */
+
+/* What an update does beside the sums. Values of gate are about as often positive as not. */
+typedef struct additions {
+  sl_update_more more;
+  block bias, gate, kept, transposed;
+  image bias_there, gate_there, kept_there, w_there;
+} additions;
+
+static additions draw_additions(const update_case *c, sl_queue *queue) {
+  const size_t value = value_of(c), rows = (size_t)c->y_rows, k = (size_t)(c->k + c->pad),
+               n = (size_t)(c->n + c->pad);
+  additions a = {.bias = block_of(n * value, 0),
+                 .gate = block_of(rows * n * value, 0),
+                 .kept = block_of(rows * k * value, 0),
+                 .transposed = block_of((size_t)c->n * k * value, 0)};
+  block_fill(&a.bias, c->dtype, false);
+  block_fill(&a.gate, c->dtype, false);
+  block_fill(&a.kept, c->dtype, false);
+  block_fill(&a.transposed, c->dtype, false);
+  for (int64_t j = 0; j < c->n; j++)
+    for (int64_t l = 0; l < c->k; l++)
+      sl_value_set(a.transposed.data, c->dtype, j * (int64_t)k + l,
+                   sl_value_at(c->w.data, c->dtype, l * (int64_t)n + j));
+  a.more.transpose_w = draw(2);
+  a.bias_there = image_of_block(queue, &a.bias);
+  a.gate_there = image_of_block(queue, &a.gate);
+  a.kept_there = image_of_block(queue, &a.kept);
+  a.w_there = image_of_block(queue, a.more.transpose_w ? &a.transposed : &c->w);
+  a.more.bias = draw(2) ? a.bias_there.data : NULL;
+  a.more.gate = draw(2) ? a.gate_there.data : NULL;
+  a.more.ldgate = (int64_t)n;
+  a.more.kept = draw(2) ? a.kept_there.data : NULL;
+  a.more.ldkept = (int64_t)k;
+  a.more.act = draw(2) || a.more.gate ? SLEY_RELU : SLEY_NO_ACTIVATION;
+  return a;
+}
+
+/* Applies the additional work to Z, and sets kept, by the definition. */
+static void add_by_definition(const update_case *c, const additions *a, block *z, block *kept) {
+  const int64_t k = c->k + c->pad, n = c->n + c->pad;
+  double *t = malloc((size_t)c->k * sizeof *t + 1);
+  for (int64_t i = 0; i < c->rows; i++) {
+    const int64_t row = c->rowid ? c->rowid[i] : i;
+    sum_row(c, i, t);
+    for (int64_t l = 0; l < c->k && a->more.kept; l++)
+      sl_value_set(kept->data, c->dtype, row * k + l, t[l]);
+    for (int64_t j = 0; j < c->n; j++) {
+      double v = sl_value_at(z->data, c->dtype, row * n + j);
+      if (a->more.bias)
+        v = rounded(c->dtype, v + sl_value_at(a->bias.data, c->dtype, j));
+      if (a->more.gate)
+        v *= sl_value_at(a->gate.data, c->dtype, row * n + j) > 0 ? 1 : 0;
+      else if (a->more.act == SLEY_RELU)
+        v = v < 0 ? 0 : v;
+      sl_value_set(z->data, c->dtype, row * n + j, v);
+    }
+  }
+  free(t);
+}
+
+/* ---- updates of rows of the product */
+
 /* Runs the update with rows of the product, prepared with other values and refilled, or on the CPU also not
- * prepared. */
-static void run_product(const update_case *c, sl_queue *queue, bool prepares, const block *expected) {
+ * prepared. more: additional work, or NULL. Returns whether the device has a kernel. */
+static bool run_product(const update_case *c, sl_queue *queue, bool prepares, const additions *more,
+                        const block *expected) {
   block z = block_copy(&c->z);
   image x_there = image_of_block(queue, &c->x), w_there = image_of_block(queue, &c->w),
         z_there = image_of_block(queue, &z);
@@ -198,7 +262,8 @@ static void run_product(const update_case *c, sl_queue *queue, bool prepares, co
   sl_kernel_args args = {.op = SL_OP_UPDATE,
                          .update = {.product = {.problem = &problem}, .dtype = c->dtype, .in_order = true}};
   const sl_kernel *kernel;
-  if (c->rows == 0 || c->k == 0 || !sl_kernel_serves(queue->device, &args))
+  const bool runs = c->rows > 0 && c->k > 0 && sl_kernel_serves(queue->device, &args);
+  if (!runs)
     goto done;
   assert_sley_ok(sl_kernel_find(queue->device, &args, &kernel));
   if (prepares)
@@ -212,8 +277,10 @@ static void run_product(const update_case *c, sl_queue *queue, bool prepares, co
   args.update.product.x = x_there.data;
   args.update.product.ldx = c->k + c->pad;
   args.update.n = c->n;
-  args.update.w = w_there.data;
-  args.update.ldw = c->n + c->pad;
+  args.update.w = more ? more->w_there.data : w_there.data;
+  args.update.ldw = c->pad + (more && more->more.transpose_w ? c->k : c->n);
+  if (more)
+    args.update.more = more->more;
   args.update.beta = c->beta;
   args.update.z = z_there.data;
   args.update.ldz = c->n + c->pad;
@@ -229,6 +296,26 @@ done:
   image_drop(&x_there);
   free(others);
   free(z.base);
+  return runs;
+}
+
+/* An update of the product with additional work has the bits of the definition. */
+static void run_more(const update_case *c, sl_queue *queue, const block *product) {
+  if (sl_is_16_bit(c->dtype) || c->n == 0)
+    return;
+  additions a = draw_additions(c, queue);
+  block wanted = block_copy(product), kept = block_copy(&a.kept);
+  add_by_definition(c, &a, &wanted, &kept);
+  const bool runs = run_product(c, queue, true, &a, &wanted);
+  image_return(&a.kept_there);
+  if (runs)
+    compare(c, &a.kept, &kept, "rows kept");
+  image_drop(&a.w_there);
+  image_drop(&a.gate_there);
+  image_drop(&a.bias_there);
+  block *const all[] = {&wanted, &kept, &a.bias, &a.gate, &a.kept, &a.transposed};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    free(all[i]->base);
 }
 
 /* ---- kernels that need not keep the order: within the bound that they name */
@@ -434,9 +521,10 @@ static void check_all(const char *isa) {
     block given = oracle(&c, true), product = oracle(&c, false);
     for (int q = 0; q < QUEUES; q++) {
       run_given(&c, queues[q], &given);
-      run_product(&c, queues[q], true, &product);
+      run_product(&c, queues[q], true, NULL, &product);
       if (queues[q]->ops->host_addresses)
-        run_product(&c, queues[q], false, &product);
+        run_product(&c, queues[q], false, NULL, &product);
+      run_more(&c, queues[q], &product);
     }
     free(given.base);
     free(product.base);
@@ -485,7 +573,7 @@ static void large_results_are_the_same(void **state) {
   block given = oracle(&c, true), product = oracle(&c, false);
   for (int q = 0; q < QUEUES; q++) {
     run_given(&c, queues[q], &given);
-    run_product(&c, queues[q], true, &product);
+    run_product(&c, queues[q], true, NULL, &product);
   }
   free(given.base);
   free(product.base);

@@ -41,8 +41,20 @@ static void apply_gradient(sley_activation act, double slope, const double *y, d
       dy[j] *= y[j] > 0 ? 1 : y[j] + slope;
 }
 
+/* relu' in f32 needs no doubles: both products are exact. */
+static void relu_gradient(const sl_activate_grad_args *a, int64_t i) {
+  const float *y = (const float *)a->y + i * a->ldy, *dy = (const float *)a->dy + i * a->lddy;
+  float *dx = (float *)a->dx + i * a->lddx;
+  for (int64_t j = 0; j < a->cols; j++)
+    dx[j] = dy[j] * (y[j] > 0 ? 1.0F : 0.0F);
+}
+
 void sl_activate_grad_row(const sl_activate_grad_args *a, int64_t i) {
   double y[SL_DOUBLES], dy[SL_DOUBLES];
+  if (a->dtype == SLEY_F32 && a->act == SLEY_RELU && a->scale == 1) {
+    relu_gradient(a, i);
+    return;
+  }
   for (int64_t j = 0; j < a->cols; j += SL_DOUBLES) {
     const int64_t count = a->cols - j < SL_DOUBLES ? a->cols - j : SL_DOUBLES;
     sl_doubles_load(a->y, a->dtype, i * a->ldy + j, count, y);

@@ -166,14 +166,47 @@ static sl_activate_grad_args gradient_of(const sl_gemm_args *g, const sl_gemm_ti
                                  .scale = 1};
 }
 
+/* Returns whether finish_f32 returns the bits of the definition, which computes in double. */
+static bool stays_f32(const sl_gemm_args *g, const void *s) {
+  return g->dtype == SLEY_F32 && s && g->alpha == 1 && (g->beta == 0 || g->beta == 1) &&
+         (g->gate || g->act == SLEY_NO_ACTIVATION || g->act == SLEY_RELU);
+}
+
+/* Finishes row i of a tile of f32, in one pass. A sum of two values of f32 has the same bits whether or not
+ * it is rounded to double before; sums of values of f32 are never so small that rounding changes the sign or
+ * reaches 0, so relu may come after it. */
+static void finish_f32(const sl_gemm_args *g, const sl_gemm_tile *t, int64_t i, const float *s) {
+  float *c = (float *)g->c + (t->row + i) * g->ldc + t->col;
+  const float *bias = g->bias ? (const float *)g->bias + t->col : NULL;
+  if (g->beta != 0 && bias)
+    for (int64_t j = 0; j < t->cols; j++)
+      c[j] = (float)((double)s[j] + (double)c[j] + (double)bias[j]);
+  else if (g->beta != 0)
+    for (int64_t j = 0; j < t->cols; j++)
+      c[j] += s[j];
+  else if (bias)
+    for (int64_t j = 0; j < t->cols; j++)
+      c[j] = s[j] + bias[j];
+  else if (s != c)
+    memcpy(c, s, (size_t)t->cols * sizeof *c);
+  if (!g->gate && g->act == SLEY_RELU)
+    for (int64_t j = 0; j < t->cols; j++)
+      c[j] = c[j] < 0 ? 0 : c[j];
+}
+
 void sl_gemm_finish(const sl_gemm_args *g, const sl_gemm_tile *t, const void *s, int64_t lds) {
   const sl_activate_grad_args gradient = g->gate ? gradient_of(g, t) : (sl_activate_grad_args){0};
+  const bool narrow = stays_f32(g, s);
   double v[SL_TILE];
   for (int64_t i = 0; i < t->rows; i++) {
-    combine(g, t, i, s, lds, v);
-    if (!g->gate)
-      sl_activate(g->act, g->slope, v, t->cols);
-    sl_doubles_store(g->c, g->dtype, (t->row + i) * g->ldc + t->col, t->cols, v);
+    if (narrow) {
+      finish_f32(g, t, i, (const float *)s + i * lds);
+    } else {
+      combine(g, t, i, s, lds, v);
+      if (!g->gate)
+        sl_activate(g->act, g->slope, v, t->cols);
+      sl_doubles_store(g->c, g->dtype, (t->row + i) * g->ldc + t->col, t->cols, v);
+    }
     if (g->gate)
       sl_activate_grad_row(&gradient, i);
   }

@@ -39,7 +39,6 @@ enum { WINDOW_BYTES = 16 << 10, WINDOW_LEAST = 32 };
 
 typedef struct parts {
   int64_t count;
-  bool even;           /* all parts take about as long */
   sl_bundles *bundles; /* NULL if no part has bundles */
   sl_spmm_part part[];
 } parts;
@@ -125,16 +124,15 @@ static void look_at_x(const sl_spmm_problem *p, sl_spmm_part *part) {
 
 /* Cuts greedily, into multiples of `step` rows if possible; returns the number of parts. Any two consecutive
  * parts together exceed a fair share. A row is cut into at most as many fragments as it has shares, or not at
- * all if whole_rows. *even becomes false if a part much exceeds a fair share. */
+ * all if whole_rows. */
 static int64_t cut(const sl_spmm_matrix *a, int64_t k, bool whole_rows, int64_t fair, int64_t step,
-                   sl_spmm_part *out, bool *even) {
+                   sl_spmm_part *out) {
   int64_t count = 0, lines = (k + FRAGMENT - 1) / FRAGMENT, cuttable = whole_rows ? 1 : k;
   for (int64_t begin = 0, end; begin < a->rows; begin = end) {
     end = end_of_part(a, begin, fair);
     int64_t fragments = row_fragments(work_of(a, begin, begin + 1), fair, cuttable);
     if (fragments == 1)
       end = end_of_steps(a, begin, end, step, fair, cuttable);
-    *even = *even && work_of(a, begin, end) <= 2 * fair * fragments;
     for (int64_t p = 0; p < fragments; p++) {
       int64_t from = lines * p / fragments * FRAGMENT, to = lines * (p + 1) / fragments * FRAGMENT;
       out[count++] =
@@ -230,8 +228,7 @@ sley_status sl_cpu_spmm_parts(sl_queue *queue, const sl_spmm_problem *problem, b
       sl_alloc((int64_t)sizeof *made + most * (int64_t)sizeof made->part[0], 1, "the parts of a product");
   if (!made)
     return SLEY_ERR_MEMORY;
-  made->even = true;
-  made->count = cut(a, k, whole_rows, fair, bundled ? height_of(problem) : 1, made->part, &made->even);
+  made->count = cut(a, k, whole_rows, fair, bundled ? height_of(problem) : 1, made->part);
   for (int64_t p = 0; p < made->count; p++)
     look_at_x(problem, &made->part[p]);
   made->bundles = NULL;
@@ -327,9 +324,9 @@ sley_status sl_cpu_spmm_run(sl_queue *queue, const sl_spmm_run *args, double mor
     return args->prepared ? run_parts(&p, 0, ((const parts *)args->prepared)->count, 0)
                           : run_rows(&p, 0, a->rows, 0);
   if (args->prepared) {
-    const parts *made = args->prepared;
-    return made->even && seconds < f->brief ? sl_team_for_short(team, made->count, run_parts, &p)
-                                            : sl_team_for(team, made->count, 1, run_parts, &p);
+    const int64_t count = ((const parts *)args->prepared)->count;
+    return seconds < f->brief ? sl_team_for_brief(team, count, run_parts, &p)
+                              : sl_team_for(team, count, 1, run_parts, &p);
   }
   int64_t threads = sl_team_size(team),
           grain = a->rows / (threads * parts_per_thread(args->problem, threads)) + 1;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the update kernels of all instruction sets: how many rows of T are computed at a time, and which
  * thread computes which rows. */
+#include <string.h>
+
+#include "base/memory.h"
 #include "base/value.h"
 #include "device/cpu/spmm/spmm_parts.h"
 
@@ -51,15 +54,39 @@ int64_t sl_cpu_update_memory(const sl_kernel_args *args, int64_t *passing) {
   return product.spmm.problem ? sl_cpu_spmm_memory(&product, passing) : 0;
 }
 
+/* Copies W^T, so that its rows are those of W. */
+static sley_status pack(const sl_update_args *args, void **out) {
+  const int64_t k = args->product.problem->k, n = args->n, each = (int64_t)sley_dtype_bytes(args->dtype);
+  SL_TRY(SL_NEW(*(char **)out, k * n * each, "weights of an update"));
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t l = 0; l < k; l++)
+      memcpy((char *)*out + (l * n + j) * each, (const char *)args->w + (j * args->ldw + l) * each,
+             (size_t)each);
+  return SLEY_OK;
+}
+
+static sley_status run_summed(sl_queue *queue, const sl_update_args *args, sl_spmm_part_body part) {
+  const sl_spmm_problem *p = args->product.problem;
+  sl_update_args packed = *args;
+  void *w = NULL;
+  if (args->more.transpose_w) {
+    SL_TRY(pack(args, &w));
+    packed.w = w;
+    packed.ldw = args->n;
+  }
+  const sley_status status =
+      sl_cpu_spmm_run(queue, &packed.product,
+                      (double)p->a->rows * (double)p->k * (double)args->n / p->figures->cores.update, part);
+  sl_free(w);
+  return status;
+}
+
 sley_status sl_cpu_update_run(sl_queue *queue, const sl_update_args *args, sl_spmm_part_body part,
                               sl_range_body range) {
-  const sl_spmm_problem *p = args->product.problem;
   if (args->n <= 0)
     return SLEY_OK;
-  if (p)
-    return sl_cpu_spmm_run(queue, &args->product,
-                           (double)p->a->rows * (double)p->k * (double)args->n / p->figures->cores.update,
-                           part);
+  if (args->product.problem)
+    return run_summed(queue, args, part);
   if (args->rows <= 0)
     return SLEY_OK;
   sl_update_given given = {args, &queue->device->figures.cores};

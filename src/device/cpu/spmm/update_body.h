@@ -108,6 +108,30 @@ static void update_panels(const sl_update_args *a, const sum *t, int64_t ldt, in
   }
 }
 
+/* Does an update's additional work on rows of Z that are in a near cache; values have the type of sums. t and
+ * rowid: as in update_panels. */
+static void finish_rows(const sl_update_args *a, const sum *t, int64_t k, const int64_t *rowid, int64_t first,
+                        int64_t rows) {
+  const sl_update_more *more = &a->more;
+  const sum *bias = more->bias;
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t row = rowid ? rowid[r] : first + r;
+    sum *z = (sum *)a->z + row * a->ldz;
+    if (more->kept)
+      memcpy((sum *)more->kept + row * more->ldkept, t + r * k, (size_t)k * sizeof *t);
+    for (int64_t j = 0; bias && j < a->n; j++)
+      z[j] += bias[j];
+    if (more->gate) {
+      const sum *gate = (const sum *)more->gate + row * more->ldgate;
+      for (int64_t j = 0; j < a->n; j++)
+        z[j] *= gate[j] > 0 ? (sum)1 : (sum)0;
+    } else if (more->act == SLEY_RELU) {
+      for (int64_t j = 0; j < a->n; j++)
+        z[j] = z[j] < 0 ? 0 : z[j];
+    }
+  }
+}
+
 /* Processes a part in blocks: each is summed to T and then multiplied by W. If rows are in bundles, a block
  * is a window of them. */
 static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
@@ -115,7 +139,8 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
   const sl_update_args *a = (const sl_update_args *)args; /* the product is its first member */
   const sl_spmm_matrix *of = args->problem->a;
   const int64_t k = args->problem->k, row_bytes = k * (int64_t)sizeof(sum);
-  const bool stream = streams_z(a, &args->problem->figures->cores, of->rows);
+  const bool more = sl_update_finishes(&a->more),
+             stream = !more && streams_z(a, &args->problem->figures->cores, of->rows);
   sl_spmm_matrix rows = *of;
   sl_spmm_problem problem = *args->problem;
   sl_spmm_run run = *args;
@@ -138,6 +163,8 @@ static void update_part(const sl_spmm_run *args, const sl_spmm_part *part) {
     block.bundle = block.bundle_end;
     update_panels(a, (const sum *)t, k, k, of->rowid ? of->rowid + block.row : NULL, block.row, count,
                   stream);
+    if (more)
+      finish_rows(a, (const sum *)t, k, of->rowid ? of->rowid + block.row : NULL, block.row, count);
   }
   if (stream)
     stream_end();

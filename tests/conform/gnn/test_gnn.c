@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/value.h"
 #include "mirror.h"
+#include "nonzeros.h"
 #include "ranks.h"
 
 enum { ROWS = 23, FEATURES = 5, CLASSES = 3, MOST_RANKS = 8, MOST_VALUES = 4096 };
@@ -400,29 +401,6 @@ static sley_status check_restart(here *h, const sley_matrix *block, sley_gnn_mem
 
 /* ---- sparse features */
 
-/* Creates a matrix of the nonzeros of the rank's rows of x. */
-static sley_status sparse_x(const here *h, sley_matrix **out) {
-  int64_t rowptr[ROWS + 1] = {0}, col[ROWS * FEATURES];
-  double val[ROWS * FEATURES];
-  const int64_t rows = h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank];
-  for (int64_t i = 0; i < rows; i++) {
-    rowptr[i + 1] = rowptr[i];
-    for (int64_t f = 0; f < FEATURES; f++)
-      if (h->x[i * FEATURES + f] != 0) {
-        col[rowptr[i + 1]] = f;
-        val[rowptr[i + 1]++] = h->x[i * FEATURES + f];
-      }
-  }
-  return sley_matrix_from_csr(&(sley_csr){.rows = rows,
-                                          .cols = FEATURES,
-                                          .rowptr = rowptr,
-                                          .col = col,
-                                          .val = val,
-                                          .index = SLEY_I64,
-                                          .dtype = SLEY_F64},
-                              SLEY_COPY, out);
-}
-
 static sley_status gradients_of(here *h, sley_gnn *gnn, int64_t step, double *loss, double *out,
                                 int64_t *values) {
   sley_gnn *const before = h->gnn;
@@ -479,7 +457,8 @@ static sley_status check_sparse(here *h, const sley_matrix *block, bool reproduc
   sley_gnn_options o = options_of(h->s);
   o.reproducible = reproducible;
   o.memory = h->s->seed % 2 ? SLEY_GNN_RECOMPUTE : SLEY_GNN_KEEP;
-  sley_status status = sl_agree(h->comm, sparse_x(h, &x));
+  sley_status status = sl_agree(
+      h->comm, nonzeros_of(h->x, h->s->begin[h->comm->rank + 1] - h->s->begin[h->comm->rank], FEATURES, &x));
   if (status == SLEY_OK)
     status = sley_gnn_create(h->comm, block, h->s->begin, &o, &dense);
   o.x = x;
