@@ -104,10 +104,16 @@ __device__ __forceinline__ void copy_rows(dense_memory<S> &m, const sl_window_ru
     const in_t *row = (const in_t *)places.base +
                       place_of<uint64_t>(places, (uint32_t)m.col[step % 2][slot]) * S::VEC + range.feature;
     const int64_t there = slot < left ? features - feature : 0;
-    copy_ahead<BYTES>(&m.x[step % 2][slot][feature], row + feature,
-                      there >= S::VEC ? BYTES
-                      : there > 0     ? (int)there * (int)sizeof(in_t)
-                                      : 0);
+    in_t *to = &m.x[step % 2][slot][feature];
+    if (there >= S::VEC)
+      copy_ahead<BYTES>(to, row + feature);
+    else
+#pragma unroll
+      for (int v = 0; v < S::VEC; v++)
+        if (v < there)
+          copy_ahead<(int)sizeof(in_t)>(to + v, row + feature + v);
+        else
+          to[v] = value<in_t>::narrow(0);
   }
 }
 
