@@ -95,11 +95,11 @@ typedef struct sl_stream_panel {
  * per row that steps without a row's end are common. */
 sl_stream_panel sl_stream_panel_of(int64_t loads, int value_bytes, bool large, bool long_rows);
 
-/* A dense window: `rows` consecutive stored rows that are multiplied as a dense matrix, on CUDA cores. A
+/* A dense window: `rows` consecutive stored rows that are multiplied as a dense matrix. A
  * block of threads sums a panel of its features. */
 enum { SL_DENSE_ROWS_LEAST = 16, SL_DENSE_ROWS_MOST = 64, SL_DENSE_PANEL_LEAST = 16, SL_DENSE_PANELS = 4 };
 
-/* The costs of a dense window, in nanoseconds. Values of 4 and of 8 bytes have figures each. */
+/* The costs of a dense window, in nanoseconds. Values of 2, 4 and 8 bytes have figures each. */
 typedef struct sl_dense_figures {
   double cell[SL_DENSE_PANELS]; /* a multiply-add, by log2 of the panel's features / SL_DENSE_PANEL_LEAST; 0:
                                  * there is no such panel */
@@ -107,12 +107,11 @@ typedef struct sl_dense_figures {
   double entry;                 /* an entry, in each panel */
   double store;                 /* an element of Y */
   double block;                 /* a window's panel */
-  double step;                  /* a slot, if nothing else runs */
 } sl_dense_figures;
-typedef enum sl_dense_kind { SL_DENSE_F32, SL_DENSE_F64, SL_DENSE_KINDS } sl_dense_kind;
+typedef enum sl_dense_kind { SL_DENSE_16, SL_DENSE_F32, SL_DENSE_F64, SL_DENSE_KINDS } sl_dense_kind;
 
 static inline sl_dense_kind sl_dense_kind_of(sley_dtype dtype) {
-  return dtype == SLEY_F64 ? SL_DENSE_F64 : SL_DENSE_F32;
+  return dtype == SLEY_F64 ? SL_DENSE_F64 : dtype == SLEY_F32 ? SL_DENSE_F32 : SL_DENSE_16;
 }
 
 /* Returns the features of a panel for products of k columns. */

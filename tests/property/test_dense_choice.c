@@ -68,8 +68,8 @@ static int64_t choose(sample *s, sl_dense_way way, int64_t k) {
 
 static void test_height(void **state) {
   (void)state;
-  const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64};
-  for (int d = 0; d < 2; d++)
+  const sley_dtype dtypes[] = {SLEY_F32, SLEY_F64, SLEY_F16};
+  for (int d = 0; d < 3; d++)
     for (int64_t k = 32; k <= 512; k *= 2) {
       sample *tall = make(dtypes[d], GROUPS, 64, 60, 0), *low = make(dtypes[d], GROUPS, 1, 60, 0);
       sl_dense_way way = way_of(tall, k);

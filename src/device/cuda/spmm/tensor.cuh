@@ -41,6 +41,7 @@
 #include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/spmm/fragments.cuh"
 #include "device/cuda/spmm/spmm_windows.h"
+#include "device/cuda/tensor_cores.cuh"
 #include "device/cuda/tf32.cuh"
 
 namespace sley {
@@ -51,26 +52,8 @@ enum { TENSOR_BLOCK = 128 };
 template <typename T> struct tensor_core;
 
 template <> struct tensor_core<float> { static constexpr int SLOTS = 8, PACK = 1; };
-template <> struct tensor_core<f16> {
-  static constexpr int SLOTS = 16, PACK = 2;
-  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                                  unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  }
-};
-template <> struct tensor_core<bf16> {
-  static constexpr int SLOTS = 16, PACK = 2;
-  static __device__ __forceinline__ void multiply(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                                  unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  }
-};
+template <> struct tensor_core<f16> { static constexpr int SLOTS = 16, PACK = 2; };
+template <> struct tensor_core<bf16> { static constexpr int SLOTS = 16, PACK = 2; };
 
 /* The features of a warp: GROUPS groups of 8 blocks of VEC features. For each row of X a lane loads one block
  * of each group. */
@@ -212,7 +195,7 @@ __device__ __forceinline__ void multiply_slab(tile_sums<S> &acc, const slab_body
             return __byte_perm(body.x[j][slot].bits[v / 2], body.x[j][slot + 1].bits[v / 2],
                                v % 2 == 0 ? 0x5410 : 0x7632);
           };
-          tensor_core<typename S::in_t>::multiply(acc[j][v], a, pair(0), pair(2));
+          multiply_pairs<typename S::in_t>(acc[j][v], a, pair(0), pair(2));
         }
   }
 }
@@ -483,8 +466,7 @@ sley_status launch_panels(sl_queue *queue, const sl_window_run &run) {
 }
 
 /* ONCE: f32 values are rounded to tf32 and multiplied once; see the top of this file. */
-template <typename T, bool ONCE>
-sley_status launch_tensor_of(sl_queue *queue, const sl_window_run &run) {
+template <typename T, bool ONCE> sley_status launch_tensor_of(sl_queue *queue, const sl_window_run &run) {
   SL_TRY(sl_cuda_use(queue->device));
   if constexpr (sizeof(input<T>) == 2)
     if (tensor_fits<T, 8>(run))

@@ -13,8 +13,7 @@ static const sl_kernel *const others[] = {&sl_cuda_spmm_hybrid, &sl_cuda_spmm_st
 
 static bool dense_ok(const sl_kernel_args *args) {
   const sl_spmm_problem *p = args->spmm.problem;
-  return p->k > SL_NARROW_MOST && !p->in_order && sley_dtype_bytes(p->a->dtype) >= 4 &&
-         sl_cuda_spmm_stream.ok(args);
+  return p->k > SL_NARROW_MOST && !p->in_order && sl_cuda_spmm_stream.ok(args);
 }
 
 /* The kernel for rows outside dense windows. */
@@ -62,6 +61,20 @@ static sley_status dense_refill(sl_device *device, sl_queue *queue, const sl_ker
   return sl_rest_refill(queue, args, d->whole.val, &d->rest);
 }
 
+static sley_status run_windows(sl_queue *queue, const sl_spmm_run *a, const sl_windows *windows) {
+  const sl_window_run run = sl_window_run_of(a, windows);
+  switch (a->problem->a->dtype) {
+  case SLEY_F16:
+    return sl_cuda_dense_f16(queue, &run);
+  case SLEY_BF16:
+    return sl_cuda_dense_bf16(queue, &run);
+  case SLEY_F64:
+    return sl_cuda_dense_f64(queue, &run);
+  default:
+    return sl_cuda_dense_f32(queue, &run);
+  }
+}
+
 static sley_status dense_run(sl_queue *queue, const sl_kernel_args *args) {
   const sl_spmm_run *a = &args->spmm;
   const sl_dense *d = a->prepared;
@@ -70,10 +83,8 @@ static sley_status dense_run(sl_queue *queue, const sl_kernel_args *args) {
   if (a->ldx > UINT32_MAX || a->ldfar > UINT32_MAX)
     return sl_fail(SLEY_ERR_UNSUPPORTED, "rows %lld values apart are too far for the cuda device",
                    (long long)(a->ldx > a->ldfar ? a->ldx : a->ldfar));
-  if (d->windows.windows > 0) {
-    const sl_window_run run = sl_window_run_of(a, &d->windows);
-    SL_TRY((a->problem->a->dtype == SLEY_F64 ? sl_cuda_dense_f64 : sl_cuda_dense_f32)(queue, &run));
-  }
+  if (d->windows.windows > 0)
+    SL_TRY(run_windows(queue, a, &d->windows));
   return sl_rest_run(queue, args, &d->rest);
 }
 
@@ -94,13 +105,15 @@ static int64_t dense_copied(const sl_kernel_args *args, const void *prepared) {
   return prepared ? ((const sl_dense *)prepared)->windows.entries : 0;
 }
 
-/* Dense windows are as accurate as the documented order; the other rows as their kernel is. */
+/* In f64, dense windows are as accurate as the documented order; in other types, as the windows of
+ * spmm-hybrid. The other rows are at least as accurate as these. */
 static sl_accuracy dense_accuracy(const sl_kernel_args *args, const void *prepared) {
   const sl_dense *d = prepared;
-  if (!d)
-    return sl_cuda_spmm_hybrid.ok(args) ? sl_cuda_spmm_hybrid.product->accuracy(args, NULL)
-                                        : SL_ACCURACY_IN_ORDER;
-  return d->rest.kernel ? d->rest.kernel->product->accuracy(args, d->rest.prepared) : SL_ACCURACY_IN_ORDER;
+  if (args->spmm.problem->a->dtype == SLEY_F64)
+    return SL_ACCURACY_IN_ORDER;
+  if (d && d->windows.windows == 0)
+    return d->rest.kernel->product->accuracy(args, d->rest.prepared);
+  return sl_cuda_spmm_hybrid.product->accuracy(args, NULL);
 }
 
 static const sl_kernel *dense_stands_for(const sl_kernel *kernel, const void *prepared) {

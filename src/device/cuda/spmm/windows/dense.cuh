@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SpMM over dense windows (spmm_windows.h), on CUDA cores: each window is multiplied as a dense matrix of its
- * rows times its slots.
+/* SpMM over dense windows (spmm_windows.h), on Tensor cores: each window is multiplied as a dense matrix of
+ * its rows times its slots.
  *
  * Work of a block of threads. A block takes a chunk (a window, or a fragment of a long one) and a panel of
- * features, and steps through the chunk's slots, STEP at a time. For each step the rows of X of its slots are
- * copied to shared memory asynchronously, and the values of A are loaded to registers by their bits and
- * stored to shared memory with zeros in between; both while the step before is multiplied. A thread sums TM
- * rows times TN features in registers: each value that it reads from shared memory is used TN or TM times,
+ * features, and steps through the chunk's slots, STEP at a time. All operands are copied to shared memory
+ * asynchronously: the bits and columns of a step four steps ahead, and by them, two steps ahead, the rows of
+ * X and the values of A, with zeros in between. Neighbouring lanes copy values of neighbouring rows of a
+ * slot, which are neighbours in memory; values of 2 bytes, for which there is no asynchronous copy, pass
+ * through registers. A warp sums tiles of 16 rows
+ * times 8 features (dense_tiles.cuh): each value that it reads from shared memory is used for several tiles,
  * and a row of X is loaded once for all rows of the window.
  *
- * Order of summation. An element is one chain of fused multiply-adds, from 0, over the slots of its window in
- * the order of columns; zeros that were filled in add 0 times X. Fragments of a long window are added first
- * to last, by the block that finishes last. The sum is then multiplied by alpha. So the bits repeat, and
- * depend neither on panels nor on the number of features, and errors are within the bound of the documented
- * order.
+ * Order of summation. Slots are in the order of columns. In f64 and in 16-bit types, the Tensor core adds the
+ * terms of 8 or 16 slots to an element's sum; in f32 it sums 8 slots, each value split into two parts as in
+ * tensor.cuh, and that sum is added to the element's. The order within an operation is the hardware's, which
+ * is the same each time and for each element. Fragments of a long window are added first to last, by the
+ * block that finishes last. The sum is then multiplied by alpha. So the bits repeat, and depend neither on
+ * panels nor on the number of features. The errors are those of tensor.cuh, and in f64, where each term is
+ * added with one rounding, within the bound of the documented order.
  *
  * Infinities and NaNs. If a row has no entry in a slot, 0 is multiplied by X there: a NaN if X is not finite.
  * So an element whose sum is not finite is summed again, entry by entry, as in tensor.cuh. */
@@ -26,62 +30,9 @@
 #include "device/cuda/rows/pull_pieces.cuh"
 #include "device/cuda/shared_memory.cuh"
 #include "device/cuda/spmm/fragments.cuh"
-#include "device/cuda/spmm/spmm_windows.h"
+#include "device/cuda/spmm/windows/dense_tiles.cuh"
 
 namespace sley {
-
-/* The shape of a block's work: ROWS of a window, PANEL features, and VEC neighbouring values of X that are
- * copied at once. */
-template <typename T_, int ROWS_, int PANEL_, int VEC_> struct dense_shape {
-  using T = T_;
-  using in_t = input<T>;
-  using sum_t = accumulator<T>;
-  static constexpr int ROWS = ROWS_, PANEL = PANEL_, VEC = VEC_, STEP = 16, SUMS = ROWS * PANEL,
-                       THREADS = SUMS >= 2048 ? 128 : 64;
-  /* The sums of a thread. Its features are groups of LOAD neighbours, which are one load of shared memory. */
-  static constexpr int TN = PANEL == 128  ? 8
-                            : SUMS <= 256 ? 2
-                                          : 4,
-                       TM = SUMS / (THREADS * TN), WIDEST = 16 / (int)sizeof(in_t),
-                       LOAD = TN < WIDEST ? TN : WIDEST, GROUPS = TN / LOAD,
-                       LOAD_A = TM < WIDEST ? TM : WIDEST;
-  /* Blocks of a multiprocessor, so that the sums stay in registers. */
-  static constexpr int BLOCKS = THREADS == 64 ? 8 : TM * TN * (int)sizeof(sum_t) >= 256 ? 3 : 4;
-  /* Threads side by side: COLUMNS along the features, of which LANES in a warp. */
-  static constexpr int COLUMNS = PANEL / TN, LANES = COLUMNS < 8 ? COLUMNS : 8, WARPS = COLUMNS / LANES;
-  static constexpr int CELLS = STEP * ROWS / THREADS, /* values of A that a thread fills in a step */
-      COPIES = STEP * PANEL / VEC / THREADS,          /* copies of a thread in a step */
-      WORDS = ROWS > 32 ? ROWS / 32 : 1;              /* of a slot */
-  static_assert(TM * TN * THREADS == SUMS && TM * (32 / LANES) * (THREADS / 32 / WARPS) == ROWS,
-                "threads cover the sums");
-  static_assert(COPIES >= 1 && CELLS >= 1 && 32 % CELLS == 0, "threads cover a step");
-};
-
-template <class S> struct dense_memory {
-  alignas(16) typename S::in_t a[2][S::STEP][S::ROWS];
-  alignas(16) typename S::in_t x[2][S::STEP][S::PANEL];
-  int32_t col[2][S::STEP];
-  bool last;
-};
-
-template <class S> using dense_sums = typename S::sum_t[S::TM][S::TN];
-
-/* A thread's place: its first row, and its first feature in each group. */
-struct dense_place {
-  int row, feature;
-};
-
-template <class S> __device__ __forceinline__ dense_place dense_place_of(int thread) {
-  const int warp = thread / 32, lane = thread % 32;
-  const int column = warp % S::WARPS * S::LANES + lane % S::LANES,
-            row = warp / S::WARPS * (32 / S::LANES) + lane / S::LANES;
-  return {row * S::TM, column * S::LOAD};
-}
-
-/* Feature n of a thread's, within the panel. */
-template <class S> __device__ __forceinline__ int dense_feature(const dense_place &p, int n) {
-  return n / S::LOAD * (S::COLUMNS * S::LOAD) + p.feature + n % S::LOAD;
-}
 
 /* The chunk that a block multiplies: its slots, and the panel's first feature. */
 struct dense_range {
@@ -90,150 +41,146 @@ struct dense_range {
   int64_t feature;
 };
 
+/* Copies VEC values of X to shared memory, of which `there` exist; the others become 0. */
+template <class S>
+__device__ __forceinline__ void copy_values(typename S::in_t *to, const typename S::in_t *from,
+                                            int64_t there) {
+  using in_t = typename S::in_t;
+  if (S::VEC * S::VALUE >= 4 && there >= S::VEC) {
+    if constexpr (S::VEC * S::VALUE >= 4)
+      copy_ahead<S::VEC * S::VALUE>(to, from);
+    return;
+  }
+#pragma unroll
+  for (int v = 0; v < S::VEC; v++)
+    to[v] = v < there ? from[v] : value<in_t>::narrow(0);
+}
+
 /* Copies the rows of X of a step to shared memory; zeros beyond the chunk's slots and beyond k. */
 template <class S>
 __device__ __forceinline__ void copy_rows(dense_memory<S> &m, const sl_window_run &run,
                                           const x_places &places, const dense_range &range, int step) {
   using in_t = typename S::in_t;
-  constexpr int VECTORS = S::PANEL / S::VEC, BYTES = S::VEC * (int)sizeof(in_t);
+  constexpr int VECTORS = S::PANEL / S::VEC;
   const int left = range.count - step * S::STEP;
   const int64_t features = run.k - range.feature;
-#pragma unroll
+#pragma unroll 8
   for (int i = 0; i < S::COPIES; i++) {
     const int at = threadIdx.x + i * S::THREADS, slot = at / VECTORS, feature = at % VECTORS * S::VEC;
+    if (S::ALL % S::THREADS != 0 && at >= S::ALL)
+      break;
     const in_t *row = (const in_t *)places.base +
-                      place_of<uint64_t>(places, (uint32_t)m.col[step % 2][slot]) * S::VEC + range.feature;
-    const int64_t there = slot < left ? features - feature : 0;
-    in_t *to = &m.x[step % 2][slot][feature];
-    if (there >= S::VEC)
-      copy_ahead<BYTES>(to, row + feature);
-    else
-#pragma unroll
-      for (int v = 0; v < S::VEC; v++)
-        if (v < there)
-          copy_ahead<(int)sizeof(in_t)>(to + v, row + feature + v);
-        else
-          to[v] = value<in_t>::narrow(0);
+                      place_of<uint64_t>(places, (uint32_t)m.col[step % DENSE_HEADS][slot]) * S::VEC +
+                      range.feature;
+    copy_values<S>(&m.x[step % DENSE_STEPS][slot][feature], row + feature,
+                   slot < left ? features - feature : 0);
   }
 }
 
-/* A thread's cells of a step are neighbouring rows of one slot. */
-template <class S> struct dense_cells {
-  typename S::in_t value[S::CELLS];
-  unsigned bits, first;
-  int32_t col; /* of slot `thread` of the step */
+/* Copies the bits and columns of a step; slots beyond the chunk have no bits, and the column of another. */
+template <class S>
+__device__ __forceinline__ void copy_head(dense_memory<S> &m, const sl_windows &a, const dense_range &range,
+                                          int step) {
+  const int thread = (int)threadIdx.x, slot = step * S::STEP + thread / S::WORDS,
+            own = step * S::STEP + thread;
+  if (thread < S::STEP * S::WORDS) {
+    const bool there = slot < range.count;
+    const sl_slab_word *from = a.word + (there ? (range.begin + slot) * S::WORDS + thread % S::WORDS : 0);
+    copy_ahead<(int)sizeof *from>(&m.word[step % DENSE_HEADS][thread / S::WORDS][thread % S::WORDS], from,
+                                  there ? (int)sizeof *from : 0);
+  }
+  if (thread < S::STEP)
+    copy_ahead<4>(&m.col[step % DENSE_HEADS][thread],
+                  a.col + range.begin + (own < range.count ? own : range.count - 1));
+}
+
+/* The value of A that a thread copies: its slot in the step and its row, and where it is, if there is an
+ * entry. */
+struct dense_cell {
+  int slot, row;
+  bool there;
+  uint32_t at;
 };
 
-/* Loads the bits of a step, and its columns; slots beyond the chunk have no bits. */
-template <class S>
-__device__ __forceinline__ void load_bits(dense_cells<S> &cells, const sl_windows &a,
-                                          const dense_range &range, int step) {
-  const int at = threadIdx.x * S::CELLS, slot = step * S::STEP + at / S::ROWS, row = at % S::ROWS;
-  cells.bits = 0;
-  if (slot < range.count) {
-    const uint2 word = __ldg((const uint2 *)(a.word + (range.begin + slot) * S::WORDS + row / 32));
-    const int shift = row % 32;
-    cells.bits = S::CELLS < 32 ? word.x >> shift & ((1u << S::CELLS % 32) - 1) : word.x;
-    cells.first = word.y + __popc(word.x & ((1u << shift) - 1));
-  }
-  if (threadIdx.x < S::STEP) {
-    const int own = step * S::STEP + threadIdx.x;
-    cells.col = __ldg(a.col + range.begin + (own < range.count ? own : range.count - 1));
-  }
+template <class S> __device__ __forceinline__ dense_cell cell_of(const dense_memory<S> &m, int step, int i) {
+  const int at = threadIdx.x + i * S::THREADS, slot = at / S::ROWS, row = at % S::ROWS;
+  const sl_slab_word word = m.word[step % DENSE_HEADS][slot][row / 32];
+  const unsigned bit = 1u << row % 32;
+  return {slot, row, (word.bits & bit) != 0, word.first + __popc(word.bits & (bit - 1))};
 }
 
-template <class S> __device__ __forceinline__ void load_cells(dense_cells<S> &cells, const sl_windows &a) {
-  using in_t = typename S::in_t;
+/* Copies the values of a step, if they have 4 or 8 bytes; zeros where there is no entry. */
+template <class S>
+__device__ __forceinline__ void copy_cells(dense_memory<S> &m, const typename S::in_t *val, int step) {
+  if constexpr (S::VALUE >= 4)
 #pragma unroll
-  for (int i = 0; i < S::CELLS; i++) {
-    cells.value[i] = value<in_t>::narrow(0);
-    if (cells.bits >> i & 1)
-      cells.value[i] =
-          load_shared<in_t, 1>((const in_t *)a.val + cells.first + __popc(cells.bits & ((1u << i) - 1)))
-              .item[0];
-  }
+    for (int i = 0; i < S::CELLS; i++) {
+      const dense_cell cell = cell_of<S>(m, step, i);
+      copy_ahead<S::VALUE>(&m.a[step % DENSE_STEPS][cell.slot][cell.row], val + (cell.there ? cell.at : 0),
+                           cell.there ? S::VALUE : 0);
+    }
+}
+
+/* The same for values of 2 bytes: they are loaded to registers, and stored later. */
+template <class S> using dense_cells = typename S::in_t[S::CELLS];
+
+template <class S>
+__device__ __forceinline__ void load_cells(dense_cells<S> &cells, const dense_memory<S> &m,
+                                           const typename S::in_t *val, int step) {
+  using in_t = typename S::in_t;
+  if constexpr (S::VALUE == 2)
+#pragma unroll
+    for (int i = 0; i < S::CELLS; i++) {
+      const dense_cell cell = cell_of<S>(m, step, i);
+      cells[i] = value<in_t>::narrow(0);
+      if (cell.there)
+        cells[i] = load_shared<in_t, 1>(val + cell.at).item[0];
+    }
 }
 
 template <class S>
 __device__ __forceinline__ void store_cells(dense_memory<S> &m, const dense_cells<S> &cells, int step) {
-  using in_t = typename S::in_t;
-  constexpr int WIDTH = S::CELLS < S::WIDEST ? S::CELLS : S::WIDEST;
-  const int at = threadIdx.x * S::CELLS;
-  in_t *to = &m.a[step % 2][at / S::ROWS][at % S::ROWS];
+  if constexpr (S::VALUE == 2)
 #pragma unroll
-  for (int i = 0; i < S::CELLS; i += WIDTH) {
-    packed<in_t, WIDTH> all;
-#pragma unroll
-    for (int j = 0; j < WIDTH; j++)
-      all.values.item[j] = cells.value[i + j];
-    *(typename word<WIDTH * sizeof(in_t)>::type *)(to + i) = all.bits;
-  }
+    for (int i = 0; i < S::CELLS; i++) {
+      const int at = threadIdx.x + i * S::THREADS;
+      m.a[step % DENSE_STEPS][at / S::ROWS][at % S::ROWS] = cells[i];
+    }
 }
 
-template <class S> __device__ __forceinline__ void store_columns(dense_memory<S> &m, int32_t col, int step) {
-  if (threadIdx.x < S::STEP)
-    m.col[step % 2][threadIdx.x] = col;
-}
-
-/* COUNT neighbouring values of shared memory, LOAD at a time, widened. */
-template <typename in_t, int LOAD, int COUNT, typename sum_t>
-__device__ __forceinline__ void read_shared(const in_t *from, int apart, sum_t (&out)[COUNT]) {
-#pragma unroll
-  for (int i = 0; i < COUNT; i += LOAD) {
-    packed<in_t, LOAD> all;
-    all.bits = *(const typename word<LOAD * sizeof(in_t)>::type *)(from + i / LOAD * apart);
-#pragma unroll
-    for (int j = 0; j < LOAD; j++)
-      out[i + j] = value<in_t>::widen(all.values.item[j]);
-  }
-}
-
-template <class S>
-__device__ __forceinline__ void multiply_step(dense_sums<S> &sums, const dense_memory<S> &m,
-                                              const dense_place &p, int buffer) {
-#pragma unroll 8
-  for (int s = 0; s < S::STEP; s++) {
-    typename S::sum_t a[S::TM], x[S::TN];
-    read_shared<typename S::in_t, S::LOAD_A>(&m.a[buffer][s][p.row], S::LOAD_A, a);
-    read_shared<typename S::in_t, S::LOAD>(&m.x[buffer][s][p.feature], S::COLUMNS * S::LOAD, x);
-#pragma unroll
-    for (int i = 0; i < S::TM; i++)
-#pragma unroll
-      for (int j = 0; j < S::TN; j++)
-        sums[i][j] = multiply_add(a[i], x[j], sums[i][j]);
-  }
-}
-
-/* Sums the chunk's part of the panel. */
+/* Sums the chunk's part of the panel. When step s begins, its operands and the heads up to that of step s + 2
+ * are in shared memory, and the operands of step s + 1 and the head of step s + 3 are being copied. */
 template <class S>
 __device__ __forceinline__ void multiply_range(dense_sums<S> &sums, dense_memory<S> &m,
                                                const sl_window_run &run, const x_places &places,
                                                const dense_place &p, const dense_range &range) {
   const int steps = (range.count + S::STEP - 1) / S::STEP;
+  const auto *val = (const typename S::in_t *)run.a.val;
   dense_cells<S> cells;
-  load_bits<S>(cells, run.a, range, 0);
-  store_columns<S>(m, cells.col, 0);
-  load_cells<S>(cells, run.a);
-  __syncthreads();
-  copy_rows<S>(m, run, places, range, 0);
-  store_cells<S>(m, cells, 0);
-  load_bits<S>(cells, run.a, range, 1);
-  store_columns<S>(m, cells.col, 1);
+  for (int step = 0; step < DENSE_HEADS; step++)
+    copy_head<S>(m, run.a, range, step);
   copies_wait_all();
   __syncthreads();
+  load_cells<S>(cells, m, val, 0);
+  for (int step = 0; step < 2; step++) {
+    copy_cells<S>(m, val, step);
+    copy_rows<S>(m, run, places, range, step);
+    copies_commit();
+  }
+  store_cells<S>(m, cells, 0);
+  copies_wait<1>();
+  __syncthreads();
   for (int step = 0; step < steps; step++) {
-    const bool more = step + 1 < steps;
-    if (more) {
-      copy_rows<S>(m, run, places, range, step + 1);
-      load_cells<S>(cells, run.a);
-      load_bits<S>(cells, run.a, range, step + 2);
+    if (step + 2 < steps) {
+      copy_cells<S>(m, val, step + 2);
+      copy_rows<S>(m, run, places, range, step + 2);
+      copy_head<S>(m, run.a, range, step + 4);
     }
-    multiply_step<S>(sums, m, p, step % 2);
-    if (more) {
-      store_cells<S>(m, cells, step + 1);
-      store_columns<S>(m, cells.col, step + 2);
-      copies_wait_all();
-    }
+    copies_commit();
+    load_cells<S>(cells, m, val, step + 1);
+    multiply_step<S>(sums, m.a[step % DENSE_STEPS], m.x[step % DENSE_STEPS], p);
+    store_cells<S>(m, cells, step + 1);
+    copies_wait<1>();
     __syncthreads();
   }
 }
@@ -278,7 +225,8 @@ __device__ __forceinline__ void store_element(const sl_window_run &run, const x_
                                 : sum_entries<S>(run, places, window, row, feature, start));
 }
 
-/* Stores a thread's sums to the rows of Y. wide: rows of Y can be stored LOAD values at a time. */
+/* Stores a thread's sums to the rows of Y. wide: rows of Y can be stored two values at a
+ * time. */
 template <class S>
 __device__ __forceinline__ void finish_rows(const sl_window_run &run, const x_places &places, int64_t window,
                                             const dense_place &p, int64_t panel_feature, bool wide,
@@ -286,28 +234,23 @@ __device__ __forceinline__ void finish_rows(const sl_window_run &run, const x_pl
   using out_t = output<typename S::T>;
   const bool plain = wide && run.alpha == 1 && run.beta == 0;
 #pragma unroll
-  for (int i = 0; i < S::TM; i++) {
-    const int32_t to = __ldg(run.a.row + window * S::ROWS + p.row + i);
+  for (int half = 0; half < 2 * S::TILES_M; half++) {
+    const int m = half / 2, c = half % 2 * 2, row = dense_row(p, m, c);
+    const int32_t to = __ldg(run.a.row + window * S::ROWS + row);
     if (to < 0)
       continue;
     out_t *y = (out_t *)run.y + (int64_t)to * run.ldy;
 #pragma unroll
-    for (int g = 0; g < S::GROUPS; g++) {
-      const int64_t feature = panel_feature + dense_feature<S>(p, g * S::LOAD);
-      typename S::sum_t some[S::LOAD];
-      bool finite = true;
-#pragma unroll
-      for (int j = 0; j < S::LOAD; j++) {
-        some[j] = sums[i][g * S::LOAD + j];
-        finite &= is_finite(some[j]);
-      }
-      if (plain && finite && feature + S::LOAD <= run.k)
-        store_once<out_t, S::LOAD>(y + feature, some);
+    for (int n = 0; n < S::TILES_N; n++) {
+      const int64_t feature = panel_feature + dense_feature(p, n);
+      const typename S::sum_t some[2] = {sums[m][n][c], sums[m][n][c + 1]};
+      if (plain && is_finite(some[0]) && is_finite(some[1]) && feature + 2 <= run.k)
+        store_once<out_t, 2>(y + feature, some);
       else
 #pragma unroll
-        for (int j = 0; j < S::LOAD; j++)
+        for (int j = 0; j < 2; j++)
           if (feature + j < run.k)
-            store_element<S>(run, places, window, p.row + i, feature + j, y + feature + j, some[j]);
+            store_element<S>(run, places, window, row, feature + j, y + feature + j, some[j]);
     }
   }
 }
@@ -329,13 +272,15 @@ __device__ __forceinline__ bool join_fragments(const sl_window_run &run, dense_m
   const int64_t first = (int64_t)panel * S::PANEL;
   auto each = [&](auto use) {
 #pragma unroll
-    for (int i = 0; i < S::TM; i++)
+    for (int m = 0; m < S::TILES_M; m++)
 #pragma unroll
-      for (int j = 0; j < S::TN; j++) {
-        const int64_t feature = first + dense_feature<S>(p, j);
-        if (feature < run.k)
-          use(sums[i][j], p.row + i, feature);
-      }
+      for (int n = 0; n < S::TILES_N; n++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+          const int64_t feature = first + dense_feature(p, n) + c % 2;
+          if (feature < run.k)
+            use(sums[m][n][c], dense_row(p, m, c), feature);
+        }
   };
   each([&](typename S::sum_t &sum, int row, int64_t feature) {
     __stcg(partial_of<S>(run, chunk.slot, row, feature), sum);
@@ -366,7 +311,8 @@ template <class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     dense(const __grid_constant__ sl_window_run run, const __grid_constant__ x_places places,
           const unsigned panels, const bool wide) {
-  __shared__ dense_memory<S> m;
+  extern __shared__ __align__(16) unsigned char dense_shared[];
+  dense_memory<S> &m = *reinterpret_cast<dense_memory<S> *>(dense_shared);
   const int panel = (int)(blockIdx.x % panels);
   const sl_chunk chunk = chunk_at(run.a.chunk, blockIdx.x / panels);
   const dense_place p = dense_place_of<S>((int)threadIdx.x);
@@ -378,10 +324,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
   }
   dense_sums<S> sums;
 #pragma unroll
-  for (int i = 0; i < S::TM; i++)
-#pragma unroll
-    for (int j = 0; j < S::TN; j++)
-      sums[i][j] = 0;
+  for (int i = 0; i < S::TILES_M * S::TILES_N * 4; i++)
+    sums[i / 4 / S::TILES_N][i / 4 % S::TILES_N][i % 4] = 0;
   multiply_range<S>(sums, m, run, places, p, range);
   if (chunk.slot >= 0 && !join_fragments<S>(run, m, chunk, p, panel, sums))
     return;
@@ -397,12 +341,16 @@ template <class S> sley_status launch_dense(sl_queue *queue, const sl_window_run
                    "a part with %lld entries is too large for %lld columns on one device: "
                    "use more ranks, or fewer columns at a time",
                    (long long)run.a.entries, (long long)run.k);
-  dense<S><<<(unsigned)blocks, S::THREADS, 0, sl_cuda_stream(queue)>>>(
-      run, places, (unsigned)panels, aligned_y<typename S::T, S::LOAD>(run));
+  dense<S><<<(unsigned)blocks, S::THREADS, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels,
+                                                                       aligned_y<typename S::T, 2>(run));
   return sl_cuda_launched(queue, "spmm-dense");
 }
 
-template <typename T> constexpr sley_dtype dense_dtype = sizeof(T) == 8 ? SLEY_F64 : SLEY_F32;
+/* A type with as many bytes, for sl_dense_panel. */
+template <typename T>
+constexpr sley_dtype dense_dtype = sizeof(T) == 8   ? SLEY_F64
+                                   : sizeof(T) == 4 ? SLEY_F32
+                                                    : SLEY_F16;
 
 template <typename T, int ROWS, int VEC>
 sley_status launch_dense_panels(sl_queue *queue, const sl_window_run &run) {
@@ -436,6 +384,14 @@ template <typename T> sley_status launch_dense_of(sl_queue *queue, const sl_wind
   default:
     return launch_dense_rows<T, 64>(queue, run);
   }
+}
+
+/* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
+template <typename T> sley_status launch_dense_to(sl_queue *queue, const sl_window_run &run) {
+  if constexpr (sizeof(T) == 2)
+    if (run.wide_y)
+      return launch_dense_of<wide<T>>(queue, run);
+  return launch_dense_of<T>(queue, run);
 }
 
 } // namespace sley
