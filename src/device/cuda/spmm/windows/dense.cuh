@@ -341,8 +341,10 @@ template <class S> sley_status launch_dense(sl_queue *queue, const sl_window_run
                    "a part with %lld entries is too large for %lld columns on one device: "
                    "use more ranks, or fewer columns at a time",
                    (long long)run.a.entries, (long long)run.k);
-  dense<S><<<(unsigned)blocks, S::THREADS, 0, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels,
-                                                                       aligned_y<typename S::T, 2>(run));
+  constexpr int SHARED = (int)sizeof(dense_memory<S>);
+  SL_TRY(grant<dense<S>>(SHARED));
+  dense<S><<<(unsigned)blocks, S::THREADS, SHARED, sl_cuda_stream(queue)>>>(run, places, (unsigned)panels,
+                                                                            aligned_y<typename S::T, 2>(run));
   return sl_cuda_launched(queue, "spmm-dense");
 }
 
