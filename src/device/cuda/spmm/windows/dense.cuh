@@ -4,12 +4,12 @@
  *
  * Work of a block of threads. A block takes a chunk (a window, or a fragment of a long one) and a panel of
  * features, and steps through the chunk's slots, STEP at a time. All operands are copied to shared memory
- * asynchronously: the bits and columns of a step four steps ahead, and by them, two steps ahead, the rows of
- * X and the values of A, with zeros in between. Neighbouring lanes copy values of neighbouring rows of a
- * slot, which are neighbours in memory; values of 2 bytes, for which there is no asynchronous copy, pass
- * through registers. A warp sums tiles of 16 rows
- * times 8 features (dense_tiles.cuh): each value that it reads from shared memory is used for several tiles,
- * and a row of X is loaded once for all rows of the window.
+ * asynchronously: the bits of a step four steps ahead, and by them and by the places of the rows of X, two
+ * steps ahead, the rows of X and the values of A, with zeros in between. Neighbouring lanes copy values of
+ * neighbouring rows of a slot, which are neighbours in memory; values of 2 bytes, for which there is no
+ * asynchronous copy, pass through registers. A warp sums tiles of 16 rows times 8 features (dense_tiles.cuh):
+ * each value that it reads from shared memory is used for several tiles, and a row of X is loaded once for
+ * all rows of the window.
  *
  * Order of summation. Slots are in the order of columns. In f64 and in 16-bit types, the Tensor core adds the
  * terms of 8 or 16 slots to an element's sum; in f32 it sums 8 slots, each value split into two parts as in
@@ -41,83 +41,103 @@ struct dense_range {
   int64_t feature;
 };
 
-/* Copies VEC values of X to shared memory, of which `there` exist; the others become 0. */
-template <class S>
-__device__ __forceinline__ void copy_values(typename S::in_t *to, const typename S::in_t *from,
-                                            int64_t there) {
-  using in_t = typename S::in_t;
-  if (S::VEC * S::VALUE >= 4 && there >= S::VEC) {
-    if constexpr (S::VEC * S::VALUE >= 4)
-      copy_ahead<S::VEC * S::VALUE>(to, from);
-    return;
-  }
-#pragma unroll
-  for (int v = 0; v < S::VEC; v++)
-    to[v] = v < there ? from[v] : value<in_t>::narrow(0);
+/* A thread's part of each step: of A, one row of slots a_slot, a_slot + THREADS / ROWS and so on; of X, VEC
+ * features of slots x_slot, x_slot + THREADS / VECTORS and so on, of which `mine` exist. */
+struct dense_part {
+  unsigned bit, below; /* the row's bit of a word, and the bits of the rows before it */
+  int a_slot, row, x_slot, feature, mine;
+};
+
+template <class S> __device__ __forceinline__ dense_part part_of(int thread, int64_t features) {
+  const int row = thread % S::ROWS, x_slot = thread / S::VECTORS, feature = thread % S::VECTORS * S::VEC;
+  const int64_t left = x_slot < S::STEP ? features - feature : 0;
+  const unsigned bit = 1u << row % 32;
+  return {bit,
+          bit - 1,
+          thread / S::ROWS,
+          row,
+          x_slot,
+          feature,
+          left < 0 ? 0 : left < S::VEC ? (int)left : S::VEC};
 }
 
-/* Copies the rows of X of a step to shared memory; zeros beyond the chunk's slots and beyond k. */
+/* Copies the words of a step; slots beyond the chunk have no bits. */
 template <class S>
-__device__ __forceinline__ void copy_rows(dense_memory<S> &m, const sl_window_run &run,
-                                          const x_places &places, const dense_range &range, int step) {
-  using in_t = typename S::in_t;
-  constexpr int VECTORS = S::PANEL / S::VEC;
-  const int left = range.count - step * S::STEP;
-  const int64_t features = run.k - range.feature;
-#pragma unroll 8
-  for (int i = 0; i < S::COPIES; i++) {
-    const int at = threadIdx.x + i * S::THREADS, slot = at / VECTORS, feature = at % VECTORS * S::VEC;
-    if (S::ALL % S::THREADS != 0 && at >= S::ALL)
-      break;
-    const in_t *row = (const in_t *)places.base +
-                      place_of<uint64_t>(places, (uint32_t)m.col[step % DENSE_HEADS][slot]) * S::VEC +
-                      range.feature;
-    copy_values<S>(&m.x[step % DENSE_STEPS][slot][feature], row + feature,
-                   slot < left ? features - feature : 0);
-  }
-}
-
-/* Copies the bits and columns of a step; slots beyond the chunk have no bits, and the column of another. */
-template <class S>
-__device__ __forceinline__ void copy_head(dense_memory<S> &m, const sl_windows &a, const dense_range &range,
-                                          int step) {
-  const int thread = (int)threadIdx.x, slot = step * S::STEP + thread / S::WORDS,
-            own = step * S::STEP + thread;
+__device__ __forceinline__ void copy_words(dense_memory<S> &m, const sl_windows &a, const dense_range &range,
+                                           int step) {
+  const int thread = (int)threadIdx.x, slot = step * S::STEP + thread / S::WORDS;
   if (thread < S::STEP * S::WORDS) {
     const bool there = slot < range.count;
     const sl_slab_word *from = a.word + (there ? (range.begin + slot) * S::WORDS + thread % S::WORDS : 0);
-    copy_ahead<(int)sizeof *from>(&m.word[step % DENSE_HEADS][thread / S::WORDS][thread % S::WORDS], from,
+    copy_ahead<(int)sizeof *from>(&m.word[step % DENSE_WORDS][thread / S::WORDS][thread % S::WORDS], from,
                                   there ? (int)sizeof *from : 0);
   }
-  if (thread < S::STEP)
-    copy_ahead<4>(&m.col[step % DENSE_HEADS][thread],
-                  a.col + range.begin + (own < range.count ? own : range.count - 1));
 }
 
-/* The value of A that a thread copies: its slot in the step and its row, and where it is, if there is an
- * entry. */
+/* The column of the thread's slot of a step; a slot beyond the chunk has the column of the last one, because
+ * what is multiplied by zeros must exist. */
+template <class S>
+__device__ __forceinline__ int32_t load_column(const sl_windows &a, const dense_range &range, int step) {
+  const int slot = step * S::STEP + (int)threadIdx.x;
+  return threadIdx.x < S::STEP ? __ldg(a.col + range.begin + (slot < range.count ? slot : range.count - 1))
+                               : 0;
+}
+
+template <class S>
+__device__ __forceinline__ void store_place(dense_memory<S> &m, const x_places &places,
+                                            const dense_range &range, int32_t col, int step) {
+  if (threadIdx.x < S::STEP)
+    m.place[step % DENSE_PLACES][threadIdx.x] = (const typename S::in_t *)places.base +
+                                                place_of<uint64_t>(places, (uint32_t)col) * S::VEC +
+                                                range.feature;
+}
+
+/* Copies the rows of X of a step. Features beyond k keep what was there; their sums are not used. */
+template <class S>
+__device__ __forceinline__ void copy_rows(dense_memory<S> &m, const dense_part &part, int step, int stage) {
+  constexpr int BYTES = S::VEC * S::VALUE, NEXT = S::THREADS / S::VECTORS;
+  if constexpr (BYTES >= 4)
+    if (part.mine == S::VEC) {
+#pragma unroll
+      for (int i = 0; i < S::COPIES; i++)
+        copy_ahead<BYTES>(&m.x[stage][part.x_slot + i * NEXT][part.feature],
+                          m.place[step % DENSE_PLACES][part.x_slot + i * NEXT] + part.feature);
+      return;
+    }
+  if (part.mine > 0)
+#pragma unroll 4
+    for (int i = 0; i < S::COPIES; i++) {
+      const typename S::in_t *from = m.place[step % DENSE_PLACES][part.x_slot + i * NEXT] + part.feature;
+      typename S::in_t *to = &m.x[stage][part.x_slot + i * NEXT][part.feature];
+      for (int v = 0; v < part.mine; v++)
+        to[v] = from[v];
+    }
+}
+
+/* Where the value of the thread's row is in a slot, if there is one. */
 struct dense_cell {
-  int slot, row;
   bool there;
   uint32_t at;
 };
 
-template <class S> __device__ __forceinline__ dense_cell cell_of(const dense_memory<S> &m, int step, int i) {
-  const int at = threadIdx.x + i * S::THREADS, slot = at / S::ROWS, row = at % S::ROWS;
-  const sl_slab_word word = m.word[step % DENSE_HEADS][slot][row / 32];
-  const unsigned bit = 1u << row % 32;
-  return {slot, row, (word.bits & bit) != 0, word.first + __popc(word.bits & (bit - 1))};
+template <class S>
+__device__ __forceinline__ dense_cell cell_of(const dense_memory<S> &m, const dense_part &part, int step,
+                                              int i) {
+  const int slot = part.a_slot + i * (S::THREADS / S::ROWS);
+  const sl_slab_word word = m.word[step % DENSE_WORDS][slot][part.row / 32];
+  return {(word.bits & part.bit) != 0, word.first + __popc(word.bits & part.below)};
 }
 
 /* Copies the values of a step, if they have 4 or 8 bytes; zeros where there is no entry. */
 template <class S>
-__device__ __forceinline__ void copy_cells(dense_memory<S> &m, const typename S::in_t *val, int step) {
+__device__ __forceinline__ void copy_cells(dense_memory<S> &m, const typename S::in_t *val,
+                                           const dense_part &part, int step, int stage) {
   if constexpr (S::VALUE >= 4)
 #pragma unroll
     for (int i = 0; i < S::CELLS; i++) {
-      const dense_cell cell = cell_of<S>(m, step, i);
-      copy_ahead<S::VALUE>(&m.a[step % DENSE_STEPS][cell.slot][cell.row], val + (cell.there ? cell.at : 0),
-                           cell.there ? S::VALUE : 0);
+      const dense_cell cell = cell_of<S>(m, part, step, i);
+      copy_ahead<S::VALUE>(&m.a[stage][part.a_slot + i * (S::THREADS / S::ROWS)][part.row],
+                           val + (cell.there ? cell.at : 0), cell.there ? S::VALUE : 0);
     }
 }
 
@@ -126,12 +146,12 @@ template <class S> using dense_cells = typename S::in_t[S::CELLS];
 
 template <class S>
 __device__ __forceinline__ void load_cells(dense_cells<S> &cells, const dense_memory<S> &m,
-                                           const typename S::in_t *val, int step) {
+                                           const typename S::in_t *val, const dense_part &part, int step) {
   using in_t = typename S::in_t;
   if constexpr (S::VALUE == 2)
 #pragma unroll
     for (int i = 0; i < S::CELLS; i++) {
-      const dense_cell cell = cell_of<S>(m, step, i);
+      const dense_cell cell = cell_of<S>(m, part, step, i);
       cells[i] = value<in_t>::narrow(0);
       if (cell.there)
         cells[i] = load_shared<in_t, 1>(val + cell.at).item[0];
@@ -139,49 +159,63 @@ __device__ __forceinline__ void load_cells(dense_cells<S> &cells, const dense_me
 }
 
 template <class S>
-__device__ __forceinline__ void store_cells(dense_memory<S> &m, const dense_cells<S> &cells, int step) {
+__device__ __forceinline__ void store_cells(dense_memory<S> &m, const dense_cells<S> &cells,
+                                            const dense_part &part, int stage) {
   if constexpr (S::VALUE == 2)
 #pragma unroll
-    for (int i = 0; i < S::CELLS; i++) {
-      const int at = threadIdx.x + i * S::THREADS;
-      m.a[step % DENSE_STEPS][at / S::ROWS][at % S::ROWS] = cells[i];
-    }
+    for (int i = 0; i < S::CELLS; i++)
+      m.a[stage][part.a_slot + i * (S::THREADS / S::ROWS)][part.row] = cells[i];
 }
 
-/* Sums the chunk's part of the panel. When step s begins, its operands and the heads up to that of step s + 2
- * are in shared memory, and the operands of step s + 1 and the head of step s + 3 are being copied. */
+/* Sums the chunk's part of the panel. When step s begins, its operands are in shared memory and those of step
+ * s + 1 are being copied; words up to those of step s + 2 and the places of step s + 2 are in shared memory,
+ * and `column` is of step s + 3. */
 template <class S>
 __device__ __forceinline__ void multiply_range(dense_sums<S> &sums, dense_memory<S> &m,
                                                const sl_window_run &run, const x_places &places,
                                                const dense_place &p, const dense_range &range) {
   const int steps = (range.count + S::STEP - 1) / S::STEP;
   const auto *val = (const typename S::in_t *)run.a.val;
+  const dense_part part = part_of<S>((int)threadIdx.x, run.k - range.feature);
   dense_cells<S> cells;
-  for (int step = 0; step < DENSE_HEADS; step++)
-    copy_head<S>(m, run.a, range, step);
+  for (int step = 0; step < DENSE_WORDS; step++)
+    copy_words<S>(m, run.a, range, step);
+  store_place<S>(m, places, range, load_column<S>(run.a, range, 0), 0);
+  store_place<S>(m, places, range, load_column<S>(run.a, range, 1), 1);
+  int32_t column = load_column<S>(run.a, range, 2);
   copies_wait_all();
   __syncthreads();
-  load_cells<S>(cells, m, val, 0);
+  load_cells<S>(cells, m, val, part, 0);
   for (int step = 0; step < 2; step++) {
-    copy_cells<S>(m, val, step);
-    copy_rows<S>(m, run, places, range, step);
+    copy_cells<S>(m, val, part, step, step);
+    copy_rows<S>(m, part, step, step);
     copies_commit();
   }
-  store_cells<S>(m, cells, 0);
+  store_cells<S>(m, cells, part, 0);
+  __syncthreads();
+  store_place<S>(m, places, range, column, 2);
+  column = load_column<S>(run.a, range, 3);
   copies_wait<1>();
   __syncthreads();
+  int now = 0, next = 1, second = 2; /* stages of steps s, s + 1, s + 2 */
   for (int step = 0; step < steps; step++) {
     if (step + 2 < steps) {
-      copy_cells<S>(m, val, step + 2);
-      copy_rows<S>(m, run, places, range, step + 2);
-      copy_head<S>(m, run.a, range, step + 4);
+      copy_cells<S>(m, val, part, step + 2, second);
+      copy_rows<S>(m, part, step + 2, second);
+      copy_words<S>(m, run.a, range, step + 4);
     }
     copies_commit();
-    load_cells<S>(cells, m, val, step + 1);
-    multiply_step<S>(sums, m.a[step % DENSE_STEPS], m.x[step % DENSE_STEPS], p);
-    store_cells<S>(m, cells, step + 1);
+    load_cells<S>(cells, m, val, part, step + 1);
+    store_place<S>(m, places, range, column, step + 3);
+    column = load_column<S>(run.a, range, step + 4);
+    multiply_step<S>(sums, m.a[now], m.x[now], p);
+    store_cells<S>(m, cells, part, next);
     copies_wait<1>();
     __syncthreads();
+    const int free = now;
+    now = next;
+    next = second;
+    second = free;
   }
 }
 

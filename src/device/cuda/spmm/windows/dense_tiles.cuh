@@ -31,22 +31,22 @@ template <typename T_, int ROWS_, int PANEL_, int VEC_> struct dense_shape {
       THREADS == 128 && TILES_M * TILES_N * 4 * (int)sizeof(sum_t) >= 256 ? 3 : 512 / THREADS;
   /* Values between the slots of shared memory, so that the lanes of a load use different banks. */
   static constexpr int APART = (VALUE == 2 ? 16 : 32) / VALUE;
-  static constexpr int CELLS = STEP * ROWS / THREADS, /* values of A that a thread copies in a step */
-      ALL = STEP * PANEL / VEC,                       /* copies of rows of X in a step, */
-      COPIES = (ALL + THREADS - 1) / THREADS,         /* and most of a thread */
-      WORDS = ROWS > 32 ? ROWS / 32 : 1;              /* of a slot */
+  /* Threads side by side copy the values of a slot of A, and of X. CELLS, COPIES: copies of a thread in a
+   * step. WORDS: of a slot. */
+  static constexpr int VECTORS = PANEL / VEC, CELLS = STEP * ROWS / THREADS,
+                       COPIES = (STEP * VECTORS + THREADS - 1) / THREADS, WORDS = ROWS > 32 ? ROWS / 32 : 1;
   static_assert(TILES_M >= 1 && TILES_N >= 1, "each warp has a tile");
-  static_assert(CELLS >= 1 && STEP * WORDS <= THREADS, "threads cover a step");
+  static_assert(THREADS % ROWS == 0 && THREADS % VECTORS == 0 && STEP * WORDS <= THREADS, "a thread's part");
 };
 
-/* Steps in shared memory: of operands, and of the heads that tell where operands are. */
-enum { DENSE_STEPS = 3, DENSE_HEADS = 4 };
+/* Steps in shared memory: of operands, and of what tells where operands are. */
+enum { DENSE_STEPS = 3, DENSE_WORDS = 4, DENSE_PLACES = 2 };
 
 template <class S> struct dense_memory {
   alignas(16) typename S::in_t a[DENSE_STEPS][S::STEP][S::ROWS + S::APART];
   alignas(16) typename S::in_t x[DENSE_STEPS][S::STEP][S::PANEL + S::APART];
-  alignas(8) sl_slab_word word[DENSE_HEADS][S::STEP][S::WORDS];
-  int32_t col[DENSE_HEADS][S::STEP];
+  alignas(8) sl_slab_word word[DENSE_WORDS][S::STEP][S::WORDS];
+  const typename S::in_t *place[DENSE_PLACES][S::STEP]; /* rows of X, from the panel's first feature on */
   bool last;
 };
 
