@@ -106,6 +106,8 @@ sley_status sl_cuda_tensor_bf16(sl_queue *queue, const sl_window_run *run);
 
 /* Enqueue the product over dense windows (windows/dense.cuh). */
 sley_status sl_cuda_dense_f32(sl_queue *queue, const sl_window_run *run);
+sley_status sl_cuda_dense_tf32(sl_queue *queue,
+                               const sl_window_run *run); /* for f32 values, rounded to tf32 */
 sley_status sl_cuda_dense_f64(sl_queue *queue, const sl_window_run *run);
 sley_status sl_cuda_dense_f16(sl_queue *queue, const sl_window_run *run);
 sley_status sl_cuda_dense_bf16(sl_queue *queue, const sl_window_run *run);

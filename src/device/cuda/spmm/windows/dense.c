@@ -71,7 +71,7 @@ static sley_status run_windows(sl_queue *queue, const sl_spmm_run *a, const sl_w
   case SLEY_F64:
     return sl_cuda_dense_f64(queue, &run);
   default:
-    return sl_cuda_dense_f32(queue, &run);
+    return a->problem->tf32 ? sl_cuda_dense_tf32(queue, &run) : sl_cuda_dense_f32(queue, &run);
   }
 }
 

@@ -12,12 +12,12 @@
  * all rows of the window.
  *
  * Order of summation. Slots are in the order of columns. In f64 and in 16-bit types, the Tensor core adds the
- * terms of 8 or 16 slots to an element's sum; in f32 it sums 8 slots, each value split into two parts as in
- * tensor.cuh, and that sum is added to the element's. The order within an operation is the hardware's, which
- * is the same each time and for each element. Fragments of a long window are added first to last, by the
- * block that finishes last. The sum is then multiplied by alpha. So the bits repeat, and depend neither on
- * panels nor on the number of features. The errors are those of tensor.cuh, and in f64, where each term is
- * added with one rounding, within the bound of the documented order.
+ * terms of 8 or 16 slots to an element's sum; in f32 it sums 8 slots, each value split into two parts, or
+ * rounded to tf32, as in tensor.cuh, and that sum is added to the element's. The order within an operation is
+ * the hardware's, which is the same each time and for each element. Fragments of a long window are added
+ * first to last, by the block that finishes last. The sum is then multiplied by alpha. So the bits repeat,
+ * and depend neither on panels nor on the number of features. The errors are those of tensor.cuh, and in f64,
+ * where each term is added with one rounding, within the bound of the documented order.
  *
  * Infinities and NaNs. If a row has no entry in a slot, 0 is multiplied by X there: a NaN if X is not finite.
  * So an element whose sum is not finite is summed again, entry by entry, as in tensor.cuh. */
@@ -388,46 +388,47 @@ constexpr sley_dtype dense_dtype = sizeof(T) == 8   ? SLEY_F64
                                    : sizeof(T) == 4 ? SLEY_F32
                                                     : SLEY_F16;
 
-template <typename T, int ROWS, int VEC>
+template <typename T, bool ONCE, int ROWS, int VEC>
 sley_status launch_dense_panels(sl_queue *queue, const sl_window_run &run) {
   switch (sl_dense_panel(dense_dtype<input<T>>, run.k)) {
   case 16:
-    return launch_dense<dense_shape<T, ROWS, 16, VEC>>(queue, run);
+    return launch_dense<dense_shape<T, ROWS, 16, VEC, ONCE>>(queue, run);
   case 32:
-    return launch_dense<dense_shape<T, ROWS, 32, VEC>>(queue, run);
+    return launch_dense<dense_shape<T, ROWS, 32, VEC, ONCE>>(queue, run);
   case 64:
-    return launch_dense<dense_shape<T, ROWS, 64, VEC>>(queue, run);
+    return launch_dense<dense_shape<T, ROWS, 64, VEC, ONCE>>(queue, run);
   default:
     if constexpr (sizeof(input<T>) < 8)
-      return launch_dense<dense_shape<T, ROWS, 128, VEC>>(queue, run);
+      return launch_dense<dense_shape<T, ROWS, 128, VEC, ONCE>>(queue, run);
     return SLEY_ERR_INTERNAL;
   }
 }
 
-template <typename T, int ROWS> sley_status launch_dense_rows(sl_queue *queue, const sl_window_run &run) {
+template <typename T, bool ONCE, int ROWS>
+sley_status launch_dense_rows(sl_queue *queue, const sl_window_run &run) {
   constexpr int WIDEST = 16 / (int)sizeof(input<T>);
   SL_TRY(sl_cuda_use(queue->device));
-  return aligned_x<T, WIDEST>(run) ? launch_dense_panels<T, ROWS, WIDEST>(queue, run)
-                                   : launch_dense_panels<T, ROWS, 1>(queue, run);
+  return aligned_x<T, WIDEST>(run) ? launch_dense_panels<T, ONCE, ROWS, WIDEST>(queue, run)
+                                   : launch_dense_panels<T, ONCE, ROWS, 1>(queue, run);
 }
 
-template <typename T> sley_status launch_dense_of(sl_queue *queue, const sl_window_run &run) {
+template <typename T, bool ONCE> sley_status launch_dense_of(sl_queue *queue, const sl_window_run &run) {
   switch (run.a.form.rows) {
   case 16:
-    return launch_dense_rows<T, 16>(queue, run);
+    return launch_dense_rows<T, ONCE, 16>(queue, run);
   case 32:
-    return launch_dense_rows<T, 32>(queue, run);
+    return launch_dense_rows<T, ONCE, 32>(queue, run);
   default:
-    return launch_dense_rows<T, 64>(queue, run);
+    return launch_dense_rows<T, ONCE, 64>(queue, run);
   }
 }
 
 /* Y has the type of X; if X has 16 bits and run says so, it has the type of sums. */
-template <typename T> sley_status launch_dense_to(sl_queue *queue, const sl_window_run &run) {
+template <typename T, bool ONCE> sley_status launch_dense_to(sl_queue *queue, const sl_window_run &run) {
   if constexpr (sizeof(T) == 2)
     if (run.wide_y)
-      return launch_dense_of<wide<T>>(queue, run);
-  return launch_dense_of<T>(queue, run);
+      return launch_dense_of<wide<T>, ONCE>(queue, run);
+  return launch_dense_of<T, ONCE>(queue, run);
 }
 
 } // namespace sley

@@ -13,10 +13,11 @@ namespace sley {
 
 /* The shape of a block's work: ROWS of a window, PANEL features, and VEC neighbouring values of X that are
  * copied at once. */
-template <typename T_, int ROWS_, int PANEL_, int VEC_> struct dense_shape {
+template <typename T_, int ROWS_, int PANEL_, int VEC_, bool ONCE_> struct dense_shape {
   using T = T_;
   using in_t = input<T>;
   using sum_t = accumulator<T>;
+  static constexpr bool ONCE = ONCE_; /* f32 values are multiplied once, rounded to tf32 */
   static constexpr int VALUE = (int)sizeof(in_t), ROWS = ROWS_, PANEL = PANEL_, VEC = VEC_;
   /* TERMS: slots of an operation. STEP: slots of a step. */
   static constexpr int TERMS = VALUE == 2 ? 16 : 8, STEP = 2 * TERMS, SUMS = ROWS * PANEL,
@@ -122,22 +123,26 @@ __device__ __forceinline__ void multiply_f32_step(dense_sums<S> &sums, const flo
       read_rows<S>(a, p, s, m, rows);
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        const split_value row = split(rows[i], to_tf32_or_nan(rows[i]));
-        high[m][i] = row.high;
-        low[m][i] = to_tf32(__uint_as_float(row.low));
+        high[m][i] = to_tf32_or_nan(rows[i]);
+        low[m][i] = S::ONCE ? 0 : to_tf32(__uint_as_float(split(rows[i], high[m][i]).low));
       }
     }
 #pragma unroll
     for (int n = 0; n < S::TILES_N; n++) {
       float features[2];
       read_features<S>(x, p, s, n, features);
-      const split_value x0 = split(features[0]), x1 = split(features[1]);
+      split_value column[2];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        column[i] = S::ONCE ? split_value{to_tf32_or_nan(features[i]), 0} : split(features[i]);
 #pragma unroll
       for (int m = 0; m < S::TILES_M; m++) {
         float sum[4] = {0, 0, 0, 0};
-        multiply_tf32(sum, low[m], x0.high, x1.high);
-        multiply_tf32(sum, high[m], x0.low, x1.low);
-        multiply_tf32(sum, high[m], x0.high, x1.high);
+        if constexpr (!S::ONCE) {
+          multiply_tf32(sum, low[m], column[0].high, column[1].high);
+          multiply_tf32(sum, high[m], column[0].low, column[1].low);
+        }
+        multiply_tf32(sum, high[m], column[0].high, column[1].high);
 #pragma unroll
         for (int c = 0; c < 4; c++)
           sums[m][n][c] += sum[c];
