@@ -214,12 +214,15 @@ int sl_dense_panel(sley_dtype dtype, int64_t k) {
   return best;
 }
 
-double sl_dense_time(const sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows, int64_t slots,
-                     int64_t entries) {
+double sl_dense_time(const sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows, int64_t slots) {
   const sl_dense_figures *f = &figures->dense[sl_dense_kind_of(dtype)];
   const int panel = sl_dense_panel(dtype, k);
-  const double panels = (double)sl_dense_panels(dtype, k), features = panels * panel, loaded = (double)k;
-  return 1e-9 * (f->cell[log2_of(panel / SL_DENSE_PANEL_LEAST)] * (double)slots * rows * features +
-                 f->load * (double)slots * loaded + f->entry * (double)entries * panels +
-                 f->store * rows * loaded + f->block * panels);
+  const double panels = (double)sl_dense_panels(dtype, k), features = (double)k, cells = (double)slots * rows;
+  return 1e-9 *
+         (f->cell[log2_of(panel / SL_DENSE_PANEL_LEAST)] * cells * panels * panel + f->fill * cells * panels +
+          f->load * (double)slots * features + f->store * rows * features + f->block * panels);
+}
+
+double sl_dense_start(const sl_device_figures *figures, sley_dtype dtype) {
+  return 1e-9 * figures->dense[sl_dense_kind_of(dtype)].start;
 }

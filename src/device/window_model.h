@@ -103,10 +103,11 @@ enum { SL_DENSE_ROWS_LEAST = 16, SL_DENSE_ROWS_MOST = 64, SL_DENSE_PANEL_LEAST =
 typedef struct sl_dense_figures {
   double cell[SL_DENSE_PANELS]; /* a multiply-add, by log2 of the panel's features / SL_DENSE_PANEL_LEAST; 0:
                                  * there is no such panel */
+  double fill;                  /* a value of A, or a zero in its place, in each panel */
   double load;                  /* a value of X, for each slot */
-  double entry;                 /* an entry, in each panel */
   double store;                 /* an element of Y */
   double block;                 /* a window's panel */
+  double start;                 /* a product, if it has dense windows */
 } sl_dense_figures;
 typedef enum sl_dense_kind { SL_DENSE_16, SL_DENSE_F32, SL_DENSE_F64, SL_DENSE_KINDS } sl_dense_kind;
 
@@ -120,9 +121,11 @@ static inline int64_t sl_dense_panels(sley_dtype dtype, int64_t k) {
   return (k + sl_dense_panel(dtype, k) - 1) / sl_dense_panel(dtype, k);
 }
 
-/* Estimated seconds that a dense window adds to a product that fills a GPU. */
+/* Estimated seconds that a dense window adds to a product that fills a GPU, and those of a product besides
+ * its windows. */
 double sl_dense_time(const struct sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows,
-                     int64_t slots, int64_t entries);
+                     int64_t slots);
+double sl_dense_start(const struct sl_device_figures *figures, sley_dtype dtype);
 
 /* Neighbouring features that a lane of a GPU loads at once, in up to 16 bytes, if memory is aligned. */
 static inline int sl_features_of_lane(sley_dtype dtype, int64_t k) {

@@ -58,11 +58,9 @@ const sl_device_figures sl_figures_hopper = {
     /* H200, with the figures of windows. */
     .window_starts =
         {.stream = 6e-6, .second = 4e-6, .f32 = 1.7e-6, .f16 = 1.5e-6, .narrow = 0.6e-6, .fragment = 1.5e-6},
-    /* Estimates from the rates of Tensor cores and of the L2 cache. */
+    /* Fitted to times of bands, blocks and a matrix of which 30 % is full, on an H200. */
     .dense = {
-        [SL_DENSE_16] =
-            {.cell = {3e-5, 2e-5, 1.4e-5, 1.2e-5}, .load = 4e-4, .entry = 1e-3, .store = 0.8e-3, .block = 4},
-        [SL_DENSE_F32] =
-            {.cell = {8e-5, 6e-5, 4.5e-5, 4e-5}, .load = 8e-4, .entry = 1e-3, .store = 1.6e-3, .block = 4},
-        [SL_DENSE_F64] = {
-            .cell = {12e-5, 8e-5, 6e-5}, .load = 16e-4, .entry = 2e-3, .store = 3.2e-3, .block = 4}}};
+        [SL_DENSE_16] = {{3e-5, 2e-5, 1.4e-5, 1.2e-5}, 1e-3, 4e-4, 7e-4, 4, 8000},
+        [SL_DENSE_F32] = {{8e-5, 6e-5, 4.5e-5, 4e-5}, 1e-3, 8e-4, 14e-4, 4, 8000},
+        [SL_DENSE_F64] = {{12e-5, 8e-5, 6e-5, 0}, 2e-3, 16e-4, 27e-4, 4, 8000},
+    }};

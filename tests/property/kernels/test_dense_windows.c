@@ -85,7 +85,7 @@ static sl_device_figures figures_of(const sl_device *device) {
     for (int p = 0; p < SL_DENSE_PANELS; p++)
       d->cell[p] *= taste == 1 ? 1e-3 : 1e-6;
     d->load *= taste == 2 ? 1e-3 : 1e-6;
-    d->entry *= 1e-6;
+    d->fill *= 1e-6;
     d->store *= 1e-6;
     d->block *= 1e-6;
   }

@@ -50,7 +50,7 @@ static double other_time(const others *o, int64_t entries, int64_t slots) {
 static double dense_time(const sl_spmm_problem *p, int rows, int64_t slots, int64_t entries) {
   if (slots <= 0 || slots > sl_dense_slots_most(p->a->dtype, rows, entries))
     return HUGE_VAL;
-  return sl_dense_time(p->figures, p->a->dtype, p->k, rows, slots, entries) / MARGIN;
+  return sl_dense_time(p->figures, p->a->dtype, p->k, rows, slots) / MARGIN;
 }
 
 int64_t sl_dense_slots_most(sley_dtype dtype, int rows, int64_t entries) {
@@ -126,7 +126,7 @@ int64_t sl_dense_choose(const sl_spmm_problem *problem, sl_dense_way way, const 
   const int parts = way.rows / SL_DENSE_ROWS_LEAST;
   const int64_t windows = (a->rows + way.rows - 1) / way.rows;
   int64_t count = 0, taken = 0;
-  double without = starts->stream, with = starts->stream;
+  double without = starts->stream, with = sl_dense_start(problem->figures, a->dtype);
   for (int64_t w = 0; w < windows; w++) {
     const int64_t entries = entries_of(a, w, way.rows);
     const double each = way.slots * (double)(slots[w] > 0 ? slots[w] : 0) / parts;
