@@ -214,13 +214,13 @@ int sl_dense_panel(sley_dtype dtype, int64_t k) {
   return best;
 }
 
+/* Zeros that are filled in and the ends of blocks have no figures of their own: fits found none. */
 double sl_dense_time(const sl_device_figures *figures, sley_dtype dtype, int64_t k, int rows, int64_t slots) {
   const sl_dense_figures *f = &figures->dense[sl_dense_kind_of(dtype)];
   const int panel = sl_dense_panel(dtype, k);
-  const double panels = (double)sl_dense_panels(dtype, k), features = (double)k, cells = (double)slots * rows;
-  return 1e-9 *
-         (f->cell[log2_of(panel / SL_DENSE_PANEL_LEAST)] * cells * panels * panel + f->fill * cells * panels +
-          f->load * (double)slots * features + f->store * rows * features + f->block * panels);
+  const double width = (double)sl_dense_panels(dtype, k) * panel, features = (double)k;
+  return 1e-9 * (f->cell[log2_of(panel / SL_DENSE_PANEL_LEAST)] * (double)slots * rows * width +
+                 f->load * (double)slots * features + f->store * rows * features);
 }
 
 double sl_dense_start(const sl_device_figures *figures, sley_dtype dtype) {

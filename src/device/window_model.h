@@ -103,10 +103,8 @@ enum { SL_DENSE_ROWS_LEAST = 16, SL_DENSE_ROWS_MOST = 64, SL_DENSE_PANEL_LEAST =
 typedef struct sl_dense_figures {
   double cell[SL_DENSE_PANELS]; /* a multiply-add, by log2 of the panel's features / SL_DENSE_PANEL_LEAST; 0:
                                  * there is no such panel */
-  double fill;                  /* a value of A, or a zero in its place, in each panel */
   double load;                  /* a value of X, for each slot */
   double store;                 /* an element of Y */
-  double block;                 /* a window's panel */
   double start;                 /* a product, if it has dense windows */
 } sl_dense_figures;
 typedef enum sl_dense_kind { SL_DENSE_16, SL_DENSE_F32, SL_DENSE_F64, SL_DENSE_KINDS } sl_dense_kind;

@@ -43,11 +43,11 @@ static const sl_device_figures *figures(void) {
   static sl_device_figures f;
   f = sl_figures_hopper;
   for (int kind = 0; kind < SL_DENSE_KINDS; kind++)
-    f.dense[kind] = (sl_dense_figures){.cell = {2e-5, 2e-5, 2e-5, kind == SL_DENSE_F64 ? 0 : 2e-5},
-                                       .load = 1e-4,
-                                       .fill = 1e-7,
-                                       .store = 1e-5,
-                                       .block = 0.1};
+    f.dense[kind] = (sl_dense_figures){
+        .cell = {2e-5, 2e-5, 2e-5, kind == SL_DENSE_F64 ? 0 : 2e-5},
+        .load = 1e-4,
+        .store = 1e-5,
+    };
   return &f;
 }
 

@@ -75,7 +75,7 @@ static void set_pattern(kernel_case *c, pattern kind) {
 }
 
 /* Figures with which dense windows are cheap: of all heights alike, or rather tall or low ones, or with
- * blocks so dear that only large windows are dense; few multiprocessors, so that windows are not cut, or
+ * loads so dear that only tall windows are dense; few multiprocessors, so that windows are not cut, or
  * many. */
 static sl_device_figures figures_of(const sl_device *device) {
   sl_device_figures f = device->figures;
@@ -85,9 +85,8 @@ static sl_device_figures figures_of(const sl_device *device) {
     for (int p = 0; p < SL_DENSE_PANELS; p++)
       d->cell[p] *= taste == 1 ? 1e-3 : 1e-6;
     d->load *= taste == 2 ? 1e-3 : 1e-6;
-    d->fill *= 1e-6;
     d->store *= 1e-6;
-    d->block *= 1e-6;
+    d->start = 0;
   }
   f.window_starts.stream = f.window_starts.second = 0;
   if (draw(3) == 0 && f.processors > 8)

@@ -408,8 +408,15 @@ template <typename T, bool ONCE, int ROWS>
 sley_status launch_dense_rows(sl_queue *queue, const sl_window_run &run) {
   constexpr int WIDEST = 16 / (int)sizeof(input<T>);
   SL_TRY(sl_cuda_use(queue->device));
-  return aligned_x<T, WIDEST>(run) ? launch_dense_panels<T, ONCE, ROWS, WIDEST>(queue, run)
-                                   : launch_dense_panels<T, ONCE, ROWS, 1>(queue, run);
+  if (aligned_x<T, WIDEST>(run))
+    return launch_dense_panels<T, ONCE, ROWS, WIDEST>(queue, run);
+  if constexpr (WIDEST > 4)
+    if (aligned_x<T, 4>(run))
+      return launch_dense_panels<T, ONCE, ROWS, 4>(queue, run);
+  if constexpr (WIDEST > 2)
+    if (aligned_x<T, 2>(run))
+      return launch_dense_panels<T, ONCE, ROWS, 2>(queue, run);
+  return launch_dense_panels<T, ONCE, ROWS, 1>(queue, run);
 }
 
 template <typename T, bool ONCE> sley_status launch_dense_of(sl_queue *queue, const sl_window_run &run) {
