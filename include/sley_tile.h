@@ -156,6 +156,10 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-summa          the owners of tiles of A broadcast them along their row of the grid, the owners of
  *                       tiles of X along their column, in as many stages as A has columns of tiles; the owner
  *                       of a tile of Y adds the products. Ranks wait for each other in each stage
+ *   tile-two-level      the owners of tiles of Y multiply, as with tile-c, but a tile goes to each workgroup
+ *                       of other ranks only once, without the rows and columns that the workgroup multiplies
+ *                       with nothing, in one message for all tiles from a rank to a rank. Within a workgroup
+ *                       ranks read each other's memory. Ranks wait for each other, at least once
  *
  * The bits of Y depend on the algorithm and the tiles, for algorithms whose tiles of A or X stay in place
  * also on the grid, and on nothing else: neither on the transport nor on timing. */
@@ -212,6 +216,9 @@ typedef struct sley_tile_report {
    * in place count too. For C = A B pushed products are not predicted: their size is known only once they are
    * computed. */
   sley_traffic predicted, counted;
+  /* For tile-two-level: message bytes that this rank has sent when the product was prepared, which are not
+   * in `counted`; and message bytes that it would send with tile-summa. Else 0. */
+  int64_t prepare_bytes, summa_bytes;
 } sley_tile_report;
 
 /* Returns the report of this rank. Not collective. */
