@@ -171,8 +171,9 @@ const char *sley_tile_algorithm_summary(const char *algo);
 bool sley_tile_algorithm_pushes(const char *algo);
 
 /* Returns the number of stages of a product of a and x, or b (algo NULL: tile-c): the products of tiles of
- * the rank with most, in the order in which ranks take their own; for tile-summa the columns of tiles of A. A
- * stolen product counts in the stage in which its owner would compute it. 0 if there is no such algorithm. */
+ * the rank with most, in the order in which ranks take their own; for tile-summa and tile-two-level the
+ * columns of tiles of A. A stolen product counts in the stage in which its owner would compute it. 0 if there
+ * is no such algorithm. */
 int64_t sley_tile_stages(const sley_tiled *a, const sley_tiled *x, const char *algo);
 
 typedef struct sley_tile_spmm_options {
@@ -192,7 +193,8 @@ typedef struct sley_tile_spmm sley_tile_spmm;
 /* Prepares products of a (m x n, sparse), x (n x k) and y (m x k, another matrix than x), with all the memory
  * they need: two tiles of A and X that come from other nodes, and the buffers, each as large as the largest
  * product of two tiles; or, for tile-summa, all tiles of A and X that a rank receives in one stage, once more
- * than the broadcasts have levels. The three matrices are of one comm, dtype and grid, their tiles match
+ * than the broadcasts have levels, and for tile-two-level all that it sends to and receives from other
+ * workgroups. The three matrices are of one comm, dtype and grid, their tiles match
  * (sley_tile_complete), and they outlive the handle. options may be NULL. Errors: SLEY_ERR_ARG,
  * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
 sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
@@ -200,8 +202,8 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
 
 /* Computes the product Y = alpha A X + beta Y. With beta 0 Y is not read. 16-bit values are summed in f32 and
  * rounded once. Allocates nothing. Waits for the other ranks at the end, if products are pushed for a free
- * buffer, and with tile-summa in each stage. After an error the handle can only be destroyed; a comm of
- * several ranks has then failed too. Collective. */
+ * buffer, with tile-summa in each stage, and with tile-two-level twice. After an error the handle can only be
+ * destroyed; a comm of several ranks has then failed too. Collective. */
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta);
 
 typedef struct sley_tile_report {
@@ -238,7 +240,9 @@ typedef struct sley_tile_spgemm_options {
                              only where mask has entries, whatever their values and dtype */
   /* Most bytes that a rank may take while it computes a product of two tiles, as for sley_spgemm: for the
    * result, and for all that is allocated to compute it, in memory of the comm's device; 0: no limit. The
-   * limit includes neither fetched tiles, nor products that wait to be added, nor C. */
+   * limit includes neither fetched tiles, nor products that wait to be added, nor C; with tile-two-level it
+   * includes the tiles that travel between workgroups, which come in blocks of columns of tiles that take at
+   * most half of it. */
   int64_t mem_limit;
   /* NULL, or `stages` numbers (sley_tile_stages), which are set to this rank's flops in each stage. */
   int64_t *stage_flops;

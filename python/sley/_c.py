@@ -1097,6 +1097,8 @@ class sley_tile_report(Structure):
         ("stolen", c_int64),
         ("predicted", sley_traffic),
         ("counted", sley_traffic),
+        ("prepare_bytes", c_int64),
+        ("summa_bytes", c_int64),
     ]
 
 
