@@ -115,10 +115,11 @@ char *sl_tile_own(const sl_tiled *tiled, int64_t i, int64_t j);
 
 /* own_open returns memory in which the host can change this rank's block: the block itself, or a copy of it,
  * which starts as zeros unless `filled`. own_close writes the copy to the block, unless status is an error,
- * and frees it; it returns status, or its own error. Errors: SLEY_ERR_MEMORY, the device's. Not collective.
- */
+ * and frees it; it returns status, or its own error. own_drop frees a copy that was only read, as others may
+ * read the block; accepts NULL. Errors: SLEY_ERR_MEMORY, the device's. Not collective. */
 sley_status sl_tiled_own_open(const sl_tiled *tiled, bool filled, char **out);
 sley_status sl_tiled_own_close(const sl_tiled *tiled, char *own, sley_status status);
+void sl_tiled_own_drop(const sl_tiled *tiled, char *own);
 
 /* Offset in bytes of the values in tile (i, j). */
 int64_t sl_tile_values_offset(const sl_tiled *tiled, int64_t i, int64_t j);

@@ -127,7 +127,8 @@ static sley_status prepare_marks(const sl_tiled *of, bool of_a, trade *t) {
   SL_TRY(fill_offsets(t, size));
   SL_TRY(sl_tiled_own_open(of, true, &own));
   pack_marks(of, of_a, own, t);
-  return sl_tiled_own_close(of, own, SLEY_OK);
+  sl_tiled_own_drop(of, own);
+  return SLEY_OK;
 }
 
 static void find_marks(sl_extracts *p, const sl_tiled *of, bool of_a) {
@@ -392,11 +393,11 @@ static sley_status list_sent(sl_extracts *p) {
     count += g == mine ? 0 : list_extracts(o, comm->rank, g, p->sent + count);
   SL_TRY(sl_tiled_own_open(o->a, true, &own[1]));
   sley_status status = sl_tiled_own_open(o->x, true, &own[0]);
-  if (status == SLEY_OK) {
+  if (status == SLEY_OK)
     status = measure_extracts(p, own);
-    status = sl_tiled_own_close(o->x, own[0], status);
-  }
-  return sl_tiled_own_close(o->a, own[1], status);
+  sl_tiled_own_drop(o->x, own[0]);
+  sl_tiled_own_drop(o->a, own[1]);
+  return status;
 }
 
 static sley_status list_received(sl_extracts *p) {

@@ -423,9 +423,9 @@ static sley_status pack(two_level *t, int64_t round, char *to) {
       status = sl_extract_pack(x, e, tile, to);
       to += e->bytes;
     }
-  if (own[0])
-    status = sl_tiled_own_close(t->loop->o->x, own[0], status);
-  return sl_tiled_own_close(t->loop->o->a, own[1], status);
+  sl_tiled_own_drop(t->loop->o->x, own[0]);
+  sl_tiled_own_drop(t->loop->o->a, own[1]);
+  return status;
 }
 
 static sley_status begin_round(two_level *t, int64_t round) {
