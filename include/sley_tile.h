@@ -9,7 +9,9 @@
  *   sley_tile_info_get         the owner of a tile, and its contents
  *   sley_tile_get_begin        a tile of any rank, as a future; sley_tile_get_matrix or sley_tile_get_values
  *                              waits for it
+ *   sley_tile_part_matrix      some rows and columns of a tile of any rank; sley_tile_part_values
  *   sley_tile_put              new values for a tile of any rank
+ *   sley_tiled_replace         tiles of other patterns
  *   sley_tile_spmm_create      prepares a product; sley_tile_spmm_run computes it any number of times
  *   sley_tile_spmm_report_get  the parts of a run's time, and the traffic
  *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gets a rank's rows
@@ -67,6 +69,16 @@ sley_status sley_tiled_create_dense(sley_comm *comm, int64_t rows, int64_t cols,
  * Returns when all ranks see the new values. Errors: SLEY_ERR_ARG (also: a block with other rows or columns
  * than at creation), SLEY_ERR_MEMORY. Collective. */
 sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const int64_t *row_begin);
+
+/* Replaces tiles of a sparse matrix by tiles of any other pattern: tile (i[n], j[n]), which this rank owns,
+ * becomes tiles[n], a matrix of the tile's rows and columns and of the matrix's dtype, for n = 0 to count -
+ * 1; count may be 0. All tiles move to new memory, so the call takes the memory of the matrix twice. Futures
+ * of the matrix must have been destroyed; products that were prepared with it can only be destroyed, and
+ * sley_tiled_renew refuses it. Returns when all ranks see the new tiles. Errors: SLEY_ERR_ARG (also: another
+ * rank's tile, or another size or dtype), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW; then nothing has changed.
+ * Collective. */
+sley_status sley_tiled_replace(sley_tiled *tiled, int64_t count, const int64_t *i, const int64_t *j,
+                               const sley_matrix *const *tiles);
 
 /* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from or to host memory, in its
  * dtype; ld: elements between rows, at least the columns. Wait for all ranks at the end. Errors:
@@ -131,6 +143,23 @@ sley_status sley_tile_get_values(sley_tile_future *future, void *data, int64_t l
 
 /* Waits for the transfer, and frees the future. Accepts NULL. Not collective. */
 void sley_tile_future_destroy(sley_tile_future *future);
+
+/* Rows first_row to first_row + rows - 1 and columns first_col to first_col + cols - 1 of a tile, counted
+ * from the tile's first. */
+typedef struct sley_tile_part {
+  int64_t first_row, rows, first_col, cols;
+} sley_tile_part;
+
+/* Gets a part of tile (i, j) of any rank: of a sparse tile as a matrix of rows x cols, numbered from 0, freed
+ * by sley_matrix_destroy; of a dense tile as rows x cols values, with ld elements between rows. Only the rows
+ * travel, and of a sparse tile their row pointers and the numbers of its rows with entries.
+ * sley_tile_get_begin states which values these are. Errors: SLEY_ERR_ARG (no such tile or part, a matrix of
+ * the other kind, out or data NULL, ld < cols), SLEY_ERR_MEMORY, SLEY_ERR_PEER. Not collective: the owner
+ * takes no part. */
+sley_status sley_tile_part_matrix(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  sley_matrix **out);
+sley_status sley_tile_part_values(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  void *data, int64_t ld);
 
 /* Writes new values to tile (i, j) of any rank; they have arrived when the call returns. For a dense tile:
  * its rows, one after the other; for a sparse tile: the values of its entries, row by row, columns ascending.

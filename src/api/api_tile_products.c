@@ -169,6 +169,8 @@ sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double bet
     return sl_abort_on_error(
         product->comm,
         sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: a run of this product has failed: destroy it"));
+  if (product->version != product->operands.a->version)
+    return sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: tiles of a have been replaced: prepare a new product");
   return sl_tile_spmm_run(product, alpha, beta);
 }
 

@@ -38,7 +38,8 @@ struct sley_tiled {
   int64_t own_bytes;         /* bytes of this rank's block */
   sl_tile_pointer *pointers; /* one per tile, row by row */
   uint64_t pattern;          /* for a sparse matrix: a hash of the rows and columns that this rank has
-                              * passed */
+                              * passed; 0 after tiles were replaced */
+  int64_t version;           /* number of times that tiles were replaced */
 };
 
 /* Source of the rows of A: this rank's rows, with columns of the whole matrix and row_begin (size + 1) for
@@ -62,6 +63,17 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
  * created from. Nobody may read the tiles meanwhile. Errors: SLEY_ERR_ARG (other rows or columns),
  * SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
+
+/* New tiles of this rank: tile (i[n], j[n]) becomes tiles[n], which has its size and dtype. */
+typedef struct sl_tile_replacement {
+  int64_t count;
+  const int64_t *i, *j;
+  const sley_matrix *const *tiles;
+} sl_tile_replacement;
+
+/* Replaces tiles of a sparse matrix, which keeps its handle. Nobody may use the matrix meanwhile. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW; then nothing has changed. Collective, agreed. */
+sley_status sl_tiled_replace(sl_tiled *tiled, const sl_tile_replacement *replacement);
 
 /* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from host memory, and to host
  * memory; ld in elements. They use puts and gets. Both wait for all ranks at the end, and get also at the
