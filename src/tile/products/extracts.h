@@ -38,10 +38,6 @@ sley_status sl_extracts_open(sl_extracts *extracts, const sl_tile_operands *o);
 /* Does nothing if all bytes are zero. Not collective. */
 void sl_extracts_close(sl_extracts *extracts);
 
-static inline const sl_tiled *sl_extract_matrix(const sl_tile_operands *o, const sl_extract *p) {
-  return p->of_a ? o->a : o->x;
-}
-
 /* The shape of an extract of a sparse tile. */
 sl_tile_shape sl_extract_shape(const sl_tile_operands *o, const sl_extract *extract);
 
