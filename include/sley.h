@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sley: sparse matrix products across ranks. This header includes all of its interface but
- * sley_gnn.h, sley_tile.h and sley_roofline.h; each of its parts can be included alone.
+ * sley_gnn.h, sley_tile.h, sley_remote.h and sley_roofline.h; each of its parts can be included alone.
  *
  *   sley_base.h        version, statuses and errors, types of numbers, host memory
  *   sley_matrix.h      matrices and their files, generators, orderings, partitions of rows
@@ -16,6 +16,7 @@
  *   sley_info.h        backends of this build and of the machine
  *   sley_gnn.h         training of graph networks
  *   sley_tile.h        matrices in tiles on one-sided memory, and their products
+ *   sley_remote.h      one-sided words, queues and sums of tiles
  *   sley_roofline.h    the bound on such a product, and its predicted time
  *
  * Words. A is sparse, m x n, in CSR. X is dense n x k, Y dense m x k, both row-major with a leading dimension

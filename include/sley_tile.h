@@ -9,7 +9,9 @@
  *   sley_tile_info_get         the owner of a tile, and its contents
  *   sley_tile_get_begin        a tile of any rank, as a future; sley_tile_get_matrix or sley_tile_get_values
  *                              waits for it
+ *   sley_tile_part_matrix      some rows and columns of a tile of any rank; sley_tile_part_values
  *   sley_tile_put              new values for a tile of any rank
+ *   sley_tiled_replace         tiles of other patterns
  *   sley_tile_spmm_create      prepares a product; sley_tile_spmm_run computes it any number of times
  *   sley_tile_spmm_report_get  the parts of a run's time, and the traffic
  *   sley_tile_spgemm           C = A B of two sparse matrices; sley_tiled_get_matrix gets a rank's rows
@@ -67,6 +69,16 @@ sley_status sley_tiled_create_dense(sley_comm *comm, int64_t rows, int64_t cols,
  * Returns when all ranks see the new values. Errors: SLEY_ERR_ARG (also: a block with other rows or columns
  * than at creation), SLEY_ERR_MEMORY. Collective. */
 sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const int64_t *row_begin);
+
+/* Replaces tiles of a sparse matrix by tiles of any other pattern: tile (i[n], j[n]), which this rank owns,
+ * becomes tiles[n], a matrix of the tile's rows and columns and of the matrix's dtype, for n = 0 to count -
+ * 1; count may be 0. All tiles move to new memory, so the call takes the memory of the matrix twice. Futures
+ * of the matrix must have been destroyed; products that were prepared with it can only be destroyed, and
+ * sley_tiled_renew refuses it. Returns when all ranks see the new tiles. Errors: SLEY_ERR_ARG (also: another
+ * rank's tile, or another size or dtype), SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW; then nothing has changed.
+ * Collective. */
+sley_status sley_tiled_replace(sley_tiled *tiled, int64_t count, const int64_t *i, const int64_t *j,
+                               const sley_matrix *const *tiles);
 
 /* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from or to host memory, in its
  * dtype; ld: elements between rows, at least the columns. Wait for all ranks at the end. Errors:
@@ -132,6 +144,23 @@ sley_status sley_tile_get_values(sley_tile_future *future, void *data, int64_t l
 /* Waits for the transfer, and frees the future. Accepts NULL. Not collective. */
 void sley_tile_future_destroy(sley_tile_future *future);
 
+/* Rows first_row to first_row + rows - 1 and columns first_col to first_col + cols - 1 of a tile, counted
+ * from the tile's first. */
+typedef struct sley_tile_part {
+  int64_t first_row, rows, first_col, cols;
+} sley_tile_part;
+
+/* Gets a part of tile (i, j) of any rank: of a sparse tile as a matrix of rows x cols, numbered from 0, freed
+ * by sley_matrix_destroy; of a dense tile as rows x cols values, with ld elements between rows. Only the rows
+ * travel, and of a sparse tile their row pointers and the numbers of its rows with entries.
+ * sley_tile_get_begin states which values these are. Errors: SLEY_ERR_ARG (no such tile or part, a matrix of
+ * the other kind, out or data NULL, ld < cols), SLEY_ERR_MEMORY, SLEY_ERR_PEER. Not collective: the owner
+ * takes no part. */
+sley_status sley_tile_part_matrix(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  sley_matrix **out);
+sley_status sley_tile_part_values(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  void *data, int64_t ld);
+
 /* Writes new values to tile (i, j) of any rank; they have arrived when the call returns. For a dense tile:
  * its rows, one after the other; for a sparse tile: the values of its entries, row by row, columns ascending.
  * sley_tile_get_begin states when others may read them. Errors: SLEY_ERR_ARG (there is no such tile, values
@@ -156,6 +185,10 @@ sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *v
  *   tile-summa          the owners of tiles of A broadcast them along their row of the grid, the owners of
  *                       tiles of X along their column, in as many stages as A has columns of tiles; the owner
  *                       of a tile of Y adds the products. Ranks wait for each other in each stage
+ *   tile-two-level      the owners of tiles of Y multiply, as with tile-c, but a tile goes to each workgroup
+ *                       of other ranks only once, without the rows and columns that the workgroup multiplies
+ *                       with nothing, in one message for all tiles from a rank to a rank. Within a workgroup
+ *                       ranks read each other's memory. Ranks wait for each other, at least once
  *
  * The bits of Y depend on the algorithm and the tiles, for algorithms whose tiles of A or X stay in place
  * also on the grid, and on nothing else: neither on the transport nor on timing. */
@@ -167,8 +200,9 @@ const char *sley_tile_algorithm_summary(const char *algo);
 bool sley_tile_algorithm_pushes(const char *algo);
 
 /* Returns the number of stages of a product of a and x, or b (algo NULL: tile-c): the products of tiles of
- * the rank with most, in the order in which ranks take their own; for tile-summa the columns of tiles of A. A
- * stolen product counts in the stage in which its owner would compute it. 0 if there is no such algorithm. */
+ * the rank with most, in the order in which ranks take their own; for tile-summa and tile-two-level the
+ * columns of tiles of A. A stolen product counts in the stage in which its owner would compute it. 0 if there
+ * is no such algorithm. */
 int64_t sley_tile_stages(const sley_tiled *a, const sley_tiled *x, const char *algo);
 
 typedef struct sley_tile_spmm_options {
@@ -188,7 +222,8 @@ typedef struct sley_tile_spmm sley_tile_spmm;
 /* Prepares products of a (m x n, sparse), x (n x k) and y (m x k, another matrix than x), with all the memory
  * they need: two tiles of A and X that come from other nodes, and the buffers, each as large as the largest
  * product of two tiles; or, for tile-summa, all tiles of A and X that a rank receives in one stage, once more
- * than the broadcasts have levels. The three matrices are of one comm, dtype and grid, their tiles match
+ * than the broadcasts have levels, and for tile-two-level all that it sends to and receives from other
+ * workgroups. The three matrices are of one comm, dtype and grid, their tiles match
  * (sley_tile_complete), and they outlive the handle. options may be NULL. Errors: SLEY_ERR_ARG,
  * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW. Collective. */
 sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley_tiled *y,
@@ -196,8 +231,8 @@ sley_status sley_tile_spmm_create(const sley_tiled *a, const sley_tiled *x, sley
 
 /* Computes the product Y = alpha A X + beta Y. With beta 0 Y is not read. 16-bit values are summed in f32 and
  * rounded once. Allocates nothing. Waits for the other ranks at the end, if products are pushed for a free
- * buffer, and with tile-summa in each stage. After an error the handle can only be destroyed; a comm of
- * several ranks has then failed too. Collective. */
+ * buffer, with tile-summa in each stage, and with tile-two-level twice. After an error the handle can only be
+ * destroyed; a comm of several ranks has then failed too. Collective. */
 sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double beta);
 
 typedef struct sley_tile_report {
@@ -212,6 +247,9 @@ typedef struct sley_tile_report {
    * in place count too. For C = A B pushed products are not predicted: their size is known only once they are
    * computed. */
   sley_traffic predicted, counted;
+  /* For tile-two-level: message bytes that this rank has sent when the product was prepared, which are not
+   * in `counted`; and message bytes that it would send with tile-summa. Else 0. */
+  int64_t prepare_bytes, summa_bytes;
 } sley_tile_report;
 
 /* Returns the report of this rank. Not collective. */
@@ -231,7 +269,9 @@ typedef struct sley_tile_spgemm_options {
                              only where mask has entries, whatever their values and dtype */
   /* Most bytes that a rank may take while it computes a product of two tiles, as for sley_spgemm: for the
    * result, and for all that is allocated to compute it, in memory of the comm's device; 0: no limit. The
-   * limit includes neither fetched tiles, nor products that wait to be added, nor C. */
+   * limit includes neither fetched tiles, nor products that wait to be added, nor C; with tile-two-level it
+   * includes the tiles that travel between workgroups, which come in blocks of columns of tiles that take at
+   * most half of it. */
   int64_t mem_limit;
   /* NULL, or `stages` numbers (sley_tile_stages), which are set to this rank's flops in each stage. */
   int64_t *stage_flops;

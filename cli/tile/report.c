@@ -78,6 +78,11 @@ static int64_t products_of(const cli_tile_bench *b, const cli_tile_result *r) {
   return mean_of(b, r).flops / 2;
 }
 
+/* Bytes between workgroups, with those of the preparation, in parts of those of tile-summa. */
+static double of_summa(const cli_tile_result *r) {
+  return (double)(r->counted.message_bytes + r->prepare_bytes) / (double)r->summa_bytes;
+}
+
 static double gflops(const cli_tile_bench *b, const cli_tile_result *r) {
   return r->time.median > 0 ? (double)mean_of(b, r).flops / r->time.median * 1e-6 : 0;
 }
@@ -149,6 +154,12 @@ static void print_result(const cli_tile_bench *b, const cli_tile_result *r, FILE
   fprintf(stream, "moved     %.3f MiB direct, %.3f MiB in %" PRId64 " messages, %s; %.3f MiB stayed\n",
           (double)r->counted.direct_bytes / MIB, (double)r->counted.message_bytes / MIB,
           r->counted.message_messages, verdict(b, r), (double)r->counted.self_bytes / MIB);
+  if (r->summa_bytes > 0)
+    fprintf(stream,
+            "between   workgroups %.3f MiB, with %.3f MiB to prepare %.2f of the %.3f MiB of tile-summa on "
+            "these tiles\n",
+            (double)r->counted.message_bytes / MIB, (double)r->prepare_bytes / MIB, of_summa(r),
+            (double)r->summa_bytes / MIB);
   fprintf(stream, "work      of the rank with most %.2f times the mean; by stages %.2f times\n",
           flops_imbalance(b, r), stage_imbalance(b, r));
   print_ranks(b, r, stream);
@@ -266,6 +277,11 @@ static cli_json result_json(const cli_tile_bench *b, const cli_tile_result *r) {
   cli_json_text(&json, "device", b->device);
   cli_json_text(&json, "transport", b->transport);
   cli_report_json_traffic(&json, &r->counted, &r->predicted, cli_tile_as_predicted(b, r));
+  if (r->summa_bytes > 0) {
+    cli_json_int(&json, "prepare_bytes", r->prepare_bytes);
+    cli_json_int(&json, "summa_bytes", r->summa_bytes);
+    cli_json_real(&json, "of_summa", of_summa(r));
+  }
   cli_times_json(&json, &r->time);
   cli_json_real(&json, "gflops", gflops(b, r));
   cli_json_real(&json, "flops_imbalance", flops_imbalance(b, r));

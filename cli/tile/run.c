@@ -137,7 +137,7 @@ static sley_status run_once(part *p, sley_tile_spmm *product, const char *algo, 
 
 /* ---- figures of the ranks */
 
-enum { TIMES = 4, FIGURES = TIMES + 3, TRAFFIC = 12 };
+enum { TIMES = 4, FIGURES = TIMES + 3, TRAFFIC = 12, LEVELS = 2 };
 
 /* Collects the figures of all ranks in `all` on rank 0. Collective. */
 static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_tile_rank *all) {
@@ -170,14 +170,14 @@ static sley_status share_figures(const part *p, const cli_tile_rank *mine, cli_t
 static sley_status share_traffic(const part *p, const sley_tile_report *report, cli_tile_result *to) {
   const sley_traffic *each[2] = {&report->predicted, &report->counted};
   sley_traffic sums[2];
-  int64_t n[TRAFFIC];
+  int64_t n[TRAFFIC + LEVELS] = {[TRAFFIC] = report->prepare_bytes, report->summa_bytes};
   for (int i = 0; i < 2; i++) {
     const int64_t of[TRAFFIC / 2] = {each[i]->direct_bytes,  each[i]->direct_messages,
                                      each[i]->message_bytes, each[i]->message_messages,
                                      each[i]->self_bytes,    each[i]->self_messages};
     memcpy(n + TRAFFIC / 2 * i, of, sizeof of);
   }
-  sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, n, TRAFFIC);
+  sley_status status = sley_comm_allreduce(p->comm, SLEY_SUM, n, TRAFFIC + LEVELS);
   for (int i = 0; i < 2; i++) {
     const int64_t *at = n + TRAFFIC / 2 * i;
     sums[i] = (sley_traffic){at[0], at[1], at[2], at[3], at[4], at[5]};
@@ -185,6 +185,8 @@ static sley_status share_traffic(const part *p, const sley_tile_report *report, 
   if (leads(p)) {
     to->predicted = sums[0];
     to->counted = sums[1];
+    to->prepare_bytes = n[TRAFFIC];
+    to->summa_bytes = n[TRAFFIC + 1];
   }
   return status;
 }

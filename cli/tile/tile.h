@@ -25,7 +25,9 @@ typedef struct cli_tile_result {
   cli_times time;                  /* ms per run, of the slowest rank */
   cli_tile_rank *rank;             /* one element per rank */
   sley_traffic predicted, counted; /* traffic per run, over all ranks */
-  int64_t staged_flops;            /* sum over the stages of the most flops of a rank, in the last run */
+  /* of tile-two-level: message bytes of its preparation, and those of tile-summa on the same tiles */
+  int64_t prepare_bytes, summa_bytes;
+  int64_t staged_flops; /* sum over the stages of the most flops of a rank, in the last run */
   bool checked;
   sley_check check;  /* the worst finding of all ranks */
   int64_t c_entries; /* nonzeros of C = A B */

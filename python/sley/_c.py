@@ -183,6 +183,7 @@ SLEY_VECTOR = -1
 
 sley_watch_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
 sley_rank_fn = CFUNCTYPE(c_int, c_void_p, c_void_p)
+sley_queue_taker = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p, c_int64)
 
 
 class sley_matrix_info(Structure):
@@ -965,6 +966,93 @@ class sley_gnn_drawn(Structure):
     ]
 
 
+class sley_tiling(Structure):
+    _fields_ = [
+        ("grid_rows", c_int),
+        ("grid_cols", c_int),
+        ("tiles_down", c_int64),
+        ("tiles_across", c_int64),
+    ]
+
+
+class sley_tiled_info(Structure):
+    _fields_ = [
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("tiling", sley_tiling),
+        ("dtype", c_int),
+        ("sparse", c_bool),
+        ("entries", c_int64),
+        ("rank_entries", c_int64),
+        ("tile_entries", c_int64),
+        ("own_tiles", c_int64),
+        ("own_bytes", c_int64),
+    ]
+
+
+class sley_tile_info(Structure):
+    _fields_ = [
+        ("rank", c_int),
+        ("first_row", c_int64),
+        ("first_col", c_int64),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("entries", c_int64),
+        ("bytes", c_int64),
+    ]
+
+
+class sley_tile_part(Structure):
+    _fields_ = [
+        ("first_row", c_int64),
+        ("rows", c_int64),
+        ("first_col", c_int64),
+        ("cols", c_int64),
+    ]
+
+
+class sley_tile_spmm_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("algo", c_char_p),
+        ("buffers", c_int),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
+    ]
+
+
+class sley_tile_report(Structure):
+    _fields_ = [
+        ("total_ms", c_double),
+        ("compute_ms", c_double),
+        ("communicate_ms", c_double),
+        ("accumulate_ms", c_double),
+        ("imbalance_ms", c_double),
+        ("tasks", c_int64),
+        ("flops", c_int64),
+        ("stolen", c_int64),
+        ("predicted", sley_traffic),
+        ("counted", sley_traffic),
+        ("prepare_bytes", c_int64),
+        ("summa_bytes", c_int64),
+    ]
+
+
+class sley_tile_spgemm_options(Structure):
+    INITIAL: ClassVar[dict[str, Any]] = {}
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("semiring", c_int),
+        ("algo", c_char_p),
+        ("buffers", c_int),
+        ("mask", c_void_p),
+        ("mem_limit", c_int64),
+        ("stage_flops", c_void_p),
+        ("stages", c_int64),
+    ]
+
+
 class sley_roofline_options(Structure):
     INITIAL: ClassVar[dict[str, Any]] = {"ranks": 1}
     _fields_ = [
@@ -1035,82 +1123,6 @@ class sley_roofline_rank(Structure):
         ("local_ms", c_double),
         ("network_ms", c_double),
         ("predicted_ms", c_double),
-    ]
-
-
-class sley_tiling(Structure):
-    _fields_ = [
-        ("grid_rows", c_int),
-        ("grid_cols", c_int),
-        ("tiles_down", c_int64),
-        ("tiles_across", c_int64),
-    ]
-
-
-class sley_tiled_info(Structure):
-    _fields_ = [
-        ("rows", c_int64),
-        ("cols", c_int64),
-        ("tiling", sley_tiling),
-        ("dtype", c_int),
-        ("sparse", c_bool),
-        ("entries", c_int64),
-        ("rank_entries", c_int64),
-        ("tile_entries", c_int64),
-        ("own_tiles", c_int64),
-        ("own_bytes", c_int64),
-    ]
-
-
-class sley_tile_info(Structure):
-    _fields_ = [
-        ("rank", c_int),
-        ("first_row", c_int64),
-        ("first_col", c_int64),
-        ("rows", c_int64),
-        ("cols", c_int64),
-        ("entries", c_int64),
-        ("bytes", c_int64),
-    ]
-
-
-class sley_tile_spmm_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {}
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("algo", c_char_p),
-        ("buffers", c_int),
-        ("stage_flops", c_void_p),
-        ("stages", c_int64),
-    ]
-
-
-class sley_tile_report(Structure):
-    _fields_ = [
-        ("total_ms", c_double),
-        ("compute_ms", c_double),
-        ("communicate_ms", c_double),
-        ("accumulate_ms", c_double),
-        ("imbalance_ms", c_double),
-        ("tasks", c_int64),
-        ("flops", c_int64),
-        ("stolen", c_int64),
-        ("predicted", sley_traffic),
-        ("counted", sley_traffic),
-    ]
-
-
-class sley_tile_spgemm_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {}
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("semiring", c_int),
-        ("algo", c_char_p),
-        ("buffers", c_int),
-        ("mask", c_void_p),
-        ("mem_limit", c_int64),
-        ("stage_flops", c_void_p),
-        ("stages", c_int64),
     ]
 
 
@@ -1295,14 +1307,11 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_gnn_sampler_batches": (c_int, [c_void_p, c_void_p]),
     "sley_gnn_sampler_draw": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_gnn_drawn)]),
     "sley_gnn_sampler_destroy": (None, [c_void_p]),
-    "sley_roofline_algorithms": (POINTER(c_char_p), []),
-    "sley_bound_name": (c_char_p, [c_int]),
-    "sley_roofline_spmm": (c_int, [c_void_p, c_int64, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
-    "sley_roofline_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
     "sley_tile_complete": (c_int, [c_int, c_int64, POINTER(sley_tiling), POINTER(sley_tiling), POINTER(sley_tiling)]),
     "sley_tiled_create_sparse": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(sley_tiling), POINTER(c_void_p)]),
     "sley_tiled_create_dense": (c_int, [c_void_p, c_int64, c_int64, c_int, POINTER(sley_tiling), POINTER(c_void_p)]),
     "sley_tiled_renew": (c_int, [c_void_p, c_void_p, c_void_p]),
+    "sley_tiled_replace": (c_int, [c_void_p, c_int64, c_void_p, c_void_p, POINTER(c_void_p)]),
     "sley_tiled_set_rows": (c_int, [c_void_p, c_void_p, c_void_p, c_int64]),
     "sley_tiled_get_rows": (c_int, [c_void_p, c_void_p, c_void_p, c_int64]),
     "sley_tiled_get_matrix": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
@@ -1313,6 +1322,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tile_get_matrix": (c_int, [c_void_p, POINTER(c_void_p)]),
     "sley_tile_get_values": (c_int, [c_void_p, c_void_p, c_int64]),
     "sley_tile_future_destroy": (None, [c_void_p]),
+    "sley_tile_part_matrix": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_tile_part), POINTER(c_void_p)]),
+    "sley_tile_part_values": (c_int, [c_void_p, c_int64, c_int64, POINTER(sley_tile_part), c_void_p, c_int64]),
     "sley_tile_put": (c_int, [c_void_p, c_int64, c_int64, c_void_p]),
     "sley_tile_algorithms": (POINTER(c_char_p), []),
     "sley_tile_algorithm_summary": (c_char_p, [c_char_p]),
@@ -1323,4 +1334,21 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_tile_spmm_report_get": (c_int, [c_void_p, POINTER(sley_tile_report)]),
     "sley_tile_spmm_destroy": (None, [c_void_p]),
     "sley_tile_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_tile_spgemm_options), POINTER(c_void_p), POINTER(sley_tile_report)]),
+    "sley_words_create": (c_int, [c_void_p, c_int64, POINTER(c_void_p)]),
+    "sley_words_add": (c_int, [c_void_p, c_int, c_int64, c_int64, c_void_p]),
+    "sley_words_swap": (c_int, [c_void_p, c_int, c_int64, c_int64, c_int64, c_void_p]),
+    "sley_words_reserve": (c_int, [c_void_p, c_int, c_int64, c_int64, c_void_p]),
+    "sley_words_destroy": (None, [c_void_p]),
+    "sley_queue_create": (c_int, [c_void_p, c_int, c_int64, sley_queue_taker, c_void_p, POINTER(c_void_p)]),
+    "sley_queue_send": (c_int, [c_void_p, c_int, c_void_p, c_int64]),
+    "sley_queue_receive": (c_int, [c_void_p, c_void_p]),
+    "sley_queue_destroy": (None, [c_void_p]),
+    "sley_sums_create": (c_int, [c_void_p, c_void_p, c_int, POINTER(c_void_p)]),
+    "sley_sums_add": (c_int, [c_void_p, c_int64, c_int64, c_int64, c_void_p]),
+    "sley_sums_finish": (c_int, [c_void_p]),
+    "sley_sums_destroy": (None, [c_void_p]),
+    "sley_roofline_algorithms": (POINTER(c_char_p), []),
+    "sley_bound_name": (c_char_p, [c_int]),
+    "sley_roofline_spmm": (c_int, [c_void_p, c_int64, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
+    "sley_roofline_spgemm": (c_int, [c_void_p, c_void_p, POINTER(sley_roofline_options), POINTER(sley_roofline), POINTER(sley_roofline_rank)]),
 }

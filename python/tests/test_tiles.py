@@ -16,7 +16,7 @@ given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategi
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 ALGOS = ("tile-c", "tile-a", "tile-b", "tile-c-steal", "tile-c-steal-local", "tile-a-steal", "tile-a-steal-local",
-         "tile-b-steal", "tile-b-steal-local", "tile-summa")
+         "tile-b-steal", "tile-b-steal-local", "tile-summa", "tile-two-level")
 A = drawn(60, 45, 700, 3)
 X = np.random.default_rng(3).uniform(-1, 1, (45, 7))
 

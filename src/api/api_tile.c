@@ -141,6 +141,38 @@ sley_status sley_tiled_renew(sley_tiled *tiled, const sley_matrix *block, const 
   return sl_tiled_renew(tiled, &(sl_tile_source){block, row_begin});
 }
 
+static sley_status check_replacement(const char *call, const sley_tiled *tiled,
+                                     const sl_tile_replacement *r) {
+  const sl_tiling *t = &tiled->tiling;
+  if (!tiled->sparse)
+    return sl_fail(SLEY_ERR_ARG, "%s: the matrix is dense: use sley_tile_put", call);
+  if (r->count < 0 || (r->count > 0 && (!r->i || !r->j || !r->tiles)))
+    return sl_fail(SLEY_ERR_ARG, "%s: %lld tiles, or i, j or tiles is NULL", call, (long long)r->count);
+  for (int64_t n = 0; n < r->count; n++) {
+    const int64_t i = r->i[n], j = r->j[n];
+    const sley_matrix *tile = r->tiles[n];
+    if (i < 0 || i >= t->down || j < 0 || j >= t->across || sl_tile_owner(t, i, j) != tiled->comm->rank)
+      return sl_fail(SLEY_ERR_ARG, "%s: this rank owns no tile (%lld, %lld)", call, (long long)i,
+                     (long long)j);
+    if (!tile || tile->dtype != tiled->dtype || tile->rows != sl_tile_height(t, i) ||
+        tile->cols != sl_tile_width(t, j))
+      return sl_fail(SLEY_ERR_ARG, "%s: tile (%lld, %lld) needs a matrix of %lld x %lld of the dtype %s",
+                     call, (long long)i, (long long)j, (long long)sl_tile_height(t, i),
+                     (long long)sl_tile_width(t, j), sley_dtypes()[tiled->dtype]);
+  }
+  return SLEY_OK;
+}
+
+sley_status sley_tiled_replace(sley_tiled *tiled, int64_t count, const int64_t *i, const int64_t *j,
+                               const sley_matrix *const *tiles) {
+  static const char call[] = "sley_tiled_replace";
+  const sl_tile_replacement replacement = {count, i, j, tiles};
+  if (!tiled)
+    return sl_fail(SLEY_ERR_ARG, "%s: tiled is NULL", call);
+  SL_TRY(sl_agree(tiled->comm, check_replacement(call, tiled, &replacement)));
+  return sl_tiled_replace(tiled, &replacement);
+}
+
 static sley_status check_dense_rows(const char *call, const sley_tiled *tiled, const int64_t *row_begin,
                                     const void *data, int64_t ld) {
   const sley_comm *comm = tiled->comm;

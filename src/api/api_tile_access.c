@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One tile of a matrix: argument checks. */
 #include "tile/access.h"
+#include "tile/tile_part.h"
 
 static sley_status check_tile(const char *call, const sley_tiled *tiled, int64_t i, int64_t j) {
   if (!tiled)
@@ -61,6 +62,43 @@ sley_status sley_tile_get_values(sley_tile_future *future, void *data, int64_t l
 
 void sley_tile_future_destroy(sley_tile_future *future) {
   sl_tile_future_destroy(future);
+}
+
+static sley_status check_part(const char *call, const sley_tiled *tiled, int64_t i, int64_t j, bool sparse,
+                              const sley_tile_part *p) {
+  SL_TRY(check_tile(call, tiled, i, j));
+  if (!p)
+    return sl_fail(SLEY_ERR_ARG, "%s: part is NULL", call);
+  if (tiled->sparse != sparse)
+    return sl_fail(SLEY_ERR_ARG, "%s: the matrix is %s: use %s", call, sparse ? "dense" : "sparse",
+                   sparse ? "sley_tile_part_values" : "sley_tile_part_matrix");
+  const int64_t rows = sl_tile_height(&tiled->tiling, i), cols = sl_tile_width(&tiled->tiling, j);
+  if (p->first_row < 0 || p->rows < 0 || p->first_row > rows || p->rows > rows - p->first_row ||
+      p->first_col < 0 || p->cols < 0 || p->first_col > cols || p->cols > cols - p->first_col)
+    return sl_fail(SLEY_ERR_ARG,
+                   "%s: %lld x %lld from row %lld, column %lld on are not in the tile of %lld x %lld", call,
+                   (long long)p->rows, (long long)p->cols, (long long)p->first_row, (long long)p->first_col,
+                   (long long)rows, (long long)cols);
+  return SLEY_OK;
+}
+
+sley_status sley_tile_part_matrix(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  sley_matrix **out) {
+  static const char call[] = "sley_tile_part_matrix";
+  if (!out)
+    return sl_fail(SLEY_ERR_ARG, "%s: out is NULL", call);
+  SL_TRY(check_part(call, tiled, i, j, true, part));
+  return sl_tile_part_matrix(tiled, i, j, part, out);
+}
+
+sley_status sley_tile_part_values(const sley_tiled *tiled, int64_t i, int64_t j, const sley_tile_part *part,
+                                  void *data, int64_t ld) {
+  static const char call[] = "sley_tile_part_values";
+  SL_TRY(check_part(call, tiled, i, j, false, part));
+  if (!data || ld < part->cols)
+    return sl_fail(SLEY_ERR_ARG, "%s: data is NULL, or the leading dimension %lld less than %lld columns",
+                   call, (long long)ld, (long long)part->cols);
+  return sl_tile_part_values(tiled, i, j, part, data, ld);
 }
 
 sley_status sley_tile_put(sley_tiled *tiled, int64_t i, int64_t j, const void *values) {

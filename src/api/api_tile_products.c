@@ -7,6 +7,7 @@
 #include "tile/products/tile_spmm.h"
 
 extern const sl_tile_schedule sl_tile_summa;
+extern const sl_tile_schedule sl_tile_two_level;
 
 static const char *const names[] = {"tile-c",
                                     "tile-a",
@@ -18,6 +19,7 @@ static const char *const names[] = {"tile-c",
                                     "tile-b-steal",
                                     "tile-b-steal-local",
                                     "tile-summa",
+                                    "tile-two-level",
                                     NULL};
 static const struct {
   sl_stationary stationary;
@@ -38,7 +40,10 @@ static const struct {
     {SL_STATIONARY_B, SL_STEAL_LOCAL, "as tile-b-steal, but only if it owns the tile of A or Y"},
     {SL_STATIONARY_C, SL_STEAL_NOTHING,
      "stationary Y: tiles of A and X are broadcast along rows and columns of ranks, in stages",
-     &sl_tile_summa}};
+     &sl_tile_summa},
+    {SL_STATIONARY_C, SL_STEAL_NOTHING,
+     "stationary Y: each workgroup receives the rows and columns of tiles that it multiplies, once",
+     &sl_tile_two_level}};
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 _Static_assert(sizeof names / sizeof *names == ALGORITHMS + 1, "each algorithm has a name");
@@ -99,7 +104,7 @@ static sley_status check_options(const char *call, const char *algo, int buffers
   if (*found == ALGORITHMS)
     return sl_fail(SLEY_ERR_ARG,
                    "%s: there is no algorithm \"%s\": give tile-c, tile-a or tile-b, or one of these with "
-                   "-steal or -steal-local, or tile-summa",
+                   "-steal or -steal-local, or tile-summa or tile-two-level",
                    call, algo);
   if (buffers < 0 || buffers > MOST_BUFFERS)
     return sl_fail(SLEY_ERR_ARG, "%s: %d buffers: give 1 to %d, or 0 for %d", call, buffers, MOST_BUFFERS,
@@ -164,6 +169,8 @@ sley_status sley_tile_spmm_run(sley_tile_spmm *product, double alpha, double bet
     return sl_abort_on_error(
         product->comm,
         sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: a run of this product has failed: destroy it"));
+  if (product->version != product->operands.a->version)
+    return sl_fail(SLEY_ERR_ARG, "sley_tile_spmm_run: tiles of a have been replaced: prepare a new product");
   return sl_tile_spmm_run(product, alpha, beta);
 }
 
@@ -233,12 +240,13 @@ sley_status sley_tile_spgemm(const sley_tiled *a, const sley_tiled *b,
   if (status == SLEY_OK) {
     factors = operands_of(a, b, found);
     factors.mask = o.mask;
+    factors.limit = o.mem_limit;
     factors.stage_flops = o.stage_flops;
     status = check_stages(call, &factors, o.stage_flops, o.stages);
   }
   SL_TRY(sl_agree(a->comm, status));
   SL_TRY(sl_agree_same(a->comm, call, name,
                        (const int64_t[]){o.semiring, found, o.buffers, o.mem_limit, o.mask != NULL}, 5));
-  return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, o.mem_limit, out,
+  return sl_tile_spgemm(&factors, o.semiring, o.buffers ? o.buffers : BUFFERS, out,
                         report ? report : &unused);
 }

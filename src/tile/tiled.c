@@ -240,3 +240,8 @@ sley_status sl_tiled_own_close(const sl_tiled *t, char *own, sley_status status)
   sl_free(own);
   return status;
 }
+
+void sl_tiled_own_drop(const sl_tiled *t, char *own) {
+  if (own != sl_tiled_block(t, t->comm->rank))
+    sl_free(own);
+}

@@ -38,7 +38,8 @@ struct sley_tiled {
   int64_t own_bytes;         /* bytes of this rank's block */
   sl_tile_pointer *pointers; /* one per tile, row by row */
   uint64_t pattern;          /* for a sparse matrix: a hash of the rows and columns that this rank has
-                              * passed */
+                              * passed; 0 after tiles were replaced */
+  int64_t version;           /* number of times that tiles were replaced */
 };
 
 /* Source of the rows of A: this rank's rows, with columns of the whole matrix and row_begin (size + 1) for
@@ -62,6 +63,17 @@ sley_status sl_tiled_create_sparse(sl_comm *comm, const sl_tiling *tiling, const
  * created from. Nobody may read the tiles meanwhile. Errors: SLEY_ERR_ARG (other rows or columns),
  * SLEY_ERR_MEMORY. Collective, agreed. */
 sley_status sl_tiled_renew(sl_tiled *tiled, const sl_tile_source *source);
+
+/* New tiles of this rank: tile (i[n], j[n]) becomes tiles[n], which has its size and dtype. */
+typedef struct sl_tile_replacement {
+  int64_t count;
+  const int64_t *i, *j;
+  const sley_matrix *const *tiles;
+} sl_tile_replacement;
+
+/* Replaces tiles of a sparse matrix, which keeps its handle. Nobody may use the matrix meanwhile. Errors:
+ * SLEY_ERR_MEMORY, SLEY_ERR_OVERFLOW; then nothing has changed. Collective, agreed. */
+sley_status sl_tiled_replace(sl_tiled *tiled, const sl_tile_replacement *replacement);
 
 /* Copy rows row_begin[rank] to row_begin[rank + 1] - 1 of a dense matrix from host memory, and to host
  * memory; ld in elements. They use puts and gets. Both wait for all ranks at the end, and get also at the
@@ -115,10 +127,11 @@ char *sl_tile_own(const sl_tiled *tiled, int64_t i, int64_t j);
 
 /* own_open returns memory in which the host can change this rank's block: the block itself, or a copy of it,
  * which starts as zeros unless `filled`. own_close writes the copy to the block, unless status is an error,
- * and frees it; it returns status, or its own error. Errors: SLEY_ERR_MEMORY, the device's. Not collective.
- */
+ * and frees it; it returns status, or its own error. own_drop frees a copy that was only read, as others may
+ * read the block; accepts NULL. Errors: SLEY_ERR_MEMORY, the device's. Not collective. */
 sley_status sl_tiled_own_open(const sl_tiled *tiled, bool filled, char **out);
 sley_status sl_tiled_own_close(const sl_tiled *tiled, char *own, sley_status status);
+void sl_tiled_own_drop(const sl_tiled *tiled, char *own);
 
 /* Offset in bytes of the values in tile (i, j). */
 int64_t sl_tile_values_offset(const sl_tiled *tiled, int64_t i, int64_t j);

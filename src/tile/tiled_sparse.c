@@ -194,11 +194,12 @@ static sley_status renew_tiles(const sl_tiled *t, const sl_parcels *p) {
 
 sley_status sl_tiled_renew(sl_tiled *t, const sl_tile_source *source) {
   sl_parcels parcels;
-  SL_TRY(sl_agree(t->comm,
-                  pattern_of(source->matrix) == t->pattern
-                      ? SLEY_OK
-                      : sl_fail(SLEY_ERR_ARG, "the matrix has other rows or columns than the one from which "
-                                              "the tiles were made: make a new matrix in tiles")));
+  SL_TRY(sl_agree(t->comm, pattern_of(source->matrix) == t->pattern
+                               ? SLEY_OK
+                               : sl_fail(SLEY_ERR_ARG,
+                                         "the matrix has other rows or columns than the one from which "
+                                         "the tiles were made, or tiles were replaced: make a new matrix in "
+                                         "tiles, or use sley_tiled_replace")));
   SL_TRY(sl_parcels_exchange_values(t, source, &parcels));
   sley_status status = sl_agree(t->comm, renew_tiles(t, &parcels));
   sl_parcels_free(&parcels);

@@ -13,12 +13,12 @@ echo "products are checked, and figures are printed"
 run 0 spmm "$graph" --algo tile-all --repeat 2
 silent_err "tile"
 for word in 'matrix .*34 x 34' 'ranks  *4 as a grid of 2 x 2' 'tiles  *A 2 x 2, X 2 x 2, Y 2 x 2' nonzeros 'tile-c ' tile-a tile-b \
-  'tile-c-steal ' tile-c-steal-local 'tile-a-steal ' tile-a-steal-local 'tile-b-steal ' tile-b-steal-local tile-summa \
+  'tile-c-steal ' tile-c-steal-local 'tile-a-steal ' tile-a-steal-local 'tile-b-steal ' tile-b-steal-local tile-summa 'tile-two-level ' \
   'moved .*as predicted' 'work ' 'rank  *compute' 'mean ' 'check  *every entry'; do
   grep -q "^$word" "$work/out" || fail "tile prints no line of $word"
 done
-[ "$(grep -c '^[0-3] ' "$work/out")" = 40 ] || fail "not a line for each rank and algorithm"
-[ "$(grep -cE '^tile-[a-z-]*( +[0-9.]+){3} +(yes|-)( +[0-9.]+){4} +ok$' "$work/out")" = 10 ] || fail "the table does not have each algorithm"
+[ "$(grep -c '^[0-3] ' "$work/out")" = 44 ] || fail "not a line for each rank and algorithm"
+[ "$(grep -cE '^tile-[a-z-]*( +[0-9.]+){3} +(yes|-)( +[0-9.]+){4} +ok$' "$work/out")" = 11 ] || fail "the table does not have each algorithm"
 awk '/^[0-3] / { for (i = 2; i <= 5; i++) sum[i] += $i }
      /^mean / { for (i = 2; i <= 5; i++) { if ($i < sum[i] / 4 - 0.002 || $i > sum[i] / 4 + 0.002) exit 1; sum[i] = 0 } }' "$work/out" ||
   fail "the mean of the times is not that of the ranks' times"
@@ -126,6 +126,11 @@ one_line "tile --times" "sley tile is sley spgemm --algo tile-c now"
 field "$work/t.json" ranks 4
 field "$work/t.json" algorithms.0.verify.ok true
 run 2 tile
+
+echo "bytes between workgroups beside those of broadcasts"
+run 0 spgemm "$graph" --ranks 4 --workgroup 2 --algo tile-summa,tile-two-level --json "$work/t.json"
+grep -q '^between *workgroups' "$work/out" || fail "no line of the bytes between workgroups"
+field "$work/t.json" algorithms.1.summa_bytes "$("$json_field" "$work/t.json" algorithms.0.volume_bytes.message)"
 
 echo "JSON, and ranks as processes: the same traffic"
 run 0 spmm "rmat:scale=9,edgefactor=6" --algo tile-a --repeat 3 --workgroup 2 --json "$work/t.json"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access to single tiles: any rank gets every tile, several at a time, and puts new values, while the owner
- * waits in a barrier. */
+/* Access to single tiles: any rank gets every tile, several at a time, or parts of it, and puts new values,
+ * while the owner waits in a barrier; tiles of other patterns. */
 #include <math.h>
 
 #include "allocations.h"
+#include "base/random.h"
 #include "sley_tile.h"
 #include "tile_case.h"
 
@@ -96,6 +97,53 @@ done:
   return status;
 }
 
+/* ---- parts of tiles */
+
+static sley_status check_part(const tile_case *c, const sley_tiled *t, int64_t i, int64_t j, bool sparse,
+                              const sley_tile_part *part, const sley_tile_info *info) {
+  sley_matrix *rows = NULL;
+  const int64_t ld = part->cols + PAD;
+  void *values = tile_rows(1, c->dtype, 0, part->rows + 1, part->cols, PAD);
+  sley_status status = SLEY_OK;
+  if (sparse)
+    TRY(sley_tile_part_matrix(t, i, j, part, &rows));
+  else
+    TRY(sley_tile_part_values(t, i, j, part, values, ld));
+  for (int64_t r = 0; r < part->rows; r++) {
+    const int64_t row = info->first_row + part->first_row + r;
+    double sums[64] = {0};
+    for (int64_t e = sparse ? rows->rowptr[r] : 0; sparse && e < rows->rowptr[r + 1]; e++)
+      sums[sl_index_at(rows->col, rows->index, e)] += sl_value_at(rows->val, c->dtype, e);
+    for (int64_t k = 0; k < part->cols; k++) {
+      const int64_t col = info->first_col + part->first_col + k;
+      CHECK(sparse ? sums[k] == c->dense[row * c->n + col]
+                   : sl_value_at(values, c->dtype, r * ld + k) == tile_value(c->seed + 2, row, col));
+    }
+  }
+  CHECK(!sparse || (rows->rows == part->rows && rows->cols == part->cols));
+done:
+  sl_matrix_destroy(rows);
+  free(values);
+  return status;
+}
+
+/* Gets drawn parts of every tile. */
+static sley_status read_parts(const tile_case *c, sl_comm *comm, const sley_tiled *t, bool sparse) {
+  const sl_tiling *tiling = sparse ? &c->a : &c->x;
+  for (int64_t n = 0; n < 2 * sl_tiles(tiling); n++) {
+    const int64_t i = n / 2 / tiling->across, j = n / 2 % tiling->across;
+    const uint64_t seed = c->seed + (uint64_t)comm->rank;
+    sley_tile_info info;
+    SL_TRY(sley_tile_info_get(t, i, j, &info));
+    sley_tile_part part = {.first_row = sl_below(sl_random(seed, 1, (uint64_t)n), info.rows + 1),
+                           .first_col = sl_below(sl_random(seed, 2, (uint64_t)n), info.cols + 1)};
+    part.rows = sl_below(sl_random(seed, 3, (uint64_t)n), info.rows - part.first_row + 1);
+    part.cols = sl_below(sl_random(seed, 4, (uint64_t)n), info.cols - part.first_col + 1);
+    SL_TRY(check_part(c, t, i, j, sparse, &part, &info));
+  }
+  return comm->ops->barrier(comm);
+}
+
 /* ---- new values */
 
 /* Doubles the values of tile (i, j), whichever rank owns it. */
@@ -132,7 +180,7 @@ static sley_status access_main(sl_comm *comm, const tile_case *c, bool sparse) {
   sley_status status = make(c, comm, sparse, &t);
   TRY(status);
   TRY(read_all(c, comm, t, 1));
-  TRY(comm->ops->barrier(comm));
+  TRY(read_parts(c, comm, t, sparse));
   for (int64_t n = 0; n < sl_tiles(tiling); n++) /* usually not by the owner */
     if (n % comm->size == comm->rank)
       TRY(double_tile(c, t, n / tiling->across, n % tiling->across, sparse));
@@ -141,6 +189,105 @@ static sley_status access_main(sl_comm *comm, const tile_case *c, bool sparse) {
   TRY(comm->ops->barrier(comm));
 done:
   sley_tiled_destroy(t);
+  return status;
+}
+
+/* ---- tiles of other patterns */
+
+/* Replaces every other tile of this rank by one of another pattern; back: by what it was, with repeated
+ * entries added. */
+static sley_status replace_some(const tile_case *c, sl_comm *comm, sley_tiled *t, bool back) {
+  const sl_tiling *g = &c->a;
+  const int64_t own = sl_own_count(g, comm->rank);
+  int64_t *i = calloc((size_t)own + 1, sizeof *i), *j = calloc((size_t)own + 1, sizeof *j), count = 0;
+  const sley_matrix **tiles = calloc((size_t)own + 1, sizeof *tiles);
+  sley_status status = SLEY_OK;
+  for (sl_own_tile at = sl_own_first(g, comm->rank); sl_own_is(g, &at); sl_own_next(g, &at)) {
+    const int64_t rows = sl_tile_height(g, at.i), cols = sl_tile_width(g, at.j);
+    int64_t rowptr[64] = {0}, n = 0;
+    int32_t col[64 * 64];
+    char *val;
+    sley_matrix *tile;
+    if ((at.i + at.j) % 2)
+      continue;
+    val = tile_rows(1, c->dtype, 0, 1, rows * cols + 1, 0);
+    for (int64_t r = 0; r < rows; r++) {
+      for (int64_t k = 0; k < cols; k++) {
+        const double old = c->dense[(sl_tile_row(g, at.i) + r) * c->n + sl_tile_col(g, at.j) + k];
+        if (back ? old != 0 : (r + k) % 3 == 0) {
+          sl_value_set(val, c->dtype, n, back ? old : (double)(k % 5 + 1));
+          col[n++] = (int32_t)k;
+        }
+      }
+      rowptr[r + 1] = n;
+    }
+    const sley_csr csr = {rows, cols, rowptr, col, val, SLEY_I32, c->dtype};
+    status = sley_matrix_from_csr(&csr, SLEY_COPY, &tile);
+    free(val);
+    TRY(status);
+    i[count] = at.i;
+    j[count] = at.j;
+    tiles[count++] = tile;
+  }
+done:
+  status = sl_agree(comm, status);
+  if (status == SLEY_OK)
+    status = sley_tiled_replace(t, count, i, j, tiles);
+  for (int64_t n = 0; n < count; n++)
+    sley_matrix_destroy((sley_matrix *)tiles[n]);
+  free(tiles);
+  free(i);
+  free(j);
+  return status;
+}
+
+/* Checks all tiles after the replacement. */
+static sley_status check_replaced(const tile_case *c, const sley_tiled *t) {
+  const sl_tiling *g = &c->a;
+  for (int64_t n = 0; n < sl_tiles(g); n++) {
+    const int64_t i = n / g->across, j = n % g->across;
+    sley_tile_info info;
+    sley_matrix *tile;
+    bool same = true;
+    SL_TRY(sley_tile_info_get(t, i, j, &info));
+    SL_TRY(sley_tile_part_matrix(t, i, j, &(sley_tile_part){0, info.rows, 0, info.cols}, &tile));
+    for (int64_t r = 0; r < info.rows; r++) {
+      double sums[64] = {0};
+      for (int64_t e = tile->rowptr[r]; e < tile->rowptr[r + 1]; e++)
+        sums[sl_index_at(tile->col, tile->index, e)] += sl_value_at(tile->val, c->dtype, e);
+      for (int64_t k = 0; k < info.cols; k++)
+        same &= sums[k] == ((i + j) % 2        ? c->dense[(info.first_row + r) * c->n + info.first_col + k]
+                            : (r + k) % 3 == 0 ? (double)(k % 5 + 1)
+                                               : 0);
+    }
+    sl_matrix_destroy(tile);
+    EXPECT(same);
+  }
+  return SLEY_OK;
+}
+
+static sley_status replace_main(sl_comm *comm, void *arg) {
+  const tile_case *c = arg;
+  const sley_tiling of_x = tile_public(&c->x), of_y = tile_public(&c->y);
+  sley_tiled *t = NULL, *x = NULL, *y = NULL;
+  sley_tile_spmm *product = NULL;
+  sley_status status = make(c, comm, true, &t);
+  TRY(status);
+  TRY(sley_tiled_create_dense(comm, c->n, c->k, c->dtype, &of_x, &x));
+  TRY(sley_tiled_create_dense(comm, c->m, c->k, c->dtype, &of_y, &y));
+  TRY(sley_tile_spmm_create(t, x, y, NULL, &product));
+  TRY(replace_some(c, comm, t, false));
+  TRY(check_replaced(c, t));
+  TRY(comm->ops->barrier(comm));
+  CHECK(sley_tile_spmm_run(product, 1, 0) == SLEY_ERR_ARG && strstr(sley_last_error(), "have been replaced"));
+  TRY(replace_some(c, comm, t, true));
+  TRY(read_all(c, comm, t, 1));
+  TRY(comm->ops->barrier(comm));
+done:
+  sley_tile_spmm_destroy(product);
+  sley_tiled_destroy(t);
+  sley_tiled_destroy(x);
+  sley_tiled_destroy(y);
   return status;
 }
 
@@ -157,6 +304,8 @@ static void some_cases(const rank_case *rank) {
     tile_case c = tile_case_draw(rank->seed * 100 + n, rank->ranks);
     assert_case_ok(rank, run_case(rank, sparse_main, &c));
     assert_case_ok(rank, run_case(rank, dense_main, &c));
+    if (n < 2)
+      assert_case_ok(rank, run_case(rank, replace_main, &c));
     tile_case_free(&c);
   }
 }
@@ -188,6 +337,20 @@ static sley_status refused_main(sl_comm *comm, void *arg) {
   REFUSED(sley_tile_get_begin(dense, 0, 0, NULL), "out is NULL");
   REFUSED(sley_tile_put(dense, 0, c->x.across, value), "there is no tile (0, ");
   REFUSED(sley_tile_put(dense, 0, 0, NULL), "values is NULL");
+  const sley_tile_part all = {0, 0, 0, 0}, far = {0, 64, 0, 0}, early = {-1, 1, 0, 0};
+  const sley_matrix *const tiles[] = {NULL};
+  const int64_t none[] = {c->a.down}, zero[] = {0};
+  REFUSED(sley_tile_part_matrix(sparse, 0, 0, &far, &tile), "are not in the tile of");
+  REFUSED(sley_tile_part_matrix(sparse, 0, 0, &early, &tile), "are not in the tile of");
+  REFUSED(sley_tile_part_matrix(sparse, 0, 0, NULL, &tile), "part is NULL");
+  REFUSED(sley_tile_part_matrix(sparse, 0, 0, &all, NULL), "out is NULL");
+  REFUSED(sley_tile_part_matrix(dense, 0, 0, &all, &tile), "use sley_tile_part_values");
+  REFUSED(sley_tile_part_values(sparse, 0, 0, &all, value, 1), "use sley_tile_part_matrix");
+  REFUSED(sley_tile_part_values(dense, 0, 0, &all, NULL, 1), "data is NULL");
+  REFUSED(sley_tiled_replace(dense, 0, NULL, NULL, NULL), "the matrix is dense");
+  REFUSED(sley_tiled_replace(sparse, -1, NULL, NULL, NULL), "-1 tiles");
+  REFUSED(sley_tiled_replace(sparse, 1, NULL, NULL, NULL), "tiles is NULL");
+  REFUSED(sley_tiled_replace(sparse, 1, none, zero, tiles), "owns no tile");
   TRY(sley_tile_get_begin(sparse, 0, 0, &of_sparse));
   TRY(sley_tile_get_begin(dense, 0, 0, &of_dense));
   REFUSED(sley_tile_get_matrix(of_dense, &tile), "the matrix is dense: use sley_tile_get_values");
@@ -221,6 +384,7 @@ static void every_allocation_may_fail(void **state) {
   rank_case rank = {.transport = "threads", .ranks = 3, .workgroup = 2, .threads = 1};
   tile_case c = tile_case_draw(4242, rank.ranks);
   assert_true(fail_each_allocation(&rank, sparse_main, &c, SLEY_OK) > 20);
+  assert_true(fail_each_allocation(&rank, replace_main, &c, SLEY_OK) > 20);
   tile_case_free(&c);
 }
 

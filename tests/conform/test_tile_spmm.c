@@ -9,7 +9,7 @@
 #include "tile/products/tile_spmm.h"
 #include "tile_case.h"
 
-enum { PAD = 1, ALGORITHMS = 10 };
+enum { PAD = 1, ALGORITHMS = 11 };
 
 typedef struct sample {
   tile_case c;

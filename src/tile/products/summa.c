@@ -73,18 +73,6 @@ static int64_t panel_bytes(const panels *p, int64_t s) {
   return bytes;
 }
 
-/* Returns whether a task needs tile (i, j) of A or X. */
-static bool is_needed(const panels *p, const sl_tile_operands *o, int64_t i, int64_t j) {
-  const int64_t others = p->of_a ? o->y->tiling.across : o->y->tiling.down;
-  for (int64_t n = 0; n < others; n++) {
-    const sl_tile_task task =
-        p->of_a ? (sl_tile_task){.i = i, .l = j, .j = n} : (sl_tile_task){.i = n, .l = i, .j = j};
-    if (sl_task_is(o, &task))
-      return true;
-  }
-  return false;
-}
-
 /* ---- creation */
 
 static void shape(panels *p, const sl_tile_operands *o, bool of_a) {
@@ -111,7 +99,8 @@ static sley_status measure(panels *p, const sl_tile_operands *o, int64_t stages)
     for (int64_t q = 0; q < p->count; q++) {
       int64_t i, j;
       place_of(p, s, q, &i, &j);
-      p->bytes[s * p->count + q] = is_needed(p, o, i, j) ? sl_tile_at(p->of, i, j)->bytes : 0;
+      p->bytes[s * p->count + q] =
+          sl_tile_is_needed(o, p->of_a, i, j, -1) ? sl_tile_at(p->of, i, j)->bytes : 0;
     }
     const int64_t bytes = panel_bytes(p, s);
     p->most = bytes > p->most ? bytes : p->most;

@@ -154,8 +154,12 @@ sley_status sl_task_loop_run(sl_task_loop *loop, sl_task_source source, void *so
   sl_tile_pair *now = &loop->pair[0], *next = &loop->pair[1];
   sl_walk walk = sl_walk_begin(loop->o, loop->comm->rank);
   bool have, ahead;
-  if (loop->state)
-    return loop->o->schedule->run(loop->state, body, context);
+  if (loop->state) {
+    const sley_status status = loop->o->schedule->run(loop->state, body, context);
+    if (status != SLEY_OK && loop->comm->size > 1) /* before exchanges in flight are destroyed */
+      loop->comm->ops->abort(loop->comm, status);
+    return status;
+  }
   if (!source) {
     source = next_of_walk;
     source_context = &walk;

@@ -19,6 +19,7 @@ typedef struct sl_task_loop {
   sley_tile_report *report;
   sl_tile_pair pair[2];
   void *state;           /* state of o's schedule; NULL: there is none */
+  int64_t reserved;      /* bytes of o->limit that the schedule takes for itself */
   sl_tile mask;          /* tile for the task whose body runs, if there is a mask */
   double started, since; /* sl_now() in seconds: start of the run, and end of the last part that was accounted
                           * for */

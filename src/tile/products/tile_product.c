@@ -98,6 +98,9 @@ sley_status sl_tile_product_make(sl_queue *queue, const sl_tile_product *product
                                  int64_t *products) {
   sl_spgemm_result made = {0};
   *out = (sl_csr_arrays){0};
+  *products = 0;
+  if (product->a.tile->entries == 0 || product->b.tile->entries == 0)
+    return SL_NEW_ZERO(out->rowptr, product->a.tile->rows + 1, "row pointers");
   SL_TRY(make(queue, product, &made));
   *products = made.products;
   return sl_tile_arrays_adopt(queue, product->a.tile->rows, &made, out);

@@ -19,14 +19,14 @@ typedef struct sl_tile_product {
   /* limit: bytes of the result, of working memory, and of copies of the factors, which are needed if a tile
    * stores only some of its rows, or 16-bit values; 0: no limit. */
   int64_t limit;
-  sl_tile_factor a, b; /* both must have entries */
+  sl_tile_factor a, b;
   sl_tile_factor mask; /* mask, whose values are not read; if its tile is NULL, there is no mask */
 } sl_tile_product;
 
 /* Multiplies on the queue's device, whose memory contains the factors; waits for the queue. *out: arrays as
- * in tile_arrays.h, NULL after an error; *products: number of products of two entries, before the mask.
- * Errors: SLEY_ERR_MEMORY (also: the limit is too low; the message says what is needed),
- * SLEY_ERR_INTERRUPTED, the device's. */
+ * in tile_arrays.h, NULL after an error, and col and val if a factor has no entries; *products: number of
+ * products of two entries, before the mask. Errors: SLEY_ERR_MEMORY (also: the limit is too low; the message
+ * says what is needed), SLEY_ERR_INTERRUPTED, the device's. */
 sley_status sl_tile_product_make(sl_queue *queue, const sl_tile_product *product, sl_csr_arrays *out,
                                  int64_t *products);
 

@@ -20,7 +20,6 @@ typedef struct spgemm {
   sl_tile_operands o;
   sley_semiring semiring;
   sley_dtype dtype; /* type of the sums */
-  int64_t limit;    /* bytes for a product of two tiles; 0: no limit */
   sl_task_loop loop;
   sl_sparse_adder adder;
   sl_sparse_sum *sums; /* sums of this rank's tiles of C */
@@ -125,7 +124,7 @@ static sley_status multiply(const spgemm *s, const sl_tile_task *task, const sl_
                             sl_csr_arrays *made, int64_t *products) {
   sl_tile_product product = {.semiring = s->semiring,
                              .dtype = s->dtype,
-                             .limit = s->limit,
+                             .limit = s->o.limit == 0 ? 0 : s->o.limit - s->loop.reserved,
                              .a = factor_of(s->o.a, a),
                              .b = factor_of(s->o.x, b)};
   if (s->o.mask)
@@ -304,8 +303,8 @@ static sley_status make_tiles(spgemm *s) {
 }
 
 sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiring, int buffers,
-                           int64_t limit, sl_tiled **out, sley_tile_report *report) {
-  spgemm s = {.o = *factors, .semiring = semiring, .dtype = sl_sum_dtype(factors->a->dtype), .limit = limit};
+                           sl_tiled **out, sley_tile_report *report) {
+  spgemm s = {.o = *factors, .semiring = semiring, .dtype = sl_sum_dtype(factors->a->dtype)};
   sl_comm *comm = factors->a->comm;
   *out = NULL;
   *report = (sley_tile_report){0};

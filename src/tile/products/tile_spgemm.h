@@ -6,9 +6,8 @@
 #include "tile/products/walk.h"
 
 /* The same as sley_tile_spgemm, with checked operands. factors: A, B as x, the mask, and which rank computes
- * products of tiles; no y. buffers: at least 1. limit: bytes for a product of two tiles (tile_product.h), 0:
- * none. Collective. */
+ * products of tiles; no y. buffers: at least 1. Collective. */
 sley_status sl_tile_spgemm(const sl_tile_operands *factors, sley_semiring semiring, int buffers,
-                           int64_t limit, sl_tiled **out, sley_tile_report *report);
+                           sl_tiled **out, sley_tile_report *report);
 
 #endif

@@ -38,6 +38,7 @@ sley_status sl_tile_spmm_create(const sl_tile_operands *operands, int buffers, s
   if (status == SLEY_OK) {
     p->comm = comm;
     p->operands = *operands;
+    p->version = operands->a->version;
     status = sl_task_loop_open(&p->loop, &p->operands, &p->report);
   }
   status = sl_agree(comm, status);

@@ -17,6 +17,7 @@ struct sley_tile_spmm {
   sl_claims *claims;       /* claims of tasks; NULL: no tasks are stolen */
   sley_tile_report report; /* report of the last run; the predicted figures are set from the start */
   double alpha;            /* alpha of the current run */
+  int64_t version;         /* version of A when the product was prepared */
   bool failed;             /* a run has failed, and may have left entries in the queue */
 };
 

@@ -57,6 +57,24 @@ int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task) {
                                             : sl_tile_at(o->y, task->i, task->j)->rank;
 }
 
+int64_t sl_tile_uses(const sl_tile_operands *o, bool of_a) {
+  return of_a ? o->x->tiling.across : o->a->tiling.down;
+}
+
+sl_tile_task sl_tile_use(bool of_a, int64_t i, int64_t j, int64_t n) {
+  return of_a ? (sl_tile_task){.i = i, .l = j, .j = n} : (sl_tile_task){.i = n, .l = i, .j = j};
+}
+
+bool sl_tile_is_needed(const sl_tile_operands *o, bool of_a, int64_t i, int64_t j, int group) {
+  for (int64_t n = 0; n < sl_tile_uses(o, of_a); n++) {
+    const sl_tile_task task = sl_tile_use(of_a, i, j, n);
+    if (sl_task_is(o, &task) &&
+        (group < 0 || sl_workgroup_of(o->y->comm, sl_tile_at(o->y, task.i, task.j)->rank) == group))
+      return true;
+  }
+  return false;
+}
+
 /* Number of tasks of tile (i, j) of Y whose l is among the first `steps` values, counted from i + j. */
 static int64_t count_first(const sl_tile_operands *o, int64_t i, int64_t j, int64_t steps) {
   const int64_t across = o->a->tiling.across;

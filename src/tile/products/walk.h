@@ -33,6 +33,8 @@ typedef struct sl_tile_operands {
    * each rank fetches the tiles of its tasks */
   const struct sl_tile_schedule *schedule;
   int64_t *stage_flops; /* flops of this rank in each stage of a run (sl_tile_stages); NULL: not counted */
+  /* for a sparse y: bytes for a product of two tiles, and for what a schedule holds; 0: no limit */
+  int64_t limit;
 } sl_tile_operands;
 
 /* Returns whether products of tiles are pushed to the owners of Y. */
@@ -70,6 +72,15 @@ static inline bool sl_task_is(const sl_tile_operands *o, const sl_tile_task *tas
 
 /* The rank that computes a task's product, unless it is stolen. */
 int sl_task_rank(const sl_tile_operands *o, const sl_tile_task *task);
+
+/* Number of tasks that use a tile of A, or a tile of X, and task n of tile (i, j), which may have nothing to
+ * multiply (sl_task_is). */
+int64_t sl_tile_uses(const sl_tile_operands *o, bool of_a);
+sl_tile_task sl_tile_use(bool of_a, int64_t i, int64_t j, int64_t n);
+
+/* Returns whether tile (i, j) of A, or of X, is multiplied in a task of a tile of Y that a rank of workgroup
+ * `group` owns; group -1: of any rank. */
+bool sl_tile_is_needed(const sl_tile_operands *o, bool of_a, int64_t i, int64_t j, int group);
 
 /* Number of tasks of tile (i, j) of Y; sl_task_number returns the number of a task among them, counted from l
  * = i + j on. Both are the same for every stationary matrix. */

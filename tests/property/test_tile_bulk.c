@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products in tiles by broadcasts: traffic equals a formula that is computed from the tiles alone, on grids
- * and tilings of every shape; wrong tiles of other processes are detected; failures. */
+/* Products in tiles by messages of many tiles, tile-summa and tile-two-level: traffic equals a formula that
+ * is computed from the tiles and their entries alone, on grids and tilings of every shape; blocks of columns
+ * if memory is limited; wrong tiles of other processes are detected; failures. */
 #include "allocations.h"
 #include "base/random.h"
 #include "draws.h"
+#include "generate/generate.h"
 #include "tile/tiled.h"
 #include "tile_case.h"
 
@@ -24,13 +26,14 @@ enum { SHAPES = sizeof shapes / sizeof *shapes, PAD = 1 };
 
 typedef struct sample {
   tile_case c;
-  sley_matrix *b;              /* A^T */
-  bool sparse;                 /* multiplies by B; else by X */
+  sley_matrix *b; /* A^T */
+  bool sparse;    /* multiplies by B; else by X */
+  const char *algo;
   bool found[TILE_MOST_RANKS]; /* for each rank, whether it has detected an invalid tile */
 } sample;
 
-static sample draw(uint64_t seed, const shape *s, bool sparse) {
-  sample out = {.c = tile_case_draw(seed, s->grid_rows * s->grid_cols), .sparse = sparse};
+static sample draw(uint64_t seed, const shape *s, bool sparse, const char *algo) {
+  sample out = {.c = tile_case_draw(seed, s->grid_rows * s->grid_cols), .sparse = sparse, .algo = algo};
   tile_case *c = &out.c;
   c->k = s->k;
   c->a = (sl_tiling){c->m, c->n, s->down, s->between, s->grid_rows, s->grid_cols};
@@ -83,7 +86,7 @@ static sley_status product(const sample *s, const operands *o, sley_tile_report 
   sley_tile_spgemm_options sparse = SLEY_TILE_SPGEMM_OPTIONS_INIT;
   sley_tile_spmm *handle = NULL;
   sley_tiled *made = NULL;
-  dense.algo = sparse.algo = "tile-summa";
+  dense.algo = sparse.algo = s->algo;
   sley_status status = s->sparse ? sley_tile_spgemm(o->a, o->x, &sparse, &made, report)
                                  : sley_tile_spmm_create(o->a, o->x, o->y, &dense, &handle);
   for (int run = 0; run < 2 && handle && status == SLEY_OK; run++)
@@ -190,11 +193,184 @@ static void traffic_equals_the_formula_on_all_grids(void **state) {
   for (uint64_t n = test_first(2 * SHAPES); n < 2 * SHAPES; n += test_share()) {
     const shape *of = &shapes[n / 2];
     const bool sparse = n % 2;
-    sample s = draw(50 + n / 2, of, sparse);
+    sample s = draw(50 + n / 2, of, sparse, "tile-summa");
     const rank_case rank = case_of(of, (n / 2 + sparse) % 2 ? 1 : TILE_MOST_RANKS);
     assert_case_ok(&rank, run_case(&rank, product_main, &s));
     drop(&s);
   }
+}
+
+/* ---- traffic between workgroups */
+
+/* Whether a tile of A or X is multiplied with an entry by a rank of a workgroup: in row `row`, or with row -1
+ * at all. */
+static bool meets(const sample *s, const operands *o, int group, bool of_a, int64_t i, int64_t j, int64_t row,
+                  int64_t col) {
+  const tile_case *c = &s->c;
+  const int64_t others = of_a ? c->x.across : c->a.down;
+  for (int64_t n = 0; n < others; n++) {
+    const int64_t y_i = of_a ? i : n, y_j = of_a ? n : j, l = of_a ? j : i;
+    if (sl_workgroup_of(o->a->comm, sl_tile_owner(&c->y, y_i, y_j)) != group || !is_filled(o->a, y_i, l) ||
+        !is_filled(o->x, l, y_j))
+      continue;
+    if (row < 0 || (of_a && !s->sparse))
+      return true;
+    /* B is A^T: an entry of B in row `col` of its tiles in column y_j is one of A in that column */
+    const int64_t at = of_a ? col : row, first = of_a ? sl_tile_col(&c->x, y_j) : sl_tile_row(&c->a, y_i),
+                  end = of_a ? sl_tile_col(&c->x, y_j + 1) : sl_tile_row(&c->a, y_i + 1);
+    for (int64_t e = 0; e < c->matrix->nnz; e++)
+      if (sl_index_at(c->matrix->col, c->matrix->index, e) == at) {
+        int64_t of = 0;
+        while (c->matrix->rowptr[of + 1] <= e)
+          of++;
+        if (of >= first && of < end)
+          return true;
+      }
+  }
+  return false;
+}
+
+/* Bytes of the message section of a tile for a workgroup: only entries that it multiplies. */
+static int64_t section_bytes(const sample *s, const operands *o, int group, bool of_a, int64_t i, int64_t j) {
+  const tile_case *c = &s->c;
+  const sl_tiled *of = of_a ? o->a : o->x;
+  const sley_matrix *m = of_a ? c->matrix : s->b;
+  const sl_tiling *t = &of->tiling;
+  sl_tile_shape part = sl_tile_shape_of(of, i, j);
+  int64_t filled = 0, rows = 0, bytes = 0;
+  part.entries = 0;
+  for (int64_t row = sl_tile_row(t, i); row < sl_tile_row(t, i + 1); row++) {
+    const int64_t before = part.entries;
+    rows += !of->sparse && meets(s, o, group, of_a, i, j, row, -1);
+    for (int64_t e = of->sparse ? m->rowptr[row] : 0; of->sparse && e < m->rowptr[row + 1]; e++) {
+      const int64_t col = sl_index_at(m->col, m->index, e);
+      part.entries +=
+          col >= sl_tile_col(t, j) && col < sl_tile_col(t, j + 1) && meets(s, o, group, of_a, i, j, row, col);
+    }
+    filled += part.entries > before;
+  }
+  if (!of->sparse)
+    return ((part.rows + 63) / 64 * 8 + rows * part.cols * (int64_t)sley_dtype_bytes(c->dtype) + 7) / 8 * 8;
+  part.stored = sl_tile_stored_rows(part.rows, filled);
+  return sl_tile_shape_bytes(&part, &bytes) ? bytes : -1;
+}
+
+/* Checks the bytes between workgroups of all ranks: each tile that a workgroup multiplies and does not own
+ * goes there once. */
+static sley_status check_levels(sl_comm *comm, const sample *s, const operands *o,
+                                const sley_tile_report *report, int64_t of_summa) {
+  int64_t sums[] = {report->counted.message_bytes, report->summa_bytes, of_summa}, bytes = 0;
+  for (int side = 0; side < 2; side++) {
+    const sl_tiling *t = side ? &o->a->tiling : &o->x->tiling;
+    for (int64_t n = 0; n < sl_tiles(t); n++)
+      for (int g = 0; g < sl_workgroups(comm); g++)
+        if (g != sl_workgroup_of(comm, sl_tile_owner(t, n / t->across, n % t->across)) &&
+            meets(s, o, g, side, n / t->across, n % t->across, -1, -1))
+          bytes += section_bytes(s, o, g, side, n / t->across, n % t->across);
+  }
+  EXPECT(memcmp(&report->predicted, &report->counted, sizeof report->counted) == 0);
+  SL_TRY(sley_comm_allreduce(comm, SLEY_SUM, sums, 3));
+  EXPECT(sums[0] == bytes && sums[1] == sums[2]);
+  return SLEY_OK;
+}
+
+static sley_status levels_main(sl_comm *comm, void *arg) {
+  sample *s = arg;
+  operands o = {0};
+  sley_tile_report summa, report;
+  sley_status status = make(comm, s, &o);
+  sample by_summa = *s;
+  by_summa.algo = "tile-summa";
+  if (status == SLEY_OK)
+    status = product(&by_summa, &o, &summa);
+  if (status == SLEY_OK)
+    status = product(s, &o, &report);
+  if (status == SLEY_OK)
+    status = check_levels(comm, s, &o, &report, summa.predicted.message_bytes);
+  if (status == SLEY_OK && !s->sparse)
+    status = compare(s, &o, comm->rank);
+  end(&o);
+  return status;
+}
+
+/* Workgroups of 1, 2 and 3 ranks, so that they are rows of the grid, parts of rows, or neither. */
+static void workgroups_receive_what_they_multiply_once(void **state) {
+  (void)state;
+  if (test_launched())
+    skip(); /* made for other numbers of ranks */
+  for (uint64_t n = test_first(6 * SHAPES); n < 6 * SHAPES; n += test_share()) {
+    const shape *of = &shapes[n / 6];
+    sample s = draw(70 + n / 2, of, n % 2, "tile-two-level");
+    const rank_case rank = case_of(of, (int)(n / 2 % 3) + 1);
+    assert_case_ok(&rank, run_case(&rank, levels_main, &s));
+    drop(&s);
+  }
+}
+
+typedef struct limited {
+  sley_matrix *matrix;
+  int64_t row_begin[5];
+  bool in_blocks; /* X has come in several blocks */
+} limited;
+
+/* Multiplies without a limit, then with lower and lower ones, until one is refused. */
+static sley_status multiply_limited(sl_comm *comm, limited *l, const sley_tiled *a, const sley_tiled *b,
+                                    sley_matrix **first) {
+  sley_tile_spgemm_options options = SLEY_TILE_SPGEMM_OPTIONS_INIT;
+  int64_t messages = 0;
+  options.algo = "tile-two-level";
+  for (;; options.mem_limit = options.mem_limit ? options.mem_limit * 15 / 16 : 1 << 20) {
+    sley_tile_report report;
+    sley_tiled *made;
+    sley_matrix *rows = NULL;
+    SL_TRY(sley_tile_spgemm(a, b, &options, &made, &report));
+    sley_status status = sley_tiled_get_matrix(made, l->row_begin, *first ? &rows : first);
+    int64_t sent = report.counted.message_messages;
+    if (status == SLEY_OK)
+      status = sley_comm_allreduce(comm, SLEY_SUM, &sent, 1);
+    const bool same = !rows || (rows->nnz == (*first)->nnz &&
+                                memcmp(rows->val, (*first)->val, (size_t)rows->nnz * sizeof(float)) == 0);
+    sley_tiled_destroy(made);
+    sl_matrix_destroy(rows);
+    SL_TRY(status);
+    EXPECT(same);
+    l->in_blocks |= messages > 0 && sent > messages;
+    messages = messages ? messages : sent;
+  }
+}
+
+static sley_status limited_main(sl_comm *comm, void *arg) {
+  limited *l = arg, mine = *l;
+  const sley_tiling of_a = {2, 2, 2, 2}, of_b = {2, 2, 2, 64};
+  sley_tiled *a = NULL, *b = NULL;
+  sley_matrix *first = NULL;
+  sley_status status = sley_tiled_create_sparse(comm, l->matrix, NULL, &of_a, &a);
+  if (status == SLEY_OK)
+    status = sley_tiled_create_sparse(comm, l->matrix, NULL, &of_b, &b);
+  if (status == SLEY_OK)
+    status = multiply_limited(comm, &mine, a, b, &first);
+  if (comm->rank == 0)
+    l->in_blocks = mine.in_blocks;
+  sl_matrix_destroy(first);
+  sley_tiled_destroy(a);
+  sley_tiled_destroy(b);
+  return status;
+}
+
+static void limited_memory_takes_blocks_of_columns(void **state) {
+  (void)state;
+  if (test_launched())
+    skip(); /* made for other numbers of ranks */
+  limited l = {0};
+  const rank_case rank = case_of(&(shape){.grid_rows = 2, .grid_cols = 2}, 2);
+  assert_sley_ok(sl_generate("rmat:scale=11,edgefactor=16", SLEY_F32, 1, NULL, &l.matrix));
+  for (int r = 1; r < 5; r++)
+    l.row_begin[r] = l.matrix->rows; /* rank 0 has all */
+  assert_int_equal(run_case(&rank, limited_main, &l), SLEY_ERR_MEMORY);
+  assert_non_null(strstr(sley_last_error(), "mem_limit"));
+  share_seen(&l.in_blocks, sizeof l.in_blocks);
+  assert_true(l.in_blocks);
+  sl_matrix_destroy(l.matrix);
 }
 
 /* ---- failures */
@@ -247,8 +423,9 @@ static void tiles_of_other_processes_are_checked(void **state) {
     skip();
   if (test_launched())
     skip(); /* made for other numbers of ranks */
-  for (int sparse = 0; sparse < 2; sparse++) {
-    sample s = draw(53, &(shape){1, 3, 2, 20, 3, 7}, sparse);
+  static const char *const algos[] = {"tile-summa", "tile-summa", "tile-two-level", "tile-two-level"};
+  for (int n = 0; n < 4; n++) {
+    sample s = draw(53, &(shape){1, 3, 2, 20, 3, 7}, n % 2, algos[n]);
     const rank_case rank = case_of(&(shape){.grid_rows = 1, .grid_cols = 3}, 1);
     assert_int_equal(run_case(&rank, spoiled_main, &s), SLEY_ERR_PEER);
     int64_t found = 0;
@@ -263,13 +440,18 @@ static void tiles_of_other_processes_are_checked(void **state) {
 static void every_allocation_may_fail(void **state) {
   (void)state;
   const rank_case rank = {.transport = "threads", .ranks = 4, .workgroup = 1, .threads = 1};
-  sample s = draw(53, &(shape){1, 4, 2, 5, 4, 7}, false);
+  sample s = draw(53, &(shape){1, 4, 2, 5, 4, 7}, false, "tile-summa");
   assert_true(fail_each_allocation(&rank, product_main, &s, SLEY_OK) > 40);
+  drop(&s);
+  s = draw(53, &(shape){2, 2, 2, 5, 4, 7}, true, "tile-two-level");
+  assert_true(fail_each_allocation(&rank, levels_main, &s, SLEY_OK) > 80);
   drop(&s);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(traffic_equals_the_formula_on_all_grids),
+                                     cmocka_unit_test(workgroups_receive_what_they_multiply_once),
+                                     cmocka_unit_test(limited_memory_takes_blocks_of_columns),
                                      cmocka_unit_test(tiles_of_other_processes_are_checked),
                                      cmocka_unit_test(every_allocation_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
