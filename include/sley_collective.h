@@ -75,11 +75,19 @@ typedef struct sley_collective_options {
    * addition. An array that compression would not shorten travels dense. */
   sley_compress compress;
   sley_collective_way way; /* default SLEY_WAY_AUTO; ignored with SLEY_COMPRESS_NONE */
+  /* Densities, shares of values that are not zero, above which an array travels dense: an array to be
+   * reduced, for a rank of another workgroup (inter) or of the same one (intra), and a gathered array
+   * (allgather); from 0 to 1, or -1, the default: chosen by predicted time. If one is given,
+   * SLEY_COMPRESS_AUTO never replaces a whole run by the dense collective. The density of src is estimated
+   * from a sample, the density of sums from those of the arrays that were received. The bits of the result do
+   * not depend on these fields. Ignored with SLEY_COMPRESS_NONE. Source: Hough et al., SpCCL, section IV-C,
+   * where the thresholds are shares of zeros. */
+  double dense_above_inter, dense_above_intra, dense_above_allgather;
 } sley_collective_options;
 #define SLEY_COLLECTIVE_OPTIONS_INIT                                                                         \
   {                                                                                                          \
     sizeof(sley_collective_options), SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 0, NULL, false, 0,             \
-        SLEY_COMPRESS_NONE, SLEY_WAY_AUTO                                                                    \
+        SLEY_COMPRESS_NONE, SLEY_WAY_AUTO, -1, -1, -1                                                        \
   }
 
 /* A prepared collective. It owns all memory that a run needs, so a run allocates nothing. */
@@ -139,8 +147,11 @@ typedef struct sley_collective_info {
   int64_t dense_sent;       /* bytes that would have been sent with SLEY_COMPRESS_NONE */
   int64_t arrays;           /* compressed arrays that this rank made */
   int64_t dense, pici, coo; /* numbers of these arrays by the format in which they travelled */
-  const char *path;         /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
-  const char *reason;       /* why, in a few words; static */
+  /* Numbers of these arrays, and of those that travelled dense: to be reduced in another workgroup (inter) or
+   * in this rank's (intra), and gathered (allgather). */
+  int64_t inter, inter_dense, intra, intra_dense, allgather, allgather_dense;
+  const char *path;   /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
+  const char *reason; /* why, in a few words; static */
 } sley_collective_info;
 
 /* Describes the last run on this rank in *out. With compress it may wait for enqueued work. Not collective.
@@ -226,8 +237,8 @@ typedef struct sley_topk_info {
  * enqueued earlier. */
 sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out);
 
-/* Waits for enqueued work and frees the top-k. Does not free a residual that the caller provided. Accepts NULL.
- * Not collective. */
+/* Waits for enqueued work and frees the top-k. Does not free a residual that the caller provided. Accepts
+ * NULL. Not collective. */
 void sley_topk_destroy(sley_topk *topk);
 
 #ifdef __cplusplus

@@ -782,7 +782,7 @@ class sley_collective_kind_info(Structure):
 
 
 class sley_collective_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {}
+    INITIAL: ClassVar[dict[str, Any]] = {"dense_above_inter": -1, "dense_above_intra": -1, "dense_above_allgather": -1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("kind", c_int),
@@ -794,6 +794,9 @@ class sley_collective_options(Structure):
         ("reserved", c_int),
         ("compress", c_int),
         ("way", c_int),
+        ("dense_above_inter", c_double),
+        ("dense_above_intra", c_double),
+        ("dense_above_allgather", c_double),
     ]
 
 
@@ -809,6 +812,12 @@ class sley_collective_info(Structure):
         ("dense", c_int64),
         ("pici", c_int64),
         ("coo", c_int64),
+        ("inter", c_int64),
+        ("inter_dense", c_int64),
+        ("intra", c_int64),
+        ("intra_dense", c_int64),
+        ("allgather", c_int64),
+        ("allgather_dense", c_int64),
         ("path", c_char_p),
         ("reason", c_char_p),
     ]

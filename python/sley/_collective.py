@@ -65,6 +65,12 @@ class CollectiveInfo:
     dense: int  # of these, arrays in the format dense,
     pici: int  # in the format pici,
     coo: int  # and in the format coo
+    inter: int  # of these, arrays to be reduced in another workgroup,
+    inter_dense: int  # and how many of them travelled dense
+    intra: int  # the same for arrays to be reduced in the rank's own workgroup,
+    intra_dense: int
+    allgather: int  # and for gathered arrays
+    allgather_dense: int
     path: str  # way that ran: "dense", "direct", "ring" or "two-level"; "" before the first run
     reason: str
 
@@ -75,6 +81,17 @@ def collective_info(made: _c.sley_collective_info) -> CollectiveInfo:
     values: dict[str, Any] = {field[0]: getattr(made, field[0]) for field in made._fields_}
     told: dict[str, Any] = {name: decoded(value) if name in texts else value for name, value in values.items()}
     return CollectiveInfo(**told)
+
+
+def bounds(above: float | Sequence[float | None] | None) -> dict[str, float]:
+    """The densities above which arrays travel dense, as options of the library."""
+    if above is None:
+        return {}
+    names = ("inter", "intra", "allgather")
+    given = [above] * 3 if isinstance(above, (int, float, np.floating)) else list(above)
+    if len(given) != 3 or not all(each is None or 0 <= each <= 1 for each in given):
+        raise SleyArgumentError(f"dense_above is {above}: give one density from 0 to 1, or three: inter, intra, allgather")
+    return {f"dense_above_{name}": float(each) for name, each in zip(names, given, strict=True) if each is not None}
 
 
 def _destroy(_comm: ctypes.c_void_p, handle: ctypes.c_void_p) -> None:
@@ -103,6 +120,10 @@ class Collective(Closable):
         Compression for arrays with many zeros: "auto", "pici" or "coo"; "none": no compression.
     way : str
         Algorithm for compressed arrays: "auto", "direct", "ring" or "two-level".
+    dense_above : float or sequence of three floats or None, optional
+        Densities, from 0 to 1, above which an array travels dense: an array to be reduced in another workgroup (inter)
+        or in the rank's own (intra), and a gathered array (allgather). One number stands for all three; None: chosen by
+        predicted time. With any of them, `compress="auto"` never replaces a whole run by the dense collective.
 
     Examples
     --------
@@ -111,7 +132,8 @@ class Collective(Closable):
     """
 
     def __init__(self, comm: Comm, kind: str, count: int | Sequence[int], dtype: npt.DTypeLike = np.float32, *,
-                 op: str = "sum", compress: str = "none", way: str = "auto") -> None:
+                 op: str = "sum", compress: str = "none", way: str = "auto",
+                 dense_above: float | Sequence[float | None] | None = None) -> None:
         if comm.device != "cpu" or comm.here != 1:
             raise SleyUnsupportedError("collectives take a comm of sley.dist whose ranks are on the CPU")
         self._comm, self._name, self._dtype = comm, kind, np.dtype(dtype)
@@ -127,7 +149,7 @@ class Collective(Closable):
         options = initial(_c.sley_collective_options, kind=number, type=code,
                           op=one_of(ops(), op, "reduction"), compress=one_of(COMPRESSIONS, compress, "compression"),
                           way=one_of(ways(), way, "way"), count=int(self._counts[0]),
-                          counts=None if each else self._counts.ctypes.data)
+                          counts=None if each else self._counts.ctypes.data, **bounds(dense_above))
         self._number, self._handles = comm._make(
             _destroy, lambda _, handle, out: lib.sley_collective_create(handle, ctypes.byref(options),
                                                                         ctypes.byref(out)), None)

@@ -47,7 +47,7 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
                               .count = o.counts ? 0 : o.count,
                               .counts = o.counts,
                               .any_order = o.any_order};
-  return sl_collective_create(comm, &spec, o.compress, o.way, out);
+  return sl_collective_create(comm, &spec, &o, out);
 }
 
 /* The result is not agreed, because without a handle the other ranks are unknown. */

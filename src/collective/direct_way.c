@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct way: each array is sent directly to the rank that needs it. It suits comms in which every pair
- * of ranks has a link; if kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of two
- * ranks is a reduce-scatter whose parts are the whole array. */
+ * of ranks has a link; if kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of
+ * two ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
 #include "collective/route.h"
 #include "device/device.h"
@@ -101,7 +101,7 @@ static sley_status direct_scatter(sl_sparse_route *route, const void *src, void 
   int rank = base->comm->rank;
   int64_t values = sl_route_reduced_values(base, rank);
   SL_TRY(sl_route_compress_reduced(base, scatter->send, scatter->sends, src, d->send, queue));
-  SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
+  SL_TRY(sl_route_measure(base, scatter, d->send, SL_ARRAYS_OF_SRC, queue));
   SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
   *density = sl_route_density(scatter, base->density);
   sl_route_lay(base, base->comm->size, rank, d->recv, sl_transfer_slot(base->spec.dense.type, values));
@@ -124,7 +124,7 @@ static sley_status compress_own(direct *d, const void *own, double density, sl_q
   int count = 0;
   for (int i = 0; i < gather->sends; i++) {
     sl_link link = sl_link_to(base->comm, gather->send[i].peer);
-    sl_compressed_format format = sl_route_format(base, link, values, density);
+    sl_compressed_format format = sl_route_format(base, link, true, values, density);
     int place = 0;
     while (place < count && made[place] != format)
       place++;
@@ -143,7 +143,7 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   sl_sparse_base *base = route->base;
   sl_transfer *gather = &d->gather;
   SL_TRY(compress_own(d, own, density, queue));
-  SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
+  SL_TRY(sl_route_measure(base, gather, d->send, SL_ARRAYS_GATHERED, queue));
   int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
   base->report.result_nonzeros = nonzeros;
   if (!sl_route_reduces(base)) { /* counted once, although it may be compressed in two formats */

@@ -127,8 +127,13 @@ sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
 /* Returns the bytes of a slot for the longest array. */
 int64_t sl_route_slot(const sl_sparse_base *base);
 
-/* Returns the format for an array of that density that is sent over the link. */
-sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
+/* The class of arrays for a peer that is reached over the link. */
+static inline sl_message_class sl_route_class(sl_link link, bool gathered) {
+  return gathered ? SL_GATHERED : link == SL_LINK_MESSAGE ? SL_INTER : SL_INTRA;
+}
+
+/* Returns the format for an array of that density that is sent over the link, to be reduced or gathered. */
+sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, bool gathered, int64_t values,
                                      double density);
 
 /* Compresses values of src, at least 1, to dst; copy: NULL, or an address to which all values are copied as
@@ -165,13 +170,25 @@ typedef struct sl_route_fold_args {
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride);
 sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
 
+/* What arrays are: flags. */
+typedef enum sl_route_arrays {
+  SL_ARRAYS_OF_SUMS = 0, /* neither of the following */
+  SL_ARRAYS_OF_SRC = 1,  /* parts of src */
+  SL_ARRAYS_GATHERED = 2 /* sent to be gathered, not to be reduced */
+} sl_route_arrays;
+
+/* The flags of arrays that gather sends. */
+static inline unsigned sl_route_gathered(const sl_sparse_base *base) {
+  return SL_ARRAYS_GATHERED | (sl_route_reduces(base) ? SL_ARRAYS_OF_SUMS : SL_ARRAYS_OF_SRC);
+}
+
 /* Counts sent arrays in the report, by their headers. An item at a higher position than all items before it
- * is a new array; any other item is an array that is already counted. is_src: they are parts of src. */
-void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
-                          const sl_compressed_header *header, bool is_src);
+ * is a new array; any other item is an array that is already counted. what: flags of sl_route_arrays. */
+void sl_route_report_made(const sl_comm *comm, sl_sparse_report *report, const sl_transfer_item *items,
+                          int count, const sl_compressed_header *header, unsigned what);
 
 /* Calls sl_transfer_measure, and counts the arrays in the report. */
-sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
+sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, unsigned what,
                              sl_queue *queue);
 
 /* Calls sl_transfer_run, and counts the bytes in the report. */

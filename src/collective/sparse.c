@@ -17,7 +17,7 @@ struct sl_sparse {
   sl_machine machine;     /* machine of the costs, if its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is dense */
-  sl_probe probe;         /* probe; used if there are both a route and a dense collective */
+  sl_probe probe;         /* probe; used if there are both a route and a dense collective, or bounds */
   sl_sparse_reason why;   /* reason for the path; used if there is only one of them */
 };
 
@@ -34,16 +34,43 @@ static sley_status check_ranges(const sl_sparse_spec *spec) {
   return SLEY_OK;
 }
 
+static sley_status check_bounds(const sl_sparse_spec *spec) {
+  static const char *const names[SL_MESSAGE_CLASSES] = {"inter", "intra", "allgather"};
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++)
+    if (spec->above[i].is_set && !(spec->above[i].density >= 0 && spec->above[i].density <= 1))
+      return sl_fail(
+          SLEY_ERR_ARG,
+          "a collective: the density above which %s messages are dense is %g: it must be from 0 to 1",
+          names[i], spec->above[i].density);
+  return SLEY_OK;
+}
+
 static int64_t millionths(double density) {
   return (int64_t)(density * (double)SL_DENSITY_UNIT + 0.5);
 }
 
+/* The bound as a number that ranks compare. */
+static int64_t bound_number(const sl_sparse_bound *above) {
+  return above->is_set ? millionths(above->density) : -1;
+}
+
 static sley_status check_spec(sl_comm *comm, const sl_sparse_spec *spec) {
-  static const char *const names[] = {"format", "way", "the density above which it is dense"};
+  static const char *const names[] = {"format",
+                                      "way",
+                                      "the density above which it is dense",
+                                      "the density above which inter messages are dense",
+                                      "the density above which intra messages are dense",
+                                      "the density above which allgather messages are dense"};
   SL_TRY(sl_dense_agree(comm, &spec->dense));
-  SL_TRY(sl_agree_alike(comm, check_ranges(spec)));
-  int64_t numbers[] = {spec->format, spec->way, millionths(spec->dense_above)};
-  return sl_agree_same(comm, "a sparse collective", names, numbers, 3);
+  sley_status status = check_ranges(spec);
+  SL_TRY(sl_agree_alike(comm, status == SLEY_OK ? check_bounds(spec) : status));
+  int64_t numbers[] = {spec->format,
+                       spec->way,
+                       millionths(spec->dense_above),
+                       bound_number(&spec->above[SL_INTER]),
+                       bound_number(&spec->above[SL_INTRA]),
+                       bound_number(&spec->above[SL_GATHERED])};
+  return sl_agree_same(comm, "a sparse collective", names, numbers, sizeof numbers / sizeof *numbers);
 }
 
 static bool has_kernels(const sl_comm *comm, const sl_sparse_spec *spec) {
@@ -175,16 +202,20 @@ static sley_status open_route(sl_sparse *sparse, const sl_sparse_route_ops *ops)
   return ops->open(&sparse->base, &sparse->route);
 }
 
+/* Returns whether each run may be dense as a whole or not. */
+static bool chooses_run(const sl_sparse_base *base) {
+  return base->spec.format == SL_SPARSE_AUTO && !sl_sparse_has_bounds(&base->spec);
+}
+
 /* Returns why all runs are dense, or SL_SPARSE_REASONS if they need not be. */
 static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast *f, int64_t limit) {
-  bool chooses = base->spec.format == SL_SPARSE_AUTO;
   if (base->comm->size == 1 || all_values(base) == 0)
     return SL_SPARSE_ALONE;
   if (base->spec.format == SL_SPARSE_DENSE && base->spec.way == SL_SPARSE_WAY_AUTO)
     return SL_SPARSE_ASKED;
-  if (chooses && !f->kernels)
+  if (base->spec.format == SL_SPARSE_AUTO && !f->kernels)
     return SL_SPARSE_NO_KERNELS;
-  return chooses && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
+  return chooses_run(base) && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
 }
 
 /* The share of the dense collective's time that a sample may take. */
@@ -212,7 +243,7 @@ static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   const sl_sparse_route_ops *route = choose_route(base, &f);
   int64_t limit = limit_of(base, &f, route);
   sparse->why = always_dense(base, &f, limit);
-  bool is_dense = sparse->why != SL_SPARSE_REASONS, chooses = base->spec.format == SL_SPARSE_AUTO;
+  bool is_dense = sparse->why != SL_SPARSE_REASONS, chooses = chooses_run(base);
   if (!is_dense && !f.kernels)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "device %s has no kernels that compress arrays: use a dense collective",
@@ -223,7 +254,7 @@ static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
     return SLEY_OK;
   sparse->why = SL_SPARSE_ASKED;
   SL_TRY(open_route(sparse, route));
-  if (!chooses)
+  if (!chooses && !sl_sparse_has_bounds(&base->spec))
     return SLEY_OK;
   SL_TRY(sl_agree(base->comm, sl_probe_begin(&sparse->probe, base->comm, dense->type, &base->costs,
                                              PROBE_SHARE * f.dense)));
@@ -318,10 +349,16 @@ static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl
   sl_sparse_base *base = &sparse->base;
   *is_sparse = sparse->route != NULL;
   base->report.reason = sparse->why;
-  if (!sparse->route || !sparse->dense)
+  bool has_bounds = sl_sparse_has_bounds(&base->spec);
+  if (!sparse->route || (!sparse->dense && !has_bounds))
     return SLEY_OK;
   sparse->probe.known = base->known;
   base->known = (sl_sparse_counts){0};
+  if (has_bounds) {
+    SL_TRY(sl_probe_estimate(&sparse->probe, src, values, queue));
+    base->density = sl_probe_density(&sparse->probe);
+    return SLEY_OK;
+  }
   SL_TRY(sl_probe_decide(&sparse->probe, src, values, queue, is_sparse, &base->report.reason));
   base->density = sl_probe_density(&sparse->probe);
   if (!*is_sparse && base->report.reason != SL_SPARSE_HELD) {

@@ -31,6 +31,10 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
   j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
   j->spec.dense_above = limits[draw(seed, 12, 4)];
+  static const double bounds[] = {0, 0.03, 0.4, 1};
+  for (int i = 0; i < SL_MESSAGE_CLASSES && draw(seed, 15, 3) == 0; i++)
+    j->spec.above[i] = (sl_sparse_bound){.is_set = draw(seed, 16 + (uint64_t)i, 3) > 0,
+                                         .density = bounds[draw(seed, 20 + (uint64_t)i, 4)]};
   j->in_place = draw(seed, 5, 2);
   j->signs = draw(seed, 6, 5) == 0;
   dense->any_order = dense->op == SLEY_SUM && draw(seed, 14, 4) == 0;
@@ -57,11 +61,29 @@ static int expected_path(const sl_comm *comm, const sparse_job *j) {
   bool levels = comm->workgroup > 1 && comm->workgroup < comm->size;
   if (comm->size == 1 || all == 0 || (spec->format == SL_SPARSE_DENSE && spec->way == SL_SPARSE_WAY_AUTO))
     return SL_SPARSE_PATH_DENSE;
-  if (spec->way == SL_SPARSE_WAY_AUTO || (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1))
+  if (spec->way == SL_SPARSE_WAY_AUTO ||
+      (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1 && !sl_sparse_has_bounds(spec)))
     return -1;
   if (spec->way == SL_SPARSE_WAY_RING)
     return SL_SPARSE_PATH_RING;
   return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
+}
+
+/* Checks the numbers of arrays by class; with a bound of 0, arrays with nonzeros travel dense. */
+static sley_status check_classes(const sl_comm *comm, const sparse_job *j, const sl_sparse_report *report) {
+  int64_t made = 0, dense = 0;
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++) {
+    const sl_sparse_bound *above = &j->spec.above[i];
+    made += report->made[i];
+    dense += report->made_dense[i];
+    EXPECT(report->made_dense[i] >= 0 && report->made_dense[i] <= report->made[i]);
+    if (i != SL_GATHERED && above->is_set && above->density == 0 && report->nonzeros > 0 && !report->in_place)
+      EXPECT(report->made_dense[i] == report->made[i]);
+  }
+  EXPECT(made == report->arrays && dense == report->formats[SL_COMPRESSED_DENSE]);
+  EXPECT(report->made[SL_INTER] == 0 || comm->workgroup < comm->size);
+  EXPECT(report->made[SL_INTRA] == 0 || comm->workgroup > 1);
+  return SLEY_OK;
 }
 
 /* Checks that the reported bytes received on all ranks equal the comm's counters, and that the reported
@@ -89,6 +111,7 @@ static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);
+  SL_TRY(check_classes(comm, j, &report));
   EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
   EXPECT(j->spec.format != SL_SPARSE_PICI || report.formats[SL_COMPRESSED_COO] == 0);
   EXPECT(j->spec.format != SL_SPARSE_COO || report.formats[SL_COMPRESSED_PICI32] == 0);
