@@ -49,11 +49,27 @@ typedef enum sley_compress {
 
 /* The route of compressed arrays. */
 typedef enum sley_collective_way {
-  SLEY_WAY_AUTO = 0,     /* chosen by the library; without any_order only among routes that keep the bits */
-  SLEY_WAY_DIRECT = 1,   /* directly to each rank that needs the values */
-  SLEY_WAY_RING = 2,     /* from neighbour to neighbour; values are added on the way */
-  SLEY_WAY_TWO_LEVEL = 3 /* within workgroups, then between them */
+  SLEY_WAY_AUTO = 0,      /* chosen by the library; without any_order only among routes that keep the bits */
+  SLEY_WAY_DIRECT = 1,    /* directly to each rank that needs the values */
+  SLEY_WAY_RING = 2,      /* from neighbour to neighbour; values are added on the way */
+  SLEY_WAY_TWO_LEVEL = 3, /* within workgroups, then between them */
+  /* The following are for SLEY_ALLREDUCE only. Source: Renggli et al., SparCML, with SLEY_COMPRESS_COO. */
+  SLEY_WAY_RECURSIVE_DOUBLING = 4, /* whole arrays, with a partner at twice the distance in each stage */
+  SLEY_WAY_SPLIT_ALLGATHER = 5, /* parts directly to the ranks that reduce them, which gather the results by
+                                 * recursive doubling */
+  SLEY_WAY_SPLIT_DENSE = 6      /* the same, but the results are gathered dense */
 } sley_collective_way;
+
+/* What a route does. */
+typedef struct sley_collective_way_info {
+  const char *name;    /* as in sley_collective_ways(); static */
+  const char *summary; /* one line that states where arrays are sent; static */
+  bool in_order;       /* true: floating-point sums have the bits that the dense collective computes */
+  bool only_allreduce; /* true: other kinds are refused */
+} sley_collective_way_info;
+
+/* Describes a route in *out. Not collective. Errors: SLEY_ERR_ARG (no such route, or out is NULL). */
+sley_status sley_collective_way_get(sley_collective_way way, sley_collective_way_info *out);
 
 typedef struct sley_collective_options {
   size_t struct_size;
@@ -70,9 +86,9 @@ typedef struct sley_collective_options {
   bool any_order;
   int reserved; /* ignored */
   /* Default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, with
-   * one exception: floating-point sums by SLEY_WAY_RING and SLEY_WAY_TWO_LEVEL are added in another order,
-   * which depends only on the number of ranks and the workgroups, and are rounded to the type after each
-   * addition. An array that compression would not shorten travels dense. */
+   * one exception: floating-point sums by SLEY_WAY_RING, SLEY_WAY_TWO_LEVEL and SLEY_WAY_RECURSIVE_DOUBLING
+   * are added in another order, which depends only on the number of ranks and the workgroups, and are rounded
+   * to the type after each addition. An array that compression would not shorten travels dense. */
   sley_compress compress;
   sley_collective_way way; /* default SLEY_WAY_AUTO; ignored with SLEY_COMPRESS_NONE */
   /* Densities, shares of values that are not zero, above which an array travels dense: an array to be
@@ -150,7 +166,7 @@ typedef struct sley_collective_info {
   /* Numbers of these arrays, and of those that travelled dense: to be reduced in another workgroup (inter) or
    * in this rank's (intra), and gathered (allgather). */
   int64_t inter, inter_dense, intra, intra_dense, allgather, allgather_dense;
-  const char *path;   /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
+  const char *path;   /* algorithm that ran: "dense" or a name of sley_collective_ways(); static */
   const char *reason; /* why, in a few words; static */
 } sley_collective_info;
 

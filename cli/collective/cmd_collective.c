@@ -36,6 +36,12 @@ static const char *about_kind(const char *word) {
   return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
 }
 
+static const char *about_way(const char *word) {
+  sley_collective_way_info info;
+  const int way = cli_number_of(word, sley_collective_ways());
+  return sley_collective_way_get((sley_collective_way)way, &info) == SLEY_OK ? info.summary : NULL;
+}
+
 /* Names indexed by sley_compress. */
 static const char *const format_names[] = {"none", "auto", "pici", "coo", NULL};
 static const char *const *formats(void) {
@@ -86,6 +92,7 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(way),
      .choices = sley_collective_ways,
+     .about = about_way,
      .help = "the ranks to which compressed arrays are sent"},
     {.name = "dense-above",
      .kind = CLI_TEXT,
@@ -274,6 +281,9 @@ static int run(void *settings, char **positionals) {
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
   b.options.way = (sley_collective_way)cli_number_of(s->way, sley_collective_ways());
+  (void)sley_collective_way_get(b.options.way, &b.way);
+  if (b.way.only_allreduce && b.options.kind != SLEY_ALLREDUCE && b.options.compress != SLEY_COMPRESS_NONE)
+    return cli_refuse(SLEY_ERR_ARG, "collective: --way %s is for allreduce only", s->way);
   if (s->dense_above)
     code = take_dense_above(s->dense_above, &b.options);
   if (code == CLI_DONE)

@@ -43,6 +43,7 @@ typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* options of all cases; count is set for each case */
   sley_collective_kind_info kind;  /* of options.kind */
+  sley_collective_way_info way;    /* of options.way */
   int64_t block;                   /* number of consecutive values that are either all zero or all nonzero */
   int64_t seed, repeat, warmup;    /* repeat and warmup: timed and untimed batches of each collective */
   int64_t iters;                   /* runs per batch, started without waiting between them */

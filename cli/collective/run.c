@@ -32,7 +32,7 @@ static bool leads(const part *p) {
 static bool is_exact(const cli_collective_bench *bench) {
   const sley_collective_options *o = &bench->options;
   const bool sums = bench->kind.reduces && o->op == SLEY_SUM;
-  return !sums || !(o->any_order || o->way == SLEY_WAY_RING || o->way == SLEY_WAY_TWO_LEVEL);
+  return !sums || (bench->way.in_order && !o->any_order);
 }
 
 /* ---- making */

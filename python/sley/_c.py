@@ -142,6 +142,9 @@ class sley_collective_way(enum.IntEnum):
     SLEY_WAY_DIRECT = 1
     SLEY_WAY_RING = 2
     SLEY_WAY_TWO_LEVEL = 3
+    SLEY_WAY_RECURSIVE_DOUBLING = 4
+    SLEY_WAY_SPLIT_ALLGATHER = 5
+    SLEY_WAY_SPLIT_DENSE = 6
 
 
 class sley_gnn_model(enum.IntEnum):
@@ -781,6 +784,15 @@ class sley_collective_kind_info(Structure):
     ]
 
 
+class sley_collective_way_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("in_order", c_bool),
+        ("only_allreduce", c_bool),
+    ]
+
+
 class sley_collective_options(Structure):
     INITIAL: ClassVar[dict[str, Any]] = {"dense_above_inter": -1, "dense_above_intra": -1, "dense_above_allgather": -1}
     _fields_ = [
@@ -1264,6 +1276,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_type_bytes": (c_size_t, [c_int]),
     "sley_collective_kinds": (POINTER(c_char_p), []),
     "sley_collective_kind_get": (c_int, [c_int, POINTER(sley_collective_kind_info)]),
+    "sley_collective_way_get": (c_int, [c_int, POINTER(sley_collective_way_info)]),
     "sley_collective_create": (c_int, [c_void_p, POINTER(sley_collective_options), POINTER(c_void_p)]),
     "sley_collective_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "sley_collective_info_get": (c_int, [c_void_p, POINTER(sley_collective_info)]),

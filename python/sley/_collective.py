@@ -71,7 +71,7 @@ class CollectiveInfo:
     intra_dense: int
     allgather: int  # and for gathered arrays
     allgather_dense: int
-    path: str  # way that ran: "dense", "direct", "ring" or "two-level"; "" before the first run
+    path: str  # way that ran, or "dense"; "" before the first run
     reason: str
 
 
@@ -102,7 +102,7 @@ class Collective(Closable):
     """An all-reduce, a reduce-scatter or an all-gather of arrays, prepared once and run any number of times.
 
     Values are reduced in the order of the ranks, so that the bits are the same on every transport, unless `way` is
-    "ring" or "two-level". Creating, running and closing it are collective.
+    "ring", "two-level" or "recursive-doubling". Creating, running and closing it are collective.
 
     Parameters
     ----------
@@ -119,7 +119,8 @@ class Collective(Closable):
     compress : str
         Compression for arrays with many zeros: "auto", "pici" or "coo"; "none": no compression.
     way : str
-        Algorithm for compressed arrays: "auto", "direct", "ring" or "two-level".
+        Algorithm for compressed arrays: "auto", "direct", "ring" or "two-level"; for an all-reduce also
+        "recursive-doubling", "split-allgather" or "split-dense".
     dense_above : float or sequence of three floats or None, optional
         Densities, from 0 to 1, above which an array travels dense: an array to be reduced in another workgroup (inter)
         or in the rank's own (intra), and a gathered array (allgather). One number stands for all three; None: chosen by

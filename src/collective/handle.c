@@ -32,13 +32,9 @@ static sley_status make_sparse(sley_collective *made, const sl_dense_spec *spec,
                                              [SLEY_COMPRESS_AUTO] = SL_SPARSE_AUTO,
                                              [SLEY_COMPRESS_PICI] = SL_SPARSE_PICI,
                                              [SLEY_COMPRESS_COO] = SL_SPARSE_COO};
-  static const sl_sparse_way ways[] = {[SLEY_WAY_AUTO] = SL_SPARSE_WAY_AUTO,
-                                       [SLEY_WAY_DIRECT] = SL_SPARSE_WAY_DIRECT,
-                                       [SLEY_WAY_RING] = SL_SPARSE_WAY_RING,
-                                       [SLEY_WAY_TWO_LEVEL] = SL_SPARSE_WAY_TWO_LEVEL};
   sl_sparse_spec sparse = {.dense = *spec,
                            .format = formats[o->compress],
-                           .way = ways[o->way],
+                           .way = o->way,
                            .above = {[SL_INTER] = bound_of(o->dense_above_inter),
                                      [SL_INTRA] = bound_of(o->dense_above_intra),
                                      [SL_GATHERED] = bound_of(o->dense_above_allgather)}};
@@ -129,7 +125,7 @@ static sley_status sparse_info(sl_sparse *sparse, sley_collective_info *out) {
                                 .intra_dense = report.made_dense[SL_INTRA],
                                 .allgather = report.made[SL_GATHERED],
                                 .allgather_dense = report.made_dense[SL_GATHERED],
-                                .path = sl_sparse_path_text(report.path),
+                                .path = report.path,
                                 .reason = sl_sparse_reason_text(report.reason)};
   return SLEY_OK;
 }

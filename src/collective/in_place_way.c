@@ -78,14 +78,14 @@ static sley_status take_memory(in_place *d) {
   SL_TRY(sl_route_take(base, bytes, (void **)&d->area));
   SL_TRY(sl_headers_open(&d->headers, base->comm->queue, base->wrong,
                          items_of(&d->scatter) + items_of(&d->gather)));
-  return sl_route_reduces(base) ? sl_route_take_expanded(base, size - 1) : SLEY_OK;
+  return sl_route_reduces(base) ? sl_route_take_expanded(base, size - 1, base->longest) : SLEY_OK;
 }
 
 static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   in_place *d;
   SL_TRY(SL_NEW_ZERO(d, 1, "a sparse collective"));
   *out = &d->route;
-  d->route = (sl_sparse_route){.ops = &sl_sparse_in_place, .base = base};
+  d->route = (sl_sparse_route){.base = base};
   d->sums = -1;
   sley_type type = base->spec.dense.type;
   d->scatter = (sl_mapped){.name = "sparse reduce-scatter", .comm = base->comm, .type = type};
@@ -254,8 +254,7 @@ static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
   return note_runs(d, true);
 }
 
-const sl_sparse_route_ops sl_sparse_in_place = {.path = SL_SPARSE_PATH_DIRECT,
-                                                .in_place = true,
+const sl_sparse_route_ops sl_sparse_in_place = {.in_place = true,
                                                 .copies_own = true,
                                                 .open = in_place_open,
                                                 .scatter = in_place_scatter,

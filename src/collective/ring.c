@@ -29,7 +29,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   ring *r;
   SL_TRY(SL_NEW_ZERO(r, 1, "a sparse collective"));
   *out = &r->route;
-  r->route = (sl_sparse_route){.ops = &sl_sparse_ring, .base = base};
+  r->route = (sl_sparse_route){.base = base};
   r->hop = (sl_transfer){.name = "sparse ring", .comm = comm, .type = base->spec.dense.type};
   SL_TRY(sl_transfer_begin(&r->hop, 1));
   sl_transfer_send(&r->hop, part_at(comm, -1), base->longest, 0);
@@ -38,7 +38,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   if (!sl_route_reduces(base))
     return SLEY_OK;
   SL_TRY(sl_route_take(base, base->longest * base->value_bytes, (void **)&r->sum));
-  return sl_route_take_expanded(base, 1);
+  return sl_route_take_expanded(base, 1, base->longest);
 }
 
 static sley_status ring_open(sl_sparse_base *base, sl_sparse_route **out) {
@@ -123,8 +123,7 @@ static sley_status ring_gather(sl_sparse_route *route, const void *own, double d
   return SLEY_OK;
 }
 
-const sl_sparse_route_ops sl_sparse_ring = {.path = SL_SPARSE_PATH_RING,
-                                            .open = ring_open,
+const sl_sparse_route_ops sl_sparse_ring = {.open = ring_open,
                                             .scatter = ring_scatter,
                                             .gather = ring_gather,
                                             .finish = sl_route_finish,

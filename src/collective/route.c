@@ -68,7 +68,7 @@ sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait) {
 sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, bool gathered, int64_t values,
                                      double density) {
   const sl_sparse_bound *above = &base->spec.above[sl_route_class(link, gathered)];
-  if (above->is_set && density > above->density)
+  if ((above->is_set && density > above->density) || (gathered && base->way->gathers_dense))
     return SL_COMPRESSED_DENSE;
   switch (base->spec.format) {
   case SL_SPARSE_DENSE:
@@ -142,10 +142,10 @@ static bool sums_compressed(const sl_sparse_base *base, int parts) {
          sl_kernel_serves(base->comm->device, &args);
 }
 
-sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays) {
-  return sums_compressed(base, arrays + 1)
-             ? SLEY_OK
-             : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
+sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays, int64_t values) {
+  int64_t slot = sl_transfer_slot(base->spec.dense.type, values);
+  return sums_compressed(base, arrays + 1) ? SLEY_OK
+                                           : sl_route_take(base, arrays * slot, (void **)&base->expanded);
 }
 
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride) {
@@ -168,7 +168,8 @@ static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, 
 }
 
 static sley_status expand_and_reduce(sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
-  int64_t slot = sl_route_slot(base), room = sl_transfer_room(base->spec.dense.type, a->values);
+  int64_t slot = sl_transfer_slot(base->spec.dense.type, a->values),
+          room = sl_transfer_room(base->spec.dense.type, a->values);
   for (int p = 0; p < a->parts; p++)
     if (p != a->own)
       sl_route_list(base, base->src[p], room, a->values, base->expanded + (p - (p > a->own)) * slot);

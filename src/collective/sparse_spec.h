@@ -15,14 +15,6 @@ typedef enum sl_sparse_choice {
   SL_SPARSE_CHOICES
 } sl_sparse_choice;
 
-typedef enum sl_sparse_way {
-  SL_SPARSE_WAY_AUTO, /* the faster of direct and two-level; two-level only if the bits allow it */
-  SL_SPARSE_WAY_DIRECT,
-  SL_SPARSE_WAY_RING,
-  SL_SPARSE_WAY_TWO_LEVEL,
-  SL_SPARSE_WAYS
-} sl_sparse_way;
-
 /* The classes of messages for which users set densities. An all-gather, and the second half of an all-reduce,
  * are one class, because gathered arrays do not become denser on the way. */
 typedef enum sl_message_class {
@@ -41,7 +33,8 @@ typedef struct sl_sparse_bound {
 typedef struct sl_sparse_spec {
   sl_dense_spec dense; /* the collective to perform */
   sl_sparse_choice format;
-  sl_sparse_way way;
+  sley_collective_way way; /* SLEY_WAY_AUTO: the faster of direct and two-level; two-level only if the bits
+                              allow it */
   /* For SL_SPARSE_AUTO: the density, of all ranks' arrays together, above which a run is dense; at most 1. 0:
    * predicted from the machine. */
   double dense_above;
@@ -53,13 +46,6 @@ typedef struct sl_sparse_spec {
 static inline bool sl_sparse_has_bounds(const sl_sparse_spec *spec) {
   return spec->above[SL_INTER].is_set || spec->above[SL_INTRA].is_set || spec->above[SL_GATHERED].is_set;
 }
-
-typedef enum sl_sparse_path {
-  SL_SPARSE_PATH_DENSE,
-  SL_SPARSE_PATH_DIRECT,
-  SL_SPARSE_PATH_RING,
-  SL_SPARSE_PATH_TWO_LEVEL
-} sl_sparse_path;
 
 /* Why a run took its path. */
 typedef enum sl_sparse_reason {
@@ -74,8 +60,7 @@ typedef enum sl_sparse_reason {
   SL_SPARSE_REASONS
 } sl_sparse_reason;
 
-/* Texts of a few words; static. */
-const char *sl_sparse_path_text(sl_sparse_path path);
+/* A text of a few words; static. */
 const char *sl_sparse_reason_text(sl_sparse_reason reason);
 
 /* Counts of arrays. */
@@ -85,8 +70,8 @@ typedef struct sl_sparse_counts {
 
 /* Report on the last run on this rank. */
 typedef struct sl_sparse_report {
-  sl_sparse_path path;
-  bool in_place; /* peers' arrays were read in place */
+  const char *path; /* name of the way that ran, or "dense"; static */
+  bool in_place;    /* peers' arrays were read in place */
   sl_sparse_reason reason;
   /* Counts of the arrays of src that this rank compressed. In a dense run: counts on which the choice was
    * based, of a sample or of the arrays of an earlier run. */

@@ -109,7 +109,7 @@ static sley_status take_memory(two_level *t) {
   if (!sl_route_reduces(base))
     return SLEY_OK;
   SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->partial));
-  return sl_route_take_expanded(base, larger(t->members, t->groups));
+  return sl_route_take_expanded(base, larger(t->members, t->groups), base->longest);
 }
 
 static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
@@ -117,7 +117,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   two_level *t;
   SL_TRY(SL_NEW_ZERO(t, 1, "a sparse collective"));
   *out = &t->route;
-  t->route = (sl_sparse_route){.ops = &sl_sparse_two_level, .base = base};
+  t->route = (sl_sparse_route){.base = base};
   t->groups = sl_workgroups(comm);
   t->group = sl_workgroup_of(comm, comm->rank);
   t->first = sl_workgroup_first(comm, t->group);
@@ -308,8 +308,7 @@ static sley_status two_level_gather(sl_sparse_route *route, const void *own, dou
   return SLEY_OK;
 }
 
-const sl_sparse_route_ops sl_sparse_two_level = {.path = SL_SPARSE_PATH_TWO_LEVEL,
-                                                 .open = two_level_open,
+const sl_sparse_route_ops sl_sparse_two_level = {.open = two_level_open,
                                                  .scatter = two_level_scatter,
                                                  .gather = two_level_gather,
                                                  .finish = sl_route_finish,

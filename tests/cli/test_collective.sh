@@ -143,12 +143,27 @@ for kind in allreduce allgather reducescatter; do
     holds "$(number cases.0.coo_arrays) > 0 && $(number cases.0.pici_arrays) == 0" "$kind, $way: formats"
   done
 done
+for way in recursive-doubling split-allgather split-dense; do
+  for words in "3 --transport tcp" "4 --workgroup 2" 7; do
+    # shellcheck disable=SC2086
+    check_kind allreduce $words --device cpu --way $way --format coo
+    field "$json" cases.0.path $way
+    holds "$(number cases.0.coo_arrays) > 0" "$way, $words ranks: no sparse array"
+    if [ $way = split-dense ]; then
+      field "$json" cases.0.allgather_dense_arrays "$(number cases.0.allgather_arrays)"
+    else
+      field "$json" cases.0.dense_arrays 0
+    fi
+  done
+  run 2 collective allgather --way $way
+  one_line "$way of an all-gather" "--way $way is for allreduce only"
+done
 bytes=2 check_kind allreduce 3 --device cpu --way ring --format pici --dtype bf16 --zeros 0.2
 
 echo "densities above which arrays travel dense"
-for way in ring direct two-level; do
+for way in ring two-level; do
   for above in 0,0,0 1,1,1 0.001,1,1 1,0.001,1 1,1,0.001; do
-    check_kind allreduce 4 --transport tcp --device cpu --workgroup 2 --way $way --format pici --dense-above $above
+    check_kind allreduce 4 --device cpu --workgroup 2 --way $way --format pici --dense-above $above
     IFS=, read -r inter intra gathered <<<"$above"
     for of in inter:$inter intra:$intra allgather:$gathered; do
       made=$(number "cases.0.${of%:*}_arrays") dense=$(number "cases.0.${of%:*}_dense_arrays")

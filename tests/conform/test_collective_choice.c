@@ -72,7 +72,7 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
     sl_sparse_reason reason = comm->size > 1 ? runs[run].reason : SL_SPARSE_ALONE;
     if (report.reason != reason)
       return sl_fail(SLEY_ERR_INTERNAL, "run %zu: %s", run, sl_sparse_reason_text(report.reason));
-    EXPECT((report.path != SL_SPARSE_PATH_DENSE) == (reason == SL_SPARSE_ENOUGH_ZEROS));
+    EXPECT((strcmp(report.path, "dense") != 0) == (reason == SL_SPARSE_ENOUGH_ZEROS));
     for (int64_t i = 0; i < CHOICE_COUNT; i += 10)
       EXPECT(values[i] ==
              (float)comm->size * (runs[run].pattern == ALL || (runs[run].pattern == SOME && i % 50 == 0)));
@@ -102,7 +102,7 @@ static sley_status formats_main(sl_comm *comm, void *arg) {
   mirror there;
   SL_TRY(mirror_open(comm, values, all * (int64_t)sizeof *values, &there));
   sl_sparse_spec spec = {
-      .dense = {.kind = SLEY_ALLGATHER, .count = COUNT}, .way = SL_SPARSE_WAY_DIRECT, .dense_above = 1};
+      .dense = {.kind = SLEY_ALLGATHER, .count = COUNT}, .way = SLEY_WAY_DIRECT, .dense_above = 1};
   sl_sparse *gather;
   sl_sparse_report report;
   SL_TRY(sl_sparse_create(comm, &spec, &gather));
@@ -170,7 +170,7 @@ static const bounds_case bounds_cases[] = {
 
 static sley_status run_bounds(sl_comm *comm, const bounds_case *c, sl_sparse_choice format, mirror *there) {
   sl_sparse_spec spec = {
-      .dense = {.kind = SLEY_ALLREDUCE, .count = CHOICE_COUNT}, .format = format, .way = SL_SPARSE_WAY_RING};
+      .dense = {.kind = SLEY_ALLREDUCE, .count = CHOICE_COUNT}, .format = format, .way = SLEY_WAY_RING};
   sl_sparse *sum;
   sl_sparse_report report;
   float *values = there->host;
@@ -218,7 +218,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     if (wrong == 0)
       spec.format = SL_SPARSE_CHOICES;
     if (wrong == 1)
-      spec.way = SL_SPARSE_WAYS;
+      spec.way = (sley_collective_way)99;
     if (wrong == 2)
       spec.dense_above = NAN;
     if (wrong == 3 && last)
@@ -226,7 +226,7 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     if (wrong == 4 && last)
       spec.format = SL_SPARSE_COO;
     if (wrong == 5 && last)
-      spec.way = SL_SPARSE_WAY_RING;
+      spec.way = SLEY_WAY_RING;
     if (wrong == 6 && last)
       spec.dense_above = 0.5;
     if (wrong == 7)

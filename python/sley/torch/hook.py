@@ -70,7 +70,7 @@ class SparseHookState:
     compress : str
         "auto", "pici", "coo" or "none", as in `sley.dist.Collective`.
     way : str
-        "auto", "direct", "ring" or "two-level", likewise.
+        As in `sley.dist.Collective`.
 
     Attributes
     ----------
