@@ -198,9 +198,13 @@ typedef struct sley_topk_options {
    * to their type (f64 for SLEY_F64, f32 for other dtypes), which hold the residual. The caller sets its
    * initial value and still owns the memory. */
   void *residual;
+  /* Factor by which each run multiplies the residual before it adds it (leaky error feedback), from 0 to 1;
+   * default 1: nothing is lost. 0: no error feedback. Other values than 1 need another pass over the
+   * residual. */
+  double residual_factor;
 } sley_topk_options;
 #define SLEY_TOPK_OPTIONS_INIT                                                                               \
-  { sizeof(sley_topk_options), SLEY_F32, 0, 0.01, 0.001, 1, NULL }
+  { sizeof(sley_topk_options), SLEY_F32, 0, 0.01, 0.001, 1, NULL, 1 }
 
 /* A top-k with its residual and all memory that a run needs. */
 typedef struct sley_topk sley_topk;
@@ -212,18 +216,19 @@ typedef struct sley_topk sley_topk;
  * without such kernels). */
 sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, sley_topk **out);
 
-/* Adds src and the residual, writes the sums whose magnitude reaches a threshold to dst, with 0 elsewhere,
- * and keeps the rest in the residual. The threshold is chosen so that the share density of the sample, and at
- * least one value, reaches it; it is 0 if density is 1. For each value, where s is the sum of src and the
- * residual (computed in f64 for SLEY_F64, else in f32):
+/* Multiplies the residual by residual_factor, adds it to src, writes the sums whose magnitude reaches a
+ * threshold to dst, with 0 elsewhere, and keeps the rest in the residual. The threshold is chosen so that the
+ * share density of the sample, and at least one value, reaches it; it is 0 if density is 1. For each value,
+ * where r is residual_factor times the residual, rounded to the residual's type, and s is src + r (computed
+ * in f64 for SLEY_F64, else in f32):
  *
- *   src infinite or NaN   dst = src, the residual is unchanged
+ *   src infinite or NaN   dst = src, residual = r
  *   s infinite or NaN     dst = s, residual = 0: the sum overflowed
  *   |s| >= threshold      dst = s, residual = s - dst. For 16-bit types dst is s rounded, or the largest
  *                         finite number if |s| exceeds it; for other types the residual is 0
  *   else                  dst = 0, residual = s
  *
- * So if all values are finite, dst + residual equals src + the earlier residual, up to the rounding of s. All
+ * So if all values are finite, dst + residual equals src + r, up to the rounding of s. All
  * values that equal the threshold are kept, so all values of a constant array. Zeros of dst are +0; NaN is
  * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
  * threads.

@@ -836,7 +836,7 @@ class sley_collective_info(Structure):
 
 
 class sley_topk_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {"density": 0.01, "sample": 0.001, "seed": 1}
+    INITIAL: ClassVar[dict[str, Any]] = {"density": 0.01, "sample": 0.001, "seed": 1, "residual_factor": 1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("dtype", c_int),
@@ -845,6 +845,7 @@ class sley_topk_options(Structure):
         ("sample", c_double),
         ("seed", c_uint64),
         ("residual", c_void_p),
+        ("residual_factor", c_double),
     ]
 
 

@@ -112,7 +112,7 @@ tests test_transport_dense test_collective
 # A way of a collective: named wherever ways are, with the bits of the dense collective.
 sley words collective --way && shows '^star'
 sley help collective && shows '^ *star  *to rank 0'
-sley collective allreduce --way star --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows ' star pici'
+sley collective allreduce --way star --format pici --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows ' star pici'
 tests test_collective test_collective_options
 
 # An ordering: named wherever orderings are, and a permutation.
