@@ -102,8 +102,8 @@ static void print_dense(const cli_collective_bench *b, FILE *stream) {
     const cli_collective_case *c = &b->result->at[i];
     if (c->dense_arrays > 0)
       fprintf(stream,
-              "# %" PRId64 " B, zeros %g: arrays that travelled dense: inter %" PRId64 " of %" PRId64
-              ", intra %" PRId64 " of %" PRId64 ", allgather %" PRId64 " of %" PRId64 "\n",
+              "# %" PRId64 " B, zeros %g, dense arrays: inter %" PRId64 "/%" PRId64 ", intra %" PRId64 "/%" PRId64
+              ", allgather %" PRId64 "/%" PRId64 "\n",
               c->size, c->zeros, c->inter_dense, c->inter, c->intra_dense, c->intra, c->allgather_dense,
               c->allgather);
   }

@@ -174,7 +174,7 @@ for way in ring two-level; do
         [ "$dense" -eq "$made" ] || fail "$way, $above: only $dense of $made ${of%:*} arrays are dense"
       fi
     done
-    [ $above = 1,1,1 ] || grep -q '^# .* arrays that travelled dense: inter ' "$work/out" ||
+    [ $above = 1,1,1 ] || grep -q '^# .* dense arrays: inter ' "$work/out" ||
       fail "$way, $above: the dense arrays are not shown"
   done
 done
