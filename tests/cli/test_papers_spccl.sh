@@ -19,7 +19,7 @@ script() {
 }
 
 echo "figure 2: thresholds are shares of zeros, 0: dense at full arrays only, 1: always dense"
-script 0 figure2 --rate 0 --layout 2x2 --bytes 64K --zeros 0.9 --steps 1 --repeat 1
+script 0 figure2 --rate 0 --layout 2x2 --bytes 64K --zeros 0.9 --steps 1 --repeat 1 --rounds 2
 silent_err figure2
 field "$json" rows 4
 for row in 0 1 2 3; do
@@ -37,8 +37,8 @@ grep -q '<svg' "$work/p.svg" || fail "no picture"
 echo "figure 9: every way, with its path"
 script 0 figure9 --rate 0 --layouts 3x1 --bytes 1M --repeat 1
 silent_err figure9
-field "$json" rows 63
-for way in 27:recursive-doubling 36:split-allgather 45:split-dense 54:ring; do
+field "$json" rows 72
+for way in 36:recursive-doubling 45:split-allgather 54:split-dense 63:ring; do
   field "$json" "rows.${way%:*}.path" "${way#*:}"
 done
 

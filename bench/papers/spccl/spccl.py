@@ -9,7 +9,8 @@ import paper  # noqa: E402
 from paper import common  # noqa: E402, F401
 
 # The ways and formats that figure 9 compares: name, --way, --format.
-SLEY_WAYS = [("Sley", "auto", "auto"), ("direct, pici", "direct", "pici"), ("SpCCL's ring, pici", "ring", "pici")]
+SLEY_WAYS = [("Sley", "auto", "auto"), ("direct, pici", "direct", "pici"), ("two-level, pici", "two-level", "pici"),
+             ("SpCCL's ring, pici", "ring", "pici")]
 SPARCML = [("recursive doubling, coo", "recursive-doubling", "coo"), ("split all-gather, coo", "split-allgather", "coo"),
            ("split, dense, coo", "split-dense", "coo"), ("ring, coo", "ring", "coo")]
 
