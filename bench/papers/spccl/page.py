@@ -37,10 +37,12 @@ def figure2(found):
         same.setdefault((row["bytes"], row["inter_dense_arrays"], row["intra_dense_arrays"]), []).append(row["ms"])
     noise = max(max(ms) / min(ms) for ms in same.values())
     theirs = found["paper"]
-    return (f"Time of the dense collective / time of the sparse one, by the shares of zeros at or below which messages go dense. The dense collective took "
+    means = {key: ", ".join(f"{value:g}: {statistics.geometric_mean([row['faster'] for row in rows if row[key] == value]):.2f}" for value in values) for key in ("inter", "intra")}
+    return (f"Time of the dense collective / time of the sparse one, by the shares of zeros below which messages go dense. The dense collective took "
             f"{min(span):.1f} to {max(span):.1f} ms. Pairs of thresholds that lead to the same messages differ by a factor of up to {noise:.2f}, which is noise of the "
             f"machine.\n\n{mine}\n\n"
-            f"Best: inter_thresh {best['inter']:g}, intra_thresh {best['intra']:g}, {best['faster']:.2f} times as fast as dense. The paper: inter_thresh "
+            f"Best: inter_thresh {best['inter']:g}, intra_thresh {best['intra']:g}, {best['faster']:.2f} times as fast as dense. Geometric means by inter_thresh: "
+            f"{means['inter']}; by intra_thresh: {means['intra']}. The paper: inter_thresh "
             f"{theirs['inter_thresh']:g} and intra_thresh {theirs['intra_thresh']:g} are generally strong on {theirs['GPUs']} GPUs with {theirs['MiB']} MiB, and thresholds that are "
             f"too high or too low cost time.\n\nArrays that travelled dense, where both thresholds are equal:\n\n{dense}")
 
