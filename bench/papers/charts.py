@@ -27,8 +27,9 @@ def heat(title, values, grid, words=None):
     for i, value in enumerate(values):
         parts.append(f'<rect x="{60 + i % grid * step:.1f}" y="{34 + i // grid * step:.1f}" width="{step:.1f}" height="{step:.1f}" '
                      f'fill="#d55e00" fill-opacity="{value / most:.3f}" stroke="#fff"/>')
-    words = words or f"most {most / mean:.2f} times the mean, least {min(values) / mean:.2f}"
-    return [*parts, text(60, 322, words, SMALL)] if values else parts
+    if not values:
+        return parts
+    return [*parts, text(60, 322, words or f"most {most / mean:.2f} times the mean, least {min(values) / mean:.2f}", SMALL)]
 
 
 def dots(title, series, wanted):

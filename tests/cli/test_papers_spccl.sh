@@ -24,8 +24,8 @@ silent_err figure2
 field "$json" rows 4
 for row in 0 1 2 3; do
   inter=$((row / 2)) intra=$((row % 2))
-  field "$json" rows.$row.inter $inter.0
-  field "$json" rows.$row.intra $intra.0
+  field "$json" rows.$row.inter $inter
+  field "$json" rows.$row.intra $intra
   for of in inter:$inter intra:$intra; do
     made=$("$json_field" "$json" "rows.$row.${of%:*}_arrays") dense=$("$json_field" "$json" "rows.$row.${of%:*}_dense_arrays")
     [ "$made" -eq 6 ] || fail "row $row: $made ${of%:*} arrays" # three hops of four ranks, half of them between hosts
