@@ -49,11 +49,27 @@ typedef enum sley_compress {
 
 /* The route of compressed arrays. */
 typedef enum sley_collective_way {
-  SLEY_WAY_AUTO = 0,     /* chosen by the library; without any_order only among routes that keep the bits */
-  SLEY_WAY_DIRECT = 1,   /* directly to each rank that needs the values */
-  SLEY_WAY_RING = 2,     /* from neighbour to neighbour; values are added on the way */
-  SLEY_WAY_TWO_LEVEL = 3 /* within workgroups, then between them */
+  SLEY_WAY_AUTO = 0,      /* chosen by the library; without any_order only among routes that keep the bits */
+  SLEY_WAY_DIRECT = 1,    /* directly to each rank that needs the values */
+  SLEY_WAY_RING = 2,      /* from neighbour to neighbour; values are added on the way */
+  SLEY_WAY_TWO_LEVEL = 3, /* within workgroups, then between them */
+  /* The following are for SLEY_ALLREDUCE only. Source: Renggli et al., SparCML, with SLEY_COMPRESS_COO. */
+  SLEY_WAY_RECURSIVE_DOUBLING = 4, /* whole arrays, with a partner at twice the distance in each stage */
+  SLEY_WAY_SPLIT_ALLGATHER = 5, /* parts directly to the ranks that reduce them, which gather the results by
+                                 * recursive doubling */
+  SLEY_WAY_SPLIT_DENSE = 6      /* the same, but the results are gathered dense */
 } sley_collective_way;
+
+/* What a route does. */
+typedef struct sley_collective_way_info {
+  const char *name;    /* as in sley_collective_ways(); static */
+  const char *summary; /* one line that states where arrays are sent; static */
+  bool in_order;       /* true: floating-point sums have the bits that the dense collective computes */
+  bool only_allreduce; /* true: other kinds are refused */
+} sley_collective_way_info;
+
+/* Describes a route in *out. Not collective. Errors: SLEY_ERR_ARG (no such route, or out is NULL). */
+sley_status sley_collective_way_get(sley_collective_way way, sley_collective_way_info *out);
 
 typedef struct sley_collective_options {
   size_t struct_size;
@@ -70,16 +86,24 @@ typedef struct sley_collective_options {
   bool any_order;
   int reserved; /* ignored */
   /* Default SLEY_COMPRESS_NONE. Shapes, aliases, order and bits of sley_collective_run stay the same, with
-   * one exception: floating-point sums by SLEY_WAY_RING and SLEY_WAY_TWO_LEVEL are added in another order,
-   * which depends only on the number of ranks and the workgroups, and are rounded to the type after each
-   * addition. An array that compression would not shorten travels dense. */
+   * one exception: floating-point sums by SLEY_WAY_RING, SLEY_WAY_TWO_LEVEL and SLEY_WAY_RECURSIVE_DOUBLING
+   * are added in another order, which depends only on the number of ranks and the workgroups, and are rounded
+   * to the type after each addition. An array that compression would not shorten travels dense. */
   sley_compress compress;
   sley_collective_way way; /* default SLEY_WAY_AUTO; ignored with SLEY_COMPRESS_NONE */
+  /* Densities, shares of values that are not zero, above which an array travels dense: an array to be
+   * reduced, for a rank of another workgroup (inter) or of the same one (intra), and a gathered array
+   * (allgather); from 0 to 1, or -1, the default: chosen by predicted time. If one is given,
+   * SLEY_COMPRESS_AUTO never replaces a whole run by the dense collective. The density of src is estimated
+   * from a sample, the density of sums from those of the arrays that were received. The bits of the result do
+   * not depend on these fields. Ignored with SLEY_COMPRESS_NONE. Source: Hough et al., SpCCL, section IV-C,
+   * where the thresholds are shares of zeros. */
+  double dense_above_inter, dense_above_intra, dense_above_allgather;
 } sley_collective_options;
 #define SLEY_COLLECTIVE_OPTIONS_INIT                                                                         \
   {                                                                                                          \
     sizeof(sley_collective_options), SLEY_ALLREDUCE, SLEY_SUM, SLEY_TYPE_F32, 0, NULL, false, 0,             \
-        SLEY_COMPRESS_NONE, SLEY_WAY_AUTO                                                                    \
+        SLEY_COMPRESS_NONE, SLEY_WAY_AUTO, -1, -1, -1                                                        \
   }
 
 /* A prepared collective. It owns all memory that a run needs, so a run allocates nothing. */
@@ -139,8 +163,11 @@ typedef struct sley_collective_info {
   int64_t dense_sent;       /* bytes that would have been sent with SLEY_COMPRESS_NONE */
   int64_t arrays;           /* compressed arrays that this rank made */
   int64_t dense, pici, coo; /* numbers of these arrays by the format in which they travelled */
-  const char *path;         /* algorithm that ran: "dense", "direct", "ring", "two-level"; static */
-  const char *reason;       /* why, in a few words; static */
+  /* Numbers of these arrays, and of those that travelled dense: to be reduced in another workgroup (inter) or
+   * in this rank's (intra), and gathered (allgather). */
+  int64_t inter, inter_dense, intra, intra_dense, allgather, allgather_dense;
+  const char *path;   /* algorithm that ran: "dense" or a name of sley_collective_ways(); static */
+  const char *reason; /* why, in a few words; static */
 } sley_collective_info;
 
 /* Describes the last run on this rank in *out. With compress it may wait for enqueued work. Not collective.
@@ -171,9 +198,13 @@ typedef struct sley_topk_options {
    * to their type (f64 for SLEY_F64, f32 for other dtypes), which hold the residual. The caller sets its
    * initial value and still owns the memory. */
   void *residual;
+  /* Factor by which each run multiplies the residual before it adds it (leaky error feedback), from 0 to 1;
+   * default 1: nothing is lost. 0: no error feedback. Other values than 1 need another pass over the
+   * residual. */
+  double residual_factor;
 } sley_topk_options;
 #define SLEY_TOPK_OPTIONS_INIT                                                                               \
-  { sizeof(sley_topk_options), SLEY_F32, 0, 0.01, 0.001, 1, NULL }
+  { sizeof(sley_topk_options), SLEY_F32, 0, 0.01, 0.001, 1, NULL, 1 }
 
 /* A top-k with its residual and all memory that a run needs. */
 typedef struct sley_topk sley_topk;
@@ -185,18 +216,19 @@ typedef struct sley_topk sley_topk;
  * without such kernels). */
 sley_status sley_topk_create(sley_comm *comm, const sley_topk_options *options, sley_topk **out);
 
-/* Adds src and the residual, writes the sums whose magnitude reaches a threshold to dst, with 0 elsewhere,
- * and keeps the rest in the residual. The threshold is chosen so that the share density of the sample, and at
- * least one value, reaches it; it is 0 if density is 1. For each value, where s is the sum of src and the
- * residual (computed in f64 for SLEY_F64, else in f32):
+/* Multiplies the residual by residual_factor, adds it to src, writes the sums whose magnitude reaches a
+ * threshold to dst, with 0 elsewhere, and keeps the rest in the residual. The threshold is chosen so that the
+ * share density of the sample, and at least one value, reaches it; it is 0 if density is 1. For each value,
+ * where r is residual_factor times the residual, rounded to the residual's type, and s is src + r (computed
+ * in f64 for SLEY_F64, else in f32):
  *
- *   src infinite or NaN   dst = src, the residual is unchanged
+ *   src infinite or NaN   dst = src, residual = r
  *   s infinite or NaN     dst = s, residual = 0: the sum overflowed
  *   |s| >= threshold      dst = s, residual = s - dst. For 16-bit types dst is s rounded, or the largest
  *                         finite number if |s| exceeds it; for other types the residual is 0
  *   else                  dst = 0, residual = s
  *
- * So if all values are finite, dst + residual equals src + the earlier residual, up to the rounding of s. All
+ * So if all values are finite, dst + residual equals src + r, up to the rounding of s. All
  * values that equal the threshold are kept, so all values of a constant array. Zeros of dst are +0; NaN is
  * the type's positive quiet NaN without payload. The bits are the same on all devices, with any number of
  * threads.
@@ -226,8 +258,8 @@ typedef struct sley_topk_info {
  * enqueued earlier. */
 sley_status sley_topk_info_get(const sley_topk *topk, sley_topk_info *out);
 
-/* Waits for enqueued work and frees the top-k. Does not free a residual that the caller provided. Accepts NULL.
- * Not collective. */
+/* Waits for enqueued work and frees the top-k. Does not free a residual that the caller provided. Accepts
+ * NULL. Not collective. */
 void sley_topk_destroy(sley_topk *topk);
 
 #ifdef __cplusplus

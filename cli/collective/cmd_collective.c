@@ -5,6 +5,7 @@
  * prints, plot.c draws. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collective/report.h"
@@ -23,7 +24,7 @@ enum { RANKS = 4, GRAIN = 16 };
 
 typedef struct collective_settings {
   cli_common common;
-  const char *op, *format, *way;
+  const char *op, *format, *way, *dense_above;
   int64_t bytes, block, iters;
   double zeros;
   bool any_order, check, sweep;
@@ -33,6 +34,12 @@ static const char *about_kind(const char *word) {
   sley_collective_kind_info info;
   const int kind = cli_number_of(word, sley_collective_kinds());
   return sley_collective_kind_get((sley_collective_kind)kind, &info) == SLEY_OK ? info.summary : NULL;
+}
+
+static const char *about_way(const char *word) {
+  sley_collective_way_info info;
+  const int way = cli_number_of(word, sley_collective_ways());
+  return sley_collective_way_get((sley_collective_way)way, &info) == SLEY_OK ? info.summary : NULL;
 }
 
 /* Names indexed by sley_compress. */
@@ -85,7 +92,15 @@ static const cli_option own_options[] = {
      .value = "NAME",
      .offset = AT(way),
      .choices = sley_collective_ways,
+     .about = about_way,
      .help = "the ranks to which compressed arrays are sent"},
+    {.name = "dense-above",
+     .kind = CLI_TEXT,
+     .value = "INTER,INTRA,ALLGATHER",
+     .offset = AT(dense_above),
+     .help =
+         "densities above which arrays travel dense: to be reduced, between and inside workgroups; gathered; "
+         "an empty one: chosen by predicted time"},
     {.name = "any-order",
      .kind = CLI_FLAG,
      .offset = AT(any_order),
@@ -218,6 +233,33 @@ static int measure(cli_collective_bench *b, const collective_settings *s) {
   return code;
 }
 
+/* Reads one density, up to a comma or the end of text. Returns the rest of text; NULL: it is none. */
+static const char *read_density(const char *text, double *out) {
+  char *end = (char *)text;
+  if (*text != ',' && *text != '\0') {
+    *out = strtod(text, &end);
+    if (end == text || !(*out >= 0 && *out <= 1))
+      return NULL;
+  }
+  return *end == ',' || *end == '\0' ? end : NULL;
+}
+
+/* Reads --dense-above into the options. Returns the exit code. */
+static int take_dense_above(const char *text, sley_collective_options *o) {
+  double *const to[] = {&o->dense_above_inter, &o->dense_above_intra, &o->dense_above_allgather};
+  const char *at = text;
+  for (int i = 0; i < 3 && at; i++) {
+    at = read_density(at, to[i]);
+    if (at && i < 2)
+      at = *at == ',' ? at + 1 : NULL;
+  }
+  if (!at || *at != '\0')
+    return cli_refuse(
+        SLEY_ERR_ARG,
+        "collective: --dense-above is \"%s\": it is three densities from 0 to 1, such as 0.5,0.4,0.9", text);
+  return CLI_DONE;
+}
+
 static int run(void *settings, char **positionals) {
   const collective_settings *s = settings;
   int kind;
@@ -239,13 +281,21 @@ static int run(void *settings, char **positionals) {
   b.options.any_order = s->any_order;
   b.options.compress = (sley_compress)cli_number_of(s->format, format_names);
   b.options.way = (sley_collective_way)cli_number_of(s->way, sley_collective_ways());
-  code = cli_start(&s->common, &b.ranks);
+  (void)sley_collective_way_get(b.options.way, &b.way);
+  if (b.way.only_allreduce && b.options.kind != SLEY_ALLREDUCE && b.options.compress != SLEY_COMPRESS_NONE)
+    return cli_refuse(SLEY_ERR_ARG, "collective: --way %s is for allreduce only", s->way);
+  if (s->dense_above)
+    code = take_dense_above(s->dense_above, &b.options);
+  if (code == CLI_DONE)
+    code = cli_start(&s->common, &b.ranks);
   if (code != CLI_DONE)
     return code;
   b.tells = cli_start_reports(&b.ranks);
   cli_workgroup_bounded("collective", s->common.workgroup, b.ranks.ranks);
   cli_no_effect("collective", "timeout", !b.ranks.transport, "ranks are threads of one process");
   cli_no_effect("collective", "op", !info.reduces, "the collective reduces nothing");
+  cli_no_effect("collective", "dense-above", b.options.compress == SLEY_COMPRESS_NONE,
+                "nothing is compressed");
   cli_no_effect("collective", "any-order", !info.reduces, "the collective adds nothing");
   return measure(&b, s);
 }

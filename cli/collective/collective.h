@@ -24,7 +24,9 @@ typedef struct cli_collective_case {
   double copy, link;        /* bytes/s per rank, see cli_collective_speeds */
   double least;             /* least ms that the bytes of a compressed run allow; 0: the run was dense */
   int64_t arrays;           /* compressed arrays that all ranks create per run */
-  int64_t dense_arrays, pici_arrays, coo_arrays;               /* how many of these travel in each format */
+  int64_t dense_arrays, pici_arrays, coo_arrays;     /* how many of these travel in each format */
+  int64_t inter, intra, allgather;                   /* these arrays by the kind of their messages, as in */
+  int64_t inter_dense, intra_dense, allgather_dense; /* sley_collective_info; how many travel dense */
   char path[CLI_COLLECTIVE_TEXT], reason[CLI_COLLECTIVE_TEXT]; /* path and reason of rank 0's last run */
 } cli_collective_case;
 
@@ -41,6 +43,7 @@ typedef struct cli_collective_bench {
   sley_rank_options ranks;
   sley_collective_options options; /* options of all cases; count is set for each case */
   sley_collective_kind_info kind;  /* of options.kind */
+  sley_collective_way_info way;    /* of options.way */
   int64_t block;                   /* number of consecutive values that are either all zero or all nonzero */
   int64_t seed, repeat, warmup;    /* repeat and warmup: timed and untimed batches of each collective */
   int64_t iters;                   /* runs per batch, started without waiting between them */

@@ -96,6 +96,19 @@ static void print_start(const cli_collective_bench *b, FILE *stream) {
           b->repeat, b->iters);
 }
 
+/* Prints how many messages travelled dense, for each case in which some did. */
+static void print_dense(const cli_collective_bench *b, FILE *stream) {
+  for (int i = 0; i < b->cases; i++) {
+    const cli_collective_case *c = &b->result->at[i];
+    if (c->dense_arrays > 0)
+      fprintf(stream,
+              "# %" PRId64 " B, zeros %g, dense arrays: inter %" PRId64 "/%" PRId64 ", intra %" PRId64 "/%" PRId64
+              ", allgather %" PRId64 "/%" PRId64 "\n",
+              c->size, c->zeros, c->inter_dense, c->inter, c->intra_dense, c->intra, c->allgather_dense,
+              c->allgather);
+  }
+}
+
 void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
   static const char *const headings[] = {
       "size B",       "count",     "type",    "redop", "time us", "algbw GB/s", "busbw GB/s",
@@ -107,6 +120,7 @@ void cli_collective_print(const cli_collective_bench *b, FILE *stream) {
   for (int i = 0; i < b->cases && cli_table_row(&table); i++)
     add_case(b, &b->result->at[i], &table);
   cli_table_print(&table, stream);
+  print_dense(b, stream);
   if (b->cases == 1)
     return;
   const cli_ratios all = ratios_of(b);
@@ -153,6 +167,12 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   cli_json_int(&json, "dense_arrays", c->dense_arrays);
   cli_json_int(&json, "pici_arrays", c->pici_arrays);
   cli_json_int(&json, "coo_arrays", c->coo_arrays);
+  cli_json_int(&json, "inter_arrays", c->inter);
+  cli_json_int(&json, "inter_dense_arrays", c->inter_dense);
+  cli_json_int(&json, "intra_arrays", c->intra);
+  cli_json_int(&json, "intra_dense_arrays", c->intra_dense);
+  cli_json_int(&json, "allgather_arrays", c->allgather);
+  cli_json_int(&json, "allgather_dense_arrays", c->allgather_dense);
   add_times(&json, (const char *const[]){"dense_us", "dense_p10_us", "dense_p90_us"}, &c->dense);
   cli_json_real(&json, "ratio", ratio(c));
   add_bound(&json, c);
@@ -163,6 +183,14 @@ static cli_json case_json(const cli_collective_bench *b, const cli_collective_ca
   else
     cli_json_text(&json, "wrong", NULL);
   return json;
+}
+
+/* Adds a density of --dense-above; null: it was not given. */
+static void add_bound_of(cli_json *json, const char *name, double above) {
+  if (above >= 0)
+    cli_json_real(json, name, above);
+  else
+    cli_json_text(json, name, NULL);
 }
 
 json_t *cli_collective_json(const cli_collective_bench *b) {
@@ -176,6 +204,9 @@ json_t *cli_collective_json(const cli_collective_bench *b) {
   cli_json_text(&json, "transport", b->result->transport);
   cli_json_text(&json, "way", sley_collective_ways()[b->options.way]);
   cli_json_bool(&json, "any_order", b->options.any_order);
+  add_bound_of(&json, "dense_above_inter", b->options.dense_above_inter);
+  add_bound_of(&json, "dense_above_intra", b->options.dense_above_intra);
+  add_bound_of(&json, "dense_above_allgather", b->options.dense_above_allgather);
   cli_json_int(&json, "block", b->block);
   cli_json_int(&json, "seed", b->seed);
   cli_json_int(&json, "warmup", b->warmup);

@@ -32,7 +32,7 @@ static bool leads(const part *p) {
 static bool is_exact(const cli_collective_bench *bench) {
   const sley_collective_options *o = &bench->options;
   const bool sums = bench->kind.reduces && o->op == SLEY_SUM;
-  return !sums || !(o->any_order || o->way == SLEY_WAY_RING || o->way == SLEY_WAY_TWO_LEVEL);
+  return !sums || (bench->way.in_order && !o->any_order);
 }
 
 /* ---- making */
@@ -120,6 +120,12 @@ enum {
   DENSE_ARRAYS,
   PICI_ARRAYS,
   COO_ARRAYS,
+  INTER,
+  INTER_DENSE,
+  INTRA,
+  INTRA_DENSE,
+  GATHERED,
+  GATHERED_DENSE,
   NUMBERS
 };
 
@@ -136,9 +142,28 @@ static sley_status note_infos(const part *p, cli_collective_case *to, int64_t nu
   number[DENSE_ARRAYS] = info.dense;
   number[PICI_ARRAYS] = info.pici;
   number[COO_ARRAYS] = info.coo;
+  number[INTER] = info.inter;
+  number[INTER_DENSE] = info.inter_dense;
+  number[INTRA] = info.intra;
+  number[INTRA_DENSE] = info.intra_dense;
+  number[GATHERED] = info.allgather;
+  number[GATHERED_DENSE] = info.allgather_dense;
   snprintf(to->path, sizeof to->path, "%s", info.path);
   snprintf(to->reason, sizeof to->reason, "%s", info.reason);
   return SLEY_OK;
+}
+
+static void take_arrays_made(const int64_t number[NUMBERS], cli_collective_case *to) {
+  to->arrays = number[ARRAYS];
+  to->dense_arrays = number[DENSE_ARRAYS];
+  to->pici_arrays = number[PICI_ARRAYS];
+  to->coo_arrays = number[COO_ARRAYS];
+  to->inter = number[INTER];
+  to->inter_dense = number[INTER_DENSE];
+  to->intra = number[INTRA];
+  to->intra_dense = number[INTRA_DENSE];
+  to->allgather = number[GATHERED];
+  to->allgather_dense = number[GATHERED_DENSE];
 }
 
 static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to) {
@@ -161,10 +186,7 @@ static sley_status note(const part *p, int64_t nonzeros, cli_collective_case *to
   to->density_out = (double)number[NONZEROS_OUT] / ((double)p->dst_values * size);
   to->wire = number[WIRE];
   to->dense_wire = number[DENSE_WIRE];
-  to->arrays = number[ARRAYS];
-  to->dense_arrays = number[DENSE_ARRAYS];
-  to->pici_arrays = number[PICI_ARRAYS];
-  to->coo_arrays = number[COO_ARRAYS];
+  take_arrays_made(number, to);
   to->time = cli_times_of(p->ms[COMPRESSED], b->repeat);
   to->dense = cli_times_of(p->ms[DENSE], b->repeat);
   return SLEY_OK;

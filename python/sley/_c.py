@@ -142,6 +142,9 @@ class sley_collective_way(enum.IntEnum):
     SLEY_WAY_DIRECT = 1
     SLEY_WAY_RING = 2
     SLEY_WAY_TWO_LEVEL = 3
+    SLEY_WAY_RECURSIVE_DOUBLING = 4
+    SLEY_WAY_SPLIT_ALLGATHER = 5
+    SLEY_WAY_SPLIT_DENSE = 6
 
 
 class sley_gnn_model(enum.IntEnum):
@@ -782,8 +785,17 @@ class sley_collective_kind_info(Structure):
     ]
 
 
+class sley_collective_way_info(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("in_order", c_bool),
+        ("only_allreduce", c_bool),
+    ]
+
+
 class sley_collective_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {}
+    INITIAL: ClassVar[dict[str, Any]] = {"dense_above_inter": -1, "dense_above_intra": -1, "dense_above_allgather": -1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("kind", c_int),
@@ -795,6 +807,9 @@ class sley_collective_options(Structure):
         ("reserved", c_int),
         ("compress", c_int),
         ("way", c_int),
+        ("dense_above_inter", c_double),
+        ("dense_above_intra", c_double),
+        ("dense_above_allgather", c_double),
     ]
 
 
@@ -810,13 +825,19 @@ class sley_collective_info(Structure):
         ("dense", c_int64),
         ("pici", c_int64),
         ("coo", c_int64),
+        ("inter", c_int64),
+        ("inter_dense", c_int64),
+        ("intra", c_int64),
+        ("intra_dense", c_int64),
+        ("allgather", c_int64),
+        ("allgather_dense", c_int64),
         ("path", c_char_p),
         ("reason", c_char_p),
     ]
 
 
 class sley_topk_options(Structure):
-    INITIAL: ClassVar[dict[str, Any]] = {"density": 0.01, "sample": 0.001, "seed": 1}
+    INITIAL: ClassVar[dict[str, Any]] = {"density": 0.01, "sample": 0.001, "seed": 1, "residual_factor": 1}
     _fields_ = [
         ("struct_size", c_size_t),
         ("dtype", c_int),
@@ -825,6 +846,7 @@ class sley_topk_options(Structure):
         ("sample", c_double),
         ("seed", c_uint64),
         ("residual", c_void_p),
+        ("residual_factor", c_double),
     ]
 
 
@@ -1267,6 +1289,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_type_bytes": (c_size_t, [c_int]),
     "sley_collective_kinds": (POINTER(c_char_p), []),
     "sley_collective_kind_get": (c_int, [c_int, POINTER(sley_collective_kind_info)]),
+    "sley_collective_way_get": (c_int, [c_int, POINTER(sley_collective_way_info)]),
     "sley_collective_create": (c_int, [c_void_p, POINTER(sley_collective_options), POINTER(c_void_p)]),
     "sley_collective_run": (c_int, [c_void_p, c_void_p, c_void_p]),
     "sley_collective_info_get": (c_int, [c_void_p, POINTER(sley_collective_info)]),

@@ -12,6 +12,7 @@ from typing import Any
 from sley import _c
 from sley._calls import call
 from sley._kinds import kinds
+from sley._later import Later, Work
 from sley._library import decoded, encoded, initial, lib
 from sley._process import Closable, NotCopied, ProcessLock
 from sley._ranks import CallersThread, Job, RankThreads, Runner, join_all
@@ -132,6 +133,7 @@ class Comm(Closable):
         self._lock = ProcessLock()
         self._end = self._finalizer()
         self._device = device
+        self._later: Later | None = None
         _open.add(self)
 
     def _finalizer(self) -> "weakref.finalize[Any, Any]":
@@ -173,6 +175,7 @@ class Comm(Closable):
         if not self._lock.here:
             self._end.detach()
             return
+        self._settle()
         with self._lock:
             if self._end.detach() is None:
                 return
@@ -181,8 +184,25 @@ class Comm(Closable):
             finally:
                 self._runner.end()
 
+    def _settle(self) -> None:
+        """Waits for the jobs of `_run_later`. Not called with the lock, which they need."""
+        if self._later is not None and self._lock.here:
+            self._later.settle()
+
     def _run(self, job: Job) -> None:
-        """Destroys unused handles, then runs a job on all ranks."""
+        """Destroys unused handles, then runs a job on all ranks, after the jobs of `_run_later`."""
+        self._settle()
+        self._run_now(job)
+
+    def _run_later(self, job: Job, result: Any) -> Work:
+        """Runs a job on all ranks in another thread, after earlier ones; `wait` of the work returns result."""
+        with self._lock:
+            if self._later is None:
+                self._later = Later()
+                weakref.finalize(self, self._later.end)
+            return self._later.put(lambda: self._run_now(job), result)
+
+    def _run_now(self, job: Job) -> None:
         with self._lock:
             if self.closed:
                 raise SleyArgumentError("the comm is closed")
@@ -202,9 +222,10 @@ class Comm(Closable):
         """Creates a handle on each rank of this process with make(i, comm, out); returns their number among the
         holdings, and the handles."""
         handles = [ctypes.c_void_p() for _ in range(self.here)]
+        self._settle()
         with self._lock:
             try:
-                self._run(lambda i, comm: make(i, comm, handles[i]))
+                self._run_now(lambda i, comm: make(i, comm, handles[i]))
             except BaseException:
                 if any(handles):
                     self._holdings.forget(self._holdings.add(destroy, handles, kept))
@@ -215,6 +236,7 @@ class Comm(Closable):
         """Destroys the handles with this number now; does nothing in a forked child."""
         if not self._lock.here:
             return
+        self._settle()
         with self._lock:
             removal = None if self.closed else self._holdings.removal([number])
             if removal is not None:

@@ -27,14 +27,17 @@ from sley import _c
 from sley._arrays import Indices, code_of
 from sley._collective import Collective, CollectiveInfo, one_of, ops
 from sley._division import Rows
+from sley._later import Work
 from sley._library import decoded, encoded, initial, lib
 from sley._meet import of_torch_group, variables
 from sley._ranks import CallersThread
+from sley._topk import TopK, TopKInfo
 from sley.comm import Comm as _Comm
 from sley.errors import SleyArgumentError
 from sley.matrix import Matrix, as_matrix, reading, stored_code
 
-__all__ = ["Collective", "CollectiveInfo", "Comm", "Rows", "init", "read", "rows", "shutdown"]
+__all__ = ["Collective", "CollectiveInfo", "Comm", "Rows", "TopK", "TopKInfo", "Work", "init", "read", "rows",
+           "shutdown"]
 
 _open: "list[Comm]" = []
 

@@ -147,6 +147,13 @@ def collectives() -> None:
     assert refused(lambda: sley.dist.Collective(comm, "broadcast", 3), "allreduce, reducescatter, allgather")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, compress="zip"), "none, auto, pici, coo")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", 3, np.uint8), "gathered but not reduced")
+    with sley.dist.Collective(comm, "allreduce", n, compress="pici", way="ring", dense_above=(0, 0, 1)) as bounded:
+        assert np.array_equal(bounded(all_ranks[rank]), sum(all_ranks))
+        info = bounded.info
+        assert (info.inter + info.intra, info.inter_dense + info.intra_dense) == (size - 1, size - 1)
+        assert (info.allgather, info.allgather_dense) == (int(size > 1), 0)
+    for wrong in (2, (0.5, 0.5), (0.5, -0.5, 0.5)):
+        assert refused(lambda above=wrong: sley.dist.Collective(comm, "allreduce", 3, dense_above=above), "inter, intra")
     assert refused(lambda: sley.dist.Collective(comm, "allreduce", [3] * size), "give one number")
     assert refused(lambda: sley.dist.Collective(comm, "allgather", [3] * (size + 1)), "one for each of")
     sley.dist.shutdown()

@@ -16,6 +16,7 @@ import scipy.sparse
 from support import assert_product, dense_of, drawn
 
 import sley
+import sley.dist
 from sley import _c
 from sley._foreign import device_array
 from sley._library import lib
@@ -120,6 +121,32 @@ def test_memory_of_ones_own(dtype: str, transpose: bool) -> None:
         assert np.array_equal(sley.Matrix.from_csr(indptr, indices, data, a.shape).data, a.data)
         for each in (given, out, indptr, indices, data):
             each.free()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_top_k_and_collectives_where_arrays_lie(later: bool) -> None:
+    values = np.random.default_rng(1).normal(size=5000).astype(np.float32)
+    with sley.Comm(device="cuda") as comm, sley.dist.TopK(comm, 5000, density=0.1, residual_factor=0.5) as keep, \
+            sley.dist.Collective(comm, "allreduce", 5000, compress="pici") as total:
+        given, out = Own(comm, values), Own(comm, values)
+        for step in range(2):
+            assert keep(given, out=out) is out
+            left = keep.residual
+            assert np.array_equal(out.get() + left, values + (0.5 * before if step else 0))
+            before = left
+        work = total(out, out=given, async_op=later)
+        assert (work.wait() if later else work) is given
+        assert np.array_equal(given.get(), out.get()) and total.info.path == "dense"
+        with pytest.raises(sley.SleyArgumentError, match="in host memory"):
+            total(values)
+        given.free()
+        out.free()
+    with sley.Comm(2) as comm, sley.dist.Collective(comm, "allreduce", 5000) as total:
+        with sley.Comm(device="cuda") as other:
+            given = Own(other, values)
+            with pytest.raises(sley.SleyArgumentError, match="the ranks work on the cpu"):
+                total([given, given])
+            given.free()
 
 
 @pytest.mark.parametrize("make", LIBRARIES)

@@ -2,6 +2,7 @@
 /* Collectives of the public interface: argument checks. */
 #include "base/structs.h"
 #include "collective/handle.h"
+#include "collective/ways.h"
 
 const char *const *sley_collective_kinds(void) {
   return sl_collective_kind_names();
@@ -15,6 +16,14 @@ sley_status sley_collective_kind_get(sley_collective_kind kind, sley_collective_
   return SLEY_OK;
 }
 
+sley_status sley_collective_way_get(sley_collective_way way, sley_collective_way_info *out) {
+  const sl_way *row = sl_way_of(way);
+  if (!row || !out)
+    return sl_fail(SLEY_ERR_ARG, "sley_collective_way_get: out is NULL, or there is no way %d", (int)way);
+  *out = row->info;
+  return SLEY_OK;
+}
+
 /* Copies the caller's options over the defaults. */
 static sley_status take_options(const sley_collective_options *given, sley_collective_options *out) {
   *out = (sley_collective_options)SLEY_COLLECTIVE_OPTIONS_INIT;
@@ -22,7 +31,7 @@ static sley_status take_options(const sley_collective_options *given, sley_colle
     return sl_fail(SLEY_ERR_ARG,
                    "sley_collective_create: options is NULL: start from SLEY_COLLECTIVE_OPTIONS_INIT");
   SL_TRY(sl_struct_take("sley_collective_options", given, sizeof *out, out));
-  if ((unsigned)out->compress > SLEY_COMPRESS_COO || (unsigned)out->way > SLEY_WAY_TWO_LEVEL)
+  if ((unsigned)out->compress > SLEY_COMPRESS_COO || !sl_way_of(out->way))
     return sl_fail(SLEY_ERR_ARG, "sley_collective_create: compress %d or way %d does not exist",
                    (int)out->compress, (int)out->way);
   return SLEY_OK;
@@ -47,7 +56,7 @@ sley_status sley_collective_create(sley_comm *comm, const sley_collective_option
                               .count = o.counts ? 0 : o.count,
                               .counts = o.counts,
                               .any_order = o.any_order};
-  return sl_collective_create(comm, &spec, o.compress, o.way, out);
+  return sl_collective_create(comm, &spec, &o, out);
 }
 
 /* The result is not agreed, because without a handle the other ranks are unknown. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collective/ways.h"
 #include "device/asked_kernel.h"
 #include "device/device.h"
 #include "io/io.h"
@@ -43,12 +44,7 @@ const char *const *sley_reduces(void) {
 }
 
 const char *const *sley_collective_ways(void) {
-  static const char *const names[] = {[SLEY_WAY_AUTO] = "auto",
-                                      [SLEY_WAY_DIRECT] = "direct",
-                                      [SLEY_WAY_RING] = "ring",
-                                      [SLEY_WAY_TWO_LEVEL] = "two-level",
-                                      NULL};
-  return names;
+  return sl_way_names();
 }
 
 const char *sley_format_summary(const char *format) {

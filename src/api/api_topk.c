@@ -30,6 +30,9 @@ static sley_status check_options(const sley_topk_options *o) {
                    (long long)o->count);
   SL_TRY(check_share("density", o->density));
   SL_TRY(check_share("sample", o->sample));
+  if (!(o->residual_factor >= 0 && o->residual_factor <= 1))
+    return sl_fail(SLEY_ERR_ARG, "sley_topk_create: residual_factor is %g: it must be from 0 to 1",
+                   o->residual_factor);
   return check_aligned("sley_topk_create", "residual", o->residual, sl_sum_dtype(o->dtype));
 }
 

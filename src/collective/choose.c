@@ -113,11 +113,11 @@ static double decompress_seconds(const sl_sparse_costs *c, sl_compressed_format 
 }
 
 sl_compressed_format sl_choose_format(const sl_sparse_costs *costs, sl_link link, sley_type type,
-                                      int64_t values, double density) {
+                                      int64_t values, double density, bool may_be_dense) {
   const sl_compressed_format formats[] = {SL_COMPRESSED_DENSE, sl_pici_for(values), SL_COMPRESSED_COO};
   sl_compressed_format best = SL_COMPRESSED_DENSE;
   double least = INFINITY;
-  for (int i = 0; i < 3; i++) {
+  for (int i = may_be_dense ? 0 : 1; i < 3; i++) {
     sl_compressed_format format = formats[i];
     if (!sl_compressed_serves(format, values))
       continue;
@@ -216,7 +216,7 @@ typedef struct flow {
 } flow;
 
 static sl_compressed_format format_of(const flow *f, sl_link link, int64_t values) {
-  return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density);
+  return sl_choose_format(f->costs, link, f->shape->spec->type, values, f->density, true);
 }
 
 /* Adds the time of one of several arrays that a single call compresses. */

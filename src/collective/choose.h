@@ -50,9 +50,10 @@ static inline sl_compressed_format sl_pici_for(int64_t values) {
 }
 
 /* Returns the format in which an array of that many values takes least time over a link of the class,
- * including compression before and decompression after the transfer. */
+ * including compression before and decompression after the transfer. may_be_dense: whether the format dense
+ * is one of the choices. */
 sl_compressed_format sl_choose_format(const sl_sparse_costs *costs, sl_link link, sley_type type,
-                                      int64_t values, double density);
+                                      int64_t values, double density, bool may_be_dense);
 
 /* The expected times of a run. density: density of the ranks' arrays. */
 double sl_dense_seconds(const sl_sparse_costs *costs, const sl_sparse_shape *shape);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The direct way: each array is sent directly to the rank that needs it. It suits comms in which every pair
- * of ranks has a link; if kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of two
- * ranks is a reduce-scatter whose parts are the whole array. */
+ * of ranks has a link; if kernels can read all peers' memory, in_place_way.c does the same. An all-reduce of
+ * two ranks is a reduce-scatter whose parts are the whole array. */
 #include "base/memory.h"
-#include "collective/route.h"
+#include "collective/scatter.h"
 #include "device/device.h"
 
 typedef struct direct {
@@ -13,22 +13,6 @@ typedef struct direct {
 } direct;
 
 /* ---- making */
-
-/* Lists the transfers of a scatter: every rank sends each peer that peer's part, and receives its own part
- * from each peer. *send and *recv: bytes of the areas. */
-static void list_scatter(direct *d, int64_t *send, int64_t *recv) {
-  const sl_sparse_base *base = d->route.base;
-  int rank = base->comm->rank;
-  sley_type type = base->spec.dense.type;
-  for (int p = 0; p < base->comm->size; p++) {
-    if (p == rank)
-      continue;
-    sl_transfer_send(&d->scatter, p, sl_route_reduced_values(base, p), *send);
-    sl_transfer_recv(&d->scatter, p, sl_route_reduced_values(base, rank), *recv);
-    *send += sl_transfer_slot(type, sl_route_reduced_values(base, p));
-    *recv += sl_transfer_slot(type, sl_route_reduced_values(base, rank));
-  }
-}
 
 /* Lists the transfers of a gather: every rank sends its part to each peer, in one or two formats. */
 static void list_gather(direct *d, int64_t *send, int64_t *recv) {
@@ -55,19 +39,19 @@ static sley_status take_memory(direct *d) {
   SL_TRY(sl_transfer_begin(&d->scatter, base->comm->size));
   SL_TRY(sl_transfer_begin(&d->gather, base->comm->size));
   if (sl_route_reduces(base))
-    list_scatter(d, &send[0], &recv[0]);
+    sl_scatter_list(base, &d->scatter, &send[0], &recv[0]);
   if (sl_route_gathers_parts(base))
     list_gather(d, &send[1], &recv[1]);
   SL_TRY(sl_route_take(base, larger(send[0], send[1]), (void **)&d->send));
   SL_TRY(sl_route_take(base, larger(recv[0], recv[1]), (void **)&d->recv));
-  return sl_route_reduces(base) ? sl_route_take_expanded(base, base->comm->size - 1) : SLEY_OK;
+  return sl_route_reduces(base) ? sl_route_take_expanded(base, base->comm->size - 1, base->longest) : SLEY_OK;
 }
 
 static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   direct *d;
   SL_TRY(SL_NEW_ZERO(d, 1, "a sparse collective"));
   *out = &d->route;
-  d->route = (sl_sparse_route){.ops = &sl_sparse_direct, .base = base};
+  d->route = (sl_sparse_route){.base = base};
   sley_type type = base->spec.dense.type;
   d->scatter = (sl_transfer){.name = "sparse reduce-scatter", .comm = base->comm, .type = type};
   d->gather = (sl_transfer){.name = "sparse all-gather", .comm = base->comm, .type = type};
@@ -96,21 +80,7 @@ static void direct_close(sl_sparse_route *route) {
 static sley_status direct_scatter(sl_sparse_route *route, const void *src, void *dst, double *density,
                                   sl_queue *queue) {
   direct *d = (direct *)route;
-  sl_sparse_base *base = route->base;
-  sl_transfer *scatter = &d->scatter;
-  int rank = base->comm->rank;
-  int64_t values = sl_route_reduced_values(base, rank);
-  SL_TRY(sl_route_compress_reduced(base, scatter->send, scatter->sends, src, d->send, queue));
-  SL_TRY(sl_route_measure(base, scatter, d->send, true, queue));
-  SL_TRY(sl_route_move(base, scatter, d->send, d->recv, queue));
-  *density = sl_route_density(scatter, base->density);
-  sl_route_lay(base, base->comm->size, rank, d->recv, sl_transfer_slot(base->spec.dense.type, values));
-  sl_route_fold_args fold = {.values = values,
-                             .parts = base->comm->size,
-                             .own = rank,
-                             .own_src = sl_route_reduced_part(base, src, rank),
-                             .dst = dst};
-  return sl_route_fold(base, &fold, queue);
+  return sl_scatter_run(route->base, &d->scatter, d->send, d->recv, src, dst, density, queue);
 }
 
 /* Compresses own in the format of each link class that leads to a peer; if both formats are the same, only
@@ -124,7 +94,7 @@ static sley_status compress_own(direct *d, const void *own, double density, sl_q
   int count = 0;
   for (int i = 0; i < gather->sends; i++) {
     sl_link link = sl_link_to(base->comm, gather->send[i].peer);
-    sl_compressed_format format = sl_route_format(base, link, values, density);
+    sl_compressed_format format = sl_route_format(base, link, true, values, density);
     int place = 0;
     while (place < count && made[place] != format)
       place++;
@@ -143,7 +113,7 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   sl_sparse_base *base = route->base;
   sl_transfer *gather = &d->gather;
   SL_TRY(compress_own(d, own, density, queue));
-  SL_TRY(sl_route_measure(base, gather, d->send, false, queue));
+  SL_TRY(sl_route_measure(base, gather, d->send, SL_ARRAYS_GATHERED, queue));
   int64_t nonzeros = gather->sends > 0 ? gather->header[0].nonzeros : 0;
   base->report.result_nonzeros = nonzeros;
   if (!sl_route_reduces(base)) { /* counted once, although it may be compressed in two formats */
@@ -159,8 +129,7 @@ static sley_status direct_gather(sl_sparse_route *route, const void *own, double
   return sl_route_decompress(base, queue);
 }
 
-const sl_sparse_route_ops sl_sparse_direct = {.path = SL_SPARSE_PATH_DIRECT,
-                                              .open = direct_open,
+const sl_sparse_route_ops sl_sparse_direct = {.open = direct_open,
                                               .scatter = direct_scatter,
                                               .gather = direct_gather,
                                               .finish = sl_route_finish,

@@ -22,17 +22,22 @@ static sley_status agree(sl_comm *comm, sley_compress compress) {
   return sl_agree_same(comm, "sley_collective_create", names, numbers, 1);
 }
 
-static sley_status make_sparse(sley_collective *made, const sl_dense_spec *spec, sley_compress compress,
-                               sley_collective_way way) {
+static sl_sparse_bound bound_of(double above) {
+  return (sl_sparse_bound){.is_set = above != -1, .density = above};
+}
+
+static sley_status make_sparse(sley_collective *made, const sl_dense_spec *spec,
+                               const sley_collective_options *o) {
   static const sl_sparse_choice formats[] = {[SLEY_COMPRESS_NONE] = SL_SPARSE_DENSE,
                                              [SLEY_COMPRESS_AUTO] = SL_SPARSE_AUTO,
                                              [SLEY_COMPRESS_PICI] = SL_SPARSE_PICI,
                                              [SLEY_COMPRESS_COO] = SL_SPARSE_COO};
-  static const sl_sparse_way ways[] = {[SLEY_WAY_AUTO] = SL_SPARSE_WAY_AUTO,
-                                       [SLEY_WAY_DIRECT] = SL_SPARSE_WAY_DIRECT,
-                                       [SLEY_WAY_RING] = SL_SPARSE_WAY_RING,
-                                       [SLEY_WAY_TWO_LEVEL] = SL_SPARSE_WAY_TWO_LEVEL};
-  sl_sparse_spec sparse = {.dense = *spec, .format = formats[compress], .way = ways[way]};
+  sl_sparse_spec sparse = {.dense = *spec,
+                           .format = formats[o->compress],
+                           .way = o->way,
+                           .above = {[SL_INTER] = bound_of(o->dense_above_inter),
+                                     [SL_INTRA] = bound_of(o->dense_above_intra),
+                                     [SL_GATHERED] = bound_of(o->dense_above_allgather)}};
   return sl_sparse_create(made->comm, &sparse, &made->sparse);
 }
 
@@ -56,23 +61,22 @@ static sley_status count_dense(sley_collective *made, const sl_dense_spec *spec)
   return SLEY_OK;
 }
 
-static sley_status make(sley_collective *made, const sl_dense_spec *spec, sley_compress compress,
-                        sley_collective_way way) {
-  if (compress != SLEY_COMPRESS_NONE)
-    return make_sparse(made, spec, compress, way);
+static sley_status make(sley_collective *made, const sl_dense_spec *spec, const sley_collective_options *o) {
+  if (o->compress != SLEY_COMPRESS_NONE)
+    return make_sparse(made, spec, o);
   SL_TRY(sl_dense_create(made->comm, spec, &made->dense));
   return sl_agree(made->comm, count_dense(made, spec));
 }
 
-sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_compress compress,
-                                 sley_collective_way way, sley_collective **out) {
+sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, const sley_collective_options *o,
+                                 sley_collective **out) {
   sley_collective *made = NULL;
   *out = NULL;
-  SL_TRY(agree(comm, compress));
+  SL_TRY(agree(comm, o->compress));
   sley_status status = sl_agree(comm, SL_NEW_ZERO(made, 1, "a collective"));
   if (status == SLEY_OK) {
     made->comm = comm;
-    status = make(made, spec, compress, way);
+    status = make(made, spec, o);
   }
   if (status != SLEY_OK) {
     sl_error error;
@@ -115,7 +119,13 @@ static sley_status sparse_info(sl_sparse *sparse, sley_collective_info *out) {
                                 .pici = report.formats[SL_COMPRESSED_PICI32] +
                                         report.formats[SL_COMPRESSED_PICI64],
                                 .coo = report.formats[SL_COMPRESSED_COO],
-                                .path = sl_sparse_path_text(report.path),
+                                .inter = report.made[SL_INTER],
+                                .inter_dense = report.made_dense[SL_INTER],
+                                .intra = report.made[SL_INTRA],
+                                .intra_dense = report.made_dense[SL_INTRA],
+                                .allgather = report.made[SL_GATHERED],
+                                .allgather_dense = report.made_dense[SL_GATHERED],
+                                .path = report.path,
                                 .reason = sl_sparse_reason_text(report.reason)};
   return SLEY_OK;
 }

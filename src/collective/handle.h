@@ -5,10 +5,11 @@
 
 #include "transport/dense_collective.h"
 
-/* See sley_collective_create. compress and way are valid values of their types; this function checks that
- * they are the same on all ranks. Collective. */
-sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, sley_compress compress,
-                                 sley_collective_way way, sley_collective **out);
+/* See sley_collective_create. o: all options, of which compress and way are valid values of their types; this
+ * function checks that they are the same on all ranks. spec: the collective that they describe. Collective.
+ */
+sley_status sl_collective_create(sl_comm *comm, const sl_dense_spec *spec, const sley_collective_options *o,
+                                 sley_collective **out);
 
 /* Does the work of sley_collective_run, enqueued on the comm's queue. Collective. */
 sley_status sl_collective_run(sley_collective *collective, const void *src, void *dst);

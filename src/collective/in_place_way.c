@@ -78,14 +78,14 @@ static sley_status take_memory(in_place *d) {
   SL_TRY(sl_route_take(base, bytes, (void **)&d->area));
   SL_TRY(sl_headers_open(&d->headers, base->comm->queue, base->wrong,
                          items_of(&d->scatter) + items_of(&d->gather)));
-  return sl_route_reduces(base) ? sl_route_take_expanded(base, size - 1) : SLEY_OK;
+  return sl_route_reduces(base) ? sl_route_take_expanded(base, size - 1, base->longest) : SLEY_OK;
 }
 
 static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   in_place *d;
   SL_TRY(SL_NEW_ZERO(d, 1, "a sparse collective"));
   *out = &d->route;
-  d->route = (sl_sparse_route){.ops = &sl_sparse_in_place, .base = base};
+  d->route = (sl_sparse_route){.base = base};
   d->sums = -1;
   sley_type type = base->spec.dense.type;
   d->scatter = (sl_mapped){.name = "sparse reduce-scatter", .comm = base->comm, .type = type};
@@ -161,7 +161,7 @@ static sley_status in_place_gather(sl_sparse_route *route, const void *own, doub
   char *own_dst = sl_route_part(base, dst, base->comm->rank);
   SL_TRY(sl_mapped_reclaim(gather, queue));
   if (values > 0)
-    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, values, density), own, values,
+    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, true, values, density), own, values,
                              d->area + place_of(base, base->comm->rank, base->comm->size),
                              own_dst != own ? own_dst : NULL, queue));
   SL_TRY(sl_mapped_open(gather, d->area, queue));
@@ -184,11 +184,11 @@ static sley_status in_place_finish(sl_sparse_route *route, sl_queue *queue) {
 /* Adds one exchange to the report. The transport has counted the headers; the bytes after them are counted
    here. */
 static sley_status report_round(const in_place *d, sl_mapped *m, const sl_compressed_header *header,
-                                bool is_src, sl_sparse_report *report) {
+                                unsigned what, sl_sparse_report *report) {
   sl_comm *comm = d->route.base->comm;
   int64_t received = 0;
   SL_TRY(sl_mapped_measure(m, header));
-  sl_route_report_made(report, m->send, m->sends, header, is_src);
+  sl_route_report_made(comm, report, m->send, m->sends, header, what);
   for (int i = 0; i < m->sends; i++)
     report->sent += m->send[i].bytes;
   for (int i = 0; i < m->recvs; i++)
@@ -220,8 +220,8 @@ static sley_status note_run(in_place *d, const sl_headers_run *run, bool is_last
                              .result_nonzeros = -1};
   const sl_compressed_header *gathered = run->header + items_of(&d->scatter);
   SL_TRY(sl_route_check(run->verdict));
-  SL_TRY(report_round(d, &d->scatter, run->header, true, &report));
-  SL_TRY(report_round(d, &d->gather, gathered, !sl_route_reduces(base), &report));
+  SL_TRY(report_round(d, &d->scatter, run->header, SL_ARRAYS_OF_SRC, &report));
+  SL_TRY(report_round(d, &d->gather, gathered, sl_route_gathered(base), &report));
   if (sl_route_gathers_parts(base))
     report_result(d, gathered, &report);
   base->known = (sl_sparse_counts){report.values, report.nonzeros};
@@ -254,8 +254,7 @@ static sley_status in_place_settle(sl_sparse_route *route, bool wait) {
   return note_runs(d, true);
 }
 
-const sl_sparse_route_ops sl_sparse_in_place = {.path = SL_SPARSE_PATH_DIRECT,
-                                                .in_place = true,
+const sl_sparse_route_ops sl_sparse_in_place = {.in_place = true,
                                                 .copies_own = true,
                                                 .open = in_place_open,
                                                 .scatter = in_place_scatter,

@@ -89,14 +89,27 @@ static sley_status look(sl_probe *probe, const void *src, int64_t values, sl_que
   return SLEY_OK;
 }
 
+/* Takes the counts of an earlier run, if they have come since the last decision. Returns whether they have.
+ */
+static bool take_known(sl_probe *probe) {
+  if (probe->known.values == 0)
+    return false;
+  probe->values = probe->known.values;
+  probe->nonzeros = probe->known.nonzeros;
+  return true;
+}
+
+sley_status sl_probe_estimate(sl_probe *probe, const void *src, int64_t values, sl_queue *queue) {
+  probe->runs++;
+  if (probe->follows && (take_known(probe) || probe->runs > 1))
+    return SLEY_OK;
+  return count_sample(probe, src, values, queue);
+}
+
 /* Decides by the density that each rank knows of its array in an earlier run; then no rank waits for a
    device. */
 static sley_status follow(sl_probe *probe, int64_t values, sl_sparse_reason *why) {
-  bool is_new = probe->known.values > 0;
-  if (is_new) {
-    probe->values = probe->known.values;
-    probe->nonzeros = probe->known.nonzeros;
-  }
+  bool is_new = take_known(probe);
   int64_t sums[] = {values, (int64_t)(sl_probe_density(probe) * (double)values), is_new};
   SL_TRY(probe->comm->ops->allreduce(probe->comm, SL_SUM, sums, 3));
   *why = is_too_dense(probe, sums[1], sums[0]) ? SL_SPARSE_MISSED : SL_SPARSE_ENOUGH_ZEROS;

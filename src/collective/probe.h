@@ -49,6 +49,10 @@ void sl_probe_end(sl_probe *probe);
 sley_status sl_probe_decide(sl_probe *probe, const void *src, int64_t values, sl_queue *queue, bool *sparse,
                             sl_sparse_reason *why);
 
+/* Counts a sample of src without the other ranks, unless the probe follows and knows the counts of an earlier
+ * run. If a sample is taken, the host waits for the queue. Not collective. */
+sley_status sl_probe_estimate(sl_probe *probe, const void *src, int64_t values, sl_queue *queue);
+
 /* The density in the counts of this rank's last decision; 1 if nothing was counted. */
 double sl_probe_density(const sl_probe *probe);
 

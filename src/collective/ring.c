@@ -29,7 +29,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   ring *r;
   SL_TRY(SL_NEW_ZERO(r, 1, "a sparse collective"));
   *out = &r->route;
-  r->route = (sl_sparse_route){.ops = &sl_sparse_ring, .base = base};
+  r->route = (sl_sparse_route){.base = base};
   r->hop = (sl_transfer){.name = "sparse ring", .comm = comm, .type = base->spec.dense.type};
   SL_TRY(sl_transfer_begin(&r->hop, 1));
   sl_transfer_send(&r->hop, part_at(comm, -1), base->longest, 0);
@@ -38,7 +38,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   if (!sl_route_reduces(base))
     return SLEY_OK;
   SL_TRY(sl_route_take(base, base->longest * base->value_bytes, (void **)&r->sum));
-  return sl_route_take_expanded(base, 1);
+  return sl_route_take_expanded(base, 1, base->longest);
 }
 
 static sley_status ring_open(sl_sparse_base *base, sl_sparse_route **out) {
@@ -64,14 +64,15 @@ static void set_hop(ring *r, int send_part, int recv_part, int send_slot) {
 }
 
 /* Compresses an array of that density to the slot from which the hop sends it. */
-static sley_status compress(ring *r, const void *src, double density, bool is_src, sl_queue *queue) {
+static sley_status compress(ring *r, const void *src, double density, unsigned what, sl_queue *queue) {
   sl_sparse_base *base = r->route.base;
   const sl_transfer_item *item = &r->hop.send[0];
   sl_link link = sl_link_to(base->comm, item->peer);
   if (item->values > 0)
-    SL_TRY(sl_route_compress(base, sl_route_format(base, link, item->values, density), src, item->values,
-                             r->area + item->at, NULL, queue));
-  return sl_route_measure(base, &r->hop, r->area, is_src, queue);
+    SL_TRY(sl_route_compress(base,
+                             sl_route_format(base, link, what & SL_ARRAYS_GATHERED, item->values, density),
+                             src, item->values, r->area + item->at, NULL, queue));
+  return sl_route_measure(base, &r->hop, r->area, what, queue);
 }
 
 static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *dst, double *density,
@@ -83,7 +84,8 @@ static sley_status ring_scatter(sl_sparse_route *route, const void *src, void *d
   for (int s = 0; s < comm->size - 1; s++) {
     int sent = part_at(comm, s + 1), come = part_at(comm, s + 2);
     set_hop(r, sent, come, 0);
-    SL_TRY(compress(r, s == 0 ? sl_route_part(base, src, sent) : r->sum, *density, s == 0, queue));
+    SL_TRY(compress(r, s == 0 ? sl_route_part(base, src, sent) : r->sum, *density,
+                    s == 0 ? SL_ARRAYS_OF_SRC : SL_ARRAYS_OF_SUMS, queue));
     SL_TRY(sl_route_move(base, &r->hop, r->area, r->area, queue));
     sl_route_lay(base, 2, 1, r->area + r->hop.recv[0].at, sl_route_slot(base));
     sl_route_fold_args fold = {.values = sl_route_values(base, come),
@@ -104,7 +106,7 @@ static sley_status ring_gather(sl_sparse_route *route, const void *own, double d
   sl_sparse_base *base = route->base;
   const sl_comm *comm = base->comm;
   set_hop(r, comm->rank, part_at(comm, 1), 0);
-  SL_TRY(compress(r, own, density, !sl_route_reduces(base), queue));
+  SL_TRY(compress(r, own, density, sl_route_gathered(base), queue));
   base->report.result_nonzeros = sl_route_values(base, comm->rank) > 0 ? r->hop.header[0].nonzeros : 0;
   for (int s = 0; s < comm->size - 1; s++) {
     int come = part_at(comm, s + 1);
@@ -121,8 +123,7 @@ static sley_status ring_gather(sl_sparse_route *route, const void *own, double d
   return SLEY_OK;
 }
 
-const sl_sparse_route_ops sl_sparse_ring = {.path = SL_SPARSE_PATH_RING,
-                                            .open = ring_open,
+const sl_sparse_route_ops sl_sparse_ring = {.open = ring_open,
                                             .scatter = ring_scatter,
                                             .gather = ring_gather,
                                             .finish = sl_route_finish,

@@ -65,8 +65,11 @@ sley_status sl_route_settle_nothing(sl_sparse_route *route, bool wait) {
 
 /* ---- compressing */
 
-sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
+sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, bool gathered, int64_t values,
                                      double density) {
+  const sl_sparse_bound *above = &base->spec.above[sl_route_class(link, gathered)];
+  if ((above->is_set && density > above->density) || (gathered && base->way->gathers_dense))
+    return SL_COMPRESSED_DENSE;
   switch (base->spec.format) {
   case SL_SPARSE_DENSE:
     return SL_COMPRESSED_DENSE;
@@ -75,7 +78,7 @@ sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, i
   case SL_SPARSE_COO:
     return sl_compressed_serves(SL_COMPRESSED_COO, values) ? SL_COMPRESSED_COO : sl_pici_for(values);
   default:
-    return sl_choose_format(&base->costs, link, base->spec.dense.type, values, density);
+    return sl_choose_format(&base->costs, link, base->spec.dense.type, values, density, !above->is_set);
   }
 }
 
@@ -109,7 +112,7 @@ sley_status sl_route_compress_reduced(const sl_sparse_base *base, const sl_trans
     const sl_transfer_item *item = &items[i];
     sl_link link = sl_link_to(base->comm, item->peer);
     base->to_compress[i] =
-        part_of(base, sl_route_format(base, link, item->values, base->density),
+        part_of(base, sl_route_format(base, link, false, item->values, base->density),
                 sl_route_reduced_part(base, src, item->peer), item->values, area + item->at, NULL);
   }
   return compress(base, count, base->to_compress, queue);
@@ -139,10 +142,10 @@ static bool sums_compressed(const sl_sparse_base *base, int parts) {
          sl_kernel_serves(base->comm->device, &args);
 }
 
-sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays) {
-  return sums_compressed(base, arrays + 1)
-             ? SLEY_OK
-             : sl_route_take(base, arrays * sl_route_slot(base), (void **)&base->expanded);
+sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays, int64_t values) {
+  int64_t slot = sl_transfer_slot(base->spec.dense.type, values);
+  return sums_compressed(base, arrays + 1) ? SLEY_OK
+                                           : sl_route_take(base, arrays * slot, (void **)&base->expanded);
 }
 
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride) {
@@ -165,7 +168,8 @@ static sley_status sum(const sl_sparse_base *base, const sl_route_fold_args *a, 
 }
 
 static sley_status expand_and_reduce(sl_sparse_base *base, const sl_route_fold_args *a, sl_queue *queue) {
-  int64_t slot = sl_route_slot(base), room = sl_transfer_room(base->spec.dense.type, a->values);
+  int64_t slot = sl_transfer_slot(base->spec.dense.type, a->values),
+          room = sl_transfer_room(base->spec.dense.type, a->values);
   for (int p = 0; p < a->parts; p++)
     if (p != a->own)
       sl_route_list(base, base->src[p], room, a->values, base->expanded + (p - (p > a->own)) * slot);
@@ -191,13 +195,17 @@ sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *a, sl_
 
 /* ---- moving */
 
-void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
-                          const sl_compressed_header *header, bool is_src) {
+void sl_route_report_made(const sl_comm *comm, sl_sparse_report *report, const sl_transfer_item *items,
+                          int count, const sl_compressed_header *header, unsigned what) {
+  bool is_src = what & SL_ARRAYS_OF_SRC;
   int64_t last = -1;
   for (int i = 0; i < count; i++) {
     if (items[i].bytes == 0 || items[i].at <= last)
       continue;
     last = items[i].at;
+    sl_message_class class = sl_route_class(sl_link_to(comm, items[i].peer), what & SL_ARRAYS_GATHERED);
+    report->made[class]++;
+    report->made_dense[class] += header[i].format == SL_COMPRESSED_DENSE;
     report->arrays++;
     report->formats[header[i].format]++;
     report->values += is_src ? header[i].count : 0;
@@ -205,10 +213,10 @@ void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *item
   }
 }
 
-sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
+sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, unsigned what,
                              sl_queue *queue) {
   SL_TRY(sl_transfer_measure(transfer, src, queue));
-  sl_route_report_made(&base->report, transfer->send, transfer->sends, transfer->header, is_src);
+  sl_route_report_made(base->comm, &base->report, transfer->send, transfer->sends, transfer->header, what);
   return SLEY_OK;
 }
 

@@ -9,8 +9,32 @@
 #include "collective/sparse_spec.h"
 #include "collective/transfer.h"
 
+typedef struct sl_sparse_route sl_sparse_route;
+typedef struct sl_sparse_route_ops sl_sparse_route_ops;
+
+/* When an all-reduce exchanges whole arrays. */
+typedef enum sl_whole {
+  SL_WHOLE_OF_TWO, /* if there are two ranks, which do not read each other's memory: sums of parts would be
+                      denser than the arrays, and need a second transfer */
+  SL_WHOLE_ALWAYS,
+  SL_WHOLE_NEVER
+} sl_whole;
+
+/* A row of the table of ways, ways.c. */
+typedef struct sl_way {
+  sley_collective_way_info info;
+  const sl_sparse_route_ops *route;  /* NULL: the library chooses among other rows */
+  const sl_sparse_route_ops *mapped; /* form of route for ranks that read each other's memory; or NULL */
+  bool needs_levels;                 /* the direct way runs instead, unless there are several workgroups of
+                                        several ranks */
+  bool gathers_ranges;               /* gather transfers the parts of several ranks as one array */
+  bool gathers_dense;                /* gather transfers dense arrays, whatever the format */
+  sl_whole whole;
+} sl_way;
+
 typedef struct sl_sparse_base {
   sl_comm *comm;
+  const sl_way *way;   /* way of the spec; once the route is open, the way that runs */
   sl_sparse_spec spec; /* spec; its counts are not kept: see begin */
   int64_t value_bytes;
   int64_t *begin;  /* size + 1 entries: rank r's part is values begin[r] .. begin[r + 1] - 1 of the whole
@@ -32,20 +56,17 @@ typedef struct sl_sparse_base {
   sl_sparse_report report; /* report on the last run, as far as headers have been read */
 } sl_sparse_base;
 
-typedef struct sl_sparse_route sl_sparse_route;
-
-typedef struct sl_sparse_route_ops {
-  sl_sparse_path path;
+struct sl_sparse_route_ops {
   /* Peers' arrays are read in place, and the host reads no header during a run but in settle. */
   bool in_place;
   bool copies_own; /* gather copies this rank's own part to dst, too */
-  /* Allocates memory and makes transfers. *out is set on an error too, if there is something to close. There
-   * are at least two ranks, and values. Collective, agreed. */
+  /* Allocates memory and makes transfers; the caller sets (*out)->ops. *out is set on an error too, if there
+   * is something to close. There are at least two ranks, and values. Collective, agreed. */
   sley_status (*open)(sl_sparse_base *base, sl_sparse_route **out);
   /* scatter: reduces the ranks' arrays src to dst, this rank's part; *density becomes the expected density of
-   * dst. An all-reduce of whole arrays (sl_route_is_whole) consists of this alone. gather: brings the peers'
-   * parts to their positions in dst; own, of that density, is this rank's part. Both add to base->report.
-   * Collective. */
+   * dst. An all-reduce of whole arrays (sl_route_is_whole) consists of this alone, and a way that has no
+   * other collectives needs no gather. gather: brings the peers' parts to their positions in dst; own, of
+   * that density, is this rank's part. Both add to base->report. Collective. */
   sley_status (*scatter)(sl_sparse_route *route, const void *src, void *dst, double *density,
                          sl_queue *queue);
   sley_status (*gather)(sl_sparse_route *route, const void *own, double density, void *dst, sl_queue *queue);
@@ -56,15 +77,13 @@ typedef struct sl_sparse_route_ops {
    * base->report. wait: the host first waits for all runs. Errors: SLEY_ERR_PEER. Not collective. */
   sley_status (*settle)(sl_sparse_route *route, bool wait);
   void (*close)(sl_sparse_route *route); /* collective */
-} sl_sparse_route_ops;
+};
 
 /* A route. Ways extend the struct by making it their first member. */
 struct sl_sparse_route {
   const sl_sparse_route_ops *ops;
   sl_sparse_base *base;
 };
-
-extern const sl_sparse_route_ops sl_sparse_direct, sl_sparse_in_place, sl_sparse_ring, sl_sparse_two_level;
 
 /* The slots finish and settle of ways that read all headers in the run: finish makes the host wait for the
  * queue, and reads the faults that kernels have found. */
@@ -82,12 +101,13 @@ static inline bool sl_route_gathers(const sl_sparse_base *base) {
   return sl_collective_kind_of(base->spec.dense.kind)->info.gathers;
 }
 
-/* Returns whether two ranks exchange whole arrays, because sums of parts would be denser than the arrays, and
- * need a second transfer. False if arrays are read in place: then nothing is transferred, and each rank adds
- * only its part. */
+/* Returns whether the ranks exchange whole arrays. Arrays that are read in place are not transferred, and
+ * each rank adds only its part. */
 static inline bool sl_route_is_whole(const sl_sparse_base *base) {
-  return sl_route_reduces(base) && sl_route_gathers(base) && base->comm->size == 2 &&
-         base->spec.way != SL_SPARSE_WAY_RING && !sl_mapped_serves(base->comm);
+  if (!sl_route_reduces(base) || !sl_route_gathers(base))
+    return false;
+  return base->way->whole == SL_WHOLE_ALWAYS ||
+         (base->way->whole == SL_WHOLE_OF_TWO && base->comm->size == 2 && !sl_mapped_serves(base->comm));
 }
 
 static inline int64_t sl_route_values(const sl_sparse_base *base, int rank) {
@@ -121,14 +141,20 @@ sley_status sl_route_run(sl_sparse_route *route, const void *src, void *dst, sl_
 sley_status sl_route_take(const sl_sparse_base *base, int64_t bytes, void **out);
 void sl_route_give(const sl_sparse_base *base, void *block);
 
-/* Allocates the memory of sl_route_fold for at most `arrays` received arrays. Not collective. */
-sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays);
+/* Allocates the memory of sl_route_fold for at most `arrays` received arrays of at most that many values. Not
+ * collective. */
+sley_status sl_route_take_expanded(sl_sparse_base *base, int arrays, int64_t values);
 
 /* Returns the bytes of a slot for the longest array. */
 int64_t sl_route_slot(const sl_sparse_base *base);
 
-/* Returns the format for an array of that density that is sent over the link. */
-sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, int64_t values,
+/* The class of arrays for a peer that is reached over the link. */
+static inline sl_message_class sl_route_class(sl_link link, bool gathered) {
+  return gathered ? SL_GATHERED : link == SL_LINK_MESSAGE ? SL_INTER : SL_INTRA;
+}
+
+/* Returns the format for an array of that density that is sent over the link, to be reduced or gathered. */
+sl_compressed_format sl_route_format(const sl_sparse_base *base, sl_link link, bool gathered, int64_t values,
                                      double density);
 
 /* Compresses values of src, at least 1, to dst; copy: NULL, or an address to which all values are copied as
@@ -165,13 +191,25 @@ typedef struct sl_route_fold_args {
 void sl_route_lay(sl_sparse_base *base, int parts, int own, const char *src, int64_t stride);
 sley_status sl_route_fold(sl_sparse_base *base, const sl_route_fold_args *args, sl_queue *queue);
 
+/* What arrays are: flags. */
+typedef enum sl_route_arrays {
+  SL_ARRAYS_OF_SUMS = 0, /* neither of the following */
+  SL_ARRAYS_OF_SRC = 1,  /* parts of src */
+  SL_ARRAYS_GATHERED = 2 /* sent to be gathered, not to be reduced */
+} sl_route_arrays;
+
+/* The flags of arrays that gather sends. */
+static inline unsigned sl_route_gathered(const sl_sparse_base *base) {
+  return SL_ARRAYS_GATHERED | (sl_route_reduces(base) ? SL_ARRAYS_OF_SUMS : SL_ARRAYS_OF_SRC);
+}
+
 /* Counts sent arrays in the report, by their headers. An item at a higher position than all items before it
- * is a new array; any other item is an array that is already counted. is_src: they are parts of src. */
-void sl_route_report_made(sl_sparse_report *report, const sl_transfer_item *items, int count,
-                          const sl_compressed_header *header, bool is_src);
+ * is a new array; any other item is an array that is already counted. what: flags of sl_route_arrays. */
+void sl_route_report_made(const sl_comm *comm, sl_sparse_report *report, const sl_transfer_item *items,
+                          int count, const sl_compressed_header *header, unsigned what);
 
 /* Calls sl_transfer_measure, and counts the arrays in the report. */
-sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, bool is_src,
+sley_status sl_route_measure(sl_sparse_base *base, sl_transfer *transfer, const void *src, unsigned what,
                              sl_queue *queue);
 
 /* Calls sl_transfer_run, and counts the bytes in the report. */

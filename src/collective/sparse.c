@@ -9,7 +9,7 @@
 #include "collective/links.h"
 #include "collective/mapped.h"
 #include "collective/probe.h"
-#include "collective/route.h"
+#include "collective/ways.h"
 #include "transport/stopwatch.h"
 
 struct sl_sparse {
@@ -17,14 +17,14 @@ struct sl_sparse {
   sl_machine machine;     /* machine of the costs, if its links were measured */
   sl_sparse_route *route; /* NULL: every run is dense */
   sl_dense *dense;        /* NULL: no run is dense */
-  sl_probe probe;         /* probe; used if there are both a route and a dense collective */
+  sl_probe probe;         /* probe; used if there are both a route and a dense collective, or bounds */
   sl_sparse_reason why;   /* reason for the path; used if there is only one of them */
 };
 
 /* ---- checks */
 
 static sley_status check_ranges(const sl_sparse_spec *spec) {
-  if ((unsigned)spec->format >= SL_SPARSE_CHOICES || (unsigned)spec->way >= SL_SPARSE_WAYS)
+  if ((unsigned)spec->format >= SL_SPARSE_CHOICES || !sl_way_of(spec->way))
     return sl_fail(SLEY_ERR_ARG, "a sparse collective: format %d or way %d does not exist", (int)spec->format,
                    (int)spec->way);
   if (!(spec->dense_above >= 0 && spec->dense_above <= 1))
@@ -34,16 +34,53 @@ static sley_status check_ranges(const sl_sparse_spec *spec) {
   return SLEY_OK;
 }
 
+static sley_status check_kind(const sl_sparse_spec *spec) {
+  const sl_way *way = sl_way_of(spec->way);
+  if (way->info.only_allreduce && spec->dense.kind != SLEY_ALLREDUCE)
+    return sl_fail(SLEY_ERR_UNSUPPORTED, "a collective: the way %s is for all-reduces only", way->info.name);
+  return SLEY_OK;
+}
+
+static sley_status check_bounds(const sl_sparse_spec *spec) {
+  static const char *const names[SL_MESSAGE_CLASSES] = {"inter", "intra", "allgather"};
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++)
+    if (spec->above[i].is_set && !(spec->above[i].density >= 0 && spec->above[i].density <= 1))
+      return sl_fail(
+          SLEY_ERR_ARG,
+          "a collective: the density above which %s messages are dense is %g: it must be from 0 to 1",
+          names[i], spec->above[i].density);
+  return SLEY_OK;
+}
+
 static int64_t millionths(double density) {
   return (int64_t)(density * (double)SL_DENSITY_UNIT + 0.5);
 }
 
+/* The bound as a number that ranks compare. */
+static int64_t bound_number(const sl_sparse_bound *above) {
+  return above->is_set ? millionths(above->density) : -1;
+}
+
 static sley_status check_spec(sl_comm *comm, const sl_sparse_spec *spec) {
-  static const char *const names[] = {"format", "way", "the density above which it is dense"};
+  static const char *const names[] = {"format",
+                                      "way",
+                                      "the density above which it is dense",
+                                      "the density above which inter messages are dense",
+                                      "the density above which intra messages are dense",
+                                      "the density above which allgather messages are dense"};
   SL_TRY(sl_dense_agree(comm, &spec->dense));
-  SL_TRY(sl_agree_alike(comm, check_ranges(spec)));
-  int64_t numbers[] = {spec->format, spec->way, millionths(spec->dense_above)};
-  return sl_agree_same(comm, "a sparse collective", names, numbers, 3);
+  sley_status status = check_ranges(spec);
+  if (status == SLEY_OK)
+    status = check_bounds(spec);
+  SL_TRY(sl_agree_alike(comm, status));
+  int64_t numbers[] = {spec->format,
+                       spec->way,
+                       millionths(spec->dense_above),
+                       bound_number(&spec->above[SL_INTER]),
+                       bound_number(&spec->above[SL_INTRA]),
+                       bound_number(&spec->above[SL_GATHERED])};
+  SL_TRY(sl_agree_same(comm, "a sparse collective", names, numbers, sizeof numbers / sizeof *numbers));
+  return check_kind(spec);
 }
 
 static bool has_kernels(const sl_comm *comm, const sl_sparse_spec *spec) {
@@ -66,6 +103,7 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   sl_sparse_base *base = &sparse->base;
   base->comm = comm;
   base->spec = *spec;
+  base->way = sl_way_of(spec->way);
   base->spec.dense.counts = NULL;
   base->value_bytes = (int64_t)sley_type_bytes(spec->dense.type);
   base->density = 1;
@@ -76,7 +114,7 @@ static sley_status start(sl_comm *comm, const sl_sparse_spec *spec, sl_sparse **
   for (int r = 0; r < comm->size; r++)
     if (sl_route_values(base, r) > base->longest)
       base->longest = sl_route_values(base, r);
-  if (sl_route_is_whole(base))
+  if (sl_route_is_whole(base) || base->way->gathers_ranges)
     base->longest = all_values(base);
   if (base->longest > INT64_MAX / 16 / comm->size / base->value_bytes)
     return sl_fail(SLEY_ERR_OVERFLOW,
@@ -94,7 +132,7 @@ static bool is_free(const sl_dense_spec *spec) {
 
 /* Returns whether the library chooses the way, and there are two ways to choose from. */
 static bool chooses_way(const sl_sparse_base *base) {
-  return base->spec.way == SL_SPARSE_WAY_AUTO && sl_has_levels(base->comm) && is_free(&base->spec.dense);
+  return base->spec.way == SLEY_WAY_AUTO && sl_has_levels(base->comm) && is_free(&base->spec.dense);
 }
 
 /* Predictions on which the ranks agree: times are the times of the slowest rank, limits the lowest limits of
@@ -113,7 +151,7 @@ static sley_status predict(const sl_sparse_base *base, forecast *out) {
   int64_t nanoseconds = (int64_t)(sl_dense_seconds(&base->costs, &shape) * 1e9);
   SL_TRY(comm->ops->allreduce(comm, SL_MAX, &nanoseconds, 1));
   out->dense = (double)nanoseconds * 1e-9;
-  bool two_level = chooses_way(base) || (base->spec.way == SL_SPARSE_WAY_TWO_LEVEL && sl_has_levels(comm));
+  bool two_level = chooses_way(base) || (base->spec.way == SLEY_WAY_TWO_LEVEL && sl_has_levels(comm));
   bool chooses = base->spec.format == SL_SPARSE_AUTO || chooses_way(base);
   int64_t least[] = {chooses ? sl_choose_limit(&base->costs, &shape, false, out->dense) : -1,
                      chooses && two_level ? sl_choose_limit(&base->costs, &shape, true, out->dense) : -1,
@@ -125,28 +163,20 @@ static sley_status predict(const sl_sparse_base *base, forecast *out) {
   return SLEY_OK;
 }
 
-static const sl_sparse_route_ops *direct_route(const sl_sparse_base *base) {
-  return sl_mapped_serves(base->comm) ? &sl_sparse_in_place : &sl_sparse_direct;
+/* Returns the way that runs: the way of the spec, or one that the library chooses, or that replaces it. */
+static const sl_way *choose_way(const sl_sparse_base *base, const forecast *f) {
+  if (!base->way->route && chooses_way(base) && f->two_level > f->direct)
+    return sl_way_of(SLEY_WAY_TWO_LEVEL);
+  if (!base->way->route || (base->way->needs_levels && !sl_has_levels(base->comm)))
+    return sl_way_of(SLEY_WAY_DIRECT);
+  return base->way;
 }
 
-static const sl_sparse_route_ops *choose_route(const sl_sparse_base *base, const forecast *f) {
-  switch (base->spec.way) {
-  case SL_SPARSE_WAY_RING:
-    return &sl_sparse_ring;
-  case SL_SPARSE_WAY_TWO_LEVEL:
-    return sl_has_levels(base->comm) ? &sl_sparse_two_level : direct_route(base);
-  case SL_SPARSE_WAY_AUTO:
-    return chooses_way(base) && f->two_level > f->direct ? &sl_sparse_two_level : direct_route(base);
-  default:
-    return direct_route(base);
-  }
-}
-
-/* Returns the density up to which the route is taken; for a ring, the limit of the direct way. */
-static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_sparse_route_ops *route) {
+/* Returns the density up to which the way is taken; for ways that are not predicted, the limit of direct. */
+static int64_t limit_of(const sl_sparse_base *base, const forecast *f, const sl_way *way) {
   if (base->spec.dense_above > 0)
     return millionths(base->spec.dense_above);
-  return route == &sl_sparse_two_level ? f->two_level : f->direct;
+  return way->needs_levels ? f->two_level : f->direct;
 }
 
 /* Bytes of work memory for the largest call of SL_OP_COMPRESS: one array, or all arrays that the direct way
@@ -172,19 +202,26 @@ static sley_status take_base(sl_sparse_base *base) {
 
 static sley_status open_route(sl_sparse *sparse, const sl_sparse_route_ops *ops) {
   SL_TRY(sl_agree(sparse->base.comm, take_base(&sparse->base)));
-  return ops->open(&sparse->base, &sparse->route);
+  sley_status status = ops->open(&sparse->base, &sparse->route);
+  if (sparse->route)
+    sparse->route->ops = ops;
+  return status;
+}
+
+/* Returns whether each run may be dense as a whole or not. */
+static bool chooses_run(const sl_sparse_base *base) {
+  return base->spec.format == SL_SPARSE_AUTO && !sl_sparse_has_bounds(&base->spec);
 }
 
 /* Returns why all runs are dense, or SL_SPARSE_REASONS if they need not be. */
 static sl_sparse_reason always_dense(const sl_sparse_base *base, const forecast *f, int64_t limit) {
-  bool chooses = base->spec.format == SL_SPARSE_AUTO;
   if (base->comm->size == 1 || all_values(base) == 0)
     return SL_SPARSE_ALONE;
-  if (base->spec.format == SL_SPARSE_DENSE && base->spec.way == SL_SPARSE_WAY_AUTO)
+  if (base->spec.format == SL_SPARSE_DENSE && base->spec.way == SLEY_WAY_AUTO)
     return SL_SPARSE_ASKED;
-  if (chooses && !f->kernels)
+  if (base->spec.format == SL_SPARSE_AUTO && !f->kernels)
     return SL_SPARSE_NO_KERNELS;
-  return chooses && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
+  return chooses_run(base) && limit < 0 ? SL_SPARSE_SMALL : SL_SPARSE_REASONS;
 }
 
 /* The share of the dense collective's time that a sample may take. */
@@ -209,10 +246,11 @@ static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   forecast f;
   SL_TRY(measure_links(sparse));
   SL_TRY(predict(base, &f));
-  const sl_sparse_route_ops *route = choose_route(base, &f);
-  int64_t limit = limit_of(base, &f, route);
+  const sl_way *way = choose_way(base, &f);
+  const sl_sparse_route_ops *route = sl_way_route(way, base->comm);
+  int64_t limit = limit_of(base, &f, way);
   sparse->why = always_dense(base, &f, limit);
-  bool is_dense = sparse->why != SL_SPARSE_REASONS, chooses = base->spec.format == SL_SPARSE_AUTO;
+  bool is_dense = sparse->why != SL_SPARSE_REASONS, chooses = chooses_run(base);
   if (!is_dense && !f.kernels)
     return sl_fail(SLEY_ERR_UNSUPPORTED,
                    "device %s has no kernels that compress arrays: use a dense collective",
@@ -222,8 +260,9 @@ static sley_status finish(sl_sparse *sparse, const sl_dense_spec *dense) {
   if (is_dense)
     return SLEY_OK;
   sparse->why = SL_SPARSE_ASKED;
+  base->way = way;
   SL_TRY(open_route(sparse, route));
-  if (!chooses)
+  if (!chooses && !sl_sparse_has_bounds(&base->spec))
     return SLEY_OK;
   SL_TRY(sl_agree(base->comm, sl_probe_begin(&sparse->probe, base->comm, dense->type, &base->costs,
                                              PROBE_SHARE * f.dense)));
@@ -298,7 +337,7 @@ static sley_status run_dense(sl_sparse *sparse, const void *src, void *dst, sl_q
   sl_sparse_report *report = &sparse->base.report;
   sl_counters traffic;
   sl_dense_traffic(sparse->dense, &traffic);
-  report->path = SL_SPARSE_PATH_DENSE;
+  report->path = "dense";
   report->sent = report->dense_sent;
   report->received = traffic.bytes[SL_LINK_DIRECT] + traffic.bytes[SL_LINK_MESSAGE];
   return sl_dense_run(sparse->dense, src, dst, queue);
@@ -306,7 +345,7 @@ static sley_status run_dense(sl_sparse *sparse, const void *src, void *dst, sl_q
 
 static sley_status run_sparse(sl_sparse *sparse, const void *src, void *dst, sl_queue *queue) {
   sl_sparse_base *base = &sparse->base;
-  base->report.path = sparse->route->ops->path;
+  base->report.path = base->way->info.name;
   base->report.in_place = sparse->route->ops->in_place;
   SL_TRY(sl_route_run(sparse->route, src, dst, queue));
   return sparse->route->ops->finish(sparse->route, queue);
@@ -318,10 +357,16 @@ static sley_status choose(sl_sparse *sparse, const void *src, int64_t values, sl
   sl_sparse_base *base = &sparse->base;
   *is_sparse = sparse->route != NULL;
   base->report.reason = sparse->why;
-  if (!sparse->route || !sparse->dense)
+  bool has_bounds = sl_sparse_has_bounds(&base->spec);
+  if (!sparse->route || (!sparse->dense && !has_bounds))
     return SLEY_OK;
   sparse->probe.known = base->known;
   base->known = (sl_sparse_counts){0};
+  if (has_bounds) {
+    SL_TRY(sl_probe_estimate(&sparse->probe, src, values, queue));
+    base->density = sl_probe_density(&sparse->probe);
+    return SLEY_OK;
+  }
   SL_TRY(sl_probe_decide(&sparse->probe, src, values, queue, is_sparse, &base->report.reason));
   base->density = sl_probe_density(&sparse->probe);
   if (!*is_sparse && base->report.reason != SL_SPARSE_HELD) {

@@ -8,12 +8,14 @@
  *               rank in place; it adds all of them in the order of the ranks: the bits are those of
  *               the dense collective
  *   two-level   reduce-scatter: added inside workgroups first, then between them. All-gather: the reverse
+ *   recursive-doubling, split-allgather, split-dense
+ *               all-reduces of SparCML (Renggli et al.): doubling.c, split.c. For comparisons
  *   ring        from rank to rank, added and compressed again at every hop, as in Hough et al.; with coo
  *               arrays it is the ring of SparCML (Renggli et al.). For comparisons
  *
  * All-reduce: the array is divided into a part for each rank; reduce-scatter, then all-gather.
  *
- * Two-level and ring add in orders of their own, and round 16-bit values at each rank that adds. So the bits
+ * Two-level, ring and recursive-doubling add in orders of their own, and round 16-bit values at each rank that adds. So the bits
  * of floating-point sums differ from those of direct; they depend only on the number of ranks and the
  * workgroups, and are the same in every run, except for a run that SL_SPARSE_AUTO makes dense. Minimum,
  * maximum, sums of i64 and all-gathers have the same bits in every way. */

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collective/sparse_spec.h"
 
-const char *sl_sparse_path_text(sl_sparse_path path) {
-  static const char *const texts[] = {"dense", "direct", "ring", "two-level"};
-  return (unsigned)path <= SL_SPARSE_PATH_TWO_LEVEL ? texts[path] : "unknown";
-}
-
 const char *sl_sparse_reason_text(sl_sparse_reason reason) {
   static const char *const texts[SL_SPARSE_REASONS] = {[SL_SPARSE_ASKED] = "as asked for",
                                                        [SL_SPARSE_ALONE] = "nothing travels",

@@ -15,29 +15,37 @@ typedef enum sl_sparse_choice {
   SL_SPARSE_CHOICES
 } sl_sparse_choice;
 
-typedef enum sl_sparse_way {
-  SL_SPARSE_WAY_AUTO, /* the faster of direct and two-level; two-level only if the bits allow it */
-  SL_SPARSE_WAY_DIRECT,
-  SL_SPARSE_WAY_RING,
-  SL_SPARSE_WAY_TWO_LEVEL,
-  SL_SPARSE_WAYS
-} sl_sparse_way;
+/* The classes of messages for which users set densities. An all-gather, and the second half of an all-reduce,
+ * are one class, because gathered arrays do not become denser on the way. */
+typedef enum sl_message_class {
+  SL_INTER,    /* to be reduced, between workgroups */
+  SL_INTRA,    /* to be reduced, inside a workgroup */
+  SL_GATHERED, /* gathered */
+  SL_MESSAGE_CLASSES
+} sl_message_class;
+
+/* The density above which the messages of a class travel dense. */
+typedef struct sl_sparse_bound {
+  bool is_set; /* false: chosen by predicted time */
+  double density;
+} sl_sparse_bound;
 
 typedef struct sl_sparse_spec {
   sl_dense_spec dense; /* the collective to perform */
   sl_sparse_choice format;
-  sl_sparse_way way;
+  sley_collective_way way; /* SLEY_WAY_AUTO: the faster of direct and two-level; two-level only if the bits
+                              allow it */
   /* For SL_SPARSE_AUTO: the density, of all ranks' arrays together, above which a run is dense; at most 1. 0:
    * predicted from the machine. */
   double dense_above;
+  /* By sl_message_class. If one is set, no run is dense as a whole, and the format of a message is the
+   * spec's, or dense. */
+  sl_sparse_bound above[SL_MESSAGE_CLASSES];
 } sl_sparse_spec;
 
-typedef enum sl_sparse_path {
-  SL_SPARSE_PATH_DENSE,
-  SL_SPARSE_PATH_DIRECT,
-  SL_SPARSE_PATH_RING,
-  SL_SPARSE_PATH_TWO_LEVEL
-} sl_sparse_path;
+static inline bool sl_sparse_has_bounds(const sl_sparse_spec *spec) {
+  return spec->above[SL_INTER].is_set || spec->above[SL_INTRA].is_set || spec->above[SL_GATHERED].is_set;
+}
 
 /* Why a run took its path. */
 typedef enum sl_sparse_reason {
@@ -52,8 +60,7 @@ typedef enum sl_sparse_reason {
   SL_SPARSE_REASONS
 } sl_sparse_reason;
 
-/* Texts of a few words; static. */
-const char *sl_sparse_path_text(sl_sparse_path path);
+/* A text of a few words; static. */
 const char *sl_sparse_reason_text(sl_sparse_reason reason);
 
 /* Counts of arrays. */
@@ -63,8 +70,8 @@ typedef struct sl_sparse_counts {
 
 /* Report on the last run on this rank. */
 typedef struct sl_sparse_report {
-  sl_sparse_path path;
-  bool in_place; /* peers' arrays were read in place */
+  const char *path; /* name of the way that ran, or "dense"; static */
+  bool in_place;    /* peers' arrays were read in place */
   sl_sparse_reason reason;
   /* Counts of the arrays of src that this rank compressed. In a dense run: counts on which the choice was
    * based, of a sample or of the arrays of an earlier run. */
@@ -72,6 +79,7 @@ typedef struct sl_sparse_report {
   int64_t result_nonzeros;                        /* number of nonzero values of dst; -1: not known */
   int64_t arrays, formats[SL_COMPRESSED_FORMATS]; /* number of compressed arrays that this rank made, in total
                                                      and by format */
+  int64_t made[SL_MESSAGE_CLASSES], made_dense[SL_MESSAGE_CLASSES]; /* the same arrays by class: all, dense */
   int64_t sent, received; /* bytes with headers; an array sent to several peers counts several times */
   int64_t dense_sent;     /* bytes that the dense collective sends */
 } sl_sparse_report;

@@ -24,6 +24,7 @@ struct sley_topk {
   uint64_t seed;
   void *residual;
   bool owns_residual;
+  double residual_factor;
   uint64_t *work;
   topk_state *state;
 };
@@ -51,15 +52,30 @@ static int64_t residual_bytes(const sley_topk *topk) {
   return topk->count * (int64_t)sley_dtype_bytes(sl_sum_dtype(topk->dtype));
 }
 
+/* Multiplies the residual by a factor; 0 writes zeros without reading. The team divides rows of ROW values.
+ */
+static sley_status scale_residual(const sley_topk *topk, double factor) {
+  enum { ROW = 4096 };
+  const sley_dtype dtype = sl_sum_dtype(topk->dtype);
+  const int64_t rows = topk->count / ROW, rest = topk->count % ROW;
+  sl_scale_args whole = {
+      .rows = rows, .k = ROW, .beta = factor, .y = topk->residual, .ldy = ROW, .dtype = dtype};
+  sl_scale_args last = whole;
+  last.rows = 1;
+  last.k = last.ldy = rest;
+  last.y = (char *)topk->residual + rows * ROW * (int64_t)sley_dtype_bytes(dtype);
+  SL_TRY(sl_kernel_run(topk->comm->queue, &(sl_kernel_args){.op = SL_OP_SCALE, .scale = whole}));
+  return rest > 0 ? sl_kernel_run(topk->comm->queue, &(sl_kernel_args){.op = SL_OP_SCALE, .scale = last})
+                  : SLEY_OK;
+}
+
 static sley_status make_residual(sley_topk *made, void *given) {
   made->residual = given;
   if (given || made->count == 0)
     return SLEY_OK;
   SL_TRY(take(made, residual_bytes(made), &made->residual));
   made->owns_residual = true;
-  const sl_scale_args zeros = {
-      .rows = made->count, .k = 1, .y = made->residual, .ldy = 1, .dtype = sl_sum_dtype(made->dtype)};
-  return sl_kernel_run(made->comm->queue, &(sl_kernel_args){.op = SL_OP_SCALE, .scale = zeros});
+  return scale_residual(made, 0);
 }
 
 static sl_kernel_args threshold_args(const sley_topk *topk, const void *src) {
@@ -107,6 +123,7 @@ sley_status sl_topk_create(sl_comm *comm, const sley_topk_options *options, sley
   made->dtype = options->dtype;
   made->count = options->count;
   made->seed = options->seed;
+  made->residual_factor = options->residual_factor;
   made->sample = sample_of(options);
   made->rank = rank_of(options, made->sample);
   sley_status status = make(made, options);
@@ -146,6 +163,8 @@ sley_status sl_topk_run(sley_topk *topk, const void *src, void *dst) {
   const sl_kernel_args threshold = threshold_args(topk, src), sparsify = sparsify_args(topk, src, dst);
   if (topk->count == 0)
     return SLEY_OK;
+  if (topk->residual_factor != 1)
+    SL_TRY(scale_residual(topk, topk->residual_factor));
   SL_TRY(sl_kernel_run(topk->comm->queue, &threshold));
   return sl_kernel_run(topk->comm->queue, &sparsify);
 }

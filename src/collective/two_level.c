@@ -109,7 +109,7 @@ static sley_status take_memory(two_level *t) {
   if (!sl_route_reduces(base))
     return SLEY_OK;
   SL_TRY(sl_route_take(base, (count + 1) * slot, (void **)&t->partial));
-  return sl_route_take_expanded(base, larger(t->members, t->groups));
+  return sl_route_take_expanded(base, larger(t->members, t->groups), base->longest);
 }
 
 static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
@@ -117,7 +117,7 @@ static sley_status start(sl_sparse_base *base, sl_sparse_route **out) {
   two_level *t;
   SL_TRY(SL_NEW_ZERO(t, 1, "a sparse collective"));
   *out = &t->route;
-  t->route = (sl_sparse_route){.ops = &sl_sparse_two_level, .base = base};
+  t->route = (sl_sparse_route){.base = base};
   t->groups = sl_workgroups(comm);
   t->group = sl_workgroup_of(comm, comm->rank);
   t->first = sl_workgroup_first(comm, t->group);
@@ -194,11 +194,11 @@ static sley_status add_inside(two_level *t, int w, int j, const void *src, sl_qu
     const sl_transfer_item *item = &t->inside.send[i];
     int rank = relayed(t, w, j, item->peer - t->first);
     if (item->values > 0)
-      SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, item->values, base->density),
-                               sl_route_part(base, src, rank), item->values, t->send + item->at, NULL,
-                               queue));
+      SL_TRY(
+          sl_route_compress(base, sl_route_format(base, SL_LINK_DIRECT, false, item->values, base->density),
+                            sl_route_part(base, src, rank), item->values, t->send + item->at, NULL, queue));
   }
-  SL_TRY(sl_route_measure(base, &t->inside, t->send, true, queue));
+  SL_TRY(sl_route_measure(base, &t->inside, t->send, SL_ARRAYS_OF_SRC, queue));
   SL_TRY(sl_route_move(base, &t->inside, t->send, t->recv, queue));
   if (own < 0)
     return SLEY_OK;
@@ -218,11 +218,11 @@ static sley_status add_across(two_level *t, double density, void *dst, sl_queue 
   int64_t slot = sl_route_slot(base);
   for (int i = 0; i < t->sums.sends; i++) {
     const sl_transfer_item *item = &t->sums.send[i];
-    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, item->values, density),
+    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, false, item->values, density),
                              t->partial + item->at, item->values, t->across + item->at, NULL, queue));
   }
-  SL_TRY(sl_route_measure(base, &t->sums, t->across, t->members == 1, queue)); /* with one member the sums are
-                                                                                  parts of src */
+  SL_TRY(sl_route_measure(base, &t->sums, t->across, t->members == 1 ? SL_ARRAYS_OF_SRC : SL_ARRAYS_OF_SUMS,
+                          queue));
   SL_TRY(sl_route_move(base, &t->sums, t->across, t->recv, queue));
   sl_route_lay(base, t->groups, t->group, t->recv, slot);
   sl_route_fold_args fold = {.values = sl_route_values(base, base->comm->rank),
@@ -253,9 +253,9 @@ static sley_status gather_across(two_level *t, const void *own, double density, 
   sl_sparse_base *base = t->route.base;
   int64_t values = sl_route_values(base, base->comm->rank);
   if (values > 0)
-    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, values, density), own, values,
+    SL_TRY(sl_route_compress(base, sl_route_format(base, SL_LINK_MESSAGE, true, values, density), own, values,
                              t->across, NULL, queue));
-  SL_TRY(sl_route_measure(base, &t->parts, t->across, !sl_route_reduces(base), queue));
+  SL_TRY(sl_route_measure(base, &t->parts, t->across, sl_route_gathered(base), queue));
   base->report.result_nonzeros = values > 0 ? t->parts.header[0].nonzeros : 0;
   SL_TRY(sl_route_move(base, &t->parts, t->across, t->across, queue));
   sl_route_count_result(base, &t->parts);
@@ -308,8 +308,7 @@ static sley_status two_level_gather(sl_sparse_route *route, const void *own, dou
   return SLEY_OK;
 }
 
-const sl_sparse_route_ops sl_sparse_two_level = {.path = SL_SPARSE_PATH_TWO_LEVEL,
-                                                 .open = two_level_open,
+const sl_sparse_route_ops sl_sparse_two_level = {.open = two_level_open,
                                                  .scatter = two_level_scatter,
                                                  .gather = two_level_gather,
                                                  .finish = sl_route_finish,

@@ -143,7 +143,45 @@ for kind in allreduce allgather reducescatter; do
     holds "$(number cases.0.coo_arrays) > 0 && $(number cases.0.pici_arrays) == 0" "$kind, $way: formats"
   done
 done
+for way in recursive-doubling split-allgather split-dense; do
+  for words in "3 --transport tcp" "4 --workgroup 2" 7; do
+    # shellcheck disable=SC2086
+    check_kind allreduce $words --device cpu --way $way --format coo
+    field "$json" cases.0.path $way
+    holds "$(number cases.0.coo_arrays) > 0" "$way, $words ranks: no sparse array"
+    if [ $way = split-dense ]; then
+      field "$json" cases.0.allgather_dense_arrays "$(number cases.0.allgather_arrays)"
+    else
+      field "$json" cases.0.dense_arrays 0
+    fi
+  done
+  run 2 collective allgather --way $way
+  one_line "$way of an all-gather" "--way $way is for allreduce only"
+done
 bytes=2 check_kind allreduce 3 --device cpu --way ring --format pici --dtype bf16 --zeros 0.2
+
+echo "densities above which arrays travel dense"
+for way in ring two-level; do
+  for above in 0,0,0 1,1,1 0.001,1,1 1,0.001,1 1,1,0.001; do
+    check_kind allreduce 4 --device cpu --workgroup 2 --way $way --format pici --dense-above $above
+    IFS=, read -r inter intra gathered <<<"$above"
+    for of in inter:$inter intra:$intra allgather:$gathered; do
+      made=$(number "cases.0.${of%:*}_arrays") dense=$(number "cases.0.${of%:*}_dense_arrays")
+      field "$json" "dense_above_${of%:*}" "${of#*:}"
+      if [ "${of#*:}" = 1 ]; then
+        [ "$dense" -eq 0 ] || fail "$way, $above: $dense of $made ${of%:*} arrays are dense"
+      else
+        [ "$dense" -eq "$made" ] || fail "$way, $above: only $dense of $made ${of%:*} arrays are dense"
+      fi
+    done
+    [ $above = 1,1,1 ] || grep -q '^# .* dense arrays: inter ' "$work/out" ||
+      fail "$way, $above: the dense arrays are not shown"
+  done
+done
+check_kind allreduce 3 --device cpu --dense-above ,,0.5
+field "$json" dense_above_inter null
+field "$json" dense_above_allgather 0.5
+field "$json" cases.0.path direct
 
 echo "blocks of zeros that cross the pieces in which arrays are drawn"
 run 0 collective allreduce --bytes 9M --blocks 700000 --zeros 0.5 --ranks 2 --threads 1 --repeat 1 --warmup 0 --device cpu
@@ -212,6 +250,10 @@ run 2 collective allgather --bytes 40 --ranks 4 --device cpu
 one_line "less than a part for each rank" "give more"
 run 2 collective allreduce --blocks 0
 one_line "no blocks" "--blocks takes a whole number from 1"
+for above in 0.5 0.5,0.5 0.5,0.5,0.5,0.5 2,0,0 -1,0,0 0.5,x,0 0.5,0.5,0.5x; do
+  run 2 collective allreduce --dense-above $above
+  one_line "densities $above" "three densities from 0 to 1"
+done
 run 2 collective allreduce --format csr
 one_line "no such format" "--format"
 run 2 collective allreduce --way square

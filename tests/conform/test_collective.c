@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse collectives have the bits of the dense ones, for every kind, operator, type, format, way, length and
  * share of zeros, on every transport. Also tests the order of sums that are not exact. */
+#include <math.h>
+
 #include "base/memory.h"
 #include "base/random.h"
+#include "collective/ways.h"
 #include "dense_oracle.h"
 #include "ranks.h"
 #include "sparse_job.h"
@@ -18,6 +21,17 @@ static uint64_t draw(uint64_t seed, uint64_t what, uint64_t choices) {
   return sl_random(seed, what, 0) % choices;
 }
 
+static uint64_t count_ways(void) {
+  uint64_t ways = 0;
+  while (sl_way_names()[ways])
+    ways++;
+  return ways;
+}
+
+static sley_collective_way_info way_info(sley_collective_way way) {
+  return sl_way_of(way)->info;
+}
+
 /* Draws a job. bytes: whether the device compresses one-byte values. */
 static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   static const double limits[] = {0, 0.05, 0.3, 1};
@@ -29,13 +43,18 @@ static void draw_job(sparse_job *j, int size, bool bytes, uint64_t seed) {
   dense->count = length(sl_random(seed, 3, 0));
   dense->op = !kind->reduces || draw(seed, 9, 2) ? SLEY_SUM : (sley_reduce)draw(seed, 10, 3);
   j->spec.format = (sl_sparse_choice)draw(seed, 4, SL_SPARSE_CHOICES);
-  j->spec.way = (sl_sparse_way)draw(seed, 11, SL_SPARSE_WAYS);
+  j->spec.way = (sley_collective_way)draw(seed, 11, count_ways());
+  if (way_info(j->spec.way).only_allreduce && dense->kind != SLEY_ALLREDUCE)
+    j->spec.way = SLEY_WAY_AUTO;
   j->spec.dense_above = limits[draw(seed, 12, 4)];
+  static const double bounds[] = {0, 0.03, 0.4, 1};
+  for (int i = 0; i < SL_MESSAGE_CLASSES && draw(seed, 15, 3) == 0; i++)
+    j->spec.above[i] = (sl_sparse_bound){.is_set = draw(seed, 16 + (uint64_t)i, 3) > 0,
+                                         .density = bounds[draw(seed, 20 + (uint64_t)i, 4)]};
   j->in_place = draw(seed, 5, 2);
   j->signs = draw(seed, 6, 5) == 0;
   dense->any_order = dense->op == SLEY_SUM && draw(seed, 14, 4) == 0;
-  j->whole_numbers =
-      dense->any_order || j->spec.way == SL_SPARSE_WAY_RING || j->spec.way == SL_SPARSE_WAY_TWO_LEVEL;
+  j->whole_numbers = dense->any_order || !way_info(j->spec.way).in_order;
   j->blocks = draw(seed, 13, 3) == 0;
   bool differ = !kind->whole && draw(seed, 7, 2);
   for (int r = 0; r < size; r++)
@@ -50,18 +69,34 @@ static sley_status open_job(sl_comm *comm, sparse_job *j, uint64_t seed) {
   return sparse_job_open(comm, j);
 }
 
-/* The way that the collective must take if the spec leaves no choice; else -1. */
-static int expected_path(const sl_comm *comm, const sparse_job *j) {
+/* The path that the collective must take if the spec leaves no choice; else NULL. */
+static const char *expected_path(const sl_comm *comm, const sparse_job *j) {
   const sl_sparse_spec *spec = &j->spec;
   int64_t all = spec->dense.kind == SLEY_ALLREDUCE ? spec->dense.count : j->begin[comm->size];
   bool levels = comm->workgroup > 1 && comm->workgroup < comm->size;
-  if (comm->size == 1 || all == 0 || (spec->format == SL_SPARSE_DENSE && spec->way == SL_SPARSE_WAY_AUTO))
-    return SL_SPARSE_PATH_DENSE;
-  if (spec->way == SL_SPARSE_WAY_AUTO || (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1))
-    return -1;
-  if (spec->way == SL_SPARSE_WAY_RING)
-    return SL_SPARSE_PATH_RING;
-  return spec->way == SL_SPARSE_WAY_TWO_LEVEL && levels ? SL_SPARSE_PATH_TWO_LEVEL : SL_SPARSE_PATH_DIRECT;
+  if (comm->size == 1 || all == 0 || (spec->format == SL_SPARSE_DENSE && spec->way == SLEY_WAY_AUTO))
+    return "dense";
+  if (spec->way == SLEY_WAY_AUTO ||
+      (spec->format == SL_SPARSE_AUTO && spec->dense_above < 1 && !sl_sparse_has_bounds(spec)))
+    return NULL;
+  return spec->way == SLEY_WAY_TWO_LEVEL && !levels ? "direct" : way_info(spec->way).name;
+}
+
+/* Checks the numbers of arrays by class; with a bound of 0, arrays with nonzeros travel dense. */
+static sley_status check_classes(const sl_comm *comm, const sparse_job *j, const sl_sparse_report *report) {
+  int64_t made = 0, dense = 0;
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++) {
+    const sl_sparse_bound *above = &j->spec.above[i];
+    made += report->made[i];
+    dense += report->made_dense[i];
+    EXPECT(report->made_dense[i] >= 0 && report->made_dense[i] <= report->made[i]);
+    if (i != SL_GATHERED && above->is_set && above->density == 0 && report->nonzeros > 0 && !report->in_place)
+      EXPECT(report->made_dense[i] == report->made[i]);
+  }
+  EXPECT(made == report->arrays && dense == report->formats[SL_COMPRESSED_DENSE]);
+  EXPECT(report->made[SL_INTER] == 0 || comm->workgroup < comm->size);
+  EXPECT(report->made[SL_INTRA] == 0 || comm->workgroup > 1);
+  return SLEY_OK;
 }
 
 /* Checks that the reported bytes received on all ranks equal the comm's counters, and that the reported
@@ -72,28 +107,29 @@ static sley_status check_report(sl_comm *comm, const sparse_job *j) {
   SL_TRY(sl_sparse_report_of(j->one, &report));
   comm->ops->counters(comm, &counted); /* counts arrays that peers read in place after the report */
   int64_t formats = 0;
-  int path = expected_path(comm, j);
+  const char *path = expected_path(comm, j);
+  bool is_direct = strcmp(report.path, "direct") == 0, is_dense = strcmp(report.path, "dense") == 0;
   for (int f = 0; f < SL_COMPRESSED_FORMATS; f++)
     formats += report.formats[f];
-  EXPECT(path < 0 || (int)report.path == path);
-  EXPECT(report.in_place ==
-         (report.path == SL_SPARSE_PATH_DIRECT && comm->zero_copy && comm->workgroup == comm->size));
+  EXPECT(!path || strcmp(report.path, path) == 0);
+  EXPECT(report.in_place == (is_direct && comm->zero_copy && comm->workgroup == comm->size));
   int64_t sums[3] = {report.received, counted.bytes[SL_LINK_DIRECT], counted.bytes[SL_LINK_MESSAGE]};
   SL_TRY(comm->ops->allreduce(comm, SL_SUM, sums, 3));
   if (sums[0] != sums[1] + sums[2])
     return sl_fail(SLEY_ERR_INTERNAL,
-                   "kind %d, path %d, in place %d, %s: %lld bytes have come, counted are %lld and %lld",
-                   (int)j->spec.dense.kind, (int)report.path, (int)report.in_place,
+                   "kind %d, path %s, in place %d, %s: %lld bytes have come, counted are %lld and %lld",
+                   (int)j->spec.dense.kind, report.path, (int)report.in_place,
                    sl_sparse_reason_text(report.reason), (long long)sums[0], (long long)sums[1],
                    (long long)sums[2]);
   EXPECT(counted.bytes[SL_LINK_SELF] == 0);
   EXPECT(report.nonzeros >= 0 && report.nonzeros <= report.values && formats == report.arrays);
   EXPECT(report.values <= j->src_values);
-  EXPECT(report.path != SL_SPARSE_PATH_DENSE || (report.arrays == 0 && report.sent == report.dense_sent));
+  SL_TRY(check_classes(comm, j, &report));
+  EXPECT(!is_dense || (report.arrays == 0 && report.sent == report.dense_sent));
   EXPECT(j->spec.format != SL_SPARSE_PICI || report.formats[SL_COMPRESSED_COO] == 0);
   EXPECT(j->spec.format != SL_SPARSE_COO || report.formats[SL_COMPRESSED_PICI32] == 0);
   EXPECT(comm->size > 1 || report.sent == 0);
-  EXPECT(report.path != SL_SPARSE_PATH_DIRECT || j->spec.dense.kind == SLEY_ALLREDUCE ||
+  EXPECT(!is_direct || j->spec.dense.kind == SLEY_ALLREDUCE ||
          report.sent <= report.dense_sent + (comm->size - 1) * (SL_COMPRESSED_HEADER + 8));
   EXPECT(strcmp(sl_sparse_reason_text(report.reason), "unknown") != 0);
   return SLEY_OK;
@@ -108,8 +144,9 @@ static sley_status check_result_nonzeros(const sl_comm *comm, const sparse_job *
   for (int64_t i = j->dst_at; i < j->dst_at + j->dst_values; i++)
     nonzeros += memcmp(j->sparse + i * j->each, zero, (size_t)j->each) != 0;
   EXPECT(report.result_nonzeros == nonzeros ||
-         (report.result_nonzeros == -1 && (report.path == SL_SPARSE_PATH_DENSE ||
-                                           j->spec.dense.kind == SLEY_REDUCE_SCATTER || comm->size == 2)));
+         (report.result_nonzeros == -1 &&
+          (strcmp(report.path, "dense") == 0 || j->spec.way == SLEY_WAY_RECURSIVE_DOUBLING ||
+           j->spec.dense.kind == SLEY_REDUCE_SCATTER || comm->size == 2)));
   return SLEY_OK;
 }
 
@@ -185,9 +222,13 @@ static sley_status sum_whole(sl_comm *comm, const sl_sparse_spec *spec, const fl
   SL_TRY(check_sums(comm, there->host, count));
   if (comm->size == 1)
     return SLEY_OK;
-  EXPECT(spec->format == SL_SPARSE_AUTO || report.formats[SL_COMPRESSED_DENSE] == 0);
-  EXPECT(spec->format == SL_SPARSE_AUTO || report.sent <= report.dense_sent / 3);
-  EXPECT(report.values > 0 && report.nonzeros <= report.values / 50);
+  bool compresses = spec->format != SL_SPARSE_AUTO && spec->way != SLEY_WAY_SPLIT_DENSE;
+  EXPECT(!compresses || report.formats[SL_COMPRESSED_DENSE] == 0);
+  EXPECT(!compresses || report.sent <= report.dense_sent / 3);
+  /* in a recursive doubling, ranks that another rank has joined send no values of src alone */
+  EXPECT(report.values > 0 || spec->way == SLEY_WAY_RECURSIVE_DOUBLING);
+  EXPECT(report.nonzeros <= report.values / 50);
+  EXPECT(spec->way != SLEY_WAY_SPLIT_DENSE || report.made_dense[SL_GATHERED] == report.made[SL_GATHERED]);
   return SLEY_OK;
 }
 
@@ -200,10 +241,13 @@ static sley_status whole_main(sl_comm *comm, void *arg) {
     given[i] = whole(comm->rank, i);
   mirror there;
   SL_TRY(mirror_open(comm, values, count * (int64_t)sizeof *values, &there));
-  static const sl_sparse_spec specs[] = {{.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_DIRECT},
-                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_RING},
-                                         {.format = SL_SPARSE_PICI, .way = SL_SPARSE_WAY_RING},
-                                         {.format = SL_SPARSE_COO, .way = SL_SPARSE_WAY_TWO_LEVEL},
+  static const sl_sparse_spec specs[] = {{.format = SL_SPARSE_PICI, .way = SLEY_WAY_DIRECT},
+                                         {.format = SL_SPARSE_COO, .way = SLEY_WAY_RING},
+                                         {.format = SL_SPARSE_PICI, .way = SLEY_WAY_RING},
+                                         {.format = SL_SPARSE_COO, .way = SLEY_WAY_TWO_LEVEL},
+                                         {.format = SL_SPARSE_COO, .way = SLEY_WAY_RECURSIVE_DOUBLING},
+                                         {.format = SL_SPARSE_COO, .way = SLEY_WAY_SPLIT_ALLGATHER},
+                                         {.format = SL_SPARSE_COO, .way = SLEY_WAY_SPLIT_DENSE},
                                          {.format = SL_SPARSE_AUTO, .dense_above = 0.02}};
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
     sl_sparse_spec spec = specs[i];
@@ -258,9 +302,70 @@ static void sum_in_levels(const sl_comm *comm, sley_type type, char *const *all,
   oracle_reduce(SLEY_SUM, type, sl_workgroups(comm), of, out);
 }
 
+/* Adds pairs of neighbours, rounded after each addition: first so many that a power of two sums is left, each
+ * rank 2 i and 2 i + 1 at the beginning; then all, until one sum is left. */
+static void sum_in_tree(const sl_comm *comm, sley_type type, char *const *all, int64_t at, void *out) {
+  char sums[SPARSE_JOB_RANKS][8];
+  size_t each = sley_type_bytes(type);
+  int power = 1, left = comm->size;
+  while (2 * power <= comm->size)
+    power *= 2;
+  for (int r = 0; r < comm->size; r++)
+    memcpy(sums[r], all[r] + at, each);
+  for (int pairs = comm->size - power; left > 1; pairs = left / 2) {
+    for (int i = 0; i < left - pairs; i++) {
+      char sum[8];
+      const void *two[] = {sums[2 * i], sums[2 * i + 1]};
+      if (i < pairs)
+        oracle_reduce(SLEY_SUM, type, 2, two, sum);
+      else
+        memcpy(sum, sums[i + pairs], each);
+      memcpy(sums[i], sum, each);
+    }
+    left -= pairs;
+  }
+  memcpy(out, sums[0], each);
+}
+
+/* Adds the ranks' values in the order that the way documents. */
+static void sum_by_way(const sl_comm *comm, const sl_sparse_spec *spec, char *const *all, int64_t at,
+                       int owner, void *out) {
+  const void *values[SPARSE_JOB_RANKS];
+  sley_type type = spec->dense.type;
+  for (int r = 0; r < comm->size; r++)
+    values[r] = all[r] + at;
+  if (spec->way == SLEY_WAY_TWO_LEVEL && comm->workgroup > 1)
+    sum_in_levels(comm, type, all, at, out);
+  else if (spec->way == SLEY_WAY_RING)
+    sum_in_ring(comm, type, all, at, owner, out);
+  else if (spec->way == SLEY_WAY_RECURSIVE_DOUBLING)
+    sum_in_tree(comm, type, all, at, out);
+  else
+    oracle_reduce(SLEY_SUM, type, comm->size, values, out);
+}
+
+/* Checks that a sum is as near to the sum in double as additions rounded to the type bring it: a relative
+ * error of at most eps for each, of the sum of magnitudes. */
+static sley_status check_near(const sl_comm *comm, sley_type type, char *const *all, int64_t i,
+                              const void *got) {
+  static const double eps[] = {[SLEY_TYPE_F32] = 0x1p-24,
+                               [SLEY_TYPE_F64] = 0x1p-53,
+                               [SLEY_TYPE_F16] = 0x1p-11,
+                               [SLEY_TYPE_BF16] = 0x1p-8};
+  double sum = 0, magnitudes = 0, value = oracle_get(got, type);
+  int64_t at = i * (int64_t)sley_type_bytes(type);
+  for (int r = 0; r < comm->size; r++) {
+    sum += oracle_get(all[r] + at, type);
+    magnitudes += fabs(oracle_get(all[r] + at, type));
+  }
+  if (!isfinite(magnitudes) || magnitudes > 1e4 || !isfinite(value))
+    return SLEY_OK;
+  EXPECT(fabs(value - sum) <= magnitudes * eps[type] * 2 * comm->size + comm->size * 0x1p-24);
+  return SLEY_OK;
+}
+
 static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *const *all, mirror *there) {
   int64_t each = (int64_t)sley_type_bytes(spec->dense.type), begin[SPARSE_JOB_RANKS + 1];
-  bool levels = spec->way == SL_SPARSE_WAY_TWO_LEVEL && comm->workgroup > 1;
   sl_sparse *sum;
   memcpy(there->host, all[comm->rank], (size_t)(ORDER_COUNT * each));
   SL_TRY(mirror_send(there));
@@ -274,12 +379,9 @@ static sley_status check_order(sl_comm *comm, const sl_sparse_spec *spec, char *
     char expected[8];
     while (i >= begin[owner + 1])
       owner++;
-    if (levels)
-      sum_in_levels(comm, spec->dense.type, all, i * each, expected);
-    else if (spec->way == SL_SPARSE_WAY_RING)
-      sum_in_ring(comm, spec->dense.type, all, i * each, owner, expected);
-    if (levels || spec->way == SL_SPARSE_WAY_RING)
-      EXPECT(memcmp(expected, (char *)there->host + i * each, (size_t)each) == 0);
+    sum_by_way(comm, spec, all, i * each, owner, expected);
+    EXPECT(memcmp(expected, (char *)there->host + i * each, (size_t)each) == 0);
+    SL_TRY(check_near(comm, spec->dense.type, all, i, expected));
   }
   return SLEY_OK;
 }
@@ -298,11 +400,11 @@ static sley_status order_main(sl_comm *comm, void *arg) {
     for (int r = 0; r < comm->size; r++)
       fill_order(all[r], (sley_type)type, r);
     sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .type = (sley_type)type, .count = ORDER_COUNT},
-                           .format = SL_SPARSE_PICI,
-                           .way = SL_SPARSE_WAY_RING};
-    SL_TRY(check_order(comm, &spec, all, &there));
-    spec.way = SL_SPARSE_WAY_TWO_LEVEL;
-    SL_TRY(check_order(comm, &spec, all, &there));
+                           .format = SL_SPARSE_PICI};
+    for (int way = SLEY_WAY_DIRECT; way < (int)count_ways(); way++) {
+      spec.way = (sley_collective_way)way;
+      SL_TRY(check_order(comm, &spec, all, &there));
+    }
   }
   mirror_close(&there);
   for (int r = 0; r < comm->size; r++)

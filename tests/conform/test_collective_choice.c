@@ -72,7 +72,7 @@ static sley_status choice_main(sl_comm *comm, void *arg) {
     sl_sparse_reason reason = comm->size > 1 ? runs[run].reason : SL_SPARSE_ALONE;
     if (report.reason != reason)
       return sl_fail(SLEY_ERR_INTERNAL, "run %zu: %s", run, sl_sparse_reason_text(report.reason));
-    EXPECT((report.path != SL_SPARSE_PATH_DENSE) == (reason == SL_SPARSE_ENOUGH_ZEROS));
+    EXPECT((strcmp(report.path, "dense") != 0) == (reason == SL_SPARSE_ENOUGH_ZEROS));
     for (int64_t i = 0; i < CHOICE_COUNT; i += 10)
       EXPECT(values[i] ==
              (float)comm->size * (runs[run].pattern == ALL || (runs[run].pattern == SOME && i % 50 == 0)));
@@ -98,11 +98,11 @@ static sley_status formats_main(sl_comm *comm, void *arg) {
   const double density = (double)((COUNT + 2) / 3) / COUNT;
   for (int p = 0; p < comm->size; p++)
     if (p != comm->rank)
-      expected[sl_choose_format(&costs, sl_link_to(comm, p), SLEY_TYPE_F32, COUNT, density)] = 1;
+      expected[sl_choose_format(&costs, sl_link_to(comm, p), SLEY_TYPE_F32, COUNT, density, true)] = 1;
   mirror there;
   SL_TRY(mirror_open(comm, values, all * (int64_t)sizeof *values, &there));
   sl_sparse_spec spec = {
-      .dense = {.kind = SLEY_ALLGATHER, .count = COUNT}, .way = SL_SPARSE_WAY_DIRECT, .dense_above = 1};
+      .dense = {.kind = SLEY_ALLGATHER, .count = COUNT}, .way = SLEY_WAY_DIRECT, .dense_above = 1};
   sl_sparse *gather;
   sl_sparse_report report;
   SL_TRY(sl_sparse_create(comm, &spec, &gather));
@@ -155,18 +155,70 @@ static sley_status probe_main(sl_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* Bounds that users set: which messages of an all-reduce of 2 % of nonzeros travel dense. The bound of
+ * each class is in hundredths; the sums of the 8 ranks or fewer are expected to have 15 % of nonzeros at
+ * most. */
+typedef struct bounds_case {
+  int above[SL_MESSAGE_CLASSES];
+  bool dense[SL_MESSAGE_CLASSES];
+} bounds_case;
+
+static const bounds_case bounds_cases[] = {
+    {{0, 0, 0}, {true, true, true}},     {{1, 1, 90}, {true, true, false}},
+    {{1, 90, 90}, {true, false, false}}, {{90, 1, 90}, {false, true, false}},
+    {{90, 90, 1}, {false, false, true}}, {{90, 90, 90}, {false, false, false}}};
+
+static sley_status run_bounds(sl_comm *comm, const bounds_case *c, sl_sparse_choice format, mirror *there) {
+  sl_sparse_spec spec = {
+      .dense = {.kind = SLEY_ALLREDUCE, .count = CHOICE_COUNT}, .format = format, .way = SLEY_WAY_RING};
+  sl_sparse *sum;
+  sl_sparse_report report;
+  float *values = there->host;
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++)
+    spec.above[i] = (sl_sparse_bound){.is_set = true, .density = c->above[i] / 100.0};
+  fill_pattern(values, SOME);
+  SL_TRY(mirror_send(there));
+  SL_TRY(sl_sparse_create(comm, &spec, &sum));
+  SL_TRY(sl_sparse_run(sum, there->here, there->here, comm->queue));
+  SL_TRY(sl_sparse_report_of(sum, &report));
+  sl_sparse_destroy(sum);
+  SL_TRY(mirror_fetch(there));
+  for (int64_t i = 0; i < CHOICE_COUNT; i += 10)
+    EXPECT(values[i] == (float)comm->size * (i % 50 == 0));
+  for (int i = 0; i < SL_MESSAGE_CLASSES; i++)
+    EXPECT(report.made_dense[i] == (c->dense[i] ? report.made[i] : 0));
+  EXPECT(comm->size == 1 || report.made[SL_GATHERED] == 1);
+  EXPECT(comm->size == 1 || report.made[SL_INTER] + report.made[SL_INTRA] == comm->size - 1);
+  return SLEY_OK;
+}
+
+static sley_status bounds_main(sl_comm *comm, void *arg) {
+  (void)arg;
+  float *values = sl_alloc(CHOICE_COUNT, sizeof *values, "test");
+  EXPECT(values);
+  mirror there;
+  SL_TRY(mirror_open(comm, values, CHOICE_COUNT * (int64_t)sizeof *values, &there));
+  for (size_t i = 0; i < sizeof bounds_cases / sizeof *bounds_cases; i++)
+    for (int format = 0; format < SL_SPARSE_CHOICES; format++)
+      if (format != SL_SPARSE_DENSE)
+        SL_TRY(run_bounds(comm, &bounds_cases[i], (sl_sparse_choice)format, &there));
+  mirror_close(&there);
+  sl_free(values);
+  return SLEY_OK;
+}
+
 /* Wrong arguments, and arguments that differ between ranks although they must not: all ranks get the same
  * error, and the comm stays usable. */
 static sley_status wrong_main(sl_comm *comm, void *arg) {
   (void)arg;
   bool last = comm->rank == comm->size - 1;
-  for (int wrong = 0; wrong < 7; wrong++) {
+  for (int wrong = 0; wrong < 9; wrong++) {
     sl_sparse_spec spec = {.dense = {.kind = SLEY_ALLREDUCE, .count = 3}};
-    bool differs = wrong >= 4;
+    bool differs = wrong >= 4 && wrong != 7;
     if (wrong == 0)
       spec.format = SL_SPARSE_CHOICES;
     if (wrong == 1)
-      spec.way = SL_SPARSE_WAYS;
+      spec.way = (sley_collective_way)99;
     if (wrong == 2)
       spec.dense_above = NAN;
     if (wrong == 3 && last)
@@ -174,9 +226,13 @@ static sley_status wrong_main(sl_comm *comm, void *arg) {
     if (wrong == 4 && last)
       spec.format = SL_SPARSE_COO;
     if (wrong == 5 && last)
-      spec.way = SL_SPARSE_WAY_RING;
+      spec.way = SLEY_WAY_RING;
     if (wrong == 6 && last)
       spec.dense_above = 0.5;
+    if (wrong == 7)
+      spec.above[SL_INTRA] = (sl_sparse_bound){.is_set = true, .density = 1.5};
+    if (wrong == 8)
+      spec.above[SL_GATHERED] = (sl_sparse_bound){.is_set = true, .density = last ? 0.5 : 0.25};
     sley_status expected = differs && comm->size == 1 ? SLEY_OK : SLEY_ERR_ARG;
     sl_sparse *made;
     EXPECT(sl_sparse_create(comm, &spec, &made) == expected);
@@ -346,6 +402,7 @@ static void test_choice(void **state) {
 
 static void errors_body(const rank_case *c) {
   int64_t before = sl_memory_now();
+  assert_case_ok(c, run_case(c, bounds_main, NULL));
   assert_case_ok(c, run_case(c, wrong_main, NULL));
   for (int fault = 0; fault < FAULTS; fault++)
     assert_case_ok(c, run_case(c, spoilt_main, (void *)(intptr_t)fault));

@@ -11,7 +11,8 @@
 enum { MOST_COUNT = 9001, COMPRESSIONS = SLEY_COMPRESS_COO + 1 };
 
 static bool keeps_order(const sley_collective_options *o) {
-  return o->way == SLEY_WAY_AUTO || o->way == SLEY_WAY_DIRECT;
+  sley_collective_way_info info;
+  return sley_collective_way_get(o->way, &info) == SLEY_OK && info.in_order;
 }
 
 typedef struct arrays {
@@ -72,7 +73,8 @@ static sley_status check_info(sley_comm *comm, const sley_collective_options *o,
     EXPECT(!moves || strcmp(info->path, "dense") != 0);
     EXPECT((info->arrays > 0) == moves);
     EXPECT(o->compress == SLEY_COMPRESS_PICI ? info->coo == 0 : info->pici == 0);
-    EXPECT(o->count < 1000 || !moves || o->way == SLEY_WAY_TWO_LEVEL || info->sent < info->dense_sent / 2);
+    EXPECT(o->count < 1000 || !moves || o->way == SLEY_WAY_TWO_LEVEL || o->way == SLEY_WAY_SPLIT_DENSE ||
+           info->sent < info->dense_sent / 2);
   }
   SL_TRY(sley_comm_allreduce(comm, SLEY_SUM, sums, sizeof sums / sizeof *sums));
   EXPECT(sums[0] == sums[1] && sums[3] == sums[4] && sums[2] == sums[3]);
@@ -97,6 +99,18 @@ static sley_status compare(sley_comm *comm, sley_collective_options *o, uint64_t
   return SLEY_OK;
 }
 
+/* Draws a way that serves the kind. */
+static sley_collective_way draw_way(const sley_collective_options *o, uint64_t bits) {
+  sley_collective_way_info info;
+  uint64_t ways = 0;
+  while (sley_collective_ways()[ways])
+    ways++;
+  const sley_collective_way way = (sley_collective_way)(bits % ways);
+  if (sley_collective_way_get(way, &info) != SLEY_OK || (info.only_allreduce && o->kind != SLEY_ALLREDUCE))
+    return SLEY_WAY_AUTO;
+  return way;
+}
+
 /* Tests half of the kinds and compressions, chosen by the case. */
 static sley_status bits_main(sley_comm *comm, void *arg) {
   static const int64_t counts[] = {0, 1, 37, 1000, MOST_COUNT};
@@ -105,7 +119,7 @@ static sley_status bits_main(sley_comm *comm, void *arg) {
     sley_collective_options o = SLEY_COLLECTIVE_OPTIONS_INIT;
     o.kind = (sley_collective_kind)(i % 3);
     o.compress = (sley_compress)(i / 3);
-    o.way = (sley_collective_way)(sl_random(c->seed, 1, (uint64_t)i) % (SLEY_WAY_TWO_LEVEL + 1));
+    o.way = draw_way(&o, sl_random(c->seed, 1, (uint64_t)i));
     o.count = counts[sl_random(c->seed, 2, (uint64_t)i) % (sizeof counts / sizeof *counts)];
     SL_TRY(compare(comm, &o, c->seed));
   }
@@ -155,7 +169,7 @@ static sley_status wrong_main(sley_comm *comm, void *arg) {
   o.compress = last ? (sley_compress)COMPRESSIONS : SLEY_COMPRESS_PICI;
   SL_TRY(refused(comm, &o, SLEY_ERR_ARG));
   o.compress = SLEY_COMPRESS_PICI;
-  o.way = last ? (sley_collective_way)(SLEY_WAY_TWO_LEVEL + 1) : SLEY_WAY_AUTO;
+  o.way = last ? (sley_collective_way)99 : SLEY_WAY_AUTO;
   SL_TRY(refused(comm, &o, SLEY_ERR_ARG));
   o.way = last ? SLEY_WAY_DIRECT : SLEY_WAY_AUTO;
   SL_TRY(refused(comm, &o, alone));
@@ -164,6 +178,13 @@ static sley_status wrong_main(sley_comm *comm, void *arg) {
   o.compress = last ? SLEY_COMPRESS_NONE : SLEY_COMPRESS_COO;
   o.way = SLEY_WAY_AUTO;
   SL_TRY(refused(comm, &o, alone));
+  o.compress = SLEY_COMPRESS_COO; /* all-reduces only */
+  o.kind = SLEY_ALLGATHER;
+  o.way = SLEY_WAY_SPLIT_ALLGATHER;
+  SL_TRY(refused(comm, &o, SLEY_ERR_UNSUPPORTED));
+  sley_collective_way_info way;
+  EXPECT(sley_collective_way_get(SLEY_WAY_RING, NULL) == SLEY_ERR_ARG);
+  EXPECT(sley_collective_way_get((sley_collective_way)99, &way) == SLEY_ERR_ARG);
   o.struct_size = sizeof o + 1;
   SL_TRY(refused(comm, &o, SLEY_ERR_ARG));
   SL_TRY(refused(comm, NULL, SLEY_ERR_ARG));

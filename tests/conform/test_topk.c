@@ -283,6 +283,42 @@ static sley_status residual_main(sley_comm *comm, void *arg) {
   return SLEY_OK;
 }
 
+/* Steps with a leaky residual, whose bits are those of the documented formula. LEAKY has more than one row of
+ * the pass that multiplies. */
+enum { LEAKY = 9001 };
+
+static sley_status leaky_main(sley_comm *comm, void *arg) {
+  static const double factors[] = {0, 0.3, 0.9, 1};
+  static float residual[LEAKY], src[LEAKY], got[LEAKY], left[LEAKY];
+  (void)arg;
+  for (size_t f = 0; f < sizeof factors / sizeof *factors; f++) {
+    sley_topk_options o = SLEY_TOPK_OPTIONS_INIT;
+    sley_topk_info info;
+    sley_topk *topk;
+    o.count = LEAKY;
+    o.density = 0.1;
+    o.residual_factor = factors[f];
+    SL_TRY(sley_topk_create(comm, &o, &topk));
+    memset(residual, 0, sizeof residual);
+    for (int step = 0; step < STEPS; step++) {
+      for (int64_t i = 0; i < LEAKY; i++)
+        got[i] = src[i] = (float)(sl_unit(sl_random(11, (uint64_t)step, (uint64_t)i)) - 0.5);
+      SL_TRY(run_host(comm, topk, got, sizeof got));
+      SL_TRY(sley_topk_info_get(topk, &info));
+      for (int64_t i = 0; i < LEAKY; i++) {
+        const float r = (float)(factors[f] * (double)residual[i]), s = src[i] + r;
+        const bool sends = fabs((double)s) >= info.threshold;
+        EXPECT(got[i] == (sends ? s : 0));
+        residual[i] = sends ? 0 : s;
+      }
+    }
+    SL_TRY(sley_topk_residual_get(topk, left));
+    EXPECT(memcmp(left, residual, sizeof left) == 0);
+    sley_topk_destroy(topk);
+  }
+  return SLEY_OK;
+}
+
 /* ---- refused arguments */
 
 static sley_status refused(sley_comm *comm, const sley_topk_options *o, sley_status expected,
@@ -306,6 +342,11 @@ static sley_status wrong_main(sley_comm *comm, void *arg) {
     o = good;
     o.sample = shares[i];
     SL_TRY(refused(comm, &o, SLEY_ERR_ARG, "sample"));
+  }
+  for (size_t i = 1; i < sizeof shares / sizeof *shares; i++) {
+    o = good;
+    o.residual_factor = shares[i];
+    SL_TRY(refused(comm, &o, SLEY_ERR_ARG, "residual_factor"));
   }
   o = good;
   o.dtype = (sley_dtype)4;
@@ -379,6 +420,7 @@ static void body(const rank_case *c) {
   assert_case_ok(c, run_case(c, wrong_run_main, NULL));
   if (c->ranks == 1) {
     assert_case_ok(c, run_case(c, share_main, NULL));
+    assert_case_ok(c, run_case(c, leaky_main, NULL));
     assert_case_ok(c, run_case(c, memory_main, NULL));
   }
   assert_int_equal(sl_memory_now(), before);

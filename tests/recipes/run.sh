@@ -109,6 +109,12 @@ sley help collective && shows "^ *broadcast  *every rank gets rank 0's array"
 sley collective broadcast --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows '^# broadcast, 4 ranks'
 tests test_transport_dense test_collective
 
+# A way of a collective: named wherever ways are, with the bits of the dense collective.
+sley words collective --way && shows '^star'
+sley help collective && shows '^ *star  *to rank 0'
+sley collective allreduce --way star --format pici --ranks 4 --bytes 1M --repeat 1 --warmup 0 --device cpu && shows ' star pici'
+tests test_collective test_collective_options
+
 # An ordering: named wherever orderings are, and a permutation.
 sley words spmm --order && shows '^reverse'
 sley help order && shows "^ *reverse  *the last row first"

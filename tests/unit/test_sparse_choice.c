@@ -60,22 +60,23 @@ static void test_format_of_a_message(void **state) {
                {0.05, SL_COMPRESSED_PICI32}, {0.5, SL_COMPRESSED_PICI32}, {0.99, SL_COMPRESSED_DENSE},
                {1, SL_COMPRESSED_DENSE}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, MIB, cases[i].density),
+    assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, MIB, cases[i].density, true),
                      cases[i].format);
     if (cases[i].density >= 0.5)
-      assert_int_equal(sl_choose_format(&at_once, SL_LINK_DIRECT, SLEY_TYPE_F32, MIB, cases[i].density),
+      assert_int_equal(sl_choose_format(&at_once, SL_LINK_DIRECT, SLEY_TYPE_F32, MIB, cases[i].density, true),
                        SL_COMPRESSED_DENSE);
   }
-  assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, INT64_C(1) << 33, 0.1),
+  assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, INT64_C(1) << 33, 0.1, true),
                    SL_COMPRESSED_PICI64);
-  assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, INT64_C(1) << 33, 0.001),
+  assert_int_equal(sl_choose_format(&costs, SL_LINK_MESSAGE, SLEY_TYPE_F32, INT64_C(1) << 33, 0.001, true),
                    SL_COMPRESSED_PICI64); /* positions of coo are too short */
 }
 
 /* The slower link compresses up to a higher density. */
 static double dense_from(const sl_sparse_costs *costs, sl_link link) {
   double density = 0;
-  while (density < 1 && sl_choose_format(costs, link, SLEY_TYPE_F32, MIB, density) != SL_COMPRESSED_DENSE)
+  while (density < 1 &&
+         sl_choose_format(costs, link, SLEY_TYPE_F32, MIB, density, true) != SL_COMPRESSED_DENSE)
     density += 0.01;
   return density;
 }

@@ -7,9 +7,10 @@ random matrix, whose seed is not known; here are several seeds, each another mat
 """
 import statistics
 
-import charts
 import rdma
 from rdma import common
+
+import charts
 
 PAPER = {"end": 1.2, "stages": 2.3}
 DIFFERS = ("The paper's seed is not known: the figures are those of many seeds. Rows and columns have a random order each. Simulated in both, "

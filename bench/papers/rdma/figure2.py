@@ -5,9 +5,10 @@
 Two rooflines of each: one with the figures of a V100 and of Summit's links that the paper names, as its model without a measurement;
 one with the links of hosts that are network namespaces of this machine, on which the products are also measured.
 """
-import charts
 import rdma
 from rdma import common
+
+import charts
 
 PAPER = {"network_GB_s": 3.83, "peak_TFLOP_s": 16, "SpMM": "isolates subgraph2, 24 GPUs", "SpGEMM": "isolates subgraph4"}
 SUMMIT = ("--network-bandwidth", 3.83, "--latency", 1, "--memory-bandwidth", 900, "--peak", 16000)  # 900 GB/s: NVIDIA's figure of a V100

@@ -4,10 +4,9 @@
 differs. With --check: says whether the page agrees with the results."""
 import os
 import statistics
-import sys
-import textwrap
 
 import rdma
+from paper import section, table, wrapped, write
 from rdma import common
 
 PAGE = os.path.join(common.ROOT, "docs", "RDMA.md")
@@ -19,31 +18,12 @@ from the paper. Every product was checked. Algorithms have Sley's names ([TILES.
 Rivals of the paper that were not run: {rivals}."""
 
 
-def cell(value):
-    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def table(heads, rows):
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads)] + [[cell(value) for value in row] for row in rows])
-
-
 def name_of(case):
     return case["matrix"].rsplit("/", 1)[-1].split(",")[0]
 
 
 def where(case):
     return {"here": "one node", "links": "links", "mpi": "mpirun, shared memory", "windows": "MPI one-sided"}[case["way"]]
-
-
-def section(name, body):
-    found = common.load(os.path.join(rdma.RESULTS, name + ".json"))
-    machine = found["machine"]
-    drawn = os.path.exists(os.path.join(rdma.RESULTS, name + ".svg"))
-    picture = f"\n\n![{found['what']}](../bench/results/rdma/{name}.svg)" if drawn else ""
-    words = (f"`{found['command']}`, seed {found['options']['seed']}, on {machine['processor']}, {machine['cores']} cores that also did other work; commit {machine['commit']}. "
-             f"Differences: {found['differs']}")
-    what = found["what"] + (", by MPI's one-sided communication" if name.endswith("_windows") else "")
-    return f"## {what}{picture}\n\n{words}\n\n" + body(found)
 
 
 def table1(found):
@@ -107,23 +87,13 @@ def table2(found):
     return f"{mine}\n\nSome rows of the paper's table:\n\n{theirs}"
 
 
-def wrapped(text):
-    """Text in lines of at most 100 characters; tables and headings stay."""
-    return "\n\n".join(part if part.startswith(("|", "#", "![")) else textwrap.fill(part, 100, break_long_words=False, break_on_hyphens=False) for part in text.split("\n\n"))
-
-
 def main():
     names = ", ".join(f"`{name}` {theirs}" for name, theirs in rdma.NAMES.items())
     rivals = "; ".join(f"{name} ({why.removeprefix('not run: ')})" for name, why in rdma.NOT_RUN.items())
     sections = [("table1", table1), ("table2", table2), ("figure1", figure1), ("figure2", figure2), ("figure3", scaling), ("figure4", scaling), ("figure4_windows", scaling),
                 ("figure5", scaling)]
-    text = wrapped("\n\n".join([HEAD.format(names=names, rivals=rivals), *(section(*each) for each in sections)])) + "\n"
-    if "--check" in sys.argv[1:]:
-        with open(PAGE, encoding="utf-8") as stream:
-            return 0 if stream.read() == text else "run bench/papers/rdma/page.py: it writes another docs/RDMA.md"
-    with open(PAGE, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    return 0
+    parts = [section("rdma", name, body, ", by MPI's one-sided communication" if name.endswith("_windows") else "") for name, body in sections]
+    return write(PAGE, wrapped("\n\n".join([HEAD.format(names=names, rivals=rivals), *parts])) + "\n")
 
 
 common.start(main)

@@ -3,16 +3,14 @@
 
 The paper: B. Brock, A. Buluc, K. Yelick, RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs, ICS 2024."""
 import os
-import shlex
 import statistics
 import sys
-import tempfile
 
-sys.path.insert(0, __file__.rsplit("/", 3)[0])
-import common  # noqa: E402
-import pictures  # noqa: E402
+sys.path.insert(0, __file__.rsplit("/", 2)[0])
+import paper  # noqa: E402
+from paper import common, draw, start  # noqa: E402, F401
 
-RESULTS = os.path.join(common.BENCH, "results", "rdma")
+RESULTS = paper.results("rdma")
 # The paper's matrix of figure 1, with rows and columns each in a random order.
 RMAT = "rmat:scale={scale},edgefactor=8,a=0.6,b=0.13333333,c=0.13333333,shuffle=apart"
 # The algorithms, with their names in the paper.
@@ -23,25 +21,12 @@ NOT_RUN = {"CombBLAS GPU": "not run: CombBLAS is not installed here, and needs G
 
 def parser_of(doc, name, measures=False):
     """A parser with the options of all scripts; name: of the file of results. measures: also with those of `measure`."""
-    parser = common.Parser(doc)
-    parser.add("--sley", common.SLEY, "the command")
+    parser = paper.parser_of(doc, "rdma", name)
     parser.add("--data", common.DATA, "folder of real matrices, with MANIFEST.tsv")
-    parser.add("--seed", 1)
-    parser.add("--json", os.path.join(RESULTS, name + ".json"), "file for the figures")
-    parser.add("--plot", os.path.join(RESULTS, name + ".svg"), "file for the picture")
     if measures:
         parser.add("--rate", "200mbit", "of every host's link, each way")
         parser.add("--repeat", 5, "timed products")
     return parser
-
-
-def start(parser):
-    args = parser.parse_args()
-    parser.check(args)
-    if not os.path.exists(args.sley):
-        parser.error(f"--sley {args.sley}: there is no such file")
-    args.sley = os.path.abspath(args.sley)
-    return args
 
 
 def path_of(args, name):
@@ -49,19 +34,9 @@ def path_of(args, name):
     return name if ":" in name or os.path.exists(name) else os.path.join(args.data, name)
 
 
-def end(args, what, paper, differs, **found):
+def end(args, what, theirs, differs, **found):
     """Writes the file of results: what was found, the paper's values, what differs, the command and its options."""
-    words = [os.path.relpath(sys.argv[0], common.ROOT), *sys.argv[1:]]
-    options = {name: value for name, value in vars(args).items() if name not in ("json", "plot", "sley", "data")}
-    common.save(args.json, {"what": what, "command": "python3 " + shlex.join(words), "options": options, "differs": differs, "paper": paper, **found})
-    print(f"{args.json}" + (f", {args.plot}" if args.plot else ""))
-    return 0
-
-
-def draw(args, picture):
-    if args.plot:
-        with open(args.plot, "w", encoding="utf-8") as stream:
-            stream.write(picture)
+    return paper.end(args, what, theirs, differs, **found)
 
 
 # ---- runs

@@ -7,9 +7,10 @@ blocks. One node: ranks are threads of this machine. Between nodes: hosts that a
 each, joined by shaped links, over tcp (links); ranks of mpirun on this machine, which read tiles in shared memory (mpi), or move
 them by MPI's one-sided communication, as between nodes (windows). Every product is checked.
 """
-import charts
 import rdma
 from rdma import common
+
+import charts
 
 FIGURES = {
     "3": {"what": "Figure 3: strong scaling of SpMM in one node", "ways": "here", "k": "128,512", "ranks": "1,4,9,16",

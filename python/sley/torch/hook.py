@@ -2,6 +2,7 @@
 """A communication hook for DistributedDataParallel: only the largest values of gradients are sent, with error feedback,
 and summed by a compressed all-reduce."""
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import torch.distributed
 import sley.dist
 from sley import _c
 from sley._calls import value_of
-from sley._collective import COMPRESSIONS, CollectiveInfo, collective_info, kinds, one_of, ops, ways
+from sley._collective import COMPRESSIONS, CollectiveInfo, bounds, collective_info, kinds, one_of, ops, ways
 from sley._library import initial, lib
 from sley.errors import SleyArgumentError
 from sley.torch._rank import Handle, Rank, check, code_of, require
@@ -70,7 +71,12 @@ class SparseHookState:
     compress : str
         "auto", "pici", "coo" or "none", as in `sley.dist.Collective`.
     way : str
-        "auto", "direct", "ring" or "two-level", likewise.
+        As in `sley.dist.Collective`.
+    dense_above, any_order
+        As in `sley.dist.Collective`.
+    residual_factor : float
+        Factor, from 0 to 1, by which each step multiplies the residual before it adds the gradient; less than 1: a leaky
+        residual.
 
     Attributes
     ----------
@@ -85,14 +91,18 @@ class SparseHookState:
     """
 
     def __init__(self, comm: Any, *, density: float = 0.01, sample: float = 0.001, seed: int = 1,
-                 warmup_steps: int = 0, ramp_steps: int = 0, compress: str = "auto", way: str = "auto") -> None:
+                 warmup_steps: int = 0, ramp_steps: int = 0, compress: str = "auto", way: str = "auto",
+                 dense_above: float | Sequence[float | None] | None = None, any_order: bool = False,
+                 residual_factor: float = 1.0) -> None:
         for name, share in (("density", density), ("sample", sample)):
             require(0 < share <= 1, f"{name} is {share}: it must be greater than 0 and at most 1")
         require(min(warmup_steps, ramp_steps) >= 0 and 0 <= seed < 2**64, f"warmup_steps is {warmup_steps}, ramp_steps "
                 f"{ramp_steps}, and seed {seed}: none is negative, and a seed has 64 bits")
-        self.density, self._topk_options = density, {"sample": sample, "seed": seed}
+        self.density, self._topk_options = density, {"sample": sample, "seed": seed,
+                                                       "residual_factor": residual_factor}
         self._sum_options = {"compress": one_of(COMPRESSIONS, compress, "compression"), "way": one_of(ways(), way, "way"),
-                             "kind": one_of(kinds(), "allreduce", "collective"), "op": one_of(ops(), "sum", "reduction")}
+                             "kind": one_of(kinds(), "allreduce", "collective"), "op": one_of(ops(), "sum", "reduction"),
+                             "any_order": any_order, **bounds(dense_above)}
         self.step, self.warmup_steps, self.ramp_steps = 0, warmup_steps, ramp_steps
         self._own = None if isinstance(comm, Rank | sley.dist.Comm) else _comm_of(comm)
         self._rank = rank_of(comm if self._own is None else self._own)

@@ -20,7 +20,7 @@ void oracle_set(void *array, sley_type type, int64_t i, double value) {
     ((uint16_t *)array)[i] = sl_bf16_of_f64(value);
 }
 
-static double get(const void *value, sley_type type) {
+double oracle_get(const void *value, sley_type type) {
   if (type == SLEY_TYPE_F32)
     return (double)*(const float *)value;
   if (type == SLEY_TYPE_F64)
@@ -76,9 +76,9 @@ void oracle_reduce(sley_reduce op, sley_type type, int count, const void *const 
     reduce_i64(op, count, values, out);
     return;
   }
-  double sum = get(values[0], type);
+  double sum = oracle_get(values[0], type);
   for (int p = 1; p < count; p++)
-    sum = join(op, type, sum, get(values[p], type));
+    sum = join(op, type, sum, oracle_get(values[p], type));
   oracle_set(out, type, 0, sum);
   if (!isnan(sum))
     return;

@@ -21,6 +21,9 @@ void oracle_draw(void *array, sley_type type, int64_t i, uint64_t bits);
 /* Sets value i to `value`, rounded. Not for i64. */
 void oracle_set(void *array, sley_type type, int64_t i, double value);
 
+/* Returns a value, exactly. Not for whole-number types. */
+double oracle_get(const void *value, sley_type type);
+
 /* Sets *out to values[0] op values[1] op ..., from left to right. */
 void oracle_reduce(sley_reduce op, sley_type type, int count, const void *const *values, void *out);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the RDMA paper's figures as SVG: heat maps, values by seed, times by ranks, rooflines."""
+"""Pictures of papers' figures as SVG: heat maps, values by seed, times by ranks, rooflines."""
 import math
 
-import rdma  # noqa: F401 (finds pictures)
+import paper  # noqa: F401 (finds pictures)
 from pictures import decades, line, svg, text
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000", "#888888")
@@ -21,13 +21,15 @@ def title_of(words):
     return text(30, 20, words, 'font-weight="bold" font-size="12"')
 
 
-def heat(title, values, grid):
-    """A grid of squares; white: none, full colour: the most."""
+def heat(title, values, grid, words=None):
+    """A grid of squares; white: none, full colour: the most. words: below it; None: how far the values are from their mean."""
     parts, step, mean, most = [title_of(title)], 270 / grid, sum(values) / max(len(values), 1), max(values, default=1)
     for i, value in enumerate(values):
         parts.append(f'<rect x="{60 + i % grid * step:.1f}" y="{34 + i // grid * step:.1f}" width="{step:.1f}" height="{step:.1f}" '
                      f'fill="#d55e00" fill-opacity="{value / most:.3f}" stroke="#fff"/>')
-    return [*parts, text(60, 322, f"most {most / mean:.2f} times the mean, least {min(values) / mean:.2f}", SMALL)] if values else parts
+    if not values:
+        return parts
+    return [*parts, text(60, 322, words or f"most {most / mean:.2f} times the mean, least {min(values) / mean:.2f}", SMALL)]
 
 
 def dots(title, series, wanted):
@@ -63,12 +65,12 @@ def log_axes(title, x_label, y_label, xs, ys, ticks=None):
     return parts, place
 
 
-def scaling(title, series):
-    """Milliseconds over ranks; series: {name: [(ranks, ms)]}."""
+def scaling(title, series, x_label="ranks", y_label="ms"):
+    """Milliseconds over ranks, or one figure over another; series: {name: [(x, y)]}."""
     points = [point for values in series.values() for point in values]
     if not points:
         return [title_of(title)]
-    parts, place = log_axes(title, "ranks", "ms", [p[0] for p in points], [p[1] for p in points], sorted({p[0] for p in points}))
+    parts, place = log_axes(title, x_label, y_label, [p[0] for p in points], [p[1] for p in points], sorted({p[0] for p in points}))
     for s, (name, values) in enumerate(series.items()):
         colour = COLOURS[s % len(COLOURS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in values))
