@@ -25,40 +25,67 @@ typedef struct vector_run {
 #define FUSED
 #endif
 
-/* Number of rows that are summed at the same time, because the sums of a row wait for each other, and the
- * number of entries from which this is faster. */
-enum { TOGETHER = 4, TOGETHER_LEAST = 16 };
+/* Sums wait for each other within a row. Rows that have at least so many entries on average are therefore
+ * summed two at a time: one of the first and one of the second half of the entries, so that each half is read
+ * from end to end. The ends of shorter rows would cost more than this saves. */
+enum { TWO_LEAST = 12 };
 
-/* Entries of the shortest of the rows [first, first + TOGETHER). */
-static inline int64_t shortest(const int64_t *rowptr) {
-  int64_t least = INT64_MAX;
-  for (int r = 0; r < TOGETHER; r++)
-    least = rowptr[r + 1] - rowptr[r] < least ? rowptr[r + 1] - rowptr[r] : least;
-  return least;
-}
-
-/* Sums rows [first, end) of values of a type with columns of a type. */
+/* Sums rows [first, end) of values of a type with columns of a type: one after the other, and two at a time,
+ * from the rows before `middle` and the others. */
 #define ROWS(name, type, index, multiply_add, attributes)                                                    \
-  attributes static void name(const vector_run *v, int64_t first, int64_t end) {                             \
+  attributes static void name##_one(const vector_run *v, int64_t first, int64_t end) {                       \
     const int64_t *rowptr = v->matrix->rowptr;                                                               \
     const index *col = v->matrix->col;                                                                       \
     const type *val = v->matrix->val, *x = v->x;                                                             \
     type *y = v->y;                                                                                          \
-    for (int64_t i = first; i < end;) {                                                                      \
-      type sum[TOGETHER] = {0};                                                                              \
-      const int64_t *at = rowptr + i;                                                                        \
-      const int64_t common = end - i >= TOGETHER && at[1] - at[0] >= TOGETHER_LEAST ? shortest(at) : 0;      \
-      const bool together = common >= TOGETHER_LEAST;                                                        \
-      for (int64_t n = 0; together && n < common; n++)                                                       \
-        for (int r = 0; r < TOGETHER; r++)                                                                   \
-          sum[r] = multiply_add(val[at[r] + n], x[col[at[r] + n]], sum[r]);                                  \
-      for (int r = 0; r < (together ? TOGETHER : 1); r++, i++) {                                             \
-        type one = sum[r];                                                                                   \
-        for (int64_t j = at[r] + (together ? common : 0); j < at[r + 1]; j++)                                \
-          one = multiply_add(val[j], x[col[j]], one);                                                        \
-        y[i * v->ldy] = one;                                                                                 \
+    const int64_t ldy = v->ldy;                                                                              \
+    int64_t j = rowptr[first];                                                                               \
+    for (int64_t i = first; i < end; i++) {                                                                  \
+      type sum = 0;                                                                                          \
+      for (const int64_t last = rowptr[i + 1]; j < last; j++)                                                \
+        sum = multiply_add(val[j], x[col[j]], sum);                                                          \
+      y[i * ldy] = sum;                                                                                      \
+    }                                                                                                        \
+  }                                                                                                          \
+  attributes static void name##_two(const vector_run *v, int64_t first, int64_t middle, int64_t end) {       \
+    const int64_t *rowptr = v->matrix->rowptr;                                                               \
+    const index *col = v->matrix->col;                                                                       \
+    const type *val = v->matrix->val, *x = v->x;                                                             \
+    type *y = v->y, a = 0, b = 0;                                                                            \
+    int64_t row_a = first, row_b = middle, at_a = rowptr[first], at_b = rowptr[middle];                      \
+    while (row_a < middle && row_b < end) {                                                                  \
+      const int64_t left_a = rowptr[row_a + 1] - at_a, left_b = rowptr[row_b + 1] - at_b;                    \
+      const int64_t common = left_a < left_b ? left_a : left_b;                                              \
+      for (int64_t n = 0; n < common; n++) {                                                                 \
+        a = multiply_add(val[at_a + n], x[col[at_a + n]], a);                                                \
+        b = multiply_add(val[at_b + n], x[col[at_b + n]], b);                                                \
+      }                                                                                                      \
+      at_a += common;                                                                                        \
+      at_b += common;                                                                                        \
+      if (left_a == common) {                                                                                \
+        y[row_a++ * v->ldy] = a;                                                                             \
+        a = 0;                                                                                               \
+      }                                                                                                      \
+      if (left_b == common) {                                                                                \
+        y[row_b++ * v->ldy] = b;                                                                             \
+        b = 0;                                                                                               \
       }                                                                                                      \
     }                                                                                                        \
+    const int64_t rest = row_a < middle ? row_a : row_b, rest_end = row_a < middle ? middle : end;           \
+    int64_t at = row_a < middle ? at_a : at_b;                                                               \
+    type sum = row_a < middle ? a : b;                                                                       \
+    for (int64_t i = rest; i < rest_end; i++, sum = 0) {                                                     \
+      for (; at < rowptr[i + 1]; at++)                                                                       \
+        sum = multiply_add(val[at], x[col[at]], sum);                                                        \
+      y[i * v->ldy] = sum;                                                                                   \
+    }                                                                                                        \
+  }                                                                                                          \
+  static void name(const vector_run *v, int64_t first, int64_t end) {                                        \
+    const int64_t *rowptr = v->matrix->rowptr;                                                               \
+    if (rowptr[end] - rowptr[first] < TWO_LEAST * (end - first))                                             \
+      name##_one(v, first, end);                                                                             \
+    else                                                                                                     \
+      name##_two(v, first, first + sl_csr_split(end - first, rowptr + first, 1, 2), end);                    \
   }
 #define ROWS_OF(suffix, attributes)                                                                          \
   ROWS(rows_f32_i32_##suffix, float, int32_t, __builtin_fmaf, attributes)                                    \
