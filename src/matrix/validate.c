@@ -9,6 +9,7 @@ enum { ROWS_AT_ONCE = 4096 };
 
 typedef struct checks {
   const sley_csr *csr;
+  bool any_order;            /* whether rows ascend is not looked at */
   _Atomic int64_t first_bad; /* lowest bad row; rows if there is none */
   atomic_bool unsorted;
 } checks;
@@ -122,14 +123,13 @@ static sley_status check_columns(void *context, int64_t begin, int64_t end, int 
   }
   if (bad)
     find_bad(self, begin, end);
-  else if (descents != descents_between(csr, begin, end))
+  else if (!self->any_order && descents != descents_between(csr, begin, end))
     atomic_store(&self->unsorted, true);
   return SLEY_OK;
 }
 
 sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted) {
-  *sorted = true;
-  checks self = {.csr = csr};
+  checks self = {.csr = csr, .any_order = !sorted};
   atomic_init(&self.first_bad, csr->rows);
   atomic_init(&self.unsorted, false);
   if (csr->rowptr[0] < 0)
@@ -151,6 +151,7 @@ sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted) {
     return sl_fail(SLEY_ERR_INPUT, "row %lld: column %lld (entry %lld) is not within 0 .. %lld",
                    (long long)row, (long long)col, (long long)e, (long long)csr->cols - 1);
   }
-  *sorted = !atomic_load(&self.unsorted);
+  if (sorted)
+    *sorted = !atomic_load(&self.unsorted);
   return SLEY_OK;
 }

@@ -3,6 +3,7 @@
 #include "ops/multiply.h"
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 
 /* The product of a matrix and k in which it is prepared: the second, or, if entries are copied, which takes
@@ -16,6 +17,7 @@ typedef struct kept {
   int64_t k;
   int threads;
   bool transpose, changing;
+  bool needed;      /* there is no product unless it is prepared */
   bool copies;      /* preparing it copies entries */
   int users;        /* products that are running */
   bool busy;        /* one of them prepares */
@@ -113,6 +115,11 @@ static bool copies_entries(const sley_matrix *matrix, int64_t k, bool changing) 
   return sl_kernel_find(sl_kept_device(), &args, &kernel) == SLEY_OK && kernel->memory(&args, &passing) > 0;
 }
 
+/* Whether a product cannot do without A^T. */
+static bool is_needed(const sley_matrix *matrix, const sley_multiply_options *o) {
+  return o->transpose && sl_is_16_bit(matrix->dtype);
+}
+
 /* Finds or makes the entry of a product; NULL: it is not kept. */
 static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_options *o) {
   int free_place = -1;
@@ -131,7 +138,8 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
     return NULL;
   *e = (kept){.matrix = matrix, .k = k, .threads = o->threads, .transpose = o->transpose};
   e->changing = o->changing;
-  e->copies = copies_entries(matrix, k, o->changing);
+  e->needed = is_needed(matrix, o);
+  e->copies = o->transpose || copies_entries(matrix, k, o->changing);
   matrix->forget = sl_kept_clear;
   return table[free_place] = e;
 }
@@ -151,7 +159,7 @@ static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sl
   int64_t bytes = kernel->memory(&args, &passing);
   if (e->transpose)
     bytes += sl_csr_bytes(matrix->rows, matrix->nnz, matrix->index, matrix->dtype);
-  if (bytes > room && !e->transpose)
+  if (bytes > room && !e->needed)
     return SLEY_ERR_MEMORY;
   SL_TRY(kernel->prepare(device, queue, &args, &e->prepared));
   e->kernel = kernel;
@@ -159,16 +167,16 @@ static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sl
   return SLEY_OK;
 }
 
-/* Whether the caller is to prepare the entry. A product with A^T waits for a thread that does. */
+/* Whether the caller is to prepare the entry. If it is needed, a product waits for a thread that does. A
+ * transposed matrix that changes is never prepared. */
 static bool claims(kept *e) {
-  while (e->transpose && e->busy)
+  while (e->needed && e->busy)
     sl_kept_wait();
-  bool due = e->transpose || e->calls >= (e->copies ? COPIED_IN : PREPARED_IN);
-  return due && !e->ready && !e->busy && !e->refused && (limit() > 0 || e->transpose);
+  const bool due = !(e->transpose && e->changing) && e->calls >= (e->copies ? COPIED_IN : PREPARED_IN);
+  return (due || e->needed) && !e->ready && !e->busy && !e->refused && (limit() > 0 || e->needed);
 }
 
-/* Prepares an entry that the caller has claimed. A failure matters only to A^T, which cannot be multiplied by
- * otherwise. */
+/* Prepares an entry that the caller has claimed. A failure matters only if it is needed. */
 static sley_status make_ready(kept *e, sl_queue *queue, const sley_matrix *matrix) {
   e->busy = true;
   sl_device *device = sl_kept_device();
@@ -182,10 +190,10 @@ static sley_status make_ready(kept *e, sl_queue *queue, const sley_matrix *matri
     e->ready = true;
   } else {
     release(e);
-    e->refused = !e->transpose;
+    e->refused = !e->needed;
   }
   sl_kept_notify();
-  return e->transpose ? status : SLEY_OK;
+  return e->needed ? status : SLEY_OK;
 }
 
 /* Runs a product with what is ready, or without preparation. */
@@ -196,6 +204,8 @@ static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_ma
   const sl_kernel *kernel = ready ? e->kernel : NULL;
   if ((!ready || o->changing) && sl_multiply_is_vector(matrix, k, o))
     return sl_multiply_vector(matrix, queue->team, o, x, y);
+  if (!ready && o->transpose)
+    return sl_multiply_scatter(matrix, queue->team, k, o, x, y);
   if (!ready)
     describe(matrix, k, o->changing, queue->device, &a, &problem);
   const sl_kernel_args args = {.op = SL_OP_SPMM,
@@ -212,14 +222,17 @@ static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_ma
   return kernel->run(queue, &args);
 }
 
+/* The lock is held. */
+static sley_status take_queue(const sley_multiply_options *o, sl_queue **out) {
+  return sl_kept_device() ? sl_team_queue_take(o->threads, out) : SLEY_ERR_MEMORY;
+}
+
 sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_options *o, const void *x,
                         void *y) {
   sl_queue *queue;
-  kept without = {.transpose = o->transpose, .k = k, .users = 1, .calls = 1};
+  kept without = {.transpose = o->transpose, .needed = is_needed(matrix, o), .k = k, .users = 1, .calls = 1};
   sl_kept_lock();
-  sley_status status = sl_kept_device() ? SLEY_OK : SLEY_ERR_MEMORY;
-  if (status == SLEY_OK)
-    status = sl_team_queue_take(o->threads, &queue);
+  sley_status status = take_queue(o, &queue);
   if (status != SLEY_OK) {
     sl_kept_unlock();
     return status;
@@ -248,6 +261,46 @@ sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_opti
   }
   trim();
   sl_kept_unlock();
+  return status;
+}
+
+static sley_status multiply_unchecked(const sley_csr *csr, sl_queue *queue, int64_t k,
+                                      const sley_multiply_options *o, const void *x, void *y) {
+  SL_TRY(sl_csr_validate(csr, queue->team, NULL));
+  const sley_matrix view = {.rows = csr->rows,
+                            .cols = csr->cols,
+                            .nnz = csr->rowptr[csr->rows] - csr->rowptr[0],
+                            .dtype = csr->dtype,
+                            .index = csr->index,
+                            .rowptr = csr->rowptr,
+                            .col = csr->col,
+                            .val = csr->val};
+  sley_multiply_options now = *o;
+  now.changing = true;
+  return run(NULL, false, queue, &view, k, &now, x, y);
+}
+
+sley_status sl_multiply_arrays(const sley_csr *csr, int64_t k, const sley_multiply_options *o, const void *x,
+                               void *y) {
+  sley_csr wide = *csr;
+  int64_t *rowptr = NULL;
+  sl_queue *queue;
+  if (csr->rowptr32) {
+    SL_TRY(sl_csr_widen(csr, &rowptr));
+    wide.rowptr = rowptr;
+    wide.rowptr32 = NULL;
+  }
+  sl_kept_lock();
+  sley_status status = take_queue(o, &queue);
+  sl_kept_unlock();
+  if (status == SLEY_OK) {
+    status = multiply_unchecked(&wide, queue, k, o, x, y);
+    sl_kept_lock();
+    sl_team_queue_return(queue);
+    misses++;
+    sl_kept_unlock();
+  }
+  sl_free(rowptr);
   return status;
 }
 

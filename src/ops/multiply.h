@@ -11,6 +11,16 @@
 sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_options *options, const void *x,
                         void *y);
 
+/* The same as sley_multiply_csr, likewise. */
+sley_status sl_multiply_arrays(const sley_csr *csr, int64_t k, const sley_multiply_options *options,
+                               const void *x, void *y);
+
+/* In multiply_scatter.c: Y = alpha A^T X + beta Y without A^T, for values of 32 and 64 bits: each entry is
+ * added to its row of Y, in the order of the entries. Allocates nothing, and has the bits of every other way.
+ */
+sley_status sl_multiply_scatter(const sley_matrix *matrix, sl_team *team, int64_t k,
+                                const sley_multiply_options *o, const void *x, void *y);
+
 /* In multiply_vector.c: y = A x for one column without preparation. sl_multiply_is_vector tells whether it
  * serves a product. Allocates nothing, and has the bits of every other way. */
 bool sl_multiply_is_vector(const sley_matrix *matrix, int64_t k, const sley_multiply_options *o);
