@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from sley._direct import multiply, recognised
+from sley._direct import multiply_scipy
 from sley._kinds import is_whole
 from sley.errors import SleyArgumentError
 
@@ -33,11 +33,11 @@ def _instead(name: str, old: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
         if newest is None or type(x) is not np.ndarray or x.dtype != a.dtype or a.ndim != 2 or x.ndim > 2 \
                 or a.nnz * (x.shape[1] if x.ndim == 2 else 1) < newest.least:
             return old(a, x)
-        matrix = recognised(a)
-        if matrix is None:
+        made = multiply_scipy(a, x)
+        if made is None:
             return old(a, x)
         newest.products += 1
-        return multiply(matrix, x, source=a)
+        return made
 
     return product
 

@@ -111,17 +111,23 @@ def test_changes_in_place_are_seen(change: str, k: int, wide: bool) -> None:
         assert np.allclose(sley.spmm(a, x), wanted, rtol=1e-12, atol=1e-12)
 
 
+def _known(a: Any) -> Any:
+    return _direct._known[id(a)]
+
+
 def test_a_matrix_of_scipy_is_recognised() -> None:
     sley.cache_clear()
     a = drawn(200, 200, 3000, 3)
     x = np.ones((200, 4))
     sley.spmm(a, x)
-    known = _direct.recognised(a)
+    assert _known(a).matrix is None  # the first product needs none
+    sley.spmm(a, x)
+    known = _known(a).matrix
     assert known is not None
-    assert _direct.recognised(a) is known
     hits = sley.cache_info().hits
     for _ in range(4):
         sley.spmm(a, x)
+    assert _known(a).matrix is known
     assert sley.cache_info().hits >= hits + 3
     assert sley.cache_info(known).bytes == 0  # its values may change
     gone = weakref.ref(known)
@@ -139,7 +145,7 @@ def test_arrays_that_do_not_change_are_copied() -> None:
     x = np.ones(200)
     for _ in range(7):
         assert np.allclose(sley.spmm(a, x), a @ x)
-    assert sley.cache_info(_direct.recognised(a)).bytes > 0
+    assert sley.cache_info(_known(a).matrix).bytes > 0
     view = drawn(200, 200, 3000, 4)
     fixed = scipy.sparse.csr_array((view.data[:], view.indices[:], view.indptr[:]), shape=view.shape)
     for each in (fixed.data, fixed.indices, fixed.indptr):
@@ -155,7 +161,12 @@ def test_unsorted_and_repeated_entries() -> None:
     x = np.array([1.0, 10, 100])
     for _ in range(3):
         assert np.array_equal(sley.spmm(a, x), [105.0, 0, 0])
-        assert _direct.recognised(a) is None
+        assert np.array_equal(sley.spmm(a, np.outer(x, [1, 2])), [[105.0, 210], [0, 0], [0, 0]])
+        assert np.array_equal(sley.spmm(a, x, transpose=True), [5.0, 0, 1])
+        assert _known(a).matrix is None
+    a.indices[1] = 7
+    with pytest.raises(sley.SleyInputError, match="row 0: column 7"):
+        sley.spmm(a, x)
 
 
 def _resident() -> int:
@@ -203,7 +214,7 @@ def test_the_limit() -> None:
         sley.cache_limit(limit)
     for _ in range(3):
         matrix @ x
-    assert sley.cache_info(matrix).products == 1
+    assert sley.cache_info(matrix).products == 2  # A X, and A^T X, for which nothing was kept
     sley.cache_clear(matrix)
     assert sley.cache_info(matrix).products == 0
 

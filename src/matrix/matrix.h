@@ -89,6 +89,10 @@ int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts);
  */
 sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted);
 
+/* Returns the error of arrays, with row pointers of either width, of which a row is bad: SLEY_ERR_INPUT,
+ * naming the first bad row; SLEY_ERR_MEMORY. */
+sley_status sl_csr_refuse(const sley_csr *csr, sl_team *team);
+
 /* Triplets to be converted to CSR. row and col have type index, val type dtype; val is NULL for a pattern
  * (all ones). */
 typedef struct sl_coo {

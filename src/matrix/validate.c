@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/interrupt.h"
+#include "base/memory.h"
 #include "matrix/matrix.h"
 
 enum { ROWS_AT_ONCE = 4096 };
@@ -154,4 +155,18 @@ sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted) {
   if (sorted)
     *sorted = !atomic_load(&self.unsorted);
   return SLEY_OK;
+}
+
+sley_status sl_csr_refuse(const sley_csr *csr, sl_team *team) {
+  int64_t *rowptr = NULL;
+  sley_csr wide = *csr;
+  if (csr->rowptr32) {
+    SL_TRY(sl_csr_widen(csr, &rowptr));
+    wide.rowptr = rowptr;
+  }
+  const sley_status status = sl_csr_validate(&wide, team, NULL);
+  sl_free(rowptr);
+  return status != SLEY_OK
+             ? status
+             : sl_fail(SLEY_ERR_INPUT, "the arrays of a matrix changed while they were multiplied");
 }

@@ -196,16 +196,27 @@ static sley_status make_ready(kept *e, sl_queue *queue, const sley_matrix *matri
   return e->needed ? status : SLEY_OK;
 }
 
+/* Whether a product runs without preparation, without a kernel of the device. */
+static bool is_direct(sley_dtype dtype, int64_t k, const sley_multiply_options *o) {
+  return sl_multiply_is_vector(dtype, k, o) || o->transpose;
+}
+
+static sley_status run_direct(const sley_csr *a, sl_queue *queue, int64_t k, const sley_multiply_options *o,
+                              const void *x, void *y) {
+  return o->transpose ? sl_multiply_scatter(a, queue->team, k, o, x, y)
+                      : sl_multiply_vector(a, queue->team, x, y);
+}
+
 /* Runs a product with what is ready, or without preparation. */
 static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_matrix *matrix, int64_t k,
                        const sley_multiply_options *o, const void *x, void *y) {
   sl_spmm_matrix a;
   sl_spmm_problem problem;
   const sl_kernel *kernel = ready ? e->kernel : NULL;
-  if ((!ready || o->changing) && sl_multiply_is_vector(matrix, k, o))
-    return sl_multiply_vector(matrix, queue->team, o, x, y);
-  if (!ready && o->transpose)
-    return sl_multiply_scatter(matrix, queue->team, k, o, x, y);
+  if ((!ready || o->changing) && is_direct(matrix->dtype, k, o)) {
+    const sley_csr csr = sl_matrix_csr(matrix);
+    return run_direct(&csr, queue, k, o, x, y);
+  }
   if (!ready)
     describe(matrix, k, o->changing, queue->device, &a, &problem);
   const sl_kernel_args args = {.op = SL_OP_SPMM,
@@ -264,43 +275,42 @@ sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_opti
   return status;
 }
 
-static sley_status multiply_unchecked(const sley_csr *csr, sl_queue *queue, int64_t k,
-                                      const sley_multiply_options *o, const void *x, void *y) {
-  SL_TRY(sl_csr_validate(csr, queue->team, NULL));
+/* A product by a kernel of the device, which does not check the arrays and reads row pointers of 64 bits. */
+static sley_status run_checked(const sley_csr *csr, sl_queue *queue, int64_t k,
+                               const sley_multiply_options *o, const void *x, void *y) {
+  int64_t *rowptr = NULL;
+  if (csr->rowptr32)
+    SL_TRY(sl_csr_widen(csr, &rowptr));
+  sley_csr wide = *csr;
+  wide.rowptr = rowptr ? rowptr : csr->rowptr;
+  sley_status status = sl_csr_validate(&wide, queue->team, NULL);
   const sley_matrix view = {.rows = csr->rows,
                             .cols = csr->cols,
-                            .nnz = csr->rowptr[csr->rows] - csr->rowptr[0],
                             .dtype = csr->dtype,
                             .index = csr->index,
-                            .rowptr = csr->rowptr,
+                            .rowptr = wide.rowptr,
                             .col = csr->col,
                             .val = csr->val};
   sley_multiply_options now = *o;
   now.changing = true;
-  return run(NULL, false, queue, &view, k, &now, x, y);
+  if (status == SLEY_OK)
+    status = run(NULL, false, queue, &view, k, &now, x, y);
+  sl_free(rowptr);
+  return status;
 }
 
 sley_status sl_multiply_arrays(const sley_csr *csr, int64_t k, const sley_multiply_options *o, const void *x,
                                void *y) {
-  sley_csr wide = *csr;
-  int64_t *rowptr = NULL;
   sl_queue *queue;
-  if (csr->rowptr32) {
-    SL_TRY(sl_csr_widen(csr, &rowptr));
-    wide.rowptr = rowptr;
-    wide.rowptr32 = NULL;
-  }
   sl_kept_lock();
   sley_status status = take_queue(o, &queue);
   sl_kept_unlock();
-  if (status == SLEY_OK) {
-    status = multiply_unchecked(&wide, queue, k, o, x, y);
-    sl_kept_lock();
-    sl_team_queue_return(queue);
-    misses++;
-    sl_kept_unlock();
-  }
-  sl_free(rowptr);
+  SL_TRY(status);
+  status = (is_direct(csr->dtype, k, o) ? run_direct : run_checked)(csr, queue, k, o, x, y);
+  sl_kept_lock();
+  sl_team_queue_return(queue);
+  misses++;
+  sl_kept_unlock();
   return status;
 }
 

@@ -2,6 +2,7 @@
 /* Y = alpha A^T X + beta Y without A^T: the plain loop over CSR that adds each entry to the row of Y of its
  * column. Row c of A^T has the entries of column c in the order of A's rows, so every element of Y is summed
  * in the order that op_spmm.h defines. Threads share the columns of X and Y, never an element. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "ops/multiply.h"
@@ -14,11 +15,12 @@
 enum { FEATURES_LEAST = 16, BLOCK = 8 };
 
 typedef struct scatter {
-  const sley_matrix *matrix;
+  const sley_csr *a;
   const void *x;
   void *y;
   int64_t ldx, ldy, k;
   double alpha, beta;
+  atomic_bool bad; /* a column or a row pointer is out of range */
 } scatter;
 
 #if defined(__x86_64__)
@@ -31,8 +33,7 @@ typedef struct scatter {
 #define SCALE(name, type)                                                                                    \
   static void name(const scatter *s, int64_t first, int64_t end) {                                           \
     const bool joined = s->ldy == end - first;                                                               \
-    const int64_t rows = joined ? 1 : s->matrix->cols,                                                       \
-                  count = joined ? s->matrix->cols * s->ldy : end - first;                                   \
+    const int64_t rows = joined ? 1 : s->a->cols, count = joined ? s->a->cols * s->ldy : end - first;        \
     for (int64_t c = 0; c < rows; c++) {                                                                     \
       type *y = (type *)s->y + c * s->ldy + first;                                                           \
       if (s->beta == 0)                                                                                      \
@@ -46,24 +47,33 @@ SCALE(scale_f32, float)
 SCALE(scale_f64, double)
 
 /* Adds the entries of all rows to features [first, end), of which there are `width` if that is not 0. X and Y
- * do not overlap. */
+ * do not overlap. Returns false at a column or a row pointer that is out of range. */
 #define ENTRIES(name, type, index, multiply_add, width, attributes)                                          \
-  attributes static void name(const scatter *s, int64_t first, int64_t end) {                                \
-    const sley_matrix *a = s->matrix;                                                                        \
-    const int64_t *rowptr = a->rowptr, ldx = s->ldx, ldy = s->ldy, count = width ? width : end - first;      \
+  attributes static bool name(const scatter *s, int64_t first, int64_t end) {                                \
+    const sley_csr *a = s->a;                                                                                \
+    const int64_t ldx = s->ldx, ldy = s->ldy, count = width ? width : end - first,                           \
+                  most = sl_csr_pointer(a, a->rows);                                                         \
+    const uint64_t cols = (uint64_t)a->cols;                                                                 \
     const index *col = a->col;                                                                               \
     const type *val = a->val;                                                                                \
     const double alpha = s->alpha;                                                                           \
     type *const y = (type *)s->y + first;                                                                    \
+    int64_t e = sl_csr_pointer(a, 0);                                                                        \
     for (int64_t i = 0; i < a->rows; i++) {                                                                  \
       const type *restrict row = (const type *)s->x + i * ldx + first;                                       \
-      for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++) {                                                  \
+      const int64_t last = sl_csr_pointer(a, i + 1);                                                         \
+      if (e < 0 || last < e || last > most)                                                                  \
+        return false;                                                                                        \
+      for (; e < last; e++) {                                                                                \
         const type factor = alpha == 1 ? val[e] : (type)(alpha * (double)val[e]);                            \
+        if ((uint64_t)(int64_t)col[e] >= cols)                                                               \
+          return false;                                                                                      \
         type *restrict to = y + (int64_t)col[e] * ldy;                                                       \
         for (int64_t f = 0; f < count; f++)                                                                  \
           to[f] = multiply_add(factor, row[f], to[f]);                                                       \
       }                                                                                                      \
     }                                                                                                        \
+    return true;                                                                                             \
   }
 #define ENTRIES_OF(kind, type, index, multiply_add, suffix, attributes)                                      \
   ENTRIES(any_##kind##_##suffix, type, index, multiply_add, 0, attributes)                                   \
@@ -77,7 +87,7 @@ SCALE(scale_f64, double)
 ENTRIES_ALL(fused, FUSED)
 ENTRIES_ALL(called, )
 
-typedef void entries_body(const scatter *s, int64_t first, int64_t end);
+typedef bool entries_body(const scatter *s, int64_t first, int64_t end);
 typedef struct entries_bodies {
   entries_body *any, *one, *block;
 } entries_bodies;
@@ -99,21 +109,25 @@ static bool is_fused(void) {
 
 static sley_status add_features(void *context, int64_t begin, int64_t end, int thread) {
   (void)thread;
-  const scatter *s = context;
-  const sley_matrix *a = s->matrix;
+  scatter *s = context;
+  const sley_csr *a = s->a;
   const entries_bodies *body = &bodies[is_fused()][a->dtype == SLEY_F64][a->index == SLEY_I64];
   const int64_t first = begin * FEATURES_LEAST,
                 last = end * FEATURES_LEAST < s->k ? end * FEATURES_LEAST : s->k;
   (a->dtype == SLEY_F64 ? scale_f64 : scale_f32)(s, first, last);
-  (last - first == 1 ? body->one : last - first == BLOCK ? body->block : body->any)(s, first, last);
+  entries_body *const add = last - first == 1 ? body->one : last - first == BLOCK ? body->block : body->any;
+  if (!add(s, first, last))
+    atomic_store(&s->bad, true);
   return SLEY_OK;
 }
 
-sley_status sl_multiply_scatter(const sley_matrix *matrix, sl_team *team, int64_t k,
-                                const sley_multiply_options *o, const void *x, void *y) {
-  scatter s = {.matrix = matrix, .x = x, .y = y, .ldx = o->ldx, .ldy = o->ldy, .k = k};
+sley_status sl_multiply_scatter(const sley_csr *a, sl_team *team, int64_t k, const sley_multiply_options *o,
+                                const void *x, void *y) {
+  scatter s = {.a = a, .x = x, .y = y, .ldx = o->ldx, .ldy = o->ldy, .k = k};
   s.alpha = o->alpha;
   s.beta = o->beta;
+  atomic_init(&s.bad, false);
   const int64_t pieces = (k + FEATURES_LEAST - 1) / FEATURES_LEAST, threads = sl_team_size(team);
-  return sl_team_for(team, pieces, (pieces + threads - 1) / threads, add_features, &s);
+  SL_TRY(sl_team_for(team, pieces, (pieces + threads - 1) / threads, add_features, &s));
+  return atomic_load(&s.bad) ? sl_csr_refuse(a, team) : SLEY_OK;
 }
