@@ -57,6 +57,11 @@ def threads(count: int) -> Iterator[None]:
         _threads.reset(token)
 
 
+def threads_of_products() -> int:
+    """The number that `threads` has set; 0: all cores."""
+    return _threads.get()
+
+
 @dataclass(frozen=True)
 class CacheInfo:
     """What the library keeps for products without a plan.
@@ -148,6 +153,21 @@ def _source(a: Any) -> _Source | None:
     return made if made.readable() else None
 
 
+def _sorted_source(a: Any) -> _Source | None:
+    """The arrays of a COO matrix of SciPy whose rows or columns ascend, which needs only pointers; otherwise None."""
+    row, col, data = a.row, a.col, a.data
+    for places, others, shape, flipped in ((row, col, a.shape, False), (col, row, a.shape[::-1], True)):
+        if type(places) is not np.ndarray or places.ndim != 1 or places.shape != data.shape:
+            return None
+        if len(places) and (places[0] < 0 or places[-1] >= shape[0] or np.any(places[1:] < places[:-1])):
+            continue
+        pointers = np.zeros(shape[0] + 1, np.int64)
+        np.cumsum(np.bincount(places, minlength=shape[0]), out=pointers[1:])
+        made = _Source(pointers, others, data, shape, flipped)
+        return made if made.readable() else None
+    return None
+
+
 class _Known:
     """A matrix of SciPy that has been given, and from the second time on a Matrix that reads its arrays.
 
@@ -223,12 +243,17 @@ def _given(a: Any) -> tuple[_Known, bool] | None:
 
 def multiply_scipy(a: Any, x: Array, out: Any = None, alpha: float = 1.0, beta: float = 0.0, *,
                    transpose: bool = False) -> Array | None:
-    """`multiply` for a CSR or CSC matrix of SciPy, whose arrays are read in place; x has its type.
+    """`multiply` for a CSR, CSC or COO matrix of SciPy, whose arrays are read in place; x has its type.
 
     The first product begins at once. When the matrix is given again, a Matrix is made of it, for which the library
     keeps the division of the rows; for arrays that may change it keeps nothing for one column and for A^T, so then a
-    Matrix would not be faster. None: the library cannot read the arrays.
+    Matrix would not be faster. None: the library cannot read the arrays, as those of a COO matrix in which neither rows
+    nor columns ascend.
     """
+    if a.format == "coo":
+        places = _sorted_source(a)
+        return None if places is None or places.data.dtype != x.dtype else _once(
+            places, places.csr(), x, out, alpha, beta, transpose != places.flipped)
     given = _given(a)
     if given is None:
         return None
@@ -243,7 +268,11 @@ def multiply_scipy(a: Any, x: Array, out: Any = None, alpha: float = 1.0, beta: 
     if known.matrix is not None:
         return _run(known.matrix, lib.sley_multiply_with, known.matrix._as_parameter_, x, out, alpha, beta, transpose,
                     not fixed)
-    return _run(source, lib.sley_multiply_csr, ctypes.byref(known.csr), x, out, alpha, beta, transpose, True)
+    return _once(source, known.csr, x, out, alpha, beta, transpose)
+
+
+def _once(source: _Source, csr: _c.sley_csr, x: Array, out: Any, alpha: float, beta: float, transpose: bool) -> Array:
+    return _run(source, lib.sley_multiply_csr, ctypes.byref(csr), x, out, alpha, beta, transpose, True)
 
 
 def _fixed(source: _Source) -> bool:

@@ -115,7 +115,7 @@ def _spmm_here(a: Any, x: Array, transpose: bool, out: Any, alpha: float, beta: 
     """`spmm` on the cores of this process, by what the library keeps. Sums are those of a reproducible plan."""
     if isinstance(a, Matrix):
         return multiply(a, x, out, alpha, beta, transpose=transpose)
-    if scipy.sparse.issparse(a) and a.format in ("csr", "csc") and a.dtype.kind == "f":
+    if scipy.sparse.issparse(a) and a.format in ("csr", "csc", "coo") and a.ndim == 2 and a.dtype.kind == "f":
         fits = a.dtype == x.dtype or exact_dtype(np.result_type(a.dtype, x.dtype)) == a.dtype
         made = multiply_scipy(a, promoted(x, a.dtype), out, alpha, beta, transpose=transpose) if fits else None
         if made is not None:

@@ -15,7 +15,7 @@ from test_process import in_child
 from test_products import LAYOUTS, laid_out
 
 import sley
-from sley import _direct
+from sley import _direct, _patch
 
 hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
@@ -246,7 +246,7 @@ def test_patch_scipy() -> None:
     spd.sort_indices()
     b = np.ones(500)
     wanted = scipy.sparse.linalg.cg(spd, b)[0]
-    own = scipy.sparse.csr_array.__matmul__, dict(vars(_csr_base()))
+    own = scipy.sparse.csr_array.__matmul__, [dict(vars(kind)) for kind in _patch._kinds()]
     with sley.patch_scipy(least=0) as outer:
         assert np.allclose(scipy.sparse.linalg.cg(spd, b)[0], wanted, rtol=1e-4)
         assert outer.products > 1
@@ -261,11 +261,28 @@ def test_patch_scipy() -> None:
         spd.data *= 2
         assert np.allclose(spd @ b, spd.toarray() @ b)
     outer.undo()
-    assert (scipy.sparse.csr_array.__matmul__, dict(vars(_csr_base()))) == own
+    assert (scipy.sparse.csr_array.__matmul__, [dict(vars(kind)) for kind in _patch._kinds()]) == own
     with pytest.raises(sley.SleyArgumentError, match="least is"):
         sley.patch_scipy(least=-1)
 
 
-def _csr_base() -> type:
-    from sley import _patch
-    return _patch._kind()
+
+def test_patched_transposes_and_sparse_products() -> None:
+    a, few = drawn(300, 400, 20000, 6), drawn(300, 300, 900, 7)
+    x = np.random.default_rng(3).uniform(-1, 1, (300, 5))
+    with sley.patch_scipy(least=0) as patch:
+        for _ in range(3):
+            assert np.allclose(a.T @ x, a.toarray().T @ x)
+            assert np.allclose(x.T @ a, x.T @ a.toarray())
+            assert np.allclose(a.tocsc() @ np.ones(400), a.toarray() @ np.ones(400))
+        assert patch.products == 9
+        square = a @ scipy.sparse.csr_array(a.T)
+        assert patch.products == 10
+        assert isinstance(square, scipy.sparse.csr_array)
+        assert square.indices.dtype == square.indptr.dtype == a.indices.dtype
+        assert np.allclose(square.toarray(), a.toarray() @ a.toarray().T)
+        square.data[:], square[0, 0] = 1, 2  # the result may be written
+        assert np.allclose((few @ few).toarray(), few.toarray() @ few.toarray())
+        assert np.allclose((a.astype(np.float32) @ a.T).toarray(), a.toarray() @ a.toarray().T, rtol=1e-4, atol=1e-4)
+        scipy.sparse.csr_matrix(a) @ scipy.sparse.csr_matrix(a.T)
+        assert patch.products == 11
