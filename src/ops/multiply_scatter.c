@@ -11,7 +11,7 @@
 #include "matrix/matrix.h"
 
 /* Columns of X and Y that a thread takes at a time, at least: fewer would be read and written in parts of
- * cache lines that threads share. BLOCK: columns whose sums a loop of constant length adds. */
+ * cache lines that threads share. BLOCK: columns that are added at once. */
 enum { FEATURES_LEAST = 16, BLOCK = 8 };
 
 typedef struct scatter {
@@ -46,12 +46,23 @@ typedef struct scatter {
 SCALE(scale_f32, float)
 SCALE(scale_f64, double)
 
-/* Adds the entries of all rows to features [first, end), of which there are `width` if that is not 0. X and Y
- * do not overlap. Returns false at a column or a row pointer that is out of range. */
-#define ENTRIES(name, type, index, multiply_add, width, attributes)                                          \
+/* Adds factor times `width` values of a row of X to a row of Y, which do not overlap: all are loaded before
+ * any is stored, so that compilers vectorise. */
+#define ADD(type, multiply_add, width, from, to)                                                             \
+  {                                                                                                          \
+    type sum[width];                                                                                         \
+    for (int f = 0; f < width; f++)                                                                          \
+      sum[f] = multiply_add(factor, (from)[f], (to)[f]);                                                     \
+    for (int f = 0; f < width; f++)                                                                          \
+      (to)[f] = sum[f];                                                                                      \
+  }
+
+/* Adds the entries of all rows to features [first, end), in blocks of `width` and the rest one by one.
+ * Returns false at a column or a row pointer that is out of range. */
+#define ENTRIES(name, type, index, multiply_add, width, only, attributes)                                    \
   attributes static bool name(const scatter *s, int64_t first, int64_t end) {                                \
     const sley_csr *a = s->a;                                                                                \
-    const int64_t ldx = s->ldx, ldy = s->ldy, count = width ? width : end - first,                           \
+    const int64_t ldx = s->ldx, ldy = only && width == 1 ? 1 : s->ldy, count = only ? width : end - first,   \
                   most = sl_csr_pointer(a, a->rows);                                                         \
     const uint64_t cols = (uint64_t)a->cols;                                                                 \
     const index *col = a->col;                                                                               \
@@ -59,26 +70,32 @@ SCALE(scale_f64, double)
     const double alpha = s->alpha;                                                                           \
     type *const y = (type *)s->y + first;                                                                    \
     int64_t e = sl_csr_pointer(a, 0);                                                                        \
+    if (e < 0)                                                                                               \
+      return false;                                                                                          \
     for (int64_t i = 0; i < a->rows; i++) {                                                                  \
-      const type *restrict row = (const type *)s->x + i * ldx + first;                                       \
+      const type *row = (const type *)s->x + i * ldx + first;                                                \
       const int64_t last = sl_csr_pointer(a, i + 1);                                                         \
-      if (e < 0 || last < e || last > most)                                                                  \
+      if (last < e || last > most)                                                                           \
         return false;                                                                                        \
       for (; e < last; e++) {                                                                                \
+        const uint64_t c = (uint64_t)(int64_t)col[e];                                                        \
         const type factor = alpha == 1 ? val[e] : (type)(alpha * (double)val[e]);                            \
-        if ((uint64_t)(int64_t)col[e] >= cols)                                                               \
+        if (c >= cols)                                                                                       \
           return false;                                                                                      \
-        type *restrict to = y + (int64_t)col[e] * ldy;                                                       \
-        for (int64_t f = 0; f < count; f++)                                                                  \
-          to[f] = multiply_add(factor, row[f], to[f]);                                                       \
+        type *const to = y + (int64_t)c * ldy;                                                               \
+        int64_t done = 0;                                                                                    \
+        for (; done + width <= count; done += width)                                                         \
+          ADD(type, multiply_add, width, row + done, to + done)                                              \
+        for (; done < count; done++)                                                                         \
+          ADD(type, multiply_add, 1, row + done, to + done)                                                  \
       }                                                                                                      \
     }                                                                                                        \
     return true;                                                                                             \
   }
 #define ENTRIES_OF(kind, type, index, multiply_add, suffix, attributes)                                      \
-  ENTRIES(any_##kind##_##suffix, type, index, multiply_add, 0, attributes)                                   \
-  ENTRIES(one_##kind##_##suffix, type, index, multiply_add, 1, attributes)                                   \
-  ENTRIES(block_##kind##_##suffix, type, index, multiply_add, BLOCK, attributes)
+  ENTRIES(any_##kind##_##suffix, type, index, multiply_add, BLOCK, false, attributes)                        \
+  ENTRIES(one_##kind##_##suffix, type, index, multiply_add, 1, true, attributes)                             \
+  ENTRIES(block_##kind##_##suffix, type, index, multiply_add, BLOCK, true, attributes)
 #define ENTRIES_ALL(suffix, attributes)                                                                      \
   ENTRIES_OF(f32_i32, float, int32_t, __builtin_fmaf, suffix, attributes)                                    \
   ENTRIES_OF(f32_i64, float, int64_t, __builtin_fmaf, suffix, attributes)                                    \
@@ -115,7 +132,9 @@ static sley_status add_features(void *context, int64_t begin, int64_t end, int t
   const int64_t first = begin * FEATURES_LEAST,
                 last = end * FEATURES_LEAST < s->k ? end * FEATURES_LEAST : s->k;
   (a->dtype == SLEY_F64 ? scale_f64 : scale_f32)(s, first, last);
-  entries_body *const add = last - first == 1 ? body->one : last - first == BLOCK ? body->block : body->any;
+  entries_body *const add = s->k == 1 && s->ldy == 1 ? body->one
+                            : last - first == BLOCK  ? body->block
+                                                     : body->any;
   if (!add(s, first, last))
     atomic_store(&s->bad, true);
   return SLEY_OK;
