@@ -148,7 +148,7 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
 static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sley_matrix *matrix,
                            int64_t room) {
   if (e->transpose) {
-    SL_TRY(sl_matrix_transpose(matrix, queue->team, &e->transposed));
+    SL_TRY(sl_matrix_transpose(matrix, sl_cpu_queue_team(queue), &e->transposed));
     matrix = e->transposed;
   }
   describe(matrix, e->k, e->changing, device, &e->a, &e->problem);
@@ -203,8 +203,8 @@ static bool is_direct(sley_dtype dtype, int64_t k, const sley_multiply_options *
 
 static sley_status run_direct(const sley_csr *a, sl_queue *queue, int64_t k, const sley_multiply_options *o,
                               const void *x, void *y) {
-  return o->transpose ? sl_multiply_scatter(a, queue->team, k, o, x, y)
-                      : sl_multiply_vector(a, queue->team, x, y);
+  return o->transpose ? sl_multiply_scatter(a, sl_cpu_queue_team(queue), k, o, x, y)
+                      : sl_multiply_vector(a, sl_cpu_queue_team(queue), x, y);
 }
 
 /* Runs a product with what is ready, or without preparation. */
@@ -283,7 +283,7 @@ static sley_status run_checked(const sley_csr *csr, sl_queue *queue, int64_t k,
     SL_TRY(sl_csr_widen(csr, &rowptr));
   sley_csr wide = *csr;
   wide.rowptr = rowptr ? rowptr : csr->rowptr;
-  sley_status status = sl_csr_validate(&wide, queue->team, NULL);
+  sley_status status = sl_csr_validate(&wide, sl_cpu_queue_team(queue), NULL);
   const sley_matrix view = {.rows = csr->rows,
                             .cols = csr->cols,
                             .dtype = csr->dtype,
