@@ -97,7 +97,7 @@ def measured(name, a, rounds):
         x = x[:, 0].copy() if k == 1 else x
         verify(a, x, name)
         found = [one_round(a, x) for _ in range(rounds)]
-        row = {"matrix": name, "dtype": a.dtype.name, "rows": a.shape[0], "nnz": int(a.nnz), "k": k}
+        row = {"name": name, "dtype": a.dtype.name, "rows": a.shape[0], "nnz": int(a.nnz), "k": k}
         for kind, calls in found[0].items():
             row[kind] = {call: 1e3 * min(each[kind][call] for each in found) for call in calls}
         rows.append(row)
@@ -136,7 +136,7 @@ def solvers(name, a, rounds):
                 least["read-only"].append(seconds(job))
             for each in ("data", "indices", "indptr"):
                 setattr(spd, each, getattr(spd, each).copy())
-        rows.append({"matrix": name, "dtype": a.dtype.name, "solver": what,
+        rows.append({"name": name, "dtype": a.dtype.name, "solver": what,
                      **{f"{each}_ms": 1e3 * min(times) for each, times in least.items()}})
         print(name[:40], what, " ".join(f"{each} {1e3 * min(times):.1f}" for each, times in least.items()), flush=True)
     return rows

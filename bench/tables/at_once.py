@@ -43,12 +43,12 @@ def report(folder):
            for kind, name in KINDS.items() for what in ("geomean", "least")])
     print()
     table(["matrix", "type", "nonzeros", "k", "SciPy ms"] + [f"{name}: {call}" for name in ("Matrix", "SciPy's") for call in CALLS],
-          [[row["matrix"], row["dtype"], row["nnz"], row["k"], f"{row['scipy']['later']:.3f}"]
+          [[row["name"], row["dtype"], row["nnz"], row["k"], f"{row['scipy']['later']:.3f}"]
            + [f"{ratio(row, kind, call):.2f}" for kind in KINDS for call in CALLS] for row in run["rows"]])
     if run["solvers"]:
         print("### Solvers of SciPy with `patch_scipy`\n")
         print("50 steps each of power iteration, cg, and lobpcg with 8 vectors, on a symmetric matrix of the pattern of A + A^T, of A^T A if A "
               "is not square.\n")
         table(["matrix", "type", "solver", "SciPy ms", *RATIOS.values()],
-              [[row["matrix"], row["dtype"], row["solver"], f"{row['scipy_ms']:.1f}"]
+              [[row["name"], row["dtype"], row["solver"], f"{row['scipy_ms']:.1f}"]
                + [f"{row['scipy_ms'] / row[f'{each}_ms']:.2f}" for each in RATIOS] for row in run["solvers"]])
