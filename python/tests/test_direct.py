@@ -2,6 +2,7 @@
 """Products without a plan: every call is right whatever is kept, and what is kept is bounded."""
 import concurrent.futures
 import gc
+import multiprocessing
 import os
 import weakref
 from typing import Any
@@ -58,6 +59,49 @@ def test_every_call_is_the_same(case: dict[str, Any], form: str) -> None:
         assert np.array_equal(plan(x), sley.spmm(matrix, x, transpose=case["transpose"]))
         if not case["transpose"]:
             assert np.array_equal(matrix @ x, sley.spmm(a, x))
+
+
+def _as_source(a: scipy.sparse.csr_array, form: str, wide: bool) -> Any:
+    """The same matrix in a form of SciPy whose arrays may be read in place, with columns of 32 or of 64 bits."""
+    index = np.int64 if wide else np.int32
+    if form == "unsorted":
+        back = np.concatenate([np.arange(a.indptr[i + 1] - 1, a.indptr[i] - 1, -1) for i in range(a.shape[0])]
+                              or [np.arange(0)])
+        a = scipy.sparse.csr_array((a.data[back], a.indices[back], a.indptr), shape=a.shape)
+    elif form == "repeated":
+        twice = np.repeat(np.arange(a.nnz), 2)
+        a = scipy.sparse.csr_array((a.data[twice] / 2, a.indices[twice], 2 * a.indptr), shape=a.shape)
+    if form.startswith("coo"):
+        made = (a.tocsc() if form == "coo by columns" else a).tocoo()
+        turn = np.random.default_rng(1).permutation(made.nnz) if form == "coo" else slice(None)
+        return scipy.sparse.coo_array((made.data[turn], (made.row[turn].astype(index), made.col[turn].astype(index))),
+                                      shape=a.shape)
+    made = a.tocsc() if form == "csc" else a
+    for name in ("indices", "indptr"):
+        setattr(made, name, getattr(made, name).astype(index))
+    return made
+
+
+SOURCES = ("csr", "csc", "unsorted", "repeated", "coo", "coo by rows", "coo by columns")
+
+
+@EXAMPLES
+@given(cases(), st.sampled_from(SOURCES), st.booleans(), st.booleans())
+def test_arrays_of_scipy_are_read_in_place(case: dict[str, Any], form: str, wide: bool, fixed: bool) -> None:
+    case["dtype"] = "float32" if case["dtype"] == "float16" else case["dtype"]
+    a, exact, x = operands(case)
+    given = _as_source(a, form, wide)
+    if fixed and not form.startswith("coo"):
+        for each in (given.data, given.indices, given.indptr):
+            each.flags.writeable = False
+    out = np.full((exact.shape[0], *x.shape[1:]), 3, x.dtype)
+    with sley.threads(case["threads"]):
+        first = sley.spmm(given, x, transpose=case["transpose"])
+        assert_product(first, exact, x, case["dtype"])
+        for _ in range(7):
+            assert np.array_equal(sley.spmm(given, x, transpose=case["transpose"]), first)
+        sley.spmm(given, x, transpose=case["transpose"], out=out, alpha=2.0, beta=-1.0)
+    assert np.allclose(out, 2 * first.astype(np.float64) - 3, rtol=1e-4, atol=1e-4)
 
 
 def _values(a: Any) -> None:
@@ -187,6 +231,8 @@ def test_ten_thousand_products_leak_nothing() -> None:
                 for _ in range(7):
                     one @ x
                     sley.spmm(a, x)
+                    sley.spmm(a.T, x)
+                    sley.spmm(one, x, transpose=True)
 
     products(1000)
     gc.collect()
@@ -232,6 +278,27 @@ def test_threads_and_a_fork() -> None:
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         assert all(pool.map(often, range(12)))
     assert in_child(lambda: np.array_equal(matrix @ x, wanted) and np.array_equal(sley.spmm(a, x), wanted)) == "True"
+
+
+def _product_of(matrix: sley.Matrix) -> np.ndarray:
+    x = np.arange(matrix.shape[1], dtype=matrix.dtype)
+    return np.array([sley.spmm(each, x) for each in (matrix, matrix, matrix.to_scipy())])
+
+
+def _by_processes(way: str, matrices: list[sley.Matrix]) -> list[np.ndarray]:
+    if way == "joblib":
+        made: list[np.ndarray] = pytest.importorskip("joblib").Parallel(2)(
+            pytest.importorskip("joblib").delayed(_product_of)(each) for each in matrices)
+        return made
+    with multiprocessing.get_context(way).Pool(2) as pool:
+        return pool.map(_product_of, matrices)
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "joblib"])
+def test_pools_of_processes(way: str) -> None:
+    matrices = [sley.Matrix(drawn(400, 400, 8000, seed)) for seed in range(4)]
+    wanted = [_product_of(each) for each in matrices]  # before the fork
+    assert np.array_equal(_by_processes(way, matrices), wanted)
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, "2", None, True])
