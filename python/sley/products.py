@@ -41,7 +41,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     ----------
     a : Matrix, what `Matrix` takes, or TiledMatrix
         A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of A and X, or to the type
-        of X if X is on a GPU.
+        of X if X is on a GPU. Arrays of SciPy in float32 and float64 are read in place where possible.
     x : array_like, shape (n, k) or (n,); or TiledMatrix
         X; with transpose it has m rows. An array in a GPU's memory is multiplied on that GPU: see `Plan.execute`.
     ranks, comm, transpose, reproducible, wire
