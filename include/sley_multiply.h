@@ -38,7 +38,8 @@ typedef struct sley_multiply_options {
  * Any threads may call it at the same time, also with the same matrix; products at the same time have threads
  * of their own, up to SLEY_MULTIPLY_TEAMS products, and others wait for them. A forked child may call it.
  * Threads that have no work sleep; they are kept until the process ends. Not collective. Errors:
- * SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+ * SLEY_ERR_ARG, SLEY_ERR_MEMORY; SLEY_ERR_INPUT if the product meets a column that is out of range, which not
+ * every kernel checks. */
 sley_status sley_multiply_with(sley_matrix *matrix, int64_t k, const sley_multiply_options *options,
                                const void *x, void *y);
 
